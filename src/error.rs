@@ -1,0 +1,319 @@
+//! The one error type of the service.
+//!
+//! An [`Error`] says two things: to the client a [`Code`], a plain sentence and what to do; to the
+//! log the cause and the place it came from. The cause never reaches a client.
+//!
+//! Not here: how an error becomes a response (`http::reply`) or a log line (`log`).
+
+use serde_json::{Map, Value};
+use std::panic::Location;
+
+/// Every code that the service answers with. Specification section 7; the codes that it does not
+/// show are ours and are listed in `docs/open-details.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Code {
+    /// 400: the body, a query parameter or a path parameter is not what the route takes.
+    InvalidRequest,
+    /// 400: the body is not JSON, or does not have the route's shape.
+    InvalidBody,
+    /// 400: the cursor was not made by this list with these filters.
+    InvalidCursor,
+    /// 401: no credential, or one that is not known, is expired or revoked.
+    Unauthenticated,
+    /// 403: the caller may not do this (section 5.5).
+    PermissionDenied,
+    /// 403: the deployment does not let a tenant reach this host (section 1.4).
+    HostAccessDenied,
+    /// 404: no route has this path.
+    RouteNotFound,
+    /// 404: the tenant has no such object.
+    NotFound,
+    /// 405: the path is known, the method is not; `Allow` lists those that are.
+    MethodNotAllowed,
+    /// 408: the body did not arrive in time.
+    RequestTimeout,
+    /// 409: an object with this name or version exists already.
+    AlreadyExists,
+    /// 409: the object is not in a state that allows this.
+    Conflict,
+    /// 409: a request with this idempotency key is still being answered.
+    IdempotencyInFlight,
+    /// 411, as 400: a body needs a length or `chunked`.
+    LengthRequired,
+    /// 413: the body is longer than the route takes.
+    BodyTooLarge,
+    /// 415: the body is not `application/json`.
+    UnsupportedMediaType,
+    /// 422: the idempotency key was used with another body.
+    IdempotencyMismatch,
+    /// 429: this client has too much open.
+    TooManyRequests,
+    /// 431: the header block is too large.
+    HeadersTooLarge,
+    /// 500: a fault of the service; its cause is in the log under the request id.
+    Internal,
+    /// 501: what the route needs is not configured here.
+    NotConfigured,
+    /// 503: too much work is waiting; try again.
+    Overloaded,
+    /// 503: the database does not answer.
+    DatabaseUnavailable,
+    /// 503: the server is stopping.
+    ShuttingDown,
+    /// 504: the request was not answered within its deadline.
+    DeadlineExceeded,
+}
+
+impl Code {
+    /// Every code, for the documentation and the tests.
+    pub const ALL: [Self; 25] = [
+        Self::InvalidRequest,
+        Self::InvalidBody,
+        Self::InvalidCursor,
+        Self::Unauthenticated,
+        Self::PermissionDenied,
+        Self::HostAccessDenied,
+        Self::RouteNotFound,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::RequestTimeout,
+        Self::AlreadyExists,
+        Self::Conflict,
+        Self::IdempotencyInFlight,
+        Self::LengthRequired,
+        Self::BodyTooLarge,
+        Self::UnsupportedMediaType,
+        Self::IdempotencyMismatch,
+        Self::TooManyRequests,
+        Self::HeadersTooLarge,
+        Self::Internal,
+        Self::NotConfigured,
+        Self::Overloaded,
+        Self::DatabaseUnavailable,
+        Self::ShuttingDown,
+        Self::DeadlineExceeded,
+    ];
+
+    /// The HTTP status and the code's text: the only place that relates them.
+    pub const fn status_and_text(self) -> (u16, &'static str) {
+        match self {
+            Self::InvalidRequest => (400, "invalid-request"),
+            Self::InvalidBody => (400, "invalid-body"),
+            Self::InvalidCursor => (400, "invalid-cursor"),
+            Self::LengthRequired => (400, "length-required"),
+            Self::Unauthenticated => (401, "unauthenticated"),
+            Self::PermissionDenied => (403, "permission-denied"),
+            Self::HostAccessDenied => (403, "host-access-denied"),
+            Self::RouteNotFound => (404, "route-not-found"),
+            Self::NotFound => (404, "not-found"),
+            Self::MethodNotAllowed => (405, "method-not-allowed"),
+            Self::RequestTimeout => (408, "request-timeout"),
+            Self::AlreadyExists => (409, "already-exists"),
+            Self::Conflict => (409, "conflict"),
+            Self::IdempotencyInFlight => (409, "idempotency-in-flight"),
+            Self::BodyTooLarge => (413, "body-too-large"),
+            Self::UnsupportedMediaType => (415, "unsupported-media-type"),
+            Self::IdempotencyMismatch => (422, "idempotency-mismatch"),
+            Self::TooManyRequests => (429, "too-many-requests"),
+            Self::HeadersTooLarge => (431, "headers-too-large"),
+            Self::Internal => (500, "internal"),
+            Self::NotConfigured => (501, "not-configured"),
+            Self::Overloaded => (503, "overloaded"),
+            Self::DatabaseUnavailable => (503, "database-unavailable"),
+            Self::ShuttingDown => (503, "shutting-down"),
+            Self::DeadlineExceeded => (504, "deadline-exceeded"),
+        }
+    }
+
+    /// The HTTP status.
+    pub const fn status(self) -> u16 {
+        self.status_and_text().0
+    }
+
+    /// The text in `error.code`.
+    pub const fn text(self) -> &'static str {
+        self.status_and_text().1
+    }
+}
+
+/// What went wrong, for the client and for the log.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    code: Code,
+    message: String,
+    details: Map<String, Value>,
+    cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+    place: &'static Location<'static>,
+}
+
+/// The service's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error with a sentence for the client that says what is wrong and what to do.
+    #[track_caller]
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            code,
+            message: message.into(),
+            details: Map::new(),
+            cause: None,
+            place: Location::caller(),
+        }))
+    }
+
+    /// A fault of the service: the client learns the request id alone, the log everything.
+    #[track_caller]
+    pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::new(
+            Code::Internal,
+            "The server met a fault of its own. Its log has the cause under this request id.",
+        )
+        .because(cause)
+    }
+
+    /// No such object in the caller's tenant.
+    #[track_caller]
+    pub fn not_found(kind: &'static str, id: impl std::fmt::Display) -> Self {
+        Self::new(Code::NotFound, format!("There is no {kind} {id} here."))
+    }
+
+    /// Adds a code-specific detail for the client.
+    #[must_use]
+    pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.0.details.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Adds what the log is to say of it.
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.0.cause = Some(cause.into());
+        self
+    }
+
+    /// The code.
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// The sentence for the client.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The code-specific details for the client.
+    pub fn details(&self) -> &Map<String, Value> {
+        &self.0.details
+    }
+
+    /// The cause, for the log alone.
+    pub fn cause(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
+        self.0.cause.as_deref()
+    }
+
+    /// Where in the source the error was made, for the log alone.
+    pub fn place(&self) -> &'static Location<'static> {
+        self.0.place
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.0.code.text(), self.0.message)?;
+        let mut cause = self
+            .0
+            .cause
+            .as_deref()
+            .map(|c| c as &(dyn std::error::Error + 'static));
+        while let Some(c) = cause {
+            write!(f, ": {c}")?;
+            cause = c.source();
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0
+            .cause
+            .as_deref()
+            .map(|c| c as &(dyn std::error::Error + 'static))
+    }
+}
+
+impl From<postgres::Error> for Error {
+    /// A lost or refused connection is the database's absence (503); anything else is our fault.
+    #[track_caller]
+    fn from(cause: postgres::Error) -> Self {
+        use postgres::error::SqlState;
+        let away = match cause.code() {
+            None => true,
+            Some(state) => {
+                [
+                    SqlState::ADMIN_SHUTDOWN,
+                    SqlState::CRASH_SHUTDOWN,
+                    SqlState::CANNOT_CONNECT_NOW,
+                    SqlState::QUERY_CANCELED,
+                    SqlState::LOCK_NOT_AVAILABLE,
+                    SqlState::TOO_MANY_CONNECTIONS,
+                    SqlState::READ_ONLY_SQL_TRANSACTION,
+                    SqlState::DISK_FULL,
+                ]
+                .contains(state)
+                    || state.code().starts_with("08")
+            }
+        };
+        if away {
+            Self::database_unavailable(cause)
+        } else {
+            Self::internal(cause)
+        }
+    }
+}
+
+impl From<r2d2::Error> for Error {
+    #[track_caller]
+    fn from(cause: r2d2::Error) -> Self {
+        Self::database_unavailable(cause)
+    }
+}
+
+impl Error {
+    /// The database does not answer, or does not take work now.
+    #[track_caller]
+    pub fn database_unavailable(
+        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::new(
+            Code::DatabaseUnavailable,
+            "The database does not answer right now. Try again shortly.",
+        )
+        .because(cause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_its_own_text() {
+        let mut texts: Vec<_> = Code::ALL.iter().map(|code| code.text()).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        assert_eq!(texts.len(), Code::ALL.len());
+    }
+
+    #[test]
+    fn the_cause_is_for_the_log_alone() {
+        let error = Error::internal("disk on fire");
+        assert!(!error.message().contains("fire"));
+        assert!(error.to_string().contains("disk on fire"));
+        assert!(error.place().file().ends_with("error.rs"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Ids and wall-clock time, injected so that tests wait for nothing and can fix both.
+//!
+//! Row ids are UUIDv7: they sort by time, and partitions are cut along them. Durations and
+//! deadlines inside the process use `std::time::Instant`, which is not wall-clock time; leases and
+//! run-at use Postgres's clock and never this one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// Where wall-clock time and ids come from.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    /// Milliseconds that tests have moved the clock by.
+    offset_ms: Arc<AtomicI64>,
+}
+
+impl Clock {
+    /// The machine's own clock.
+    pub fn system() -> Self {
+        Self::default()
+    }
+
+    /// Now, in UTC.
+    #[allow(clippy::disallowed_methods, reason = "this is the clock")]
+    pub fn now(&self) -> OffsetDateTime {
+        let offset = time::Duration::milliseconds(self.offset_ms.load(Ordering::Relaxed));
+        OffsetDateTime::now_utc() + offset
+    }
+
+    /// A new row id: UUIDv7 at this clock's time.
+    pub fn new_id(&self) -> Uuid {
+        let now = self.now();
+        let seconds = u64::try_from(now.unix_timestamp()).unwrap_or(0);
+        Uuid::new_v7(uuid::Timestamp::from_unix(
+            uuid::timestamp::context::NoContext,
+            seconds,
+            now.nanosecond(),
+        ))
+    }
+
+    /// Moves every clone of this clock forward (tests).
+    pub fn advance(&self, by: std::time::Duration) {
+        let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        self.offset_ms.fetch_add(by_ms, Ordering::Relaxed);
+    }
+}
+
+/// RFC 3339 in UTC with milliseconds, the form of every timestamp in the API.
+pub mod rfc3339 {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use time::format_description::{BorrowedFormatItem, well_known::Rfc3339};
+    use time::{OffsetDateTime, UtcOffset, macros::format_description};
+
+    const FORMAT: &[BorrowedFormatItem<'_>] =
+        format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+
+    /// The text of a time.
+    pub fn text(at: OffsetDateTime) -> String {
+        at.to_offset(UtcOffset::UTC)
+            .format(FORMAT)
+            .unwrap_or_else(|_| "invalid-time".to_owned())
+    }
+
+    /// A time from its text; any RFC 3339 offset is taken.
+    pub fn parse(text: &str) -> Option<OffsetDateTime> {
+        OffsetDateTime::parse(text, &Rfc3339).ok()
+    }
+
+    /// For `#[serde(with = "ids::rfc3339")]`.
+    pub fn serialize<S: Serializer>(at: &OffsetDateTime, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&text(*at))
+    }
+
+    /// For `#[serde(with = "ids::rfc3339")]`.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<OffsetDateTime, D::Error> {
+        let text = String::deserialize(d)?;
+        parse(&text).ok_or_else(|| serde::de::Error::custom("expected an RFC 3339 time"))
+    }
+
+    /// For `#[serde(with = "ids::rfc3339::option")]`.
+    pub mod option {
+        use serde::{Deserialize, Deserializer, Serializer};
+        use time::OffsetDateTime;
+
+        /// See the parent module.
+        pub fn serialize<S: Serializer>(
+            at: &Option<OffsetDateTime>,
+            s: S,
+        ) -> Result<S::Ok, S::Error> {
+            match at {
+                Some(at) => super::serialize(at, s),
+                None => s.serialize_none(),
+            }
+        }
+
+        /// See the parent module.
+        pub fn deserialize<'de, D: Deserializer<'de>>(
+            d: D,
+        ) -> Result<Option<OffsetDateTime>, D::Error> {
+            Option::<String>::deserialize(d)?
+                .map(|text| {
+                    super::parse(&text)
+                        .ok_or_else(|| serde::de::Error::custom("expected an RFC 3339 time"))
+                })
+                .transpose()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_sort_by_the_clock() {
+        let clock = Clock::system();
+        let first = clock.new_id();
+        clock.advance(std::time::Duration::from_secs(3600));
+        assert!(first < clock.new_id());
+    }
+
+    #[test]
+    fn times_are_utc_with_milliseconds() {
+        let at = rfc3339::parse("2026-01-02T03:04:05.6789+02:00").unwrap();
+        assert_eq!(rfc3339::text(at), "2026-01-02T01:04:05.678Z");
+    }
+}

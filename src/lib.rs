@@ -1,0 +1,5 @@
+//! agent-runtime: runs agents and flows durably. See ARCHITECTURE.md for the code map.
+
+pub mod error;
+pub mod ids;
+pub mod secret;
