@@ -2,4 +2,6 @@
 
 pub mod error;
 pub mod ids;
+pub mod proof;
 pub mod secret;
+pub mod store;

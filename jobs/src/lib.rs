@@ -1,1 +1,1 @@
-
+pub const MIGRATIONS: &[(&str, &str)] = &[];

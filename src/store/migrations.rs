@@ -1,0 +1,230 @@
+//! The schema: forward-only migrations, checked before they are applied.
+//!
+//! Each migration is one transaction under an advisory lock, so that replicas that start at once
+//! apply each once, and one that fails leaves nothing behind. The schema names the oldest binary
+//! that may run on it: an older one refuses to start and says so.
+
+use super::connect::Manager;
+use crate::error::{Error, Result};
+use postgres::GenericClient;
+use sha2::{Digest, Sha256};
+use std::time::{Duration, Instant};
+
+/// The oldest version of this program that understands the schema made by [`all`].
+const OLDEST_BINARY: &str = "0.2.0";
+
+/// The oldest PostgreSQL that is served, as `server_version_num`.
+const OLDEST_SERVER: i32 = 140_000;
+
+/// How long a replica waits for another one's migration.
+const LOCK_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Any number, the same for every version of this program.
+const LOCK: i64 = 0x6167_656e_745f_7274;
+
+/// A step of the schema.
+#[derive(Debug, Clone, Copy)]
+pub struct Migration {
+    /// Its name: never changed once released.
+    pub name: &'static str,
+    sql: &'static str,
+}
+
+/// What stands between a database and this program.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// What would be applied, in order.
+    pub pending: Vec<&'static str>,
+    /// Why nothing may be applied: sentences that say what to do.
+    pub refusals: Vec<String>,
+}
+
+/// Every migration, in order.
+pub fn all() -> Vec<Migration> {
+    let own = [
+        (
+            "0001_tenants",
+            include_str!("../../sql/migrations/0001_tenants.sql"),
+        ),
+        (
+            "0002_agents",
+            include_str!("../../sql/migrations/0002_agents.sql"),
+        ),
+        (
+            "0003_runs",
+            include_str!("../../sql/migrations/0003_runs.sql"),
+        ),
+    ];
+    own.iter()
+        .chain(jobs::MIGRATIONS)
+        .map(|(name, sql)| Migration { name, sql })
+        .collect()
+}
+
+/// Looks at the database and says what [`migrate`] would do, changing nothing.
+///
+/// # Errors
+/// The database cannot be reached.
+pub fn plan(client: &mut impl GenericClient) -> Result<Plan> {
+    let mut plan = Plan::default();
+    refuse_server(client, &mut plan)?;
+    let recorded: bool = client
+        .query_one("select to_regclass('schema_migrations') is not null", &[])?
+        .get(0);
+    let mut applied = std::collections::HashMap::new();
+    if recorded {
+        for row in client.query("select name, digest from schema_migrations", &[])? {
+            applied.insert(row.get::<_, String>(0), row.get::<_, Vec<u8>>(1));
+        }
+        refuse_old_binary(client, &mut plan)?;
+    }
+    for migration in all() {
+        match applied.get(migration.name) {
+            None => plan.pending.push(migration.name),
+            Some(digest) if *digest == digest_of(&migration) => {}
+            Some(_) => plan.refusals.push(format!(
+                "Migration {} was applied from another text than this program's. Use the program that made this database, or restore a backup.",
+                migration.name
+            )),
+        }
+    }
+    Ok(plan)
+}
+
+fn refuse_server(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()> {
+    let row = client.query_one(
+        "select current_setting('server_version_num')::int, current_setting('server_version'),
+           pg_is_in_recovery() or current_setting('default_transaction_read_only')::bool,
+           current_setting('server_encoding'),
+           has_schema_privilege(current_schema(), 'create'), current_user::text, current_database()::text",
+        &[],
+    )?;
+    let (number, version): (i32, String) = (row.get(0), row.get(1));
+    if number < OLDEST_SERVER {
+        plan.refusals.push(format!(
+            "PostgreSQL {version} is too old: version 14 or later is needed."
+        ));
+    }
+    if row.get::<_, bool>(2) {
+        plan.refusals
+            .push("The database is read-only. Connect to the primary server.".to_owned());
+    }
+    let encoding: String = row.get(3);
+    if encoding != "UTF8" {
+        plan.refusals.push(format!(
+            "The database's encoding is {encoding}. Create it with encoding UTF8."
+        ));
+    }
+    if row.get::<_, Option<bool>>(4) != Some(true) {
+        plan.refusals.push(format!(
+            "Role {0} may not create tables in database {1}. As its owner run: grant create on schema public to {0};",
+            row.get::<_, String>(5),
+            row.get::<_, String>(6),
+        ));
+    }
+    Ok(())
+}
+
+fn refuse_old_binary(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()> {
+    let Some(row) = client.query_opt("select oldest_binary from schema_requirements", &[])? else {
+        return Ok(());
+    };
+    let oldest: String = row.get(0);
+    let parsed = |text: &str| semver::Version::parse(text).map_err(Error::internal);
+    if parsed(env!("CARGO_PKG_VERSION"))? < parsed(&oldest)? {
+        plan.refusals.push(format!(
+            "The database was upgraded for version {oldest} or later; this is {}. Install {oldest} or later.",
+            env!("CARGO_PKG_VERSION")
+        ));
+    }
+    Ok(())
+}
+
+/// Applies what is pending and returns the names of what this call applied.
+///
+/// # Errors
+/// Whatever [`plan`] refuses, as one error with every sentence; the database cannot be reached; or
+/// another program holds the lock for longer than two minutes.
+pub fn migrate(manager: &Manager, log: &slog::Logger) -> Result<Vec<&'static str>> {
+    let mut client = manager.client()?;
+    let first = plan(&mut client)?;
+    refuse(&first)?;
+    if first.pending.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut applied = Vec::new();
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    for migration in all() {
+        if !first.pending.contains(&migration.name) {
+            continue;
+        }
+        while !apply(&mut client, &migration, &mut applied)? {
+            if Instant::now() > deadline {
+                return Err(Error::database_unavailable(
+                    "another program has been migrating this database for two minutes",
+                ));
+            }
+            slog::info!(log, "Waiting for another replica's migration"; "migration" => migration.name);
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+    for name in &applied {
+        slog::info!(log, "Migration applied"; "migration" => name);
+    }
+    Ok(applied)
+}
+
+fn refuse(plan: &Plan) -> Result<()> {
+    if plan.refusals.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(
+        crate::error::Code::Conflict,
+        plan.refusals.join(" "),
+    ))
+}
+
+/// False while another replica holds the lock.
+fn apply(
+    client: &mut postgres::Client,
+    migration: &Migration,
+    applied: &mut Vec<&'static str>,
+) -> Result<bool> {
+    let mut tx = client.transaction()?;
+    let locked: bool = tx
+        .query_one("select pg_try_advisory_xact_lock($1)", &[&LOCK])?
+        .get(0);
+    if !locked {
+        return Ok(false);
+    }
+    tx.batch_execute(
+        "set local lock_timeout = '5s'; set local statement_timeout = 0; set local client_min_messages = warning;
+         create table if not exists schema_migrations (
+           name text primary key, digest bytea not null, applied_at timestamptz not null default now());
+         create table if not exists schema_requirements (
+           only_row boolean primary key default true check (only_row), oldest_binary text not null)",
+    )?;
+    let done = tx.query_opt(
+        "select 1 from schema_migrations where name = $1",
+        &[&migration.name],
+    )?;
+    if done.is_none() {
+        tx.batch_execute(migration.sql)?;
+        tx.execute(
+            "insert into schema_migrations (name, digest) values ($1, $2)",
+            &[&migration.name, &digest_of(migration)],
+        )?;
+        tx.execute(
+            "insert into schema_requirements (oldest_binary) values ($1)
+             on conflict (only_row) do update set oldest_binary = excluded.oldest_binary",
+            &[&OLDEST_BINARY],
+        )?;
+        applied.push(migration.name);
+    }
+    tx.commit()?;
+    Ok(true)
+}
+
+fn digest_of(migration: &Migration) -> Vec<u8> {
+    Sha256::digest(migration.sql.as_bytes()).to_vec()
+}

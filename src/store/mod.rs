@@ -1,0 +1,248 @@
+//! The only code that runs SQL.
+//!
+//! One file a noun; one statement a file under `sql/queries/NOUN/VERB.sql`, embedded here, prepared
+//! once a connection, and prepared by a test against a migrated database. Every statement on a
+//! tenant's table names the tenant (invariant 9).
+//!
+//! Guarantees: a checkout ends after its timeout, a statement after the server's own limit, and a
+//! statement that outlives both is cancelled by the watchdog. A connection that a restart of the
+//! database broke is not handed out again after it has rested.
+//!
+//! Not here: who may do what (`authz`); functions take a proof of it where the caller is a person.
+
+pub mod connect;
+pub mod migrations;
+mod watchdog;
+
+use crate::error::Result;
+use postgres::types::ToSql;
+use postgres::{Row, Statement, Transaction};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The text of `sql/queries/NOUN/VERB.sql`.
+#[macro_export]
+macro_rules! sql {
+    ($name:literal) => {
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/queries/",
+            $name,
+            ".sql"
+        ))
+    };
+}
+
+/// A parameter of a statement.
+pub type Parameter<'a> = &'a (dyn ToSql + Sync);
+
+/// A connection that has rested this long is asked whether it still lives before it is used.
+const RESTED: Duration = Duration::from_secs(1);
+
+/// How the database is reached and how long one may wait for it.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The connection string, with libpq's `sslmode` and `sslrootcert`.
+    pub url: crate::secret::Secret,
+    /// Connections at most.
+    pub pool_size: u32,
+    /// How long a caller waits for a connection.
+    pub checkout_timeout: Duration,
+    /// How long a statement may take; the server ends it then.
+    pub statement_timeout: Duration,
+}
+
+/// The database. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    pool: r2d2::Pool<connect::Manager>,
+    watchdog: Arc<watchdog::Watchdog>,
+}
+
+/// A connection with its prepared statements.
+pub struct Connection {
+    client: postgres::Client,
+    statements: HashMap<&'static str, Statement>,
+    used_at: Instant,
+}
+
+impl AsMut<postgres::Client> for Connection {
+    fn as_mut(&mut self) -> &mut postgres::Client {
+        &mut self.client
+    }
+}
+
+/// A connection on loan: the pool takes it back when this is dropped.
+pub struct Session {
+    connection: r2d2::PooledConnection<connect::Manager>,
+    _watched: watchdog::Watched,
+}
+
+/// A transaction: rolled back unless [`Store::transact`]'s closure returns `Ok`.
+pub struct Tx<'a> {
+    transaction: Transaction<'a>,
+    statements: &'a mut HashMap<&'static str, Statement>,
+}
+
+/// What runs a statement: a session (each statement on its own) or a transaction.
+pub trait Sql {
+    /// The prepared form of a statement, made at its first use on this connection.
+    fn prepared(&mut self, sql: &'static str) -> Result<Statement>;
+    /// Every row.
+    fn query(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>>;
+    /// How many rows were touched.
+    fn execute(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<u64>;
+
+    /// The row, if there is one.
+    fn query_opt(
+        &mut self,
+        sql: &'static str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Option<Row>> {
+        Ok(self.query(sql, parameters)?.pop())
+    }
+
+    /// The one row that the statement always gives.
+    fn query_one(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<Row> {
+        self.query_opt(sql, parameters)?
+            .ok_or_else(|| crate::error::Error::internal("a statement gave no row"))
+    }
+}
+
+impl Sql for Session {
+    fn prepared(&mut self, sql: &'static str) -> Result<Statement> {
+        let Connection {
+            client, statements, ..
+        } = &mut *self.connection;
+        if let Some(statement) = statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = client.prepare(sql)?;
+        statements.insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    fn query(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
+        let statement = self.prepared(sql)?;
+        Ok(self.connection.client.query(&statement, parameters)?)
+    }
+
+    fn execute(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<u64> {
+        let statement = self.prepared(sql)?;
+        Ok(self.connection.client.execute(&statement, parameters)?)
+    }
+}
+
+impl Sql for Tx<'_> {
+    fn prepared(&mut self, sql: &'static str) -> Result<Statement> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.transaction.prepare(sql)?;
+        self.statements.insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    fn query(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
+        let statement = self.prepared(sql)?;
+        Ok(self.transaction.query(&statement, parameters)?)
+    }
+
+    fn execute(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<u64> {
+        let statement = self.prepared(sql)?;
+        Ok(self.transaction.execute(&statement, parameters)?)
+    }
+}
+
+impl<'a> Tx<'a> {
+    /// The transaction itself, for the job queue's functions.
+    pub fn raw(&mut self) -> &mut Transaction<'a> {
+        &mut self.transaction
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.connection.used_at = Instant::now();
+    }
+}
+
+impl Store {
+    /// Opens the pool. The database need not be up: connections are made as they are wanted, and
+    /// the pool keeps trying.
+    ///
+    /// # Errors
+    /// The connection string is not one, or its certificate file cannot be read.
+    pub fn open(options: &Options, log: slog::Logger) -> Result<Self> {
+        let manager = connect::Manager::new(options)?;
+        let watchdog = watchdog::Watchdog::start(
+            manager.clone(),
+            options.statement_timeout + options.checkout_timeout,
+            log.clone(),
+        )?;
+        let pool = r2d2::Pool::builder()
+            .max_size(options.pool_size)
+            .min_idle(Some(1))
+            .connection_timeout(options.checkout_timeout)
+            .test_on_check_out(false)
+            .max_lifetime(None)
+            .error_handler(Box::new(connect::LogFailures(log)))
+            .build_unchecked(manager);
+        Ok(Self { pool, watchdog })
+    }
+
+    /// Takes a connection.
+    ///
+    /// # Errors
+    /// `database-unavailable` when none is free within the checkout timeout.
+    pub fn session(&self) -> Result<Session> {
+        let deadline = Instant::now() + self.pool.connection_timeout();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let mut connection = self.pool.get_timeout(left.max(Duration::from_millis(1)))?;
+            let watched = self.watchdog.watch(connection.client.cancel_token());
+            if connection.used_at.elapsed() < RESTED
+                || connection.client.is_valid(Duration::from_secs(1)).is_ok()
+            {
+                return Ok(Session {
+                    connection,
+                    _watched: watched,
+                });
+            }
+        }
+    }
+
+    /// Runs `work` in a transaction: committed if it returns `Ok`, rolled back otherwise.
+    ///
+    /// # Errors
+    /// Those of `work`; `database-unavailable` when the commit is not confirmed.
+    pub fn transact<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
+        let mut session = self.session()?;
+        session.transact(work)
+    }
+
+    /// The pool, for the job queue.
+    pub fn pool(&self) -> &r2d2::Pool<connect::Manager> {
+        &self.pool
+    }
+}
+
+impl Session {
+    /// As [`Store::transact`], on this connection.
+    ///
+    /// # Errors
+    /// Those of `work`; `database-unavailable` when the commit is not confirmed.
+    pub fn transact<T>(&mut self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
+        let Connection {
+            client, statements, ..
+        } = &mut *self.connection;
+        let mut tx = Tx {
+            transaction: client.transaction()?,
+            statements,
+        };
+        let value = work(&mut tx)?;
+        tx.transaction.commit()?;
+        Ok(value)
+    }
+}
