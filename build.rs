@@ -1,27 +1,36 @@
 //! Unpacks the files of the API reference UI from the crate that carries them.
 
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::path::Path;
 
 const WANTED: [&str; 2] = ["swagger-ui-bundle.js", "swagger-ui.css"];
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "cargo speaks to build scripts through the environment"
+)]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    let archive = std::io::Cursor::new(utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED);
+    let archive = Cursor::new(utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED);
     let mut archive = zip::ZipArchive::new(archive).expect("the crate holds a zip archive");
-    for name in WANTED {
-        let path = archive
-            .file_names()
-            .find(|path| path.ends_with(&format!("/dist/{name}")))
-            .unwrap_or_else(|| panic!("the archive has no dist/{name}"))
-            .to_owned();
+    let mut found = 0;
+    for index in 0..archive.len() {
+        let mut file = archive.by_index(index).expect("the archive is whole");
+        let path = file
+            .name()
+            .expect("names in the archive are text")
+            .into_owned();
+        let Some(name) = WANTED
+            .iter()
+            .find(|name| path.ends_with(&format!("/dist/{name}")))
+        else {
+            continue;
+        };
         let mut bytes = Vec::new();
-        archive
-            .by_name(&path)
-            .and_then(|mut file| Ok(file.read_to_end(&mut bytes)?))
-            .unwrap_or_else(|error| panic!("{path}: {error}"));
-        std::fs::write(Path::new(&out).join(name), bytes)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        file.read_to_end(&mut bytes).expect("the archive is whole");
+        std::fs::write(Path::new(&out).join(name), bytes).expect("OUT_DIR can be written");
+        found += 1;
     }
+    assert_eq!(found, WANTED.len(), "the archive lacks one of {WANTED:?}");
 }
