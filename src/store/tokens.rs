@@ -174,3 +174,16 @@ pub fn revoke(
     )?;
     Ok(touched == 1)
 }
+
+/// Which of these tokens no longer hold.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn revoked_among(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    token_ids: &[Uuid],
+) -> Result<std::collections::HashSet<Uuid>> {
+    let rows = sql.query(sql!("tokens/revoked_among"), &[&tenant_id, &token_ids])?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
