@@ -214,6 +214,37 @@ fn data_of_another_major_version_names_both() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn another_version_comes_from_a_given_directory() {
+    let where_script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/setup/where");
+    let parts = Command::new(where_script).output().unwrap();
+    let parts = PathBuf::from(String::from_utf8(parts.stdout).unwrap().trim());
+    let bin_dir = parts.join("postgres18/bin");
+    assert!(
+        bin_dir.join("postgres").exists(),
+        "PostgreSQL 18 is not set up: run tests/setup/postgres18"
+    );
+    let dir = open_dir();
+    let with_18 = Options {
+        bin_dir: Some(bin_dir),
+        ..options(dir.path(), true)
+    };
+    let cluster = Cluster::start(with_18.clone()).unwrap();
+    assert!(query(&cluster, "SHOW server_version").starts_with("18."));
+    drop(cluster);
+
+    let other = open_dir();
+    fs::create_dir(other.path().join("pgdata")).unwrap();
+    fs::write(other.path().join("pgdata/PG_VERSION"), "14\n").unwrap();
+    let text = text_of(Cluster::start(Options {
+        data_dir: other.path().to_owned(),
+        ..with_18
+    }));
+    assert!(text.contains("made by PostgreSQL 14"), "{text}");
+    assert!(text.contains("the PostgreSQL here is 18"), "{text}");
+}
+
+#[test]
 fn a_server_that_does_not_come_up_shows_its_log() {
     let dir = open_dir();
     Cluster::start(options(dir.path(), true)).unwrap().stop();
