@@ -1,0 +1,8 @@
+//! What `agent-runtime dev` brings along so that a person needs no set-up: a private Postgres.
+//!
+//! Not here: the command itself (`cli`), and anything that a production server uses.
+
+mod account;
+mod binaries;
+pub mod cluster;
+mod postmaster;
