@@ -4,6 +4,7 @@ pub mod dev;
 pub mod error;
 pub mod ids;
 pub mod log;
+pub mod outbound;
 pub mod proof;
 pub mod secret;
 pub mod store;
