@@ -1,0 +1,3 @@
+//! What speaks HTTP to clients.
+
+pub mod door;
