@@ -2,6 +2,7 @@
 
 pub mod dev;
 pub mod error;
+pub mod http;
 pub mod ids;
 pub mod log;
 pub mod outbound;
