@@ -1,8 +1,8 @@
 //! agent-runtime: runs agents and flows durably. See ARCHITECTURE.md for the code map.
 
+pub mod config;
 pub mod dev;
 pub mod error;
-pub mod http;
 pub mod ids;
 pub mod log;
 pub mod outbound;
