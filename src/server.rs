@@ -233,7 +233,7 @@ impl Starter {
                     self.probes.set("server", Err(error.message().to_owned()));
                     if said.elapsed() > Duration::from_secs(5) {
                         said = Instant::now();
-                        slog::warn!(self.log, "Waiting for the database"; crate::log::error(&error));
+                        slog::warn!(self.log, "Waiting for the database"; crate::log::ErrorValue(&error));
                     }
                     std::thread::sleep(PAUSE);
                 }

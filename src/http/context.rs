@@ -5,7 +5,7 @@ use super::sse::Streams;
 use crate::authn::{Authn, Credential};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
-use crate::log::trace::Trace;
+use crate::log::trace::TraceContext;
 use crate::outbound::Outbound;
 use crate::proof::Caller;
 use crate::runtime::Runtime;
@@ -42,7 +42,7 @@ pub struct Cx<'a> {
     pub(super) request: &'a rouille::Request,
     pub(super) parameters: Vec<(String, &'a str)>,
     pub(super) context: &'a Arc<door::Context>,
-    pub(super) trace: &'a Trace,
+    pub(super) trace: &'a TraceContext,
     pub(super) log: slog::Logger,
     pub(super) body: OnceLock<Vec<u8>>,
 }
@@ -79,7 +79,7 @@ impl Cx<'_> {
     }
 
     /// The request's trace.
-    pub fn trace(&self) -> &Trace {
+    pub fn trace(&self) -> &TraceContext {
         self.trace
     }
 

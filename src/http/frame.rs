@@ -7,7 +7,7 @@ use super::probes::Probes;
 use super::route::{Found, Route, Table};
 use super::{cors, reply};
 use crate::error::{Code, Error, Result};
-use crate::log::trace::Trace;
+use crate::log::trace::TraceContext;
 use std::sync::{Arc, OnceLock};
 
 /// The service behind the door.
@@ -29,7 +29,7 @@ impl Frame {
         }
     }
 
-    fn answer(&self, request: &rouille::Request, context: &Arc<Context>, trace: &Trace) -> Reply {
+    fn answer(&self, request: &rouille::Request, context: &Arc<Context>, trace: &TraceContext) -> Reply {
         let path = path_of(context);
         let (route, parameters) = match self.table.find(context.method(), path) {
             Found::Route(route, parameters) => (route, parameters),
@@ -117,11 +117,11 @@ fn note(log: &slog::Logger, route: &Route, error: &Error) {
     if error.code().status() >= 500 {
         slog::error!(log, "A request failed";
             "method" => route.method.text(), "route" => route.path,
-            crate::log::error(error));
+            crate::log::ErrorValue(error));
     } else {
         slog::debug!(log, "A request was refused";
             "method" => route.method.text(), "route" => route.path,
-            crate::log::error(error));
+            crate::log::ErrorValue(error));
     }
 }
 
@@ -148,7 +148,7 @@ impl App for Frame {
 
     fn handle(&self, request: &rouille::Request, responder: Responder) {
         let context = Arc::clone(responder.context());
-        let trace = Trace::of_request(context.header("traceparent"), context.header("tracestate"));
+        let trace = TraceContext::incoming(context.header("traceparent"), context.header("tracestate"));
         let mut reply = self.answer(request, &context, &trace);
         reply::head(&mut reply)
             .headers
@@ -159,7 +159,7 @@ impl App for Frame {
     fn refuse(&self, error: &Error, context: &Context) -> rouille::Response {
         if error.code() == Code::Internal {
             slog::error!(self.log, "A request failed";
-                "requestId" => reply::request_id(context), crate::log::error(error));
+                "requestId" => reply::request_id(context), crate::log::ErrorValue(error));
         }
         reply::error(error, context)
     }
