@@ -5,6 +5,7 @@ pub mod dev;
 pub mod error;
 pub mod ids;
 pub mod log;
+pub mod model;
 pub mod outbound;
 pub mod proof;
 pub mod secret;

@@ -201,6 +201,21 @@ impl Stream {
         }
     }
 
+    /// What comes of the body within `time`, at most `limit` bytes: enough of an error to show.
+    pub fn excerpt(mut self, limit: usize, time: Duration) -> Vec<u8> {
+        self.exchange.end_within(time);
+        let mut body = Vec::new();
+        let mut buffer = [0; 4 * 1024];
+        while body.len() < limit {
+            match self.read(&mut buffer) {
+                Ok(0) | Err(_) => break,
+                Ok(amount) => body.extend_from_slice(&buffer[..amount]),
+            }
+        }
+        body.truncate(limit);
+        body
+    }
+
     /// Lets go of an answer that has said all it has to say. If its end comes within `time`, the
     /// connection is kept for the next exchange.
     pub fn finish(mut self, time: Duration) {
