@@ -6,7 +6,9 @@ use serde_json::json;
 #[test]
 fn a_project_is_made_read_renamed_and_listed() {
     let app = App::start();
-    let made = app.post("/v1/projects", &json!({"name": "first"})).expect(201);
+    let made = app
+        .post("/v1/projects", &json!({"name": "first"}))
+        .expect(201);
     assert_eq!(made["createdBy"], json!(app.seeds.user_id));
     let path = format!("/v1/projects/{}", made["id"].as_str().unwrap());
     assert_eq!(app.get(&path).expect(200), made);
@@ -28,7 +30,8 @@ fn a_project_is_made_read_renamed_and_listed() {
 fn a_list_pages_by_cursor_in_either_order() {
     let app = App::start();
     for number in 1..=5 {
-        app.post("/v1/projects", &json!({"name": format!("p{number}")})).expect(201);
+        app.post("/v1/projects", &json!({"name": format!("p{number}")}))
+            .expect(201);
     }
     for (order, expected) in [("asc", "p1 p2 p3 p4 p5"), ("desc", "p5 p4 p3 p2 p1")] {
         let (mut names, mut cursor) = (Vec::new(), String::new());
@@ -50,10 +53,14 @@ fn a_list_pages_by_cursor_in_either_order() {
         app.get(&format!("/v1/projects?limit=2&order={reversed}{cursor}"))
             .expect_error(400, "invalid-cursor");
     }
-    app.get("/v1/projects?limit=0").expect_error(400, "invalid-request");
-    app.get("/v1/projects?limit=201").expect_error(400, "invalid-request");
-    app.get("/v1/projects?limit=x").expect_error(400, "invalid-request");
-    app.get("/v1/projects?colour=red").expect_error(400, "invalid-request");
+    app.get("/v1/projects?limit=0")
+        .expect_error(400, "invalid-request");
+    app.get("/v1/projects?limit=201")
+        .expect_error(400, "invalid-request");
+    app.get("/v1/projects?limit=x")
+        .expect_error(400, "invalid-request");
+    app.get("/v1/projects?colour=red")
+        .expect_error(400, "invalid-request");
 }
 
 #[test]

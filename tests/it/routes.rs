@@ -57,7 +57,12 @@ fn what_is_mounted_is_described_and_what_is_described_is_mounted() {
         for operation in operations {
             let (method, path) = operation.split_once(' ').unwrap();
             let path = path.replace('{', "").replace('}', "");
-            let answer = app.send(method, &path, (method != "GET").then(|| "{}".to_owned()), &[]);
+            let answer = app.send(
+                method,
+                &path,
+                (method != "GET").then(|| "{}".to_owned()),
+                &[],
+            );
             let code = answer.json_code();
             assert_ne!(code.as_deref(), Some("route-not-found"), "{operation}");
             assert_ne!(code.as_deref(), Some("method-not-allowed"), "{operation}");
@@ -102,7 +107,10 @@ fn every_answer_continues_the_trace() {
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let answer = app.send("GET", "/v1/projects", None, &[("traceparent", parent)]);
     let response = answer.header("traceresponse").unwrap();
-    assert!(response.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-"), "{response}");
+    assert!(
+        response.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-"),
+        "{response}"
+    );
     assert!(!response.contains("00f067aa0ba902b7"), "{response}");
     let fresh = app.get("/nothing");
     assert!(fresh.header("traceresponse").unwrap().starts_with("00-"));
@@ -117,7 +125,11 @@ fn the_reference_loads_nothing_from_elsewhere() {
     assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe-eval"));
     assert!(!policy.contains("script-src 'self' 'unsafe-inline'"));
     assert!(!page.text.contains("http://") && !page.text.contains("https://"));
-    for part in page.text.split('"').filter(|part| part.starts_with("/docs/")) {
+    for part in page
+        .text
+        .split('"')
+        .filter(|part| part.starts_with("/docs/"))
+    {
         assert_eq!(nobody.get(part).status, 200, "{part}");
     }
 }

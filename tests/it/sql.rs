@@ -5,9 +5,10 @@ use crate::harness::Database;
 use std::path::{Path, PathBuf};
 
 /// Statements that may look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 1] = [
-    ("tokens/by_digest", "a credential is looked up before its tenant is known"),
-];
+const ACROSS_TENANTS: [(&str, &str); 1] = [(
+    "tokens/by_digest",
+    "a credential is looked up before its tenant is known",
+)];
 
 fn queries(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -48,7 +49,9 @@ fn every_statement_is_valid_and_names_the_tenant() {
         let words: Vec<&str> = text
             .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
             .collect();
-        let of_tenant = words.iter().any(|word| tables.iter().any(|table| table == word));
+        let of_tenant = words
+            .iter()
+            .any(|word| tables.iter().any(|table| table == word));
         let excused = ACROSS_TENANTS.iter().any(|(excused, _)| *excused == name);
         assert!(
             !of_tenant || excused || words.contains(&"tenant_id"),

@@ -116,10 +116,18 @@ impl Answer {
         let body = self.expect(status);
         let error = &body["error"];
         assert_eq!(error["code"], json!(code), "{body}");
-        assert!(error["message"].as_str().is_some_and(|text| text.ends_with('.')), "{body}");
+        assert!(
+            error["message"]
+                .as_str()
+                .is_some_and(|text| text.ends_with('.')),
+            "{body}"
+        );
         assert!(error["details"].is_object(), "{body}");
         assert_eq!(error["requestId"], json!(request_id), "{body}");
-        assert!(request_id.starts_with("req-") && request_id.len() == 40, "{request_id}");
+        assert!(
+            request_id.starts_with("req-") && request_id.len() == 40,
+            "{request_id}"
+        );
         error.clone()
     }
 

@@ -22,7 +22,8 @@ fn cluster() -> &'static Mutex<Cluster> {
     static CLUSTER: OnceLock<Mutex<Cluster>> = OnceLock::new();
     CLUSTER.get_or_init(|| {
         let started = Cluster::start(Options {
-            data_dir: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("it-{}", std::process::id())),
+            data_dir: Path::new(env!("CARGO_TARGET_TMPDIR"))
+                .join(format!("it-{}", std::process::id())),
             durable: false,
             bin_dir: std::env::var_os("AGENT_RUNTIME_TEST_POSTGRES_BIN").map(Into::into),
             search_path: std::env::var_os("PATH"),
@@ -45,7 +46,9 @@ fn admin() -> Client {
 fn template() -> &'static str {
     static TEMPLATE: OnceLock<&str> = OnceLock::new();
     TEMPLATE.get_or_init(|| {
-        admin().batch_execute("create database template_migrated").unwrap();
+        admin()
+            .batch_execute("create database template_migrated")
+            .unwrap();
         let options = store::Options {
             url: Secret::new(url_of("template_migrated")),
             pool_size: 1,
@@ -73,7 +76,9 @@ impl Database {
         // A template may be copied by one at a time.
         static COPYING: Mutex<()> = Mutex::new(());
         let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let copying = COPYING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let copying = COPYING
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         admin()
             .batch_execute(&format!("create database {name} {how}"))
             .unwrap();

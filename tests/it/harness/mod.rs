@@ -146,7 +146,10 @@ impl App {
 
     /// Stops the server; the database stays.
     pub(crate) fn stop(mut self) -> (Database, Clock, Seeds) {
-        assert!(self.server.take().unwrap().stop(PATIENCE), "it stopped in time");
+        assert!(
+            self.server.take().unwrap().stop(PATIENCE),
+            "it stopped in time"
+        );
         (
             self.database.clone(),
             self.clock.clone(),
@@ -171,7 +174,10 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
         if let Some(found) = look() {
             return found;
         }
-        assert!(std::time::Instant::now() < deadline, "waited in vain for {what}");
+        assert!(
+            std::time::Instant::now() < deadline,
+            "waited in vain for {what}"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
 }
