@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(60);
 /// Set for the child process of one test: where it starts its cluster.
 const HOLDER_DIR: &str = "CLUSTER_TEST_HOLDER_DIR";
 
