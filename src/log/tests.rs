@@ -130,7 +130,13 @@ fn record(log: impl FnOnce(&Logger)) -> Value {
 #[test]
 fn what_is_cut_off_hides_the_secret_that_began_before() {
     let blank = "x".repeat(redact::TEXT_MAX_BYTES - 100);
-    for secret in ["postgres://u:", "postgres://u:1", "svc_bt_", "Bearer "] {
+    for secret in [
+        "postgres://u:",
+        "postgres://u:1",
+        "postgres://u:x/",
+        "svc_bt_",
+        "Bearer ",
+    ] {
         let long = format!("{blank} {secret}{}@h", MARK.repeat(10_000));
         let shown = redact::text(&long, true);
         assert!(!shown.contains(MARK), "{secret}");
