@@ -309,3 +309,6 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

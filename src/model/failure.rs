@@ -28,7 +28,7 @@ pub struct ModelFailure {
     /// The HTTP status, if an answer began.
     pub status: Option<u16>,
     /// What the failed call cost, if the provider said so before it failed.
-    pub usage: Option<Usage>,
+    pub usage: Option<Box<Usage>>,
     /// Whether another thread cancelled it.
     pub cancelled: bool,
 }

@@ -62,7 +62,7 @@ pub fn chat(
         status,
     };
     let outcome = reading.read(stream, on_text);
-    let usage = reading.assembly.usage();
+    let usage = reading.assembly.usage().map(Box::new);
     let completed = outcome.and_then(|()| {
         let unfit = |unfit| ModelFailure::unfit(&unfit);
         reading.assembly.complete().map_err(unfit)
