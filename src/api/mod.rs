@@ -3,6 +3,7 @@
 //! answer.
 
 pub mod projects;
+pub mod runs;
 pub mod tokens;
 
 use crate::http::route::Route;
@@ -12,5 +13,6 @@ pub fn routes() -> Vec<Route> {
     let mut routes = crate::http::docs::routes();
     routes.extend(tokens::routes());
     routes.extend(projects::routes());
+    routes.extend(runs::routes());
     routes
 }
