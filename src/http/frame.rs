@@ -1,6 +1,7 @@
 //! The frame around every request: find the route, check access, call the handler, answer in one
 //! form. It is the [`App`] behind the door.
 
+use super::access::Rule;
 use super::context::{Cx, Shared};
 use super::door::{App, Context, Reply, Responder};
 use super::probes::Probes;
@@ -14,6 +15,7 @@ use std::sync::{Arc, OnceLock};
 pub struct Frame {
     shared: Arc<Shared>,
     table: Table,
+    description: String,
     probes: Arc<Probes>,
     log: slog::Logger,
 }
@@ -23,10 +25,20 @@ impl Frame {
     pub fn new(shared: Arc<Shared>, table: Table, probes: Arc<Probes>, log: slog::Logger) -> Self {
         Self {
             shared,
+            description: super::openapi::document(&table).to_string(),
             table,
             probes,
             log,
         }
+    }
+
+    /// While the server is not ready, the database may be away or without its schema.
+    fn missing(&self) -> Option<Error> {
+        let reason = self.probes.missing("server")?;
+        Some(Error::new(
+            Code::DatabaseUnavailable,
+            format!("The server is not ready. {reason}"),
+        ))
     }
 
     fn answer(&self, request: &rouille::Request, context: &Arc<Context>, trace: &TraceContext) -> Reply {
@@ -42,6 +54,7 @@ impl Frame {
             parameters,
             context,
             trace,
+            description: &self.description,
             log: self.log.new(slog::o!(
                 "requestId" => reply::request_id(context),
                 "traceId" => trace.trace_id(),
@@ -49,7 +62,14 @@ impl Frame {
             )),
             body: OnceLock::new(),
         };
-        let mut reply = match checked_length(route, &cx).and_then(|()| route.call(&cx)) {
+        let ready = match (&route.rule, self.missing()) {
+            (Rule::Open(_), _) | (_, None) => Ok(()),
+            (_, Some(error)) => Err(error),
+        };
+        let called = ready
+            .and_then(|()| checked_length(route, &cx))
+            .and_then(|()| route.call(&cx));
+        let mut reply = match called {
             Ok(answer) => reply::answer(answer, context),
             Err(error) => {
                 note(&cx.log, route, &error);
