@@ -3,5 +3,6 @@
 pub mod error;
 pub mod ids;
 pub mod proof;
+pub mod runtime;
 pub mod secret;
 pub mod store;
