@@ -1,0 +1,184 @@
+//! What people and other parts of a service do with jobs from outside: cancel, look, revive.
+
+use crate::{Error, Result};
+use postgres::types::Type;
+use postgres::{GenericClient, Row};
+use std::time::Duration;
+
+/// What a cancel found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancelled {
+    /// It waited; it is gone once the transaction commits.
+    Removed,
+    /// It runs; it is told, and goes when its handler returns, whatever that says. After the commit call
+    /// [`crate::Handle::cancelled`], so that a runner of this process tells it at once; others find it by themselves.
+    Running,
+    /// No such job waits or runs.
+    Unknown,
+}
+
+/// Cancels one job in the caller's transaction. No claim can start it before that ends.
+///
+/// # Errors
+/// What Postgres says.
+pub fn cancel(tx: &mut impl GenericClient, id: i64) -> Result<Cancelled> {
+    Ok(cancel_all(tx, vec![id])?
+        .first()
+        .map_or(Cancelled::Unknown, |(_, how)| *how))
+}
+
+/// Cancels every job of a queue and unique key, running ones and scheduled retries included.
+///
+/// # Errors
+/// What Postgres says.
+pub fn cancel_by_unique_key(
+    tx: &mut impl GenericClient,
+    queue: &str,
+    unique_key: &str,
+) -> Result<Vec<(i64, Cancelled)>> {
+    let rows = tx.query_typed(
+        "SELECT id FROM job_jobs WHERE queue = $1 AND unique_key = $2",
+        &[(&queue, Type::TEXT), (&unique_key, Type::TEXT)],
+    )?;
+    cancel_all(tx, rows.iter().map(|row| row.get(0)).collect())
+}
+
+fn cancel_all(tx: &mut impl GenericClient, ids: Vec<i64>) -> Result<Vec<(i64, Cancelled)>> {
+    let rows = tx.query_typed(
+        "SELECT id, running FROM job_cancel($1)",
+        &[(&ids, Type::INT8_ARRAY)],
+    )?;
+    let how = |running: bool| {
+        if running {
+            Cancelled::Running
+        } else {
+            Cancelled::Removed
+        }
+    };
+    Ok(rows
+        .iter()
+        .map(|row| (row.get(0), how(row.get(1))))
+        .collect())
+}
+
+/// A job that will not run again by itself.
+#[derive(Clone, Debug)]
+pub struct DeadJob {
+    pub id: i64,
+    pub queue: String,
+    pub name: String,
+    /// JSON text.
+    pub payload: String,
+    pub attempt: u32,
+    pub max_attempts: u32,
+    pub key: Option<String>,
+    pub unique_key: Option<String>,
+    pub reason: String,
+    /// How long ago, by Postgres's clock.
+    pub dead_for: Duration,
+}
+
+/// Dead jobs of a queue by id, after the given id (0 for the first page), at most `limit` (1 to 1000).
+///
+/// # Errors
+/// [`Error::Invalid`] for the limit, else what Postgres says.
+pub fn dead_jobs(
+    tx: &mut impl GenericClient,
+    queue: &str,
+    after_id: i64,
+    limit: u32,
+) -> Result<Vec<DeadJob>> {
+    if !(1..=1000).contains(&limit) {
+        return Err(Error::Invalid("limit is 1 to 1000".into()));
+    }
+    let rows = tx.query_typed(
+        "SELECT id, queue, name, payload::text, attempt, max_attempts, key, unique_key, reason,
+                greatest(0, extract(epoch FROM clock_timestamp() - died_at) * 1000)::bigint
+         FROM job_dead WHERE queue = $1 AND id > $2 ORDER BY id LIMIT $3",
+        &[
+            (&queue, Type::TEXT),
+            (&after_id, Type::INT8),
+            (&i64::from(limit), Type::INT8),
+        ],
+    )?;
+    Ok(rows.iter().map(dead_job).collect())
+}
+
+fn dead_job(row: &Row) -> DeadJob {
+    DeadJob {
+        id: row.get(0),
+        queue: row.get(1),
+        name: row.get(2),
+        payload: row.get(3),
+        attempt: row.get::<_, i32>(4).unsigned_abs(),
+        max_attempts: row.get::<_, i32>(5).unsigned_abs(),
+        key: row.get(6),
+        unique_key: row.get(7),
+        reason: row.get(8),
+        dead_for: Duration::from_millis(row.get::<_, i64>(9).unsigned_abs()),
+    }
+}
+
+/// Puts dead jobs back, due now, under their old ids and with all their attempts; answers with the ids that were dead.
+///
+/// # Errors
+/// What Postgres says.
+pub fn revive(tx: &mut impl GenericClient, ids: &[i64]) -> Result<Vec<i64>> {
+    let rows = tx.query_typed(
+        "SELECT id FROM job_revive($1) AS r (id)",
+        &[(&ids, Type::INT8_ARRAY)],
+    )?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// Drops at most `limit` jobs that have been dead for longer than `older_than`; answers with how many.
+///
+/// # Errors
+/// What Postgres says.
+pub fn purge_dead(tx: &mut impl GenericClient, older_than: Duration, limit: u32) -> Result<u64> {
+    let older_than_ms = crate::job::millis(older_than);
+    let sql = "DELETE FROM job_dead WHERE id = ANY (ARRAY(
+                   SELECT id FROM job_dead WHERE died_at < clock_timestamp() - $1 * interval '1 millisecond'
+                   ORDER BY died_at LIMIT $2 FOR UPDATE SKIP LOCKED))";
+    Ok(tx.execute_typed(
+        sql,
+        &[
+            (&older_than_ms, Type::INT8),
+            (&i64::from(limit), Type::INT8),
+        ],
+    )?)
+}
+
+/// How full a queue is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depth {
+    pub running: u64,
+    /// Waiting and due.
+    pub due: u64,
+    /// Waiting for a later time.
+    pub later: u64,
+    /// Since when the longest waiting due job could have run.
+    pub oldest_due: Duration,
+}
+
+/// Counts a queue's jobs. Reads every one of them: for a page or a scrape, not for a loop.
+///
+/// # Errors
+/// What Postgres says.
+pub fn depth(client: &mut impl GenericClient, queue: &str) -> Result<Depth> {
+    let row = client.query_typed_one(
+        "SELECT count(*) FILTER (WHERE lease_id IS NOT NULL),
+                count(*) FILTER (WHERE lease_id IS NULL AND run_at <= now()),
+                count(*) FILTER (WHERE lease_id IS NULL AND run_at > now()),
+                coalesce(extract(epoch FROM now() - min(run_at) FILTER (WHERE lease_id IS NULL AND run_at <= now())) * 1000, 0)::bigint
+         FROM job_jobs WHERE queue = $1",
+        &[(&queue, Type::TEXT)],
+    )?;
+    let count = |column: usize| row.get::<_, i64>(column).unsigned_abs();
+    Ok(Depth {
+        running: count(0),
+        due: count(1),
+        later: count(2),
+        oldest_due: Duration::from_millis(count(3)),
+    })
+}

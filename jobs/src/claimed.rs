@@ -1,0 +1,284 @@
+//! A job in a handler's hands: what it is, whether it should go on, and how to settle it in a transaction of its own.
+
+use crate::protocol::{Became, ClaimedRow, Ending, Settlement, settle};
+use crate::{Error, Result};
+use postgres::GenericClient;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+type Callback = Box<dyn FnOnce() + Send>;
+
+/// Where a claimed job stands in this process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Queued = 0,
+    Running = 1,
+    /// The handler returned; the settlement is on its way.
+    Finished = 2,
+    Settled = 3,
+}
+
+const GOES_ON: u8 = 0;
+const LOST: u8 = 1;
+const CANCELLED: u8 = 2;
+
+pub(crate) struct Slot {
+    pub(crate) id: i64,
+    stage: AtomicU8,
+    fate: AtomicU8,
+    callbacks: Mutex<Vec<Callback>>,
+}
+
+/// The jobs of one lease.
+pub(crate) struct Batch {
+    pub(crate) lease_id: i64,
+    pub(crate) slots: Box<[Slot]>,
+    /// Jobs that are not settled.
+    remaining: AtomicUsize,
+    pub(crate) claimed_at: Instant,
+    /// Milliseconds after `claimed_at` until which the lease surely stands: counted from before the statement that
+    /// took or renewed it was sent.
+    good_for_ms: AtomicU64,
+}
+
+impl Batch {
+    pub(crate) fn new(
+        lease_id: i64,
+        ids: impl Iterator<Item = i64>,
+        claimed_at: Instant,
+        lease: Duration,
+    ) -> Self {
+        let slot = |id| Slot {
+            id,
+            stage: AtomicU8::new(Stage::Queued as u8),
+            fate: AtomicU8::new(GOES_ON),
+            callbacks: Mutex::new(Vec::new()),
+        };
+        let slots: Box<[Slot]> = ids.map(slot).collect();
+        let batch = Self {
+            lease_id,
+            remaining: AtomicUsize::new(slots.len()),
+            slots,
+            claimed_at,
+            good_for_ms: AtomicU64::new(0),
+        };
+        batch.renewed(claimed_at, lease);
+        batch
+    }
+
+    pub(crate) fn renewed(&self, asked_at: Instant, lease: Duration) {
+        let good_for = asked_at.saturating_duration_since(self.claimed_at) + lease;
+        self.good_for_ms
+            .store(good_for.as_millis() as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_run_out(&self) -> bool {
+        self.claimed_at.elapsed().as_millis() as u64 >= self.good_for_ms.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.remaining.load(Ordering::Acquire) == 0
+    }
+
+    pub(crate) fn settled(&self, place: usize) {
+        self.slots[place].set_stage(Stage::Settled);
+        if let Ok(mut callbacks) = self.slots[place].callbacks.lock() {
+            callbacks.clear();
+        }
+        self.remaining.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn lose_all(&self) {
+        for slot in &self.slots {
+            slot.end(false);
+        }
+    }
+}
+
+impl Slot {
+    pub(crate) fn set_stage(&self, stage: Stage) {
+        self.stage.store(stage as u8, Ordering::Release);
+    }
+
+    pub(crate) fn is_at(&self, stage: Stage) -> bool {
+        self.stage.load(Ordering::Acquire) == stage as u8
+    }
+
+    /// Tells the handler to end. What was said first stands.
+    pub(crate) fn end(&self, cancelled: bool) {
+        let fate = if cancelled { CANCELLED } else { LOST };
+        if self.stage.load(Ordering::Acquire) >= Stage::Finished as u8 {
+            return;
+        }
+        let first = self
+            .fate
+            .compare_exchange(GOES_ON, fate, Ordering::AcqRel, Ordering::Acquire);
+        if first.is_err() {
+            return;
+        }
+        let callbacks = std::mem::take(
+            &mut *self
+                .callbacks
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        for callback in callbacks {
+            // A callback that panics must not take the thread that renews everybody's lease with it.
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(callback));
+        }
+    }
+}
+
+/// Says whether a job should go on; may be kept and asked from any thread.
+#[derive(Clone)]
+pub struct CancelToken {
+    batch: Arc<Batch>,
+    place: usize,
+}
+
+impl CancelToken {
+    pub(crate) fn new(batch: Arc<Batch>, place: usize) -> Self {
+        Self { batch, place }
+    }
+
+    fn slot(&self) -> &Slot {
+        &self.batch.slots[self.place]
+    }
+
+    /// The job was cancelled, or its lease is lost: what the handler still does cannot be settled.
+    #[must_use]
+    pub fn lost(&self) -> bool {
+        self.slot().fate.load(Ordering::Acquire) != GOES_ON || self.batch.has_run_out()
+    }
+
+    /// The job was cancelled while it ran.
+    #[must_use]
+    pub fn cancelled(&self) -> bool {
+        self.slot().fate.load(Ordering::Acquire) == CANCELLED
+    }
+
+    /// Calls `callback` once when the job is cancelled or its lease found lost (at once if it was already): to cut a
+    /// blocked read. It runs on a thread of the runner, or of whoever said the cancel: keep it short.
+    pub fn on_lost(&self, callback: impl FnOnce() + Send + 'static) {
+        let mut callbacks = self
+            .slot()
+            .callbacks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if self.slot().fate.load(Ordering::Acquire) == GOES_ON {
+            callbacks.push(Box::new(callback));
+            return;
+        }
+        drop(callbacks);
+        callback();
+    }
+}
+
+/// A claimed job.
+pub struct Claimed {
+    row: ClaimedRow,
+    token: CancelToken,
+    stopping: Arc<AtomicBool>,
+}
+
+impl Claimed {
+    pub(crate) fn new(row: ClaimedRow, token: CancelToken, stopping: Arc<AtomicBool>) -> Self {
+        Self {
+            row,
+            token,
+            stopping,
+        }
+    }
+
+    #[must_use]
+    pub fn id(&self) -> i64 {
+        self.row.id
+    }
+
+    /// The fence of this claim; a later claim of the same job has another.
+    #[must_use]
+    pub fn lease_id(&self) -> i64 {
+        self.row.lease_id
+    }
+
+    /// Counted from 1; snoozes and hand-backs do not count.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.row.attempt
+    }
+
+    #[must_use]
+    pub fn max_attempts(&self) -> u32 {
+        self.row.max_attempts
+    }
+
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.row.name
+    }
+
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.row.key.as_deref()
+    }
+
+    /// JSON text.
+    #[must_use]
+    pub fn payload(&self) -> &str {
+        &self.row.payload
+    }
+
+    /// See [`CancelToken::lost`].
+    #[must_use]
+    pub fn lost(&self) -> bool {
+        self.token.lost()
+    }
+
+    /// See [`CancelToken::cancelled`].
+    #[must_use]
+    pub fn cancelled(&self) -> bool {
+        self.token.cancelled()
+    }
+
+    /// The runner is stopping: finish soon, or return [`crate::Outcome::Snooze`] to go on elsewhere.
+    #[must_use]
+    pub fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    #[must_use]
+    pub fn token(&self) -> CancelToken {
+        self.token.clone()
+    }
+
+    /// Completes the job in the handler's own transaction; after its commit return [`crate::Outcome::Settled`].
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] or [`Error::Cancelled`]: roll back. Else what Postgres says.
+    pub fn complete_in(&self, tx: &mut impl GenericClient) -> Result<()> {
+        self.settle_in(tx, Ending::Done)
+    }
+
+    /// Puts the job off in the handler's own transaction, without counting the attempt; after its commit return
+    /// [`crate::Outcome::Settled`].
+    ///
+    /// # Errors
+    /// As [`Claimed::complete_in`].
+    pub fn snooze_in(&self, tx: &mut impl GenericClient, after: Duration) -> Result<()> {
+        self.settle_in(tx, Ending::Snooze { after })
+    }
+
+    fn settle_in(&self, tx: &mut impl GenericClient, ending: Ending) -> Result<()> {
+        let settlement = Settlement {
+            id: self.row.id,
+            lease_id: self.row.lease_id,
+            ending,
+        };
+        match settle(tx, &[settlement])?.first() {
+            None => Err(Error::LeaseLost),
+            Some((_, Became::Cancelled)) => Err(Error::Cancelled),
+            Some(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The statements under the runner, for callers who bring threads of their own: claim, settle, renew, watch, rescue.
+//!
+//! Every claim makes one lease for its whole batch, and the lease's id is the fence: a settlement names (job, lease),
+//! and touches nothing if the job is no longer under that lease. Lease ids never repeat, attempts can (a snooze gives
+//! its attempt back), which is why the fence is not the attempt.
+
+use crate::Result;
+use crate::job::millis;
+use postgres::GenericClient;
+use postgres::types::Type;
+use std::time::Duration;
+
+/// A claimed job as it came from the database.
+#[derive(Clone, Debug)]
+pub struct ClaimedRow {
+    pub id: i64,
+    pub lease_id: i64,
+    /// Counted from 1.
+    pub attempt: u32,
+    pub max_attempts: u32,
+    pub name: String,
+    pub key: Option<String>,
+    /// JSON text.
+    pub payload: String,
+}
+
+/// How a running job ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Done,
+    /// A failed attempt: waits `after`, or dies if it was the last.
+    Retry {
+        after: Duration,
+        reason: String,
+    },
+    /// Waits `after`; the attempt does not count.
+    Snooze {
+        after: Duration,
+    },
+    /// Goes to the dead at once.
+    Dead {
+        reason: String,
+    },
+    /// As if it had never been claimed.
+    HandBack,
+}
+
+#[derive(Clone, Debug)]
+pub struct Settlement {
+    pub id: i64,
+    pub lease_id: i64,
+    pub ending: Ending,
+}
+
+/// What became of a settled job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Became {
+    Done,
+    Waiting,
+    Dead,
+    /// It had been cancelled while it ran, and is gone.
+    Cancelled,
+    /// Another job of its unique key waits and does its work; this one is gone.
+    Merged,
+}
+
+const REASON_BYTES: usize = 2000;
+
+/// Claims at most `limit` due jobs of a queue as one leased batch. `keyed_first` decides whether jobs with a
+/// concurrency key are looked at before the others: alternate it.
+///
+/// # Errors
+/// What Postgres says. If the connection was lost the claim may have happened; its lease then runs out by itself.
+pub fn claim(
+    client: &mut impl GenericClient,
+    queue: &str,
+    worker: &str,
+    limit: usize,
+    lease: Duration,
+    keyed_first: bool,
+) -> Result<Vec<ClaimedRow>> {
+    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+    let rows = client.query_typed(
+        "SELECT id, lease_id, attempt, max_attempts, name, key, payload FROM job_claim($1, $2, $3, $4, $5)",
+        &[
+            (&queue, Type::TEXT),
+            (&worker, Type::TEXT),
+            (&limit, Type::INT4),
+            (&millis(lease), Type::INT8),
+            (&keyed_first, Type::BOOL),
+        ],
+    )?;
+    Ok(rows
+        .iter()
+        .map(|row| ClaimedRow {
+            id: row.get(0),
+            lease_id: row.get(1),
+            attempt: row.get::<_, i32>(2).unsigned_abs(),
+            max_attempts: row.get::<_, i32>(3).unsigned_abs(),
+            name: row.get(4),
+            key: row.get(5),
+            payload: row.get(6),
+        })
+        .collect())
+}
+
+/// Deletes done jobs; answers with the ids that were still under their lease.
+///
+/// # Errors
+/// What Postgres says.
+pub fn complete(client: &mut impl GenericClient, ids: &[i64], leases: &[i64]) -> Result<Vec<i64>> {
+    let rows = client.query_typed(
+        "SELECT id FROM job_complete($1, $2) AS c (id)",
+        &[(&ids, Type::INT8_ARRAY), (&leases, Type::INT8_ARRAY)],
+    )?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// Settles jobs in any way; a job that is missing from the answer was no longer under its lease.
+///
+/// # Errors
+/// What Postgres says; then none was settled.
+pub fn settle(
+    client: &mut impl GenericClient,
+    settlements: &[Settlement],
+) -> Result<Vec<(i64, Became)>> {
+    let ids: Vec<i64> = settlements.iter().map(|one| one.id).collect();
+    let leases: Vec<i64> = settlements.iter().map(|one| one.lease_id).collect();
+    let (mut kinds, mut delays_ms, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
+    for one in settlements {
+        let (kind, after, reason) = match &one.ending {
+            Ending::Done => ("done", Duration::ZERO, None),
+            Ending::Retry { after, reason } => ("retry", *after, Some(reason)),
+            Ending::Snooze { after } => ("snooze", *after, None),
+            Ending::Dead { reason } => ("dead", Duration::ZERO, Some(reason)),
+            Ending::HandBack => ("handback", Duration::ZERO, None),
+        };
+        kinds.push(kind);
+        delays_ms.push(millis(after).min(millis(LONGEST_WAIT)));
+        reasons.push(reason.map(|text| bounded(text)));
+    }
+    let rows = client.query_typed(
+        "SELECT id, became FROM job_settle($1, $2, $3, $4, $5)",
+        &[
+            (&ids, Type::INT8_ARRAY),
+            (&leases, Type::INT8_ARRAY),
+            (&kinds, Type::TEXT_ARRAY),
+            (&delays_ms, Type::INT8_ARRAY),
+            (&reasons, Type::TEXT_ARRAY),
+        ],
+    )?;
+    Ok(rows
+        .iter()
+        .map(|row| (row.get(0), became(row.get(1))))
+        .collect())
+}
+
+const LONGEST_WAIT: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
+
+fn became(text: &str) -> Became {
+    match text {
+        "done" => Became::Done,
+        "dead" => Became::Dead,
+        "cancelled" => Became::Cancelled,
+        "merged" => Became::Merged,
+        _ => Became::Waiting,
+    }
+}
+
+/// Extends leases and drops those whose jobs are all settled; answers with the ids that still stand. A lease that ran
+/// out but that nobody has taken yet is extended like any other.
+///
+/// # Errors
+/// What Postgres says.
+pub fn renew(
+    client: &mut impl GenericClient,
+    leases: &[i64],
+    lease: Duration,
+    finished: &[i64],
+) -> Result<Vec<i64>> {
+    let rows = client.query_typed(
+        "WITH dropped AS (DELETE FROM job_leases WHERE id = ANY ($3))
+         UPDATE job_leases SET expires_at = clock_timestamp() + $2 * interval '1 millisecond'
+         WHERE id = ANY ($1) RETURNING id",
+        &[
+            (&leases, Type::INT8_ARRAY),
+            (&millis(lease), Type::INT8),
+            (&finished, Type::INT8_ARRAY),
+        ],
+    )?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// Of the running jobs given, those that were cancelled (`true`) or are no longer under their lease (`false`).
+///
+/// # Errors
+/// What Postgres says.
+pub fn watch(
+    client: &mut impl GenericClient,
+    ids: &[i64],
+    leases: &[i64],
+) -> Result<Vec<(i64, bool)>> {
+    let rows = client.query_typed(
+        "SELECT u.id, j.id IS NOT NULL FROM unnest($1, $2) u (id, lease_id)
+         LEFT JOIN LATERAL (SELECT id, cancelled FROM job_jobs j WHERE j.id = u.id AND j.lease_id = u.lease_id) j ON true
+         WHERE j.id IS NULL OR j.cancelled",
+        &[(&ids, Type::INT8_ARRAY), (&leases, Type::INT8_ARRAY)],
+    )?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// Puts the jobs of at most `limit` expired leases back, or among the dead if that was their last attempt.
+///
+/// # Errors
+/// What Postgres says.
+pub fn rescue(client: &mut impl GenericClient, limit: usize) -> Result<Vec<(i64, Became)>> {
+    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+    let rows = client.query_typed(
+        "SELECT id, became FROM job_rescue($1)",
+        &[(&limit, Type::INT4)],
+    )?;
+    Ok(rows
+        .iter()
+        .map(|row| (row.get(0), became(row.get(1))))
+        .collect())
+}
+
+/// Postgres takes no NUL, and a reason is for reading.
+fn bounded(reason: &str) -> String {
+    let end = (0..=reason.len().min(REASON_BYTES))
+        .rev()
+        .find(|end| reason.is_char_boundary(*end));
+    reason[..end.unwrap_or(0)].replace('\0', "\u{fffd}")
+}

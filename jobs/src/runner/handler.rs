@@ -1,0 +1,139 @@
+//! The threads that call handlers, and what a handler may answer.
+
+use super::settler::Finished;
+use super::{Core, Queue};
+use crate::claimed::{Batch, CancelToken, Claimed, Slot, Stage};
+use crate::protocol::{ClaimedRow, Ending};
+use crossbeam_channel::{Receiver, Sender};
+use slog::{debug, warn};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+pub(crate) type Handler = Arc<dyn Fn(&Claimed) -> Outcome + Send + Sync>;
+
+/// What a handler says of its job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    /// The attempt failed. With no `after`, the queue's backoff says when to try again.
+    Retry {
+        after: Option<Duration>,
+        reason: String,
+    },
+    /// Not now; the attempt does not count.
+    Snooze {
+        after: Duration,
+    },
+    /// It cannot succeed.
+    Dead {
+        reason: String,
+    },
+    /// The handler settled the job in a transaction of its own, which it committed. If the job turns out to be still
+    /// under its lease (the commit failed), that counts as a failed attempt.
+    Settled,
+}
+
+impl Outcome {
+    pub fn retry(reason: impl Into<String>) -> Self {
+        Self::Retry {
+            after: None,
+            reason: reason.into(),
+        }
+    }
+
+    pub fn dead(reason: impl Into<String>) -> Self {
+        Self::Dead {
+            reason: reason.into(),
+        }
+    }
+}
+
+/// A claimed job on its way to a thread.
+pub(super) struct Work {
+    pub(super) row: ClaimedRow,
+    pub(super) batch: Arc<Batch>,
+    pub(super) place: usize,
+}
+
+/// How long a job that this process has no handler for waits for a process that has.
+const NO_HANDLER: Duration = Duration::from_secs(15);
+
+pub(super) fn run(core: &Core, queue: &Queue, todo: &Receiver<Work>, finished: &Sender<Finished>) {
+    // After a stop the claimer drops its end; what is left in the channel is given back.
+    while let Ok(work) = todo.recv() {
+        let Work { row, batch, place } = work;
+        let keyed = row.key.is_some();
+        let attempt = row.attempt;
+        let token = CancelToken::new(Arc::clone(&batch), place);
+        let outcome = if core.stopping() || token.lost() {
+            None
+        } else {
+            Some(call(core, queue, row, token, &batch.slots[place]))
+        };
+        batch.slots[place].set_stage(Stage::Finished);
+        queue.outstanding.fetch_sub(1, Ordering::AcqRel);
+        queue.poke();
+        let settled_itself = outcome == Some(Outcome::Settled);
+        let ending = ending(queue, attempt, outcome);
+        if finished
+            .send(Finished {
+                batch,
+                place,
+                ending,
+                keyed,
+                settled_itself,
+            })
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+fn call(core: &Core, queue: &Queue, row: ClaimedRow, token: CancelToken, slot: &Slot) -> Outcome {
+    let Some(handler) = queue.handlers.get(&row.name) else {
+        warn!(core.log, "no handler for a job"; "queue" => &queue.name, "jobName" => &row.name, "jobId" => row.id);
+        return Outcome::Snooze { after: NO_HANDLER };
+    };
+    let claimed = Claimed::new(row, token, Arc::clone(&core.stopping));
+    slot.set_stage(Stage::Running);
+    queue.running.fetch_add(1, Ordering::Relaxed);
+    let outcome = catch_unwind(AssertUnwindSafe(|| handler(&claimed)));
+    queue.running.fetch_sub(1, Ordering::Relaxed);
+    let outcome = outcome
+        .unwrap_or_else(|panic| Outcome::retry(format!("panicked: {}", text(panic.as_ref()))));
+    if let Outcome::Retry { reason, .. } | Outcome::Dead { reason } = &outcome {
+        debug!(core.log, "a job failed"; "queue" => &queue.name, "jobName" => claimed.name(), "jobId" => claimed.id(),
+            "attempt" => claimed.attempt(), "reason" => reason);
+    }
+    outcome
+}
+
+fn ending(queue: &Queue, attempt: u32, outcome: Option<Outcome>) -> Ending {
+    let backoff = || queue.options.backoff.after(attempt);
+    match outcome {
+        None => Ending::HandBack,
+        Some(Outcome::Done) => Ending::Done,
+        Some(Outcome::Retry { after, reason }) => Ending::Retry {
+            after: after.unwrap_or_else(backoff),
+            reason,
+        },
+        Some(Outcome::Snooze { after }) => Ending::Snooze { after },
+        Some(Outcome::Dead { reason }) => Ending::Dead { reason },
+        Some(Outcome::Settled) => Ending::Retry {
+            after: backoff(),
+            reason: "the handler said that it settled the job, but its transaction did not commit"
+                .into(),
+        },
+    }
+}
+
+fn text(panic: &(dyn Any + Send)) -> &str {
+    let literal = panic.downcast_ref::<&str>().copied();
+    literal
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("with no text")
+}

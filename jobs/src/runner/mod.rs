@@ -1,0 +1,253 @@
+//! Threads that run jobs. For each queue one that claims, a fixed number that handle, one that settles; for all of
+//! them one that renews leases and one that rescues what others left. None is started later, and all end on stop.
+//!
+//! Data flows one way: claimer → bounded channel → handlers → bounded channel → settler. A queue never has more jobs
+//! claimed than it has threads and prefetch places free.
+
+mod claimer;
+mod handler;
+mod keeper;
+mod settler;
+mod start;
+
+pub use handler::Outcome;
+pub use start::{Builder, QueueOptions};
+
+use crate::Database;
+use crate::claimed::{Batch, Stage};
+use crossbeam_channel::{Receiver, Sender};
+use handler::Handler;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What all threads of a runner share.
+pub(crate) struct Core {
+    database: Database,
+    log: slog::Logger,
+    worker: String,
+    lease: Duration,
+    watch: Duration,
+    stopping: Arc<AtomicBool>,
+    /// Every unsettled lease of this process.
+    batches: Mutex<BTreeMap<i64, Arc<Batch>>>,
+    queues: Vec<Arc<Queue>>,
+    handed_back: AtomicU64,
+    /// Disconnected when the deadline of a stop has passed: whoever still waits for the database gives up.
+    giving_up: Receiver<()>,
+}
+
+pub(crate) struct Queue {
+    name: String,
+    options: QueueOptions,
+    handlers: HashMap<String, Handler>,
+    /// Claimed and not yet through their handler.
+    outstanding: AtomicUsize,
+    running: AtomicUsize,
+    woken: AtomicBool,
+    poke: Sender<()>,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    claimed: AtomicU64,
+    done: AtomicU64,
+    retried: AtomicU64,
+    snoozed: AtomicU64,
+    dead: AtomicU64,
+    cancelled: AtomicU64,
+    merged: AtomicU64,
+    lost: AtomicU64,
+    handed_back: AtomicU64,
+}
+
+/// What a queue's threads in this process have done since the start, and have in hand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    pub claimed: u64,
+    /// Completed, by the runner or by the handler itself.
+    pub done: u64,
+    /// Failed and waiting for another attempt.
+    pub retried: u64,
+    pub snoozed: u64,
+    pub dead: u64,
+    pub cancelled: u64,
+    /// Gone because another job of the same unique key waited.
+    pub merged: u64,
+    /// No longer under their lease when they were to be settled.
+    pub lost: u64,
+    pub handed_back: u64,
+    /// In a handler now.
+    pub running: u64,
+    /// Claimed and waiting for a thread now.
+    pub queued: u64,
+}
+
+impl Core {
+    fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    fn batches(&self) -> MutexGuard<'_, BTreeMap<i64, Arc<Batch>>> {
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn new(
+        name: String,
+        options: QueueOptions,
+        handlers: HashMap<String, Handler>,
+        poke: Sender<()>,
+    ) -> Self {
+        Self {
+            name,
+            options,
+            handlers,
+            outstanding: AtomicUsize::new(0),
+            running: AtomicUsize::new(0),
+            woken: AtomicBool::new(false),
+            poke,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Makes the claimer look at the queue's state.
+    fn poke(&self) {
+        // A poke that waits already says the same.
+        let _ = self.poke.try_send(());
+    }
+
+    fn wake(&self) {
+        self.woken.store(true, Ordering::Release);
+        self.poke();
+    }
+
+    fn stats(&self) -> Stats {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let running = self.running.load(Ordering::Relaxed) as u64;
+        Stats {
+            claimed: read(&self.counts.claimed),
+            done: read(&self.counts.done),
+            retried: read(&self.counts.retried),
+            snoozed: read(&self.counts.snoozed),
+            dead: read(&self.counts.dead),
+            cancelled: read(&self.counts.cancelled),
+            merged: read(&self.counts.merged),
+            lost: read(&self.counts.lost),
+            handed_back: read(&self.counts.handed_back),
+            running,
+            queued: (self.outstanding.load(Ordering::Relaxed) as u64).saturating_sub(running),
+        }
+    }
+}
+
+/// Reaches a runner from anywhere in the process. Cheap to clone; outlives the runner harmlessly.
+#[derive(Clone)]
+pub struct Handle {
+    core: Arc<Core>,
+}
+
+impl Handle {
+    /// Call after the commit of an enqueue: the queue claims at once instead of at its next poll. A hint: costs next
+    /// to nothing, and forgetting it loses nothing.
+    pub fn wake(&self, queue: &str) {
+        for one in self.core.queues.iter().filter(|one| one.name == queue) {
+            one.wake();
+        }
+    }
+
+    /// Call after the commit of a cancel that found the job running: tells it at once if it runs in this process;
+    /// answers whether it does. Other processes find it within their watch interval.
+    pub fn cancelled(&self, id: i64) -> bool {
+        let batches: Vec<Arc<Batch>> = self.core.batches().values().cloned().collect();
+        let slots = batches.iter().flat_map(|batch| batch.slots.iter());
+        let mut found = false;
+        for slot in slots.filter(|slot| {
+            slot.id == id && (slot.is_at(Stage::Running) || slot.is_at(Stage::Queued))
+        }) {
+            slot.end(true);
+            found = true;
+        }
+        found
+    }
+
+    /// Figures of one queue; none for a queue that this runner does not serve.
+    #[must_use]
+    pub fn stats(&self, queue: &str) -> Option<Stats> {
+        self.core
+            .queues
+            .iter()
+            .find(|one| one.name == queue)
+            .map(|one| one.stats())
+    }
+}
+
+/// A running set of threads. Dropping it tells them to stop and does not wait.
+pub struct Runner {
+    core: Arc<Core>,
+    /// Disconnected when every thread that claims, handles or settles has ended.
+    workers: Receiver<()>,
+    keepers: Receiver<()>,
+    keep: Option<Sender<()>>,
+    give_up: Option<Sender<()>>,
+}
+
+/// How a stop went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Jobs given back: another process may take them at once.
+    pub handed_back: u64,
+    /// Handlers that still run: their threads end when they do, and what they return is fenced off.
+    pub unfinished: u64,
+}
+
+/// How long, after the deadline of a stop, the last hand-back and the keepers' end are waited for.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+impl Runner {
+    /// `database` must give the runner's threads as many connections as two for each queue, and two more.
+    #[must_use]
+    pub fn builder(database: Database) -> Builder {
+        Builder::new(database)
+    }
+
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle {
+            core: Arc::clone(&self.core),
+        }
+    }
+
+    /// Stops claiming, gives back what has not started, lets handlers finish until the deadline, then tells those that
+    /// still run that they have lost, and gives their jobs back. Returns at most two seconds after the deadline, even
+    /// if the database is away; then the leases run out by themselves.
+    pub fn stop(mut self, deadline: Duration) -> Stopped {
+        self.tell_to_stop();
+        let _ = self.workers.recv_deadline(Instant::now() + deadline);
+        self.give_up = None;
+        let running = |queue: &Arc<Queue>| queue.running.load(Ordering::Relaxed) as u64;
+        let unfinished = self.core.queues.iter().map(running).sum();
+        self.keep = None;
+        let _ = self.keepers.recv_deadline(Instant::now() + LAST_WORDS);
+        Stopped {
+            handed_back: self.core.handed_back.load(Ordering::Relaxed),
+            unfinished,
+        }
+    }
+
+    fn tell_to_stop(&self) {
+        self.core.stopping.store(true, Ordering::Release);
+        for queue in &self.core.queues {
+            queue.poke();
+        }
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.tell_to_stop();
+    }
+}

@@ -1,0 +1,253 @@
+//! Settings of a runner, and the start of its threads: all of them, in order, on one screen.
+
+use super::handler::{Handler, Outcome};
+use super::{Core, Queue, Runner, claimer, handler, keeper, settler};
+use crate::{Backoff, Claimed, Database, Error, Job, Result};
+use crossbeam_channel::{Sender, bounded};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How one queue is served in this process.
+#[derive(Clone, Debug)]
+pub struct QueueOptions {
+    /// Handlers at once; at least 1, at most 4096. Default 1.
+    pub threads: usize,
+    /// Claimed jobs that may wait here for a thread, at most 100,000. 0 for long jobs: never claim what cannot start.
+    /// Thousands for short ones: batches are what makes them fast. Default 0.
+    pub prefetch: usize,
+    /// Jobs a claim and jobs a settlement, at most 10,000. Default 500.
+    pub batch: usize,
+    /// Threads are called `PREFIX-N`, `PREFIX-claim`, `PREFIX-settle`; the kernel shows 15 bytes. Default: the queue.
+    pub thread_name: Option<String>,
+    /// Stack of a handler's thread. Default 256 KiB.
+    pub stack_bytes: usize,
+    /// How often an idle queue looks for jobs of other processes and retries that are due, jittered by a fifth.
+    /// Default 200 ms.
+    pub poll: Duration,
+    /// Waits after failures that name none of their own.
+    pub backoff: Backoff,
+}
+
+impl Default for QueueOptions {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            prefetch: 0,
+            batch: 500,
+            thread_name: None,
+            stack_bytes: 256 * 1024,
+            poll: Duration::from_millis(200),
+            backoff: Backoff::default(),
+        }
+    }
+}
+
+/// Collects queues and handlers, then starts.
+pub struct Builder {
+    database: Database,
+    log: slog::Logger,
+    worker: String,
+    lease: Duration,
+    watch: Duration,
+    queues: BTreeMap<String, QueueOptions>,
+    handlers: HashMap<String, HashMap<String, Handler>>,
+}
+
+impl Builder {
+    pub(super) fn new(database: Database) -> Self {
+        Self {
+            database,
+            log: slog::Logger::root(slog::Discard, slog::o!()),
+            worker: format!("process {}", std::process::id()),
+            lease: Duration::from_secs(30),
+            watch: Duration::from_secs(1),
+            queues: BTreeMap::new(),
+            handlers: HashMap::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn log(mut self, log: slog::Logger) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// Names this process in leases and in the reasons of jobs it lost; for people, need not be unique.
+    #[must_use]
+    pub fn worker(mut self, name: impl Into<String>) -> Self {
+        self.worker = name.into();
+        self
+    }
+
+    /// How long a job of a dead process stays taken; renewed at a third. At least 100 ms. Default 30 s.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// How often running jobs are checked for cancels from other processes. Default 1 s.
+    #[must_use]
+    pub fn watch(mut self, watch: Duration) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    #[must_use]
+    pub fn queue(mut self, name: impl Into<String>, options: QueueOptions) -> Self {
+        self.queues.insert(name.into(), options);
+        self
+    }
+
+    /// Registers the handler of a job type on its queue. A payload that does not read as one goes to the dead.
+    #[must_use]
+    pub fn handle<J: Job>(
+        self,
+        handler: impl Fn(&Claimed, J) -> Outcome + Send + Sync + 'static,
+    ) -> Self {
+        self.handle_named(
+            J::QUEUE,
+            J::NAME,
+            move |claimed| match serde_json::from_str(claimed.payload()) {
+                Ok(job) => handler(claimed, job),
+                Err(error) => Outcome::dead(format!("the payload does not read: {error}")),
+            },
+        )
+    }
+
+    /// Registers a handler by queue and job name.
+    #[must_use]
+    pub fn handle_named(
+        mut self,
+        queue: impl Into<String>,
+        name: impl Into<String>,
+        handler: impl Fn(&Claimed) -> Outcome + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers
+            .entry(queue.into())
+            .or_default()
+            .insert(name.into(), Arc::new(handler));
+        self
+    }
+
+    /// Starts all threads. The database may be away: they keep trying.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a setting out of bounds or a handler on a queue that is not served;
+    /// [`Error::Thread`] if the system gives no thread.
+    pub fn start(mut self) -> Result<Runner> {
+        self.check()?;
+        let (give_up, giving_up) = bounded(0);
+        let mut starts = Vec::new();
+        let mut queues = Vec::new();
+        for (name, options) in std::mem::take(&mut self.queues) {
+            let (poke, poked) = bounded(1);
+            let handlers = self.handlers.remove(&name).unwrap_or_default();
+            queues.push(Arc::new(Queue::new(name, options, handlers, poke)));
+            starts.push(poked);
+        }
+        let core = Arc::new(Core {
+            database: self.database,
+            log: self.log,
+            worker: self.worker,
+            lease: self.lease,
+            watch: self.watch,
+            stopping: Arc::new(AtomicBool::new(false)),
+            batches: Mutex::new(BTreeMap::new()),
+            queues,
+            handed_back: AtomicU64::new(0),
+            giving_up,
+        });
+        let (working, workers) = bounded(0);
+        let (keeping, keepers) = bounded(0);
+        let (keep, kept) = bounded(0);
+        // If a thread cannot be started, dropping this tells those before it to end.
+        let runner = Runner {
+            core: Arc::clone(&core),
+            workers,
+            keepers,
+            keep: Some(keep),
+            give_up: Some(give_up),
+        };
+        for (queue, poked) in core.queues.iter().zip(starts) {
+            let capacity = queue.options.threads + queue.options.prefetch;
+            let (work, todo) = bounded(capacity);
+            let (finished, settling) = bounded(capacity.max(queue.options.batch));
+            let parts = || (Arc::clone(&core), Arc::clone(queue));
+            let prefix = queue.options.thread_name.as_deref().unwrap_or(&queue.name);
+            let (shared, own) = parts();
+            thread(format!("{prefix}-claim"), None, &working, move || {
+                claimer::run(&shared, &own, &work, &poked)
+            })?;
+            for number in 0..queue.options.threads {
+                let (shared, own) = parts();
+                let (todo, finished) = (todo.clone(), finished.clone());
+                let stack = Some(queue.options.stack_bytes);
+                thread(format!("{prefix}-{number}"), stack, &working, move || {
+                    handler::run(&shared, &own, &todo, &finished);
+                })?;
+            }
+            let (shared, own) = parts();
+            thread(format!("{prefix}-settle"), None, &working, move || {
+                settler::run(&shared, &own, &settling)
+            })?;
+        }
+        let (shared, stop) = (Arc::clone(&core), kept.clone());
+        thread("jobs-renew".into(), None, &keeping, move || {
+            keeper::renew(&shared, &stop)
+        })?;
+        thread("jobs-rescue".into(), None, &keeping, move || {
+            keeper::rescue(&core, &kept)
+        })?;
+        Ok(runner)
+    }
+
+    fn check(&self) -> Result<()> {
+        let invalid = |what: String| Err(Error::Invalid(what));
+        for (name, options) in &self.queues {
+            if !(1..=4096).contains(&options.threads)
+                || options.prefetch > 100_000
+                || !(1..=10_000).contains(&options.batch)
+                || options.poll < Duration::from_millis(1)
+            {
+                return invalid(format!(
+                    "queue {name}: threads 1 to 4096, prefetch to 100,000, batch 1 to 10,000, poll from 1 ms"
+                ));
+            }
+        }
+        if let Some(queue) = self
+            .handlers
+            .keys()
+            .find(|queue| !self.queues.contains_key(*queue))
+        {
+            return invalid(format!(
+                "a handler is registered on queue {queue}, which is not served"
+            ));
+        }
+        if self.lease < Duration::from_millis(100) || self.watch < Duration::from_millis(10) {
+            return invalid("a lease has at least 100 ms, a watch at least 10 ms".into());
+        }
+        Ok(())
+    }
+}
+
+/// `alive` is dropped when the thread ends, however it ends.
+fn thread(
+    name: String,
+    stack_bytes: Option<usize>,
+    alive: &Sender<()>,
+    run: impl FnOnce() + Send + 'static,
+) -> Result<()> {
+    let alive = alive.clone();
+    let mut builder = std::thread::Builder::new().name(name);
+    if let Some(bytes) = stack_bytes {
+        builder = builder.stack_size(bytes);
+    }
+    let body = move || {
+        run();
+        drop(alive);
+    };
+    builder.spawn(body).map(drop).map_err(Error::Thread)
+}

@@ -1,0 +1,127 @@
+//! Concurrency keys: caps and fairness.
+
+use crate::harness::schema;
+use jobs::protocol::{ClaimedRow, claim, complete};
+use jobs::{NewJob, enqueue, enqueue_many};
+use postgres::Client;
+use std::collections::HashMap;
+use std::time::Duration;
+
+const LEASE: Duration = Duration::from_secs(30);
+
+fn keyed(key: &str, cap: u32) -> NewJob {
+    NewJob::named("q", "n", "1").key(key, cap)
+}
+
+fn take(client: &mut Client, limit: usize) -> Vec<ClaimedRow> {
+    claim(client, "q", "w", limit, LEASE, true).unwrap()
+}
+
+fn finish(client: &mut Client, rows: &[ClaimedRow]) {
+    let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+    let leases: Vec<i64> = rows.iter().map(|row| row.lease_id).collect();
+    assert_eq!(complete(client, &ids, &leases).unwrap().len(), rows.len());
+}
+
+#[test]
+fn a_key_never_has_more_in_flight_than_its_cap() {
+    let schema = schema();
+    let mut client = schema.client();
+    enqueue_many(&mut client, &vec![keyed("k", 2); 5]).unwrap();
+    let first = take(&mut client, 10);
+    assert_eq!(first.len(), 2);
+    assert!(take(&mut client, 10).is_empty());
+    finish(&mut client, &first[..1]);
+    assert_eq!(take(&mut client, 10).len(), 1);
+    // The cap that was enqueued last holds.
+    enqueue(&mut client, keyed("k", 4).delay(Duration::from_secs(60))).unwrap();
+    assert_eq!(take(&mut client, 10).len(), 2);
+    enqueue(&mut client, keyed("k", 1)).unwrap();
+    finish(&mut client, &first[1..]);
+    assert!(take(&mut client, 10).is_empty());
+}
+
+#[test]
+fn the_key_that_waits_longest_is_served_first_and_a_long_line_waits_its_turn() {
+    let schema = schema();
+    let mut client = schema.client();
+    enqueue_many(&mut client, &vec![keyed("long", 100); 500]).unwrap();
+    let mut served: HashMap<String, usize> = HashMap::new();
+    let first = take(&mut client, 10);
+    assert_eq!(first.len(), 10);
+    for key in ["a", "b", "c"] {
+        enqueue_many(&mut client, &vec![keyed(key, 100); 4]).unwrap();
+    }
+    for _ in 0..4 {
+        for row in take(&mut client, 4) {
+            *served.entry(row.key.unwrap()).or_default() += 1;
+        }
+    }
+    for key in ["a", "b", "c", "long"] {
+        assert_eq!(served[key], 4, "{served:?}");
+    }
+    // One at a time they are served round and round.
+    let turns: Vec<String> = (0..4)
+        .flat_map(|_| take(&mut client, 1))
+        .map(|row| row.key.unwrap())
+        .collect();
+    assert_eq!(turns, vec!["long"; 4]);
+}
+
+#[test]
+fn plain_and_keyed_jobs_share_a_queue_whoever_is_looked_at_first() {
+    let schema = schema();
+    let mut client = schema.client();
+    for keyed_first in [true, false] {
+        enqueue_many(
+            &mut client,
+            &[keyed("k", 9), NewJob::named("q", "n", "1"), keyed("k", 9)],
+        )
+        .unwrap();
+        let one = claim(&mut client, "q", "w", 1, LEASE, keyed_first).unwrap();
+        assert_eq!(one[0].key.is_some(), keyed_first);
+        let rest = claim(&mut client, "q", "w", 10, LEASE, keyed_first).unwrap();
+        assert_eq!(rest.len(), 2);
+        finish(&mut client, &one);
+        finish(&mut client, &rest);
+    }
+}
+
+#[test]
+fn enqueueing_to_one_key_never_waits_for_another_transaction() {
+    let schema = schema();
+    let (mut one, mut two) = (schema.client(), schema.client());
+    enqueue(&mut one, keyed("k", 1)).unwrap();
+    let taken = take(&mut one, 1);
+    let mut open = one.transaction().unwrap();
+    enqueue(&mut open, keyed("k", 1)).unwrap();
+    two.batch_execute("SET lock_timeout = '100ms'").unwrap();
+    enqueue(&mut two, keyed("k", 1)).unwrap();
+    finish(&mut two, &taken);
+    assert_eq!(take(&mut two, 5).len(), 1);
+    open.commit().unwrap();
+}
+
+#[test]
+fn a_key_with_nothing_to_say_is_forgotten() {
+    let schema = schema();
+    let mut client = schema.client();
+    enqueue(&mut client, keyed("k", 1)).unwrap();
+    let rows = take(&mut client, 1);
+    jobs::protocol::rescue(&mut client, 10).unwrap();
+    assert_eq!(
+        schema.count(&mut client, "SELECT count(*) FROM job_keys"),
+        1
+    );
+    finish(&mut client, &rows);
+    assert!(take(&mut client, 1).is_empty());
+    jobs::protocol::rescue(&mut client, 10).unwrap();
+    assert_eq!(
+        schema.count(&mut client, "SELECT count(*) FROM job_keys"),
+        0
+    );
+    assert_eq!(
+        schema.count(&mut client, "SELECT count(*) FROM job_key_moves"),
+        0
+    );
+}

@@ -1,0 +1,11 @@
+//! The tests of the crate against a real Postgres. `cargo test -p jobs`.
+
+mod admin;
+mod enqueue;
+mod faults;
+mod harness;
+mod keys;
+mod model;
+mod plans;
+mod protocol;
+mod runner;

@@ -1,0 +1,149 @@
+//! What a claim reads and writes beside a million waiting rows, by Postgres's own counters (which hold for functions,
+//! where EXPLAIN cannot look), and what the plan of its scan is.
+
+use crate::harness::{Schema, schema};
+use jobs::protocol::{claim, complete};
+use postgres::{Client, Transaction};
+use std::time::{Duration, Instant};
+
+const LEASE: Duration = Duration::from_secs(30);
+
+/// 500,000 for later and of another priority, 500,000 due of one key at its cap of 3, and 2,000 to be claimed.
+fn million() -> Schema {
+    let schema = schema();
+    schema
+        .client()
+        .batch_execute(
+            "INSERT INTO job_jobs (queue, name, priority, run_at, max_attempts, payload)
+                 SELECT 'q', 'n', 0, now() + interval '1 h', 5, '{}' FROM generate_series(1, 500000);
+             INSERT INTO job_jobs (queue, name, priority, run_at, max_attempts, payload, key, key_cap)
+                 SELECT 'q', 'n', 1, now() - interval '1 h', 5, '{}', 'big', 3 FROM generate_series(1, 500000);
+             INSERT INTO job_key_moves (queue, key, cap, at) VALUES ('q', 'big', 3, now());
+             INSERT INTO job_jobs (queue, name, priority, run_at, max_attempts, payload, key, key_cap)
+                 SELECT 'q', 'n', 1, now(), 5, '{}', 'small' || i % 50, 10 FROM generate_series(1, 500) i;
+             INSERT INTO job_key_moves (queue, key, cap, at) SELECT 'q', 'small' || i, 10, now() FROM generate_series(0, 49) i;
+             INSERT INTO job_jobs (queue, name, priority, run_at, max_attempts, payload)
+                 SELECT 'q', 'n', 2, now(), 5, '{}' FROM generate_series(1, 2000);
+             ANALYZE job_jobs",
+        )
+        .unwrap();
+    schema
+}
+
+struct Work {
+    read_in_full: i64,
+    fetched: i64,
+    updated: i64,
+    on_page: i64,
+}
+
+fn work(tx: &mut Transaction<'_>) -> Work {
+    let row = tx
+        .query_one(
+            "SELECT seq_tup_read, idx_tup_fetch, n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables
+             WHERE relid = 'job_jobs'::regclass",
+            &[],
+        )
+        .unwrap();
+    Work {
+        read_in_full: row.get(0),
+        fetched: row.get(1),
+        updated: row.get(2),
+        on_page: row.get(3),
+    }
+}
+
+fn claimed(client: &mut Client, limit: usize, keyed_first: bool) -> Vec<Option<String>> {
+    let mut tx = client.transaction().unwrap();
+    let rows = claim(&mut tx, "q", "w", limit, LEASE, keyed_first).unwrap();
+    let work = work(&mut tx);
+    let read = rows.len() as i64;
+    assert_eq!(work.read_in_full, 0, "a claim read the table in full");
+    assert!(
+        work.fetched <= 3 * read + 600,
+        "a claim of {read} fetched {}",
+        work.fetched
+    );
+    assert_eq!(work.updated, read);
+    // The bulk insert left half of every page free.
+    assert_eq!(work.on_page, read, "a claim's update left its page");
+    tx.commit().unwrap();
+    rows.into_iter().map(|row| row.key).collect()
+}
+
+#[test]
+fn a_claim_reads_little_and_touches_no_index_beside_a_million_waiting_rows() {
+    let schema = million();
+    let mut client = schema.client();
+    let keys = claimed(&mut client, 200, true);
+    let of = |name: &str| {
+        keys.iter()
+            .flatten()
+            .filter(|key| key.starts_with(name))
+            .count()
+    };
+    assert_eq!(
+        (of("big"), of("small")),
+        (3, 150),
+        "the even share of 51 keys is 3"
+    );
+    let plain = claimed(&mut client, 500, false);
+    assert_eq!(plain.iter().filter(|key| key.is_none()).count(), 500);
+    let mut times = Vec::new();
+    for turn in 0..20 {
+        let started = Instant::now();
+        claimed(&mut client, 20, turn % 2 == 0);
+        times.push(started.elapsed());
+    }
+    times.sort();
+    assert!(
+        times[10] < Duration::from_millis(50),
+        "a claim of 20 takes {:?} at the median",
+        times[10]
+    );
+    let rows = client
+        .query(
+            "SELECT id, lease_id FROM job_jobs WHERE lease_id IS NOT NULL",
+            &[],
+        )
+        .unwrap();
+    let ids: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    let leases: Vec<i64> = rows.iter().map(|row| row.get(1)).collect();
+    let mut tx = client.transaction().unwrap();
+    assert_eq!(complete(&mut tx, &ids, &leases).unwrap().len(), ids.len());
+    let work = work(&mut tx);
+    assert_eq!((work.read_in_full, work.fetched), (0, ids.len() as i64));
+    tx.commit().unwrap();
+    plans_use_their_index(&mut client);
+}
+
+/// The scans of the two picks, under the settings that the claim sets for itself.
+fn plans_use_their_index(client: &mut Client) {
+    let cases = [
+        ("priority = 1::smallint AND key IS NULL", "job_jobs_plain"),
+        ("key = 'big'", "job_jobs_keyed"),
+    ];
+    for (condition, index) in cases {
+        let mut tx = client.transaction().unwrap();
+        tx.batch_execute(
+            "SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+             SET LOCAL enable_sort = off",
+        )
+        .unwrap();
+        let sql = format!(
+            "EXPLAIN SELECT id FROM job_jobs WHERE queue = 'q' AND {condition} AND run_at <= now() AND lease_id IS NULL
+             ORDER BY run_at, id LIMIT 500 FOR UPDATE SKIP LOCKED"
+        );
+        let lines: Vec<String> = tx
+            .query(&sql, &[])
+            .unwrap()
+            .iter()
+            .map(|row| row.get(0))
+            .collect();
+        let plan = lines.join("\n");
+        assert!(
+            plan.contains(&format!("Index Scan using {index}")) && !plan.contains("Sort"),
+            "{plan}"
+        );
+    }
+}
