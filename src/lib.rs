@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod ids;
+pub mod outbound;
 pub mod proof;
 pub mod runtime;
 pub mod secret;

@@ -1,0 +1,94 @@
+//! Ending another thread's exchange at once.
+//!
+//! A token is sticky: what it cancelled stays cancelled, so a cancel that comes a moment before
+//! the exchange begins is not lost. It reaches a look-up, a connect, a handshake, a write and a
+//! read; a shut down socket wakes whoever is blocked on it.
+
+use super::failure::{Failure, Kind};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use socket2::Socket;
+use std::net::Shutdown;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Ends exchanges of a client from another thread.
+///
+/// It covers every exchange that the client begins after [`super::Client::cancel_handle`] gave it
+/// out and before the next one is taken.
+#[derive(Clone)]
+pub struct CancelHandle(pub(super) Arc<Token>);
+
+impl CancelHandle {
+    /// Ends the exchange that runs, and every later one that this handle covers.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+}
+
+pub(super) struct Token {
+    state: Mutex<State>,
+    watch: Receiver<()>,
+}
+
+struct State {
+    /// Dropped by the cancel, which wakes whoever watches. Nothing is ever sent.
+    alive: Option<Sender<()>>,
+    sockets: Vec<Weak<Socket>>,
+}
+
+impl Token {
+    pub(super) fn new() -> Arc<Self> {
+        let (alive, watch) = bounded(0);
+        Arc::new(Self {
+            state: Mutex::new(State {
+                alive: Some(alive),
+                sockets: Vec::new(),
+            }),
+            watch,
+        })
+    }
+
+    pub(super) fn failure() -> Failure {
+        Failure::new(Kind::Cancelled, "The exchange was cancelled.")
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.lock().alive.is_none()
+    }
+
+    /// A channel that disconnects when the token is cancelled.
+    pub(super) fn watch(&self) -> &Receiver<()> {
+        &self.watch
+    }
+
+    /// Lets a cancel reach this socket; `false` when it was cancelled already.
+    pub(super) fn hold(&self, socket: &Arc<Socket>) -> bool {
+        let mut state = self.lock();
+        state.sockets.retain(|held| held.strong_count() > 0);
+        state.sockets.push(Arc::downgrade(socket));
+        state.alive.is_some()
+    }
+
+    /// The socket now belongs to another token's exchange.
+    pub(super) fn release(&self, socket: &Arc<Socket>) {
+        let gone = Arc::downgrade(socket);
+        self.lock().sockets.retain(|held| !held.ptr_eq(&gone));
+    }
+
+    fn cancel(&self) {
+        let mut state = self.lock();
+        drop(state.alive.take());
+        for socket in state.sockets.iter().filter_map(Weak::upgrade) {
+            // An error says that the socket is closed or not connected: nothing is left to end.
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! A client: exchanges with other hosts, one at a time, under one policy.
+//!
+//! Each exchange looks the host up, judges every address, and talks to judged addresses alone,
+//! over a new connection or one that was kept and is still among them. Redirects are answers,
+//! proxies of the environment are not used, and the host's name stays as written in the URL, the
+//! Host header and the TLS server name.
+
+use super::cancel::{CancelHandle, Token};
+use super::failure::{Failure, Kind, Phase};
+use super::policy::Policy;
+use super::transport::{Current, Exchange, Judged, TcpConnector, Timeouts, TlsConnector};
+use super::{Outbound, parse};
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use ureq::http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use ureq::unversioned::transport::Connector;
+
+const BUFFER_BYTES: usize = 16 * 1024;
+const IDLE_AGE: Duration = Duration::from_secs(30);
+
+/// Exchanges with other hosts under one policy. One thread uses it at a time.
+pub struct Client {
+    outbound: Outbound,
+    policy: Policy,
+    timeouts: Timeouts,
+    token: Arc<Token>,
+    current: Current,
+    agent: ureq::Agent,
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct Response {
+    /// The HTTP status; redirects (3xx) are answers too.
+    pub status: u16,
+    /// The answer's headers.
+    pub headers: HeaderMap,
+    /// The answer's body, at most as long as the caller's cap.
+    pub body: Vec<u8>,
+}
+
+/// An answer whose body is read as it comes. The exchange's deadline and cap hold on.
+pub struct Stream {
+    /// The HTTP status; redirects (3xx) are answers too.
+    pub status: u16,
+    /// The answer's headers.
+    pub headers: HeaderMap,
+    body: ureq::BodyReader<'static>,
+    exchange: Arc<Exchange>,
+    host: String,
+    left: u64,
+    cap: u64,
+}
+
+/// What to send. Headers are `(name, value)`; a value may be a credential and is never shown.
+pub struct Outgoing<'a> {
+    /// `GET`, `POST` and so on.
+    pub method: Method,
+    /// An absolute http or https URL.
+    pub url: &'a str,
+    /// Headers beside Host, Content-Length and User-Agent.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The body; none is sent when it is empty and the method takes none.
+    pub body: &'a [u8],
+    /// The longest answer body to take, in bytes.
+    pub cap: u64,
+}
+
+impl Client {
+    pub(super) fn new(outbound: Outbound, policy: Policy, timeouts: Timeouts) -> Self {
+        let token = Token::new();
+        let idle = Exchange::new(Arc::clone(&token), timeouts, Instant::now());
+        let current = Current::new(Arc::new(idle));
+        let connector = TcpConnector(current.clone()).chain(TlsConnector {
+            rustls: Arc::clone(&outbound.0.rustls),
+            current: current.clone(),
+        });
+        let config = ureq::Agent::config_builder()
+            .proxy(None)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .accept_encoding("identity")
+            .user_agent(concat!("agent-runtime/", env!("CARGO_PKG_VERSION")))
+            .input_buffer_size(BUFFER_BYTES)
+            .output_buffer_size(BUFFER_BYTES)
+            .max_response_header_size(BUFFER_BYTES - 1)
+            .max_idle_connections(2)
+            .max_idle_connections_per_host(1)
+            .max_idle_age(IDLE_AGE)
+            .tls_config(outbound.0.tls.clone())
+            .build();
+        let agent = ureq::Agent::with_parts(config, connector, Judged);
+        Self {
+            outbound,
+            policy,
+            timeouts,
+            token,
+            current,
+            agent,
+        }
+    }
+
+    /// A handle by which another thread ends this client's exchanges, from now until the next
+    /// handle is taken. Taking one makes a client usable again whose last one was cancelled.
+    pub fn cancel_handle(&mut self) -> CancelHandle {
+        self.token = Token::new();
+        CancelHandle(Arc::clone(&self.token))
+    }
+
+    /// Posts JSON and reads the whole answer, of at most `cap` bytes.
+    pub fn post_json(
+        &mut self,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+        cap: u64,
+    ) -> Result<Response, Failure> {
+        let mut all = vec![("content-type", "application/json")];
+        all.extend_from_slice(headers);
+        self.send(&Outgoing {
+            method: Method::POST,
+            url,
+            headers: &all,
+            body,
+            cap,
+        })
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub fn send(&mut self, outgoing: &Outgoing<'_>) -> Result<Response, Failure> {
+        let mut stream = self.open(outgoing)?;
+        let body = stream.read_to_end()?;
+        Ok(Response {
+            status: stream.status,
+            headers: stream.headers,
+            body,
+        })
+    }
+
+    /// Sends a request and gives the answer as soon as its head is there.
+    pub fn open(&mut self, outgoing: &Outgoing<'_>) -> Result<Stream, Failure> {
+        let url = parse(outgoing.url)?;
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let request = request(url.as_str(), outgoing)?;
+        let token = Arc::clone(&self.token);
+        let mut exchange = Exchange::new(token, self.timeouts, Instant::now());
+        exchange.addresses = self.outbound.addresses(self.policy, &url, &exchange)?;
+        let exchange = Arc::new(exchange);
+        self.current.set(Arc::clone(&exchange));
+        let answer = self.agent.run(request);
+        if exchange.token.is_cancelled() {
+            return Err(Token::failure());
+        }
+        let answer = answer.map_err(|error| explain(error, &exchange, &host))?;
+        exchange.enter(Phase::Body);
+        let (parts, body) = answer.into_parts();
+        if body
+            .content_length()
+            .is_some_and(|length| length > outgoing.cap)
+        {
+            return Err(too_large(&host, outgoing.cap));
+        }
+        Ok(Stream {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body: body.into_reader(),
+            exchange,
+            host,
+            left: outgoing.cap,
+            cap: outgoing.cap,
+        })
+    }
+}
+
+impl Stream {
+    /// Reads what is there, waiting for at least one byte; 0 is the end of the body.
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
+        let read = self.body.read(buffer);
+        if self.exchange.token.is_cancelled() {
+            return Err(Token::failure());
+        }
+        let amount = read.map_err(|error| explain(error.into(), &self.exchange, &self.host))?;
+        self.left = self
+            .left
+            .checked_sub(amount as u64)
+            .ok_or_else(|| too_large(&self.host, self.cap))?;
+        Ok(amount)
+    }
+
+    /// Reads the rest.
+    pub fn read_to_end(&mut self) -> Result<Vec<u8>, Failure> {
+        let mut body = Vec::new();
+        let mut buffer = [0; 8 * 1024];
+        loop {
+            match self.read(&mut buffer)? {
+                0 => return Ok(body),
+                amount => body.extend_from_slice(&buffer[..amount]),
+            }
+        }
+    }
+
+    /// Lets go of an answer that has said all it has to say. If its end comes within `time`, the
+    /// connection is kept for the next exchange.
+    pub fn finish(mut self, time: Duration) {
+        self.exchange.end_within(time);
+        let mut buffer = [0; 512];
+        while matches!(self.read(&mut buffer), Ok(amount) if amount > 0) {}
+    }
+
+    /// A header's value, if it is there and readable.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+fn request<'a>(url: &str, outgoing: &Outgoing<'a>) -> Result<Request<&'a [u8]>, Failure> {
+    let invalid = |what: &str| Failure::new(Kind::Invalid, format!("The {what} cannot be sent."));
+    let mut request = Request::builder()
+        .method(outgoing.method.clone())
+        .uri(url)
+        .body(outgoing.body)
+        .map_err(|_| invalid("URL"))?;
+    for (name, value) in outgoing.headers {
+        // The name may be the caller's mistake; the value may be a credential.
+        let bad = || invalid(&format!("header {}", name.escape_default()));
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        request.headers_mut().append(key, value);
+    }
+    Ok(request)
+}
+
+fn too_large(host: &str, cap: u64) -> Failure {
+    Failure::new(
+        Kind::TooLarge,
+        format!("The answer of {host} is longer than {cap} bytes."),
+    )
+}
+
+/// What an error of the HTTP client means at this point of the exchange.
+fn explain(error: ureq::Error, exchange: &Exchange, host: &str) -> Failure {
+    let phase = exchange.phase();
+    if let Some(phase) = exchange.timed_out() {
+        return timeout(phase, host);
+    }
+    match error {
+        ureq::Error::Io(error) => explain_io(&error, phase, host),
+        ureq::Error::Rustls(error) => tls(host, &error),
+        ureq::Error::Tls(error) => tls(host, &error),
+        ureq::Error::LargeResponseHeader(..) => Failure::new(
+            Kind::Protocol,
+            format!("The answer of {host} has more than 16 KiB of headers."),
+        ),
+        ureq::Error::Http(_) | ureq::Error::BadUri(_) => {
+            Failure::new(Kind::Invalid, "The request cannot be sent as it is.")
+        }
+        other => Failure::new(
+            Kind::Protocol,
+            format!("The answer of {host} is not valid HTTP/1.1: {other}."),
+        ),
+    }
+}
+
+fn explain_io(error: &io::Error, phase: Phase, host: &str) -> Failure {
+    if let Some(error) = error
+        .get_ref()
+        .and_then(|e| e.downcast_ref::<rustls::Error>())
+    {
+        return tls(host, error);
+    }
+    match phase {
+        Phase::Resolve | Phase::Connect if error.kind() == io::ErrorKind::TimedOut => {
+            timeout(Phase::Connect, host)
+        }
+        Phase::Resolve | Phase::Connect => {
+            Failure::new(Kind::Connect, format!("No connection to {host}: {error}."))
+        }
+        Phase::Tls => Failure::new(
+            Kind::Reset,
+            format!("The connection to {host} broke during the TLS handshake."),
+        ),
+        Phase::Send | Phase::FirstByte => Failure::new(
+            Kind::Reset,
+            format!("The connection to {host} broke before an answer came."),
+        ),
+        Phase::Body => Failure::new(
+            Kind::Reset,
+            format!("The connection to {host} broke in the middle of its answer."),
+        ),
+    }
+}
+
+fn tls(host: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(
+        Kind::Tls,
+        format!("No secure connection to {host}: {error}."),
+    )
+}
+
+fn timeout(phase: Phase, host: &str) -> Failure {
+    let what = match phase {
+        Phase::Resolve => "its name did not resolve",
+        Phase::Connect => "it did not accept a connection",
+        Phase::Tls => "it did not finish the TLS handshake",
+        Phase::Send => "it did not take the request",
+        Phase::FirstByte => "it did not begin to answer",
+        Phase::Body => "its answer did not end",
+    };
+    Failure::new(
+        Kind::Timeout(phase),
+        format!("{host} took too long: {what} in time."),
+    )
+}

@@ -1,0 +1,236 @@
+//! The only way out of the process: every connection that the service opens goes through here.
+//!
+//! A URL is parsed once, its host looked up, every address judged by the caller's [`Policy`], and
+//! a connection opened to an address that was judged. Redirects are answers; proxies of the
+//! environment are not used; every exchange has one deadline over the whole of it, one for the
+//! connection and one for the first byte, and a cap on what is read. Specification section 1.4.
+//!
+//! Not here: connections to Postgres; what the callers say (`model`, later `webhooks`, `mcp` …);
+//! retries, which are the callers' and durable.
+
+pub mod address;
+mod cancel;
+mod client;
+mod failure;
+mod policy;
+mod resolver;
+mod transport;
+
+pub use cancel::CancelHandle;
+pub use client::{Client, Outgoing, Response, Stream};
+pub use failure::{Failure, Kind, Phase};
+pub use policy::{HostAccess, Policy};
+pub use resolver::Lookup;
+pub use transport::Timeouts;
+pub use ureq::http::{HeaderMap, Method};
+
+use resolver::Resolver;
+use rustls_pki_types::{CertificateDer, pem::PemObject};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use transport::Exchange;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::unversioned::transport::RustlsConnector;
+use url::{Host, Url};
+
+/// The longest URL that is taken, in bytes: what browsers and proxies pass too.
+const MAX_URL_BYTES: usize = 2048;
+/// The longest host name (RFC 1035), with its final dot.
+const MAX_HOST_BYTES: usize = 254;
+
+/// What the way out is made of.
+pub struct Options {
+    /// `SVC_DEV_HOST_ALIAS`: the host to connect to instead of a loopback address.
+    pub host_alias: Option<String>,
+    /// Certificates in PEM to trust beside the system's own.
+    pub extra_roots_pem: Vec<u8>,
+    /// Threads that look names up.
+    pub resolver_threads: usize,
+    /// Look-ups that may wait for them.
+    pub resolver_queue: usize,
+    /// Another way to look a name up than the system's (tests).
+    pub lookup: Option<Arc<Lookup>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            host_alias: None,
+            extra_roots_pem: Vec::new(),
+            resolver_threads: 8,
+            resolver_queue: 256,
+            lookup: None,
+        }
+    }
+}
+
+/// The way out. Clones share the resolver and the trusted certificates.
+#[derive(Clone)]
+pub struct Outbound(Arc<Inner>);
+
+struct Inner {
+    resolver: Resolver,
+    host_alias: Option<Host>,
+    tls: TlsConfig,
+    rustls: Arc<RustlsConnector>,
+}
+
+impl Outbound {
+    /// Reads the trusted certificates and starts the resolver threads.
+    pub fn new(options: Options) -> crate::error::Result<Self> {
+        let lookup = options.lookup.unwrap_or_else(|| Arc::new(resolver::system));
+        let (threads, queue) = (options.resolver_threads, options.resolver_queue);
+        let resolver =
+            Resolver::start(threads, queue, lookup).map_err(crate::error::Error::internal)?;
+        let host_alias = match options.host_alias {
+            Some(alias) => Some(parse_alias(&alias)?),
+            None => None,
+        };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = TlsConfig::builder()
+            .root_certs(RootCerts::Specific(Arc::new(roots(
+                &options.extra_roots_pem,
+            )?)))
+            .unversioned_rustls_crypto_provider(provider)
+            .build();
+        Ok(Self(Arc::new(Inner {
+            resolver,
+            host_alias,
+            tls,
+            rustls: Arc::new(RustlsConnector::default()),
+        })))
+    }
+
+    /// A client for one thread. It keeps a connection or two for 30 s, judged anew at each use.
+    pub fn client(&self, policy: Policy, timeouts: Timeouts) -> Client {
+        Client::new(self.clone(), policy, timeouts)
+    }
+
+    /// Checks a URL that is to be stored: its syntax, and its host as far as it can be judged
+    /// without a look-up. Each exchange judges it again. Returns it normalised.
+    pub fn check_url(&self, policy: Policy, text: &str) -> crate::error::Result<Url> {
+        let url = parse(text)?;
+        policy::judge_host(policy, &url)?;
+        Ok(url)
+    }
+
+    /// The addresses that an exchange may connect to, each judged.
+    fn addresses(
+        &self,
+        policy: Policy,
+        url: &Url,
+        exchange: &Exchange,
+    ) -> Result<Vec<SocketAddr>, Failure> {
+        policy::judge_host(policy, url)?;
+        let host = url.host().map(|host| host.to_owned());
+        let host = host.ok_or_else(|| invalid("The URL has no host."))?;
+        let mut addresses = match &host {
+            // The alias would be looked up for nothing but to find loopback (RFC 6761).
+            Host::Domain(name) if self.0.host_alias.is_some() && is_localhost(name) => {
+                vec![IpAddr::from([127, 0, 0, 1])]
+            }
+            host => self.look_up(host, exchange)?,
+        };
+        for address in &addresses {
+            policy::judge_address(policy, *address)?;
+        }
+        if let Some(alias) = &self.0.host_alias
+            && addresses.iter().all(|a| a.to_canonical().is_loopback())
+        {
+            // The operator configured it for development: it is not the tenant's to be judged.
+            addresses = self.look_up(alias, exchange)?;
+        }
+        let port = url.port_or_known_default().unwrap_or(443);
+        let with_port = |address| SocketAddr::new(address, port);
+        Ok(addresses.into_iter().map(with_port).collect())
+    }
+
+    fn look_up(&self, host: &Host, exchange: &Exchange) -> Result<Vec<IpAddr>, Failure> {
+        match host {
+            Host::Ipv4(v4) => Ok(vec![IpAddr::V4(*v4)]),
+            Host::Ipv6(v6) => Ok(vec![IpAddr::V6(*v6)]),
+            Host::Domain(name) => {
+                self.0
+                    .resolver
+                    .resolve(name, exchange.deadline(), &exchange.token)
+            }
+        }
+    }
+}
+
+fn is_localhost(name: &str) -> bool {
+    matches!(
+        address::known_name(name),
+        Some((address::Class::Loopback, _))
+    )
+}
+
+fn invalid(message: impl Into<String>) -> Failure {
+    Failure::new(Kind::Invalid, message)
+}
+
+/// Parses an absolute http or https URL, the only kind that leaves this process.
+fn parse(text: &str) -> Result<Url, Failure> {
+    if text.len() > MAX_URL_BYTES {
+        return Err(invalid(format!(
+            "The URL is longer than {MAX_URL_BYTES} bytes."
+        )));
+    }
+    let url =
+        Url::parse(text).map_err(|error| invalid(format!("The URL is not valid: {error}.")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(invalid("The URL must begin with http:// or https://."));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(invalid(
+            "The URL must not hold a user name or a password; use a secret instead.",
+        ));
+    }
+    if url.fragment().is_some() {
+        return Err(invalid("The URL must not have a fragment (#)."));
+    }
+    if url
+        .host_str()
+        .is_none_or(|host| host.is_empty() || host.len() > MAX_HOST_BYTES)
+    {
+        return Err(invalid("The URL has no host, or too long a one."));
+    }
+    if url.as_str().len() > MAX_URL_BYTES || url.as_str().parse::<ureq::http::Uri>().is_err() {
+        return Err(invalid("The URL is not one that HTTP can carry."));
+    }
+    Ok(url)
+}
+
+fn parse_alias(alias: &str) -> crate::error::Result<Host> {
+    let bare = alias.trim();
+    let host = match bare.parse::<IpAddr>() {
+        Ok(IpAddr::V6(v6)) => Ok(Host::Ipv6(v6)),
+        _ => Host::parse(bare),
+    };
+    host.map_err(|error| {
+        invalid(format!(
+            "SVC_DEV_HOST_ALIAS must be a host name or an address, without a port: {error}."
+        ))
+        .into()
+    })
+}
+
+/// The system's roots and the extra ones. A system without any is not an error: plain HTTP works.
+fn roots(extra_pem: &[u8]) -> crate::error::Result<Vec<Certificate<'static>>> {
+    let own = |der: &CertificateDer<'_>| Certificate::from_der(der).to_owned();
+    let system = rustls_native_certs::load_native_certs().certs;
+    let mut all: Vec<_> = system.iter().map(own).collect();
+    let before = all.len();
+    for certificate in CertificateDer::pem_slice_iter(extra_pem) {
+        let certificate = certificate
+            .map_err(|_| invalid("The bundle of extra certificates is not valid PEM."))?;
+        all.push(own(&certificate));
+    }
+    if !extra_pem.is_empty() && all.len() == before {
+        return Err(invalid("The bundle of extra certificates holds none.").into());
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests;

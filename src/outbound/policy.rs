@@ -1,0 +1,191 @@
+//! Which hosts a caller may reach: the policies over the classes of [`super::address`].
+//!
+//! A policy judges a name before it is looked up and every address after it. A name that has one
+//! refused address is refused whole. Specification section 1.4.
+
+use super::address::{self, Class, Place};
+use super::failure::{Failure, Kind};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use url::{Host, Url};
+
+/// Who chose the host, and with it what is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// The operator configured it: everything passes.
+    Operator,
+    /// A tenant chose it: the deployment's host-access mode judges it (section 1.4).
+    Tenant(HostAccess),
+}
+
+/// The host-access mode of section 1.4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HostAccess {
+    /// Everything may be reached: a machine where every token holder may run commands.
+    Local,
+    /// Metadata services, link-local addresses and the service's own host are refused.
+    Deployed,
+}
+
+/// Judges a host by itself, without a look-up: its name, or the address that it is.
+pub(super) fn judge_host(policy: Policy, url: &Url) -> Result<(), Failure> {
+    match url.host() {
+        Some(Host::Domain(name)) if policy == Policy::Tenant(HostAccess::Deployed) => {
+            match address::known_name(name) {
+                Some((class, rule)) => Err(refused(&format!("The host {name}"), class, rule)),
+                None => Ok(()),
+            }
+        }
+        Some(Host::Ipv4(v4)) => judge_address(policy, IpAddr::V4(v4)),
+        Some(Host::Ipv6(v6)) => judge_address(policy, IpAddr::V6(v6)),
+        _ => Ok(()),
+    }
+}
+
+/// Judges one address.
+pub(super) fn judge_address(policy: Policy, address: IpAddr) -> Result<(), Failure> {
+    match policy {
+        Policy::Operator | Policy::Tenant(HostAccess::Local) => Ok(()),
+        Policy::Tenant(HostAccess::Deployed) => judge_deployed(address),
+    }
+}
+
+fn judge_deployed(address: IpAddr) -> Result<(), Failure> {
+    let subject = format!("The address {address}");
+    let place = address::place(address);
+    judge_place(&subject, place)?;
+    for inner in place.embedded.into_iter().flatten() {
+        judge_place(
+            &format!("The address {inner} inside {address}"),
+            address::place(IpAddr::V4(inner)),
+        )?;
+    }
+    // A mapped address would pass the bind below under its IPv4 form alone.
+    if is_own(address.to_canonical()) {
+        return Err(Failure::new(
+            Kind::Refused,
+            format!(
+                "{subject} is the service's own host, which this deployment does not let a tenant reach."
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn judge_place(subject: &str, place: Place) -> Result<(), Failure> {
+    match place.class {
+        Class::Metadata | Class::Unspecified | Class::Loopback | Class::LinkLocal => {
+            Err(refused(subject, place.class, place.network))
+        }
+        Class::Private | Class::Multicast | Class::Reserved | Class::Embedded | Class::Public => {
+            Ok(())
+        }
+    }
+}
+
+fn refused(subject: &str, class: Class, rule: &str) -> Failure {
+    let what = class.describe();
+    Failure::new(
+        Kind::Refused,
+        format!("{subject} is {what} ({rule}), which this deployment does not let a tenant reach."),
+    )
+}
+
+/// Whether the address is one of this host's interfaces: the kernel binds no other.
+fn is_own(address: IpAddr) -> bool {
+    /// A documentation address, which no host has: it binds only where the kernel binds anything.
+    const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+    UdpSocket::bind((address, 0)).is_ok() && UdpSocket::bind((NOBODY, 0)).is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEPLOYED: Policy = Policy::Tenant(HostAccess::Deployed);
+
+    fn judge(policy: Policy, url: &str) -> Result<(), Failure> {
+        judge_host(policy, &Url::parse(url).unwrap())
+    }
+
+    #[test]
+    fn deployed_refuses_its_own_host_and_metadata() {
+        for host in [
+            "127.0.0.1",
+            "0177.0.0.1",
+            "0x7f.1",
+            "2130706433",
+            "127.1",
+            "127.0.0.1.",
+            "%31%32%37.0.0.1",
+            "①②⑦.⓪.⓪.①",
+            "127。0。0。1",
+            "0.0.0.0",
+            "0",
+            "169.254.169.254",
+            "169.254.1.1",
+            "168.63.129.16",
+            "100.100.100.200",
+            "192.0.0.192",
+            "localhost",
+            "LOCALHOST.",
+            "app.localhost",
+            "metadata.google.internal.",
+            "metadata",
+            "instance-data",
+            "[::]",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "[::127.0.0.1]",
+            "[::7f00:1]",
+            "[::ffff:0:7f00:1]",
+            "[64:ff9b::a9fe:a9fe]",
+            "[64:ff9b:1::7f00:1]",
+            "[2002:a9fe:a9fe::]",
+            "[2001::1]",
+            "[fe80::1]",
+            "[fd00:ec2::254]",
+            "[fd20:ce::254]",
+        ] {
+            let failure = judge(DEPLOYED, &format!("http://{host}/")).unwrap_err();
+            assert_eq!(failure.kind(), Kind::Refused, "{host}");
+            assert!(failure.message().starts_with("The "), "{failure}");
+            judge(Policy::Operator, &format!("http://{host}/")).unwrap();
+            judge(
+                Policy::Tenant(HostAccess::Local),
+                &format!("http://{host}/"),
+            )
+            .unwrap();
+        }
+    }
+
+    #[test]
+    fn deployed_reaches_private_and_public_networks() {
+        for host in [
+            "10.1.2.3",
+            "192.168.250.251",
+            "100.64.250.1",
+            "[fd12:3456::250]",
+            "[::ffff:10.1.2.3]",
+            "8.8.8.8",
+            "[2606:4700::1111]",
+            "example.com",
+            "localhost.example.com",
+        ] {
+            judge(DEPLOYED, &format!("http://{host}/")).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_hosts_own_interfaces_are_its_own() {
+        assert!(is_own("127.0.0.1".parse().unwrap()));
+        assert!(!is_own("192.0.2.77".parse().unwrap()));
+        assert!(!is_own("2001:db8::77".parse().unwrap()));
+    }
+
+    #[test]
+    fn the_refusal_names_the_rule_and_the_address() {
+        let failure = judge(DEPLOYED, "http://[::ffff:169.254.169.254]/").unwrap_err();
+        assert!(failure.message().contains("169.254.169.254/32"));
+        assert!(failure.message().contains("inside ::ffff:169.254.169.254"));
+    }
+}

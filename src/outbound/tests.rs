@@ -1,0 +1,639 @@
+//! The way out against real sockets on loopback.
+
+use super::*;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+mod tls;
+
+const DEPLOYED: Policy = Policy::Tenant(HostAccess::Deployed);
+const HELLO: &str = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn timeouts() -> Timeouts {
+    Timeouts {
+        connect: ms(2_000),
+        first_byte: ms(5_000),
+        total: ms(10_000),
+    }
+}
+
+fn outbound() -> Outbound {
+    Outbound::new(Options::default()).unwrap()
+}
+
+/// An outbound whose names resolve as the table says; others do not.
+fn with_names(names: &'static [(&'static str, &'static str)]) -> Outbound {
+    let lookup = move |name: &str| {
+        let found = names.iter().filter(|(known, _)| *known == name);
+        let found: Vec<IpAddr> = found.map(|(_, a)| a.parse().unwrap()).collect();
+        if found.is_empty() {
+            return Err(std::io::Error::other("no such name"));
+        }
+        Ok(found)
+    };
+    Outbound::new(Options {
+        lookup: Some(Arc::new(lookup)),
+        ..Options::default()
+    })
+    .unwrap()
+}
+
+/// A server whose every connection gets the function; its thread ends with the listener's last
+/// expected connection.
+struct Server {
+    address: SocketAddr,
+    accepted: Arc<AtomicUsize>,
+    stop: Arc<std::sync::atomic::AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(handle: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let (count, stopping) = (Arc::clone(&accepted), Arc::clone(&stop));
+        let thread = std::thread::Builder::new()
+            .name("test-server".to_owned())
+            .spawn(move || {
+                for connection in listener.incoming() {
+                    if stopping.load(Ordering::SeqCst) {
+                        return;
+                    }
+                    count.fetch_add(1, Ordering::SeqCst);
+                    handle(connection.unwrap());
+                }
+            })
+            .unwrap();
+        Self {
+            address,
+            accepted,
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    /// Answers one request a connection with these bytes.
+    fn answering(answer: impl Into<String>) -> Self {
+        let answer = answer.into();
+        Self::start(move |mut connection| {
+            read_request(&mut connection);
+            let _ = connection.write_all(answer.as_bytes());
+        })
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/path?q=1", self.address)
+    }
+
+    fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Reads one request whose body has a length; empty once the client has left.
+fn read_request(connection: &mut impl Read) -> String {
+    let mut text = Vec::new();
+    let mut byte = [0];
+    while !text.ends_with(b"\r\n\r\n") {
+        match connection.read(&mut byte) {
+            Ok(1) => text.push(byte[0]),
+            _ => return String::new(),
+        }
+    }
+    let head = String::from_utf8_lossy(&text).to_ascii_lowercase();
+    let length = head.split("content-length: ").nth(1);
+    let length = length.and_then(|rest| rest.lines().next()?.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    connection.read_exact(&mut body).unwrap();
+    text.extend(body);
+    String::from_utf8(text).unwrap()
+}
+
+fn post(client: &mut Client, url: &str) -> Result<Response, Failure> {
+    client.post_json(url, &[("x-test", "yes")], b"{}", 1024)
+}
+
+fn fails(outcome: Result<Response, Failure>, kind: Kind) -> String {
+    let failure = outcome.unwrap_err();
+    assert_eq!(failure.kind(), kind, "{failure}");
+    failure.message().to_owned()
+}
+
+#[test]
+fn a_request_arrives_as_it_was_given() {
+    let seen = Arc::new(Mutex::new(String::new()));
+    let sees = Arc::clone(&seen);
+    let server = Server::start(move |mut connection| {
+        *sees.lock().unwrap() = read_request(&mut connection);
+        connection.write_all(HELLO.as_bytes()).unwrap();
+    });
+    let mut client = outbound().client(Policy::Operator, timeouts());
+    let response = post(&mut client, &server.url()).unwrap();
+    assert_eq!((response.status, &*response.body), (200, &b"hello"[..]));
+    let seen = seen.lock().unwrap().to_ascii_lowercase();
+    assert!(seen.starts_with("post /path?q=1 http/1.1\r\n"), "{seen}");
+    assert!(seen.contains(&format!("host: {}\r\n", server.address)));
+    assert!(seen.contains("x-test: yes\r\n"));
+    assert!(seen.contains("content-type: application/json\r\n"));
+    assert!(seen.ends_with("\r\n\r\n{}"));
+}
+
+#[test]
+fn a_name_is_judged_by_every_address_it_has() {
+    let outbound = with_names(&[
+        ("mixed.test", "203.0.113.5"),
+        ("mixed.test", "169.254.169.254"),
+        ("loop.test", "127.0.0.1"),
+        ("six.test", "::ffff:169.254.169.254"),
+        ("zero.test", "0.0.0.0"),
+    ]);
+    let mut client = outbound.client(DEPLOYED, timeouts());
+    for (name, says) in [
+        ("mixed.test", "169.254.169.254"),
+        ("loop.test", "loopback"),
+        ("six.test", "inside ::ffff:169.254.169.254"),
+        ("zero.test", "unspecified"),
+    ] {
+        let message = fails(
+            post(&mut client, &format!("http://{name}:9/")),
+            Kind::Refused,
+        );
+        assert!(message.contains(says), "{message}");
+    }
+    fails(post(&mut client, "http://nowhere.test/"), Kind::Resolve);
+}
+
+#[test]
+fn a_tenant_reaches_loopback_in_local_mode_only() {
+    let server = Server::answering(HELLO);
+    let local = Policy::Tenant(HostAccess::Local);
+    post(&mut outbound().client(local, timeouts()), &server.url()).unwrap();
+    let refused = post(&mut outbound().client(DEPLOYED, timeouts()), &server.url());
+    fails(refused, Kind::Refused);
+    assert_eq!(server.accepted(), 1);
+}
+
+#[test]
+fn the_name_stays_while_the_address_is_the_judged_one() {
+    let host = Arc::new(Mutex::new(String::new()));
+    let sees = Arc::clone(&host);
+    let server = Server::start(move |mut connection| {
+        *sees.lock().unwrap() = read_request(&mut connection);
+        connection.write_all(HELLO.as_bytes()).unwrap();
+    });
+    let outbound = with_names(&[("api.test", "127.0.0.1")]);
+    let mut client = outbound.client(Policy::Operator, timeouts());
+    let url = format!("http://api.test:{}/", server.address.port());
+    post(&mut client, &url).unwrap();
+    let expected = format!("host: api.test:{}\r\n", server.address.port());
+    assert!(
+        host.lock()
+            .unwrap()
+            .to_ascii_lowercase()
+            .contains(&expected)
+    );
+}
+
+#[test]
+fn an_alias_takes_the_place_of_loopback() {
+    let server = Server::answering(HELLO);
+    let port = server.address.port();
+    let outbound = Outbound::new(Options {
+        host_alias: Some("host.alias".to_owned()),
+        lookup: Some(Arc::new(|name: &str| match name {
+            "host.alias" => Ok(vec![IpAddr::from([127, 0, 0, 1])]),
+            // An address of this test's own where nobody listens.
+            "loop.test" => Ok(vec![IpAddr::from([127, 9, 9, 9])]),
+            _ => Err(std::io::Error::other("asked for another name")),
+        })),
+        ..Options::default()
+    })
+    .unwrap();
+    let mut client = outbound.client(Policy::Operator, timeouts());
+    for host in [
+        "127.9.9.9",
+        "localhost",
+        "app.localhost",
+        "[::1]",
+        "loop.test",
+    ] {
+        post(&mut client, &format!("http://{host}:{port}/")).unwrap();
+    }
+    assert_eq!(server.accepted(), 5);
+    for alias in ["a b", "host:80", ""] {
+        let options = Options {
+            host_alias: Some(alias.to_owned()),
+            ..Options::default()
+        };
+        assert!(Outbound::new(options).is_err(), "{alias}");
+    }
+}
+
+#[test]
+fn a_redirect_is_an_answer() {
+    let target = Server::answering(HELLO);
+    let location = target.url();
+    let server = Server::answering(format!(
+        "HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n"
+    ));
+    let mut client = outbound().client(Policy::Operator, timeouts());
+    let response = post(&mut client, &server.url()).unwrap();
+    assert_eq!(response.status, 302);
+    assert_eq!(target.accepted(), 0);
+}
+
+#[test]
+fn a_connection_is_kept_only_while_its_address_is_judged() {
+    static LOOKUPS: AtomicUsize = AtomicUsize::new(0);
+    let server = Server::start(|mut connection| {
+        while !read_request(&mut connection).is_empty() {
+            connection.write_all(HELLO.as_bytes()).unwrap();
+        }
+    });
+    let port = server.address.port();
+    let outbound = Outbound::new(Options {
+        lookup: Some(Arc::new(|_: &str| {
+            // The third look-up moves the name elsewhere, to where nobody listens.
+            let moved = LOOKUPS.fetch_add(1, Ordering::SeqCst) >= 2;
+            Ok(vec![IpAddr::from([127, 0, 0, if moved { 99 } else { 1 }])])
+        })),
+        ..Options::default()
+    })
+    .unwrap();
+    let mut client = outbound.client(Policy::Operator, timeouts());
+    let url = format!("http://moving.test:{port}/");
+    post(&mut client, &url).unwrap();
+    post(&mut client, &url).unwrap();
+    assert_eq!(
+        server.accepted(),
+        1,
+        "the second exchange reuses the connection"
+    );
+    fails(post(&mut client, &url), Kind::Connect);
+}
+
+#[test]
+fn a_cap_holds_with_and_without_a_length() {
+    let long = "x".repeat(2000);
+    let with = format!("HTTP/1.1 200 OK\r\ncontent-length: 2000\r\n\r\n{long}");
+    let without = format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{long}");
+    let chunked =
+        format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n7d0\r\n{long}\r\n0\r\n\r\n");
+    let huge = "HTTP/1.1 200 OK\r\ncontent-length: 100000000000000\r\n\r\n".to_owned();
+    for answer in [with, without, chunked, huge] {
+        let server = Server::answering(answer);
+        let mut client = outbound().client(Policy::Operator, timeouts());
+        fails(post(&mut client, &server.url()), Kind::TooLarge);
+    }
+}
+
+#[test]
+fn broken_answers_have_their_kinds() {
+    let endless = format!("HTTP/1.1 200 OK\r\nx-long: {}", "a".repeat(100_000));
+    for (answer, kind) in [
+        ("", Kind::Reset),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nshort",
+            Kind::Reset,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhe",
+            Kind::Reset,
+        ),
+        ("SSH-2.0-OpenSSH_9.2\r\n\r\n", Kind::Protocol),
+        (
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+            Kind::Protocol,
+        ),
+        (&endless, Kind::Protocol),
+    ] {
+        let server = Server::answering(answer);
+        let mut client = outbound().client(Policy::Operator, timeouts());
+        let message = fails(post(&mut client, &server.url()), kind);
+        assert!(message.contains("127.0.0.1"), "{message}");
+    }
+}
+
+#[test]
+fn nobody_there_is_a_failed_connection() {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let mut client = outbound().client(Policy::Operator, timeouts());
+    let message = fails(
+        post(&mut client, &format!("http://127.0.0.1:{port}/")),
+        Kind::Connect,
+    );
+    assert!(message.contains(&format!("127.0.0.1:{port}")), "{message}");
+}
+
+#[test]
+fn the_next_address_is_tried() {
+    let server = Server::answering(HELLO);
+    let outbound = with_names(&[("two.test", "127.0.0.98"), ("two.test", "127.0.0.1")]);
+    let mut client = outbound.client(Policy::Operator, timeouts());
+    post(
+        &mut client,
+        &format!("http://two.test:{}/", server.address.port()),
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_silent_server_ends_at_the_first_byte_deadline() {
+    let server = Server::start(|mut connection| {
+        let _ = connection.read_to_end(&mut Vec::new());
+    });
+    let mut short = timeouts();
+    short.first_byte = ms(80);
+    let began = Instant::now();
+    let mut client = outbound().client(Policy::Operator, short);
+    fails(
+        post(&mut client, &server.url()),
+        Kind::Timeout(Phase::FirstByte),
+    );
+    assert!((ms(80)..ms(1000)).contains(&began.elapsed()));
+}
+
+#[test]
+fn a_drip_feed_ends_at_the_whole_deadline() {
+    for head in [
+        "HTTP/1.1 200 OK\r\nx-drip: ",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n400\r\n",
+    ] {
+        let server = Server::start(move |mut connection| {
+            read_request(&mut connection);
+            connection.write_all(head.as_bytes()).unwrap();
+            while connection.write_all(b"a").is_ok() {
+                std::thread::park_timeout(ms(10));
+            }
+        });
+        let mut short = timeouts();
+        short.total = ms(200);
+        let began = Instant::now();
+        let mut client = outbound().client(Policy::Operator, short);
+        let failure = post(&mut client, &server.url()).unwrap_err();
+        assert!(matches!(
+            failure.kind(),
+            Kind::Timeout(Phase::FirstByte | Phase::Body)
+        ));
+        assert!(
+            (ms(200)..ms(1000)).contains(&began.elapsed()),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+}
+
+#[test]
+fn a_server_that_reads_nothing_ends_at_the_whole_deadline() {
+    let (hold, held) = crossbeam_channel::unbounded::<TcpStream>();
+    let server = Server::start(move |connection| hold.send(connection).unwrap());
+    let mut short = timeouts();
+    short.total = ms(200);
+    let mut client = outbound().client(Policy::Operator, short);
+    let big = vec![b' '; 32 * 1024 * 1024];
+    let failure = client.post_json(&server.url(), &[], &big, 10).unwrap_err();
+    assert_eq!(failure.kind(), Kind::Timeout(Phase::Send), "{failure}");
+    drop(held);
+}
+
+/// Runs an exchange, cancels it once `ready` says so, and gives back how long the end took.
+fn cancelled(mut client: Client, url: String, ready: impl FnOnce()) -> (Client, Duration) {
+    let handle = client.cancel_handle();
+    let exchange = std::thread::Builder::new()
+        .name("exchange".to_owned())
+        .spawn(move || {
+            let failure = post(&mut client, &url).unwrap_err();
+            (client, failure)
+        })
+        .unwrap();
+    ready();
+    std::thread::park_timeout(ms(50));
+    let began = Instant::now();
+    handle.cancel();
+    let (client, failure) = exchange.join().unwrap();
+    assert_eq!(failure.kind(), Kind::Cancelled, "{failure}");
+    assert!(handle.is_cancelled());
+    (client, began.elapsed())
+}
+
+#[test]
+fn a_cancel_ends_a_blocked_read_at_once_and_the_client_lives_on() {
+    for head in [
+        "",
+        "HTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n",
+    ] {
+        let (arrived, wait) = crossbeam_channel::bounded(1);
+        let server = Server::start(move |mut connection| {
+            read_request(&mut connection);
+            connection.write_all(head.as_bytes()).unwrap();
+            arrived.send(()).unwrap();
+            let _ = connection.read(&mut [0]);
+        });
+        let client = outbound().client(Policy::Operator, timeouts());
+        let (mut client, took) = cancelled(client, server.url(), || wait.recv().unwrap());
+        assert!(took < ms(100), "{took:?}");
+        let well = Server::answering(HELLO);
+        fails(post(&mut client, &well.url()), Kind::Cancelled);
+        let _next = client.cancel_handle();
+        post(&mut client, &well.url()).unwrap();
+    }
+}
+
+#[test]
+fn a_cancel_ends_a_kept_connection_and_an_old_handle_does_not() {
+    let (arrived, wait) = crossbeam_channel::unbounded();
+    let server = Server::start(move |mut connection| {
+        read_request(&mut connection);
+        connection.write_all(HELLO.as_bytes()).unwrap();
+        read_request(&mut connection);
+        arrived.send(()).unwrap();
+        let _ = connection.read(&mut [0]);
+    });
+    let mut client = outbound().client(Policy::Operator, timeouts());
+    let old = client.cancel_handle();
+    post(&mut client, &server.url()).unwrap();
+    let (_, took) = cancelled(client, server.url(), || {
+        wait.recv().unwrap();
+        old.cancel();
+    });
+    assert!(took < ms(100), "{took:?}");
+    assert_eq!(server.accepted(), 1);
+}
+
+#[test]
+fn a_cancel_ends_a_connect_at_once() {
+    let (_listener, address, _fill) = full_backlog();
+    let client = outbound().client(Policy::Operator, timeouts());
+    let (_, took) = cancelled(client, format!("http://{address}/"), || {});
+    assert!(took < ms(100), "{took:?}");
+}
+
+#[test]
+fn a_connect_ends_at_its_deadline() {
+    let (_listener, address, _fill) = full_backlog();
+    let mut short = timeouts();
+    short.connect = ms(100);
+    let began = Instant::now();
+    let mut client = outbound().client(Policy::Operator, short);
+    let outcome = post(&mut client, &format!("http://{address}/"));
+    fails(outcome, Kind::Timeout(Phase::Connect));
+    assert!((ms(90)..ms(1000)).contains(&began.elapsed()));
+}
+
+/// A listener that takes no more connections: whoever comes next is not answered.
+fn full_backlog() -> (socket2::Socket, SocketAddr, Vec<TcpStream>) {
+    let listener =
+        socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    listener
+        .bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())
+        .unwrap();
+    listener.listen(0).unwrap();
+    let address = listener.local_addr().unwrap().as_socket().unwrap();
+    let mut fill = Vec::new();
+    while let Ok(connection) = TcpStream::connect_timeout(&address, ms(100)) {
+        fill.push(connection);
+    }
+    (listener, address, fill)
+}
+
+#[test]
+fn look_ups_are_bounded_and_cancelled_at_once() {
+    let (release, blocked) = crossbeam_channel::unbounded::<()>();
+    let (began_lookup, looking) = crossbeam_channel::unbounded();
+    let outbound = Outbound::new(Options {
+        resolver_threads: 1,
+        resolver_queue: 1,
+        lookup: Some(Arc::new(move |_: &str| {
+            began_lookup.send(()).unwrap();
+            let _ = blocked.recv();
+            Ok(vec![IpAddr::from([127, 0, 0, 1])])
+        })),
+        ..Options::default()
+    })
+    .unwrap();
+    let client = outbound.client(Policy::Operator, timeouts());
+    let (_, took) = cancelled(client, "http://stuck.test/".to_owned(), || {
+        looking.recv().unwrap()
+    });
+    assert!(took < ms(100), "{took:?}");
+    let mut short = timeouts();
+    short.connect = ms(50);
+    let mut client = outbound.client(Policy::Operator, short);
+    let late = post(&mut client, "http://queued.test/");
+    fails(late, Kind::Timeout(Phase::Resolve));
+    let message = fails(post(&mut client, "http://third.test/"), Kind::Resolve);
+    assert!(message.contains("too many"), "{message}");
+    drop(release);
+}
+
+#[test]
+fn proxies_of_the_environment_are_not_used() {
+    // The environment of a test cannot be changed safely, so a child process runs one of them.
+    let proxy = Server::answering("HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\nproxied");
+    let address = format!("http://{}", proxy.address);
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args([
+        "--exact",
+        "outbound::tests::a_request_arrives_as_it_was_given",
+    ]);
+    for name in [
+        "http_proxy",
+        "HTTP_PROXY",
+        "https_proxy",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "all_proxy",
+    ] {
+        child.env(name, &address);
+    }
+    let output = child.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+    assert_eq!(proxy.accepted(), 0);
+}
+
+#[test]
+fn a_url_is_checked_when_it_is_stored() {
+    use crate::error::Code;
+    let outbound = outbound();
+    let check = |text: &str| outbound.check_url(DEPLOYED, text);
+    for (text, stored) in [
+        ("https://api.example.com/v1", "https://api.example.com/v1"),
+        ("https:///example.com", "https://example.com/"),
+        ("http://exa\tmple.com", "http://example.com/"),
+        ("HTTP://10.0.0.8:8080/x?y=z", "http://10.0.0.8:8080/x?y=z"),
+        ("https://bücher.example", "https://xn--bcher-kva.example/"),
+    ] {
+        assert_eq!(check(text).unwrap().as_str(), stored);
+    }
+    let long = format!("https://example.com/{}", "a".repeat(2048));
+    for text in [
+        "",
+        "example.com",
+        "/v1",
+        "ftp://example.com/",
+        "file:///etc/passwd",
+        "http://",
+        "https://user@example.com/",
+        "https://:pw@example.com/",
+        "http://1.1.1.1@127.0.0.1/",
+        "https://example.com/#part",
+        "https://example.com:99999/",
+        &long,
+        "http://[::1",
+    ] {
+        let error = check(text).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidRequest, "{text}: {error}");
+        assert!(!error.message().contains("pw"), "{error}");
+    }
+    for text in [
+        "http:127.0.0.1",
+        "http://localhost./",
+        "https://[::ffff:a9fe:a9fe]/",
+        "http://metadata/",
+    ] {
+        let error = check(text).unwrap_err();
+        assert_eq!(error.code(), Code::HostAccessDenied, "{text}: {error}");
+        outbound.check_url(Policy::Operator, text).unwrap();
+    }
+}
+
+#[test]
+fn a_bad_header_is_named_and_its_value_is_not() {
+    let mut client = outbound().client(Policy::Operator, timeouts());
+    let headers = [("authorization", "Bearer se\ncret")];
+    let failure = client
+        .post_json("http://127.0.0.1:9/", &headers, b"{}", 10)
+        .unwrap_err();
+    assert_eq!(failure.kind(), Kind::Invalid);
+    assert!(failure.message().contains("authorization"));
+    assert!(!failure.message().contains("cret"));
+}

@@ -1,0 +1,339 @@
+//! The socket under an exchange: it connects to judged addresses alone, keeps every deadline of
+//! the exchange, and can be shut down by another thread.
+//!
+//! ureq speaks HTTP and rustls speaks TLS over it. A pooled connection takes part in a later
+//! exchange only if its peer is among the addresses judged for that exchange.
+
+use super::cancel::Token;
+use super::failure::Phase;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, RustlsConnector, Transport,
+};
+
+/// How long each part of an exchange may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Looking the name up, connecting and the TLS handshake together.
+    pub connect: Duration,
+    /// From the request sent to the first byte of the answer.
+    pub first_byte: Duration,
+    /// The whole exchange, from the look-up to the last byte.
+    pub total: Duration,
+}
+
+/// One exchange: whom it may talk to, until when, and how far it is.
+pub(super) struct Exchange {
+    pub(super) token: Arc<Token>,
+    pub(super) addresses: Vec<SocketAddr>,
+    timeouts: Timeouts,
+    began: Instant,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Clone, Copy)]
+struct Progress {
+    phase: Phase,
+    deadline: Instant,
+    timed_out: Option<Phase>,
+}
+
+impl Exchange {
+    pub(super) fn new(token: Arc<Token>, timeouts: Timeouts, began: Instant) -> Self {
+        Self {
+            token,
+            addresses: Vec::new(),
+            timeouts,
+            began,
+            progress: Mutex::new(Progress {
+                phase: Phase::Resolve,
+                deadline: began + timeouts.connect.min(timeouts.total),
+                timed_out: None,
+            }),
+        }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.progress().phase
+    }
+
+    /// The phase whose deadline passed, if one did.
+    pub(super) fn timed_out(&self) -> Option<Phase> {
+        self.progress().timed_out
+    }
+
+    pub(super) fn deadline(&self) -> Instant {
+        self.progress().deadline
+    }
+
+    /// The exchange goes on to a phase, and to that phase's deadline.
+    pub(super) fn enter(&self, phase: Phase) {
+        let whole = self.began + self.timeouts.total;
+        let connected = (self.began + self.timeouts.connect).min(whole);
+        let mut progress = self.progress();
+        progress.phase = phase;
+        progress.deadline = match phase {
+            Phase::Resolve | Phase::Connect | Phase::Tls => connected,
+            Phase::Send | Phase::Body => whole,
+            Phase::FirstByte => (Instant::now() + self.timeouts.first_byte).min(whole),
+        };
+    }
+
+    /// Brings the deadline forward.
+    pub(super) fn end_within(&self, time: Duration) {
+        let mut progress = self.progress();
+        progress.deadline = progress.deadline.min(Instant::now() + time);
+    }
+
+    /// The time that is left in this phase; an error once none is.
+    fn left(&self) -> io::Result<Duration> {
+        let mut progress = self.progress();
+        let left = progress.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let phase = progress.phase;
+            progress.timed_out.get_or_insert(phase);
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        // A socket takes no timeout below a microsecond.
+        Ok(left.max(Duration::from_millis(1)))
+    }
+
+    fn cancelled() -> io::Error {
+        io::Error::new(io::ErrorKind::NotConnected, "cancelled")
+    }
+}
+
+/// What a client's connections share: the exchange that runs now.
+#[derive(Clone)]
+pub(super) struct Current(Arc<Mutex<Arc<Exchange>>>);
+
+impl Current {
+    pub(super) fn new(exchange: Arc<Exchange>) -> Self {
+        Self(Arc::new(Mutex::new(exchange)))
+    }
+
+    pub(super) fn set(&self, exchange: Arc<Exchange>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = exchange;
+    }
+
+    fn get(&self) -> Arc<Exchange> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl std::fmt::Debug for Current {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Current")
+    }
+}
+
+/// ureq asks for addresses after the client has resolved and judged them: there is nothing to add.
+#[derive(Debug)]
+pub(super) struct Judged;
+
+impl Resolver for Judged {
+    fn resolve(
+        &self,
+        _: &Uri,
+        _: &ureq::config::Config,
+        _: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let mut none = self.empty();
+        // The connector reads the exchange; an empty list would fail before it is asked.
+        none.push(SocketAddr::from(([0, 0, 0, 0], 0)));
+        Ok(none)
+    }
+}
+
+/// Connects to the addresses judged for the exchange that runs, in turn.
+#[derive(Debug)]
+pub(super) struct TcpConnector(pub(super) Current);
+
+impl Connector<()> for TcpConnector {
+    type Out = TcpTransport;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails<'_>,
+        _: Option<()>,
+    ) -> Result<Option<TcpTransport>, ureq::Error> {
+        let exchange = self.0.get();
+        exchange.enter(Phase::Connect);
+        let mut last = io::Error::other("no address was judged");
+        for (index, address) in exchange.addresses.iter().enumerate() {
+            let others = exchange.addresses.len() - index;
+            match connect_one(&exchange, *address, others) {
+                Ok(socket) => {
+                    exchange.enter(Phase::Send);
+                    let sizes = (
+                        details.config.input_buffer_size(),
+                        details.config.output_buffer_size(),
+                    );
+                    return Ok(Some(TcpTransport {
+                        socket,
+                        peer: *address,
+                        buffers: LazyBuffers::new(sizes.0, sizes.1),
+                        current: self.0.clone(),
+                        exchange,
+                    }));
+                }
+                Err(error) => last = io::Error::new(error.kind(), format!("{address}: {error}")),
+            }
+            if exchange.token.is_cancelled() {
+                break;
+            }
+        }
+        Err(last.into())
+    }
+}
+
+/// Connects to one of the addresses, giving each of those left a fair part of the time.
+fn connect_one(exchange: &Exchange, address: SocketAddr, others: usize) -> io::Result<Arc<Socket>> {
+    let share = exchange.left()? / u32::try_from(others).unwrap_or(u32::MAX);
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    let socket = Arc::new(socket);
+    if !exchange.token.hold(&socket) {
+        return Err(Exchange::cancelled());
+    }
+    socket.connect_timeout(&address.into(), share.max(Duration::from_millis(10)))?;
+    socket.set_tcp_nodelay(true)?;
+    Ok(socket)
+}
+
+/// TLS with one configuration, and one set of roots in memory, for every client.
+#[derive(Debug, Clone)]
+pub(super) struct TlsConnector {
+    pub(super) rustls: Arc<RustlsConnector>,
+    pub(super) current: Current,
+}
+
+impl Connector<TcpTransport> for TlsConnector {
+    type Out = <RustlsConnector as Connector<TcpTransport>>::Out;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails<'_>,
+        chained: Option<TcpTransport>,
+    ) -> Result<Option<Self::Out>, ureq::Error> {
+        let exchange = self.current.get();
+        exchange.enter(Phase::Tls);
+        let out = Connector::<TcpTransport>::connect(&*self.rustls, details, chained)?;
+        exchange.enter(Phase::Send);
+        Ok(out)
+    }
+}
+
+/// A connected socket that keeps its exchange's deadlines.
+pub(super) struct TcpTransport {
+    socket: Arc<Socket>,
+    peer: SocketAddr,
+    buffers: LazyBuffers,
+    current: Current,
+    exchange: Arc<Exchange>,
+}
+
+impl TcpTransport {
+    /// Joins the exchange that runs now, if this peer was judged for it.
+    fn join(&mut self) -> bool {
+        let next = self.current.get();
+        if !next.addresses.contains(&self.peer) {
+            return false;
+        }
+        if !Arc::ptr_eq(&next.token, &self.exchange.token) {
+            self.exchange.token.release(&self.socket);
+            if !next.token.hold(&self.socket) {
+                return false;
+            }
+        }
+        if next.phase() == Phase::Resolve {
+            next.enter(Phase::Send);
+        }
+        self.exchange = next;
+        true
+    }
+
+    /// Idle, open, and without bytes that nobody asked for.
+    fn is_quiet(&self) -> io::Result<bool> {
+        self.socket.set_nonblocking(true)?;
+        let read = (&*self.socket).read(&mut [0]);
+        self.socket.set_nonblocking(false)?;
+        Ok(matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock))
+    }
+}
+
+impl Transport for TcpTransport {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        &mut self.buffers
+    }
+
+    fn transmit_output(&mut self, amount: usize, _: NextTimeout) -> Result<(), ureq::Error> {
+        let mut output = &self.buffers.output()[..amount];
+        while !output.is_empty() {
+            let left = self.exchange.left()?;
+            self.socket.set_write_timeout(Some(left))?;
+            match (&*self.socket).write(output) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
+                Ok(written) => output = &output[written..],
+                Err(error) if is_retry(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn await_input(&mut self, _: NextTimeout) -> Result<bool, ureq::Error> {
+        if self.exchange.phase() == Phase::Send {
+            self.exchange.enter(Phase::FirstByte);
+        }
+        loop {
+            let left = self.exchange.left()?;
+            self.socket.set_read_timeout(Some(left))?;
+            match (&*self.socket).read(self.buffers.input_append_buf()) {
+                Ok(_) if self.exchange.token.is_cancelled() => {
+                    // A shut down socket reads as an end, which would pass for a whole answer.
+                    return Err(Exchange::cancelled().into());
+                }
+                Ok(amount) => {
+                    self.buffers.input_appended(amount);
+                    return Ok(amount > 0);
+                }
+                Err(error) if is_retry(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.is_quiet().unwrap_or(false) && self.join()
+    }
+}
+
+/// The socket's own timeout and a signal end a call early: the deadline decides whether to go on.
+fn is_retry(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
+}
+
+impl std::fmt::Debug for TcpTransport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TcpTransport")
+            .field("peer", &self.peer)
+            .finish()
+    }
+}
