@@ -1,0 +1,265 @@
+//! Carrying an agent's turn on: one job, from wherever the journal stands to its end or its next wait.
+//!
+//! Taking a run up, and the row of its next step, are one transaction; so are what a step answered
+//! and the row of the step after it; so are the last answer and the run's end, with the job. A step
+//! therefore costs one commit. Every write is fenced by the claim: one that meets another's claim
+//! changes nothing, and the turn stops there without a word.
+
+use super::act::{Acted, Actor, Outcome, lost_call};
+use super::definition::{AGENT_TURN, Definition};
+use super::events::{Event, StepRef};
+use super::journal::{self, Next};
+use super::running::{Listed, Why};
+use super::tools::Schemas;
+use super::{Advance, Inner};
+use crate::error::{Code, Error, Result};
+use crate::store::runs::{self, End, Lease, Movement, Run, Written};
+use crate::store::steps::{Begun, Ended, ModelCall, Step, StepKind, StepStatus};
+use crate::store::{Tx, turns};
+use jobs::Claimed;
+use std::time::Duration;
+use time::OffsetDateTime;
+
+/// How often a run's job is taken up at most. Waits do not count.
+const JOB_ATTEMPTS: u32 = 100;
+
+/// How a job of a run ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Left {
+    /// The job was settled with the run.
+    Settled,
+    /// The run had finished before: nothing was to be done.
+    Finished,
+    /// The run is another's now, or the job is.
+    Lost,
+    /// The server is stopping: the next step is another's.
+    Stopping,
+}
+
+/// Handles a job.
+pub(super) fn advance(inner: &Inner, claimed: &Claimed, job: &Advance) -> jobs::Outcome {
+    let log = inner.log.new(slog::o!(
+        "tenantId" => job.tenant_id.to_string(), "runId" => job.run_id.to_string()));
+    match carry_on(inner, claimed, job, &log) {
+        Ok(Left::Settled) => jobs::Outcome::Settled,
+        Ok(Left::Finished) => jobs::Outcome::Done,
+        Ok(Left::Lost) => {
+            slog::debug!(log, "The run is another's now");
+            jobs::Outcome::retry("the run was lost to another claim")
+        }
+        Ok(Left::Stopping) => jobs::Outcome::Snooze {
+            after: Duration::ZERO,
+        },
+        Err(error) => {
+            slog::warn!(log, "A run could not be carried on; it will be tried again"; "error" => %error);
+            jobs::Outcome::retry(error.to_string())
+        }
+    }
+}
+
+fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger) -> Result<Left> {
+    let taken = match take_up(inner, claimed, job) {
+        Ok(taken) => taken,
+        Err(error) if error.code() == Code::Internal => {
+            // What this program cannot read now it cannot read later either.
+            slog::error!(log, "A run cannot be carried on"; "error" => %error);
+            return give_up(inner, claimed, job);
+        }
+        Err(error) => return Err(error),
+    };
+    inner.feed.moved(job.run_id);
+    let (mut turn, begun) = match taken {
+        Taken::Left(left) => return Ok(left),
+        Taken::Turn(turn, begun) => (turn, begun),
+    };
+    let listed = inner.running.list(turn.lease, turn.time_left(inner));
+    let switch = listed.switch.clone();
+    claimed.token().on_lost(move || switch.interrupt(Why::Lost));
+    turn.go_on(inner, claimed, &listed, begun)
+}
+
+/// What taking a run up came to.
+enum Taken {
+    Left(Left),
+    Turn(Box<Turn>, Begun),
+}
+
+/// A turn that this thread carries on.
+struct Turn {
+    run: Run,
+    lease: Lease,
+    definition: Definition,
+    journal: Vec<Step>,
+}
+
+/// Claims the run and writes the row of its next step, or its end, in one transaction.
+fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
+    let now = inner.clock.now();
+    inner.store.transact(|tx| {
+        let Some((run, lease)) = runs::claim(tx, job.tenant_id, job.run_id, now)? else {
+            return Ok(Taken::Left(Left::Finished));
+        };
+        let turn = match run.flow_id.as_str() {
+            AGENT_TURN => turns::load(tx, &lease)?,
+            _ => None,
+        };
+        let Some(turn) = turn else {
+            let end = failed(format!(
+                "This version of the service cannot run the flow {}.",
+                run.flow_id
+            ));
+            finish(tx, inner, claimed, &lease, end)?;
+            return Ok(Taken::Left(Left::Settled));
+        };
+        let definition = Definition::new(turn)?;
+        let journal = definition.turn.journal.clone();
+        let mut turn = Turn {
+            run,
+            lease,
+            definition,
+            journal,
+        };
+        let (movement, next) = turn.first_movement(inner, claimed, now);
+        if runs::write(tx, &lease, &movement, now)? == Written::No {
+            return Err(Error::internal("a run that was just claimed took no write"));
+        }
+        match next {
+            Next::Begin { begun, .. } => {
+                turn.begin(&begun, now);
+                Ok(Taken::Turn(Box::new(turn), begun))
+            }
+            Next::End(end) => {
+                finish(tx, inner, claimed, &lease, end)?;
+                Ok(Taken::Left(Left::Settled))
+            }
+        }
+    })
+}
+
+/// Ends a run that cannot be carried on through a fault of the service's own.
+fn give_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
+    let now = inner.clock.now();
+    let left = inner.store.transact(|tx| {
+        let Some((run, lease)) = runs::claim(tx, job.tenant_id, job.run_id, now)? else {
+            return Ok(Left::Finished);
+        };
+        let end = match run.cancel_requested_at {
+            Some(_) => End::Cancelled,
+            None => failed("The server met a fault of its own. Its log has the cause."),
+        };
+        finish(tx, inner, claimed, &lease, end)?;
+        Ok(Left::Settled)
+    })?;
+    inner.feed.moved(job.run_id);
+    Ok(left)
+}
+
+fn failed(failure_message: impl Into<String>) -> End {
+    End::Failed {
+        failure_message: failure_message.into(),
+    }
+}
+
+/// Ends a held run and completes its job.
+fn finish(
+    tx: &mut Tx<'_>,
+    inner: &Inner,
+    claimed: &Claimed,
+    lease: &Lease,
+    end: End,
+) -> Result<()> {
+    let last = Event::ended(&end).row();
+    if !runs::finish(tx, lease, &end, &last, inner.clock.now())? {
+        return Err(Error::internal("a run that is held did not end"));
+    }
+    claimed.complete_in(tx.raw()).map_err(job_error)
+}
+
+/// The queue's error as ours. A lost lease rolls the transaction back; the job's next claim goes on.
+fn job_error(error: jobs::Error) -> Error {
+    Error::database_unavailable(error)
+}
+
+impl Turn {
+    /// What taking the turn up writes, and what comes next.
+    fn first_movement(
+        &self,
+        inner: &Inner,
+        claimed: &Claimed,
+        now: OffsetDateTime,
+    ) -> (Movement, Next) {
+        let mut movement = Movement {
+            despite_cancel: true,
+            ..Movement::default()
+        };
+        if self.run.last_seq == 1 {
+            movement.events.push(Event::RunStarted {}.row());
+        }
+        let next = self.decide(claimed, now);
+        let next = match self.run.cancel_requested_at {
+            Some(_) => Next::End(End::Cancelled),
+            None if claimed.attempt() > JOB_ATTEMPTS => Next::End(failed(format!(
+                "The run was taken up {JOB_ATTEMPTS} times without coming to an end."
+            ))),
+            None => next,
+        };
+        if let Some(last) = self.journal.last()
+            && last.status == StepStatus::Running
+        {
+            movement.call = self.lost(last);
+            let again = matches!(next, Next::Begin { .. });
+            if again {
+                let restarted = Event::StepRestarted {
+                    step: self.step_ref(last.step, last.attempt + 1, last.kind, &last.name),
+                    lost_attempt: last.attempt,
+                };
+                movement.events.push(restarted.row());
+            } else {
+                movement.ended = Some(ended(last.step, StepStatus::Failed, None, last.failures));
+            }
+        }
+        if let Next::Begin { begun, .. } = &next {
+            self.announce(&mut movement, begun);
+        }
+        slog::trace!(inner.log, "A run was taken up"; "runId" => self.run.run_id.to_string(), "steps" => self.journal.len());
+        (movement, next)
+    }
+
+    fn lost(&self, last: &Step) -> Option<ModelCall> {
+        let begun = Begun {
+            step: last.step,
+            kind: last.kind,
+            name: last.name.clone(),
+            attempt: last.attempt,
+            failures: last.failures,
+            request: last.request.clone(),
+        };
+        (last.kind == StepKind::Model)
+            .then(|| lost_call(&self.definition, &begun, last.attempt, last.started_at))
+    }
+
+    /// What comes next, with the turn's time limit.
+    fn decide(&self, _claimed: &Claimed, now: OffsetDateTime) -> Next {
+        let next = journal::next(&self.journal, &self.definition);
+        match next {
+            Next::Begin { .. } if now >= self.deadline() => Next::End(self.out_of_time()),
+            next => next,
+        }
+    }
+
+    fn deadline(&self) -> OffsetDateTime {
+        let limit = time::Duration::milliseconds(i64::from(self.definition.limits.turn_timeout_ms));
+        self.run.started_at.unwrap_or(self.run.created_at) + limit
+    }
+
+    fn out_of_time(&self) -> End {
+        failed(format!(
+            "The turn took longer than its limit of {} ms (turnTimeoutMs).",
+            self.definition.limits.turn_timeout_ms
+        ))
+    }
+
+    fn time_left(&self, inner: &Inner) -> Duration {
+        Duration::try_from(self.deadline() - inner.clock.now()).unwrap_or(Duration::ZERO)
+    }
+}
