@@ -1,7 +1,9 @@
 //! agent-runtime: runs agents and flows durably. See ARCHITECTURE.md for the code map.
 
+pub mod dev;
 pub mod error;
 pub mod ids;
+pub mod model;
 pub mod outbound;
 pub mod proof;
 pub mod runtime;

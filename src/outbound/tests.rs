@@ -637,3 +637,63 @@ fn a_bad_header_is_named_and_its_value_is_not() {
     assert!(failure.message().contains("authorization"));
     assert!(!failure.message().contains("cret"));
 }
+
+#[test]
+fn headers_that_frame_the_exchange_are_the_services_own() {
+    let mut client = outbound().client(Policy::Operator, timeouts());
+    for name in [
+        "Host",
+        "content-length",
+        "Transfer-Encoding",
+        "connection",
+        "Upgrade",
+    ] {
+        let outcome = client.post_json("http://127.0.0.1:9/", &[(name, "1")], b"{}", 10);
+        let message = fails(outcome, Kind::Invalid);
+        assert!(message.contains(name), "{message}");
+    }
+}
+
+#[test]
+fn a_request_without_a_body_sends_none_and_a_name_is_looked_up_by_the_system() {
+    let (send, seen) = crossbeam_channel::unbounded();
+    let server = Server::start(move |mut connection| {
+        send.send(read_request(&mut connection)).unwrap();
+        let answer = "HTTP/1.1 200 OK\r\ncontent-length: 5000\r\nconnection: close\r\n\r\n";
+        connection.write_all(answer.as_bytes()).unwrap();
+    });
+    let mut client = outbound().client(Policy::Operator, timeouts());
+    let url = format!("http://localhost:{}/", server.address.port());
+    let mut send = |method: Method| {
+        client.send(&Outgoing {
+            method,
+            url: &url,
+            headers: &[],
+            body: b"",
+            cap: 100,
+        })
+    };
+    assert_eq!(send(Method::HEAD).unwrap().body, b"");
+    fails(send(Method::GET), Kind::TooLarge);
+    for method in ["HEAD", "GET"] {
+        let text = seen.recv().unwrap().to_ascii_lowercase();
+        assert!(text.starts_with(&method.to_ascii_lowercase()), "{text}");
+        assert!(
+            !text.contains("content-length") && !text.contains("chunked"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_small_stack_is_enough() {
+    // Run threads have 256 KiB; an unoptimised build needs the most.
+    let server = Server::answering(HELLO);
+    let url = server.url();
+    let outbound = outbound();
+    let thread = std::thread::Builder::new().name("small".to_owned());
+    let thread = thread.stack_size(256 * 1024).spawn(move || {
+        post(&mut outbound.client(Policy::Operator, timeouts()), &url).unwrap();
+    });
+    thread.unwrap().join().unwrap();
+}

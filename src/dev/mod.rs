@@ -1,0 +1,3 @@
+//! Development mode.
+
+pub mod provider;
