@@ -88,7 +88,9 @@ impl Actor<'_> {
         let answer = model::chat(&inner.clock, client, &provider, &request, &mut say);
         inner.pending.forget(&self.lease);
         let call = |outcome, failure, usage| {
-            Some(model_call(definition, begun, started_at, outcome, failure, usage))
+            Some(model_call(
+                definition, begun, started_at, outcome, failure, usage,
+            ))
         };
         match answer {
             Ok(completion) => Acted {
@@ -96,13 +98,27 @@ impl Actor<'_> {
                 outcome: answered(completion),
             },
             Err(failure) if failure.cancelled => Acted {
-                call: call(CallOutcome::Cancelled, None, failure.usage),
+                call: call(
+                    CallOutcome::Cancelled,
+                    None,
+                    failure.usage.map(|usage| *usage),
+                ),
                 outcome: Outcome::Interrupted,
             },
             Err(failure) => {
-                let ModelFailure { message, retryable, retry_after, usage, .. } = failure;
+                let ModelFailure {
+                    message,
+                    retryable,
+                    retry_after,
+                    usage,
+                    ..
+                } = failure;
                 Acted {
-                    call: call(CallOutcome::Failed, Some(message.clone()), usage),
+                    call: call(
+                        CallOutcome::Failed,
+                        Some(message.clone()),
+                        usage.map(|usage| *usage),
+                    ),
                     outcome: Outcome::Failed {
                         reason: message,
                         retryable,
@@ -137,7 +153,9 @@ impl Actor<'_> {
         let client = self.clients.tool(self.inner, self.switch, tool.timeout_ms);
         match tools::call(client, tool, &arguments, &place) {
             Called::Answered(result) => told(result),
-            Called::Unreachable(reason) if begun.failures + 1 < self.inner.options.tool_attempts => {
+            Called::Unreachable(reason)
+                if begun.failures + 1 < self.inner.options.tool_attempts =>
+            {
                 Outcome::Failed {
                     reason,
                     retryable: true,
@@ -168,15 +186,10 @@ fn given_up(reason: String) -> Acted {
 /// The call of an attempt that a process that died had begun.
 pub(super) fn lost_call(
     definition: &Definition,
-    begun: &Begun,
-    attempt: i32,
-    started_at: OffsetDateTime,
+    lost: &Begun,
+    began_at: OffsetDateTime,
 ) -> ModelCall {
-    let lost = Begun {
-        attempt,
-        ..begun.clone()
-    };
-    model_call(definition, &lost, started_at, CallOutcome::Lost, None, None)
+    model_call(definition, lost, began_at, CallOutcome::Lost, None, None)
 }
 
 fn model_call(
@@ -202,7 +215,11 @@ fn model_call(
 
 /// A count beyond what the database holds is no count.
 fn counts(usage: model::Usage) -> Counts {
-    let count = |tokens: Option<u64>| tokens.and_then(|tokens| u32::try_from(tokens).ok()).map(i64::from);
+    let count = |tokens: Option<u64>| {
+        tokens
+            .and_then(|tokens| u32::try_from(tokens).ok())
+            .map(i64::from)
+    };
     Counts {
         prompt_tokens: count(usage.prompt),
         completion_tokens: count(usage.completion),

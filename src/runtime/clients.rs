@@ -48,7 +48,11 @@ impl Clients {
 
     /// For a call of a tool with its own deadline, which the switch can cut.
     pub(super) fn tool(&mut self, inner: &Inner, switch: &Switch, timeout_ms: u32) -> &mut Client {
-        if self.tool.as_ref().is_some_and(|(made_for, _)| *made_for != timeout_ms) {
+        if self
+            .tool
+            .as_ref()
+            .is_some_and(|(made_for, _)| *made_for != timeout_ms)
+        {
             self.tool = None;
         }
         let (_, client) = self.tool.get_or_insert_with(|| {

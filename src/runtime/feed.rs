@@ -144,7 +144,10 @@ impl Shard {
     pub fn follow(&self, run_id: Uuid) {
         let mut stripe = self.feed.stripe(run_id);
         let followers = stripe.entry(run_id).or_default();
-        match followers.iter_mut().find(|one| one.shard.id == self.target.id) {
+        match followers
+            .iter_mut()
+            .find(|one| one.shard.id == self.target.id)
+        {
             Some(follower) => follower.clients += 1,
             None => followers.push(Follower {
                 shard: self.target.clone(),
@@ -159,7 +162,10 @@ impl Shard {
         let Some(followers) = stripe.get_mut(&run_id) else {
             return;
         };
-        if let Some(at) = followers.iter().position(|one| one.shard.id == self.target.id) {
+        if let Some(at) = followers
+            .iter()
+            .position(|one| one.shard.id == self.target.id)
+        {
             followers[at].clients -= 1;
             if followers[at].clients == 0 {
                 followers.swap_remove(at);
@@ -213,7 +219,10 @@ mod tests {
         other.follow(run(2));
         feed.moved(run(1));
         feed.moved(run(3));
-        assert_eq!(one.hints().try_iter().collect::<Vec<_>>(), [Hint::Moved(run(1))]);
+        assert_eq!(
+            one.hints().try_iter().collect::<Vec<_>>(),
+            [Hint::Moved(run(1))]
+        );
         assert!(other.hints().is_empty());
     }
 

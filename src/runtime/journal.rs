@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// How many attempts of a step may be lost to dying processes.
-pub const LOST_ATTEMPTS: i32 = 50;
+pub(super) const LOST_ATTEMPTS: i32 = 50;
 
 /// What comes next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Next {
+pub(super) enum Next {
     /// A step begins. Its row is to be written first.
     Begin {
         /// The row.
@@ -33,7 +33,7 @@ pub enum Next {
 /// What a model step answered, as the journal keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ModelResult {
+pub(super) struct ModelResult {
     /// The text.
     pub text: String,
     /// The tools that it wants called.
@@ -45,7 +45,7 @@ pub struct ModelResult {
 /// What a tool step answered, as the journal keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ToolResult {
+pub(super) struct ToolResult {
     /// Whether the model is told of an error.
     pub is_error: bool,
     /// What the model is told.
@@ -55,7 +55,7 @@ pub struct ToolResult {
 /// What a tool step is asked, as the journal keeps it. The arguments stand in the model step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ToolRequest {
+pub(super) struct ToolRequest {
     /// The model step that asked.
     pub model_step: i32,
     /// Which of its calls, from 0.
@@ -63,7 +63,7 @@ pub struct ToolRequest {
 }
 
 /// Decides what comes next.
-pub fn next(journal: &[Step], definition: &Definition) -> Next {
+pub(super) fn next(journal: &[Step], definition: &Definition) -> Next {
     let Some(last) = journal.last() else {
         return begin(journal, definition, model_step(definition));
     };
@@ -88,7 +88,7 @@ pub fn next(journal: &[Step], definition: &Definition) -> Next {
 ///
 /// # Errors
 /// A sentence, when the journal does not hold it.
-pub fn call_of(journal: &[Step], request: &Value) -> Result<ToolCall, String> {
+pub(super) fn call_of(journal: &[Step], request: &Value) -> Result<ToolCall, String> {
     let request: ToolRequest = read(Some(request))?;
     let asked = journal.iter().find(|step| step.step == request.model_step);
     let asked: ModelResult = read(asked.and_then(|step| step.result.as_ref()))?;
@@ -100,7 +100,7 @@ pub fn call_of(journal: &[Step], request: &Value) -> Result<ToolCall, String> {
 ///
 /// # Errors
 /// A sentence, when another version of this program wrote it.
-pub fn read<T: serde::de::DeserializeOwned>(part: Option<&Value>) -> Result<T, String> {
+pub(super) fn read<T: serde::de::DeserializeOwned>(part: Option<&Value>) -> Result<T, String> {
     let part = part.ok_or_else(unreadable)?;
     T::deserialize(part).map_err(|_| unreadable())
 }
@@ -190,7 +190,9 @@ enum Following {
 /// What follows a completed step: the calls of the newest model step one after another, then the
 /// model again; nothing when it asked for none.
 fn following(journal: &[Step]) -> Result<Following, String> {
-    let newest = journal.iter().rposition(|step| step.kind == StepKind::Model);
+    let newest = journal
+        .iter()
+        .rposition(|step| step.kind == StepKind::Model);
     let at = newest.ok_or_else(unreadable)?;
     let asked: ModelResult = read(journal[at].result.as_ref())?;
     if asked.tool_calls.is_empty() {

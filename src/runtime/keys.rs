@@ -63,7 +63,10 @@ mod tests {
         let mut keys = ModelKeys::default();
         let listed = Url::parse("https://models.example/v1").unwrap();
         keys.add("main", &listed, Secret::new("k"));
-        for good in ["https://models.example/other", "https://MODELS.example:443/v1"] {
+        for good in [
+            "https://models.example/other",
+            "https://MODELS.example:443/v1",
+        ] {
             keys.check("main", good).unwrap();
         }
         for bad in [

@@ -105,7 +105,12 @@ pub(super) fn call(client: &mut Client, tool: &Tool, arguments: &Value, place: &
         ("idempotency-key", key.as_str()),
         ("traceparent", trace.as_str()),
     ];
-    match client.post_json(&tool.url, &headers, body.to_string().as_bytes(), ANSWER_BYTES) {
+    match client.post_json(
+        &tool.url,
+        &headers,
+        body.to_string().as_bytes(),
+        ANSWER_BYTES,
+    ) {
         Ok(answer) if (200..300).contains(&answer.status) => Called::Answered(ToolResult {
             is_error: false,
             output: storable(&answer.body),
@@ -179,8 +184,18 @@ mod tests {
     fn arguments_are_checked_against_the_schema() {
         let schema = json!({"type": "object", "required": ["q"], "additionalProperties": false,
             "properties": {"q": {"type": "string", "pattern": "^[a-z]+$"}}});
-        assert_eq!(check(schema.clone(), r#"{"q": "a"}"#), Ok(json!({"q": "a"})));
-        for bad in ["{", "[]", "{}", r#"{"q": 1}"#, r#"{"q": "A"}"#, r#"{"q": "a", "x": 1}"#] {
+        assert_eq!(
+            check(schema.clone(), r#"{"q": "a"}"#),
+            Ok(json!({"q": "a"}))
+        );
+        for bad in [
+            "{",
+            "[]",
+            "{}",
+            r#"{"q": 1}"#,
+            r#"{"q": "A"}"#,
+            r#"{"q": "a", "x": 1}"#,
+        ] {
             check(schema.clone(), bad).unwrap_err();
         }
         assert_eq!(check(json!({"type": "object"}), ""), Ok(json!({})));

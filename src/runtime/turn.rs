@@ -14,7 +14,7 @@ use super::tools::Schemas;
 use super::{Advance, Inner};
 use crate::error::{Code, Error, Result};
 use crate::store::runs::{self, End, Lease, Movement, Run, Written};
-use crate::store::steps::{Begun, Ended, ModelCall, Step, StepKind, StepStatus};
+use crate::store::steps::{Begun, Ended, Step, StepKind, StepStatus};
 use crate::store::{Tx, turns};
 use jobs::Claimed;
 use std::time::Duration;
@@ -111,15 +111,15 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
             finish(tx, inner, claimed, &lease, end)?;
             return Ok(Taken::Left(Left::Settled));
         };
-        let definition = Definition::new(turn)?;
-        let journal = definition.turn.journal.clone();
+        let mut definition = Definition::new(turn)?;
+        let journal = std::mem::take(&mut definition.turn.journal);
         let mut turn = Turn {
             run,
             lease,
             definition,
             journal,
         };
-        let (movement, next) = turn.first_movement(inner, claimed, now);
+        let (movement, next) = turn.first_movement(claimed, now);
         if runs::write(tx, &lease, &movement, now)? == Written::No {
             return Err(Error::internal("a run that was just claimed took no write"));
         }
@@ -182,12 +182,7 @@ fn job_error(error: jobs::Error) -> Error {
 
 impl Turn {
     /// What taking the turn up writes, and what comes next.
-    fn first_movement(
-        &self,
-        inner: &Inner,
-        claimed: &Claimed,
-        now: OffsetDateTime,
-    ) -> (Movement, Next) {
+    fn first_movement(&self, claimed: &Claimed, now: OffsetDateTime) -> (Movement, Next) {
         let mut movement = Movement {
             despite_cancel: true,
             ..Movement::default()
@@ -195,22 +190,22 @@ impl Turn {
         if self.run.last_seq == 1 {
             movement.events.push(Event::RunStarted {}.row());
         }
-        let next = self.decide(claimed, now);
         let next = match self.run.cancel_requested_at {
             Some(_) => Next::End(End::Cancelled),
             None if claimed.attempt() > JOB_ATTEMPTS => Next::End(failed(format!(
                 "The run was taken up {JOB_ATTEMPTS} times without coming to an end."
             ))),
-            None => next,
+            None => self.decide(now),
         };
         if let Some(last) = self.journal.last()
             && last.status == StepStatus::Running
         {
-            movement.call = self.lost(last);
-            let again = matches!(next, Next::Begin { .. });
-            if again {
+            let lost = begun_of(last);
+            movement.call = (last.kind == StepKind::Model)
+                .then(|| lost_call(&self.definition, &lost, last.started_at));
+            if let Next::Begin { begun, .. } = &next {
                 let restarted = Event::StepRestarted {
-                    step: self.step_ref(last.step, last.attempt + 1, last.kind, &last.name),
+                    step: self.step_ref(begun),
                     lost_attempt: last.attempt,
                 };
                 movement.events.push(restarted.row());
@@ -221,25 +216,11 @@ impl Turn {
         if let Next::Begin { begun, .. } = &next {
             self.announce(&mut movement, begun);
         }
-        slog::trace!(inner.log, "A run was taken up"; "runId" => self.run.run_id.to_string(), "steps" => self.journal.len());
         (movement, next)
     }
 
-    fn lost(&self, last: &Step) -> Option<ModelCall> {
-        let begun = Begun {
-            step: last.step,
-            kind: last.kind,
-            name: last.name.clone(),
-            attempt: last.attempt,
-            failures: last.failures,
-            request: last.request.clone(),
-        };
-        (last.kind == StepKind::Model)
-            .then(|| lost_call(&self.definition, &begun, last.attempt, last.started_at))
-    }
-
     /// What comes next, with the turn's time limit.
-    fn decide(&self, _claimed: &Claimed, now: OffsetDateTime) -> Next {
+    fn decide(&self, now: OffsetDateTime) -> Next {
         let next = journal::next(&self.journal, &self.definition);
         match next {
             Next::Begin { .. } if now >= self.deadline() => Next::End(self.out_of_time()),
@@ -261,5 +242,272 @@ impl Turn {
 
     fn time_left(&self, inner: &Inner) -> Duration {
         Duration::try_from(self.deadline() - inner.clock.now()).unwrap_or(Duration::ZERO)
+    }
+}
+
+/// What settling a step came to.
+enum Settled {
+    /// The next step's row is written.
+    Next(Begun),
+    /// The turn is left.
+    Left(Left),
+}
+
+fn ended(step: i32, status: StepStatus, result: Option<serde_json::Value>, failures: i32) -> Ended {
+    Ended {
+        step,
+        status,
+        result,
+        failures,
+    }
+}
+
+impl Turn {
+    /// Does one step after another.
+    fn go_on(
+        &mut self,
+        inner: &Inner,
+        claimed: &Claimed,
+        listed: &Listed<'_>,
+        mut begun: Begun,
+    ) -> Result<Left> {
+        let mut clients = inner.idle.take();
+        let mut schemas = Schemas::default();
+        let left = loop {
+            let mut actor = Actor {
+                inner,
+                run: &self.run,
+                lease: self.lease,
+                definition: &self.definition,
+                switch: &listed.switch,
+                clients: &mut clients,
+                schemas: &mut schemas,
+            };
+            let acted = actor.act(&self.journal, &begun);
+            let why = listed.switch.why();
+            if why == Some(Why::Lost) {
+                break Left::Lost;
+            }
+            match self.settle(inner, claimed, &begun, acted, why)? {
+                Settled::Next(next) => begun = next,
+                Settled::Left(left) => break left,
+            }
+        };
+        inner.idle.give_back(clients);
+        Ok(left)
+    }
+
+    /// Writes what an attempt came to, and the row of what follows.
+    fn settle(
+        &mut self,
+        inner: &Inner,
+        claimed: &Claimed,
+        begun: &Begun,
+        acted: Acted,
+        why: Option<Why>,
+    ) -> Result<Settled> {
+        let movement = Movement {
+            call: acted.call,
+            ended: Some(ended(begun.step, StepStatus::Failed, None, begun.failures)),
+            ..Movement::default()
+        };
+        let settled = match acted.outcome {
+            Outcome::Done { result, answer } => {
+                let step = self.step_ref(begun);
+                let event = Event::StepCompleted { step, answer };
+                self.done(inner, claimed, begun, result, &event, movement)
+            }
+            Outcome::Failed {
+                reason,
+                retryable,
+                retry_after,
+            } => {
+                let wait = retryable.then(|| inner.options.wait(begun, retry_after));
+                self.step_failed(inner, claimed, begun, reason, wait.flatten(), movement)
+            }
+            Outcome::Interrupted => {
+                let end = match why {
+                    Some(Why::TimedOut) => self.out_of_time(),
+                    _ => End::Cancelled,
+                };
+                self.end(inner, claimed, movement, end)
+            }
+        };
+        inner.feed.moved(self.run.run_id);
+        settled
+    }
+
+    fn done(
+        &mut self,
+        inner: &Inner,
+        claimed: &Claimed,
+        begun: &Begun,
+        result: serde_json::Value,
+        event: &Event,
+        mut movement: Movement,
+    ) -> Result<Settled> {
+        let now = inner.clock.now();
+        if let Some(last) = self.journal.last_mut() {
+            last.status = StepStatus::Completed;
+            last.result = Some(result.clone());
+        }
+        movement.ended = Some(ended(
+            begun.step,
+            StepStatus::Completed,
+            Some(result),
+            begun.failures,
+        ));
+        movement.events.push(event.row());
+        let next = match self.decide(now) {
+            Next::End(end) => return self.end(inner, claimed, movement, end),
+            Next::Begin { begun, .. } => begun,
+        };
+        let stopping = claimed.stopping();
+        let alone = movement.clone();
+        if !stopping {
+            self.announce(&mut movement, &next);
+        }
+        let mut session = inner.store.session()?;
+        if runs::write(&mut session, &self.lease, &movement, now)? == Written::No {
+            drop(session);
+            return self.end(inner, claimed, alone, End::Cancelled);
+        }
+        if stopping {
+            return Ok(Settled::Left(Left::Stopping));
+        }
+        self.begin(&next, now);
+        Ok(Settled::Next(next))
+    }
+
+    /// Waits for another attempt, or ends the run.
+    fn step_failed(
+        &mut self,
+        inner: &Inner,
+        claimed: &Claimed,
+        begun: &Begun,
+        reason: String,
+        wait: Option<Duration>,
+        mut movement: Movement,
+    ) -> Result<Settled> {
+        let now = inner.clock.now();
+        let failures = begun.failures + 1;
+        let retry_at = wait
+            .map(|wait| now + wait)
+            .filter(|at| *at < self.deadline());
+        movement.ended = Some(ended(begun.step, StepStatus::Failed, None, failures));
+        let failed_event = Event::StepFailed {
+            step: self.step_ref(begun),
+            reason: reason.clone(),
+            will_retry: retry_at.is_some(),
+        };
+        movement.events.push(failed_event.row());
+        let (Some(wait), Some(retry_at)) = (wait, retry_at) else {
+            let times = if failures > 1 {
+                format!(" It was tried {failures} times.")
+            } else {
+                String::new()
+            };
+            return self.end(inner, claimed, movement, failed(format!("{reason}{times}")));
+        };
+        let alone = movement.clone();
+        let waiting = Event::RunWaiting {
+            reason,
+            retry_at,
+            step: begun.step,
+            attempt: begun.attempt,
+        };
+        movement.events.push(waiting.row());
+        movement.waiting = true;
+        let written = inner.store.transact(|tx| {
+            let written = runs::write(tx, &self.lease, &movement, now)?;
+            if written != Written::No {
+                claimed.snooze_in(tx.raw(), wait).map_err(job_error)?;
+            }
+            Ok(written)
+        })?;
+        if written == Written::No {
+            return self.end(inner, claimed, alone, End::Cancelled);
+        }
+        Ok(Settled::Left(Left::Settled))
+    }
+
+    /// Writes the last movement and the run's end in one transaction, with the job. A run that was
+    /// asked to cancel ends so, whatever `end` says.
+    fn end(
+        &self,
+        inner: &Inner,
+        claimed: &Claimed,
+        mut movement: Movement,
+        end: End,
+    ) -> Result<Settled> {
+        movement.despite_cancel = true;
+        let left = inner.store.transact(|tx| {
+            let written = runs::write(tx, &self.lease, &movement, inner.clock.now())?;
+            let Written::Yes { cancel_requested } = written else {
+                return Ok(Left::Lost);
+            };
+            let end = match (cancel_requested, end) {
+                (true, _) => End::Cancelled,
+                (false, End::Cancelled) => {
+                    return Err(Error::internal(
+                        "a run was cancelled that nobody asked to cancel",
+                    ));
+                }
+                (false, end) => end,
+            };
+            finish(tx, inner, claimed, &self.lease, end)?;
+            Ok(Left::Settled)
+        })?;
+        Ok(Settled::Left(left))
+    }
+
+    /// Adds the row and the event of a step that begins.
+    fn announce(&self, movement: &mut Movement, begun: &Begun) {
+        let step = self.step_ref(begun);
+        movement.events.push(Event::StepStarted(step).row());
+        movement.begun = Some(begun.clone());
+    }
+
+    /// Keeps the journal in memory as the database has it.
+    fn begin(&mut self, begun: &Begun, now: OffsetDateTime) {
+        self.journal.retain(|step| step.step != begun.step);
+        self.journal.push(Step {
+            step: begun.step,
+            kind: begun.kind,
+            name: begun.name.clone(),
+            status: StepStatus::Running,
+            attempt: begun.attempt,
+            failures: begun.failures,
+            request: begun.request.clone(),
+            result: None,
+            started_at: now,
+            completed_at: None,
+        });
+    }
+
+    fn step_ref(&self, begun: &Begun) -> StepRef {
+        let call = match begun.kind {
+            StepKind::Model => None,
+            StepKind::Tool => journal::call_of(&self.journal, &begun.request).ok(),
+        };
+        StepRef {
+            step: begun.step,
+            attempt: begun.attempt,
+            kind: begun.kind,
+            name: begun.name.clone(),
+            call_id: call.map(|call| call.id),
+        }
+    }
+}
+
+/// The attempt that a row of the journal says was begun.
+fn begun_of(step: &Step) -> Begun {
+    Begun {
+        step: step.step,
+        kind: step.kind,
+        name: step.name.clone(),
+        attempt: step.attempt,
+        failures: step.failures,
+        request: step.request.clone(),
     }
 }

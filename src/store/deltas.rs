@@ -59,7 +59,9 @@ pub fn insert(sql: &mut impl Sql, deltas: &[NewDelta]) -> Result<u64> {
     let texts: Vec<&str> = deltas.iter().map(|delta| delta.text.as_str()).collect();
     sql.execute(
         sql!("deltas/insert"),
-        &[&tenants, &runs, &epochs, &steps, &attempts, &offsets, &texts],
+        &[
+            &tenants, &runs, &epochs, &steps, &attempts, &offsets, &texts,
+        ],
     )
 }
 
@@ -70,7 +72,9 @@ pub fn insert(sql: &mut impl Sql, deltas: &[NewDelta]) -> Result<u64> {
 pub fn of_run(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Vec<StoredDelta>> {
     let (tenant_id, run_id) = (may.tenant_id(), may.object_id());
     let rows = sql.query(sql!("deltas/of_run"), &[&tenant_id, &run_id])?;
-    rows.iter().map(|row| delta_of(row, tenant_id, run_id, 0)).collect()
+    rows.iter()
+        .map(|row| delta_of(row, tenant_id, run_id, 0))
+        .collect()
 }
 
 /// The pieces of every run after a position, `limit` at most: for the tail of this process.
@@ -89,7 +93,9 @@ pub fn since_position(sql: &mut impl Sql, position: i64, limit: i64) -> Result<V
 /// # Errors
 /// The database's.
 pub fn last_position(sql: &mut impl Sql) -> Result<i64> {
-    Ok(sql.query_one(sql!("deltas/last_position"), &[])?.try_get(0)?)
+    Ok(sql
+        .query_one(sql!("deltas/last_position"), &[])?
+        .try_get(0)?)
 }
 
 /// Deletes text that a process wrote after it had lost its run; says how much.

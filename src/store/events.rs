@@ -99,5 +99,7 @@ pub fn moved_since(sql: &mut impl Sql, position: i64, limit: i64) -> Result<Vec<
 /// # Errors
 /// The database's.
 pub fn last_position(sql: &mut impl Sql) -> Result<i64> {
-    Ok(sql.query_one(sql!("events/last_position"), &[])?.try_get(0)?)
+    Ok(sql
+        .query_one(sql!("events/last_position"), &[])?
+        .try_get(0)?)
 }

@@ -13,11 +13,11 @@ mod rows;
 pub use lists::{Filters, Order, PageOf, list};
 pub use rows::{Agent, Origin, Run, Status, Tokens, Usage, Via};
 
+use super::Sql;
+use super::events::NewEvent;
 use crate::error::{Code, Error, Result};
 use crate::proof::{Kind, May, Read, Write};
 use crate::sql;
-use super::Sql;
-use super::events::NewEvent;
 use rows::run_of;
 use serde_json::Value;
 use time::{Date, OffsetDateTime};
@@ -170,10 +170,7 @@ pub fn find(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Run> {
 /// # Errors
 /// `not-found` when the payload was dropped by retention.
 pub fn payload(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Payload> {
-    let row = sql.query_opt(
-        sql!("runs/payload"),
-        &[&may.tenant_id(), &may.object_id()],
-    )?;
+    let row = sql.query_opt(sql!("runs/payload"), &[&may.tenant_id(), &may.object_id()])?;
     let row = row.ok_or_else(|| Error::not_found("payload of run", may.object_id()))?;
     Ok(Payload {
         input: row.try_get(0)?,
@@ -207,13 +204,7 @@ pub fn cancel(
 ) -> Result<Cancelled> {
     let row = sql.query_opt(
         sql!("runs/cancel"),
-        &[
-            &may.tenant_id(),
-            &may.object_id(),
-            &now,
-            &ended,
-            &asked,
-        ],
+        &[&may.tenant_id(), &may.object_id(), &now, &ended, &asked],
     )?;
     let Some(row) = row else {
         return Ok(Cancelled::Finished);
@@ -287,7 +278,11 @@ pub fn write(
 ) -> Result<Written> {
     let kinds: Vec<&str> = movement.events.iter().map(|event| event.kind).collect();
     let data: Vec<&Value> = movement.events.iter().map(|event| &event.data).collect();
-    let status = if movement.waiting { "waiting" } else { "running" };
+    let status = if movement.waiting {
+        "waiting"
+    } else {
+        "running"
+    };
     let row = sql.query_opt(
         sql!("runs/write"),
         &[

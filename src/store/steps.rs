@@ -169,10 +169,7 @@ pub struct ModelCall {
 /// # Errors
 /// The database's.
 pub fn of_run(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Vec<Step>> {
-    let rows = sql.query(
-        sql!("steps/of_run"),
-        &[&may.tenant_id(), &may.object_id()],
-    )?;
+    let rows = sql.query(sql!("steps/of_run"), &[&may.tenant_id(), &may.object_id()])?;
     rows.iter()
         .map(|row| {
             Ok(Step {

@@ -66,7 +66,11 @@ impl World {
         };
         match self.journal.last_mut() {
             Some(last) if last.step == row.step => {
-                assert_ne!(last.status, StepStatus::Completed, "a finished step was done again");
+                assert_ne!(
+                    last.status,
+                    StepStatus::Completed,
+                    "a finished step was done again"
+                );
                 assert_eq!(last.attempt + 1, row.attempt);
                 *last = row;
             }
@@ -138,7 +142,10 @@ fn fate() -> impl Strategy<Value = Fate> {
 }
 
 fn tools() -> impl Strategy<Value = Vec<&'static str>> {
-    proptest::collection::vec(prop_oneof![Just("safe"), Just("once"), Just("unknown")], 0..3)
+    proptest::collection::vec(
+        prop_oneof![Just("safe"), Just("once"), Just("unknown")],
+        0..3,
+    )
 }
 
 proptest! {
@@ -195,7 +202,11 @@ fn judge(world: &World, end: &End, max_steps: u16) -> Result<(), TestCaseError> 
     }
     // A tool that is not idempotent was called at most once for each call that did not fail.
     for step in world.journal.iter().filter(|step| step.name == "once") {
-        let calls = world.effects.keys().filter(|(number, _)| *number == step.step).count();
+        let calls = world
+            .effects
+            .keys()
+            .filter(|(number, _)| *number == step.step)
+            .count();
         prop_assert!(calls <= 1 + usize::try_from(step.failures).unwrap());
     }
     Ok(())
@@ -207,13 +218,19 @@ fn a_process_that_dies_again_and_again_in_one_step_fails_the_run() {
     let mut world = World::default();
     for _ in 0..=LOST_ATTEMPTS {
         match next(&world.journal, &definition) {
-            Next::Begin { begun, lost_attempt } => world.begin(begun, lost_attempt),
+            Next::Begin {
+                begun,
+                lost_attempt,
+            } => world.begin(begun, lost_attempt),
             Next::End(end) => panic!("ended early: {end:?}"),
         }
     }
     let Next::End(End::Failed { failure_message }) = next(&world.journal, &definition) else {
         panic!("it goes on for ever");
     };
-    assert!(failure_message.contains("stopped 51 times"), "{failure_message}");
+    assert!(
+        failure_message.contains("stopped 51 times"),
+        "{failure_message}"
+    );
     assert_eq!(world.lost, 50);
 }

@@ -82,7 +82,10 @@ fn statement(filters: &Filters, order: Order) -> &'static str {
             sql!("runs/list_conversation_oldest"),
         ]
     } else if filters.agent_id.is_some() {
-        [sql!("runs/list_agent_newest"), sql!("runs/list_agent_oldest")]
+        [
+            sql!("runs/list_agent_newest"),
+            sql!("runs/list_agent_oldest"),
+        ]
     } else if filters.project_id.is_some() {
         [
             sql!("runs/list_project_newest"),
