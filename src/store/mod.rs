@@ -11,11 +11,16 @@
 //! Not here: who may do what (`authz`); functions take a proof of it where the caller is a person.
 
 pub mod connect;
+pub mod deltas;
+pub mod events;
 pub mod migrations;
 pub mod page;
 pub mod projects;
 pub mod tenants;
 pub mod tokens;
+pub mod runs;
+pub mod steps;
+pub mod turns;
 mod watchdog;
 
 use crate::error::Result;
