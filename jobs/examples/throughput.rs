@@ -57,7 +57,8 @@ fn fill(client: &mut Client, jobs: usize) -> Result<(), Box<dyn Error>> {
     for _ in 0..jobs / 1000 {
         enqueue_many(client, &vec![job.clone(); 1000])?;
     }
-    client.batch_execute("VACUUM ANALYZE job_jobs; CHECKPOINT")?;
+    client.batch_execute("VACUUM ANALYZE job_jobs")?;
+    client.batch_execute("CHECKPOINT")?;
     Ok(())
 }
 
