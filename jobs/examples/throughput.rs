@@ -68,7 +68,7 @@ fn bare(config: &Config, jobs: usize) -> Result<f64, Box<dyn Error>> {
         SELECT id FROM job_jobs WHERE queue = 'q' AND priority = 1 AND key IS NULL AND run_at <= now() AND lease_id IS NULL
         ORDER BY run_at, id LIMIT 500 FOR UPDATE SKIP LOCKED) t
         WHERE j.id = t.id RETURNING j.id, j.attempt, j.payload::text";
-    let mut clients = vec![config.connect(NoTls)?, config.connect(NoTls)?];
+    let mut clients = [config.connect(NoTls)?, config.connect(NoTls)?];
     let started = Instant::now();
     let deleted = std::thread::scope(|scope| {
         let work = |client: &mut Client| -> Result<u64, postgres::Error> {
