@@ -10,5 +10,7 @@ mod harness;
 
 mod projects;
 mod routes;
+mod runs;
 mod sql;
+mod streams;
 mod tokens;

@@ -3,9 +3,19 @@
 
 mod client;
 mod database;
+mod objects;
+mod puppet;
+mod stream;
+mod tool_server;
+mod turns;
 
 pub(crate) use client::{Answer, Client};
 pub(crate) use database::Database;
+pub(crate) use objects::{COMPLETION_PRICE, Maker, NewTool, NewVersion, PROMPT_PRICE};
+pub(crate) use puppet::{Call, Puppet};
+pub(crate) use stream::{Event, Item, Stream, check_order, durable, end_of, text_of};
+pub(crate) use tool_server::{ToolAnswer, ToolServer};
+pub(crate) use turns::{is_finished, kinds};
 
 use agent_runtime::authn::{bearer, public};
 use agent_runtime::http::{door, sse};
@@ -140,9 +150,23 @@ impl App {
 
     /// A client of another tenant on the same server.
     pub(crate) fn other_tenant(&self) -> Client {
-        let seeds = seeds(&self.clock);
-        agent_runtime::server::seed(&self.server().shared().store, &self.clock, &seeds).unwrap();
+        self.other_tenant_of(&seeds(&self.clock))
+    }
+
+    /// A client of the tenant that these seeds make, on the same server.
+    pub(crate) fn other_tenant_of(&self, seeds: &Seeds) -> Client {
+        agent_runtime::server::seed(&self.server().shared().store, &self.clock, seeds).unwrap();
         self.with_token(Some(seeds.token.expose()))
+    }
+
+    /// Another replica of the same server: the same database, clock and tenant.
+    pub(crate) fn replica(&self, change: impl FnOnce(&mut Options)) -> Self {
+        Self::start_on(
+            self.database.clone(),
+            self.clock.clone(),
+            self.seeds.clone(),
+            change,
+        )
     }
 
     /// Stops the server; the database stays.
