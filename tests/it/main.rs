@@ -8,9 +8,15 @@
 
 mod harness;
 
+mod cancel;
+mod cors;
+mod idempotency;
 mod projects;
+mod provider_faults;
+mod public_tokens;
 mod routes;
 mod runs;
 mod sql;
 mod streams;
 mod tokens;
+mod tool_calls;

@@ -137,7 +137,7 @@ fn a_turn_with_tools_is_journaled_step_by_step() {
     let project = maker.project();
     let look_up = maker.tool(project, &NewTool::new("look_up", &url));
     let agent = maker.agent_of(project, &provider.base_url(), |version| {
-        version.tools = std::slice::from_ref(Box::leak(Box::new(look_up)));
+        version.tools = vec![look_up];
     });
     let body = json!({"agentId": agent, "message": "Look.", "dryRun": true});
     let headers = [("svc-origin", "command-line")];

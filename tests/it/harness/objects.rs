@@ -45,7 +45,7 @@ pub(crate) struct NewVersion<'a> {
     pub(crate) version: &'a str,
     pub(crate) instructions: &'a str,
     pub(crate) limits: Value,
-    pub(crate) tools: &'a [Uuid],
+    pub(crate) tools: Vec<Uuid>,
 }
 
 impl<'a> NewVersion<'a> {
@@ -54,7 +54,7 @@ impl<'a> NewVersion<'a> {
             version,
             instructions: "Be brief.",
             limits: json!({}),
-            tools: &[],
+            tools: Vec::new(),
         }
     }
 }
