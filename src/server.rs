@@ -5,7 +5,8 @@
 //! | `door` | connections | `Door::stop`: no new ones; answers in flight within the deadline |
 //! | `request-N` | handlers | with the door |
 //! | `stream-N`, `stream-tail` | open streams | `Streams::stop`: each gets `stream.end` |
-//! | `run-N` and the queue's own | runs | `Runtime::stop`: leases handed back |
+//! | `run-N` and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
+| `runs-…` | watch runs, write text, keep tables up | with the runs |
 //! | `starter` | waits for the database, migrates, seeds | when the server is ready, or stops |
 //! | `store-watchdog`, the pool's | stuck statements, connections | with the last user of the store |
 //!
@@ -21,14 +22,15 @@ use crate::http::probes::Probes;
 use crate::http::route::{Mount, Table};
 use crate::http::{door, sse};
 use crate::ids::Clock;
-use crate::outbound::{HostAccess, Outbound};
-use crate::runtime::{self, Runtime};
+use crate::metrics;
+use crate::outbound::Outbound;
+use crate::runtime::{self, Keepers, ModelKeys, Runtime};
 use crate::secret::Secret;
 use crate::store::{self, Store, migrations, tenants, tokens};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -63,24 +65,46 @@ pub struct Options {
     pub allowed_origins: Vec<String>,
     /// Signs public run tokens, where they are on.
     pub signer: Option<public::Signer>,
-    /// What a tenant may reach.
-    pub host_access: HostAccess,
     /// The way out.
-    pub outbound: Arc<Outbound>,
+    pub outbound: Outbound,
+    /// The API keys that a tenant's model provider may name.
+    pub model_keys: ModelKeys,
     /// Runs.
     pub runs: runtime::Options,
+    /// After it the runs of a dead process are taken over.
+    pub run_lease: Duration,
     /// Streams.
     pub streams: sse::Options,
 }
 
 /// A running server.
 pub struct Server {
-    door: door::Door,
+    address: SocketAddr,
+    /// Taken out to be stopped; the metrics look at it without waiting.
+    door: Arc<Mutex<Option<door::Door>>>,
     shared: Arc<Shared>,
     starter: Option<JoinHandle<()>>,
     stopping: Arc<AtomicBool>,
     ready: Receiver<Result<()>>,
+    work: Arc<Mutex<Option<Work>>>,
     log: slog::Logger,
+}
+
+/// Runs being carried on.
+struct Work {
+    runner: jobs::Runner,
+    keepers: Keepers,
+}
+
+impl Work {
+    /// Hands back what is not done by then. False: a handler still runs.
+    fn stop(self, deadline: Instant) -> bool {
+        let stopped = self
+            .runner
+            .stop(deadline.saturating_duration_since(Instant::now()));
+        drop(self.keepers);
+        stopped.unfinished == 0
+    }
 }
 
 impl Server {
@@ -92,12 +116,13 @@ impl Server {
         let sub = |name| crate::log::subsystem(log, name);
         let store = Store::open(&options.store, sub(crate::log::Subsystem::Store))?;
         let runtime = Runtime::new(
-            options.runs,
             store.clone(),
             clock.clone(),
-            Arc::clone(&options.outbound),
+            options.outbound.clone(),
+            options.model_keys.clone(),
+            options.runs,
             sub(crate::log::Subsystem::Runtime),
-        )?;
+        );
         let streams = sse::Streams::start(
             options.streams,
             &store,
@@ -111,7 +136,8 @@ impl Server {
             clock: clock.clone(),
             runtime,
             outbound: options.outbound,
-            host_access: options.host_access,
+            host_access: options.runs.host_access,
+            model_keys: options.model_keys,
             streams,
             allowed_origins: options.allowed_origins,
         });
@@ -138,13 +164,18 @@ impl Server {
             clock.clone(),
             sub(crate::log::Subsystem::HttpDoor),
         )?;
-        crate::metrics::register(&probes, &door, &shared);
+        let address = door.local_addr();
+        let door = Arc::new(Mutex::new(Some(door)));
+        measure(&probes, &door, &shared);
         let stopping = Arc::new(AtomicBool::new(false));
         let (told, ready) = bounded(1);
+        let work = Arc::new(Mutex::new(None));
         let starter = Starter {
             shared: Arc::clone(&shared),
             manager: store::connect::Manager::new(&options.store)?,
             seeds: options.seeds,
+            run_lease: options.run_lease,
+            work: Arc::clone(&work),
             probes,
             stopping: Arc::clone(&stopping),
             log: sub(crate::log::Subsystem::Server),
@@ -154,18 +185,20 @@ impl Server {
             .spawn(move || starter.run(&told))
             .map_err(Error::internal)?;
         Ok(Self {
+            address,
             door,
             shared,
             starter: Some(starter),
             stopping,
             ready,
+            work,
             log: sub(crate::log::Subsystem::Server),
         })
     }
 
     /// The address that it listens on.
     pub fn local_addr(&self) -> SocketAddr {
-        self.door.local_addr()
+        self.address
     }
 
     /// What tests and `dev` share with the handlers.
@@ -183,21 +216,34 @@ impl Server {
         let deadline = Instant::now() + within;
         self.stopping.store(true, Ordering::Relaxed);
         slog::info!(self.log, "Stopping"; "withinMs" => u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
-        let shared = Arc::clone(&self.shared);
-        // Runs take their time beside the requests, not after them.
-        let runs = std::thread::Builder::new()
-            .name("stop-runs".to_owned())
-            .spawn(move || shared.runtime.stop(deadline));
-        self.shared.streams.stop();
-        let left = deadline.saturating_duration_since(Instant::now());
-        let door = self.door.stop(left);
-        let runs = runs.is_ok_and(|thread| thread.join().unwrap_or(false));
         if let Some(starter) = self.starter.take() {
             let _ = starter.join();
         }
+        let work = lock(&self.work).take();
+        // Runs take their time beside the requests, not after them.
+        let runs = std::thread::Builder::new()
+            .name("stop-runs".to_owned())
+            .spawn(move || work.is_none_or(|work| work.stop(deadline)));
+        self.shared.streams.stop();
+        let left = deadline.saturating_duration_since(Instant::now());
+        let door = lock(&self.door).take();
+        let door = door.is_none_or(|door| door.stop(left));
+        let runs = runs.is_ok_and(|thread| thread.join().unwrap_or(false));
         slog::info!(self.log, "Stopped"; "inTime" => door && runs);
         door && runs
     }
+}
+
+/// Gives the probes their figures.
+fn measure(probes: &Probes, door: &Arc<Mutex<Option<door::Door>>>, shared: &Arc<Shared>) {
+    let door = Arc::clone(door);
+    probes.add(move || {
+        let door = door.try_lock();
+        let stats = door.ok().and_then(|door| door.as_ref().map(door::Door::stats));
+        stats.map_or_else(Vec::new, |stats| metrics::of_door(&stats))
+    });
+    let shared = Arc::clone(shared);
+    probes.add(move || metrics::of_shared(&shared));
 }
 
 /// The mounted routes.
@@ -213,6 +259,8 @@ struct Starter {
     shared: Arc<Shared>,
     manager: store::connect::Manager,
     seeds: Seeds,
+    run_lease: Duration,
+    work: Arc<Mutex<Option<Work>>>,
     probes: Arc<Probes>,
     stopping: Arc<AtomicBool>,
     log: slog::Logger,
@@ -233,7 +281,7 @@ impl Starter {
                     self.probes.set("server", Err(error.message().to_owned()));
                     if said.elapsed() > Duration::from_secs(5) {
                         said = Instant::now();
-                        slog::warn!(self.log, "Waiting for the database"; crate::log::error(&error));
+                        slog::warn!(self.log, "Waiting for the database"; crate::log::ErrorValue(&error));
                     }
                     std::thread::sleep(PAUSE);
                 }
@@ -248,8 +296,22 @@ impl Starter {
     fn prepare(&self) -> Result<()> {
         migrations::migrate(&self.manager, &self.log)?;
         seed(&self.shared.store, &self.shared.clock, &self.seeds)?;
-        self.shared.runtime.start()
+        let runtime = &self.shared.runtime;
+        runtime.prepare()?;
+        let database = jobs::Database::new(self.shared.store.pool().clone(), AsMut::as_mut);
+        let builder = jobs::Runner::builder(database)
+            .log(crate::log::subsystem(&self.log, crate::log::Subsystem::Jobs))
+            .lease(self.run_lease);
+        let runner = runtime.serve(builder).start().map_err(runtime::queue_error)?;
+        runtime.woken_by(runner.handle());
+        let keepers = runtime.start_keepers()?;
+        *lock(&self.work) = Some(Work { runner, keepers });
+        Ok(())
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes the tenant, its first user and its token, or finds them again.

@@ -21,6 +21,8 @@ create table runs (
   created_at timestamptz not null,
   started_at timestamptz,
   completed_at timestamptz,
+  -- The waiting job that will carry the run on: removed with it when the run is cancelled.
+  job_id bigint,
   -- Raised by every claim. A write that carries an older epoch changes nothing.
   lease_epoch bigint not null default 0,
   -- The number of the newest event: allocated under this row's lock.
@@ -63,6 +65,8 @@ create table run_steps (
   name text not null,
   status text not null check (status in ('running', 'completed', 'failed')),
   attempt integer not null check (attempt > 0),
+  -- How many attempts the other side failed. Attempts lost to a crash are counted in `attempt` alone.
+  failures integer not null default 0 check (failures between 0 and attempt),
   request jsonb not null,
   result jsonb,
   started_at timestamptz not null,
@@ -97,6 +101,26 @@ create table run_model_calls (
   completed_at timestamptz not null,
   primary key (tenant_id, run_id, step, attempt)
 ) partition by range (run_id);
+
+-- What a call costs in US dollars. Cache tokens are part of the prompt and reasoning tokens part of the
+-- completion; a part without a price of its own costs what its whole costs; a count that is not known is
+-- not charged. Null when nothing is known, or when tokens that were counted have no price.
+create function model_call_cost(
+  prompt bigint, completion bigint, cache_read bigint, cache_write bigint, reasoning bigint,
+  prompt_price numeric, completion_price numeric, cache_read_price numeric, cache_write_price numeric, reasoning_price numeric
+) returns numeric language sql immutable parallel safe as $$
+  select case when coalesce(prompt, completion, cache_read, cache_write, reasoning) is not null then
+    sum(case when tokens = 0 then 0 else tokens * price / 1000000 end) filter (where tokens is not null)
+      + case when bool_or(tokens > 0 and price is null) then null else 0 end
+  end
+  from (values
+    (greatest(prompt - coalesce(cache_read, 0) - coalesce(cache_write, 0), 0), prompt_price),
+    (cache_read, coalesce(cache_read_price, prompt_price)),
+    (cache_write, coalesce(cache_write_price, prompt_price)),
+    (greatest(completion - coalesce(reasoning, 0), 0), completion_price),
+    (reasoning, coalesce(reasoning_price, completion_price))
+  ) part (tokens, price)
+$$;
 
 -- The durable progress. `seq` is the SSE id. `position` only tells a reader on another replica
 -- which runs moved; the truth is (run_id, seq).

@@ -7,7 +7,6 @@ use crate::error::{Code, Error, Result};
 use crate::secret::Secret;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ed25519_dalek::pkcs8::DecodePrivateKey;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -59,16 +58,6 @@ fn refused() -> Error {
 }
 
 impl Signer {
-    /// The key of a PKCS#8 PEM text.
-    ///
-    /// # Errors
-    /// A sentence that does not hold the key.
-    pub fn from_pem(pem: &Secret) -> Result<Self, String> {
-        SigningKey::from_pkcs8_pem(pem.expose())
-            .map(Self::from_key)
-            .map_err(|_| "it is not an Ed25519 private key in PKCS#8 PEM form".to_owned())
-    }
-
     /// A key of this process alone: tokens end at the restart.
     ///
     /// # Errors
@@ -79,7 +68,8 @@ impl Signer {
         Ok(Self::from_key(SigningKey::from_bytes(&bytes)))
     }
 
-    fn from_key(key: SigningKey) -> Self {
+    /// The operator's key.
+    pub fn from_key(key: SigningKey) -> Self {
         let public = key.verifying_key();
         Self { key, public }
     }

@@ -59,6 +59,11 @@ impl RunReader {
         &self.run
     }
 
+    /// The run, when the proof is no longer needed.
+    pub fn into_run(self) -> Run {
+        self.run
+    }
+
     /// When the credential ends: a stream ends with it.
     pub fn ends_at(&self) -> Option<OffsetDateTime> {
         self.ends_at

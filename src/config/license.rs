@@ -30,14 +30,14 @@ pub const WARN_AHEAD: Duration = Duration::days(30);
 const CLOCK_SKEW: Duration = Duration::days(1);
 /// The longest license key.
 const MAX_BYTES: usize = 16 * 1024;
-/// The format that this version reads.
-const FORMAT_VERSION: u32 = 1;
+/// The format that this version reads and writes.
+pub const FORMAT_VERSION: u32 = 1;
 
 /// What a license key says. Fields that are not known are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Claims {
-    /// The format's version: 1.
+    /// The format's version, [`FORMAT_VERSION`].
     pub v: u32,
     /// The license's id, the issuer's.
     pub id: String,

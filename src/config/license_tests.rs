@@ -179,6 +179,23 @@ fn claims_that_are_not_understood_are_refused() {
     assert!(verify(&signed_json(&known, &key), &trusted, now()).is_ok());
 }
 
+/// openssl writes PKCS#8 without the public key (version 1 of RFC 5958), other tools with it.
+#[test]
+fn both_forms_of_a_private_key_sign() {
+    use base64::engine::general_purpose::STANDARD;
+    let mut der = b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20".to_vec();
+    der.extend([7; 32]);
+    let label = "PRIVATE KEY";
+    let body = STANDARD.encode(der);
+    let short = format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n");
+    let key = SigningKey::from_bytes(&[7; 32]);
+    let long = key.to_pkcs8_pem(LineEnding::LF).unwrap();
+    assert!(long.len() > short.len());
+    let claims = claims(100);
+    assert_eq!(sign(&claims, &short), sign(&claims, &long));
+    assert!(sign(&claims, &short).is_ok());
+}
+
 #[test]
 fn sign_refuses_what_no_server_would_take() {
     let (pem, _) = key_pair();

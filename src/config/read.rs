@@ -13,11 +13,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// The database of development mode.
-const DEVELOPMENT_DATABASE: &str = "postgres://localhost:5432/agent_runtime";
-/// The state directory when systemd gave none.
-const STATE_DIRECTORY: &str = "/var/lib/agent-runtime";
-
 /// Where a setting's value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origination {
@@ -152,16 +147,13 @@ impl Reader<'_> {
                 "Remove it",
             );
         }
-        let parsed = found.and_then(|found| {
-            let value = self.parsed(setting, &found)?;
-            Some((found, value))
-        });
-        if let Some((found, value)) = parsed {
+        if let Some(found) = found {
+            let value = self.parsed(setting, &found);
             return Row {
                 setting,
-                shown: Some(shown(setting, &found.text)),
+                shown: value.is_some().then(|| shown(setting, &found.text)),
                 from: found.from,
-                value: Some(value),
+                value,
             };
         }
         if given {
@@ -284,21 +276,11 @@ impl Reader<'_> {
     /// A setting that was not given.
     fn absent(&mut self, setting: &'static Setting) -> Row {
         let development = self.development;
-        let text = match (setting.name, setting.absent) {
+        let text = match setting.absent {
             _ if setting.state != State::Built => None,
-            (_, Absent::Value(text)) => Some(text.to_owned()),
-            ("SVC_DATABASE_URL", _) if development == Some(true) => {
-                Some(DEVELOPMENT_DATABASE.to_owned())
-            }
-            ("SVC_HOST_ACCESS", _) if development == Some(true) => Some("local".to_owned()),
-            ("SVC_HOST_ACCESS", _) => Some("deployed".to_owned()),
-            ("SVC_STATE_DIR", _) => Some(
-                self.vars
-                    .state_directory()
-                    .and_then(|path| path.to_str().map(str::to_owned))
-                    .unwrap_or_else(|| STATE_DIRECTORY.to_owned()),
-            ),
-            _ => None,
+            Absent::Value(text) => Some(text.to_owned()),
+            Absent::Derived(_, derive) => derive(self.vars, development == Some(true)),
+            Absent::Told(_) => None,
         };
         if text.is_none() && setting.required && development == Some(false) {
             self.fault(

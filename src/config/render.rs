@@ -35,7 +35,18 @@ pub fn help() -> String {
                 .split_inclusive(". ")
                 .next()
                 .unwrap_or_default();
-            let text = format!("{} [default: {}]", first.trim(), setting.absent.text());
+            let values = match setting.kind {
+                Kind::Choice(words) => {
+                    let words: Vec<_> = words.iter().map(|word| word.text).collect();
+                    format!(" [values: {}]", words.join(", "))
+                }
+                _ => String::new(),
+            };
+            let text = format!(
+                "{}{values} [default: {}]",
+                first.trim(),
+                setting.absent.text()
+            );
             out.extend(
                 fill(&text, WIDTH - 6)
                     .iter()
@@ -80,7 +91,7 @@ pub fn environment_file() -> String {
             }
             match setting.absent {
                 Absent::Value(text) => out.push(format!("#{}={text}", setting.name)),
-                Absent::Told(text) => {
+                Absent::Told(text) | Absent::Derived(text, _) => {
                     comment(&mut out, &format!("Default: {text}."));
                     let name = if setting.secret {
                         setting.file_name()

@@ -1,7 +1,7 @@
 //! What `check-config` shows: every setting, where its value came from, and what is wrong.
 
 use super::read::{Origination, Reading, Row};
-use super::table::{Absent, State};
+use super::table::State;
 use super::{Fault, license};
 use serde::Serialize;
 use std::fmt::Write;
@@ -54,13 +54,9 @@ pub(super) fn of(reading: Reading) -> Report {
 }
 
 fn row(row: &Row) -> ReportRow {
-    let told = match (&row.from, row.setting.absent) {
-        (Origination::Unset, Absent::Told(_)) => None,
-        _ => row.shown.clone(),
-    };
     ReportRow {
         name: row.setting.name,
-        value: told,
+        value: row.shown.clone(),
         source: match &row.from {
             Origination::Environment => "environment".to_owned(),
             Origination::File(path) => format!("file {}", path.display()),
@@ -93,7 +89,9 @@ impl Report {
                 None => row.name.to_owned(),
             };
             let source = match row.source.as_str() {
-                "not set" => format!("not set: {}", row.default),
+                "not set" if row.default != "not set" => format!("not set: {}", row.default),
+                "not set" => "not set".to_owned(),
+                source if row.value.is_none() => format!("{source}, refused: see below"),
                 source => source.to_owned(),
             };
             line(&mut text, format_args!("{value}  ({})", printable(&source)));

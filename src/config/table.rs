@@ -12,6 +12,8 @@ mod limits;
 mod server;
 mod unbuilt;
 
+use super::Vars;
+
 /// One setting.
 #[derive(Debug)]
 pub(super) struct Setting {
@@ -62,12 +64,15 @@ pub(super) enum State {
 }
 
 /// What holds when a setting is not given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Absent {
     /// This text, read as if it had been given.
     Value(&'static str),
     /// What this says.
     Told(&'static str),
+    /// What this says, worked out from the environment and whether it is development mode; nothing
+    /// where there is no default.
+    Derived(&'static str, fn(&Vars, bool) -> Option<String>),
 }
 
 /// One value of a setting that has a list of them.
@@ -234,6 +239,15 @@ impl Setting {
         self
     }
 
+    const fn default_derived(
+        mut self,
+        text: &'static str,
+        derive: fn(&Vars, bool) -> Option<String>,
+    ) -> Self {
+        self.absent = Absent::Derived(text, derive);
+        self
+    }
+
     const fn development_only(mut self) -> Self {
         self.development_only = true;
         self
@@ -316,7 +330,7 @@ impl Absent {
     /// For the documents.
     pub(super) const fn text(self) -> &'static str {
         match self {
-            Self::Value(text) | Self::Told(text) => text,
+            Self::Value(text) | Self::Told(text) | Self::Derived(text, _) => text,
         }
     }
 }

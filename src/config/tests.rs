@@ -388,6 +388,8 @@ fn the_report_says_where_each_value_comes_from() {
     );
     let text = report.text();
     assert!(text.contains("SVC_HTTP_PORT=8080  (environment)"));
+    assert!(text.contains("SVC_LOG_LEVEL  (environment, refused: see below)"));
+    assert!(text.contains("SVC_DEV_HOST_ALIAS  (not set)"));
     assert!(text.contains("fault: SVC_LOG_LEVEL must be one of"));
     assert!(text.ends_with("1 fault: the server would not start.\n"));
     assert!(!text.contains("hunter2") && !json.to_string().contains("hunter2"));

@@ -49,7 +49,7 @@ pub struct Options {
     pub data_dir: PathBuf,
     /// `true`: every commit is flushed, and the data stays. `false`, for tests: nothing is flushed
     /// (a crash of the server loses nothing, one of the host everything), and all of it is removed
-    /// when the cluster ends.
+    /// when the cluster ends, also by a kill; so give each such cluster a directory of its own.
     pub durable: bool,
     /// The only directory to take `initdb` and `postgres` from, if given.
     pub bin_dir: Option<PathBuf>,

@@ -1,4 +1,5 @@
-//! What `agent-runtime dev` brings along so that a person needs no set-up: a private Postgres.
+//! What `agent-runtime dev` brings along so that a person needs no set-up: a private Postgres and
+//! a scripted model provider.
 //!
 //! Not here: the command itself (`cli`), and anything that a production server uses.
 
@@ -6,3 +7,4 @@ mod account;
 mod binaries;
 pub mod cluster;
 mod postmaster;
+pub mod provider;

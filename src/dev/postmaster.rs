@@ -6,7 +6,7 @@
 
 use super::account::{Account, quiet_command};
 use super::cluster::Failure;
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -23,6 +23,7 @@ pub(super) const POLL: Duration = Duration::from_millis(20);
 
 /// What the watch does once our end of the pipe is closed. Arguments: data, pid, things to remove.
 const WATCH: &str = r#"
+trap '' HUP INT TERM
 read -r _
 data=$1 pid=$2
 shift 2
@@ -32,6 +33,9 @@ fi
 [ $# -gt 0 ] || exit 0
 tries=0
 while kill -0 "$pid" 2>/dev/null && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done
+# A server that has started over the data since is not ours to clear away.
+now=$(head -n 1 "$data/postmaster.pid" 2>/dev/null)
+[ "${now:-$pid}" = "$pid" ] || exit 0
 for thing; do rm -rf -- "$thing"; done
 "#;
 
@@ -226,7 +230,10 @@ pub(super) fn run_within(mut command: Command, patience: Duration) -> Result<boo
             Ok(Some(status)) => return Ok(status.success()),
             Ok(None) if Instant::now() < deadline => std::thread::sleep(POLL),
             Ok(None) => {
-                let _ = child.kill();
+                // With what it has started: the command leads a process group of its own.
+                if let Some(pid) = pid_of(child.id()) {
+                    let _ = kill_process_group(pid, Signal::KILL);
+                }
                 let _ = child.wait();
                 return Err(Failure::new(format!(
                     "{} did not finish within {} s.",
@@ -278,6 +285,31 @@ mod tests {
         for broken in ["", "x\n", "-4242\n", "0\n", "1\n"] {
             assert_eq!(PidFile::parse(broken), None, "{broken:?}");
         }
+    }
+
+    #[test]
+    fn a_command_past_its_deadline_is_ended_with_its_children() {
+        let dir = tempfile::tempdir().unwrap();
+        let mark = dir.path().join("child");
+        let mut command = quiet_command(Path::new("/bin/sh"));
+        command
+            .args(["-c", "sleep 61 & echo $! > \"$0\"; wait"])
+            .arg(&mark);
+        let text = run_within(command, Duration::from_millis(500))
+            .unwrap_err()
+            .to_string();
+        assert!(text.contains("/bin/sh did not finish"), "{text}");
+        let child: u32 = fs::read_to_string(&mark).unwrap().trim().parse().unwrap();
+        let deadline = Instant::now() + KILL_DEADLINE;
+        while serves_command(child, "sleep") {
+            assert!(Instant::now() < deadline, "the child still runs");
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Whether a live process with this pid runs this command (a zombie has no command line).
+    fn serves_command(pid: u32, command: &str) -> bool {
+        fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains(command))
     }
 
     #[test]

@@ -5,10 +5,10 @@ use super::sse::Streams;
 use crate::authn::{Authn, Credential};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
-use crate::log::trace::Trace;
+use crate::log::trace::TraceContext;
 use crate::outbound::Outbound;
 use crate::proof::Caller;
-use crate::runtime::Runtime;
+use crate::runtime::{ModelKeys, Runtime};
 use crate::store::Store;
 use std::io::Read;
 use std::sync::Arc;
@@ -27,9 +27,11 @@ pub struct Shared {
     /// Runs.
     pub runtime: Runtime,
     /// The way out, for judging a URL when it is registered.
-    pub outbound: Arc<Outbound>,
+    pub outbound: Outbound,
     /// What a tenant may reach.
     pub host_access: crate::outbound::HostAccess,
+    /// The API keys that a tenant's model provider may name.
+    pub model_keys: ModelKeys,
     /// Open streams.
     pub streams: Streams,
     /// Origins of browsers that may follow a run.
@@ -42,7 +44,8 @@ pub struct Cx<'a> {
     pub(super) request: &'a rouille::Request,
     pub(super) parameters: Vec<(String, &'a str)>,
     pub(super) context: &'a Arc<door::Context>,
-    pub(super) trace: &'a Trace,
+    pub(super) trace: &'a TraceContext,
+    pub(super) description: &'a str,
     pub(super) log: slog::Logger,
     pub(super) body: OnceLock<Vec<u8>>,
 }
@@ -78,14 +81,24 @@ impl Cx<'_> {
         &self.shared.streams
     }
 
+    /// The API description of the mounted routes.
+    pub(super) fn description(&self) -> &str {
+        self.description
+    }
+
     /// The request's trace.
-    pub fn trace(&self) -> &Trace {
+    pub fn trace(&self) -> &TraceContext {
         self.trace
     }
 
     /// The request's logger, with its ids.
     pub fn log(&self) -> &slog::Logger {
         &self.log
+    }
+
+    /// The API keys that a tenant's model provider may name.
+    pub fn model_keys(&self) -> &ModelKeys {
+        &self.shared.model_keys
     }
 
     /// Judges a URL that the tenant chose.

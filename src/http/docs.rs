@@ -8,7 +8,7 @@ use super::access::Open;
 use super::context::Cx;
 use super::input::Nothing;
 use super::output::Asset;
-use super::route::{Method, Mount, Route, Table, route};
+use super::route::{Method, Mount, Route, route};
 use crate::error::Result;
 
 const BUNDLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/swagger-ui-bundle.js"));
@@ -33,16 +33,10 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Writes the description down once the table stands: the table is the same for every start of one
-/// program with one set of settings.
-pub(super) fn describe(table: &Table) -> Vec<u8> {
-    super::openapi::document(table).to_string().into_bytes()
-}
-
 fn description(cx: &Cx<'_>, _: Open, _: Nothing) -> Result<Asset> {
     Ok(Asset {
         content_type: "application/json",
-        body: cx.description().to_vec(),
+        body: cx.description().as_bytes().to_vec(),
         headers: Vec::new(),
     })
 }

@@ -1,19 +1,21 @@
 //! The frame around every request: find the route, check access, call the handler, answer in one
 //! form. It is the [`App`] behind the door.
 
+use super::access::Rule;
 use super::context::{Cx, Shared};
 use super::door::{App, Context, Reply, Responder};
 use super::probes::Probes;
 use super::route::{Found, Route, Table};
 use super::{cors, reply};
 use crate::error::{Code, Error, Result};
-use crate::log::trace::Trace;
+use crate::log::trace::TraceContext;
 use std::sync::{Arc, OnceLock};
 
 /// The service behind the door.
 pub struct Frame {
     shared: Arc<Shared>,
     table: Table,
+    description: String,
     probes: Arc<Probes>,
     log: slog::Logger,
 }
@@ -23,13 +25,23 @@ impl Frame {
     pub fn new(shared: Arc<Shared>, table: Table, probes: Arc<Probes>, log: slog::Logger) -> Self {
         Self {
             shared,
+            description: super::openapi::document(&table).to_string(),
             table,
             probes,
             log,
         }
     }
 
-    fn answer(&self, request: &rouille::Request, context: &Arc<Context>, trace: &Trace) -> Reply {
+    /// While the server is not ready, the database may be away or without its schema.
+    fn missing(&self) -> Option<Error> {
+        let reason = self.probes.missing("server")?;
+        Some(Error::new(
+            Code::DatabaseUnavailable,
+            format!("The server is not ready. {reason}"),
+        ))
+    }
+
+    fn answer(&self, request: &rouille::Request, context: &Arc<Context>, trace: &TraceContext) -> Reply {
         let path = path_of(context);
         let (route, parameters) = match self.table.find(context.method(), path) {
             Found::Route(route, parameters) => (route, parameters),
@@ -42,6 +54,7 @@ impl Frame {
             parameters,
             context,
             trace,
+            description: &self.description,
             log: self.log.new(slog::o!(
                 "requestId" => reply::request_id(context),
                 "traceId" => trace.trace_id(),
@@ -49,7 +62,14 @@ impl Frame {
             )),
             body: OnceLock::new(),
         };
-        let mut reply = match checked_length(route, &cx).and_then(|()| route.call(&cx)) {
+        let ready = match (&route.rule, self.missing()) {
+            (Rule::Open(_), _) | (_, None) => Ok(()),
+            (_, Some(error)) => Err(error),
+        };
+        let called = ready
+            .and_then(|()| checked_length(route, &cx))
+            .and_then(|()| route.call(&cx));
+        let mut reply = match called {
             Ok(answer) => reply::answer(answer, context),
             Err(error) => {
                 note(&cx.log, route, &error);
@@ -117,11 +137,11 @@ fn note(log: &slog::Logger, route: &Route, error: &Error) {
     if error.code().status() >= 500 {
         slog::error!(log, "A request failed";
             "method" => route.method.text(), "route" => route.path,
-            crate::log::error(error));
+            crate::log::ErrorValue(error));
     } else {
         slog::debug!(log, "A request was refused";
             "method" => route.method.text(), "route" => route.path,
-            crate::log::error(error));
+            crate::log::ErrorValue(error));
     }
 }
 
@@ -148,7 +168,7 @@ impl App for Frame {
 
     fn handle(&self, request: &rouille::Request, responder: Responder) {
         let context = Arc::clone(responder.context());
-        let trace = Trace::of_request(context.header("traceparent"), context.header("tracestate"));
+        let trace = TraceContext::incoming(context.header("traceparent"), context.header("tracestate"));
         let mut reply = self.answer(request, &context, &trace);
         reply::head(&mut reply)
             .headers
@@ -159,7 +179,7 @@ impl App for Frame {
     fn refuse(&self, error: &Error, context: &Context) -> rouille::Response {
         if error.code() == Code::Internal {
             slog::error!(self.log, "A request failed";
-                "requestId" => reply::request_id(context), crate::log::error(error));
+                "requestId" => reply::request_id(context), crate::log::ErrorValue(error));
         }
         reply::error(error, context)
     }

@@ -36,15 +36,18 @@ pub fn install_panic_hook(log: &Logger) {
     std::panic::set_hook(Box::new(move |info| report(&log, info)));
 }
 
-pub(super) fn report(log: &Logger, info: &std::panic::PanicHookInfo<'_>) {
+fn report(log: &Logger, info: &std::panic::PanicHookInfo<'_>) {
     let backtrace = Backtrace::capture();
     let frames = (backtrace.status() == BacktraceStatus::Captured)
         .then(|| Bounded::of(format_args!("{backtrace}")).text);
+    let payload = info.payload();
+    let message = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message");
     let panic = Panic {
-        message: info
-            .payload_as_str()
-            .unwrap_or("a panic without a message")
-            .to_owned(),
+        message: message.to_owned(),
         place: info
             .location()
             .map_or_else(|| "unknown".to_owned(), ToString::to_string),

@@ -122,11 +122,10 @@ impl Scan<'_> {
     fn run(&mut self) {
         while self.at < self.bytes.len() && self.out.len() + self.at - self.copied < TEXT_MAX_BYTES
         {
-            if let Some(hidden) = self.hidden.take_if(|hidden| hidden.start <= self.at) {
-                if self.at < hidden.end || hidden.is_empty() {
-                    self.put("***", hidden.end.max(self.at));
-                    continue;
-                }
+            let reached = self.hidden.take_if(|hidden| hidden.start <= self.at);
+            if let Some(hidden) = reached.filter(|hidden| self.at < hidden.end) {
+                self.put("***", hidden.end);
+                continue;
             }
             let found = match self.bytes[self.at] {
                 b's' | b'w' => self.token(),
@@ -312,5 +311,65 @@ impl Scan<'_> {
         let run = (end, last.map(|last| at + last));
         self.run = Some(run);
         run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redacted_forms_in_full() {
+        let table = [
+            ("svc_bt_abcdefghijklmnop1234", "svc_bt_***1234"),
+            ("(svc_bt_abcdefghijklmnop1234).", "(svc_bt_***1234)."),
+            ("svc_bt_short", "svc_bt_***"),
+            ("the prefix svc_bt_ alone", "the prefix svc_bt_ alone"),
+            ("svc_pt_eyJhIjoxfQ.c2lnbmF0dXJl.", "svc_pt_***dXJl."),
+            ("svc_lk_eyJhIjoxfQ.c2lnbmF0dXJl", "svc_lk_***dXJl"),
+            ("whsec_MfKQ9r8GKYqrTwjU/+8ILPZIo2LaLaSw==", "whsec_***Sw=="),
+            ("Bearer abc", "Bearer [redacted]"),
+            (
+                "authorization: bearer\t a.b-c and more",
+                "authorization: Bearer [redacted] and more",
+            ),
+            (
+                "{\"h\":\"Bearer a b\",\"runId\":1}",
+                "{\"h\":\"Bearer [redacted]\",\"runId\":1}",
+            ),
+            ("Bearer%20abc", "Bearer [redacted]"),
+            ("a bearer", "a bearer"),
+            ("bearers of news", "bearers of news"),
+            ("Bearer svc_bt_abcdefghijklmnop1234", "Bearer [redacted]"),
+            ("postgres://u:p@h/db", "postgres://u:***@h/db"),
+            ("postgres://u:p%40q%3A@h/db", "postgres://u:***@h/db"),
+            ("redis://:p@h:6379", "redis://:***@h:6379"),
+            ("http://u@h:80/a@b", "http://u@h:80/a@b"),
+            (
+                "http://h:80/a@b http://[::1]:80/a@b",
+                "http://h:80/a@b http://[::1]:80/a@b",
+            ),
+            ("http://a@b:c@h/", "http://a@b:***@h/"),
+            ("http://u:p@[::1]:80/", "http://u:***@[::1]:80/"),
+            ("amqp://u:p@h,http://v:q@i", "amqp://u:***@h,http://v:***@i"),
+            (
+                "amqp://u:p@h/,http://v:q@i",
+                "amqp://u:***@h/,http://v:***@i",
+            ),
+            ("mysql://u:p/q#r@h", "mysql://u:***@h"),
+            (
+                "x://svc_bt_abcdefghijklmnop1234:p@h",
+                "x://svc_bt_***1234:***@h",
+            ),
+            (
+                "r=https%3a%2F%2Fu%3Ap%40h%2F",
+                "r=https%3a%2F%2Fu%3A***%40h%2F",
+            ),
+            ("12:30 http://h: 5 a@b", "12:30 http://h: 5 a@b"),
+        ];
+        for (given, expected) in table {
+            assert_eq!(text(given, true), expected, "{given}");
+            assert_eq!(text(expected, true), expected, "{given}, twice");
+        }
     }
 }

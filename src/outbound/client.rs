@@ -19,6 +19,21 @@ use ureq::unversioned::transport::Connector;
 const BUFFER_BYTES: usize = 16 * 1024;
 const IDLE_AGE: Duration = Duration::from_secs(30);
 
+/// Headers that frame the exchange or name its host: a caller's would part what was judged from
+/// what is sent, or one request from the next.
+const FRAMING: [&str; 10] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 /// Exchanges with other hosts under one policy. One thread uses it at a time.
 pub struct Client {
     outbound: Outbound,
@@ -59,7 +74,7 @@ pub struct Outgoing<'a> {
     pub method: Method,
     /// An absolute http or https URL.
     pub url: &'a str,
-    /// Headers beside Host, Content-Length and User-Agent.
+    /// Headers beside those that frame the exchange: Host, Content-Length and their like.
     pub headers: &'a [(&'a str, &'a str)],
     /// The body; none is sent when it is empty and the method takes none.
     pub body: &'a [u8],
@@ -149,17 +164,21 @@ impl Client {
         exchange.addresses = self.outbound.addresses(self.policy, &url, &exchange)?;
         let exchange = Arc::new(exchange);
         self.current.set(Arc::clone(&exchange));
-        let answer = self.agent.run(request);
+        let bodiless = outgoing.body.is_empty()
+            && matches!(outgoing.method, Method::GET | Method::HEAD | Method::DELETE);
+        let answer = if bodiless {
+            self.agent.run(request.map(|_| ()))
+        } else {
+            self.agent.run(request)
+        };
         if exchange.token.is_cancelled() {
             return Err(Token::failure());
         }
         let answer = answer.map_err(|error| explain(error, &exchange, &host))?;
         exchange.enter(Phase::Body);
         let (parts, body) = answer.into_parts();
-        if body
-            .content_length()
-            .is_some_and(|length| length > outgoing.cap)
-        {
+        let length = body.content_length().unwrap_or(0);
+        if length > outgoing.cap && outgoing.method != Method::HEAD {
             return Err(too_large(&host, outgoing.cap));
         }
         Ok(Stream {
@@ -201,6 +220,21 @@ impl Stream {
         }
     }
 
+    /// What comes of the body within `time`, at most `limit` bytes: enough of an error to show.
+    pub fn excerpt(mut self, limit: usize, time: Duration) -> Vec<u8> {
+        self.exchange.end_within(time);
+        let mut body = Vec::new();
+        let mut buffer = [0; 4 * 1024];
+        while body.len() < limit {
+            match self.read(&mut buffer) {
+                Ok(0) | Err(_) => break,
+                Ok(amount) => body.extend_from_slice(&buffer[..amount]),
+            }
+        }
+        body.truncate(limit);
+        body
+    }
+
     /// Lets go of an answer that has said all it has to say. If its end comes within `time`, the
     /// connection is kept for the next exchange.
     pub fn finish(mut self, time: Duration) {
@@ -226,6 +260,9 @@ fn request<'a>(url: &str, outgoing: &Outgoing<'a>) -> Result<Request<&'a [u8]>, 
         // The name may be the caller's mistake; the value may be a credential.
         let bad = || invalid(&format!("header {}", name.escape_default()));
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        if FRAMING.contains(&key.as_str()) {
+            return Err(bad());
+        }
         let mut value = HeaderValue::from_str(value).map_err(|_| bad())?;
         value.set_sensitive(true);
         request.headers_mut().append(key, value);

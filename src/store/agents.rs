@@ -7,6 +7,7 @@
 use super::conversations::Conversation;
 use super::page::{Order, Request};
 use super::projects::Project;
+use super::runs::Via;
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Read, Write};
@@ -113,31 +114,6 @@ pub struct References {
     pub has_model: bool,
     /// Tools that are not the project's.
     pub foreign_tools: Vec<Uuid>,
-}
-
-/// Why a turn runs the version that it runs (section 2.7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
-    /// The caller named it.
-    Explicit,
-    /// It is the conversation's own.
-    Conversation,
-    /// It is live for the run's scope.
-    Live,
-    /// It is the latest, and none is live.
-    Latest,
-}
-
-impl Via {
-    /// As it is stored and shown.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Explicit => "explicit",
-            Self::Conversation => "conversation",
-            Self::Live => "live",
-            Self::Latest => "latest",
-        }
-    }
 }
 
 impl Kind for Agent {
@@ -267,7 +243,7 @@ pub fn promote(
 }
 
 fn no_version(version: &str) -> Error {
-    Error::not_found("agent version", version)
+    Error::not_found("agent version", version.chars().take(64).collect::<String>())
 }
 
 /// A page of the agents that the caller may read, of one project if given.
@@ -452,21 +428,22 @@ pub fn list_versions(
 /// conversation's own, else the live one, else the latest.
 ///
 /// # Errors
-/// `not-found`: the agent has no version of the name that the caller gave, or the conversation is
-/// with another agent. `conflict`: the agent has no version. `database-unavailable`.
+/// `not-found`: the agent has no version of the name that the caller gave, or no such conversation.
+/// `conflict`: the agent has no version. `database-unavailable`.
 pub fn resolve(
     sql: &mut impl Sql,
     may: &impl May<Write, Agent>,
     explicit: Option<&str>,
-    conversation: Option<&Conversation>,
+    conversation_id: Option<Uuid>,
 ) -> Result<(String, Via)> {
     let (tenant_id, agent_id) = (may.tenant_id(), may.object_id());
-    if let Some(conversation) = conversation.filter(|with| with.agent_id != agent_id) {
-        return Err(Error::not_found(
-            "conversation with this agent",
-            conversation.conversation_id,
-        ));
-    }
+    let conversation = conversation_id
+        .map(|id| {
+            Conversation::find(sql, tenant_id, id)?
+                .filter(|with| with.agent_id == agent_id)
+                .ok_or_else(|| Error::not_found("conversation with this agent", id))
+        })
+        .transpose()?;
     if let Some(version) = explicit {
         sql.query_opt(
             sql!("agents/has_version"),
@@ -475,7 +452,7 @@ pub fn resolve(
         .ok_or_else(|| no_version(version))?;
         return Ok((version.to_owned(), Via::Explicit));
     }
-    if let Some(version) = conversation.and_then(|with| with.version.clone()) {
+    if let Some(version) = conversation.and_then(|with| with.version) {
         return Ok((version, Via::Conversation));
     }
     let agent = Agent::find(sql, tenant_id, agent_id)?

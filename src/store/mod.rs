@@ -13,13 +13,18 @@
 pub mod agents;
 pub mod connect;
 pub mod conversations;
+pub mod deltas;
+pub mod events;
 pub mod migrations;
 pub mod model_providers;
 pub mod page;
 pub mod projects;
+pub mod runs;
+pub mod steps;
 pub mod tenants;
 pub mod tokens;
 pub mod tools;
+pub mod turns;
 mod watchdog;
 
 use crate::error::{Error, Result};

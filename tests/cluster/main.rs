@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(60);
 /// Set for the child process of one test: where it starts its cluster.
 const HOLDER_DIR: &str = "CLUSTER_TEST_HOLDER_DIR";
 
@@ -90,6 +90,13 @@ fn a_restart_keeps_the_data_and_only_a_socket_listens() {
     let socket_dir = dir.path().join("socket");
     let mode = fs::metadata(&socket_dir).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
+    let group_of = |pid| rustix::process::getpgid(pid).unwrap();
+    let server = pid_of(cluster.pid().unwrap());
+    assert_ne!(
+        group_of(Some(server)),
+        group_of(None),
+        "a Ctrl-C would reach the server"
+    );
     cluster.stop();
 
     let mut cluster = Cluster::start(options(dir.path(), true)).unwrap();
@@ -264,29 +271,29 @@ fn a_directory_that_cannot_be_made_is_named() {
     assert!(text.contains("file/inner"), "{text}");
 }
 
-/// Not a test of its own: the process that the next test kills.
+/// Not a test of its own: the process that the next tests kill.
 #[test]
 #[allow(
     clippy::disallowed_methods,
-    reason = "how the next test speaks to its child process"
+    reason = "how the next tests speak to their child process"
 )]
 fn holder_of_a_cluster() {
     let Some(dir) = std::env::var_os(HOLDER_DIR) else {
         return;
     };
-    let cluster = Cluster::start(options(dir, true)).unwrap();
+    let durable = !Path::new(&dir).ends_with("scratch");
+    let cluster = Cluster::start(options(dir, durable)).unwrap();
     println!("\nholding {}", cluster.pid().unwrap());
     loop {
         std::thread::park();
     }
 }
 
-#[test]
-fn a_killed_parent_takes_its_server_along_and_the_next_start_works() {
-    let dir = open_dir();
+/// Starts a process that holds a cluster, kills it, and gives the pid of its server.
+fn kill_a_holder(dir: &Path) -> u32 {
     let mut holder = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "holder_of_a_cluster", "--nocapture"])
-        .env(HOLDER_DIR, dir.path())
+        .env(HOLDER_DIR, dir)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -294,11 +301,29 @@ fn a_killed_parent_takes_its_server_along_and_the_next_start_works() {
         .lines()
         .find_map(|line| line.unwrap().strip_prefix("holding ")?.parse().ok())
         .expect("the holder started no cluster");
-    assert!(serves(pid, dir.path()));
+    assert!(serves(pid, dir));
     holder.kill().unwrap();
     holder.wait().unwrap();
+    pid
+}
+
+#[test]
+fn a_killed_parent_takes_its_server_along_and_the_next_start_works() {
+    let dir = open_dir();
+    let pid = kill_a_holder(dir.path());
     // At once: the server may still be there, and is then ended first.
     let cluster = Cluster::start(options(dir.path(), true)).unwrap();
     assert_eq!(query(&cluster, "SELECT 'up'"), "up");
     assert!(!serves(pid, dir.path()));
+}
+
+#[test]
+fn a_killed_parent_leaves_nothing_of_what_is_not_durable() {
+    let dir = open_dir();
+    let scratch = dir.path().join("scratch");
+    let pid = kill_a_holder(&scratch);
+    wait_until("the server is gone", || !serves(pid, &scratch));
+    wait_until("its files are gone", || {
+        fs::read_dir(&scratch).unwrap().count() == 0
+    });
 }

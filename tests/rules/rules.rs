@@ -122,6 +122,9 @@ pub(crate) fn ignored_tests(files: &[Source]) -> Vec<String> {
 fn used_modules(file: &Source) -> Vec<(usize, String)> {
     let mut used = Vec::new();
     for (at, _) in file.bare.match_indices("crate::") {
+        if file.bare[..at].ends_with(is_word) {
+            continue;
+        }
         let line = line_of(&file.bare, at);
         let rest = &file.bare[at + "crate::".len()..];
         match rest.strip_prefix('{') {

@@ -92,8 +92,20 @@ fn without_unit_tests<'a>(path: &str, text: &'a str) -> &'a str {
     if path.ends_with("/tests.rs") || path.contains("/tests/") && path.starts_with("src/") {
         return "";
     }
-    let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
+    let end = text
+        .match_indices("#[cfg(test)]")
+        .find(|(at, mark)| opens_module(&text[at + mark.len()..]))
+        .map_or(text.len(), |(at, _)| at);
     &text[..end]
+}
+
+/// Whether a module with a body follows, past further attributes. (`mod tests;` hides nothing.)
+fn opens_module(text: &str) -> bool {
+    let mut rest = text.trim_start();
+    while let Some((_, after)) = rest.strip_prefix("#[").and_then(|r| r.split_once(']')) {
+        rest = after.trim_start();
+    }
+    rest.starts_with("mod ") && rest.find('{') < rest.find(';')
 }
 
 /// Rust with comments blanked, and strings too unless they are kept. Lines stay where they are.
@@ -189,7 +201,8 @@ fn comments_strings_and_unit_tests_are_told_apart() {
     let text = concat!(
         "let a = \"one // two \\\" three\"; // four\n",
         "let b = r#\"five \" six\"#; /* seven\n eight */ let c = '\"'; let d: &'static str = x;\n",
-        "#[cfg(test)]\nmod tests { nine }\n",
+        "#[cfg(test)]\nmod more;\nfn ten() {}\n",
+        "#[cfg(test)]\n#[allow(unused)]\nmod tests { nine; }\n",
     );
     let source = Source::new("src/a.rs", text);
     for (word, in_code, in_bare) in [
@@ -202,10 +215,11 @@ fn comments_strings_and_unit_tests_are_told_apart() {
         ("seven", false, false),
         ("eight", false, false),
         ("static", true, true),
+        ("ten", true, true),
         ("nine", false, false),
     ] {
         assert_eq!(source.code.contains(word), in_code, "{word} in code");
         assert_eq!(source.bare.contains(word), in_bare, "{word} in bare code");
     }
-    assert_eq!(source.code.matches('\n').count(), 3);
+    assert_eq!(source.code.matches('\n').count(), 6);
 }

@@ -1,1 +1,167 @@
+//! Real threads, real connections that are ended under them.
 
+use crate::harness::{schema, until};
+use jobs::{Backoff, Database, NewJob, Outcome, QueueOptions, Runner, enqueue_many};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Who is inside a handler, per job and per key, and how often each job came to its end.
+#[derive(Default)]
+struct Seen {
+    inside: HashMap<i64, u32>,
+    of_key: HashMap<String, u32>,
+    calls: HashMap<i64, u32>,
+    faults: Vec<String>,
+}
+
+const KEYS: i64 = 5;
+const CAP: u32 = 2;
+
+fn options() -> QueueOptions {
+    QueueOptions {
+        threads: 3,
+        prefetch: 20,
+        poll: Duration::from_millis(20),
+        backoff: Backoff {
+            first: Duration::from_millis(1),
+            most: Duration::from_millis(5),
+        },
+        ..QueueOptions::default()
+    }
+}
+
+fn start(database: Database, seen: &Arc<Mutex<Seen>>) -> Runner {
+    let seen = Arc::clone(seen);
+    Runner::builder(database)
+        .queue("q", options())
+        .lease(Duration::from_millis(1500))
+        .watch(Duration::from_millis(50))
+        .handle_named("q", "n", move |claimed| {
+            let key = claimed.key().map(ToString::to_string);
+            let calls = {
+                let mut seen = seen.lock().unwrap();
+                let inside = seen.inside.entry(claimed.id()).or_default();
+                *inside += 1;
+                if *inside > 1 {
+                    seen.faults
+                        .push(format!("job {} runs twice at once", claimed.id()));
+                }
+                if let Some(key) = &key {
+                    let busy = seen.of_key.entry(key.clone()).or_default();
+                    *busy += 1;
+                    if *busy > CAP {
+                        seen.faults.push(format!("key {key} is over its cap"));
+                    }
+                }
+                let calls = seen.calls.entry(claimed.id()).or_default();
+                *calls += 1;
+                *calls
+            };
+            std::thread::sleep(Duration::from_millis(1));
+            let mut seen = seen.lock().unwrap();
+            *seen.inside.entry(claimed.id()).or_default() -= 1;
+            if let Some(key) = &key {
+                *seen.of_key.entry(key.clone()).or_default() -= 1;
+            }
+            if claimed.id() % 7 == 0 && calls == 1 {
+                Outcome::retry("the first time never works")
+            } else {
+                Outcome::Done
+            }
+        })
+        .start()
+        .unwrap()
+}
+
+#[test]
+fn two_processes_whose_connections_are_ended_again_and_again_lose_nothing_and_run_nothing_twice_at_once()
+ {
+    let schema = schema();
+    let mut client = schema.client();
+    let jobs: Vec<NewJob> = (0..1200_i64)
+        .map(|n| {
+            let job = NewJob::named("q", "n", n.to_string()).max_attempts(100);
+            if n % 2 == 0 {
+                job
+            } else {
+                job.key(format!("k{}", n % KEYS), CAP)
+            }
+        })
+        .collect();
+    let ids: Vec<i64> = enqueue_many(&mut client, &jobs)
+        .unwrap()
+        .iter()
+        .map(|one| one.id)
+        .collect();
+    let seen: Arc<Mutex<Seen>> = Arc::default();
+    let mut runners = vec![
+        start(schema.database(5), &seen),
+        start(schema.database(5), &seen),
+    ];
+    let started = Instant::now();
+    let mut rounds = 0;
+    while schema.count(&mut client, "SELECT count(*) FROM job_jobs") > 0 {
+        assert!(
+            started.elapsed() < Duration::from_secs(30),
+            "not done after 30 s"
+        );
+        std::thread::sleep(Duration::from_millis(40));
+        if rounds < 25 {
+            schema.terminate_others(&mut client);
+        }
+        if rounds == 10 {
+            // One process is restarted in the middle.
+            runners.pop().unwrap().stop(Duration::from_secs(5));
+            runners.push(start(schema.database(5), &seen));
+        }
+        rounds += 1;
+    }
+    assert!(rounds > 10, "over before it was disturbed");
+    for runner in runners {
+        runner.stop(Duration::from_secs(5));
+    }
+    let seen = seen.lock().unwrap();
+    assert!(
+        seen.faults.is_empty(),
+        "{:?}",
+        &seen.faults[..seen.faults.len().min(5)]
+    );
+    assert!(
+        ids.iter().all(|id| seen.calls.contains_key(id)),
+        "a job never ran"
+    );
+    assert_eq!(
+        schema.count(&mut client, "SELECT count(*) FROM job_dead"),
+        0
+    );
+    jobs::protocol::claim(&mut client, "q", "w", 1, Duration::from_secs(1), true).unwrap();
+    assert_eq!(
+        schema.count(
+            &mut client,
+            "SELECT coalesce(sum(abs(in_flight)), 0)::bigint FROM job_keys"
+        ),
+        0
+    );
+}
+
+#[test]
+fn a_runner_starts_and_stops_without_a_database() {
+    let schema = schema();
+    let mut away = schema.config.clone();
+    away.dbname("there is no such database")
+        .connect_timeout(Duration::from_secs(1));
+    let manager = r2d2_postgres::PostgresConnectionManager::new(away, postgres::NoTls);
+    let pool = r2d2::Pool::builder()
+        .max_size(2)
+        .connection_timeout(Duration::from_millis(100))
+        .error_handler(Box::new(r2d2::NopErrorHandler))
+        .build_unchecked(manager);
+    let runner = start(Database::new(pool, |client| client), &Arc::default());
+    let started = Instant::now();
+    until("it has tried a while", || {
+        started.elapsed() > Duration::from_millis(300)
+    });
+    assert_eq!(runner.stop(Duration::from_secs(5)).unfinished, 0);
+    assert!(started.elapsed() < Duration::from_secs(5));
+}

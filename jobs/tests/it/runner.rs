@@ -1,1 +1,445 @@
+//! The runner's threads: outcomes, wake-ups, cancels, stop.
 
+use crate::harness::{Schema, schema, until};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use jobs::{Backoff, Builder, Cancelled, Job, NewJob, Outcome, QueueOptions, Runner, Stopped};
+use jobs::{cancel, dead_jobs, enqueue, enqueue_many};
+use postgres::Client;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const NEVER: Duration = Duration::from_secs(3600);
+const SOON: Duration = Duration::from_secs(10);
+
+#[derive(Serialize, Deserialize)]
+struct Task(u32);
+
+impl Job for Task {
+    const NAME: &'static str = "task";
+    const QUEUE: &'static str = "q";
+    const MAX_ATTEMPTS: u32 = 3;
+}
+
+fn options() -> QueueOptions {
+    QueueOptions {
+        threads: 2,
+        poll: Duration::from_millis(20),
+        backoff: Backoff {
+            first: Duration::from_millis(1),
+            most: Duration::from_millis(5),
+        },
+        ..QueueOptions::default()
+    }
+}
+
+fn builder(schema: &Schema) -> Builder {
+    Runner::builder(schema.database(6)).queue("q", options())
+}
+
+fn add(client: &mut Client, number: u32) -> i64 {
+    enqueue(client, NewJob::of(&Task(number)).unwrap())
+        .unwrap()
+        .id
+}
+
+fn rows(schema: &Schema) -> i64 {
+    schema.count(&mut schema.client(), "SELECT count(*) FROM job_jobs")
+}
+
+#[test]
+fn every_outcome_does_what_it_says() {
+    let schema = schema();
+    let mut client = schema.client();
+    let attempts: Arc<Mutex<Vec<(u32, u32)>>> = Arc::default();
+    let seen = Arc::clone(&attempts);
+    let runner = builder(&schema)
+        .handle(move |claimed, task: Task| {
+            let calls = {
+                let mut seen = seen.lock().unwrap();
+                seen.push((task.0, claimed.attempt()));
+                seen.iter().filter(|(number, _)| *number == task.0).count()
+            };
+            match (task.0, calls) {
+                (1, 1) => Outcome::retry("first"),
+                (2, 1..=5) => Outcome::Snooze {
+                    after: Duration::ZERO,
+                },
+                (3, _) => Outcome::dead("hopeless"),
+                (4, _) => panic!("number {}", task.0),
+                (5, 1) => Outcome::Settled,
+                _ => Outcome::Done,
+            }
+        })
+        .start()
+        .unwrap();
+    enqueue_many(
+        &mut client,
+        &(0..=5)
+            .map(|n| NewJob::of(&Task(n)).unwrap())
+            .collect::<Vec<_>>(),
+    )
+    .unwrap();
+    enqueue(&mut client, NewJob::named("q", "task", "\"no number\"")).unwrap();
+    runner.handle().wake("q");
+    until("all is settled", || rows(&schema) == 0);
+    until("all is counted", || {
+        runner.handle().stats("q").unwrap().dead == 3
+    });
+    let stats = runner.handle().stats("q").unwrap();
+    assert_eq!(
+        (
+            stats.done,
+            stats.retried,
+            stats.snoozed,
+            stats.dead,
+            stats.lost
+        ),
+        (4, 4, 5, 3, 0)
+    );
+    assert_eq!((stats.claimed, stats.running, stats.queued), (16, 0, 0));
+    let mut attempts = attempts.lock().unwrap().clone();
+    attempts.sort();
+    let of = |number| {
+        attempts
+            .iter()
+            .filter(|(one, _)| *one == number)
+            .map(|(_, attempt)| *attempt)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (of(1), of(2), of(4), of(5)),
+        (vec![1, 2], vec![1; 6], vec![1, 2, 3], vec![1, 2])
+    );
+    let mut reasons: Vec<String> = dead_jobs(&mut client, "q", 0, 10)
+        .unwrap()
+        .into_iter()
+        .map(|job| job.reason)
+        .collect();
+    reasons.sort();
+    assert_eq!(reasons[..2], ["hopeless", "panicked: number 4"]);
+    assert!(reasons[2].starts_with("the payload does not read"));
+    assert_eq!(
+        runner.stop(SOON),
+        Stopped {
+            handed_back: 0,
+            unfinished: 0
+        }
+    );
+    assert_eq!(
+        schema.count(&mut client, "SELECT count(*) FROM job_leases"),
+        0
+    );
+}
+
+#[test]
+fn a_job_nobody_handles_waits_for_somebody_who_does() {
+    let schema = schema();
+    enqueue(
+        &mut schema.client(),
+        NewJob::named("q", "unknown", "1").max_attempts(1),
+    )
+    .unwrap();
+    let runner = builder(&schema).start().unwrap();
+    until("it is put off", || {
+        runner.handle().stats("q").unwrap().snoozed == 1
+    });
+    assert_eq!(rows(&schema), 1);
+    assert!(
+        builder(&schema)
+            .handle_named("other", "n", |_| Outcome::Done)
+            .start()
+            .is_err()
+    );
+    let none = QueueOptions {
+        threads: 0,
+        ..options()
+    };
+    assert!(
+        Runner::builder(schema.database(1))
+            .queue("q", none)
+            .start()
+            .is_err()
+    );
+}
+
+#[test]
+fn a_wake_starts_a_job_at_once_and_a_freed_key_its_next_one() {
+    let schema = schema();
+    let (started, starts) = unbounded();
+    let runner = Runner::builder(schema.database(6))
+        .queue(
+            "q",
+            QueueOptions {
+                poll: NEVER,
+                ..options()
+            },
+        )
+        .handle(move |_, task: Task| {
+            started.send(task.0).unwrap();
+            Outcome::Done
+        })
+        .start()
+        .unwrap();
+    let mut client = schema.client();
+    // The first look, before anything is there, is not the wake's doing.
+    until("it has looked", || {
+        schema.count(&mut client, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%job_claim%' AND state = 'idle' AND application_name = current_setting('application_name')") > 0
+    });
+    let jobs: Vec<NewJob> = (0..3)
+        .map(|n| NewJob::of(&Task(n)).unwrap().key("k", 1))
+        .collect();
+    enqueue_many(&mut client, &jobs).unwrap();
+    assert!(starts.try_recv().is_err());
+    runner.handle().wake("q");
+    assert_eq!(
+        (0..3)
+            .map(|_| starts.recv_timeout(SOON).unwrap())
+            .collect::<Vec<_>>(),
+        [0, 1, 2]
+    );
+    runner.stop(SOON);
+}
+
+/// A runner whose handler reports the start, then waits until it may end or is told that it lost.
+struct Blocking {
+    runner: Runner,
+    starts: Receiver<u32>,
+    go_on: Sender<()>,
+    lost: Receiver<(bool, bool)>,
+}
+
+fn blocking(builder: Builder) -> Blocking {
+    let (started, starts) = unbounded();
+    let (go_on, may_end) = bounded(100);
+    let (losing, lost) = unbounded();
+    let runner = builder
+        .handle(move |claimed, task: Task| {
+            let (tell, told) = bounded(1);
+            claimed.token().on_lost(move || tell.send(()).unwrap());
+            started.send(task.0).unwrap();
+            crossbeam_channel::select! {
+                recv(may_end) -> _ => {}
+                recv(told) -> _ => losing.send((claimed.lost(), claimed.cancelled())).unwrap(),
+            }
+            Outcome::Done
+        })
+        .start()
+        .unwrap();
+    Blocking {
+        runner,
+        starts,
+        go_on,
+        lost,
+    }
+}
+
+#[test]
+fn without_prefetch_no_more_is_claimed_than_can_start() {
+    let schema = schema();
+    let mut client = schema.client();
+    for number in 0..5 {
+        add(&mut client, number);
+    }
+    let part = blocking(builder(&schema));
+    part.starts.recv_timeout(SOON).unwrap();
+    part.starts.recv_timeout(SOON).unwrap();
+    let running = "SELECT count(*) FROM job_jobs WHERE lease_id IS NOT NULL";
+    assert_eq!(schema.count(&mut client, running), 2);
+    let stats = part.runner.handle().stats("q").unwrap();
+    assert_eq!((stats.claimed, stats.running, stats.queued), (2, 2, 0));
+    for _ in 0..5 {
+        part.go_on.send(()).unwrap();
+    }
+    until("all are done", || rows(&schema) == 0);
+}
+
+#[test]
+fn a_cancel_reaches_a_running_job_in_this_process_and_in_another() {
+    let schema = schema();
+    let mut client = schema.client();
+    for told in [true, false] {
+        let watch = if told {
+            NEVER
+        } else {
+            Duration::from_millis(20)
+        };
+        let part = blocking(builder(&schema).watch(watch));
+        let id = add(&mut client, 1);
+        part.starts.recv_timeout(SOON).unwrap();
+        assert_eq!(cancel(&mut client, id).unwrap(), Cancelled::Running);
+        if told {
+            assert!(part.runner.handle().cancelled(id));
+            assert!(!part.runner.handle().cancelled(id + 1));
+        }
+        assert_eq!(part.lost.recv_timeout(SOON).unwrap(), (true, true));
+        until("it is gone", || rows(&schema) == 0);
+        part.runner.stop(SOON);
+    }
+}
+
+#[test]
+fn a_lost_lease_is_told_and_what_the_handler_then_says_is_fenced_off() {
+    let schema = schema();
+    let mut client = schema.client();
+    let part = blocking(builder(&schema).watch(Duration::from_millis(20)));
+    add(&mut client, 1);
+    part.starts.recv_timeout(SOON).unwrap();
+    client
+        .batch_execute("UPDATE job_leases SET expires_at = now() - interval '1 s'")
+        .unwrap();
+    // What another process's rescuer does; the claim by this same runner follows.
+    jobs::protocol::rescue(&mut client, 10).unwrap();
+    assert_eq!(part.lost.recv_timeout(SOON).unwrap(), (true, false));
+    part.starts.recv_timeout(SOON).unwrap();
+    until("the first ending is fenced off", || {
+        part.runner.handle().stats("q").unwrap().lost == 1
+    });
+    assert_eq!(rows(&schema), 1);
+    part.go_on.send(()).unwrap();
+    until("the second is done", || rows(&schema) == 0);
+}
+
+#[test]
+fn leases_are_renewed_while_a_job_runs_and_rescued_when_a_process_is_gone() {
+    let schema = schema();
+    let mut client = schema.client();
+    add(&mut client, 1);
+    let gone = jobs::protocol::claim(
+        &mut client,
+        "q",
+        "gone",
+        1,
+        Duration::from_millis(50),
+        false,
+    )
+    .unwrap();
+    assert_eq!(gone.len(), 1);
+    let part = blocking(builder(&schema).lease(Duration::from_millis(400)));
+    part.starts.recv_timeout(SOON).unwrap();
+    let started = Instant::now();
+    let expiry = "SELECT (extract(epoch FROM max(expires_at)) * 1000)::bigint FROM job_leases";
+    let first = schema.count(&mut client, expiry);
+    until("it is renewed three leases long", || {
+        schema.count(&mut client, expiry) > first + 1200
+    });
+    assert!(started.elapsed() >= Duration::from_millis(800));
+    assert!(part.lost.try_recv().is_err() && part.starts.try_recv().is_err());
+    part.go_on.send(()).unwrap();
+    until("it is done", || rows(&schema) == 0);
+}
+
+#[test]
+fn stop_lets_running_jobs_finish_and_gives_the_rest_back() {
+    let schema = schema();
+    let mut client = schema.client();
+    for number in 0..20 {
+        add(&mut client, number);
+    }
+    let part = blocking(Runner::builder(schema.database(6)).queue(
+        "q",
+        QueueOptions {
+            prefetch: 10,
+            ..options()
+        },
+    ));
+    part.starts.recv_timeout(SOON).unwrap();
+    part.starts.recv_timeout(SOON).unwrap();
+    until("the prefetch is full", || {
+        part.runner.handle().stats("q").unwrap().queued >= 10
+    });
+    let go_on = part.go_on.clone();
+    let ending = std::thread::Builder::new().spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        go_on.send(()).unwrap();
+        go_on.send(()).unwrap();
+    });
+    let stopped = part.runner.stop(SOON);
+    ending.unwrap().join().unwrap();
+    assert_eq!(stopped.unfinished, 0);
+    assert!(stopped.handed_back >= 10, "{stopped:?}");
+    let waiting =
+        "SELECT count(*) FROM job_jobs WHERE lease_id IS NULL AND attempt = 0 AND run_at <= now()";
+    assert_eq!(
+        (rows(&schema), schema.count(&mut client, waiting)),
+        (18, 18)
+    );
+}
+
+#[test]
+fn stop_gives_back_what_does_not_finish_by_the_deadline_and_tells_it() {
+    let schema = schema();
+    let mut client = schema.client();
+    add(&mut client, 1);
+    let part = blocking(builder(&schema));
+    part.starts.recv_timeout(SOON).unwrap();
+    let started = Instant::now();
+    let stopped = part.runner.stop(Duration::from_millis(100));
+    assert!(started.elapsed() < Duration::from_secs(2));
+    assert_eq!(
+        stopped,
+        Stopped {
+            handed_back: 1,
+            unfinished: 1
+        }
+    );
+    assert_eq!(part.lost.recv_timeout(SOON).unwrap(), (true, false));
+    let next = blocking(builder(&schema));
+    next.starts.recv_timeout(SOON).unwrap();
+    next.go_on.send(()).unwrap();
+    until("it is done elsewhere", || rows(&schema) == 0);
+}
+
+#[test]
+fn a_handler_can_settle_in_the_transaction_of_its_effect() {
+    let schema = schema();
+    let mut client = schema.client();
+    client
+        .batch_execute("CREATE TABLE effect (job bigint, note text)")
+        .unwrap();
+    let config = schema.config.clone();
+    let calls = AtomicU32::new(0);
+    let runner = builder(&schema)
+        .handle(move |claimed, _: Task| {
+            let call = calls.fetch_add(1, Ordering::Relaxed);
+            let mut client = config.connect(postgres::NoTls).unwrap();
+            let mut tx = client.transaction().unwrap();
+            tx.execute(
+                "INSERT INTO effect VALUES ($1, $2)",
+                &[&claimed.id(), &format!("call {call}")],
+            )
+            .unwrap();
+            if call == 2 {
+                cancel(&mut client_of(&config), claimed.id()).unwrap();
+            }
+            let settled = match call {
+                0 => claimed.snooze_in(&mut tx, Duration::ZERO),
+                _ => claimed.complete_in(&mut tx),
+            };
+            match (call, settled) {
+                // The effect of a transaction that is not committed is not there, nor is the settlement.
+                (1, Ok(())) => tx.rollback().unwrap(),
+                (2, Err(jobs::Error::Cancelled)) => return Outcome::retry("cancelled"),
+                (_, Ok(())) => tx.commit().unwrap(),
+                other => panic!("{other:?}"),
+            }
+            Outcome::Settled
+        })
+        .start()
+        .unwrap();
+    add(&mut client, 1);
+    until("it was called three times and is gone", || {
+        rows(&schema) == 0
+    });
+    assert_eq!(schema.count(&mut client, "SELECT count(*) FROM effect"), 1);
+    until("all is counted", || {
+        runner.handle().stats("q").unwrap().cancelled == 1
+    });
+    let stats = runner.handle().stats("q").unwrap();
+    assert_eq!((stats.done, stats.retried, stats.claimed), (1, 1, 3));
+}
+
+fn client_of(config: &postgres::Config) -> Client {
+    config.connect(postgres::NoTls).unwrap()
+}

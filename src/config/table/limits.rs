@@ -3,6 +3,9 @@
 
 use super::{Item, Kind, Setting, Source};
 
+/// The database of development mode (section 1.3: a local one on port 5432).
+const DEVELOPMENT_DATABASE: &str = "postgres://localhost:5432/agent_runtime";
+
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 const MINUTE_MS: u64 = 60_000;
@@ -48,7 +51,10 @@ pub(super) static DATABASE: &[Setting] = &[
     )
     .secret()
     .required_outside_development()
-    .default_told("postgres://localhost:5432/agent_runtime in development; required outside it"),
+    .default_derived(
+        "postgres://localhost:5432/agent_runtime in development; required outside it",
+        |_, development| development.then(|| DEVELOPMENT_DATABASE.to_owned()),
+    ),
     count(
         "SVC_DATABASE_POOL_SIZE",
         2,

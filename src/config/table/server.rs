@@ -67,7 +67,14 @@ pub(super) static SERVER: &[Setting] = &[
         "The directory for what the server itself keeps on disk, such as a seed token that it \
          made.",
     )
-    .default_told("the first entry of $STATE_DIRECTORY, else /var/lib/agent-runtime"),
+    .default_derived(
+        "the first entry of $STATE_DIRECTORY, else /var/lib/agent-runtime",
+        |vars, _| {
+            let given = vars.state_directory();
+            let given = given.as_deref().and_then(|path| path.to_str());
+            Some(given.unwrap_or("/var/lib/agent-runtime").to_owned())
+        },
+    ),
 ];
 
 pub(super) static TENANT: &[Setting] = &[
@@ -169,7 +176,10 @@ pub(super) static OUTBOUND: &[Setting] = &[
          endpoint, and tool servers that are commands. local allows them, and is only for a \
          machine where every token holder may run commands. A value that is set always wins.",
     )
-    .default_told("local in development, deployed otherwise"),
+    .default_derived(
+        "local in development, deployed otherwise",
+        |_, development| Some(if development { "local" } else { "deployed" }.to_owned()),
+    ),
     Setting::new(
         "SVC_DEV_HOST_ALIAS",
         Kind::Host,

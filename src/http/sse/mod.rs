@@ -33,6 +33,9 @@ use uuid::Uuid;
 /// Streams that wait to be taken up by a thread, at most.
 const JOINS: usize = 1024;
 
+/// Hints that wait for one thread, at most.
+const HINTS: usize = 16_384;
+
 /// How streams are served.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -90,7 +93,7 @@ impl Streams {
         options: Options,
         store: &Store,
         clock: &Clock,
-        feed: &Arc<Feed>,
+        feed: &Feed,
         log: &slog::Logger,
     ) -> Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
@@ -102,8 +105,7 @@ impl Streams {
                 options.clone(),
                 store.clone(),
                 clock.clone(),
-                Arc::clone(feed),
-                number,
+                feed.shard(HINTS),
                 Arc::clone(&open),
                 log.clone(),
             );
@@ -112,7 +114,9 @@ impl Streams {
         }
         let tail = tail::Tail {
             store: store.clone(),
-            feed: Arc::clone(feed),
+            feed: feed.clone(),
+            shards: shards.clone(),
+            open: Arc::clone(&open),
             every: options.tail_every,
             stopping: Arc::clone(&stopping),
             log: log.clone(),

@@ -27,7 +27,7 @@ pub(super) struct Reader {
     /// The number of the last durable event that it was given.
     pub(super) seq: i64,
     /// Step, attempt and code points of the text that it was given.
-    text: (i32, i32, usize),
+    text: (i32, i32, i32),
     /// What it is to get and has no room for. Bounded: nothing is added while something waits.
     waiting: VecDeque<Bytes>,
     /// It ends once nothing waits.
@@ -105,11 +105,13 @@ impl Reader {
         if delta.offset > had {
             return false;
         }
-        let fresh: String = delta.text.chars().skip(had - delta.offset).collect();
+        let known = usize::try_from(had - delta.offset).unwrap_or(0);
+        let fresh: String = delta.text.chars().skip(known).collect();
         if fresh.is_empty() {
             return true;
         }
-        self.text = (delta.step, delta.attempt, had + fresh.chars().count());
+        let count = i32::try_from(fresh.chars().count()).unwrap_or(i32::MAX);
+        self.text = (delta.step, delta.attempt, had.saturating_add(count));
         self.waiting.push_back(format::passing(
             "text.delta",
             &json!({"step": delta.step, "attempt": delta.attempt, "offset": had, "text": fresh}),

@@ -5,7 +5,8 @@ use super::Options;
 use super::reader::{Reader, Standing};
 use crate::error::Result;
 use crate::ids::Clock;
-use crate::runtime::feed::{Delta, Feed, Hint};
+use crate::runtime::feed::{self, Delta, Hint};
+use crate::runtime::events::Event;
 use crate::store::{Store, deltas, events, tokens};
 use crossbeam_channel::{Receiver, RecvTimeoutError, select};
 use std::collections::{HashMap, HashSet};
@@ -24,7 +25,13 @@ const RETRY: Duration = Duration::from_millis(25);
 const SWEEP: Duration = Duration::from_millis(500);
 
 pub(super) enum Command {
+    /// A reader comes.
     Join(Box<Reader>),
+    /// A run has events up to this number, as the tail saw.
+    Moved { run_id: Uuid, seq: i64 },
+    /// The tail saw text.
+    Text(Delta),
+    /// The thread is to end.
     Stop,
 }
 
@@ -39,9 +46,7 @@ pub(super) struct Shard {
     options: Options,
     store: Store,
     clock: Clock,
-    feed: Arc<Feed>,
-    hints: Receiver<Hint>,
-    number: usize,
+    feed: feed::Shard,
     runs: HashMap<Uuid, Followed>,
     /// Runs with something to do: to be read again, or with readers that are behind.
     restless: HashSet<Uuid>,
@@ -54,19 +59,15 @@ impl Shard {
         options: Options,
         store: Store,
         clock: Clock,
-        feed: Arc<Feed>,
-        number: usize,
+        feed: feed::Shard,
         open: Arc<AtomicUsize>,
         log: slog::Logger,
     ) -> Self {
-        let hints = feed.attach(number);
         Self {
             options,
             store,
             clock,
             feed,
-            hints,
-            number,
             runs: HashMap::new(),
             restless: HashSet::new(),
             open,
@@ -104,7 +105,7 @@ impl Shard {
 
     /// Takes what has arrived, waiting for it at most `wait`.
     fn wait(&mut self, commands: &Receiver<Command>, wait: Duration) -> Result<(), Stopped> {
-        let hints = self.hints.clone();
+        let hints = self.feed.hints().clone();
         let first = select! {
             recv(commands) -> command => Arrival::Command(command.map_err(|_| Stopped)?),
             recv(hints) -> hint => Arrival::Hint(hint.map_err(|_| Stopped)?),
@@ -129,24 +130,32 @@ impl Shard {
     }
 
     fn obey(&mut self, command: Command) -> Result<(), Stopped> {
-        let Command::Join(reader) = command else {
-            return Err(Stopped);
-        };
+        match command {
+            Command::Join(reader) => self.join(*reader),
+            Command::Moved { run_id, seq } => self.moved(run_id, Some(seq)),
+            Command::Text(delta) => self.text(&delta),
+            Command::Stop => return Err(Stopped),
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, reader: Reader) {
         let run = reader.may.run();
         let (run_id, last_seq) = (run.run_id, run.last_seq);
-        self.feed.follow(run_id, self.number);
         self.open.fetch_add(1, Ordering::Relaxed);
+        if !self.runs.contains_key(&run_id) {
+            self.feed.follow(run_id);
+        }
         let followed = self.runs.entry(run_id).or_insert_with(|| Followed {
             readers: Vec::new(),
             newest: last_seq,
         });
         followed.newest = followed.newest.max(last_seq);
-        followed.readers.push(*reader);
+        followed.readers.push(reader);
         if let Err(error) = self.greet(run_id) {
             self.note(run_id, &error);
         }
         self.restless.insert(run_id);
-        Ok(())
     }
 
     /// Gives the newest reader of a run what stands already.
@@ -176,31 +185,36 @@ impl Shard {
 
     fn heed(&mut self, hint: Hint) {
         match hint {
-            Hint::Moved { run_id, seq } => {
-                if let Some(followed) = self.runs.get_mut(&run_id)
-                    && seq.is_none_or(|seq| seq > followed.newest)
-                {
-                    followed.newest = seq.unwrap_or(followed.newest + 1);
-                    self.restless.insert(run_id);
-                }
-            }
-            Hint::Delta { run_id, delta } => self.text(run_id, &delta),
+            Hint::Moved(run_id) => self.moved(run_id, None),
+            Hint::Delta(delta) => self.text(&delta),
         }
     }
 
-    fn text(&mut self, run_id: Uuid, delta: &Delta) {
+    fn moved(&mut self, run_id: Uuid, seq: Option<i64>) {
+        if let Some(followed) = self.runs.get(&run_id)
+            && seq.is_none_or(|seq| seq > followed.newest)
+        {
+            self.restless.insert(run_id);
+        }
+    }
+
+    fn text(&mut self, delta: &Delta) {
+        let run_id = delta.run_id;
+        // What moved before the text comes before it.
+        if self.restless.remove(&run_id)
+            && let Err(error) = self.catch_up(run_id)
+        {
+            self.note(run_id, &error);
+        }
         let Some(followed) = self.runs.get_mut(&run_id) else {
             return;
         };
         let mut missing = Vec::new();
         for (index, reader) in followed.readers.iter_mut().enumerate() {
-            // The step's beginning is a durable event: it comes before the step's text.
-            if reader.seq < followed.newest && !reader.is_behind() {
-                missing.push(index);
-            } else if !reader.text(delta) {
-                missing.push(index);
-            } else {
+            if reader.text(delta) {
                 reader.flush();
+            } else {
+                missing.push(index);
             }
         }
         if missing.is_empty() {
@@ -239,7 +253,7 @@ impl Shard {
 
     /// Looks after the runs that have something to do.
     fn calm(&mut self) {
-        self.restless.extend(self.feed.missed(self.number));
+        self.restless.extend(self.feed.take_missed());
         for run_id in std::mem::take(&mut self.restless) {
             if let Err(error) = self.catch_up(run_id) {
                 self.note(run_id, &error);
@@ -275,7 +289,7 @@ impl Shard {
             let page = events::after(&mut self.store.session()?, &slowest.may, after, PAGE)?;
             for event in &page {
                 let text = format::durable(event);
-                let last = crate::runtime::events::is_last(&event.kind);
+                let last = Event::is_last(&event.kind);
                 followed.newest = followed.newest.max(event.seq);
                 for reader in &mut followed.readers {
                     reader.durable(event.seq, &text);
@@ -373,7 +387,7 @@ impl Shard {
             .fetch_sub(before - followed.readers.len(), Ordering::Relaxed);
         if followed.readers.is_empty() {
             self.runs.remove(&run_id);
-            self.feed.forget(run_id);
+            self.feed.unfollow(run_id);
         }
     }
 

@@ -1,5 +1,6 @@
 //! TLS to a server of the test's own, with a certificate of the test's own.
 
+use super::waits::cancelled;
 use super::*;
 use rustls_pki_types::PrivateKeyDer;
 use std::process::Command;
@@ -80,7 +81,14 @@ fn a_certificate_must_be_trusted_and_fit_the_name() {
     let message = fails(post(&mut make(Vec::new()), &url("api.test")), Kind::Tls);
     assert!(message.contains("api.test"), "{message}");
     let mut trusting = make(cert.clone().into_bytes());
-    post(&mut trusting, &url("api.test")).unwrap();
+    // A run thread's stack holds a handshake too.
+    let address = url("api.test");
+    let thread = std::thread::Builder::new().name("small".to_owned());
+    let thread = thread.stack_size(256 * 1024).spawn(move || {
+        post(&mut trusting, &address).unwrap();
+        trusting
+    });
+    let mut trusting = thread.unwrap().join().unwrap();
     post(&mut trusting, &url("api.test")).unwrap();
     assert_eq!(*names.lock().unwrap(), ["api.test", "api.test"]);
     // The server serves one connection at a time, and this client has kept its one.
@@ -101,7 +109,7 @@ fn a_silent_handshake_ends_at_the_connect_deadline_and_at_a_cancel() {
     fails(post(&mut client, &url), Kind::Timeout(Phase::Tls));
     let client = outbound().client(Policy::Operator, timeouts());
     let (_, took) = cancelled(client, url, || {});
-    assert!(took < ms(100), "{took:?}");
+    assert!(took < AT_ONCE, "{took:?}");
 }
 
 #[test]

@@ -1,0 +1,1 @@
+select attach_run_partitions($1)

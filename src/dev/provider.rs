@@ -1,0 +1,314 @@
+//! A scripted model provider: an OpenAI-compatible server on loopback, without a model behind it.
+//!
+//! `agent-runtime dev` starts it when no provider is configured, so that a first run answers and
+//! shows its tool steps; tests and benchmarks queue faults and answers on it. It streams word by
+//! word, calls an offered tool when the message asks for one, and reports usage.
+//!
+//! It binds loopback alone, takes a bounded number of connections and bodies, and stops when it
+//! is dropped. Not here: anything but `POST …/chat/completions` and `GET …/models`.
+
+mod answer;
+mod wire;
+
+use answer::Numbers;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use serde_json::Value;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Connections at once; one more is closed unanswered.
+const MAX_CONNECTIONS: usize = 512;
+/// Requests whose bodies are kept for [`Provider::requests`], newest last.
+const MAX_RECORDED: usize = 256;
+
+/// How the provider answers.
+#[derive(Debug, Clone, Default)]
+pub struct Script {
+    /// Answers for the first requests, in order.
+    pub queue: Vec<Step>,
+    /// The answer once the queue is empty.
+    pub then: Step,
+}
+
+/// One answer and its pace.
+#[derive(Debug, Clone, Default)]
+pub struct Step {
+    /// What is said.
+    pub reply: Reply,
+    /// The wait before the first byte.
+    pub before: Duration,
+    /// The wait before each further event of a stream.
+    pub between: Duration,
+    /// What happens to a stream after this many events, in place of its end.
+    pub fault: Option<(usize, Fault)>,
+}
+
+/// What is said.
+#[derive(Debug, Clone, Default)]
+pub enum Reply {
+    /// A sensible answer to the conversation, with a tool call where it asks for one.
+    #[default]
+    Scripted,
+    /// This text.
+    Text(String),
+    /// Calls of tools: names and arguments.
+    ToolCalls(Vec<(String, Value)>),
+    /// A stream of these `data` payloads, as they are.
+    Events(Vec<String>),
+    /// A plain answer: an error, a web page, anything.
+    Plain {
+        /// The HTTP status.
+        status: u16,
+        /// Headers, `content-type` included.
+        headers: Vec<(String, String)>,
+        /// The body.
+        body: String,
+    },
+}
+
+/// How a stream goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The connection is closed.
+    Cut,
+    /// Nothing more comes, and the connection stays.
+    Hang,
+}
+
+impl Step {
+    /// A step that says this at once.
+    pub fn new(reply: Reply) -> Self {
+        Self {
+            reply,
+            ..Self::default()
+        }
+    }
+
+    /// A text, at once.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(Reply::Text(text.into()))
+    }
+
+    /// A plain JSON answer.
+    pub fn json(status: u16, body: &Value) -> Self {
+        Self::plain(status, "application/json", body.to_string())
+    }
+
+    /// A plain answer of any type.
+    pub fn plain(status: u16, content_type: &str, body: impl Into<String>) -> Self {
+        Self::new(Reply::Plain {
+            status,
+            headers: vec![("content-type".to_owned(), content_type.to_owned())],
+            body: body.into(),
+        })
+    }
+
+    /// The same with a header more; only a plain answer has headers to add to.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        if let Reply::Plain { headers, .. } = &mut self.reply {
+            headers.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+
+    /// The same with a wait before the first byte.
+    #[must_use]
+    pub fn before(mut self, wait: Duration) -> Self {
+        self.before = wait;
+        self
+    }
+
+    /// The same with a wait before each further event.
+    #[must_use]
+    pub fn between(mut self, wait: Duration) -> Self {
+        self.between = wait;
+        self
+    }
+
+    /// The same, going wrong after some events; 0 is before the head of the answer.
+    #[must_use]
+    pub fn fault(mut self, after: usize, fault: Fault) -> Self {
+        self.fault = Some((after, fault));
+        self
+    }
+}
+
+/// A request that was answered.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// Header names in lower case, and values.
+    pub headers: Vec<(String, String)>,
+    /// The body, if it was JSON.
+    pub body: Value,
+}
+
+/// The running server. Dropping it stops it and its threads.
+pub struct Provider {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    stop: Option<Sender<()>>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Disconnects when the server stops.
+    stopped: Receiver<()>,
+    numbers: Numbers,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Step>,
+    then: Step,
+    count: u64,
+    recorded: VecDeque<Recorded>,
+    connections: HashMap<u64, TcpStream>,
+    threads: Vec<JoinHandle<()>>,
+    stopping: bool,
+}
+
+impl Provider {
+    /// Starts a server on a free port of 127.0.0.1.
+    pub fn start(script: Script) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let address = listener.local_addr()?;
+        let (stop, stopped) = bounded(0);
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                queue: script.queue.into(),
+                then: script.then,
+                ..State::default()
+            }),
+            stopped,
+            numbers: Numbers::default(),
+        });
+        let for_accept = Arc::clone(&shared);
+        let accepting = std::thread::Builder::new()
+            .name("provider".to_owned())
+            .spawn(move || accept(&listener, &for_accept))?;
+        Ok(Self {
+            address,
+            shared,
+            stop: Some(stop),
+            accepting: Some(accepting),
+        })
+    }
+
+    /// The base URL to configure: `http://127.0.0.1:PORT/v1`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// Puts an answer at the end of the queue.
+    pub fn push(&self, step: Step) {
+        self.shared.lock().queue.push_back(step);
+    }
+
+    /// How many chat completions were asked for.
+    pub fn count(&self) -> u64 {
+        self.shared.lock().count
+    }
+
+    /// How many connections are open now.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().connections.len()
+    }
+
+    /// The last requests, oldest first.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.shared.lock().recorded.iter().cloned().collect()
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let threads = {
+            let mut state = self.shared.lock();
+            state.stopping = true;
+            for connection in state.connections.values() {
+                let _ = connection.shutdown(Shutdown::Both);
+            }
+            std::mem::take(&mut state.threads)
+        };
+        // Wakes the accept, which then sees that it is to stop.
+        let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
+        for thread in self.accepting.take().into_iter().chain(threads) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits, unless the server stops first.
+    fn pause(&self, time: Duration) -> io::Result<()> {
+        if time.is_zero() {
+            return Ok(());
+        }
+        match self.stopped.recv_timeout(time) {
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            _ => Err(io::ErrorKind::ConnectionAborted.into()),
+        }
+    }
+
+    /// Records a request and takes the step that answers it.
+    fn next_step(&self, recorded: Recorded) -> Step {
+        let mut state = self.lock();
+        state.count += 1;
+        if state.recorded.len() == MAX_RECORDED {
+            state.recorded.pop_front();
+        }
+        state.recorded.push_back(recorded);
+        let next = state.queue.pop_front();
+        next.unwrap_or_else(|| state.then.clone())
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for (id, connection) in (0_u64..).zip(listener.incoming()) {
+        let mut state = shared.lock();
+        if state.stopping {
+            return;
+        }
+        let Ok(connection) = connection else {
+            drop(state);
+            // No file descriptors are left, most likely: others may close theirs.
+            let _ = shared.pause(Duration::from_millis(20));
+            continue;
+        };
+        state.threads.retain(|thread| !thread.is_finished());
+        if state.connections.len() >= MAX_CONNECTIONS {
+            continue;
+        }
+        let Ok(held) = connection.try_clone() else {
+            continue;
+        };
+        let for_thread = Arc::clone(shared);
+        let thread = std::thread::Builder::new()
+            .name(format!("provider-{id}"))
+            .stack_size(256 * 1024)
+            .spawn(move || {
+                // A client that leaves is no fault of the server.
+                let _ = wire::serve(&connection, &for_thread);
+                let _ = connection.shutdown(Shutdown::Both);
+                for_thread.lock().connections.remove(&id);
+            });
+        if let Ok(thread) = thread {
+            state.connections.insert(id, held);
+            state.threads.push(thread);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

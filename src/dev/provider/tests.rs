@@ -1,0 +1,92 @@
+//! The scripted provider as a plain HTTP client sees it. The model client's tests do the rest.
+
+use super::*;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::time::Instant;
+
+/// Sends this on a connection of its own and reads the answer to its end.
+fn exchange(provider: &Provider, request: &str) -> String {
+    let mut connection = TcpStream::connect(provider.address).unwrap();
+    connection.write_all(request.as_bytes()).unwrap();
+    connection.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn post(provider: &Provider, headers: &str, body: &Value) -> String {
+    let body = body.to_string();
+    let length = body.len();
+    exchange(
+        provider,
+        &format!(
+            "POST /v1/chat/completions HTTP/1.1\r\n{headers}content-length: {length}\r\n\r\n{body}"
+        ),
+    )
+}
+
+#[test]
+fn a_request_that_asks_for_no_stream_gets_one_object() {
+    let provider = Provider::start(Script::default()).unwrap();
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+    let answer = post(&provider, "expect: 100-continue\r\n", &body);
+    let answer = answer
+        .strip_prefix("HTTP/1.1 100 Continue\r\n\r\n")
+        .unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["choices"][0]["finish_reason"], "stop");
+    assert!(body["usage"]["completion_tokens"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_stream_ends_with_done_and_counts_only_when_asked() {
+    let provider = Provider::start(Script::default()).unwrap();
+    let mut body = json!({"model": "m", "stream": true, "messages": []});
+    let without = post(&provider, "", &body);
+    assert!(without.contains("data: [DONE]\n\n") && !without.contains("\"usage\""));
+    body["stream_options"] = json!({"include_usage": true});
+    assert!(post(&provider, "", &body).contains("\"usage\":{\"prompt_tokens\""));
+    assert_eq!(provider.requests()[1].body, body);
+}
+
+#[test]
+fn other_routes_are_few() {
+    let provider = Provider::start(Script::default()).unwrap();
+    let models = exchange(&provider, "GET /v1/models HTTP/1.1\r\n\r\n");
+    assert!(models.contains("\"object\":\"list\""), "{models}");
+    let other = exchange(&provider, "GET / HTTP/1.1\r\n\r\n");
+    assert!(other.starts_with("HTTP/1.1 404"), "{other}");
+    assert_eq!(provider.count(), 0);
+}
+
+#[test]
+fn it_stops_while_answers_hang_and_wait() {
+    let script = Script {
+        queue: vec![Step::text("a b").fault(1, Fault::Hang)],
+        then: Step::text("a b").before(Duration::from_secs(60)),
+    };
+    let provider = Provider::start(script).unwrap();
+    let request = "POST /v1/chat/completions HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}";
+    let mut open = Vec::new();
+    for count in 1..=3 {
+        let mut connection = TcpStream::connect(provider.address).unwrap();
+        connection.write_all(request.as_bytes()).unwrap();
+        open.push(connection);
+        while provider.count() < count {
+            std::thread::yield_now();
+        }
+    }
+    let began = Instant::now();
+    drop(provider);
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
+    for mut connection in open {
+        let _ = connection.read_to_end(&mut Vec::new());
+    }
+}

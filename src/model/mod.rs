@@ -1,0 +1,264 @@
+//! Model providers: one call of an OpenAI-compatible chat-completions API.
+//!
+//! A call is one attempt: it streams the answer, bounds everything that comes, and turns each
+//! fault of a provider into a [`ModelFailure`] with words for a person. Not here: retries, which
+//! are durable and the caller's; prices; whether a tool call's arguments fit the tool.
+
+mod answer;
+mod failure;
+mod request;
+mod sse;
+
+pub use answer::{Completion, Finish, Usage};
+pub use failure::ModelFailure;
+pub use request::{ChatRequest, Message, Parameters, Tool, ToolCall};
+
+use crate::ids::Clock;
+use crate::outbound::{Client, Method, Outgoing, Stream};
+use crate::secret::Secret;
+use answer::{Assembly, Unfit};
+use serde_json::Value;
+use std::time::Duration;
+use url::Url;
+
+/// The longest answer, in bytes as they are sent.
+const MAX_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
+/// As much of an error answer as is read, and for how long.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+const ERROR_TIME: Duration = Duration::from_secs(5);
+/// How long a connection may take to end an answer that is whole, to be kept.
+const FINISH_TIME: Duration = Duration::from_millis(20);
+
+/// Whom to ask.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    /// The API's base, which usually ends in `/v1`; `/chat/completions` is put behind it.
+    pub base_url: String,
+    /// The key, sent as a bearer token.
+    pub api_key: Option<Secret>,
+}
+
+/// Asks a model once. Text is given to `on_text` as it comes; the whole answer is returned.
+///
+/// The client's policy, deadlines and cancel handle hold. The clock serves a `Retry-After` that
+/// is a date.
+pub fn chat(
+    clock: &Clock,
+    client: &mut Client,
+    provider: &Provider,
+    request: &ChatRequest,
+    on_text: &mut dyn FnMut(&str),
+) -> Result<Completion, ModelFailure> {
+    let key = provider.api_key.as_ref();
+    let stream = open(client, provider, request)?;
+    if !(200..300).contains(&stream.status) {
+        return Err(refusal(clock, stream, key));
+    }
+    let status = stream.status;
+    let mut reading = Reading {
+        shape: Shape::Unknown(Vec::new()),
+        assembly: Assembly::default(),
+        key,
+        status,
+    };
+    let outcome = reading.read(stream, on_text);
+    let usage = reading.assembly.usage().map(Box::new);
+    let completed = outcome.and_then(|()| {
+        let unfit = |unfit| ModelFailure::unfit(&unfit);
+        reading.assembly.complete().map_err(unfit)
+    });
+    completed.map_err(|failure| ModelFailure {
+        status: Some(status),
+        usage,
+        ..failure
+    })
+}
+
+fn open(
+    client: &mut Client,
+    provider: &Provider,
+    request: &ChatRequest,
+) -> Result<Stream, ModelFailure> {
+    if let Some(name) = request.parameters.reserved_extra() {
+        let message = format!("The model parameter {name} cannot be set through extra.");
+        return Err(ModelFailure::new(message, false));
+    }
+    let bearer = provider
+        .api_key
+        .as_ref()
+        .map(|key| Secret::new(format!("Bearer {}", key.expose())));
+    let mut headers = vec![
+        ("content-type", "application/json"),
+        ("accept", "text/event-stream, application/json"),
+    ];
+    if let Some(bearer) = &bearer {
+        headers.push(("authorization", bearer.expose()));
+    }
+    if let Some(traceparent) = &request.traceparent {
+        headers.push(("traceparent", traceparent));
+    }
+    let body = request.body().to_string();
+    client
+        .open(&Outgoing {
+            method: Method::POST,
+            url: &completions_url(&provider.base_url)?,
+            headers: &headers,
+            body: body.as_bytes(),
+            cap: MAX_ANSWER_BYTES,
+        })
+        .map_err(|failure| ModelFailure::transport(&failure))
+}
+
+/// The base URL with the route behind its path; a query that it has stays behind both.
+fn completions_url(base_url: &str) -> Result<String, ModelFailure> {
+    let bad = || ModelFailure::new("The model provider's base URL is not valid.", false);
+    let mut url = Url::parse(base_url).map_err(|_| bad())?;
+    url.path_segments_mut()
+        .map_err(|()| bad())?
+        .pop_if_empty()
+        .extend(["chat", "completions"]);
+    Ok(url.into())
+}
+
+/// What an answer whose status is not 2xx means.
+fn refusal(clock: &Clock, stream: Stream, key: Option<&Secret>) -> ModelFailure {
+    let date = stream.header("date");
+    let retry_after = stream
+        .header("retry-after")
+        .and_then(|value| failure::retry_after(clock, value, date));
+    let status = stream.status;
+    let body = stream.excerpt(MAX_ERROR_BYTES, ERROR_TIME);
+    ModelFailure {
+        retry_after,
+        ..ModelFailure::status(status, &body, key)
+    }
+}
+
+/// An answer that is being read.
+struct Reading<'a> {
+    shape: Shape,
+    assembly: Assembly,
+    key: Option<&'a Secret>,
+    status: u16,
+}
+
+/// What the body turned out to be: its first byte decides, whatever its type claims.
+enum Shape {
+    Unknown(Vec<u8>),
+    Events(sse::Parser),
+    Json(Vec<u8>),
+}
+
+impl Reading<'_> {
+    fn read(
+        &mut self,
+        mut stream: Stream,
+        on_text: &mut dyn FnMut(&str),
+    ) -> Result<(), ModelFailure> {
+        let mut buffer = [0; 8 * 1024];
+        loop {
+            let amount = match stream.read(&mut buffer) {
+                Ok(amount) => amount,
+                // A whole answer whose last words, the usage, are lost is still a whole answer.
+                Err(failure) if self.assembly.is_finished() && failure.is_transient() => {
+                    return Ok(());
+                }
+                Err(failure) => return Err(ModelFailure::transport(&failure)),
+            };
+            if amount == 0 {
+                return self.end(on_text);
+            }
+            if self.take(&buffer[..amount], on_text)? {
+                stream.finish(FINISH_TIME);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes the next bytes; `true` once the answer says that it is done.
+    fn take(&mut self, bytes: &[u8], on_text: &mut dyn FnMut(&str)) -> Result<bool, ModelFailure> {
+        match &mut self.shape {
+            Shape::Json(body) => body.extend_from_slice(bytes),
+            Shape::Events(parser) => {
+                let events = parser.push(bytes).map_err(|sse::TooLong| {
+                    ModelFailure::unfit(&Unfit::TooLarge("one of its events is longer than 4 MiB"))
+                })?;
+                for event in events {
+                    if self.take_event(&event, on_text)? {
+                        return Ok(true);
+                    }
+                }
+            }
+            Shape::Unknown(start) => {
+                start.extend_from_slice(bytes);
+                let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+                let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+                let shape = match first {
+                    None if start.len() > MAX_ERROR_BYTES => {
+                        let unfit = Unfit::Malformed("it begins with nothing but blanks");
+                        return Err(ModelFailure::unfit(&unfit));
+                    }
+                    None => return Ok(false),
+                    // A byte order mark may come in pieces.
+                    Some(0xef) if text.len() < 3 => return Ok(false),
+                    Some(b'<') => return Err(ModelFailure::web_page(self.status)),
+                    Some(b'{' | b'[' | b'"') => Shape::Json(Vec::new()),
+                    Some(_) => Shape::Events(sse::Parser::default()),
+                };
+                let text = text.to_vec();
+                self.shape = shape;
+                return self.take(&text, on_text);
+            }
+        }
+        Ok(false)
+    }
+
+    fn take_event(
+        &mut self,
+        event: &sse::Event,
+        on_text: &mut dyn FnMut(&str),
+    ) -> Result<bool, ModelFailure> {
+        if event.data.trim() == "[DONE]" {
+            self.assembly.done();
+            return Ok(true);
+        }
+        if event.data.trim().is_empty() {
+            return Ok(false);
+        }
+        let value: Value = match serde_json::from_str(&event.data) {
+            Ok(value) => value,
+            Err(_) if event.name == "error" => serde_json::json!({"error": event.data}),
+            Err(_) => {
+                let unfit = Unfit::Malformed("one of its events is not JSON");
+                return Err(ModelFailure::unfit(&unfit));
+            }
+        };
+        self.take_value(&value, on_text)?;
+        Ok(false)
+    }
+
+    fn take_value(
+        &mut self,
+        value: &Value,
+        on_text: &mut dyn FnMut(&str),
+    ) -> Result<(), ModelFailure> {
+        if let Some(failure) = ModelFailure::inside(value, self.key) {
+            return Err(failure);
+        }
+        let taken = self.assembly.take(value, on_text);
+        taken.map_err(|unfit| ModelFailure::unfit(&unfit))
+    }
+
+    /// The body has ended.
+    fn end(&mut self, on_text: &mut dyn FnMut(&str)) -> Result<(), ModelFailure> {
+        let Shape::Json(body) = &self.shape else {
+            return Ok(());
+        };
+        let value: Value = serde_json::from_slice(body)
+            .map_err(|_| ModelFailure::unfit(&Unfit::Malformed("it is not valid JSON")))?;
+        self.take_value(&value, on_text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! What a turn is made of, ready to be run: the version with its limits, its tools with their
+//! schemas, and what was said before.
+
+use crate::error::{Error, Result};
+use crate::store::turns::{Tool, Turn};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The `flowId` of an agent's turn (specification section 2.7).
+pub const AGENT_TURN: &str = "agent.turn";
+/// The `flowVersion` of an agent's turn: raised when what a turn does changes.
+pub const AGENT_TURN_VERSION: &str = "1.0.0";
+
+/// The limits of an agent's version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Limits {
+    /// Steps of a turn at most, model and tool calls together.
+    #[schemars(range(min = 1, max = 200))]
+    pub max_steps: u16,
+    /// Milliseconds that a turn may take, waits included.
+    #[schemars(range(min = 1_000, max = 86_400_000))]
+    pub turn_timeout_ms: u32,
+    /// Tokens that one model call may write; the provider's own limit if absent.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_output_tokens: Option<u32>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_steps: 16,
+            turn_timeout_ms: 600_000,
+            max_output_tokens: None,
+        }
+    }
+}
+
+impl Limits {
+    /// What is out of bounds, as a sentence.
+    pub fn fault(&self) -> Option<&'static str> {
+        if !(1..=200).contains(&self.max_steps) {
+            Some("maxSteps is 1 to 200.")
+        } else if !(1_000..=86_400_000).contains(&self.turn_timeout_ms) {
+            Some("turnTimeoutMs is 1000 to 86400000.")
+        } else if !self
+            .max_output_tokens
+            .is_none_or(|tokens| (1..=1_000_000).contains(&tokens))
+        {
+            Some("maxOutputTokens is 1 to 1000000.")
+        } else {
+            None
+        }
+    }
+}
+
+/// A turn and its limits.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// As it stands in the database.
+    pub turn: Turn,
+    /// The version's limits.
+    pub limits: Limits,
+}
+
+impl Definition {
+    /// Reads what the database holds.
+    ///
+    /// # Errors
+    /// Internal, when the version's limits cannot be read.
+    pub fn new(turn: Turn) -> Result<Self> {
+        let limits = Limits::deserialize(&turn.limits).map_err(Error::internal)?;
+        Ok(Self { turn, limits })
+    }
+}
+
+/// The version's tool of that name.
+pub fn tool_of<'a>(definition: &'a Definition, name: &str) -> Option<&'a Tool> {
+    definition.turn.tools.iter().find(|tool| tool.name == name)
+}

@@ -1,0 +1,289 @@
+//! The events of a run: every kind, its data, and when it is written.
+//!
+//! Clients ignore fields and kinds that they do not know, so both may be added; neither is ever
+//! taken away or given another meaning. `seq` orders them without gaps; the last one of a run is
+//! `run.completed`, `run.failed` or `run.cancelled`, and no other event follows it.
+
+use crate::ids::rfc3339;
+use crate::store::events::NewEvent;
+use crate::store::runs::{Agent, End, NewRun, Origin};
+use crate::store::steps::{Counts, StepKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use time::OffsetDateTime;
+
+/// An event: `kind` and `data`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", content = "data")]
+pub enum Event {
+    /// The run exists; it waits for a thread.
+    #[serde(rename = "run.created", rename_all = "camelCase")]
+    RunCreated {
+        /// What runs.
+        flow_id: String,
+        /// Its version.
+        flow_version: String,
+        /// Who began it.
+        origin: Origin,
+        /// As the caller said.
+        dry_run: bool,
+        /// For an agent's turn.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        agent: Option<Agent>,
+    },
+    /// Somebody carries it on, for the first time.
+    #[serde(rename = "run.started")]
+    RunStarted {},
+    /// It waits, and holds nothing meanwhile. A `step.started` with a higher attempt follows.
+    #[serde(rename = "run.waiting", rename_all = "camelCase")]
+    RunWaiting {
+        /// Why, in a sentence.
+        reason: String,
+        /// About when it goes on.
+        #[serde(with = "rfc3339")]
+        #[schemars(with = "String")]
+        retry_at: OffsetDateTime,
+        /// The step that will be tried again.
+        step: i32,
+        /// The attempt that failed.
+        attempt: i32,
+    },
+    /// An attempt of a step begins. Text of an earlier attempt of the step is void.
+    #[serde(rename = "step.started")]
+    StepStarted(StepRef),
+    /// A step is done, and is never done again.
+    #[serde(rename = "step.completed", rename_all = "camelCase")]
+    StepCompleted {
+        /// Which step.
+        #[serde(flatten)]
+        step: StepRef,
+        /// What it answered.
+        #[serde(flatten)]
+        answer: StepAnswer,
+    },
+    /// The process that carried the run on died during a step, which is about to be done again.
+    #[serde(rename = "step.restarted", rename_all = "camelCase")]
+    StepRestarted {
+        /// Which step.
+        #[serde(flatten)]
+        step: StepRef,
+        /// The attempt whose call was lost: nobody knows what it used.
+        lost_attempt: i32,
+    },
+    /// An attempt of a step failed.
+    #[serde(rename = "step.failed", rename_all = "camelCase")]
+    StepFailed {
+        /// Which step.
+        #[serde(flatten)]
+        step: StepRef,
+        /// Why, in a sentence.
+        reason: String,
+        /// Whether it will be tried again.
+        will_retry: bool,
+    },
+    /// Somebody asked the run to end while it was carried on.
+    #[serde(rename = "run.cancelRequested")]
+    RunCancelRequested {},
+    /// The last event: the run has an output.
+    #[serde(rename = "run.completed")]
+    RunCompleted {},
+    /// The last event: the run failed.
+    #[serde(rename = "run.failed", rename_all = "camelCase")]
+    RunFailed {
+        /// Why, in a sentence.
+        failure_message: String,
+    },
+    /// The last event: the run was cancelled.
+    #[serde(rename = "run.cancelled")]
+    RunCancelled {},
+}
+
+/// An attempt of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepRef {
+    /// Its number in the run, from 1.
+    pub step: i32,
+    /// The attempt, from 1.
+    pub attempt: i32,
+    /// `model` or `tool`.
+    #[serde(rename = "type")]
+    pub kind: StepKind,
+    /// The model's or the tool's name.
+    pub name: String,
+    /// For a tool: the model's id of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+}
+
+/// What a step answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum StepAnswer {
+    /// A model.
+    #[serde(rename_all = "camelCase")]
+    Model {
+        /// The whole text; it replaces what was streamed.
+        text: String,
+        /// The tools that it wants called.
+        tool_calls: Vec<ToolCall>,
+        /// Why it stopped, in the provider's word.
+        finish_reason: Option<String>,
+        /// What the provider counted; null where it counted nothing.
+        tokens: TokenCounts,
+    },
+    /// A tool.
+    #[serde(rename_all = "camelCase")]
+    Tool {
+        /// Whether the model was told of an error.
+        is_error: bool,
+        /// What the model was told, cut after 16 KiB.
+        output: String,
+        /// Whether it was cut.
+        output_truncated: bool,
+    },
+}
+
+/// A call that a model asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCall {
+    /// The model's id of the call.
+    pub id: String,
+    /// The tool's name, as the model wrote it.
+    pub name: String,
+    /// The arguments as the model wrote them: JSON text, if it did well.
+    pub arguments: String,
+}
+
+/// What a provider counted in one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenCounts {
+    /// What the model read.
+    pub prompt: Option<i64>,
+    /// What it wrote.
+    pub completion: Option<i64>,
+    /// Of the prompt: read from a cache.
+    pub cache_read: Option<i64>,
+    /// Of the prompt: written to a cache.
+    pub cache_write: Option<i64>,
+    /// Of the completion: reasoning.
+    pub reasoning: Option<i64>,
+}
+
+impl From<Counts> for TokenCounts {
+    fn from(counts: Counts) -> Self {
+        Self {
+            prompt: counts.prompt_tokens,
+            completion: counts.completion_tokens,
+            cache_read: counts.cache_read_tokens,
+            cache_write: counts.cache_write_tokens,
+            reasoning: counts.reasoning_tokens,
+        }
+    }
+}
+
+impl Event {
+    /// The first event of a run.
+    pub fn created(run: &NewRun) -> Self {
+        Self::RunCreated {
+            flow_id: run.flow_id.clone(),
+            flow_version: run.flow_version.clone(),
+            origin: run.origin,
+            dry_run: run.dry_run,
+            agent: run.agent.clone(),
+        }
+    }
+
+    /// The last event of a run.
+    pub fn ended(end: &End) -> Self {
+        match end {
+            End::Completed { .. } => Self::RunCompleted {},
+            End::Failed { failure_message } => Self::RunFailed {
+                failure_message: failure_message.clone(),
+            },
+            End::Cancelled => Self::RunCancelled {},
+        }
+    }
+
+    /// Its kind.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::RunCreated { .. } => "run.created",
+            Self::RunStarted {} => "run.started",
+            Self::RunWaiting { .. } => "run.waiting",
+            Self::StepStarted(_) => "step.started",
+            Self::StepCompleted { .. } => "step.completed",
+            Self::StepRestarted { .. } => "step.restarted",
+            Self::StepFailed { .. } => "step.failed",
+            Self::RunCancelRequested {} => "run.cancelRequested",
+            Self::RunCompleted {} => "run.completed",
+            Self::RunFailed { .. } => "run.failed",
+            Self::RunCancelled {} => "run.cancelled",
+        }
+    }
+
+    /// Whether an event of this kind is a run's last.
+    pub fn is_last(kind: &str) -> bool {
+        matches!(kind, "run.completed" | "run.failed" | "run.cancelled")
+    }
+
+    /// The row to be written.
+    pub fn row(&self) -> NewEvent {
+        let mut whole = serde_json::to_value(self).unwrap_or_default();
+        NewEvent {
+            kind: self.kind(),
+            data: whole.get_mut("data").map_or(Value::Null, Value::take),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(event: &Event, data: Value) {
+        let row = event.row();
+        assert_eq!(row.data, data);
+        let whole = json!({"kind": row.kind, "data": row.data});
+        assert_eq!(&serde_json::from_value::<Event>(whole).unwrap(), event);
+    }
+
+    #[test]
+    fn the_data_of_each_kind_is_an_object_that_reads_back() {
+        let step = StepRef {
+            step: 2,
+            attempt: 1,
+            kind: StepKind::Tool,
+            name: "search".to_owned(),
+            call_id: Some("call_1".to_owned()),
+        };
+        check(&Event::RunStarted {}, json!({}));
+        check(&Event::RunCancelled {}, json!({}));
+        check(
+            &Event::StepStarted(step.clone()),
+            json!({"step": 2, "attempt": 1, "type": "tool", "name": "search", "callId": "call_1"}),
+        );
+        check(
+            &Event::StepCompleted {
+                step,
+                answer: StepAnswer::Tool {
+                    is_error: false,
+                    output: "ok".to_owned(),
+                    output_truncated: false,
+                },
+            },
+            json!({"step": 2, "attempt": 1, "type": "tool", "name": "search", "callId": "call_1",
+                "isError": false, "output": "ok", "outputTruncated": false}),
+        );
+        check(
+            &Event::RunFailed {
+                failure_message: "No.".to_owned(),
+            },
+            json!({"failureMessage": "No."}),
+        );
+    }
+}

@@ -1,0 +1,323 @@
+//! Runs: created, carried on to their end by threads of their own, cancelled.
+//!
+//! ```text
+//! queued ──claim──► running ──► completed | failed | cancelled
+//!    │                │  ▲
+//!    │             wait  claim
+//!    │                ▼  │
+//!    └──cancel──►  waiting ──cancel──► cancelled
+//! ```
+//!
+//! Guarantees: a run's journal row stands before the effect of a step begins, and what the step
+//! answered, its events and its usage are written in one transaction after it; a finished step is
+//! never done again; a finished run never changes; cancel wins over a late success; a run that
+//! waits holds no thread and no lease. After a crash the run goes on from its journal as soon as its
+//! job's lease has run out ([`journal`] decides how).
+//!
+//! Not here: HTTP, access checks, SQL (`store`), the queue (`jobs`), what is said to a provider
+//! (`model`).
+
+mod act;
+mod clients;
+pub mod definition;
+pub mod events;
+pub mod feed;
+mod journal;
+mod keys;
+mod running;
+mod text;
+mod tools;
+mod turn;
+mod upkeep;
+
+pub use keys::ModelKeys;
+
+use crate::error::{Error, Result};
+use crate::ids::Clock;
+use crate::outbound::{HostAccess, Outbound, Timeouts};
+use crate::proof::{Kind, May, Write};
+use crate::store::runs::{self, Cancelled, NewRun, RequestKey, Run};
+use crate::store::steps::{Begun, StepKind};
+use crate::store::{Store, Tx};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use events::Event;
+use feed::Feed;
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// The longest wait before another attempt that a provider may ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// How runs are run in this process.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Run threads, 1 to 2048: how many runs go on at once.
+    pub threads: usize,
+    /// How often a model call is tried before its run fails, at least 1.
+    pub model_attempts: i32,
+    /// How often an idempotent tool is tried before the model is told that it cannot be reached.
+    pub tool_attempts: i32,
+    /// The wait before the second attempt; it doubles with each further one, up to a minute.
+    pub first_wait: Duration,
+    /// Deadlines of a model call.
+    pub model_timeouts: Timeouts,
+    /// Whether tenants may reach this host (specification section 1.4).
+    pub host_access: HostAccess,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            threads: 256,
+            model_attempts: 4,
+            tool_attempts: 3,
+            first_wait: Duration::from_secs(1),
+            model_timeouts: Timeouts {
+                connect: Duration::from_secs(10),
+                first_byte: Duration::from_secs(120),
+                total: Duration::from_secs(600),
+            },
+            host_access: HostAccess::Deployed,
+        }
+    }
+}
+
+impl Options {
+    /// How long to wait after a failed attempt, or `None` when it was the last.
+    fn wait(&self, begun: &Begun, asked: Option<Duration>) -> Option<Duration> {
+        let attempts = match begun.kind {
+            StepKind::Model => self.model_attempts,
+            StepKind::Tool => self.tool_attempts,
+        };
+        let failures = begun.failures + 1;
+        if failures >= attempts {
+            return None;
+        }
+        let doublings = u32::try_from(begun.failures).unwrap_or(0).min(16);
+        let own = (self.first_wait * 2_u32.pow(doublings)).min(Duration::from_secs(60));
+        Some(asked.unwrap_or_default().min(LONGEST_WAIT).max(own))
+    }
+}
+
+/// The job that carries a run on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Advance {
+    tenant_id: Uuid,
+    run_id: Uuid,
+}
+
+impl jobs::Job for Advance {
+    const NAME: &'static str = "run.advance";
+    const QUEUE: &'static str = "runs";
+    // The run itself is ended long before, with a message: see `turn`.
+    const MAX_ATTEMPTS: u32 = 1_000_000;
+}
+
+/// Runs in this process. Cheap to clone.
+#[derive(Clone)]
+pub struct Runtime(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    clock: Clock,
+    outbound: Outbound,
+    keys: ModelKeys,
+    feed: Feed,
+    options: Options,
+    log: slog::Logger,
+    running: running::Running,
+    pending: text::Pending,
+    idle: clients::Idle,
+    queue: OnceLock<jobs::Handle>,
+}
+
+/// What a request to create a run came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Created {
+    /// The run was created.
+    New,
+    /// An earlier request with the same key created this run.
+    Earlier(Uuid),
+}
+
+/// The threads beside the queue's. Dropping it ends them and waits for that.
+pub struct Keepers {
+    stop: Option<Sender<()>>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Runtime {
+    /// Puts the parts together; starts nothing.
+    pub fn new(
+        store: Store,
+        clock: Clock,
+        outbound: Outbound,
+        keys: ModelKeys,
+        options: Options,
+        log: slog::Logger,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            store,
+            clock,
+            outbound,
+            keys,
+            feed: Feed::default(),
+            options,
+            log,
+            running: running::Running::default(),
+            pending: text::Pending::default(),
+            idle: clients::Idle::default(),
+            queue: OnceLock::new(),
+        }))
+    }
+
+    /// Adds the queue `runs` and its handler: the threads `run-N`.
+    pub fn serve(&self, builder: jobs::Builder) -> jobs::Builder {
+        let inner = self.0.clone();
+        let options = jobs::QueueOptions {
+            threads: self.0.options.threads,
+            thread_name: Some("run".to_owned()),
+            poll: Duration::from_millis(200),
+            ..jobs::QueueOptions::default()
+        };
+        builder
+            .queue(<Advance as jobs::Job>::QUEUE, options)
+            .handle::<Advance>(move |claimed, job| turn::advance(&inner, claimed, &job))
+    }
+
+    /// Lets runs that are created here wake this process's queue. To be called once it is started.
+    pub fn woken_by(&self, queue: jobs::Handle) {
+        // A second queue in one process would be told nothing, and polls.
+        let _ = self.0.queue.set(queue);
+    }
+
+    /// Starts the threads that watch running runs, write streamed text, and keep the tables up.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start_keepers(&self) -> Result<Keepers> {
+        let (stop, stopped) = bounded(0);
+        let mut keepers = Keepers {
+            stop: Some(stop),
+            threads: Vec::new(),
+        };
+        let all: [(&str, fn(&Inner, &Receiver<()>)); 3] = [
+            ("runs-watch", running::watch),
+            ("runs-text", text::write_gathered),
+            ("runs-upkeep", upkeep::keep_up),
+        ];
+        for (name, work) in all {
+            let (inner, stopped) = (self.0.clone(), stopped.clone());
+            let thread = std::thread::Builder::new()
+                .name(name.to_owned())
+                .stack_size(256 * 1024)
+                .spawn(move || work(&inner, &stopped))
+                .map_err(Error::internal)?;
+            keepers.threads.push(thread);
+        }
+        Ok(keepers)
+    }
+
+    /// Makes the partitions that new runs are written to. To be done before the first run of a
+    /// fresh database; the upkeep repeats it.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn prepare(&self) -> Result<()> {
+        upkeep::round(&self.0)
+    }
+
+    /// Hints for stream threads.
+    pub fn feed(&self) -> &Feed {
+        &self.0.feed
+    }
+
+    /// Creates a run, with its job, in the caller's transaction. After its commit call
+    /// [`Runtime::wake`]. `may` proves that the caller may start runs in the project or with the agent.
+    ///
+    /// # Errors
+    /// `conflict` while another turn of the conversation is under way; `idempotency-mismatch` when
+    /// the key was used with another body.
+    pub fn create<K: Kind>(
+        &self,
+        tx: &mut Tx<'_>,
+        may: &impl May<Write, K>,
+        run: &NewRun,
+        request: Option<&RequestKey>,
+    ) -> Result<Created> {
+        let tenant_id = may.tenant_id();
+        if let Some(request) = request
+            && let Some(earlier) =
+                runs::remember_key(tx, tenant_id, request, run.run_id, run.created_at)?
+        {
+            return Ok(Created::Earlier(earlier));
+        }
+        let job = Advance {
+            tenant_id,
+            run_id: run.run_id,
+        };
+        let job = jobs::NewJob::of(&job).map_err(Error::internal)?;
+        let job_id = jobs::enqueue(tx.raw(), job).map_err(queue_error)?.id;
+        runs::insert(tx, may, run, &Event::created(run).row(), job_id)?;
+        Ok(Created::New)
+    }
+
+    /// A run was created and its transaction committed: begins at once instead of at the next poll.
+    pub fn wake(&self) {
+        if let Some(queue) = self.0.queue.get() {
+            queue.wake(<Advance as jobs::Job>::QUEUE);
+        }
+    }
+
+    /// Asks a run to end, and returns it as it stands then. A run that nobody carries on ends at
+    /// once; one that is carried on in this process is cut at once; one on another replica within
+    /// about half a second. A finished run is returned as it is.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn cancel(&self, may: &impl May<Write, Run>) -> Result<Run> {
+        let kinds = (
+            Event::RunCancelled {}.kind(),
+            Event::RunCancelRequested {}.kind(),
+        );
+        let (tenant_id, run_id) = (may.tenant_id(), may.object_id());
+        let now = self.0.clock.now();
+        let (cancelled, run) = self.0.store.transact(|tx| {
+            let cancelled = runs::cancel(tx, may, kinds, now)?;
+            if let Cancelled::AtOnce {
+                job_id: Some(job_id),
+            } = cancelled
+            {
+                jobs::cancel(tx.raw(), job_id).map_err(queue_error)?;
+            }
+            Ok((cancelled, runs::find(tx, tenant_id, run_id)?))
+        })?;
+        if cancelled != Cancelled::Finished {
+            self.0.feed.moved(run_id);
+            self.0.running.interrupt(run_id);
+        }
+        Ok(run)
+    }
+}
+
+impl Drop for Keepers {
+    fn drop(&mut self) {
+        self.stop = None;
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has been logged by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The queue's error as ours.
+fn queue_error(error: jobs::Error) -> Error {
+    match error {
+        jobs::Error::Database(error) => Error::from(error),
+        jobs::Error::Pool(error) => Error::from(error),
+        other => Error::internal(other),
+    }
+}

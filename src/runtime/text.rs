@@ -1,0 +1,138 @@
+//! Text as a model says it: told to readers in this process at once, and gathered for the others.
+//!
+//! One thread writes what has gathered, of every run at once, ten times a second. What cannot be
+//! written in time is dropped, the oldest first: the truth is the step's whole message.
+
+use super::Inner;
+use super::feed::Delta;
+use crate::store::deltas::{self, NewDelta};
+use crate::store::runs::Lease;
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often gathered text is written.
+const PERIOD: Duration = Duration::from_millis(100);
+/// Pieces of one run are joined up to this size.
+const PIECE_BYTES: usize = 2 * 1024;
+/// Text that waits to be written, at most.
+const PENDING_BYTES: usize = 8 * 1024 * 1024;
+
+/// Text that waits to be written.
+#[derive(Default)]
+pub(super) struct Pending(Mutex<Gathered>);
+
+#[derive(Default)]
+struct Gathered {
+    pieces: VecDeque<NewDelta>,
+    bytes: usize,
+}
+
+impl Pending {
+    fn lock(&self) -> MutexGuard<'_, Gathered> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets a run's text: its step has ended.
+    pub(super) fn forget(&self, lease: &Lease) {
+        let mut gathered = self.lock();
+        let before = gathered.pieces.len();
+        gathered.pieces.retain(|piece| piece.lease != *lease);
+        if gathered.pieces.len() != before {
+            gathered.bytes = gathered.pieces.iter().map(|piece| piece.text.len()).sum();
+        }
+    }
+
+    fn add(&self, piece: NewDelta) {
+        let mut gathered = self.lock();
+        gathered.bytes += piece.text.len();
+        let joined = gathered.pieces.iter_mut().rev().find(|last| {
+            last.lease == piece.lease
+                && (last.step, last.attempt) == (piece.step, piece.attempt)
+                && last.text.len() + piece.text.len() <= PIECE_BYTES
+                && last.offset + points(&last.text) == piece.offset
+        });
+        match joined {
+            Some(last) => last.text.push_str(&piece.text),
+            None => gathered.pieces.push_back(piece),
+        }
+        while gathered.bytes > PENDING_BYTES {
+            let Some(oldest) = gathered.pieces.pop_front() else {
+                break;
+            };
+            gathered.bytes -= oldest.text.len();
+        }
+    }
+
+    fn take(&self) -> Vec<NewDelta> {
+        let mut gathered = self.lock();
+        gathered.bytes = 0;
+        gathered.pieces.drain(..).collect()
+    }
+}
+
+/// The text of one attempt of a step.
+pub(super) struct Text<'a> {
+    inner: &'a Inner,
+    lease: Lease,
+    step: i32,
+    attempt: i32,
+    offset: i32,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn new(inner: &'a Inner, lease: Lease, step: i32, attempt: i32) -> Self {
+        Self {
+            inner,
+            lease,
+            step,
+            attempt,
+            offset: 0,
+        }
+    }
+
+    /// The model said this.
+    pub(super) fn say(&mut self, text: &str) {
+        let offset = self.offset;
+        self.offset = offset.saturating_add(points(text));
+        if self.inner.feed.is_followed(self.lease.run_id()) {
+            self.inner.feed.delta(Delta {
+                run_id: self.lease.run_id(),
+                step: self.step,
+                attempt: self.attempt,
+                offset,
+                text: text.into(),
+            });
+        }
+        self.inner.pending.add(NewDelta {
+            lease: self.lease,
+            step: self.step,
+            attempt: self.attempt,
+            offset,
+            text: text.to_owned(),
+        });
+    }
+}
+
+/// Unicode code points, the unit of offsets.
+fn points(text: &str) -> i32 {
+    i32::try_from(text.chars().count()).unwrap_or(i32::MAX)
+}
+
+/// The thread `runs-text`. Ends when `stop` disconnects.
+pub(super) fn write_gathered(inner: &Inner, stop: &Receiver<()>) {
+    while stop.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+        let pieces = inner.pending.take();
+        if pieces.is_empty() {
+            continue;
+        }
+        let written = inner
+            .store
+            .session()
+            .and_then(|mut session| deltas::insert(&mut session, &pieces));
+        if let Err(error) = written {
+            slog::debug!(inner.log, "Streamed text was not written"; "error" => %error);
+        }
+    }
+}

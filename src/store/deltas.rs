@@ -1,0 +1,119 @@
+//! Text that is being streamed, for readers on other replicas and for those who join in the middle.
+//!
+//! The table is not logged: a crash of the database empties it, which costs nothing, because the
+//! step's whole message is written when it is done, and the text is dropped then.
+
+use super::Sql;
+use crate::error::Result;
+use crate::proof::{May, Read};
+use crate::sql;
+use crate::store::runs::{Lease, Run};
+use postgres::Row;
+use uuid::Uuid;
+
+/// A piece of text, at `offset` Unicode code points from the beginning of its attempt's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredDelta {
+    /// The tenant.
+    pub tenant_id: Uuid,
+    /// The run.
+    pub run_id: Uuid,
+    /// The step that streams.
+    pub step: i32,
+    /// Its attempt.
+    pub attempt: i32,
+    /// Where the piece begins, in Unicode code points.
+    pub offset: i32,
+    /// The piece.
+    pub text: String,
+    /// Where a tail goes on.
+    pub position: i64,
+}
+
+/// A piece to be added, under the lease of whoever streams it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewDelta {
+    /// The hold on the run.
+    pub lease: Lease,
+    /// The step that streams.
+    pub step: i32,
+    /// Its attempt.
+    pub attempt: i32,
+    /// Where the piece begins, in Unicode code points.
+    pub offset: i32,
+    /// The piece.
+    pub text: String,
+}
+
+/// Adds pieces of many runs at once; those of a run or a step that has gone on are left out.
+///
+/// # Errors
+/// The database's.
+pub fn insert(sql: &mut impl Sql, deltas: &[NewDelta]) -> Result<u64> {
+    let tenants: Vec<Uuid> = deltas.iter().map(|delta| delta.lease.tenant_id()).collect();
+    let runs: Vec<Uuid> = deltas.iter().map(|delta| delta.lease.run_id()).collect();
+    let epochs: Vec<i64> = deltas.iter().map(|delta| delta.lease.epoch()).collect();
+    let steps: Vec<i32> = deltas.iter().map(|delta| delta.step).collect();
+    let attempts: Vec<i32> = deltas.iter().map(|delta| delta.attempt).collect();
+    let offsets: Vec<i32> = deltas.iter().map(|delta| delta.offset).collect();
+    let texts: Vec<&str> = deltas.iter().map(|delta| delta.text.as_str()).collect();
+    sql.execute(
+        sql!("deltas/insert"),
+        &[
+            &tenants, &runs, &epochs, &steps, &attempts, &offsets, &texts,
+        ],
+    )
+}
+
+/// What a run has streamed of the step that is under way, in order.
+///
+/// # Errors
+/// The database's.
+pub fn of_run(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Vec<StoredDelta>> {
+    let (tenant_id, run_id) = (may.tenant_id(), may.object_id());
+    let rows = sql.query(sql!("deltas/of_run"), &[&tenant_id, &run_id])?;
+    rows.iter()
+        .map(|row| delta_of(row, tenant_id, run_id, 0))
+        .collect()
+}
+
+/// The pieces of every run after a position, `limit` at most: for the tail of this process.
+///
+/// # Errors
+/// The database's.
+pub fn since_position(sql: &mut impl Sql, position: i64, limit: i64) -> Result<Vec<StoredDelta>> {
+    let rows = sql.query(sql!("deltas/since_position"), &[&position, &limit])?;
+    rows.iter()
+        .map(|row| delta_of(row, row.try_get(0)?, row.try_get(1)?, 2))
+        .collect()
+}
+
+/// The newest position given out: where a tail begins.
+///
+/// # Errors
+/// The database's.
+pub fn last_position(sql: &mut impl Sql) -> Result<i64> {
+    Ok(sql
+        .query_one(sql!("deltas/last_position"), &[])?
+        .try_get(0)?)
+}
+
+/// Deletes text that a process wrote after it had lost its run; says how much.
+///
+/// # Errors
+/// The database's.
+pub fn sweep(sql: &mut impl Sql, limit: i64) -> Result<u64> {
+    sql.execute(sql!("deltas/sweep"), &[&limit])
+}
+
+fn delta_of(row: &Row, tenant_id: Uuid, run_id: Uuid, first: usize) -> Result<StoredDelta> {
+    Ok(StoredDelta {
+        tenant_id,
+        run_id,
+        step: row.try_get(first)?,
+        attempt: row.try_get(first + 1)?,
+        offset: row.try_get(first + 2)?,
+        text: row.try_get(first + 3)?,
+        position: row.try_get(first + 4)?,
+    })
+}

@@ -1,0 +1,105 @@
+//! The durable progress of runs, as readers see it.
+//!
+//! The truth is `(run, seq)`: a reader that has everything up to `seq` misses nothing by asking for
+//! what comes [`after`]. The global position only says which runs moved, also on other replicas.
+//! Positions are given out before their transactions commit, so a reader asks again for the last
+//! few seconds' worth.
+
+use super::Sql;
+use crate::error::Result;
+use crate::proof::{May, Read};
+use crate::sql;
+use crate::store::runs::Run;
+use serde_json::Value;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// An event that is about to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewEvent {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its data, an object.
+    pub data: Value,
+}
+
+/// An event of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredEvent {
+    /// Its number in the run, from 1 without gaps: the SSE `id`.
+    pub seq: i64,
+    /// Its kind, such as `step.completed`.
+    pub kind: String,
+    /// Its data: `runtime::events` has the list.
+    pub data: Value,
+    /// When it was written.
+    pub created_at: OffsetDateTime,
+}
+
+/// A run that moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moved {
+    /// The tenant.
+    pub tenant_id: Uuid,
+    /// The run.
+    pub run_id: Uuid,
+    /// The newest event seen.
+    pub seq: i64,
+    /// Its position.
+    pub position: i64,
+}
+
+/// The events after `seq`, in order, `limit` at most.
+///
+/// # Errors
+/// The database's.
+pub fn after(
+    sql: &mut impl Sql,
+    may: &impl May<Read, Run>,
+    seq: i64,
+    limit: i64,
+) -> Result<Vec<StoredEvent>> {
+    let rows = sql.query(
+        sql!("events/after"),
+        &[&may.tenant_id(), &may.object_id(), &seq, &limit],
+    )?;
+    rows.iter()
+        .map(|row| {
+            Ok(StoredEvent {
+                seq: row.try_get(0)?,
+                kind: row.try_get(1)?,
+                data: row.try_get(2)?,
+                created_at: row.try_get(3)?,
+            })
+        })
+        .collect()
+}
+
+/// The runs with events after a position, looking at `limit` events at most: a hint for a reader of
+/// this process, which looks up only what its clients may read.
+///
+/// # Errors
+/// The database's.
+pub fn moved_since(sql: &mut impl Sql, position: i64, limit: i64) -> Result<Vec<Moved>> {
+    let rows = sql.query(sql!("events/moved_since"), &[&position, &limit])?;
+    rows.iter()
+        .map(|row| {
+            Ok(Moved {
+                tenant_id: row.try_get(0)?,
+                run_id: row.try_get(1)?,
+                seq: row.try_get(2)?,
+                position: row.try_get(3)?,
+            })
+        })
+        .collect()
+}
+
+/// The newest position given out: where a tail begins.
+///
+/// # Errors
+/// The database's.
+pub fn last_position(sql: &mut impl Sql) -> Result<i64> {
+    Ok(sql
+        .query_one(sql!("events/last_position"), &[])?
+        .try_get(0)?)
+}

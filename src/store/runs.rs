@@ -1,0 +1,446 @@
+//! Runs: the narrow row that is fenced, its payload, and the lists.
+//!
+//! A run is carried on by whoever claimed it last: [`claim`] raises the row's lease epoch, and every
+//! later write of the holder ([`write`], [`finish`]) carries that epoch and expects the run to be
+//! `running`. A write that matches no row changes nothing, and its holder stops. A finished state
+//! never changes, and a run that was asked to cancel ends in no other way.
+//!
+//! Not here: what a run does (`runtime`), and the job that carries it on.
+
+mod lists;
+mod rows;
+
+pub use lists::{Filters, Order, PageOf, list};
+pub use rows::{Agent, Origin, Run, Status, Tokens, Usage, Via};
+
+use super::Sql;
+use super::events::NewEvent;
+use crate::error::{Code, Error, Result};
+use crate::proof::{Kind, May, Read, Write};
+use crate::sql;
+use rows::run_of;
+use serde_json::Value;
+use time::{Date, OffsetDateTime};
+use uuid::Uuid;
+
+/// A run to be created.
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    /// Its id.
+    pub run_id: Uuid,
+    /// The project that it belongs to.
+    pub project_id: Uuid,
+    /// What runs: `agent.turn` for an agent's turn.
+    pub flow_id: String,
+    /// The version of what runs.
+    pub flow_version: String,
+    /// Who began it.
+    pub origin: Origin,
+    /// The run that began it, for origin `run`.
+    pub parent_run_id: Option<Uuid>,
+    /// As the caller said; the runtime passes it on to tools.
+    pub dry_run: bool,
+    /// For an agent's turn.
+    pub agent: Option<Agent>,
+    /// What the caller gave; an agent's turn has its text in `message`.
+    pub input: Value,
+    /// The user message of an agent's turn, written to its conversation if it has one.
+    pub message: Option<String>,
+    /// The user that created it.
+    pub created_by: Uuid,
+    /// When.
+    pub created_at: OffsetDateTime,
+}
+
+/// Input and output of a run.
+#[derive(Debug, Clone)]
+pub struct Payload {
+    /// What the run was given.
+    pub input: Value,
+    /// What it answered, once it is completed.
+    pub output: Option<Value>,
+}
+
+/// The hold on a run, since one claim: what every write of its holder carries. Only [`claim`] makes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    tenant_id: Uuid,
+    run_id: Uuid,
+    epoch: i64,
+}
+
+impl Lease {
+    /// The tenant.
+    pub fn tenant_id(&self) -> Uuid {
+        self.tenant_id
+    }
+
+    /// The run.
+    pub fn run_id(&self) -> Uuid {
+        self.run_id
+    }
+
+    /// The claim's number.
+    pub fn epoch(&self) -> i64 {
+        self.epoch
+    }
+}
+
+impl May<Read, Run> for Lease {
+    fn tenant_id(&self) -> Uuid {
+        self.tenant_id
+    }
+
+    fn object_id(&self) -> Uuid {
+        self.run_id
+    }
+}
+
+impl May<Write, Run> for Lease {
+    fn tenant_id(&self) -> Uuid {
+        self.tenant_id
+    }
+
+    fn object_id(&self) -> Uuid {
+        self.run_id
+    }
+}
+
+/// Creates a run with its first event, its user message and its payload. `may` proves that the
+/// caller may start runs in the project or with the agent.
+///
+/// # Errors
+/// `conflict` while another turn of the conversation is under way.
+pub fn insert<K: Kind>(
+    sql: &mut impl Sql,
+    may: &impl May<Write, K>,
+    run: &NewRun,
+    first: &NewEvent,
+    job_id: i64,
+) -> Result<()> {
+    let agent = run.agent.as_ref();
+    let conversation_id = agent.and_then(|agent| agent.conversation_id);
+    let inserted = sql.query_opt(
+        sql!("runs/insert"),
+        &[
+            &may.tenant_id(),
+            &run.run_id,
+            &run.project_id,
+            &run.flow_id,
+            &run.flow_version,
+            &run.origin.text(),
+            &run.parent_run_id,
+            &run.dry_run,
+            &agent.map(|agent| agent.id),
+            &agent.map(|agent| agent.version.as_str()),
+            &conversation_id,
+            &agent.map(|agent| agent.via.text()),
+            &run.created_by,
+            &run.created_at,
+            &job_id,
+            &run.input,
+            &first.kind,
+            &first.data,
+            &run.message.as_deref().unwrap_or_default(),
+        ],
+    )?;
+    match inserted {
+        Some(_) => Ok(()),
+        None => Err(Error::new(
+            Code::Conflict,
+            "A turn of this conversation is under way. Wait until it has finished, or cancel it.",
+        )),
+    }
+}
+
+/// The run, for the access check: it makes the proof that the other functions ask for.
+///
+/// # Errors
+/// `not-found` when the tenant has no such run.
+pub fn find(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Run> {
+    sql.query_opt(sql!("runs/find"), &[&tenant_id, &run_id])?
+        .as_ref()
+        .map(run_of)
+        .transpose()?
+        .ok_or_else(|| Error::not_found("run", run_id))
+}
+
+/// Input and output.
+///
+/// # Errors
+/// `not-found` when the payload was dropped by retention.
+pub fn payload(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Payload> {
+    let row = sql.query_opt(sql!("runs/payload"), &[&may.tenant_id(), &may.object_id()])?;
+    let row = row.ok_or_else(|| Error::not_found("payload of run", may.object_id()))?;
+    Ok(Payload {
+        input: row.try_get(0)?,
+        output: row.try_get(1)?,
+    })
+}
+
+/// What a cancel met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancelled {
+    /// Nobody carried it on: it ended at once. The job that waited for it is to be removed.
+    AtOnce {
+        /// That job.
+        job_id: Option<i64>,
+    },
+    /// It is carried on: its holder, or the next one, ends it.
+    Asked,
+    /// It had finished.
+    Finished,
+}
+
+/// Asks a run to end. Readers are told one of the two kinds of event: that it ended, or that it was asked to.
+///
+/// # Errors
+/// The database's.
+pub fn cancel(
+    sql: &mut impl Sql,
+    may: &impl May<Write, Run>,
+    (ended, asked): (&str, &str),
+    now: OffsetDateTime,
+) -> Result<Cancelled> {
+    let row = sql.query_opt(
+        sql!("runs/cancel"),
+        &[&may.tenant_id(), &may.object_id(), &now, &ended, &asked],
+    )?;
+    let Some(row) = row else {
+        return Ok(Cancelled::Finished);
+    };
+    Ok(match row.try_get::<_, &str>(0)? {
+        "cancelled" => Cancelled::AtOnce {
+            job_id: row.try_get(1)?,
+        },
+        _ => Cancelled::Asked,
+    })
+}
+
+/// Takes a run over. `None` when it has finished.
+///
+/// # Errors
+/// The database's.
+pub fn claim(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    run_id: Uuid,
+    now: OffsetDateTime,
+) -> Result<Option<(Run, Lease)>> {
+    let row = sql.query_opt(sql!("runs/claim"), &[&tenant_id, &run_id, &now])?;
+    let Some(row) = row else { return Ok(None) };
+    let lease = Lease {
+        tenant_id,
+        run_id,
+        epoch: row.try_get(rows::COLUMNS)?,
+    };
+    Ok(Some((run_of(&row)?, lease)))
+}
+
+/// One movement of a held run. Everything in it is written, or nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Movement {
+    /// What readers are told, in order.
+    pub events: Vec<NewEvent>,
+    /// The model call that ended: see [`super::steps::ModelCall`].
+    pub call: Option<super::steps::ModelCall>,
+    /// The step that ended.
+    pub ended: Option<super::steps::Ended>,
+    /// The step that begins, or begins again.
+    pub begun: Option<super::steps::Begun>,
+    /// The run now waits for its job.
+    pub waiting: bool,
+    /// It is written although a cancel was asked for.
+    pub despite_cancel: bool,
+}
+
+/// What a movement met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// It is written.
+    Yes {
+        /// A cancel was asked for.
+        cancel_requested: bool,
+    },
+    /// It is not: the run is another's, has finished, or was asked to cancel.
+    No,
+}
+
+/// Writes a movement under the fence.
+///
+/// # Errors
+/// The database's.
+pub fn write(
+    sql: &mut impl Sql,
+    lease: &Lease,
+    movement: &Movement,
+    now: OffsetDateTime,
+) -> Result<Written> {
+    let kinds: Vec<&str> = movement.events.iter().map(|event| event.kind).collect();
+    let data: Vec<&Value> = movement.events.iter().map(|event| &event.data).collect();
+    let status = if movement.waiting {
+        "waiting"
+    } else {
+        "running"
+    };
+    let row = sql.query_opt(
+        sql!("runs/write"),
+        &[
+            &lease.tenant_id,
+            &lease.run_id,
+            &lease.epoch,
+            &now,
+            &movement.despite_cancel,
+            &kinds,
+            &data,
+            &json(&movement.call)?,
+            &json(&movement.ended)?,
+            &json(&movement.begun)?,
+            &status,
+        ],
+    )?;
+    Ok(match row {
+        Some(row) => Written::Yes {
+            cancel_requested: row.try_get(1)?,
+        },
+        None => Written::No,
+    })
+}
+
+fn json<T: serde::Serialize>(part: &Option<T>) -> Result<Option<Value>> {
+    part.as_ref()
+        .map(serde_json::to_value)
+        .transpose()
+        .map_err(Error::internal)
+}
+
+/// How a run ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum End {
+    /// With an output, and for an agent's turn with the assistant's message.
+    Completed {
+        /// The run's output.
+        output: Value,
+        /// What the assistant said.
+        message: Option<String>,
+    },
+    /// With a sentence that says why.
+    Failed {
+        /// The sentence.
+        failure_message: String,
+    },
+    /// Because it was asked to.
+    Cancelled,
+}
+
+/// Ends a held run. False when it is another's, has finished, or was asked to cancel and `end` is not that.
+///
+/// # Errors
+/// The database's.
+pub fn finish(
+    sql: &mut impl Sql,
+    lease: &Lease,
+    end: &End,
+    last: &NewEvent,
+    now: OffsetDateTime,
+) -> Result<bool> {
+    let (status, failure, output, message) = match end {
+        End::Completed { output, message } => {
+            (Status::Completed, None, Some(output), message.as_deref())
+        }
+        End::Failed { failure_message } => {
+            (Status::Failed, Some(failure_message.as_str()), None, None)
+        }
+        End::Cancelled => (Status::Cancelled, None, None, None),
+    };
+    let row = sql.query_opt(
+        sql!("runs/finish"),
+        &[
+            &lease.tenant_id,
+            &lease.run_id,
+            &lease.epoch,
+            &now,
+            &status.text(),
+            &failure,
+            &last.kind,
+            &last.data,
+            &output,
+            &message,
+        ],
+    )?;
+    Ok(row.is_some())
+}
+
+/// Of the runs that are held, those that should stop: cancelled, or taken over by another.
+///
+/// # Errors
+/// The database's.
+pub fn interrupted(sql: &mut impl Sql, held: &[Lease]) -> Result<Vec<Uuid>> {
+    let tenants: Vec<Uuid> = held.iter().map(|lease| lease.tenant_id).collect();
+    let runs: Vec<Uuid> = held.iter().map(|lease| lease.run_id).collect();
+    let epochs: Vec<i64> = held.iter().map(|lease| lease.epoch).collect();
+    let rows = sql.query(sql!("runs/interrupted"), &[&tenants, &runs, &epochs])?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// Makes the partitions around the month of `today`. Safe to repeat, and on several replicas at once.
+///
+/// # Errors
+/// The database's.
+pub fn attach_partitions(sql: &mut impl Sql, today: Date) -> Result<()> {
+    sql.execute(sql!("runs/attach_partitions"), &[&today])?;
+    Ok(())
+}
+
+/// A request that names itself, so that its repetition makes nothing new.
+#[derive(Debug, Clone)]
+pub struct RequestKey {
+    /// The caller.
+    pub principal: String,
+    /// The route.
+    pub route: String,
+    /// The caller's own key.
+    pub key: String,
+    /// SHA-256 of the request's body.
+    pub body_digest: [u8; 32],
+}
+
+/// Keeps a request's key beside the object that it makes, in the transaction that makes it. A
+/// concurrent request of the same key waits here until that transaction ends. `Some` is the object
+/// that an earlier request made.
+///
+/// # Errors
+/// `idempotency-mismatch` when the earlier request had another body.
+pub fn remember_key(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    request: &RequestKey,
+    object_id: Uuid,
+    now: OffsetDateTime,
+) -> Result<Option<Uuid>> {
+    let digest = request.body_digest.as_slice();
+    let (principal, route, key) = (&request.principal, &request.route, &request.key);
+    let added = sql.execute(
+        sql!("runs/remember_key"),
+        &[&tenant_id, principal, route, key, &digest, &object_id, &now],
+    )?;
+    if added == 1 {
+        return Ok(None);
+    }
+    let row = sql.query_one(sql!("runs/find_key"), &[&tenant_id, principal, route, key])?;
+    if row.try_get::<_, &[u8]>(0)? != digest {
+        return Err(Error::new(
+            Code::IdempotencyMismatch,
+            "This Idempotency-Key was used with another body. Use a new key for a new request.",
+        ));
+    }
+    Ok(Some(row.try_get(1)?))
+}
+
+/// Deletes at most `limit` keys older than `before`; says how many.
+///
+/// # Errors
+/// The database's.
+pub fn forget_keys(sql: &mut impl Sql, before: OffsetDateTime, limit: i64) -> Result<u64> {
+    sql.execute(sql!("runs/forget_keys"), &[&before, &limit])
+}

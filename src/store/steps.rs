@@ -1,0 +1,193 @@
+//! The journal of a run: what its steps were asked, what they answered, and what each model call used.
+//!
+//! A row stands before its step begins; its result is written with the events and the usage that
+//! follow from it ([`super::runs::write`]). Here are the shapes and the reading.
+
+use super::Sql;
+use crate::error::{Error, Result};
+use crate::ids::rfc3339;
+use crate::proof::{May, Read};
+use crate::sql;
+use crate::store::runs::Run;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// What a step is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StepKind {
+    /// A call of a model.
+    Model,
+    /// A call of a tool.
+    Tool,
+}
+
+/// Where a step stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StepStatus {
+    /// Under way, or was when its process died.
+    Running,
+    /// Done; never done again.
+    Completed,
+    /// Its newest attempt failed.
+    Failed,
+}
+
+/// A row of the journal.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// Its number, from 1.
+    pub step: i32,
+    /// What it is.
+    pub kind: StepKind,
+    /// The model's or the tool's name.
+    pub name: String,
+    /// Where it stands.
+    pub status: StepStatus,
+    /// The newest attempt, from 1.
+    pub attempt: i32,
+    /// How many attempts the other side failed.
+    pub failures: i32,
+    /// What it was asked.
+    pub request: Value,
+    /// What it answered, once completed.
+    pub result: Option<Value>,
+    /// When the newest attempt began.
+    #[serde(with = "rfc3339")]
+    pub started_at: OffsetDateTime,
+    /// When it ended.
+    #[serde(with = "rfc3339::option", default)]
+    pub completed_at: Option<OffsetDateTime>,
+}
+
+/// A step that begins, or begins again with a higher attempt.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Begun {
+    /// Its number.
+    pub step: i32,
+    /// What it is.
+    pub kind: StepKind,
+    /// The model's or the tool's name.
+    pub name: String,
+    /// This attempt.
+    pub attempt: i32,
+    /// Attempts that the other side failed so far.
+    pub failures: i32,
+    /// What it is asked.
+    pub request: Value,
+}
+
+/// A step that ended.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ended {
+    /// Its number.
+    pub step: i32,
+    /// `completed` or `failed`.
+    pub status: StepStatus,
+    /// What it answered, if it completed.
+    pub result: Option<Value>,
+    /// Attempts that the other side failed so far.
+    pub failures: i32,
+}
+
+/// How a model call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallOutcome {
+    /// With an answer.
+    Completed,
+    /// With the provider's fault.
+    Failed,
+    /// Its process died: nobody knows what it used.
+    Lost,
+    /// It was cut by a cancel.
+    Cancelled,
+}
+
+/// Tokens that a provider counted. A count that it did not give is absent, never 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// What the model read.
+    pub prompt_tokens: Option<i64>,
+    /// What it wrote.
+    pub completion_tokens: Option<i64>,
+    /// Of the prompt: read from a cache.
+    pub cache_read_tokens: Option<i64>,
+    /// Of the prompt: written to a cache.
+    pub cache_write_tokens: Option<i64>,
+    /// Of the completion: reasoning.
+    pub reasoning_tokens: Option<i64>,
+}
+
+/// US dollars for a million tokens, as decimal text: no binary fraction touches money.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prices {
+    /// Of the prompt.
+    pub prompt_price: Option<String>,
+    /// Of the completion.
+    pub completion_price: Option<String>,
+    /// Of prompt tokens read from a cache; without one, the prompt's.
+    pub cache_read_price: Option<String>,
+    /// Of prompt tokens written to a cache; without one, the prompt's.
+    pub cache_write_price: Option<String>,
+    /// Of reasoning tokens; without one, the completion's.
+    pub reasoning_price: Option<String>,
+}
+
+/// A model call that ended, with the prices at which it was made. Its cost is computed by Postgres.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ModelCall {
+    /// The step that made it.
+    pub step: i32,
+    /// The step's attempt.
+    pub attempt: i32,
+    /// The provider.
+    pub model_provider_id: Uuid,
+    /// The model.
+    pub model: String,
+    /// How it ended.
+    pub outcome: CallOutcome,
+    /// Why it failed.
+    pub failure: Option<String>,
+    /// What the provider counted.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// At which prices.
+    #[serde(flatten)]
+    pub prices: Prices,
+    /// When it began.
+    #[serde(with = "rfc3339")]
+    pub started_at: OffsetDateTime,
+}
+
+/// The journal of a run, in order.
+///
+/// # Errors
+/// The database's.
+pub fn of_run(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Vec<Step>> {
+    let rows = sql.query(sql!("steps/of_run"), &[&may.tenant_id(), &may.object_id()])?;
+    rows.iter()
+        .map(|row| {
+            Ok(Step {
+                step: row.try_get(0)?,
+                kind: word(row.try_get(1)?)?,
+                name: row.try_get(2)?,
+                status: word(row.try_get(3)?)?,
+                attempt: row.try_get(4)?,
+                failures: row.try_get(5)?,
+                request: row.try_get(6)?,
+                result: row.try_get(7)?,
+                started_at: row.try_get(8)?,
+                completed_at: row.try_get(9)?,
+            })
+        })
+        .collect()
+}
+
+fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_value(Value::from(text)).map_err(Error::internal)
+}
