@@ -6,7 +6,7 @@
 //! | `request-N` | handlers | with the door |
 //! | `stream-N`, `stream-tail` | open streams | `Streams::stop`: each gets `stream.end` |
 //! | `run-N` and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
-| `runs-…` | watch runs, write text, keep tables up | with the runs |
+//! | `runs-…` | watch runs, write text, keep tables up | with the runs |
 //! | `starter` | waits for the database, migrates, seeds | when the server is ready, or stops |
 //! | `store-watchdog`, the pool's | stuck statements, connections | with the last user of the store |
 //!

@@ -12,7 +12,10 @@ use crate::ids::rfc3339;
 use crate::proof::{Authorized, Listing, Read, Write};
 use crate::runtime::definition::{AGENT_TURN, AGENT_TURN_VERSION};
 use crate::runtime::{Created, events};
+use crate::proof::Kind;
 use crate::store::agents::{self, Agent};
+use crate::store::conversations::Conversation;
+use crate::store::{Find, Tx};
 use crate::store::page::{Order, Page, Request};
 use crate::store::runs::{self, Filters, NewRun, Origin, RequestKey, Run, Status, Usage};
 use schemars::JsonSchema;
@@ -239,8 +242,12 @@ fn create(
     let request = request_key(cx, on.caller().user_id)?;
     let (tenant_id, run_id, now) = (on.caller().tenant_id, cx.new_id(), cx.now());
     let created = cx.store().transact(|tx| {
+        let conversation = match body.conversation_id {
+            Some(id) => Some(find_conversation(tx, tenant_id, id)?),
+            None => None,
+        };
         let (version, via) =
-            agents::resolve(tx, &on, body.version.as_deref(), body.conversation_id)?;
+            agents::resolve(tx, &on, body.version.as_deref(), conversation.as_ref())?;
         let run = NewRun {
             run_id,
             project_id: on.row().project_id,
@@ -274,6 +281,10 @@ fn create(
         run: run.into(),
         public_token: public_token(cx, tenant_id, vec![run_id], TOKEN_SECONDS)?,
     }))
+}
+
+fn find_conversation(tx: &mut Tx<'_>, tenant_id: Uuid, id: Uuid) -> Result<Conversation> {
+    Conversation::find(tx, tenant_id, id)?.ok_or_else(|| Error::not_found(Conversation::NAME, id))
 }
 
 fn check_message(message: &str) -> Result<()> {
