@@ -243,7 +243,10 @@ pub fn promote(
 }
 
 fn no_version(version: &str) -> Error {
-    Error::not_found("agent version", version.chars().take(64).collect::<String>())
+    Error::not_found(
+        "agent version",
+        version.chars().take(64).collect::<String>(),
+    )
 }
 
 /// A page of the agents that the caller may read, of one project if given.
@@ -428,22 +431,21 @@ pub fn list_versions(
 /// conversation's own, else the live one, else the latest.
 ///
 /// # Errors
-/// `not-found`: the agent has no version of the name that the caller gave, or no such conversation.
-/// `conflict`: the agent has no version. `database-unavailable`.
+/// `not-found`: the agent has no version of the name that the caller gave, or the conversation is
+/// with another agent. `conflict`: the agent has no version. `database-unavailable`.
 pub fn resolve(
     sql: &mut impl Sql,
     may: &impl May<Write, Agent>,
     explicit: Option<&str>,
-    conversation_id: Option<Uuid>,
+    conversation: Option<&Conversation>,
 ) -> Result<(String, Via)> {
     let (tenant_id, agent_id) = (may.tenant_id(), may.object_id());
-    let conversation = conversation_id
-        .map(|id| {
-            Conversation::find(sql, tenant_id, id)?
-                .filter(|with| with.agent_id == agent_id)
-                .ok_or_else(|| Error::not_found("conversation with this agent", id))
-        })
-        .transpose()?;
+    if let Some(conversation) = conversation.filter(|with| with.agent_id != agent_id) {
+        return Err(Error::not_found(
+            "conversation with this agent",
+            conversation.conversation_id,
+        ));
+    }
     if let Some(version) = explicit {
         sql.query_opt(
             sql!("agents/has_version"),
@@ -452,7 +454,7 @@ pub fn resolve(
         .ok_or_else(|| no_version(version))?;
         return Ok((version.to_owned(), Via::Explicit));
     }
-    if let Some(version) = conversation.and_then(|with| with.version) {
+    if let Some(version) = conversation.and_then(|with| with.version.clone()) {
         return Ok((version, Via::Conversation));
     }
     let agent = Agent::find(sql, tenant_id, agent_id)?
