@@ -113,3 +113,25 @@ impl<K: Kind, A: Covers<B>, B: Action> May<B, K> for Authorized<K, A> {
         self.row.id()
     }
 }
+
+/// The caller may list the kind `K`: a list holds what the caller may read.
+#[derive(Debug)]
+pub struct Listing<K> {
+    caller: Caller,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: Kind> Listing<K> {
+    /// For `authz` alone, after the check.
+    pub(crate) fn mint(caller: Caller) -> Self {
+        Self {
+            caller,
+            kind: PhantomData,
+        }
+    }
+
+    /// Who lists.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+}

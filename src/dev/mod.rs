@@ -1,3 +1,10 @@
-//! Development mode.
+//! What `agent-runtime dev` brings along so that a person needs no set-up: a private Postgres and
+//! a scripted model provider.
+//!
+//! Not here: the command itself (`cli`), and anything that a production server uses.
 
+mod account;
+mod binaries;
+pub mod cluster;
+mod postmaster;
 pub mod provider;

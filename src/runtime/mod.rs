@@ -314,7 +314,7 @@ impl Drop for Keepers {
 }
 
 /// The queue's error as ours.
-fn queue_error(error: jobs::Error) -> Error {
+pub(crate) fn queue_error(error: jobs::Error) -> Error {
     match error {
         jobs::Error::Database(error) => Error::from(error),
         jobs::Error::Pool(error) => Error::from(error),

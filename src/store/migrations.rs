@@ -6,6 +6,7 @@
 
 use super::connect::Manager;
 use crate::error::{Error, Result};
+use crate::sql;
 use postgres::GenericClient;
 use sha2::{Digest, Sha256};
 use std::time::{Duration, Instant};
@@ -21,6 +22,10 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Any number, the same for every version of this program.
 const LOCK: i64 = 0x6167_656e_745f_7274;
+
+/// A migration waits for no lock for long, may itself take its time, and does not report what
+/// stands already.
+const SETTINGS: &str = "set local lock_timeout = '5s'; set local statement_timeout = 0; set local client_min_messages = warning";
 
 /// A step of the schema.
 #[derive(Debug, Clone, Copy)]
@@ -68,12 +73,10 @@ pub fn all() -> Vec<Migration> {
 pub fn plan(client: &mut impl GenericClient) -> Result<Plan> {
     let mut plan = Plan::default();
     refuse_server(client, &mut plan)?;
-    let recorded: bool = client
-        .query_one("select to_regclass('schema_migrations') is not null", &[])?
-        .get(0);
+    let recorded: bool = client.query_one(sql!("schema/is_recorded"), &[])?.get(0);
     let mut applied = std::collections::HashMap::new();
     if recorded {
-        for row in client.query("select name, digest from schema_migrations", &[])? {
+        for row in client.query(sql!("schema/applied"), &[])? {
             applied.insert(row.get::<_, String>(0), row.get::<_, Vec<u8>>(1));
         }
         refuse_old_binary(client, &mut plan)?;
@@ -92,13 +95,7 @@ pub fn plan(client: &mut impl GenericClient) -> Result<Plan> {
 }
 
 fn refuse_server(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()> {
-    let row = client.query_one(
-        "select current_setting('server_version_num')::int, current_setting('server_version'),
-           pg_is_in_recovery() or current_setting('default_transaction_read_only')::bool,
-           current_setting('server_encoding'),
-           has_schema_privilege(current_schema(), 'create'), current_user::text, current_database()::text",
-        &[],
-    )?;
+    let row = client.query_one(sql!("schema/server"), &[])?;
     let (number, version): (i32, String) = (row.get(0), row.get(1));
     if number < OLDEST_SERVER {
         plan.refusals.push(format!(
@@ -126,7 +123,7 @@ fn refuse_server(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()>
 }
 
 fn refuse_old_binary(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()> {
-    let Some(row) = client.query_opt("select oldest_binary from schema_requirements", &[])? else {
+    let Some(row) = client.query_opt(sql!("schema/oldest_binary"), &[])? else {
         return Ok(());
     };
     let oldest: String = row.get(0);
@@ -191,34 +188,20 @@ fn apply(
     applied: &mut Vec<&'static str>,
 ) -> Result<bool> {
     let mut tx = client.transaction()?;
-    let locked: bool = tx
-        .query_one("select pg_try_advisory_xact_lock($1)", &[&LOCK])?
-        .get(0);
+    let locked: bool = tx.query_one(sql!("schema/lock"), &[&LOCK])?.get(0);
     if !locked {
         return Ok(false);
     }
-    tx.batch_execute(
-        "set local lock_timeout = '5s'; set local statement_timeout = 0; set local client_min_messages = warning;
-         create table if not exists schema_migrations (
-           name text primary key, digest bytea not null, applied_at timestamptz not null default now());
-         create table if not exists schema_requirements (
-           only_row boolean primary key default true check (only_row), oldest_binary text not null)",
-    )?;
-    let done = tx.query_opt(
-        "select 1 from schema_migrations where name = $1",
-        &[&migration.name],
-    )?;
+    tx.batch_execute(SETTINGS)?;
+    tx.batch_execute(include_str!("../../sql/migrations/0000_schema.sql"))?;
+    let done = tx.query_opt(sql!("schema/is_applied"), &[&migration.name])?;
     if done.is_none() {
         tx.batch_execute(migration.sql)?;
         tx.execute(
-            "insert into schema_migrations (name, digest) values ($1, $2)",
+            sql!("schema/record"),
             &[&migration.name, &digest_of(migration)],
         )?;
-        tx.execute(
-            "insert into schema_requirements (oldest_binary) values ($1)
-             on conflict (only_row) do update set oldest_binary = excluded.oldest_binary",
-            &[&OLDEST_BINARY],
-        )?;
+        tx.execute(sql!("schema/require_binary"), &[&OLDEST_BINARY])?;
         applied.push(migration.name);
     }
     tx.commit()?;

@@ -14,8 +14,12 @@ pub mod connect;
 pub mod deltas;
 pub mod events;
 pub mod migrations;
+pub mod page;
+pub mod projects;
 pub mod runs;
 pub mod steps;
+pub mod tenants;
+pub mod tokens;
 pub mod turns;
 mod watchdog;
 
@@ -37,6 +41,15 @@ macro_rules! sql {
             ".sql"
         ))
     };
+}
+
+/// A kind of row that access is checked on: found in the caller's own tenant, or not at all.
+pub trait Find: crate::proof::Kind + Sized {
+    /// The row, if the tenant has it.
+    ///
+    /// # Errors
+    /// `database-unavailable`.
+    fn find(sql: &mut impl Sql, tenant_id: uuid::Uuid, id: uuid::Uuid) -> Result<Option<Self>>;
 }
 
 /// A parameter of a statement.

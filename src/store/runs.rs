@@ -10,10 +10,10 @@
 mod lists;
 mod rows;
 
-pub use lists::{Filters, Order, PageOf, list};
+pub use lists::{Filters, list};
 pub use rows::{Agent, Origin, Run, Status, Tokens, Usage, Via};
 
-use super::Sql;
+use super::{Find, Sql};
 use super::events::NewEvent;
 use crate::error::{Code, Error, Result};
 use crate::proof::{Kind, May, Read, Write};
@@ -153,16 +153,19 @@ pub fn insert<K: Kind>(
     }
 }
 
-/// The run, for the access check: it makes the proof that the other functions ask for.
+impl Find for Run {
+    fn find(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Option<Self>> {
+        let row = sql.query_opt(sql!("runs/find"), &[&tenant_id, &run_id])?;
+        row.as_ref().map(run_of).transpose()
+    }
+}
+
+/// The run as it stands.
 ///
 /// # Errors
 /// `not-found` when the tenant has no such run.
 pub fn find(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Run> {
-    sql.query_opt(sql!("runs/find"), &[&tenant_id, &run_id])?
-        .as_ref()
-        .map(run_of)
-        .transpose()?
-        .ok_or_else(|| Error::not_found("run", run_id))
+    Run::find(sql, tenant_id, run_id)?.ok_or_else(|| Error::not_found("run", run_id))
 }
 
 /// Input and output.

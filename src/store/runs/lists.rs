@@ -5,8 +5,10 @@
 
 use super::rows::{Origin, Run, Status, run_of};
 use crate::error::Result;
+use crate::proof::Listing;
 use crate::sql;
 use crate::store::Sql;
+use crate::store::page::{Order, Request};
 use uuid::Uuid;
 
 /// Which runs.
@@ -24,78 +26,50 @@ pub struct Filters {
     pub origin: Option<Origin>,
 }
 
-/// In which order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// The newest first.
-    Newest,
-    /// The oldest first.
-    Oldest,
-}
-
-/// A page, and whether more follows it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PageOf<T> {
-    /// The rows.
-    pub data: Vec<T>,
-    /// Whether there are more after the last.
-    pub has_more: bool,
-}
-
-/// A page of the tenant's runs, after the run `after` in the order given, `limit` at most.
+/// A page of the tenant's runs.
 ///
 /// # Errors
-/// The database's.
+/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
-    tenant_id: Uuid,
+    listing: &Listing<Run>,
     filters: &Filters,
-    order: Order,
-    after: Option<Uuid>,
-    limit: usize,
-) -> Result<PageOf<Run>> {
-    let one_more = i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX);
+    page: &Request,
+) -> Result<Vec<Run>> {
     let rows = sql.query(
-        statement(filters, order),
+        statement(filters, page.order),
         &[
-            &tenant_id,
+            &listing.caller().tenant_id,
             &filters.project_id,
             &filters.agent_id,
             &filters.conversation_id,
             &filters.status.map(Status::text),
             &filters.origin.map(Origin::text),
-            &after,
-            &one_more,
+            &page.after,
+            &page.rows(),
         ],
     )?;
-    let data = rows.iter().take(limit).map(run_of).collect::<Result<_>>()?;
-    Ok(PageOf {
-        data,
-        has_more: rows.len() > limit,
-    })
+    rows.iter().map(run_of).collect()
 }
 
 fn statement(filters: &Filters, order: Order) -> &'static str {
-    let [newest, oldest] = if filters.conversation_id.is_some() {
+    let [desc, asc] = if filters.conversation_id.is_some() {
         [
-            sql!("runs/list_conversation_newest"),
-            sql!("runs/list_conversation_oldest"),
+            sql!("runs/list_conversation_desc"),
+            sql!("runs/list_conversation_asc"),
         ]
     } else if filters.agent_id.is_some() {
-        [
-            sql!("runs/list_agent_newest"),
-            sql!("runs/list_agent_oldest"),
-        ]
+        [sql!("runs/list_agent_desc"), sql!("runs/list_agent_asc")]
     } else if filters.project_id.is_some() {
         [
-            sql!("runs/list_project_newest"),
-            sql!("runs/list_project_oldest"),
+            sql!("runs/list_project_desc"),
+            sql!("runs/list_project_asc"),
         ]
     } else {
-        [sql!("runs/list_all_newest"), sql!("runs/list_all_oldest")]
+        [sql!("runs/list_all_desc"), sql!("runs/list_all_asc")]
     };
     match order {
-        Order::Newest => newest,
-        Order::Oldest => oldest,
+        Order::Desc => desc,
+        Order::Asc => asc,
     }
 }

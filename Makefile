@@ -1,0 +1,79 @@
+# Commands of the project. `make` alone lists them.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+PARTS := $(shell tests/setup/where)
+export PATH := $(PARTS)/cargo-deny/bin:$(PATH)
+
+# The report is about rouille's multipart reader, which is never reached (deny.toml).
+export CARGO_FUTURE_INCOMPAT_REPORT_FREQUENCY := never
+
+CARGO_TEST := cargo test --locked --workspace --no-fail-fast
+
+.PHONY: help
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# A debug build: it is there in a third of a release build's time, and fast enough to try things.
+.PHONY: run
+run: ## Start everything and watch an example agent's answer stream in
+	@tests/setup/postgres
+	cargo build --locked
+	@exec $(TARGET)/debug/agent-runtime dev --demo
+
+.PHONY: test
+test: setup lint deny ## Run every check and test, as CI does
+	$(CARGO_TEST)
+	@$(MAKE) --no-print-directory show
+
+.PHONY: check
+check: lint ## Run what takes seconds: format, clippy, unit tests, rules about the text
+	cargo test --locked --workspace --lib
+	cargo test --locked --test rules
+
+.PHONY: setup
+setup: ## Install what the tests need, outside the repository
+	@tests/setup/all
+
+.PHONY: lint
+lint: ## Check the format, clippy's lints and the scripts' syntax
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	@for script in .ci/run tests/setup/* $(wildcard tests/show/*.sh tests/bench/*.sh); do \
+		case "$$script" in *.txt) continue ;; esac; \
+		bash -n "$$script" || exit 1; \
+	done
+
+.PHONY: deny
+deny: ## Check licences, second versions, sources and known faults of the dependencies
+	@tests/setup/cargo-deny
+	cargo deny --workspace check bans licenses sources
+	@tests/setup/advisories
+
+.PHONY: show
+show: ## Run the shows: the service from outside, step by step
+	@cargo build --locked
+	@for script in tests/show/*; do \
+		[ -f "$$script" ] && [ -x "$$script" ] || continue; \
+		echo "$$script"; \
+		"$$script" || exit 1; \
+	done
+
+.PHONY: bench
+bench: ## Run the benchmarks, each beside its baseline
+	@tests/setup/wrk
+	@tests/setup/postgres
+	@for script in tests/bench/*; do \
+		[ -f "$$script" ] && [ -x "$$script" ] || continue; \
+		echo "$$script"; \
+		"$$script" || exit 1; \
+	done
+
+.PHONY: soak
+soak: ## Kill the server a thousand times during runs (hours)
+	@tests/setup/postgres
+	tests/soak/run

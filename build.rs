@@ -1,0 +1,116 @@
+//! What the binary carries and the source does not.
+//!
+//! The files of the API reference UI are unpacked from the crate that has them. The license keys
+//! that this build trusts come from a file, so that nothing at run time can add one: the file is `packaging/license-keys.pub`, or the one that `AGENT_RUNTIME_LICENSE_KEYS_FILE`
+//! names when the project is built (relative to the package). Its form stands in its own comment.
+//! A file that is not of that form fails the build.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "cargo hands a build script its input in the environment"
+)]
+
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+
+const VARIABLE: &str = "AGENT_RUNTIME_LICENSE_KEYS_FILE";
+const DEFAULT_FILE: &str = "packaging/license-keys.pub";
+const MAX_KEYS: usize = 2;
+const REFERENCE_FILES: [&str; 2] = ["swagger-ui-bundle.js", "swagger-ui.css"];
+
+fn main() {
+    println!("cargo::rerun-if-env-changed={VARIABLE}");
+    for fault in [license_keys(), reference()]
+        .into_iter()
+        .filter_map(Result::err)
+    {
+        println!("cargo::error={fault}");
+    }
+}
+
+fn reference() -> Result<(), String> {
+    let out = directory("OUT_DIR")?;
+    let archive = Cursor::new(utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED);
+    let fault = |cause: &dyn std::fmt::Display| format!("the API reference UI: {cause}");
+    let mut archive = zip::ZipArchive::new(archive).map_err(|cause| fault(&cause))?;
+    let mut found = 0;
+    for index in 0..archive.len() {
+        let mut file = archive.by_index(index).map_err(|cause| fault(&cause))?;
+        let path = file.name().map_err(|cause| fault(&cause))?.into_owned();
+        let wanted = |name: &&&str| path.ends_with(&format!("/dist/{name}"));
+        let Some(name) = REFERENCE_FILES.iter().find(wanted) else {
+            continue;
+        };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)
+            .map_err(|cause| fault(&cause))?;
+        std::fs::write(out.join(name), bytes).map_err(|cause| fault(&cause))?;
+        found += 1;
+    }
+    if found == REFERENCE_FILES.len() {
+        return Ok(());
+    }
+    Err(format!(
+        "the API reference UI: its archive lacks one of {REFERENCE_FILES:?}"
+    ))
+}
+
+fn license_keys() -> Result<(), String> {
+    let package = directory("CARGO_MANIFEST_DIR")?;
+    let file = std::env::var_os(VARIABLE).unwrap_or_else(|| DEFAULT_FILE.into());
+    let file = package.join(file);
+    println!("cargo::rerun-if-changed={}", file.display());
+    let text = std::fs::read_to_string(&file)
+        .map_err(|cause| format!("the license keys file {}: {cause}", file.display()))?;
+    let keys = parse(&text).map_err(|fault| format!("{}: {fault}", file.display()))?;
+    let out = directory("OUT_DIR")?.join("license_keys.rs");
+    let code = format!(
+        "/// The public license keys that this build trusts.\n\
+         const COMPILED_IN: &[[u8; 32]] = &{keys:?};\n\
+         /// The file that they came from.\n\
+         #[cfg(test)]\n\
+         const COMPILED_IN_FROM: &str = {file:?};\n"
+    );
+    write(&out, &code)
+}
+
+fn directory(variable: &str) -> Result<PathBuf, String> {
+    std::env::var_os(variable)
+        .map(PathBuf::from)
+        .ok_or_else(|| format!("cargo did not set {variable}"))
+}
+
+fn write(out: &Path, code: &str) -> Result<(), String> {
+    std::fs::write(out, code).map_err(|cause| format!("{}: {cause}", out.display()))
+}
+
+/// Each line is empty, a comment that begins with `#`, or 64 hexadecimal digits.
+fn parse(text: &str) -> Result<Vec<[u8; 32]>, String> {
+    let mut keys = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let key =
+            key(line).ok_or_else(|| format!("line {} is not 64 hexadecimal digits", index + 1))?;
+        if keys.contains(&key) {
+            return Err(format!("line {} repeats a key", index + 1));
+        }
+        keys.push(key);
+    }
+    if keys.len() > MAX_KEYS {
+        return Err(format!("more than {MAX_KEYS} keys"));
+    }
+    Ok(keys)
+}
+
+fn key(line: &str) -> Option<[u8; 32]> {
+    if line.len() != 64 || !line.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut key = [0; 32];
+    for (index, byte) in key.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(line.get(2 * index..2 * index + 2)?, 16).ok()?;
+    }
+    Some(key)
+}

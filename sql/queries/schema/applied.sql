@@ -1,0 +1,1 @@
+select name, digest from schema_migrations

@@ -1,0 +1,1 @@
+select oldest_binary from schema_requirements

@@ -1,0 +1,1 @@
+insert into schema_migrations (name, digest) values ($1, $2)

@@ -1,0 +1,109 @@
+//! `/v1/projects`.
+
+use crate::error::Result;
+use crate::http::access::OnTenant;
+use crate::http::context::Cx;
+use crate::http::input::{Body, Name, Nothing, Query};
+use crate::http::output::{Created, Found};
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::proof::{Admin, Authorized, Listing, Read, Write};
+use crate::store::page::{Order, Page, Request};
+use crate::store::projects::{self, Project};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Get, Patch, Post};
+    vec![
+        route(Post, "/v1/projects", "Make a project; its creator becomes its owner", create),
+        route(Get, "/v1/projects", "List the projects that the caller may read", list),
+        route(Get, "/v1/projects/{projectId}", "Read a project", read),
+        route(Patch, "/v1/projects/{projectId}", "Rename a project", rename),
+    ]
+}
+
+/// A project.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Project")]
+struct View {
+    id: Uuid,
+    name: String,
+    created_by: Uuid,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    updated_at: OffsetDateTime,
+}
+
+impl From<Project> for View {
+    fn from(project: Project) -> Self {
+        Self {
+            id: project.project_id,
+            name: project.name,
+            created_by: project.created_by,
+            created_at: project.created_at,
+            updated_at: project.updated_at,
+        }
+    }
+}
+
+/// A project to make, or a project's new name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ProjectName {
+    name: Name,
+}
+
+/// Which projects.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListProjects {
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+fn create(
+    cx: &Cx<'_>,
+    tenant: OnTenant<Write>,
+    Body(new): Body<ProjectName>,
+) -> Result<Created<View>> {
+    let OnTenant(may) = tenant;
+    let (id, now) = (cx.new_id(), cx.now());
+    let project = cx
+        .store()
+        .transact(|tx| projects::insert(tx, &may, may.caller(), id, new.name.as_str(), now))?;
+    Ok(Created(project.into()))
+}
+
+fn list(
+    cx: &Cx<'_>,
+    listing: Listing<Project>,
+    Query(query): Query<ListProjects>,
+) -> Result<Found<Page<View>>> {
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &"projects")?;
+    let rows = projects::list(&mut cx.store().session()?, &listing, &page)?;
+    Ok(Found(page.page(rows, |row| row.project_id, View::from)))
+}
+
+fn read(_: &Cx<'_>, project: Authorized<Project, Read>, _: Nothing) -> Result<Found<View>> {
+    Ok(Found(project.into_row().into()))
+}
+
+fn rename(
+    cx: &Cx<'_>,
+    project: Authorized<Project, Admin>,
+    Body(new): Body<ProjectName>,
+) -> Result<Found<View>> {
+    let now = cx.now();
+    let renamed = cx
+        .store()
+        .transact(|tx| projects::rename(tx, &project, new.name.as_str(), now))?;
+    Ok(Found(renamed.into()))
+}

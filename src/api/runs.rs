@@ -1,0 +1,420 @@
+//! `/v1/runs`: start, read, list, cancel, follow.
+
+use super::tokens::{MintedPublicToken, public_token};
+use crate::authz::RunReader;
+use crate::error::{Code, Error, Result};
+use crate::http::access::{BodyOn, Names};
+use crate::http::context::Cx;
+use crate::http::input::{Nothing, Query};
+use crate::http::output::{Accepted, Events, Found};
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::proof::{Authorized, Listing, Read, Write};
+use crate::runtime::definition::{AGENT_TURN, AGENT_TURN_VERSION};
+use crate::runtime::{Created, events};
+use crate::store::agents::{self, Agent};
+use crate::store::page::{Order, Page, Request};
+use crate::store::runs::{self, Filters, NewRun, Origin, RequestKey, Run, Status, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// The longest message of a turn, in bytes.
+const MESSAGE_BYTES: usize = 1024 * 1024;
+
+/// JSON writes some characters as several bytes, so the body may be longer than its message.
+const BODY_BYTES: u64 = 2 * 1024 * 1024;
+
+/// The longest life of the public token that comes with a run.
+const TOKEN_SECONDS: u32 = 900;
+
+/// What a client that is not an app calls itself.
+const ORIGIN_HEADER: &str = "svc-origin";
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Get, Post};
+    let progress = "/v1/runs/{runId}/progress";
+    let stream = "/v1/runs/{runId}/progress/stream";
+    vec![
+        route(Post, "/v1/runs", "Start a run: an agent's turn", create)
+            .takes(BODY_BYTES)
+            .reads(
+                "Idempotency-Key",
+                "Names the request, 1 to 255 characters: a repetition within 24 hours answers with the run that the first one made.",
+            )
+            .reads("Svc-Origin", "`command-line` from the command line; otherwise the origin is `app`.")
+            .answers(&[Code::Conflict, Code::IdempotencyMismatch, Code::IdempotencyInFlight]),
+        route(Get, "/v1/runs", "List the runs that the caller may read", list),
+        route(Get, "/v1/runs/{runId}", "Read a run", read),
+        route(Get, "/v1/runs/{runId}/payload", "Read a run's input and output", payload),
+        route(
+            Post,
+            "/v1/runs/{runId}/cancel",
+            "Ask a run to end; a finished run is answered as it is",
+            cancel,
+        ),
+        route(Get, progress, "Read a run's progress: the run, and a page of its events", read_progress)
+            .cross_origin(),
+        route(Get, stream, "Follow a run's progress as server-sent events", follow)
+            .reads("Last-Event-ID", "The number of the last event that the client has; goes before `after`.")
+            .cross_origin(),
+    ]
+}
+
+/// A run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Run")]
+struct View {
+    id: Uuid,
+    project_id: Uuid,
+    /// `agent.turn` for an agent's turn.
+    flow_id: String,
+    flow_version: String,
+    status: Status,
+    dry_run: bool,
+    /// Why it failed; null unless it did.
+    failure_message: Option<String>,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+    #[serde(with = "rfc3339::option")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    started_at: Option<OffsetDateTime>,
+    #[serde(with = "rfc3339::option")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    completed_at: Option<OffsetDateTime>,
+    usage: Usage,
+    /// Only on an agent's turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<runs::Agent>,
+    /// Who began it: an app, the command line, or another run.
+    origin: Origin,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_run_id: Option<Uuid>,
+    created_by: Uuid,
+    /// Somebody asked it to end.
+    cancel_requested: bool,
+    /// The number of its newest event.
+    last_seq: i64,
+}
+
+impl From<Run> for View {
+    fn from(run: Run) -> Self {
+        Self {
+            id: run.run_id,
+            project_id: run.project_id,
+            flow_id: run.flow_id,
+            flow_version: run.flow_version,
+            status: run.status,
+            dry_run: run.dry_run,
+            failure_message: run.failure_message,
+            created_at: run.created_at,
+            started_at: run.started_at,
+            completed_at: run.completed_at,
+            usage: run.usage,
+            agent: run.agent,
+            origin: run.origin,
+            parent_run_id: run.parent_run_id,
+            created_by: run.created_by,
+            cancel_requested: run.cancel_requested_at.is_some(),
+            last_seq: run.last_seq,
+        }
+    }
+}
+
+/// A turn to start.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct StartRun {
+    agent_id: Uuid,
+    /// The agent's version; left out: the conversation's own, else the live one, else the latest.
+    version: Option<String>,
+    /// The conversation to continue; left out: the turn stands alone.
+    conversation_id: Option<Uuid>,
+    /// What the user says, 1 MiB at most.
+    #[schemars(length(min = 1, max = 1_048_576))]
+    message: String,
+    /// Marks the run, and is passed on to its tools.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+impl Names<Agent> for StartRun {
+    fn named(&self) -> Uuid {
+        self.agent_id
+    }
+}
+
+/// A run that was started.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct StartedRun {
+    run: View,
+    /// Lets a browser follow the run; null where public run tokens are off.
+    public_token: Option<MintedPublicToken>,
+}
+
+/// Which runs.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ListRuns {
+    project_id: Option<Uuid>,
+    agent_id: Option<Uuid>,
+    conversation_id: Option<Uuid>,
+    status: Option<Status>,
+    origin: Option<Origin>,
+    #[serde(skip_serializing)]
+    cursor: Option<String>,
+    #[serde(skip_serializing)]
+    limit: Option<u16>,
+    #[serde(skip_serializing)]
+    order: Option<Order>,
+}
+
+/// A run's input and output.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Payload {
+    /// What the run was given: a turn's `message`.
+    input: Value,
+    /// What it answered: a turn's `text`; null until it is completed.
+    output: Option<Value>,
+}
+
+/// From where.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReadProgress {
+    /// Events after this number; 0, or left out, from the first.
+    #[schemars(range(min = 0))]
+    after: Option<i64>,
+    /// Events at most, 1 to 200; 50 if left out.
+    limit: Option<u16>,
+}
+
+/// From where.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FollowProgress {
+    /// Events after this number; 0, or left out, from the first.
+    #[schemars(range(min = 0))]
+    after: Option<i64>,
+}
+
+/// A run and a page of its events.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Progress {
+    run: View,
+    /// The events, in order.
+    data: Vec<EventView>,
+    /// More events stand already: ask again with `after` the last number.
+    has_more: bool,
+}
+
+/// An event of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct EventView {
+    /// Its number in the run, from 1 without gaps.
+    seq: i64,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+    #[serde(flatten)]
+    #[schemars(with = "events::Event")]
+    event: Value,
+}
+
+fn create(
+    cx: &Cx<'_>,
+    access: BodyOn<StartRun, Agent, Write>,
+    _: Nothing,
+) -> Result<Accepted<StartedRun>> {
+    let BodyOn { body, on } = access;
+    check_message(&body.message)?;
+    let request = request_key(cx, on.caller().user_id)?;
+    let (tenant_id, run_id, now) = (on.caller().tenant_id, cx.new_id(), cx.now());
+    let created = cx.store().transact(|tx| {
+        let (version, via) =
+            agents::resolve(tx, &on, body.version.as_deref(), body.conversation_id)?;
+        let run = NewRun {
+            run_id,
+            project_id: on.row().project_id,
+            flow_id: AGENT_TURN.to_owned(),
+            flow_version: AGENT_TURN_VERSION.to_owned(),
+            origin: origin(cx)?,
+            parent_run_id: None,
+            dry_run: body.dry_run,
+            agent: Some(runs::Agent {
+                id: on.row().agent_id,
+                version,
+                conversation_id: body.conversation_id,
+                via,
+            }),
+            input: json!({"message": body.message}),
+            message: Some(body.message),
+            created_by: on.caller().user_id,
+            created_at: now,
+        };
+        cx.runtime().create(tx, &on, &run, request.as_ref())
+    })?;
+    let run_id = match created {
+        Created::New => {
+            cx.runtime().wake();
+            run_id
+        }
+        Created::Earlier(earlier) => earlier,
+    };
+    let run = runs::find(&mut cx.store().session()?, tenant_id, run_id)?;
+    Ok(Accepted(StartedRun {
+        run: run.into(),
+        public_token: public_token(cx, tenant_id, vec![run_id], TOKEN_SECONDS)?,
+    }))
+}
+
+fn check_message(message: &str) -> Result<()> {
+    if message.len() > MESSAGE_BYTES {
+        return Err(Error::new(
+            Code::BodyTooLarge,
+            format!("The message has {} bytes; a turn takes {MESSAGE_BYTES}.", message.len()),
+        )
+        .detail("mostBytes", MESSAGE_BYTES));
+    }
+    if message.trim().is_empty() {
+        return Err(Error::new(
+            Code::InvalidBody,
+            "The body's $.message: expected a text that is not blank.",
+        )
+        .detail("path", "$.message"));
+    }
+    Ok(())
+}
+
+fn origin(cx: &Cx<'_>) -> Result<Origin> {
+    match cx.header(ORIGIN_HEADER) {
+        None | Some("app") => Ok(Origin::App),
+        Some("command-line") => Ok(Origin::CommandLine),
+        Some(_) => Err(Error::new(
+            Code::InvalidRequest,
+            "Header Svc-Origin: expected app or command-line.",
+        )),
+    }
+}
+
+fn request_key(cx: &Cx<'_>, user_id: Uuid) -> Result<Option<RequestKey>> {
+    let Some(key) = cx.header("idempotency-key") else {
+        return Ok(None);
+    };
+    let length = key.chars().count();
+    if !(1..=255).contains(&length) {
+        return Err(Error::new(
+            Code::InvalidRequest,
+            format!("Header Idempotency-Key: expected 1 to 255 characters, got {length}."),
+        ));
+    }
+    Ok(Some(RequestKey {
+        principal: format!("user:{user_id}"),
+        route: "POST /v1/runs".to_owned(),
+        key: key.to_owned(),
+        body_digest: Sha256::digest(cx.body()?).into(),
+    }))
+}
+
+fn list(
+    cx: &Cx<'_>,
+    listing: Listing<Run>,
+    Query(query): Query<ListRuns>,
+) -> Result<Found<Page<View>>> {
+    let page = Request::new(
+        query.cursor.as_deref(),
+        query.limit,
+        query.order,
+        &("runs", &query),
+    )?;
+    let filters = Filters {
+        project_id: query.project_id,
+        agent_id: query.agent_id,
+        conversation_id: query.conversation_id,
+        status: query.status,
+        origin: query.origin,
+    };
+    let rows = runs::list(&mut cx.store().session()?, &listing, &filters, &page)?;
+    Ok(Found(page.page(rows, |row| row.run_id, View::from)))
+}
+
+fn read(_: &Cx<'_>, run: Authorized<Run, Read>, _: Nothing) -> Result<Found<View>> {
+    Ok(Found(run.into_row().into()))
+}
+
+fn payload(cx: &Cx<'_>, run: Authorized<Run, Read>, _: Nothing) -> Result<Found<Payload>> {
+    let payload = runs::payload(&mut cx.store().session()?, &run)?;
+    Ok(Found(Payload {
+        input: payload.input,
+        output: payload.output,
+    }))
+}
+
+fn cancel(cx: &Cx<'_>, run: Authorized<Run, Write>, _: Nothing) -> Result<Accepted<View>> {
+    Ok(Accepted(cx.runtime().cancel(&run)?.into()))
+}
+
+fn read_progress(
+    cx: &Cx<'_>,
+    reader: RunReader,
+    Query(query): Query<ReadProgress>,
+) -> Result<Found<Progress>> {
+    let after = position(reader.run(), query.after)?;
+    // The limit's bounds and default are those of every list.
+    let limit = Request::new(None, query.limit, None, &())?.limit;
+    let rows = i64::from(limit) + 1;
+    let mut found =
+        crate::store::events::after(&mut cx.store().session()?, &reader, after, rows)?;
+    let has_more = found.len() > usize::from(limit);
+    found.truncate(usize::from(limit));
+    Ok(Found(Progress {
+        data: found
+            .into_iter()
+            .map(|event| EventView {
+                seq: event.seq,
+                created_at: event.created_at,
+                event: json!({"kind": event.kind, "data": event.data}),
+            })
+            .collect(),
+        has_more,
+        run: reader.into_run().into(),
+    }))
+}
+
+fn follow(cx: &Cx<'_>, reader: RunReader, Query(query): Query<FollowProgress>) -> Result<Events> {
+    let named = match cx.header("last-event-id").map(str::trim) {
+        None | Some("") => query.after,
+        Some(text) => Some(text.parse().map_err(|_| {
+            Error::new(
+                Code::InvalidRequest,
+                "Header Last-Event-ID: expected the decimal number of an event.",
+            )
+        })?),
+    };
+    let after = position(reader.run(), named)?;
+    cx.streams().follow(reader, after).map(Events)
+}
+
+/// A place in the run's events that exists.
+fn position(run: &Run, after: Option<i64>) -> Result<i64> {
+    let after = after.unwrap_or(0);
+    if (0..=run.last_seq).contains(&after) {
+        return Ok(after);
+    }
+    Err(Error::new(
+        Code::InvalidRequest,
+        format!(
+            "This run has events 1 to {}; there is nothing after {after}. Begin again from 0.",
+            run.last_seq
+        ),
+    )
+    .detail("lastSeq", run.last_seq))
+}

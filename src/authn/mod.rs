@@ -1,0 +1,138 @@
+//! Who is it? From the credential alone, never from a path or a body.
+//!
+//! Bearer tokens are looked up by digest; an answer is kept for [`KNOWN_FOR`], so that a busy token
+//! costs one look-up a second. A replica that revokes a token forgets it at once; the others refuse
+//! it within that second. Public run tokens are verified without the database.
+//!
+//! Not here: what the caller may do (`authz`).
+
+pub mod bearer;
+pub mod public;
+
+pub use public::PublicToken;
+
+use crate::error::{Code, Error, Result};
+use crate::ids::Clock;
+use crate::store::{Store, tokens, tokens::Known};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// How long a replica trusts what it looked up of a token.
+pub const KNOWN_FOR: Duration = Duration::from_secs(1);
+
+/// Tokens remembered at most; beyond it the memory begins anew.
+const REMEMBERED: usize = 65_536;
+
+/// A valid credential.
+#[derive(Debug, Clone)]
+pub enum Credential {
+    /// A bearer token.
+    Bearer(Known),
+    /// A public run token.
+    Public(PublicToken),
+}
+
+/// Answers who holds a credential.
+pub struct Authn {
+    store: Store,
+    clock: Clock,
+    signer: Option<public::Signer>,
+    remembered: Mutex<HashMap<[u8; 32], (Instant, Known)>>,
+}
+
+fn refused(why: &str) -> Error {
+    Error::new(Code::Unauthenticated, why)
+}
+
+impl Authn {
+    /// `signer` is absent where public run tokens are off.
+    pub fn new(store: Store, clock: Clock, signer: Option<public::Signer>) -> Self {
+        Self {
+            store,
+            clock,
+            signer,
+            remembered: Mutex::default(),
+        }
+    }
+
+    /// Signs public run tokens, where they are on.
+    pub fn signer(&self) -> Option<&public::Signer> {
+        self.signer.as_ref()
+    }
+
+    /// Reads an `Authorization` header.
+    ///
+    /// # Errors
+    /// `unauthenticated`; `database-unavailable` when the token could not be looked up.
+    pub fn credential(&self, header: Option<&str>) -> Result<Credential> {
+        let header = header.ok_or_else(|| {
+            refused("This route needs a token. Send Authorization: Bearer <token>.")
+        })?;
+        let token = header
+            .split_once(' ')
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, token)| token.trim())
+            .filter(|token| !token.is_empty() && token.len() <= 4096)
+            .ok_or_else(|| {
+                refused("The Authorization header is not of the form Bearer <token>.")
+            })?;
+        if token.starts_with(public::PREFIX) {
+            let signer = self
+                .signer
+                .as_ref()
+                .ok_or_else(|| refused("Public run tokens are off on this server."))?;
+            return signer.verify(token, self.clock.now()).map(Credential::Public);
+        }
+        self.bearer(token).map(Credential::Bearer)
+    }
+
+    fn bearer(&self, token: &str) -> Result<Known> {
+        let unknown = || refused("The token is not known here. It may have been revoked, or have ended.");
+        let digest = bearer::digest(token);
+        let remembered = self
+            .remembered()
+            .get(&digest)
+            .filter(|(at, _)| at.elapsed() < KNOWN_FOR)
+            .map(|(_, known)| known.clone());
+        let known = match remembered {
+            Some(known) => known,
+            None => self.look_up(&digest)?.ok_or_else(unknown)?,
+        };
+        if known.expires_at.is_some_and(|end| end <= self.clock.now()) {
+            return Err(unknown());
+        }
+        Ok(known)
+    }
+
+    fn look_up(&self, digest: &[u8; 32]) -> Result<Option<Known>> {
+        let asked_at = Instant::now();
+        let known = tokens::by_digest(&mut self.store.session()?, digest)?;
+        let mut remembered = self.remembered();
+        match &known {
+            Some(known) => {
+                if remembered.len() >= REMEMBERED {
+                    remembered.clear();
+                }
+                remembered.insert(*digest, (asked_at, known.clone()));
+            }
+            None => {
+                remembered.remove(digest);
+            }
+        }
+        Ok(known)
+    }
+
+    /// Forgets a token that was revoked here.
+    pub fn forget(&self, token_id: Uuid) {
+        self.remembered()
+            .retain(|_, (_, known)| known.caller.token_id != token_id);
+    }
+
+    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], (Instant, Known)>> {
+        self.remembered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

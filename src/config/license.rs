@@ -1,0 +1,287 @@
+//! The commercial license key: what it says, and whether it holds. Offline.
+//!
+//! A key is `svc_lk_`, base64url of its claims in JSON, `.`, and base64url of the Ed25519
+//! signature over everything before the dot, prefix included. It holds if one of the trusted
+//! public keys made the signature and the time is right.
+//!
+//! Trusted are the keys that the build took from a file (`build.rs`) and no other: there is no
+//! setting, feature or test switch that adds one. Functions take the trusted keys as a value, so
+//! that tests pass keys of their own; [`TrustedKeys::compiled_in`] is what the binary passes.
+//!
+//! No text that comes from here repeats the key.
+
+use crate::ids::rfc3339;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ed25519_dalek::pkcs8::DecodePrivateKey;
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use serde::{Deserialize, Serialize};
+use time::{Duration, OffsetDateTime};
+
+include!(concat!(env!("OUT_DIR"), "/license_keys.rs"));
+
+/// What every license key begins with (specification, section 1.3).
+pub const PREFIX: &str = "svc_lk_";
+/// How long a key is still taken after its expiry.
+pub const GRACE: Duration = Duration::days(14);
+/// How long before a key's expiry the warnings begin.
+pub const WARN_AHEAD: Duration = Duration::days(30);
+/// How far the issuer's clock may be ahead of ours.
+const CLOCK_SKEW: Duration = Duration::days(1);
+/// The longest license key.
+const MAX_BYTES: usize = 16 * 1024;
+/// The format that this version reads and writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// What a license key says. Fields that are not known are ignored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Claims {
+    /// The format's version, [`FORMAT_VERSION`].
+    pub v: u32,
+    /// The license's id, the issuer's.
+    pub id: String,
+    /// Whom it was given to.
+    pub licensee: String,
+    /// When it was given.
+    #[serde(with = "rfc3339")]
+    pub issued_at: OffsetDateTime,
+    /// When it ends.
+    #[serde(with = "rfc3339")]
+    pub expires_at: OffsetDateTime,
+    /// What it covers beyond the server itself, if anything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
+}
+
+/// The public keys that a license key may be signed with.
+#[derive(Debug, Clone, Default)]
+pub struct TrustedKeys(Vec<[u8; 32]>);
+
+impl TrustedKeys {
+    /// The keys that this build was given. What the binary passes.
+    pub fn compiled_in() -> Self {
+        Self(COMPILED_IN.to_vec())
+    }
+
+    /// These keys. For tests: a test fails if the service's own code calls it.
+    pub fn of(keys: &[[u8; 32]]) -> Self {
+        Self(keys.to_vec())
+    }
+}
+
+/// How the time stands to a license.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Term {
+    /// It has not begun.
+    NotYet,
+    /// It holds.
+    Valid,
+    /// It holds, and ends within 30 days.
+    EndsSoon,
+    /// It has ended, and is still taken for up to 14 days.
+    Grace,
+    /// It has ended.
+    Expired,
+}
+
+/// Why a license key does not hold. The text stands after the setting's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It is not of the form above.
+    Malformed,
+    /// Its claims are of a version that this binary does not know.
+    UnknownVersion,
+    /// No trusted key made its signature.
+    BadSignature,
+    /// It is dated in the future.
+    NotYet,
+    /// It ended, and so did the grace.
+    Expired,
+    /// `sign` was given something that is not an Ed25519 private key.
+    BadSigningKey,
+    /// `sign` was given claims that no server would take.
+    BadClaims,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "is not a license key (it may have been cut short)",
+            Self::UnknownVersion => "is of a format that needs a newer version of this server",
+            Self::BadSignature => "was not signed by a key that this build trusts",
+            Self::NotYet => "is dated in the future (is the clock right?)",
+            Self::Expired => "has expired, and its grace of 14 days has passed",
+            Self::BadSigningKey => "the signing key is not an Ed25519 private key in PKCS#8 PEM",
+            Self::BadClaims => {
+                "the claims need an id, a licensee and an expiry after the time of issue"
+            }
+        })
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// What `license inspect` shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Inspection {
+    /// What the key says. Not to be believed unless `signatureValid`.
+    pub claims: Claims,
+    /// Whether a trusted key made the signature.
+    pub signature_valid: bool,
+    /// How the time stands to it.
+    pub term: Term,
+}
+
+impl Claims {
+    /// How the time stands to this license.
+    pub fn term(&self, now: OffsetDateTime) -> Term {
+        if now + CLOCK_SKEW < self.issued_at {
+            Term::NotYet
+        } else if now < self.expires_at.saturating_sub(WARN_AHEAD) {
+            Term::Valid
+        } else if now < self.expires_at {
+            Term::EndsSoon
+        } else if now < self.expires_at.saturating_add(GRACE) {
+            Term::Grace
+        } else {
+            Term::Expired
+        }
+    }
+
+    /// The sentence to log at start when the license ends soon or has ended.
+    pub fn warning(&self, now: OffsetDateTime) -> Option<String> {
+        let expires_at = rfc3339::text(self.expires_at);
+        match self.term(now) {
+            Term::EndsSoon => Some(format!(
+                "The license ends at {expires_at}. Put a new key into SVC_LICENSE_KEY before that."
+            )),
+            Term::Grace => Some(format!(
+                "The license ended at {expires_at}. The server starts with it until {}; put a new \
+                 key into SVC_LICENSE_KEY.",
+                rfc3339::text(self.expires_at.saturating_add(GRACE))
+            )),
+            Term::NotYet | Term::Valid | Term::Expired => None,
+        }
+    }
+
+    fn sensible(&self) -> bool {
+        let short = |text: &String| (1..=200).contains(&text.chars().count());
+        short(&self.id)
+            && short(&self.licensee)
+            && self.issued_at < self.expires_at
+            && self.features.len() <= 100
+            && self.features.iter().all(short)
+    }
+}
+
+/// The claims of a license key that holds now.
+///
+/// # Errors
+/// Why it does not.
+pub fn verify(text: &str, trusted: &TrustedKeys, now: OffsetDateTime) -> Result<Claims, Fault> {
+    let parts = Parts::of(text)?;
+    if !parts.signed_by(trusted) {
+        return Err(Fault::BadSignature);
+    }
+    let claims = parts.claims()?;
+    match claims.term(now) {
+        Term::NotYet => Err(Fault::NotYet),
+        Term::Expired => Err(Fault::Expired),
+        Term::Valid | Term::EndsSoon | Term::Grace => Ok(claims),
+    }
+}
+
+/// What a license key says, and whether it holds.
+///
+/// # Errors
+/// If it is not a license key at all.
+pub fn inspect(
+    text: &str,
+    trusted: &TrustedKeys,
+    now: OffsetDateTime,
+) -> Result<Inspection, Fault> {
+    let parts = Parts::of(text)?;
+    let claims = parts.claims()?;
+    Ok(Inspection {
+        signature_valid: parts.signed_by(trusted),
+        term: claims.term(now),
+        claims,
+    })
+}
+
+/// A license key with these claims, signed with an Ed25519 private key (PKCS#8 PEM, RFC 8410).
+///
+/// # Errors
+/// If the key is not one, or no server would take the claims.
+pub fn sign(claims: &Claims, pkcs8_pem: &str) -> Result<String, Fault> {
+    let key = SigningKey::from_pkcs8_pem(pkcs8_pem.trim()).map_err(|_| Fault::BadSigningKey)?;
+    if claims.v != FORMAT_VERSION || !claims.sensible() {
+        return Err(Fault::BadClaims);
+    }
+    let json = serde_json::to_vec(claims).map_err(|_| Fault::BadClaims)?;
+    let signed = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(json));
+    let signature = key.sign(signed.as_bytes()).to_bytes();
+    let text = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature));
+    if text.len() > MAX_BYTES {
+        return Err(Fault::BadClaims);
+    }
+    Ok(text)
+}
+
+/// A license key taken apart, nothing of it believed.
+struct Parts<'a> {
+    signed: &'a str,
+    json: Vec<u8>,
+    signature: Signature,
+}
+
+impl<'a> Parts<'a> {
+    fn of(text: &'a str) -> Result<Self, Fault> {
+        Self::read(text).ok_or(Fault::Malformed)
+    }
+
+    fn read(text: &'a str) -> Option<Self> {
+        if text.len() > MAX_BYTES {
+            return None;
+        }
+        let (signed, signature) = text.split_once('.')?;
+        let json = URL_SAFE_NO_PAD.decode(signed.strip_prefix(PREFIX)?).ok()?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        Some(Self {
+            signed,
+            json,
+            signature: Signature::from_slice(&signature).ok()?,
+        })
+    }
+
+    fn signed_by(&self, trusted: &TrustedKeys) -> bool {
+        trusted.0.iter().any(|bytes| {
+            VerifyingKey::from_bytes(bytes).is_ok_and(|key| {
+                key.verify_strict(self.signed.as_bytes(), &self.signature)
+                    .is_ok()
+            })
+        })
+    }
+
+    fn claims(&self) -> Result<Claims, Fault> {
+        #[derive(Deserialize)]
+        struct Version {
+            v: u32,
+        }
+        let version: Version = serde_json::from_slice(&self.json).map_err(|_| Fault::Malformed)?;
+        if version.v != FORMAT_VERSION {
+            return Err(Fault::UnknownVersion);
+        }
+        serde_json::from_slice(&self.json)
+            .ok()
+            .filter(Claims::sensible)
+            .ok_or(Fault::Malformed)
+    }
+}
+
+#[cfg(test)]
+#[path = "license_tests.rs"]
+pub(in crate::config) mod tests;

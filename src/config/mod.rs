@@ -1,0 +1,83 @@
+//! The settings: what the environment says, judged once at start.
+//!
+//! - [`load`] gives the typed [`Settings`], or every fault at once; the server starts with none.
+//! - [`check`] gives the same judgement as a report, each setting with its value and where it came
+//!   from, secrets redacted (`check-config`).
+//! - [`render`] writes the settings part of `--help`, the sample environment file, the manual page
+//!   and `docs/settings.md`.
+//!
+//! All of it comes from one table (`table.rs`). The environment is read in one place
+//! ([`Vars::from_environment`]). A fault never repeats a value, and no secret reaches a report or
+//! a `Debug`. Specification: sections 1.3, 1.4, 1.5 and 8.
+//!
+//! Not here: connecting to anything, and making what is not given (ids, tokens, keys).
+
+mod files;
+pub mod license;
+mod parse;
+mod read;
+pub mod render;
+mod report;
+mod settings;
+mod table;
+mod types;
+mod vars;
+
+use crate::ids::Clock;
+pub use license::TrustedKeys;
+pub use report::{Report, ReportRow};
+pub use settings::{
+    Database, Http, Log, Model, ModelKey, Outbound, PublicTokenKey, Runs, Settings, Tenant,
+};
+pub use types::{HostAccess, LogFormat, LogLevel, Origin};
+pub use vars::Vars;
+
+/// What is wrong with one setting.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Fault {
+    /// The variable.
+    pub setting: String,
+    /// What is wrong, to stand after the variable's name.
+    pub problem: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}. {}.", self.setting, self.problem, self.remedy)
+    }
+}
+
+/// The settings, with the license keys that this build trusts.
+///
+/// # Errors
+/// Every fault. The caller prints them and exits 1.
+pub fn load(vars: &Vars, clock: &Clock) -> Result<Settings, Vec<Fault>> {
+    load_trusting(vars, clock, &TrustedKeys::compiled_in())
+}
+
+/// As [`load`], with the license keys that a test trusts. The service itself never calls it.
+///
+/// # Errors
+/// Every fault.
+pub fn load_trusting(
+    vars: &Vars,
+    clock: &Clock,
+    trusted: &TrustedKeys,
+) -> Result<Settings, Vec<Fault>> {
+    let reading = read::read(vars, clock, trusted);
+    if reading.faults.is_empty() {
+        Ok(settings::assemble(reading))
+    } else {
+        Err(reading.faults)
+    }
+}
+
+/// The settings as `check-config` shows them.
+pub fn check(vars: &Vars, clock: &Clock) -> Report {
+    report::of(read::read(vars, clock, &TrustedKeys::compiled_in()))
+}
+
+#[cfg(test)]
+mod tests;

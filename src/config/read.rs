@@ -1,0 +1,551 @@
+//! Reads every setting of the table from the environment, and finds every fault.
+
+use super::files::Credentials;
+use super::license::{self, TrustedKeys};
+use super::parse::{self, Value};
+use super::settings::ModelKey;
+use super::table::{self, Absent, Kind, Setting, State};
+use super::types::Origin;
+use super::{Fault, Vars};
+use crate::ids::Clock;
+use crate::secret::Secret;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// Where a setting's value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Origination {
+    Environment,
+    File(PathBuf),
+    Credential(PathBuf),
+    Default,
+    Unset,
+}
+
+/// One setting as it was found. `shown` is what `check-config` may show of it.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) setting: &'static Setting,
+    pub(super) from: Origination,
+    pub(super) shown: Option<String>,
+    pub(super) value: Option<Value>,
+}
+
+/// All that the environment says.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// Whether this is development mode; nothing if `SVC_DEV` itself is wrong.
+    pub(super) development: Option<bool>,
+    pub(super) rows: Vec<Row>,
+    pub(super) model_keys: Vec<ModelKey>,
+    pub(super) license: Option<license::Claims>,
+    pub(super) no_color: bool,
+    pub(super) faults: Vec<Fault>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// A text that was found for a setting.
+struct Found {
+    from: Origination,
+    text: Zeroizing<String>,
+}
+
+struct Reader<'a> {
+    vars: &'a Vars,
+    credentials: Credentials,
+    development: Option<bool>,
+    faults: Vec<Fault>,
+}
+
+/// Reads all settings.
+pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading {
+    let mut reader = Reader {
+        vars,
+        credentials: Credentials(vars.credentials_directory()),
+        development: development(vars),
+        faults: Vec::new(),
+    };
+    reader.unknown_names();
+    let rows: Vec<Row> = table::settings().map(|s| reader.row(s)).collect();
+    reader.variants(&rows);
+    reader.body_limits(&rows);
+    let model_keys = reader.model_keys(&rows);
+    let mut warnings = Vec::new();
+    let license = reader.license(&rows, clock, trusted, &mut warnings);
+    Reading {
+        development: reader.development,
+        rows,
+        model_keys,
+        license,
+        no_color: vars.no_color(),
+        faults: reader.faults,
+        warnings,
+    }
+}
+
+/// Development mode, before anything else is read, because it decides what may be given.
+fn development(vars: &Vars) -> Option<bool> {
+    match vars.raw("SVC_DEV") {
+        None => Some(false),
+        Some(text) => parse::boolean(text.to_str()?),
+    }
+}
+
+impl Reader<'_> {
+    fn fault(&mut self, setting: &str, problem: impl Into<String>, remedy: impl Into<String>) {
+        self.faults.push(Fault {
+            setting: setting.to_owned(),
+            problem: problem.into(),
+            remedy: remedy.into(),
+        });
+    }
+
+    /// Variables and credentials with our prefix that no setting has.
+    fn unknown_names(&mut self) {
+        let known = |name: &String| {
+            table::settings().any(|s| s.name == *name || (s.secret && s.file_name() == *name))
+        };
+        let variables: Vec<_> = self.vars.names_with_prefix("SVC_").collect();
+        for name in variables.into_iter().filter(|name| !known(name)) {
+            let remedy = unknown_remedy(&name);
+            self.fault(
+                &printable(&name),
+                "is not a setting of this version",
+                remedy,
+            );
+        }
+        let named: Vec<PathBuf> = table::settings()
+            .filter(|setting| setting.secret)
+            .filter_map(|setting| self.vars.raw(&setting.file_name()).map(PathBuf::from))
+            .collect();
+        for name in self.credentials.names_with_prefix("SVC_") {
+            let secret = table::find(&name).is_some_and(|setting| setting.secret);
+            let path = self.credentials.0.as_ref().map(|dir| dir.join(&name));
+            if !secret && !path.is_some_and(|path| named.contains(&path)) {
+                self.fault(
+                    &printable(&name),
+                    "is a systemd credential, but no secret setting has this name",
+                    unknown_remedy(&name),
+                );
+            }
+        }
+    }
+
+    /// One setting: found, allowed and parsed.
+    fn row(&mut self, setting: &'static Setting) -> Row {
+        let before = self.faults.len();
+        let found = self.find(setting);
+        let given = found.is_some() || self.faults.len() > before;
+        if given && setting.development_only && self.development == Some(false) {
+            self.development_only(setting, "is for development only");
+        }
+        if given && let State::NotBuilt(feature) = setting.state {
+            self.fault(
+                setting.name,
+                format!("belongs to a feature that this version does not have yet: {feature}"),
+                "Remove it",
+            );
+        }
+        if let Some(found) = found {
+            let value = self.parsed(setting, &found);
+            return Row {
+                setting,
+                shown: value.is_some().then(|| shown(setting, &found.text)),
+                from: found.from,
+                value,
+            };
+        }
+        if given {
+            return Row {
+                setting,
+                from: Origination::Environment,
+                shown: None,
+                value: None,
+            };
+        }
+        self.absent(setting)
+    }
+
+    fn development_only(&mut self, setting: &Setting, problem: &str) {
+        self.fault(
+            setting.name,
+            problem,
+            "Remove it, or set SVC_DEV=true if this is a development machine",
+        );
+    }
+
+    /// The text of a setting, from the one place that gives it.
+    fn find(&mut self, setting: &Setting) -> Option<Found> {
+        let environment = self.vars.raw(setting.name);
+        if !setting.secret {
+            let text = environment?.to_str().map(str::to_owned);
+            return self.text(setting.name, text, Origination::Environment);
+        }
+        let file_name = setting.file_name();
+        let file = self.vars.raw(&file_name).map(PathBuf::from);
+        let credential = self
+            .credentials
+            .find(setting.name)
+            .filter(|path| file.as_ref() != Some(path));
+        let mut places = Vec::new();
+        if environment.is_some() {
+            places.push(setting.name.to_owned());
+        }
+        if file.is_some() {
+            places.push(file_name.clone());
+        }
+        if credential.is_some() {
+            places.push(format!("the systemd credential {}", setting.name));
+        }
+        if places.len() > 1 {
+            let problem = format!("is given more than once: as {}", places.join(", as "));
+            self.fault(setting.name, problem, "Keep one of them");
+            return None;
+        }
+        if let Some(text) = environment {
+            let text = text.to_str().map(str::to_owned);
+            return self.text(setting.name, text, Origination::Environment);
+        }
+        if let Some(path) = file {
+            return self.file(&file_name, &path, Origination::File(path.clone()));
+        }
+        let path = credential?;
+        self.file(setting.name, &path, Origination::Credential(path.clone()))
+    }
+
+    fn text(&mut self, name: &str, text: Option<String>, from: Origination) -> Option<Found> {
+        let remedy = "Give a value or remove it";
+        match text.map(Zeroizing::new) {
+            None => self.fault(name, "is not UTF-8", remedy),
+            Some(text) if text.trim().is_empty() => self.fault(name, "is empty", remedy),
+            Some(text) => return Some(Found { from, text }),
+        }
+        None
+    }
+
+    fn file(&mut self, name: &str, path: &Path, from: Origination) -> Option<Found> {
+        match self.credentials.read_secret_text(path) {
+            Ok(text) if text.trim().is_empty() => {
+                self.fault(name, "names a file that is empty", "Put the secret into it");
+            }
+            Ok(text) => return Some(Found { from, text }),
+            Err(problem) => self.fault(
+                name,
+                problem,
+                "Give the absolute path of a file that its owner alone can read",
+            ),
+        }
+        None
+    }
+
+    /// The value of a text that was given, if the setting takes it.
+    fn parsed(&mut self, setting: &'static Setting, found: &Found) -> Option<Value> {
+        if setting.state != State::Built {
+            return None;
+        }
+        let value = match parse::parse(setting.kind, &found.text, &self.credentials) {
+            Ok(value) => value,
+            Err(problem) => {
+                self.fault(setting.name, problem, "Correct it or remove it");
+                return None;
+            }
+        };
+        let (Kind::Choice(words), Value::Word(text)) = (setting.kind, &value) else {
+            return Some(value);
+        };
+        let word = words.iter().find(|word| word.text == *text)?;
+        if word.development_only && self.development == Some(false) {
+            let problem = format!("has the value {text}, which is for development only");
+            self.development_only(setting, &problem);
+        }
+        let problem = match word.state {
+            State::Built => return Some(value),
+            State::Reserved => {
+                format!("has the value {text}, which is reserved and not supported")
+            }
+            State::NotBuilt(feature) => format!(
+                "has the value {text}, which belongs to a feature that this version does not have \
+                 yet: {feature}"
+            ),
+        };
+        self.fault(setting.name, problem, "Take another value or remove it");
+        None
+    }
+
+    /// A setting that was not given.
+    fn absent(&mut self, setting: &'static Setting) -> Row {
+        let development = self.development;
+        let text = match setting.absent {
+            _ if setting.state != State::Built => None,
+            Absent::Value(text) => Some(text.to_owned()),
+            Absent::Derived(_, derive) => derive(self.vars, development == Some(true)),
+            Absent::Told(_) => None,
+        };
+        if text.is_none() && setting.required && development == Some(false) {
+            self.fault(
+                setting.name,
+                "is required outside development mode",
+                format!(
+                    "Set it, or {} to a file that holds it, or give a systemd credential of its \
+                     name; on a development machine set SVC_DEV=true instead",
+                    setting.file_name()
+                ),
+            );
+        }
+        let value = text
+            .as_ref()
+            .and_then(|text| parse::parse(setting.kind, text, &self.credentials).ok());
+        Row {
+            setting,
+            from: if value.is_some() {
+                Origination::Default
+            } else {
+                Origination::Unset
+            },
+            shown: text.map(|text| shown(setting, &text)),
+            value,
+        }
+    }
+
+    /// Two forms of one thing, both given.
+    fn variants(&mut self, rows: &[Row]) {
+        let given = |name: &str| {
+            rows.iter().any(|row| {
+                row.setting.name == name
+                    && !matches!(row.from, Origination::Default | Origination::Unset)
+            })
+        };
+        for setting in table::settings() {
+            if let Some(other) = setting.variant_of
+                && given(setting.name)
+                && given(other)
+            {
+                let problem = format!("and {other} give the same thing, and both are set");
+                self.fault(setting.name, problem, "Keep one of them");
+            }
+        }
+    }
+
+    fn body_limits(&mut self, rows: &[Row]) {
+        let number = |name: &str| match value(rows, name) {
+            Some(Value::Integer(number)) => Some(*number),
+            _ => None,
+        };
+        let one = number("SVC_MAX_BODY_BYTES");
+        let all = number("SVC_MAX_BODY_BYTES_IN_FLIGHT");
+        if let (Some(one), Some(all)) = (one, all)
+            && one > all
+        {
+            self.fault(
+                "SVC_MAX_BODY_BYTES_IN_FLIGHT",
+                "is less than SVC_MAX_BODY_BYTES, so the longest body could never be taken",
+                "Raise it, or lower SVC_MAX_BODY_BYTES",
+            );
+        }
+    }
+
+    /// The bytes of the model keys that the operator lists.
+    fn model_keys(&mut self, rows: &[Row]) -> Vec<ModelKey> {
+        let directory = match value(rows, "SVC_MODEL_KEYS_DIR") {
+            Some(Value::Path(path)) => Some(path.clone()),
+            _ => None,
+        };
+        let Some(Value::ModelKeys(keys)) = value(rows, "SVC_MODEL_KEYS") else {
+            if directory.is_some() && value(rows, "SVC_MODEL_KEYS").is_none() {
+                self.fault(
+                    "SVC_MODEL_KEYS_DIR",
+                    "is set, but SVC_MODEL_KEYS names no key in it",
+                    "Name the keys in SVC_MODEL_KEYS, each with its origin, or remove it",
+                );
+            }
+            return Vec::new();
+        };
+        keys.iter()
+            .filter_map(|(name, origin)| self.model_key(name, origin, directory.as_deref()))
+            .collect()
+    }
+
+    fn model_key(
+        &mut self,
+        name: &str,
+        origin: &Origin,
+        directory: Option<&Path>,
+    ) -> Option<ModelKey> {
+        let mut files: Vec<PathBuf> = Vec::new();
+        files.extend(
+            directory
+                .map(|dir| dir.join(name))
+                .filter(|path| path.exists()),
+        );
+        files.extend(
+            self.credentials
+                .find(name)
+                .filter(|path| !files.contains(path)),
+        );
+        let variable = self.vars.raw(name);
+        let text = match (files.as_slice(), variable) {
+            ([path], None) => self
+                .credentials
+                .read_secret_text(path)
+                .map_err(|problem| format!("lists {name}; {} {problem}", path.display())),
+            ([], Some(text)) => text
+                .to_str()
+                .map(|text| Zeroizing::new(text.to_owned()))
+                .ok_or_else(|| format!("lists {name}, but that variable is not UTF-8")),
+            ([], None) => Err(format!(
+                "lists {name}, but there is no such file in SVC_MODEL_KEYS_DIR, no such systemd \
+                 credential and no such variable"
+            )),
+            _ => Err(format!(
+                "lists {name}, which is given more than once (file in SVC_MODEL_KEYS_DIR, systemd \
+                 credential, environment variable)"
+            )),
+        };
+        let judged = text.and_then(|text| {
+            let fits = (1..=8192).contains(&text.len())
+                && text.bytes().all(|byte| byte.is_ascii_graphic());
+            let told =
+                || format!("lists {name}, whose key is not 1 to 8192 visible ASCII characters");
+            fits.then(|| Secret::new(text.as_str())).ok_or_else(told)
+        });
+        match judged {
+            Ok(key) => Some(ModelKey {
+                name: name.to_owned(),
+                origin: origin.clone(),
+                key,
+            }),
+            Err(problem) => {
+                self.fault(
+                    "SVC_MODEL_KEYS",
+                    problem,
+                    "Give each listed key in one place",
+                );
+                None
+            }
+        }
+    }
+
+    /// The license: must hold outside development, and is worth a warning inside.
+    fn license(
+        &mut self,
+        rows: &[Row],
+        clock: &Clock,
+        trusted: &TrustedKeys,
+        warnings: &mut Vec<String>,
+    ) -> Option<license::Claims> {
+        let Some(Value::Secret(key)) = value(rows, "SVC_LICENSE_KEY") else {
+            return None;
+        };
+        match license::verify(key.expose(), trusted, clock.now()) {
+            Ok(claims) => {
+                warnings.extend(claims.warning(clock.now()));
+                Some(claims)
+            }
+            Err(fault) => {
+                match self.development {
+                    Some(true) => warnings.push(format!("SVC_LICENSE_KEY {fault}.")),
+                    _ => self.fault(
+                        "SVC_LICENSE_KEY",
+                        fault.to_string(),
+                        "Put in the key that came with the license, or ask for a new one",
+                    ),
+                }
+                None
+            }
+        }
+    }
+}
+
+/// The value of the setting of this name.
+pub(super) fn value<'a>(rows: &'a [Row], name: &str) -> Option<&'a Value> {
+    rows.iter()
+        .find(|row| row.setting.name == name)
+        .and_then(|row| row.value.as_ref())
+}
+
+/// What may be shown of a setting's text.
+fn shown(setting: &Setting, text: &str) -> String {
+    if setting.secret {
+        "[redacted]".to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// A name from outside, fit for a terminal.
+fn printable(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_graphic() { c } else { '?' };
+    name.chars().take(100).map(plain).collect()
+}
+
+/// What to do about a name that no setting has.
+fn unknown_remedy(name: &str) -> String {
+    if let Some(setting) = name.strip_suffix("_FILE").and_then(table::find) {
+        return format!(
+            "{} is no secret and has no file form; set it itself",
+            setting.name
+        );
+    }
+    let mut names: BTreeMap<usize, String> = BTreeMap::new();
+    for setting in table::settings() {
+        let candidates = [
+            Some(setting.name.to_owned()),
+            setting.secret.then(|| setting.file_name()),
+        ];
+        for candidate in candidates.into_iter().flatten() {
+            names.entry(distance(name, &candidate)).or_insert(candidate);
+        }
+    }
+    match names.into_iter().next() {
+        Some((distance, nearest)) if distance <= 4 && distance * 3 <= name.len() => {
+            format!("Did you mean {nearest}? If not, remove it")
+        }
+        _ => "Remove it; the names that begin with SVC_ are this service's".to_owned(),
+    }
+}
+
+/// How many single-character changes lead from one text to the other (Levenshtein). Names from
+/// outside are cut at 100 characters.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(100).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().take(100).enumerate() {
+        let mut corner = i;
+        let mut left = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let above = row.get(j + 1).copied().unwrap_or_default();
+            let cell = (corner + usize::from(from != *to))
+                .min(above + 1)
+                .min(left + 1);
+            corner = above;
+            if let Some(place) = row.get_mut(j) {
+                *place = left;
+            }
+            left = cell;
+        }
+        if let Some(last) = row.last_mut() {
+            *last = left;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_counts_changes() {
+        for (a, b, changes) in [
+            ("", "", 0),
+            ("abc", "abc", 0),
+            ("abc", "", 3),
+            ("", "abc", 3),
+            ("kitten", "sitting", 3),
+            ("flaw", "lawn", 2),
+        ] {
+            assert_eq!(distance(a, b), changes, "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! The settings as the rest of the service takes them: typed, in groups, each within its range.
+//! Only `config::load` makes one.
+
+use super::license::Claims;
+use super::parse::Value;
+use super::read::{Reading, Row, value};
+use super::types::{HostAccess, LogFormat, LogLevel, Origin};
+use crate::secret::Secret;
+use ed25519_dalek::SigningKey;
+use rustls_pki_types::CertificateDer;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Every setting of a server that may start.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Development mode (section 1.3).
+    pub development: bool,
+    /// Where the server keeps what it itself puts on disk.
+    pub state_directory: PathBuf,
+    /// The front door.
+    pub http: Http,
+    /// The database.
+    pub database: Database,
+    /// The tenant that the first start makes.
+    pub tenant: Tenant,
+    /// The key of public run tokens.
+    pub public_token_key: PublicTokenKey,
+    /// The log.
+    pub log: Log,
+    /// Runs and jobs.
+    pub runs: Runs,
+    /// Model providers.
+    pub model: Model,
+    /// Outbound connections.
+    pub outbound: Outbound,
+    /// The license, if one was given and holds. Outside development there always is one.
+    pub license: Option<Claims>,
+    /// What to log at level `warn` at start.
+    pub warnings: Vec<String>,
+}
+
+/// The front door and its limits.
+#[derive(Debug, Clone)]
+pub struct Http {
+    /// Where to listen. `[::]`, the default, means all interfaces, IPv4 included: without IPv6 on
+    /// the host it means `0.0.0.0`.
+    pub address: SocketAddr,
+    /// Whether `/docs` is mounted.
+    pub docs: bool,
+    /// Who gets CORS headers; empty: nobody.
+    pub allowed_origins: Vec<Origin>,
+    /// Open connections at most.
+    pub max_connections: usize,
+    /// Open connections from one address at most.
+    pub max_connections_per_address: usize,
+    /// Request line and headers at most, in bytes.
+    pub max_header_bytes: usize,
+    /// Any route's body at most, in bytes.
+    pub max_body_bytes: usize,
+    /// All bodies in memory at most, in bytes; at least `max_body_bytes`.
+    pub max_body_bytes_in_flight: usize,
+    /// For a request's headers, and for an idle connection.
+    pub header_timeout: Duration,
+    /// For a request's body.
+    pub body_timeout: Duration,
+    /// For a client that takes nothing of its answer.
+    pub write_timeout: Duration,
+    /// For a request, waiting included.
+    pub request_deadline: Duration,
+    /// Requests that wait for a thread at most.
+    pub queue_length: usize,
+    /// Threads that answer requests.
+    pub request_threads: usize,
+    /// Open streams at most.
+    pub max_streams: usize,
+    /// Threads that write streams.
+    pub stream_threads: usize,
+    /// What may wait for one reader of a stream, in bytes.
+    pub stream_buffer_bytes: usize,
+    /// For what is in flight at a stop.
+    pub shutdown_timeout: Duration,
+}
+
+/// The database.
+#[derive(Debug, Clone)]
+pub struct Database {
+    /// `postgres://…`, with `sslmode` and `sslrootcert` as libpq has them.
+    pub url: Secret,
+    /// Connections of the request pool at most.
+    pub pool_size: u32,
+    /// For a free connection.
+    pub checkout_timeout: Duration,
+    /// For one statement.
+    pub statement_timeout: Duration,
+}
+
+/// What the first start makes or uses again.
+#[derive(Debug, Clone)]
+pub struct Tenant {
+    /// Nothing: a fresh one, printed at start.
+    pub id: Option<Uuid>,
+    /// Nothing: a fresh one.
+    pub seed_user_id: Option<Uuid>,
+    /// Taken as it is; nothing: a fresh one.
+    pub seed_token: Option<Secret>,
+}
+
+/// The key that signs public run tokens.
+#[derive(Debug, Clone)]
+pub enum PublicTokenKey {
+    /// The operator gave it.
+    Given(Box<SigningKey>),
+    /// Make one at start (development).
+    MakeAtStart,
+    /// There is none, and so there are no public run tokens.
+    Off,
+}
+
+/// The log (section 1.5).
+#[derive(Debug, Clone)]
+pub struct Log {
+    /// For subsystems without a level of their own.
+    pub level: LogLevel,
+    /// `subsystem=level` pairs with a comma between, their form already judged; empty: none.
+    pub levels: String,
+    /// How records are written.
+    pub format: LogFormat,
+    /// Further ends of keys whose values are redacted.
+    pub redact_keys: Vec<String>,
+    /// Whether the user asked for no colours (`NO_COLOR`).
+    pub no_color: bool,
+}
+
+/// Runs and jobs.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    /// Runs at once at most.
+    pub threads: usize,
+    /// After it the runs of a dead process are taken over.
+    pub lease: Duration,
+    /// Between looks for work that other processes queued.
+    pub job_poll: Duration,
+    /// An HTTP tool's answer at most, in bytes.
+    pub tool_max_response_bytes: usize,
+}
+
+/// Model providers.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// The keys that a tenant's provider may name.
+    pub keys: Vec<ModelKey>,
+    /// For a connection.
+    pub connect_timeout: Duration,
+    /// For the first byte of an answer.
+    pub first_byte_timeout: Duration,
+    /// For a call in all.
+    pub total_timeout: Duration,
+    /// Tries of a call in all; at least 1.
+    pub attempts: u32,
+}
+
+/// One API key of the operator's.
+#[derive(Debug, Clone)]
+pub struct ModelKey {
+    /// What a provider names it by.
+    pub name: String,
+    /// The one place it may be sent to.
+    pub origin: Origin,
+    /// The key.
+    pub key: Secret,
+}
+
+/// Outbound connections.
+#[derive(Debug, Clone)]
+pub struct Outbound {
+    /// What a host that a tenant chose may be (section 1.4).
+    pub host_access: HostAccess,
+    /// Where calls to a loopback address go instead (development).
+    pub dev_host_alias: Option<String>,
+    /// Authorities trusted besides the system's.
+    pub extra_certificates: Vec<CertificateDer<'static>>,
+}
+
+/// Takes a reading without faults.
+pub(super) fn assemble(reading: Reading) -> Settings {
+    let take = Take(&reading.rows);
+    let development = take.boolean("SVC_DEV");
+    Settings {
+        development,
+        state_directory: take.path("SVC_STATE_DIR"),
+        http: http(&take),
+        database: Database {
+            url: take
+                .secret("SVC_DATABASE_URL")
+                .unwrap_or_else(|| defect("SVC_DATABASE_URL")),
+            pool_size: take.number("SVC_DATABASE_POOL_SIZE"),
+            checkout_timeout: take.duration("SVC_DATABASE_CHECKOUT_TIMEOUT_MS"),
+            statement_timeout: take.duration("SVC_DATABASE_STATEMENT_TIMEOUT_MS"),
+        },
+        tenant: Tenant {
+            id: take.uuid("SVC_TENANT_ID"),
+            seed_user_id: take.uuid("SVC_SEED_USER_ID"),
+            seed_token: take.secret("SVC_SEED_TOKEN"),
+        },
+        public_token_key: match take
+            .signing_key("SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH")
+            .or_else(|| take.signing_key("SVC_PUBLIC_TOKEN_SIGNING_KEY"))
+        {
+            Some(key) => PublicTokenKey::Given(key),
+            None if development => PublicTokenKey::MakeAtStart,
+            None => PublicTokenKey::Off,
+        },
+        log: Log {
+            level: LogLevel::parse(take.word("SVC_LOG_LEVEL"))
+                .unwrap_or_else(|| defect("SVC_LOG_LEVEL")),
+            levels: take.text("SVC_LOG_LEVELS").unwrap_or_default(),
+            format: LogFormat::parse(take.word("SVC_LOG_FORMAT"))
+                .unwrap_or_else(|| defect("SVC_LOG_FORMAT")),
+            redact_keys: take.texts("SVC_LOG_REDACT_KEYS"),
+            no_color: reading.no_color,
+        },
+        runs: Runs {
+            threads: take.number("SVC_RUN_THREADS"),
+            lease: take.duration("SVC_RUN_LEASE_MS"),
+            job_poll: take.duration("SVC_JOB_POLL_MS"),
+            tool_max_response_bytes: take.number("SVC_TOOL_MAX_RESPONSE_BYTES"),
+        },
+        model: Model {
+            // SVC_MODEL_KEYS and SVC_MODEL_KEYS_DIR: the reading has already put them together.
+            keys: reading.model_keys,
+            connect_timeout: take.duration("SVC_MODEL_CONNECT_TIMEOUT_MS"),
+            first_byte_timeout: take.duration("SVC_MODEL_FIRST_BYTE_TIMEOUT_MS"),
+            total_timeout: take.duration("SVC_MODEL_TOTAL_TIMEOUT_MS"),
+            attempts: take.number("SVC_MODEL_ATTEMPTS"),
+        },
+        outbound: Outbound {
+            host_access: match take.word("SVC_HOST_ACCESS") {
+                "local" => HostAccess::Local,
+                _ => HostAccess::Deployed,
+            },
+            dev_host_alias: take.text("SVC_DEV_HOST_ALIAS"),
+            extra_certificates: take.certificates("SVC_OUTBOUND_CA_PATH"),
+        },
+        // SVC_LICENSE_KEY: judged by the reading. SVC_SECRETS_BACKEND: none is its one value yet.
+        license: reading.license,
+        warnings: reading.warnings,
+    }
+}
+
+fn http(take: &Take<'_>) -> Http {
+    let port = take.number("SVC_HTTP_PORT");
+    let pool_size: usize = take.number("SVC_DATABASE_POOL_SIZE");
+    Http {
+        address: SocketAddr::new(take.address("SVC_BIND_ADDRESS"), port),
+        docs: take.boolean("SVC_DOCS"),
+        allowed_origins: take.origins("SVC_ALLOWED_ORIGINS"),
+        max_connections: take.number("SVC_MAX_CONNECTIONS"),
+        max_connections_per_address: take.number("SVC_MAX_CONNECTIONS_PER_ADDRESS"),
+        max_header_bytes: take.number("SVC_MAX_HEADER_BYTES"),
+        max_body_bytes: take.number("SVC_MAX_BODY_BYTES"),
+        max_body_bytes_in_flight: take.number("SVC_MAX_BODY_BYTES_IN_FLIGHT"),
+        header_timeout: take.duration("SVC_HEADER_TIMEOUT_MS"),
+        body_timeout: take.duration("SVC_BODY_TIMEOUT_MS"),
+        write_timeout: take.duration("SVC_WRITE_TIMEOUT_MS"),
+        request_deadline: take.duration("SVC_REQUEST_DEADLINE_MS"),
+        queue_length: take.number("SVC_QUEUE_LENGTH"),
+        request_threads: take
+            .maybe_number("SVC_REQUEST_THREADS")
+            .unwrap_or(pool_size + 4),
+        max_streams: take.number("SVC_MAX_STREAMS"),
+        stream_threads: take.number("SVC_STREAM_THREADS"),
+        stream_buffer_bytes: take.number("SVC_STREAM_BUFFER_BYTES"),
+        shutdown_timeout: take.duration("SVC_SHUTDOWN_TIMEOUT_MS"),
+    }
+}
+
+/// The table and this file disagree; the test that loads the defaults finds it first.
+fn defect<T>(name: &str) -> T {
+    panic!("the settings table has another type for {name} than src/config/settings.rs")
+}
+
+/// Takes values by name. A setting that was not given has none, a list then is empty.
+struct Take<'a>(&'a [Row]);
+
+impl<'a> Take<'a> {
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        value(self.0, name)
+    }
+
+    fn boolean(&self, name: &str) -> bool {
+        match self.get(name) {
+            Some(Value::Boolean(on)) => *on,
+            _ => defect(name),
+        }
+    }
+
+    fn maybe_number<N: TryFrom<u64>>(&self, name: &str) -> Option<N> {
+        match self.get(name)? {
+            Value::Integer(number) => N::try_from(*number).ok(),
+            _ => defect(name),
+        }
+    }
+
+    fn number<N: TryFrom<u64>>(&self, name: &str) -> N {
+        self.maybe_number(name).unwrap_or_else(|| defect(name))
+    }
+
+    fn duration(&self, name: &str) -> Duration {
+        Duration::from_millis(self.number(name))
+    }
+
+    fn word(&self, name: &str) -> &'static str {
+        match self.get(name) {
+            Some(Value::Word(word)) => word,
+            _ => defect(name),
+        }
+    }
+
+    fn address(&self, name: &str) -> IpAddr {
+        match self.get(name) {
+            Some(Value::IpAddress(address)) => *address,
+            _ => defect(name),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        match self.get(name) {
+            Some(Value::Path(path)) => path.clone(),
+            _ => defect(name),
+        }
+    }
+
+    fn uuid(&self, name: &str) -> Option<Uuid> {
+        match self.get(name)? {
+            Value::Uuid(uuid) => Some(*uuid),
+            _ => defect(name),
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        match self.get(name)? {
+            Value::Text(text) => Some(text.clone()),
+            _ => defect(name),
+        }
+    }
+
+    fn texts(&self, name: &str) -> Vec<String> {
+        match self.get(name) {
+            None => Vec::new(),
+            Some(Value::Texts(texts)) => texts.clone(),
+            _ => defect(name),
+        }
+    }
+
+    fn origins(&self, name: &str) -> Vec<Origin> {
+        match self.get(name) {
+            None => Vec::new(),
+            Some(Value::Origins(origins)) => origins.clone(),
+            _ => defect(name),
+        }
+    }
+
+    fn secret(&self, name: &str) -> Option<Secret> {
+        match self.get(name)? {
+            Value::Secret(secret) => Some(secret.clone()),
+            _ => defect(name),
+        }
+    }
+
+    fn signing_key(&self, name: &str) -> Option<Box<SigningKey>> {
+        match self.get(name)? {
+            Value::SigningKey(key) => Some(key.clone()),
+            _ => defect(name),
+        }
+    }
+
+    fn certificates(&self, name: &str) -> Vec<CertificateDer<'static>> {
+        match self.get(name) {
+            None => Vec::new(),
+            Some(Value::Certificates(certificates)) => certificates.clone(),
+            _ => defect(name),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The server itself, its tenant, its log and its way out.
+
+use super::{Item, KeyForm, Kind, Setting, Source, Word};
+
+const SPEC: Source = Source::Named("1.3");
+const LOG_SPEC: Source = Source::Named("1.5");
+const MEANT: Source = Source::Meant("1.3");
+
+pub(super) static SERVER: &[Setting] = &[
+    Setting::new(
+        "SVC_DEV",
+        Kind::Boolean,
+        SPEC,
+        "Development mode. It allows the settings that are for development only, uses a local \
+         database by default, and needs no license key. Never set it in production.",
+    )
+    .default_value("false"),
+    Setting::new(
+        "SVC_LICENSE_KEY",
+        Kind::LicenseKey,
+        MEANT,
+        "The commercial license key. It is checked at start, offline; without a valid one the \
+         server does not start outside development. From 30 days before its expiry every start \
+         warns; it is taken for 14 days after it.",
+    )
+    .secret()
+    .required_outside_development()
+    .default_told("none; required outside development"),
+    Setting::new(
+        "SVC_HTTP_PORT",
+        Kind::Integer {
+            min: 0,
+            max: 65535,
+            unit: "",
+        },
+        MEANT,
+        "The port that the server listens on. 0 takes any free port.",
+    )
+    .default_value("4000"),
+    Setting::new(
+        "SVC_BIND_ADDRESS",
+        Kind::IpAddress,
+        MEANT,
+        "The address that the server listens on. 127.0.0.1 keeps it off the network. The default \
+         is all interfaces, IPv6 and IPv4.",
+    )
+    .default_value("::"),
+    Setting::new(
+        "SVC_DOCS",
+        Kind::Boolean,
+        MEANT,
+        "Whether the API reference is served at /docs.",
+    )
+    .default_value("true"),
+    Setting::new(
+        "SVC_ALLOWED_ORIGINS",
+        Kind::List(Item::Origin),
+        MEANT,
+        "The browser origins that may call the routes a public run token opens. Unset: no CORS \
+         headers on any route.",
+    )
+    .default_told("none: no CORS headers"),
+    Setting::new(
+        "SVC_STATE_DIR",
+        Kind::AbsolutePath,
+        Source::Ours,
+        "The directory for what the server itself keeps on disk, such as a seed token that it \
+         made.",
+    )
+    .default_derived(
+        "the first entry of $STATE_DIRECTORY, else /var/lib/agent-runtime",
+        |vars, _| {
+            let given = vars.state_directory();
+            let given = given.as_deref().and_then(|path| path.to_str());
+            Some(given.unwrap_or("/var/lib/agent-runtime").to_owned())
+        },
+    ),
+];
+
+pub(super) static TENANT: &[Setting] = &[
+    Setting::new(
+        "SVC_TENANT_ID",
+        Kind::Uuid,
+        MEANT,
+        "The tenant to make at the first start, or to use again.",
+    )
+    .default_told("a fresh UUID, printed at start"),
+    Setting::new(
+        "SVC_SEED_USER_ID",
+        Kind::Uuid,
+        SPEC,
+        "The first user, who is the first tenant admin. Keep it the same across restarts.",
+    )
+    .default_told("a fresh UUID, kept in the database"),
+    Setting::new(
+        "SVC_SEED_TOKEN",
+        Kind::Word { min: 16, max: 512 },
+        MEANT,
+        "The seed user's bearer token, taken as it is.",
+    )
+    .secret()
+    .default_told("a fresh token that begins with svc_bt_"),
+    Setting::new(
+        "SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH",
+        Kind::KeyFile(KeyForm::Ed25519),
+        SPEC,
+        "The key that signs public run tokens, used for nothing else. Unset: in development a key \
+         is made at start and its tokens end at the next; otherwise public run tokens are off.",
+    ),
+    Setting::new(
+        "SVC_PUBLIC_TOKEN_SIGNING_KEY",
+        Kind::KeyText(KeyForm::Ed25519),
+        MEANT,
+        "The same key as a text, for platforms that hand secrets over as environment variables.",
+    )
+    .secret()
+    .variant_of("SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH"),
+];
+
+const LEVELS: &[Word] = &[
+    Word::built("error"),
+    Word::built("warn"),
+    Word::built("info"),
+    Word::built("debug"),
+    Word::built("trace"),
+];
+
+pub(super) static LOGGING: &[Setting] = &[
+    Setting::new(
+        "SVC_LOG_LEVEL",
+        Kind::Choice(LEVELS),
+        LOG_SPEC,
+        "The least severe level that is logged.",
+    )
+    .read_by("logger")
+    .default_value("info"),
+    Setting::new(
+        "SVC_LOG_LEVELS",
+        Kind::List(Item::LevelPair),
+        LOG_SPEC,
+        "Levels of single subsystems. A dotted subsystem takes its parent's level unless it has \
+         one of its own.",
+    )
+    .read_by("logger")
+    .default_told("none"),
+    Setting::new(
+        "SVC_LOG_FORMAT",
+        Kind::Choice(&[
+            Word::built("auto"),
+            Word::built("json"),
+            Word::built("pretty"),
+        ]),
+        LOG_SPEC,
+        "How records are written. auto is pretty on a terminal or in development, and JSON \
+         otherwise.",
+    )
+    .read_by("logger")
+    .default_value("auto"),
+    Setting::new(
+        "SVC_LOG_REDACT_KEYS",
+        Kind::List(Item::KeyPattern),
+        Source::Meant("1.5"),
+        "Further field keys whose values the log redacts: those whose key, lowercased and without \
+         - and _, ends with one of these.",
+    )
+    .read_by("logger")
+    .default_told("none"),
+];
+
+pub(super) static OUTBOUND: &[Setting] = &[
+    Setting::new(
+        "SVC_HOST_ACCESS",
+        Kind::Choice(&[Word::built("local"), Word::built("deployed")]),
+        MEANT,
+        "deployed refuses hosts chosen by a tenant that are this machine or a cloud metadata \
+         endpoint, and tool servers that are commands. local allows them, and is only for a \
+         machine where every token holder may run commands. A value that is set always wins.",
+    )
+    .default_derived(
+        "local in development, deployed otherwise",
+        |_, development| Some(if development { "local" } else { "deployed" }.to_owned()),
+    ),
+    Setting::new(
+        "SVC_DEV_HOST_ALIAS",
+        Kind::Host,
+        SPEC,
+        "The host that the server's calls to a loopback address connect to instead. URL, Host \
+         header and TLS server name stay as written.",
+    )
+    .development_only(),
+    Setting::new(
+        "SVC_OUTBOUND_CA_PATH",
+        Kind::CertificateFile,
+        Source::Ours,
+        "Certificates of authorities that outbound TLS trusts besides the system's.",
+    )
+    .default_told("the system's authorities alone"),
+];

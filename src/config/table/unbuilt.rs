@@ -1,0 +1,285 @@
+//! Settings of features that later versions bring. An entry leaves this state by losing its
+//! `not_built` line; its meaning and its parser stay.
+
+use super::{Item, KeyForm, Kind, Setting, Source, Word};
+
+const SPEC: Source = Source::Named("1.3");
+const MEANT: Source = Source::Meant("1.3");
+
+const AUTHORIZATION_FEATURE: &str = "authorization";
+const RETENTION: &str = "audit retention";
+const WEBHOOKS: &str = "webhooks";
+const STORED_SECRETS: &str = "the secrets store";
+const PACKS_FEATURE: &str = "packs";
+const IMAGES: &str = "packs from an image registry";
+const CONSOLE: &str = "the console";
+
+const WITH_POSTGRES: &str = "server, with SVC_SECRETS_BACKEND=postgres";
+const WITH_CLOUD_A: &str =
+    "server, with SVC_SECRETS_BACKEND=postgres and SVC_SECRETS_BACKEND_KMS=cloud-a";
+const WITH_PACK_SERVICE: &str = "server, with SVC_PACK_SERVICE_URL";
+
+pub(super) static AUTHORIZATION: &[Setting] = &[
+    Setting::new(
+        "SVC_AUTHZ_API_URL",
+        Kind::HttpUrl,
+        SPEC,
+        "The authorization server. Set: each tenant's store is made and every request is checked. \
+         Unset: whoever holds a token may do anything inside its tenant.",
+    )
+    .not_built(AUTHORIZATION_FEATURE),
+    Setting::new(
+        "SVC_COMPLIANCE_CLASSIFIER",
+        Kind::Choice(&[Word::built("shipped")]),
+        Source::Named("8"),
+        "shipped: allowed decisions are purged after 90 days, denied ones after 365. Unset: both \
+         are kept.",
+    )
+    .not_built(RETENTION),
+    Setting::new(
+        "SVC_WEBHOOK_PRIVATE_NETWORKS",
+        Kind::Choice(&[Word::built("allow")]),
+        Source::Named("6.1"),
+        "allow opens webhook receivers on private networks, over https only.",
+    )
+    .not_built(WEBHOOKS),
+    Setting::new(
+        "SVC_DEV_CONSOLE_LOGIN",
+        Kind::Boolean,
+        SPEC,
+        "true lets the console log in by itself: GET /__dev/bearer hands it the API token, to \
+         requests addressed to a loopback host only.",
+    )
+    .default_value("false")
+    .development_only()
+    .not_built(CONSOLE),
+];
+
+pub(super) static SECRETS: &[Setting] = &[
+    Setting::new(
+        "SVC_SECRETS_BACKEND",
+        Kind::Choice(&[
+            Word::built("none"),
+            Word::not_built("postgres", STORED_SECRETS),
+            Word::not_built("dotenv", STORED_SECRETS).development_only(),
+            Word::reserved("secret-manager"),
+        ]),
+        SPEC,
+        "Where secret bytes live. none: the routes of secrets are not mounted. postgres: encrypted \
+         in the database under keys of a key-management service. dotenv: env files in a directory, \
+         in development only. secret-manager is reserved.",
+    )
+    .default_value("none"),
+    Setting::new(
+        "SVC_SECRETS_DOTENV_DIR",
+        Kind::AbsolutePath,
+        SPEC,
+        "The directory whose env files hold secrets; secrets written through the API land there.",
+    )
+    .read_by("server, with SVC_SECRETS_BACKEND=dotenv, which requires it")
+    .development_only()
+    .not_built(STORED_SECRETS),
+    Setting::new(
+        "SVC_SECRETS_DOTENV_FILES",
+        Kind::List(Item::RelativePath),
+        MEANT,
+        "The env files, relative to SVC_SECRETS_DOTENV_DIR, lowest precedence first.",
+    )
+    .read_by("server, with SVC_SECRETS_BACKEND=dotenv")
+    .default_value(".env,.env.local")
+    .development_only()
+    .not_built(STORED_SECRETS),
+    Setting::new(
+        "SVC_SECRETS_BACKEND_KMS",
+        Kind::Choice(&[
+            Word::built("cloud-a"),
+            Word::reserved("cloud-b"),
+            Word::reserved("cloud-c"),
+        ]),
+        SPEC,
+        "The vendor of the key-management service that wraps data keys. cloud-b and cloud-c are \
+         reserved.",
+    )
+    .read_by("server, with SVC_SECRETS_BACKEND=postgres, which requires it")
+    .not_built(STORED_SECRETS),
+    Setting::new(
+        "SVC_SECRETS_KMS_PROJECT_ID",
+        Kind::Word { min: 1, max: 200 },
+        MEANT,
+        "The project of the wrapping key.",
+    )
+    .read_by(WITH_CLOUD_A)
+    .not_built(STORED_SECRETS),
+    Setting::new(
+        "SVC_SECRETS_KMS_LOCATION",
+        Kind::Word { min: 1, max: 200 },
+        MEANT,
+        "The location of the wrapping key.",
+    )
+    .read_by(WITH_CLOUD_A)
+    .not_built(STORED_SECRETS),
+    Setting::new(
+        "SVC_SECRETS_KMS_KEYRING_ID",
+        Kind::Word { min: 1, max: 200 },
+        MEANT,
+        "The key ring of the wrapping key.",
+    )
+    .read_by(WITH_CLOUD_A)
+    .not_built(STORED_SECRETS),
+    Setting::new(
+        "SVC_SECRETS_KMS_KEY_ID",
+        Kind::Word { min: 1, max: 200 },
+        MEANT,
+        "The wrapping key, a symmetric encryption key.",
+    )
+    .read_by(WITH_CLOUD_A)
+    .not_built(STORED_SECRETS),
+    Setting::new(
+        "SVC_SECRETS_AAD_KEY_PATH",
+        Kind::KeyFile(KeyForm::Bytes32),
+        SPEC,
+        "The key that protects the associated data of every secret row, the same on every replica.",
+    )
+    .read_by(WITH_POSTGRES)
+    .not_built(STORED_SECRETS),
+    Setting::new(
+        "SVC_SECRETS_AAD_KEY",
+        Kind::KeyText(KeyForm::Bytes32),
+        SPEC,
+        "The same key as a text, for platforms that hand secrets over as environment variables.",
+    )
+    .read_by(WITH_POSTGRES)
+    .secret()
+    .variant_of("SVC_SECRETS_AAD_KEY_PATH")
+    .not_built(STORED_SECRETS),
+    Setting::new(
+        "SVC_ENVIRONMENT",
+        Kind::Word { min: 1, max: 100 },
+        MEANT,
+        "The environment name under which the secrets that a tool declares are found.",
+    )
+    .default_told("local in development; otherwise a tool that declares secrets fails its calls")
+    .not_built("secrets that tools declare"),
+];
+
+pub(super) static PACKS: &[Setting] = &[
+    Setting::new(
+        "SVC_PACK_SERVICE_URL",
+        Kind::HttpUrl,
+        SPEC,
+        "The pack service, which runs pack tools and guardrail checks. Unset: no pack code runs.",
+    )
+    .not_built(PACKS_FEATURE),
+    Setting::new(
+        "SVC_PACK_SERVICE_TOKEN",
+        Kind::Word { min: 16, max: 512 },
+        SPEC,
+        "The secret that server and pack service share.",
+    )
+    .read_by("server, with SVC_PACK_SERVICE_URL, which requires it; pack service, required")
+    .secret()
+    .not_built(PACKS_FEATURE),
+    Setting::new(
+        "SVC_PACK_CALL_DEADLINE_MS",
+        Kind::Integer {
+            min: 1,
+            max: 86_400_000,
+            unit: "milliseconds",
+        },
+        MEANT,
+        "How long one call to the pack service may take.",
+    )
+    .read_by(WITH_PACK_SERVICE)
+    .default_value("120000")
+    .not_built(PACKS_FEATURE),
+    Setting::new(
+        "SVC_PACK_PROOF_MODE",
+        Kind::Choice(&[Word::built("token"), Word::built("cloud-id-token")]),
+        MEANT,
+        "What proves the server to the pack service: its token alone, or an identity token of a \
+         service account as well, for an https URL.",
+    )
+    .read_by(WITH_PACK_SERVICE)
+    .default_value("token")
+    .not_built(PACKS_FEATURE),
+    Setting::new(
+        "SVC_PACK_DIR",
+        Kind::AbsolutePath,
+        SPEC,
+        "The pack directory. The server reads tools, guardrails, agents and flows from the index \
+         there on every change, and signed deployments are off.",
+    )
+    .development_only()
+    .not_built(PACKS_FEATURE),
+    Setting::new(
+        "SVC_PACK_INDEX_PATH",
+        Kind::AbsolutePath,
+        MEANT,
+        "The pack's index.",
+    )
+    .read_by("pack service")
+    .default_value("/app/index.json")
+    .not_built(PACKS_FEATURE),
+    Setting::new(
+        "SVC_PACK_CONCURRENCY",
+        Kind::Integer {
+            min: 1,
+            max: 10_000,
+            unit: "",
+        },
+        MEANT,
+        "Calls at once; beyond it a call is answered 503 overloaded, which the server tries again.",
+    )
+    .read_by("pack service")
+    .default_value("32")
+    .not_built(PACKS_FEATURE),
+    Setting::new(
+        "SVC_PACK_MISSING_ENV",
+        Kind::Choice(&[Word::built("strict"), Word::built("warn")]),
+        MEANT,
+        "What happens when a name that the pack's env requires is unset or empty. strict: not \
+         ready, and calls are answered 503. warn: it serves, and names them.",
+    )
+    .read_by("pack service")
+    .default_value("strict")
+    .not_built(PACKS_FEATURE),
+    Setting::new(
+        "SVC_IMAGE_REGISTRY_HOST",
+        Kind::HostAndPort,
+        SPEC,
+        "The registry that the credentials below are for. Other registries are read anonymously.",
+    )
+    .not_built(IMAGES),
+    Setting::new(
+        "SVC_IMAGE_REGISTRY_USERNAME",
+        Kind::Word { min: 1, max: 500 },
+        SPEC,
+        "The user name for that registry.",
+    )
+    .not_built(IMAGES),
+    Setting::new(
+        "SVC_IMAGE_REGISTRY_PASSWORD",
+        Kind::Word { min: 1, max: 8192 },
+        SPEC,
+        "The password or access token for that registry. Pull access suffices.",
+    )
+    .secret()
+    .not_built(IMAGES),
+    Setting::new(
+        "SVC_REGISTRY_SIGN_IN",
+        Kind::Choice(&[Word::built("static"), Word::built("cloud")]),
+        MEANT,
+        "static: with the user name and password above. cloud: with the server's own cloud \
+         identity, and neither is set.",
+    )
+    .default_value("static")
+    .not_built(IMAGES),
+    Setting::new(
+        "SVC_PLAIN_HTTP_REGISTRIES",
+        Kind::List(Item::Registry),
+        MEANT,
+        "Registries reached over HTTP instead of HTTPS. Loopback hosts always are.",
+    )
+    .default_told("none")
+    .not_built(IMAGES),
+];

@@ -1,0 +1,120 @@
+//! Values that each setting refuses.
+
+use super::*;
+
+/// A setting, and texts that it must not take.
+const WRONG: &[(&str, &[&str])] = &[
+    (
+        "SVC_HTTP_PORT",
+        &["", " ", "x", "-1", "65536", "+80", "0x50", "80 "],
+    ),
+    (
+        "SVC_BIND_ADDRESS",
+        &["localhost", "127.0.0.1:80", "[::1]", "*"],
+    ),
+    ("SVC_DOCS", &["yes", "TRUE", "2", "on", "true "]),
+    ("SVC_TENANT_ID", &["x", "0123456789ab7cde8f0123456789abcd"]),
+    (
+        "SVC_SEED_USER_ID",
+        &["{01234567-89ab-7cde-8f01-23456789abcd}"],
+    ),
+    (
+        "SVC_SEED_TOKEN",
+        &["short", "with a space in it!!", "tabs\tare\tno\tgood\t"],
+    ),
+    ("SVC_HOST_ACCESS", &["open", "Local", "local,deployed"]),
+    ("SVC_LOG_LEVEL", &["warning", "INFO", "5"]),
+    ("SVC_LOG_FORMAT", &["text", "JSON"]),
+    (
+        "SVC_LOG_LEVELS",
+        &[
+            "http",
+            "http=",
+            "=warn",
+            "http=loud",
+            "a=info,,b=info",
+            "a..b=info",
+            "a=info,a=warn",
+            "a=info,",
+        ],
+    ),
+    ("SVC_LOG_REDACT_KEYS", &["a b", "a,", "--", "a,a", "ü"]),
+    (
+        "SVC_ALLOWED_ORIGINS",
+        &[
+            "*",
+            "https://*.a.com",
+            "https://a.com/",
+            "https://a.com/x",
+            "a.com",
+            "null",
+            "https://a.com,https://a.com",
+            "https://A.com",
+            "https://a.com:443",
+        ],
+    ),
+    ("SVC_STATE_DIR", &["state", "./state", "~/state"]),
+    (
+        "SVC_DATABASE_URL",
+        &[
+            "host=db",
+            "mysql://db/x",
+            "postgres://db:port/x",
+            "postgres://db/x?sslmode=full",
+            "postgres://db/x?sslrootcert=ca.pem",
+            "postgres://db/x?colour=red",
+            "postgres://db/ x",
+        ],
+    ),
+    (
+        "SVC_DEV_HOST_ALIAS",
+        &["http://host", "host:80", "host/path", "a b", "::1]"],
+    ),
+    (
+        "SVC_OUTBOUND_CA_PATH",
+        &["ca.pem", "/nowhere/ca.pem", "/etc", "/etc/hostname"],
+    ),
+    (
+        "SVC_MODEL_KEYS",
+        &[
+            "A",
+            "A=",
+            "A=example.com",
+            "A=https://a.com/v1",
+            "SVC_X=https://a.com",
+            "A B=https://a.com",
+            "..=https://a.com",
+            "A=https://a.com,A=https://b.com",
+        ],
+    ),
+    ("SVC_MODEL_KEYS_DIR", &["keys"]),
+    ("SVC_LICENSE_KEY", &["svc_bt_x", "key"]),
+    (
+        "SVC_PUBLIC_TOKEN_SIGNING_KEY",
+        &["x", "AAAA", "-----BEGIN PRIVATE KEY-----"],
+    ),
+    (
+        "SVC_SECRETS_BACKEND",
+        &["postgres", "dotenv", "secret-manager", "vault"],
+    ),
+    ("SVC_MAX_BODY_BYTES", &["1", "1k", "18446744073709551616"]),
+    ("SVC_RUN_THREADS", &["0", "2049"]),
+    ("SVC_RUN_LEASE_MS", &["499", "1.5"]),
+];
+
+#[test]
+fn every_wrong_value_is_named() {
+    for (name, values) in WRONG {
+        assert!(table::find(name).is_some(), "{name}");
+        for value in *values {
+            let faults = faulty(&development(&[(name, value)]), &[name]);
+            assert!(!faults[0].problem.is_empty() && !faults[0].remedy.is_empty());
+            let short = value.len() < 6 || *name == "SVC_SECRETS_BACKEND";
+            assert!(
+                short || !faults[0].to_string().contains(value),
+                "{}",
+                faults[0]
+            );
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The small types that settings have.
+
+use url::Url;
+
+/// An exact origin, as browsers serialise it (RFC 6454): `scheme://host[:port]`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Origin(String);
+
+impl Origin {
+    /// Takes an `http` or `https` origin that is written exactly as a browser writes it.
+    pub fn parse(text: &str) -> Option<Self> {
+        let url = Url::parse(text).ok()?;
+        let exact = matches!(url.scheme(), "http" | "https")
+            && !text.contains('*')
+            && url.origin().ascii_serialization() == text;
+        exact.then(|| Self(text.to_owned()))
+    }
+
+    /// The origin of a URL, if it is an `http` or `https` one.
+    pub fn of(url: &Url) -> Option<Self> {
+        matches!(url.scheme(), "http" | "https").then(|| Self(url.origin().ascii_serialization()))
+    }
+
+    /// The origin as a text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The levels of section 1.5 of the specification, the most severe first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// `error`
+    Error,
+    /// `warn`
+    Warn,
+    /// `info`
+    Info,
+    /// `debug`
+    Debug,
+    /// `trace`
+    Trace,
+}
+
+impl LogLevel {
+    /// The level of this name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "error" => Self::Error,
+            "warn" => Self::Warn,
+            "info" => Self::Info,
+            "debug" => Self::Debug,
+            "trace" => Self::Trace,
+            _ => return None,
+        })
+    }
+
+    /// Its name.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+/// How log records are written (section 1.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Pretty on a terminal or in development mode, JSON otherwise.
+    Auto,
+    /// One JSON object a line.
+    Json,
+    /// For people.
+    Pretty,
+}
+
+impl LogFormat {
+    /// The format of this name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "auto" => Self::Auto,
+            "json" => Self::Json,
+            "pretty" => Self::Pretty,
+            _ => return None,
+        })
+    }
+
+    /// Its name.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Json => "json",
+            Self::Pretty => "pretty",
+        }
+    }
+}
+
+/// What a host that a tenant chose may be (section 1.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostAccess {
+    /// Everything, commands included.
+    Local,
+    /// Neither this host nor cloud metadata endpoints nor commands.
+    Deployed,
+}
+
+impl HostAccess {
+    /// Its name.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Deployed => "deployed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_exact() {
+        for text in [
+            "https://app.example.com",
+            "http://localhost:3000",
+            "http://[::1]:8080",
+            "https://xn--bcher-kva.example",
+        ] {
+            assert_eq!(Origin::parse(text).unwrap().text(), text);
+        }
+        for text in [
+            "*",
+            "null",
+            "https://*.example.com",
+            "https://app.example.com/",
+            "https://app.example.com/path",
+            "https://app.example.com:443",
+            "https://App.example.com",
+            "https://user@app.example.com",
+            "https://app.example.com?x",
+            "ftp://app.example.com",
+            "app.example.com",
+            " https://app.example.com",
+            "",
+        ] {
+            assert_eq!(Origin::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A snapshot of the environment: the one place that reads it. Everything else takes a [`Vars`],
+//! so that tests build theirs from pairs and nothing depends on when a variable is looked at.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Every variable of the environment at one moment. Its `Debug` shows names alone.
+#[derive(Clone, Default)]
+pub struct Vars(BTreeMap<OsString, OsString>);
+
+impl Vars {
+    /// The environment of this process, now.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "this is the place that reads the environment"
+    )]
+    pub fn from_environment() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// An environment of these pairs alone.
+    pub fn from_pairs<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: Into<OsString>,
+        V: Into<OsString>,
+    {
+        Self(
+            pairs
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        )
+    }
+
+    /// The same with one variable set (a command-line flag, a value that `dev` brings).
+    #[must_use]
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.0.insert(name.into(), value.into());
+        self
+    }
+
+    /// A variable as it is.
+    pub fn raw(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// A variable that is UTF-8 and not empty.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.raw(name)?.to_str().filter(|text| !text.is_empty())
+    }
+
+    /// Names that begin with this.
+    pub(super) fn names_with_prefix<'a>(
+        &'a self,
+        prefix: &'a str,
+    ) -> impl Iterator<Item = String> + 'a {
+        self.0
+            .keys()
+            .map(|name| name.to_string_lossy().into_owned())
+            .filter(move |name| name.starts_with(prefix))
+    }
+
+    /// Whether the user asked for no colours (`NO_COLOR`, set and not empty).
+    pub fn no_color(&self) -> bool {
+        self.raw("NO_COLOR").is_some_and(|value| !value.is_empty())
+    }
+
+    /// Where systemd put this unit's credentials.
+    pub(super) fn credentials_directory(&self) -> Option<PathBuf> {
+        self.absolute("CREDENTIALS_DIRECTORY")
+    }
+
+    /// The first of the state directories that systemd made for this unit.
+    pub(super) fn state_directory(&self) -> Option<PathBuf> {
+        let first = self.text("STATE_DIRECTORY")?.split(':').next()?;
+        Some(PathBuf::from(first)).filter(|path| path.is_absolute())
+    }
+
+    /// Where this user's programs keep their data: `$XDG_DATA_HOME`, else `~/.local/share`
+    /// (XDG base directory specification).
+    pub fn user_data_directory(&self) -> Option<PathBuf> {
+        self.absolute("XDG_DATA_HOME")
+            .or_else(|| self.absolute("HOME").map(|home| home.join(".local/share")))
+    }
+
+    /// The socket that systemd wants to be told on that the service is ready (`sd_notify`). One
+    /// that begins with `@` is in the abstract namespace.
+    pub fn notify_socket(&self) -> Option<&OsStr> {
+        self.raw("NOTIFY_SOCKET").filter(|path| !path.is_empty())
+    }
+
+    /// How often at least systemd wants a sign of life, if from this process (`sd_watchdog`).
+    pub fn watchdog_interval(&self) -> Option<Duration> {
+        let pid = self.text("WATCHDOG_PID");
+        if pid.is_some_and(|pid| pid.parse() != Ok(std::process::id())) {
+            return None;
+        }
+        let interval_us = self.text("WATCHDOG_USEC")?.parse().ok()?;
+        Some(Duration::from_micros(interval_us)).filter(|interval| !interval.is_zero())
+    }
+
+    fn absolute(&self, name: &str) -> Option<PathBuf> {
+        Some(PathBuf::from(self.raw(name)?)).filter(|path| path.is_absolute())
+    }
+}
+
+impl std::fmt::Debug for Vars {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_value() {
+        let vars = Vars::from_pairs([("SVC_SEED_TOKEN", "hunter2hunter2hunter2")]);
+        assert_eq!(format!("{vars:?}"), r#"{"SVC_SEED_TOKEN"}"#);
+    }
+
+    #[test]
+    fn the_watchdog_is_for_its_process() {
+        let vars = Vars::from_pairs([("WATCHDOG_USEC", "3000000")]);
+        assert_eq!(vars.watchdog_interval(), Some(Duration::from_secs(3)));
+        let own = std::process::id().to_string();
+        let vars = vars.with("WATCHDOG_PID", own);
+        assert_eq!(vars.watchdog_interval(), Some(Duration::from_secs(3)));
+        assert_eq!(vars.with("WATCHDOG_PID", "0").watchdog_interval(), None);
+    }
+
+    #[test]
+    fn the_first_state_directory_counts() {
+        let vars = Vars::from_pairs([("STATE_DIRECTORY", "/var/lib/a:/var/lib/b")]);
+        assert_eq!(vars.state_directory(), Some(PathBuf::from("/var/lib/a")));
+        assert_eq!(vars.with("STATE_DIRECTORY", "a").state_directory(), None);
+    }
+
+    #[test]
+    fn colours_follow_no_color() {
+        assert!(!Vars::from_pairs([("NO_COLOR", "")]).no_color());
+        assert!(Vars::from_pairs([("NO_COLOR", "1")]).no_color());
+    }
+}

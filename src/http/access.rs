@@ -1,0 +1,256 @@
+//! Ways into a route: each is a handler's parameter, and its check runs before the handler does.
+
+use super::context::Cx;
+use super::input::{Described, read_body};
+use crate::authz;
+use crate::error::{Code, Error, Result};
+use crate::proof::{Action, Authorized, Caller, Kind, Listing};
+use crate::store::{Find, tenants::Tenant};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+/// Who may call a route, for the API description, the route snapshot and the sweep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rule {
+    /// Anybody; the reason says why.
+    Open(&'static str),
+    /// Any bearer token.
+    Authenticated,
+    /// A bearer token or a public token of the run in the path.
+    RunReader,
+    /// The caller may do this to the tenant.
+    OnTenant(&'static str),
+    /// The caller may do this to the object whose id is in the path.
+    OnPath {
+        /// What kind of object.
+        kind: &'static str,
+        /// What is done.
+        action: &'static str,
+    },
+    /// The caller may do this to the object that the body names.
+    OnBody {
+        /// What kind of object.
+        kind: &'static str,
+        /// What is done.
+        action: &'static str,
+    },
+    /// A list: it holds what the caller may read.
+    List(&'static str),
+}
+
+impl Rule {
+    /// The path parameters that the rule needs.
+    pub fn parameters(&self) -> Vec<String> {
+        match self {
+            Self::OnPath { kind, .. } => vec![parameter_of(kind)],
+            Self::RunReader => vec![parameter_of("run")],
+            _ => Vec::new(),
+        }
+    }
+
+    /// A bearer token is needed.
+    pub fn needs_bearer(&self) -> bool {
+        !matches!(self, Self::Open(_) | Self::RunReader)
+    }
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Open(why) => write!(f, "open: {why}"),
+            Self::Authenticated => f.write_str("any bearer token"),
+            Self::RunReader => f.write_str("read on run, or a public token of the run"),
+            Self::OnTenant(action) => write!(f, "{action} on tenant"),
+            Self::OnPath { kind, action } => write!(f, "{action} on {kind} in path"),
+            Self::OnBody { kind, action } => write!(f, "{action} on {kind} in body"),
+            Self::List(kind) => write!(f, "readable {kind}s"),
+        }
+    }
+}
+
+/// The path parameter of a kind: `model-provider` is `modelProviderId`.
+pub(super) fn parameter_of(kind: &str) -> String {
+    let mut name = String::with_capacity(kind.len() + 2);
+    let mut upper = false;
+    for letter in kind.chars() {
+        if letter == '-' {
+            upper = true;
+        } else if upper {
+            name.extend(letter.to_uppercase());
+            upper = false;
+        } else {
+            name.push(letter);
+        }
+    }
+    name.push_str("Id");
+    name
+}
+
+/// One way into a route.
+pub trait Access: Sized {
+    /// The access reads the body itself.
+    const TAKES_BODY: bool = false;
+    /// Who may.
+    fn rule() -> Rule;
+    /// The codes that the check can answer.
+    fn codes() -> Vec<Code>;
+    /// The body that the access reads, if any.
+    fn body(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
+    /// Makes the check.
+    ///
+    /// # Errors
+    /// The caller is not known or may not.
+    fn check(cx: &Cx<'_>) -> Result<Self>;
+}
+
+/// Anybody may. Used for what describes the service, never for a tenant's data.
+#[derive(Debug)]
+pub struct Open(());
+
+impl Access for Open {
+    fn rule() -> Rule {
+        Rule::Open("describes the service, holds no tenant's data")
+    }
+    fn codes() -> Vec<Code> {
+        Vec::new()
+    }
+    fn check(_: &Cx<'_>) -> Result<Self> {
+        Ok(Self(()))
+    }
+}
+
+impl Access for Caller {
+    fn rule() -> Rule {
+        Rule::Authenticated
+    }
+    fn codes() -> Vec<Code> {
+        vec![Code::Unauthenticated]
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        cx.caller()
+    }
+}
+
+/// The caller may do `A` to the tenant of the credential.
+#[derive(Debug)]
+pub struct OnTenant<A>(pub Authorized<Tenant, A>);
+
+impl<A: Action> Access for OnTenant<A> {
+    fn rule() -> Rule {
+        Rule::OnTenant(A::NAME)
+    }
+    fn codes() -> Vec<Code> {
+        vec![Code::Unauthenticated, Code::PermissionDenied]
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        authz::on_tenant(cx.caller()?).map(Self)
+    }
+}
+
+impl<K: Find, A: Action> Access for Authorized<K, A> {
+    fn rule() -> Rule {
+        Rule::OnPath {
+            kind: K::NAME,
+            action: A::NAME,
+        }
+    }
+    fn codes() -> Vec<Code> {
+        vec![Code::Unauthenticated, Code::PermissionDenied, Code::NotFound]
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        let caller = cx.caller()?;
+        let id = path_id::<K>(cx)?;
+        authz::on_object(&mut cx.store().session()?, caller, id)
+    }
+}
+
+/// An id from the path. A text that is no id names nothing.
+pub(super) fn path_id<K: Kind>(cx: &Cx<'_>) -> Result<Uuid> {
+    let text = cx.parameter(&parameter_of(K::NAME))?;
+    text.parse()
+        .map_err(|_| Error::not_found(K::NAME, text.chars().take(64).collect::<String>()))
+}
+
+impl<K: Kind> Access for Listing<K> {
+    fn rule() -> Rule {
+        Rule::List(K::NAME)
+    }
+    fn codes() -> Vec<Code> {
+        vec![Code::Unauthenticated, Code::PermissionDenied]
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        authz::listing(cx.caller()?)
+    }
+}
+
+/// A body that names the object on which access is checked.
+pub trait Names<K: Kind> {
+    /// The object's id.
+    fn named(&self) -> Uuid;
+}
+
+/// The caller may do `A` to the `K` that the body names.
+#[derive(Debug)]
+pub struct BodyOn<T, K, A> {
+    /// The body.
+    pub body: T,
+    /// The proof.
+    pub on: Authorized<K, A>,
+}
+
+impl<T, K, A> Access for BodyOn<T, K, A>
+where
+    T: Names<K> + DeserializeOwned + JsonSchema,
+    K: Find,
+    A: Action,
+{
+    const TAKES_BODY: bool = true;
+    fn rule() -> Rule {
+        Rule::OnBody {
+            kind: K::NAME,
+            action: A::NAME,
+        }
+    }
+    fn codes() -> Vec<Code> {
+        let mut codes = super::input::body_codes();
+        codes.extend([Code::Unauthenticated, Code::PermissionDenied, Code::NotFound]);
+        codes
+    }
+    fn body(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(T::described(generator))
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        let caller = cx.caller()?;
+        let body: T = read_body(cx)?;
+        let on = authz::on_object(&mut cx.store().session()?, caller, body.named())?;
+        Ok(Self { body, on })
+    }
+}
+
+impl Access for authz::RunReader {
+    fn rule() -> Rule {
+        Rule::RunReader
+    }
+    fn codes() -> Vec<Code> {
+        vec![Code::Unauthenticated, Code::PermissionDenied, Code::NotFound]
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        let credential = cx.credential()?;
+        let id = path_id::<crate::store::runs::Run>(cx)?;
+        authz::run_reader(&mut cx.store().session()?, credential, id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_lower_camel_case() {
+        assert_eq!(parameter_of("run"), "runId");
+        assert_eq!(parameter_of("model-provider"), "modelProviderId");
+    }
+}

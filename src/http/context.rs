@@ -1,0 +1,178 @@
+//! What a handler knows: the request, the caller, and the service behind it.
+
+use super::door;
+use super::sse::Streams;
+use crate::authn::{Authn, Credential};
+use crate::error::{Code, Error, Result};
+use crate::ids::Clock;
+use crate::log::trace::TraceContext;
+use crate::outbound::Outbound;
+use crate::proof::Caller;
+use crate::runtime::{ModelKeys, Runtime};
+use crate::store::Store;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// What every request shares.
+pub struct Shared {
+    /// The database.
+    pub store: Store,
+    /// Time and ids.
+    pub clock: Clock,
+    /// Who is it.
+    pub authn: Authn,
+    /// Runs.
+    pub runtime: Runtime,
+    /// The way out, for judging a URL when it is registered.
+    pub outbound: Outbound,
+    /// What a tenant may reach.
+    pub host_access: crate::outbound::HostAccess,
+    /// The API keys that a tenant's model provider may name.
+    pub model_keys: ModelKeys,
+    /// Open streams.
+    pub streams: Streams,
+    /// Origins of browsers that may follow a run.
+    pub allowed_origins: Vec<String>,
+}
+
+/// One request.
+pub struct Cx<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) request: &'a rouille::Request,
+    pub(super) parameters: Vec<(String, &'a str)>,
+    pub(super) context: &'a Arc<door::Context>,
+    pub(super) trace: &'a TraceContext,
+    pub(super) description: &'a str,
+    pub(super) log: slog::Logger,
+    pub(super) body: OnceLock<Vec<u8>>,
+}
+
+impl Cx<'_> {
+    /// The database.
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    /// Now.
+    pub fn now(&self) -> OffsetDateTime {
+        self.shared.clock.now()
+    }
+
+    /// A new row id.
+    pub fn new_id(&self) -> Uuid {
+        self.shared.clock.new_id()
+    }
+
+    /// Who is it.
+    pub fn authn(&self) -> &Authn {
+        &self.shared.authn
+    }
+
+    /// Runs.
+    pub fn runtime(&self) -> &Runtime {
+        &self.shared.runtime
+    }
+
+    /// Open streams.
+    pub fn streams(&self) -> &Streams {
+        &self.shared.streams
+    }
+
+    /// The API description of the mounted routes.
+    pub(super) fn description(&self) -> &str {
+        self.description
+    }
+
+    /// The request's trace.
+    pub fn trace(&self) -> &TraceContext {
+        self.trace
+    }
+
+    /// The request's logger, with its ids.
+    pub fn log(&self) -> &slog::Logger {
+        &self.log
+    }
+
+    /// The API keys that a tenant's model provider may name.
+    pub fn model_keys(&self) -> &ModelKeys {
+        &self.shared.model_keys
+    }
+
+    /// Judges a URL that the tenant chose.
+    ///
+    /// # Errors
+    /// `host-access-denied`, `invalid-body`.
+    pub fn check_tenant_url(&self, url: &str) -> Result<()> {
+        let policy = crate::outbound::Policy::Tenant(self.shared.host_access);
+        self.shared.outbound.check_url(policy, url).map(|_| ())
+    }
+
+    /// The first header of this name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.context.header(name)
+    }
+
+    /// The credential, of whichever kind.
+    ///
+    /// # Errors
+    /// `unauthenticated`, `database-unavailable`.
+    pub fn credential(&self) -> Result<Credential> {
+        self.authn().credential(self.header("authorization"))
+    }
+
+    /// The caller behind a bearer token. A public run token is nobody here.
+    ///
+    /// # Errors
+    /// `unauthenticated`, `database-unavailable`.
+    pub fn caller(&self) -> Result<Caller> {
+        match self.credential()? {
+            Credential::Bearer(known) => Ok(known.caller),
+            Credential::Public(_) => Err(Error::new(
+                Code::Unauthenticated,
+                "A public run token opens the progress of its runs alone. Use a bearer token here.",
+            )),
+        }
+    }
+
+    /// A path parameter, percent-decoded.
+    ///
+    /// # Errors
+    /// `not-found`: it is not text.
+    pub fn parameter(&self, name: &str) -> Result<String> {
+        let raw = self
+            .parameters
+            .iter()
+            .find(|(parameter, _)| parameter == name)
+            .map(|(_, value)| *value)
+            .ok_or_else(|| Error::internal(format!("the path has no parameter {name}")))?;
+        percent_encoding::percent_decode_str(raw)
+            .decode_utf8()
+            .map(std::borrow::Cow::into_owned)
+            .ok()
+            .filter(|text| !text.contains('\0'))
+            .ok_or_else(|| Error::not_found("object", "with this id"))
+    }
+
+    /// The query as it was sent.
+    pub fn query_text(&self) -> &str {
+        self.request.raw_query_string()
+    }
+
+    /// The body, which the door has read whole and bounded.
+    ///
+    /// # Errors
+    /// `internal`: it was read before.
+    pub fn body(&self) -> Result<&[u8]> {
+        if let Some(body) = self.body.get() {
+            return Ok(body);
+        }
+        let mut bytes = Vec::new();
+        if let Some(mut data) = self.request.data() {
+            data.read_to_end(&mut bytes).map_err(Error::internal)?;
+        }
+        Ok(self.body.get_or_init(|| bytes))
+    }
+}

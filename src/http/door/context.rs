@@ -1,0 +1,93 @@
+//! What the door knows of a request, for handlers, refusals and the log.
+
+use super::{Limits, head};
+use crate::error::Result;
+use crate::ids::Clock;
+use hyper::http::request::Parts;
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// A request as the door sees it. It outlives the request's thread.
+pub struct Context {
+    peer: SocketAddr,
+    head: Option<Parts>,
+    arrived: Instant,
+    clock: Clock,
+    id: OnceLock<Uuid>,
+}
+
+impl Context {
+    pub(super) fn new(peer: SocketAddr, head: Option<Parts>, clock: &Clock) -> Self {
+        Self {
+            peer,
+            head,
+            arrived: Instant::now(),
+            clock: clock.clone(),
+            id: OnceLock::new(),
+        }
+    }
+
+    /// The request's id, made when it is first asked for and the same ever after.
+    pub fn request_id(&self) -> Uuid {
+        *self.id.get_or_init(|| self.clock.new_id())
+    }
+
+    /// The address at the other end of the connection. No header changes it.
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The method as sent, so `HEAD` too. Empty where no header block was read.
+    pub fn method(&self) -> &str {
+        self.head.as_ref().map_or("", |head| head.method.as_str())
+    }
+
+    /// Path and query as sent. Empty where no header block was read.
+    pub fn target(&self) -> &str {
+        self.head
+            .as_ref()
+            .and_then(|head| head.uri.path_and_query())
+            .map_or("", |target| target.as_str())
+    }
+
+    /// The first field of this name, where it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let value = self.head.as_ref()?.headers.get(name)?;
+        std::str::from_utf8(value.as_bytes()).ok()
+    }
+
+    /// Time since the header block was read.
+    pub fn age(&self) -> Duration {
+        self.arrived.elapsed()
+    }
+
+    /// Whether the door takes this header block.
+    pub(super) fn check(&self, limits: &Limits) -> Result<()> {
+        self.head
+            .as_ref()
+            .map_or(Ok(()), |head| head::check(head, limits))
+    }
+
+    pub(super) fn is_head(&self) -> bool {
+        self.head
+            .as_ref()
+            .is_some_and(|head| head.method == hyper::Method::HEAD)
+    }
+
+    /// The request for a handler, on whose thread this runs: the copying is not the door's.
+    pub(super) fn request(&self, body: Vec<u8>) -> rouille::Request {
+        let method = if self.is_head() { "GET" } else { self.method() };
+        let headers = self.head.as_ref().map_or_else(Vec::new, |head| {
+            head.headers
+                .iter()
+                .map(|(name, value)| {
+                    let value = String::from_utf8_lossy(value.as_bytes());
+                    (name.as_str().to_owned(), value.into_owned())
+                })
+                .collect()
+        });
+        rouille::Request::fake_http_from(self.peer, method, self.target(), headers, body)
+    }
+}

@@ -1,0 +1,317 @@
+//! The door's thread: accepting within the caps, and the stop.
+
+use super::connection;
+use super::link::Standing;
+use super::pool::{Job, Pool};
+use super::{App, Counters, Limits};
+use crate::ids::Clock;
+use crossbeam_channel::Sender;
+use slog::{error, warn};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fs::File;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+/// Connections that the kernel keeps for us until we accept them.
+const BACKLOG: i32 = 1024;
+/// Connections beyond each cap that are still answered: a probe with its answer, anything else
+/// with 503 or 429. Beyond these they are closed without a word.
+const SURPLUS: usize = 32;
+/// After a failed accept, so that a full descriptor table does not cost a processor.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What every connection of a door needs.
+pub(super) struct Shared {
+    pub(super) limits: Arc<Limits>,
+    pub(super) app: Arc<dyn App>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) stopping: Arc<Stopping>,
+    pub(super) queue: Sender<Job>,
+    pub(super) pool: Arc<Pool>,
+    pub(super) clock: Clock,
+    pub(super) log: slog::Logger,
+}
+
+/// The stop, as it is told to the door's thread and by it to every connection.
+#[derive(Default)]
+pub(super) struct Stopping {
+    begun: AtomicBool,
+    deadline: Mutex<Option<Instant>>,
+    pub(super) begins: Notify,
+    one_left: Notify,
+}
+
+impl Stopping {
+    pub(super) fn begin(&self, deadline: Instant) {
+        *self.lock() = Some(deadline);
+        self.begun.store(true, Ordering::Release);
+        self.begins.notify_waiters();
+    }
+
+    /// To be asked after `begins` has been polled, so that no beginning is missed.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Acquire)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.deadline.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes the listener ready for the door's thread.
+pub(super) fn prepare(listener: &std::net::TcpListener) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    socket2::SockRef::from(listener).listen(BACKLOG)
+}
+
+/// Starts the door's thread. It returns whether every connection ended before the stop's deadline.
+pub(super) fn start(
+    listener: std::net::TcpListener,
+    shared: Arc<Shared>,
+) -> io::Result<JoinHandle<bool>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()?;
+    let listener = {
+        let _inside = runtime.enter();
+        TcpListener::from_std(listener)?
+    };
+    std::thread::Builder::new()
+        .name("door".to_owned())
+        .spawn(move || runtime.block_on(serve(listener, shared)))
+}
+
+async fn serve(listener: TcpListener, shared: Arc<Shared>) -> bool {
+    let stopping = Arc::clone(&shared.stopping);
+    let counters = Arc::clone(&shared.counters);
+    tokio::spawn(look_after_threads(Arc::clone(&shared)));
+    accept_until_stop(listener, shared).await;
+    let deadline = stopping.lock().unwrap_or_else(Instant::now);
+    while counters.connections.load(Ordering::Relaxed) > 0 {
+        let left = tokio::time::timeout_at(deadline.into(), stopping.one_left.notified()).await;
+        if left.is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+async fn look_after_threads(shared: Arc<Shared>) {
+    let quarter = shared.limits.request_deadline / 4;
+    let period = quarter.clamp(Duration::from_millis(20), Duration::from_secs(1));
+    loop {
+        tokio::time::sleep(period).await;
+        shared.pool.look_after();
+    }
+}
+
+async fn accept_until_stop(listener: TcpListener, shared: Arc<Shared>) {
+    let seats = Arc::new(Mutex::new(Seats::default()));
+    let mut reserve = File::open("/dev/null").ok();
+    let stopping = Arc::clone(&shared.stopping);
+    let mut begins = pin!(stopping.begins.notified());
+    loop {
+        let accepted = poll_fn(|cx| {
+            let begun = begins.as_mut().poll(cx).is_ready() || stopping.has_begun();
+            if begun {
+                return Poll::Ready(None);
+            }
+            listener.poll_accept(cx).map(Some)
+        });
+        match accepted.await {
+            None => return,
+            Some(Ok((stream, peer))) => welcome(&shared, &seats, stream, peer),
+            Some(Err(cause)) if is_of_one_connection(&cause) => {}
+            Some(Err(cause)) => {
+                let failures = &shared.counters.accept_failures;
+                let before = failures.fetch_add(1, Ordering::Relaxed);
+                if before.is_multiple_of(100) {
+                    error!(shared.log, "no connection can be accepted; trying again";
+                        "cause" => %cause, "failures" => before + 1);
+                }
+                turn_away(&listener, &mut reserve).await;
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn is_of_one_connection(cause: &io::Error) -> bool {
+    matches!(
+        cause.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::Interrupted
+    )
+}
+
+/// Without a descriptor left, clients would wait for nothing. The reserved one is given up for a
+/// moment to take some of them and close them, so that they learn it at once.
+async fn turn_away(listener: &TcpListener, reserve: &mut Option<File>) {
+    *reserve = None;
+    for _ in 0..SURPLUS {
+        let once = poll_fn(|cx| Poll::Ready(listener.poll_accept(cx)));
+        if !matches!(once.await, Poll::Ready(Ok(_))) {
+            break;
+        }
+    }
+    *reserve = File::open("/dev/null").ok();
+}
+
+fn welcome(shared: &Arc<Shared>, seats: &Arc<Mutex<Seats>>, stream: TcpStream, peer: SocketAddr) {
+    let counters = &shared.counters;
+    counters
+        .connections_accepted
+        .fetch_add(1, Ordering::Relaxed);
+    let mut taken = seats.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(standing) = taken.take(peer.ip(), &shared.limits) else {
+        drop(taken);
+        let refused = counters.connections_refused.fetch_add(1, Ordering::Relaxed);
+        if refused.is_multiple_of(1000) {
+            warn!(shared.log, "connections are closed: too many are open";
+                "refused" => refused + 1);
+        }
+        return;
+    };
+    drop(taken);
+    counters.connections.fetch_add(1, Ordering::Relaxed);
+    let seat = Seat {
+        seats: Arc::clone(seats),
+        counters: Arc::clone(counters),
+        stopping: Arc::clone(&shared.stopping),
+        address: key(peer.ip()),
+        standing,
+    };
+    // Where it fails, answers may leave a little later.
+    let _ = stream.set_nodelay(true);
+    let shared = Arc::clone(shared);
+    tokio::spawn(async move {
+        connection::attend(shared, stream, peer, standing).await;
+        drop(seat);
+    });
+}
+
+/// Who is connected.
+#[derive(Default)]
+struct Seats {
+    served: usize,
+    beyond_all: usize,
+    beyond_address: usize,
+    by_address: HashMap<IpAddr, usize>,
+}
+
+impl Seats {
+    fn take(&mut self, address: IpAddr, limits: &Limits) -> Option<Standing> {
+        let open = self.by_address.get(&key(address)).copied().unwrap_or(0);
+        let (count, most, standing) = if open >= limits.connections_per_address {
+            (
+                &mut self.beyond_address,
+                SURPLUS,
+                Standing::TooManyFromAddress,
+            )
+        } else if self.served >= limits.connections {
+            (&mut self.beyond_all, SURPLUS, Standing::TooManyConnections)
+        } else {
+            (&mut self.served, limits.connections, Standing::Served)
+        };
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+        if standing == Standing::Served {
+            *self.by_address.entry(key(address)).or_insert(0) += 1;
+        }
+        Some(standing)
+    }
+
+    fn give_back(&mut self, address: IpAddr, standing: Standing) {
+        match standing {
+            Standing::TooManyConnections => self.beyond_all -= 1,
+            Standing::TooManyFromAddress => self.beyond_address -= 1,
+            Standing::Served => {
+                self.served -= 1;
+                if let Entry::Occupied(mut open) = self.by_address.entry(address) {
+                    *open.get_mut() -= 1;
+                    if *open.get() == 0 {
+                        open.remove();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One host's addresses are one: an IPv6 host commonly has a whole /64.
+fn key(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        v4 => v4,
+    }
+}
+
+/// A connection's place, given back when it ends.
+struct Seat {
+    seats: Arc<Mutex<Seats>>,
+    counters: Arc<Counters>,
+    stopping: Arc<Stopping>,
+    address: IpAddr,
+    standing: Standing,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.seats
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .give_back(self.address, self.standing);
+        self.counters.connections.fetch_sub(1, Ordering::Relaxed);
+        if self.stopping.has_begun() {
+            self.stopping.one_left.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seats_are_bounded_and_given_back() {
+        let limits = Limits {
+            connections: 2,
+            connections_per_address: 1,
+            ..Limits::default()
+        };
+        let [a, b, c] = [1, 2, 3].map(|last| IpAddr::from([10, 0, 0, last]));
+        let mut seats = Seats::default();
+        assert_eq!(seats.take(a, &limits), Some(Standing::Served));
+        for _ in 0..SURPLUS {
+            assert_eq!(seats.take(a, &limits), Some(Standing::TooManyFromAddress));
+        }
+        assert_eq!(seats.take(a, &limits), None);
+        assert_eq!(seats.take(b, &limits), Some(Standing::Served));
+        assert_eq!(seats.take(c, &limits), Some(Standing::TooManyConnections));
+        seats.give_back(a, Standing::Served);
+        assert_eq!(seats.take(c, &limits), Some(Standing::Served));
+        assert!(!seats.by_address.contains_key(&a));
+    }
+
+    #[test]
+    fn an_ipv6_host_is_its_network() {
+        let [one, other] = ["2001:db8::1", "2001:db8::ffff:0:0:2"].map(|a| a.parse().unwrap());
+        assert_eq!(key(one), key(other));
+        let mapped = "::ffff:10.0.0.1".parse().unwrap();
+        assert_eq!(key(mapped), IpAddr::from([10, 0, 0, 1]));
+    }
+}

@@ -1,0 +1,217 @@
+//! One request: its checks, its body, its turn in the queue, its answer.
+
+use super::body::{Intake, Outgoing, check_admitted, check_budget};
+use super::context::Context;
+use super::link::{Link, Phase, Standing};
+use super::listen::Shared;
+use super::pool::{Admission, Job, queue_full};
+use super::reply::{Answer, Reply, Responder, convert};
+use super::{head, link};
+use crate::error::{Code, Error, Result};
+use crossbeam_channel::TrySendError;
+use hyper::body::{Body, Incoming};
+use hyper::header::{CONNECTION, HeaderValue, RETRY_AFTER};
+use hyper::{Request, Response, StatusCode};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use tokio::sync::oneshot;
+
+/// Answers one request. Never fails: a refusal is an answer.
+pub(super) async fn answer(
+    shared: &Arc<Shared>,
+    link: &Arc<link::Link>,
+    request: Request<Incoming>,
+) -> Response<Outgoing> {
+    let (parts, body) = request.into_parts();
+    let in_flight = InFlight::begin(shared);
+    let context = Arc::new(Context::new(link.peer, Some(parts), &shared.clock));
+    let mut incoming = Some(body);
+    let answer = respond(shared, link, &context, &mut incoming).await;
+    drop(in_flight);
+    // What is left of the body will not be read, and what follows it cannot be.
+    let unread = incoming.is_some_and(|body| !body.is_end_stream());
+    let mut response = match answer {
+        Ok(response) => response,
+        Err(error) => refusal(shared, &error, &context),
+    };
+    if !response.body_mut().bind(shared, link) {
+        let error = Error::new(
+            Code::Overloaded,
+            "Too many streams are open. Try again shortly.",
+        );
+        response = refusal(shared, &error, &context);
+        response.body_mut().bind(shared, link);
+    }
+    if unread || link.standing != Standing::Served {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+    count(shared, response.status());
+    link.enter(Phase::Answering);
+    response
+}
+
+async fn respond(
+    shared: &Arc<Shared>,
+    link: &Arc<Link>,
+    context: &Arc<Context>,
+    incoming: &mut Option<Incoming>,
+) -> Answer {
+    context.check(&shared.limits)?;
+    if let Some(response) = probe(shared, context) {
+        return response;
+    }
+    check_standing(link.standing)?;
+    let mut intake = Intake::new(&shared.counters);
+    if let Some(mut body) = incoming.take_if(|body| !body.is_end_stream()) {
+        let whole = read(shared, link, context, &mut intake, &mut body).await;
+        if !matches!(whole, Ok(None)) {
+            *incoming = Some(body);
+        }
+        if let Some(refused) = whole? {
+            return refused;
+        }
+    }
+    let (to, from) = oneshot::channel();
+    let counters = Arc::clone(&shared.counters);
+    let most = shared.limits.answer_bytes;
+    let responder = Responder::new(Arc::clone(context), to, counters, most);
+    let body = intake;
+    queue(shared, Job::Handle { body, responder })?;
+    wait(link, from).await?
+}
+
+/// Reads the whole body: `None`, or the application's refusal of it.
+async fn read(
+    shared: &Arc<Shared>,
+    link: &Arc<Link>,
+    context: &Arc<Context>,
+    intake: &mut Intake,
+    body: &mut Incoming,
+) -> Result<Option<Answer>> {
+    let declared = body.size_hint().exact();
+    if declared.is_some_and(|bytes| bytes > shared.limits.body_bytes) {
+        return Err(head::too_large(shared.limits.body_bytes));
+    }
+    check_budget(shared, declared)?;
+    let small = shared.limits.small_body_bytes;
+    if declared.is_none_or(|bytes| bytes <= small) && intake.read(shared, link, body, small).await?
+    {
+        return Ok(None);
+    }
+    let (to, from) = oneshot::channel();
+    let context = Arc::clone(context);
+    queue(shared, Job::Admit { context, to })?;
+    let most = match wait(link, from).await? {
+        Admission::Read(bytes) => check_admitted(shared, bytes, declared)?,
+        Admission::Refuse(refused) => return Ok(Some(refused)),
+    };
+    if intake.read(shared, link, body, most).await? {
+        return Ok(None);
+    }
+    Err(head::too_large(most))
+}
+
+fn probe(shared: &Shared, context: &Context) -> Option<Answer> {
+    let method = if context.is_head() {
+        "GET"
+    } else {
+        context.method()
+    };
+    let path = context.target().split('?').next().unwrap_or_default();
+    let response = shared.app.probe(method, path)?;
+    let most = shared.limits.answer_bytes;
+    Some(convert(Reply::Full(response), most, context))
+}
+
+fn check_standing(standing: Standing) -> Result<()> {
+    match standing {
+        Standing::Served => Ok(()),
+        Standing::TooManyConnections => Err(Error::new(
+            Code::Overloaded,
+            "Too many connections are open. Try again shortly.",
+        )),
+        Standing::TooManyFromAddress => Err(Error::new(
+            Code::TooManyRequests,
+            "Too many connections are open from this address. Use those that are open.",
+        )),
+    }
+}
+
+fn queue(shared: &Shared, job: Job) -> Result<()> {
+    shared.queue.try_send(job).map_err(|refused| match refused {
+        TrySendError::Full(_) => queue_full(),
+        TrySendError::Disconnected(_) => Error::new(
+            Code::ShuttingDown,
+            "The server is stopping. Try again shortly.",
+        ),
+    })
+}
+
+/// Waits for a request thread's word, within the request deadline.
+async fn wait<T>(link: &Link, from: oneshot::Receiver<T>) -> Result<T> {
+    link.enter(Phase::Waiting);
+    let mut from = pin!(from);
+    poll_fn(|cx| match from.as_mut().poll(cx) {
+        Poll::Ready(Ok(word)) => Poll::Ready(Ok(word)),
+        Poll::Ready(Err(_)) => Poll::Ready(Err(Error::internal(
+            "the handler gave up its responder without an answer",
+        ))),
+        Poll::Pending if link.has_expired() => Poll::Ready(Err(Error::new(
+            Code::DeadlineExceeded,
+            "The request was not answered within its deadline.",
+        ))),
+        Poll::Pending => Poll::Pending,
+    })
+    .await
+}
+
+fn refusal(shared: &Shared, error: &Error, context: &Context) -> Response<Outgoing> {
+    let reply = Reply::Full(refuse(shared, error, context));
+    convert(reply, shared.limits.answer_bytes, context).unwrap_or_else(|cause| {
+        slog::error!(shared.log, "a refusal could not be sent"; "cause" => %cause);
+        let mut bare = Response::new(Outgoing::whole(bytes::Bytes::new()));
+        *bare.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        bare
+    })
+}
+
+/// The application's body for one of the door's refusals.
+pub(super) fn refuse(shared: &Shared, error: &Error, context: &Context) -> rouille::Response {
+    if error.code() == Code::Internal {
+        slog::error!(shared.log, "a request failed"; "cause" => %error,
+            "requestId" => format!("req-{}", context.request_id()));
+    }
+    let mut response = shared.app.refuse(error, context);
+    if matches!(error.code().status(), 429 | 503) {
+        response
+            .headers
+            .retain(|(name, _)| !name.eq_ignore_ascii_case(RETRY_AFTER.as_str()));
+        response.headers.push(("Retry-After".into(), "1".into()));
+    }
+    response
+}
+
+pub(super) fn count(shared: &Shared, status: StatusCode) {
+    let class = usize::from(status.as_u16() / 100).clamp(1, 5) - 1;
+    shared.counters.answers_by_class[class].fetch_add(1, Ordering::Relaxed);
+}
+
+/// A request between its header block and its answer's beginning.
+struct InFlight<'a>(&'a Shared);
+
+impl<'a> InFlight<'a> {
+    fn begin(shared: &'a Shared) -> Self {
+        shared.counters.in_flight.fetch_add(1, Ordering::Relaxed);
+        Self(shared)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.counters.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,271 @@
+//! What a handler takes beside its access: a JSON body, query parameters, or nothing.
+//!
+//! Every refusal names the place of the fault and what was expected. Unknown fields are refused by
+//! the types themselves (`deny_unknown_fields`); NUL characters are refused here, because Postgres
+//! cannot store them.
+
+use super::context::Cx;
+use crate::error::{Code, Error, Result};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// What a handler takes.
+pub trait Input: Sized {
+    /// It reads the body.
+    const TAKES_BODY: bool = false;
+    /// The codes that reading can answer.
+    fn codes() -> Vec<Code> {
+        Vec::new()
+    }
+    /// The body's schema.
+    fn body(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
+    /// The query parameters' schema.
+    fn query(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
+    /// Reads it.
+    ///
+    /// # Errors
+    /// `invalid-body`, `invalid-request`, `unsupported-media-type`.
+    fn read(cx: &Cx<'_>) -> Result<Self>;
+}
+
+/// A type's place among the schemas.
+pub(super) trait Described: JsonSchema {
+    fn described(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Self>()
+    }
+}
+impl<T: JsonSchema> Described for T {}
+
+/// Nothing. Query parameters are refused.
+#[derive(Debug)]
+pub struct Nothing;
+
+impl Input for Nothing {
+    fn read(cx: &Cx<'_>) -> Result<Self> {
+        if cx.query_text().is_empty() {
+            return Ok(Self);
+        }
+        Err(Error::new(
+            Code::InvalidRequest,
+            "This route takes no query parameters. Leave them out.",
+        ))
+    }
+}
+
+/// A JSON body.
+#[derive(Debug)]
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned + JsonSchema> Input for Body<T> {
+    const TAKES_BODY: bool = true;
+    fn codes() -> Vec<Code> {
+        body_codes()
+    }
+    fn body(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(T::described(generator))
+    }
+    fn read(cx: &Cx<'_>) -> Result<Self> {
+        read_body(cx).map(Self)
+    }
+}
+
+/// Query parameters.
+#[derive(Debug)]
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned + JsonSchema> Input for Query<T> {
+    fn codes() -> Vec<Code> {
+        vec![Code::InvalidCursor]
+    }
+    fn query(generator: &mut SchemaGenerator) -> Option<Schema> {
+        // The properties become parameters, so the type itself is no schema of its own.
+        Some(T::json_schema(generator))
+    }
+    fn read(cx: &Cx<'_>) -> Result<Self> {
+        let text = cx.query_text();
+        if text.contains("%00") {
+            return Err(nul("the query"));
+        }
+        let parameters =
+            serde_html_form::Deserializer::new(url::form_urlencoded::parse(text.as_bytes()));
+        serde_path_to_error::deserialize(parameters)
+            .map(Self)
+            .map_err(|error| {
+                let name = error.path().to_string();
+                Error::new(
+                    Code::InvalidRequest,
+                    format!("Query parameter {name}: {}.", error.inner()),
+                )
+                .detail("parameter", name)
+            })
+    }
+}
+
+/// The codes that reading a body can answer.
+pub(super) fn body_codes() -> Vec<Code> {
+    vec![Code::InvalidBody, Code::UnsupportedMediaType]
+}
+
+fn nul(place: &str) -> Error {
+    Error::new(
+        Code::InvalidBody,
+        format!("A text holds a NUL character at {place}, which cannot be stored. Leave it out."),
+    )
+    .detail("path", place)
+}
+
+/// Reads the JSON body.
+///
+/// # Errors
+/// `unsupported-media-type`; `invalid-body` with the JSON path of the fault and what was expected.
+pub(super) fn read_body<T: DeserializeOwned>(cx: &Cx<'_>) -> Result<T> {
+    let media_type = cx.header("content-type").unwrap_or_default();
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        return Err(Error::new(
+            Code::UnsupportedMediaType,
+            "This route takes a JSON body. Send Content-Type: application/json.",
+        ));
+    }
+    parse_body(cx.body()?)
+}
+
+fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    // An escaped NUL is the only way in for one; the walk is paid for by those alone who send it.
+    if bytes.windows(6).any(|window| window == b"\\u0000") {
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| syntax(&error))?;
+        if let Some(path) = find_nul(&value, "$") {
+            return Err(nul(&path));
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = format!("$.{}", error.path()).replace("$..", "$");
+        let inner = error.into_inner();
+        if inner.is_syntax() || inner.is_eof() {
+            return syntax(&inner);
+        }
+        let expected = without_position(&inner.to_string());
+        Error::new(Code::InvalidBody, format!("The body's {path}: {expected}."))
+            .detail("path", path)
+            .detail("expected", expected)
+    })?;
+    reader.end().map_err(|error| syntax(&error))?;
+    Ok(value)
+}
+
+fn syntax(error: &serde_json::Error) -> Error {
+    Error::new(
+        Code::InvalidBody,
+        format!("The body is not JSON: {error}."),
+    )
+    .detail("line", error.line())
+    .detail("column", error.column())
+}
+
+/// serde_json appends the position to its own sentence; the path says it better.
+fn without_position(text: &str) -> String {
+    text.rsplit_once(" at line ")
+        .map_or(text, |(sentence, _)| sentence)
+        .to_owned()
+}
+
+fn find_nul(value: &Value, path: &str) -> Option<String> {
+    match value {
+        Value::String(text) => text.contains('\0').then(|| path.to_owned()),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(index, item)| find_nul(item, &format!("{path}[{index}]"))),
+        Value::Object(fields) => fields.iter().find_map(|(key, item)| {
+            if key.contains('\0') {
+                return Some(format!("a key of {path}"));
+            }
+            find_nul(item, &format!("{path}.{key}"))
+        }),
+        _ => None,
+    }
+}
+
+/// A text of `MIN` to `MAX` characters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Text<const MIN: usize, const MAX: usize>(String);
+
+/// A name of something: 1 to 200 characters.
+pub type Name = Text<1, 200>;
+
+impl<const MIN: usize, const MAX: usize> Text<MIN, MAX> {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de, const MIN: usize, const MAX: usize> Deserialize<'de> for Text<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let length = text.chars().count();
+        let blank = MIN > 0 && text.trim().is_empty();
+        if length < MIN || length > MAX || blank {
+            return Err(serde::de::Error::custom(format!(
+                "expected a text of {MIN} to {MAX} characters that is not blank, got {length}"
+            )));
+        }
+        Ok(Self(text))
+    }
+}
+
+impl<const MIN: usize, const MAX: usize> JsonSchema for Text<MIN, MAX> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        format!("Text{MIN}To{MAX}").into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({"type": "string", "minLength": MIN, "maxLength": MAX})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Sample {
+        #[expect(dead_code, reason = "only its parsing is tested")]
+        name: Name,
+        #[serde(default)]
+        #[expect(dead_code, reason = "only its parsing is tested")]
+        tags: Vec<String>,
+    }
+
+    fn check(body: &str, message: &str) {
+        let error = parse_body::<Sample>(body.as_bytes()).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidBody);
+        assert!(error.message().contains(message), "{error}");
+    }
+
+    #[test]
+    fn faults_name_their_place() {
+        assert!(parse_body::<Sample>(br#"{"name":"a"}"#).is_ok());
+        check(r#"{"name":"#, "is not JSON");
+        check(r#"{"name":"a"} x"#, "is not JSON");
+        check(r#"{"name":""}"#, "$.name: expected a text of 1 to 200");
+        check(r#"{"name":"a","tags":["x",3]}"#, "$.tags[1]: invalid type");
+        check(r#"{"name":"a","nam":1}"#, "unknown field `nam`");
+        check(r#"{"name":"a","tags":["\u0000"]}"#, "NUL character at $.tags[0]");
+        check(r#"{"name":"a","\u0000":1}"#, "NUL character at a key of $");
+        check("[]", "$");
+        assert!(parse_body::<Sample>(br#"{"name":"\\u0000"}"#).is_ok());
+    }
+}

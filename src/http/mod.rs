@@ -1,0 +1,17 @@
+//! HTTP: the door, the frame around every request, the route table, the API description, streams.
+//!
+//! rouille's types do not leave this folder, async does not leave `door`.
+
+pub mod access;
+pub mod context;
+mod cors;
+pub mod docs;
+pub mod door;
+pub mod frame;
+pub mod input;
+mod openapi;
+pub mod output;
+pub mod probes;
+mod reply;
+pub mod route;
+pub mod sse;

@@ -1,0 +1,195 @@
+//! The API description: OpenAPI 3.1.0, from the route table alone (section 9, rule 2).
+
+use super::access::Rule;
+use super::route::{Route, Table};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// The error body (section 7).
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+struct ErrorBody {
+    error: ErrorContent,
+}
+
+/// What went wrong.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ErrorContent {
+    /// A code that programs can rely on.
+    code: String,
+    /// A sentence that says what is wrong and what to do.
+    message: String,
+    /// Code-specific details.
+    details: Map<String, Value>,
+    /// `req-<uuid>`: the log has the cause under it.
+    #[schemars(regex(pattern = "^req-[0-9a-f-]{36}$"))]
+    request_id: String,
+}
+
+/// The document of the mounted routes.
+///
+/// # Panics
+/// Two types share a schema name: found by every start and every test.
+pub fn document(table: &Table) -> Value {
+    let mut generator = SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        })
+        .into_generator();
+    let error = generator.subschema_for::<ErrorBody>();
+    let mut paths: Map<String, Value> = Map::new();
+    for route in table.routes() {
+        let operation = operation(route, &mut generator, &error);
+        let path = paths
+            .entry(route.path)
+            .or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(methods) = path {
+            methods.insert(route.method.text().to_lowercase(), operation);
+        }
+    }
+    let schemas = generator.take_definitions(true);
+    for name in schemas.keys() {
+        let base = name.trim_end_matches(|last: char| last.is_ascii_digit());
+        assert!(
+            base.len() == name.len() || !schemas.contains_key(base),
+            "two types have the schema name {base}: rename one"
+        );
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "agent-runtime",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Runs agents durably and streams what they do. Every route answers errors in one form; lists page by cursor.",
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A bearer token (svc_bt_).",
+                },
+                "publicRunToken": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A public run token (svc_pt_): the progress of the runs that it names.",
+                },
+            },
+        },
+    })
+}
+
+fn operation(route: &Route, generator: &mut SchemaGenerator, error: &schemars::Schema) -> Value {
+    let mut operation = Map::new();
+    operation.insert("operationId".into(), operation_id(route).into());
+    operation.insert("tags".into(), json!([tag(route)]));
+    operation.insert("summary".into(), route.summary.into());
+    operation.insert("description".into(), format!("Access: {}.", route.rule).into());
+    operation.insert("parameters".into(), parameters(route, generator));
+    if let Some(body) = (route.shape.body)(generator) {
+        operation.insert(
+            "requestBody".into(),
+            json!({"required": true, "content": {"application/json": {"schema": body}}}),
+        );
+    }
+    operation.insert("responses".into(), responses(route, generator, error));
+    operation.insert(
+        "security".into(),
+        match route.rule {
+            Rule::Open(_) => json!([]),
+            Rule::RunReader => json!([{"bearer": []}, {"publicRunToken": []}]),
+            _ => json!([{"bearer": []}]),
+        },
+    );
+    Value::Object(operation)
+}
+
+fn responses(route: &Route, generator: &mut SchemaGenerator, error: &schemars::Schema) -> Value {
+    let mut responses = Map::new();
+    let mut success = json!({"description": "Success"});
+    if let Some(content_type) = route.shape.content_type {
+        let media = match (route.shape.answer)(generator) {
+            Some(schema) => json!({"schema": schema}),
+            None => json!({}),
+        };
+        success["content"] = json!({content_type: media});
+    }
+    responses.insert(route.shape.status.to_string(), success);
+    let mut by_status: std::collections::BTreeMap<u16, Vec<&str>> = Default::default();
+    for code in &route.codes {
+        by_status.entry(code.status()).or_default().push(code.text());
+    }
+    for (status, codes) in by_status {
+        responses.insert(
+            status.to_string(),
+            json!({
+                "description": codes.join(", "),
+                "content": {"application/json": {"schema": error}},
+            }),
+        );
+    }
+    Value::Object(responses)
+}
+
+fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Value {
+    let mut parameters = Vec::new();
+    for part in route.path.split('/') {
+        if let Some(name) = part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+            parameters.push(json!({
+                "name": name, "in": "path", "required": true,
+                "schema": {"type": "string"},
+            }));
+        }
+    }
+    if let Some(query) = (route.shape.query)(generator) {
+        let required = query.get("required").and_then(Value::as_array).cloned();
+        let properties = query.get("properties").and_then(Value::as_object);
+        for (name, schema) in properties.into_iter().flatten() {
+            let needed = required
+                .as_ref()
+                .is_some_and(|names| names.iter().any(|required| required == name));
+            parameters.push(json!({
+                "name": name, "in": "query", "required": needed, "schema": schema,
+            }));
+        }
+    }
+    for (name, description) in &route.headers {
+        parameters.push(json!({
+            "name": name, "in": "header", "required": false,
+            "description": description, "schema": {"type": "string"},
+        }));
+    }
+    Value::Array(parameters)
+}
+
+/// The first part of the path after the version: `tokens`, `runs`.
+fn tag(route: &Route) -> &'static str {
+    route
+        .path
+        .split('/')
+        .find(|part| !part.is_empty() && *part != "v1")
+        .unwrap_or("service")
+}
+
+/// `post /v1/tokens/public` is `postTokensPublic`.
+fn operation_id(route: &Route) -> String {
+    let mut id = route.method.text().to_lowercase();
+    for part in route.path.split(['/', '.', '{', '}', '-']) {
+        if part.is_empty() || part == "v1" {
+            continue;
+        }
+        let mut letters = part.chars();
+        if let Some(first) = letters.next() {
+            id.extend(first.to_uppercase());
+            id.push_str(letters.as_str());
+        }
+    }
+    id
+}

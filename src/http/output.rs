@@ -1,0 +1,140 @@
+//! What a handler answers.
+
+use super::sse::Following;
+use crate::error::{Error, Result};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+
+/// An answer on its way to the door.
+pub enum Answer {
+    /// A whole answer.
+    Full {
+        /// The status.
+        status: u16,
+        /// The content type, unless the answer is empty.
+        content_type: Option<&'static str>,
+        /// Further headers.
+        headers: Vec<(&'static str, String)>,
+        /// The body.
+        body: Vec<u8>,
+    },
+    /// A stream of server-sent events.
+    Stream(Following),
+}
+
+/// What a handler answers.
+pub trait Output {
+    /// The status of success.
+    const STATUS: u16;
+    /// The content type; none when there is no body.
+    const CONTENT_TYPE: Option<&'static str>;
+    /// The body's schema.
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
+    /// Makes the answer.
+    ///
+    /// # Errors
+    /// The value cannot be written as JSON.
+    fn answer(self) -> Result<Answer>;
+}
+
+fn json<T: Serialize>(status: u16, value: &T) -> Result<Answer> {
+    Ok(Answer::Full {
+        status,
+        content_type: Some("application/json"),
+        headers: Vec::new(),
+        body: serde_json::to_vec(value).map_err(Error::internal)?,
+    })
+}
+
+macro_rules! json_answer {
+    ($(#[$doc:meta])* $name:ident $status:literal) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name<T>(pub T);
+
+        impl<T: Serialize + JsonSchema> Output for $name<T> {
+            const STATUS: u16 = $status;
+            const CONTENT_TYPE: Option<&'static str> = Some("application/json");
+            fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+                Some(generator.subschema_for::<T>())
+            }
+            fn answer(self) -> Result<Answer> {
+                json($status, &self.0)
+            }
+        }
+    };
+}
+
+json_answer!(
+    /// 200 with what was asked for.
+    Found 200
+);
+json_answer!(
+    /// 201 with what was made.
+    Created 201
+);
+json_answer!(
+    /// 202 with what was accepted: it is on disk, and its work goes on.
+    Accepted 202
+);
+
+/// 204.
+#[derive(Debug)]
+pub struct Gone;
+
+impl Output for Gone {
+    const STATUS: u16 = 204;
+    const CONTENT_TYPE: Option<&'static str> = None;
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
+    fn answer(self) -> Result<Answer> {
+        Ok(Answer::Full {
+            status: 204,
+            content_type: None,
+            headers: Vec::new(),
+            body: Vec::new(),
+        })
+    }
+}
+
+/// 200 with a stream of server-sent events.
+pub struct Events(pub Following);
+
+impl Output for Events {
+    const STATUS: u16 = 200;
+    const CONTENT_TYPE: Option<&'static str> = Some("text/event-stream");
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.subschema_for::<String>())
+    }
+    fn answer(self) -> Result<Answer> {
+        Ok(Answer::Stream(self.0))
+    }
+}
+
+/// 200 with a file that is part of the program.
+#[derive(Debug)]
+pub struct Asset {
+    /// Its media type.
+    pub content_type: &'static str,
+    /// Its bytes.
+    pub body: Vec<u8>,
+    /// Headers beside the content type.
+    pub headers: Vec<(&'static str, String)>,
+}
+
+impl Output for Asset {
+    const STATUS: u16 = 200;
+    const CONTENT_TYPE: Option<&'static str> = Some("*/*");
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
+    fn answer(self) -> Result<Answer> {
+        Ok(Answer::Full {
+            status: 200,
+            content_type: Some(self.content_type),
+            headers: self.headers,
+            body: self.body,
+        })
+    }
+}

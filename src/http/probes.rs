@@ -1,0 +1,233 @@
+//! `/healthz`, `/readyz` and `/metrics`, answered by the door itself: nothing here waits for
+//! anything, so they answer while the database and every request thread are stuck.
+//!
+//! Healthy: the process serves. Ready: it can take work; the reasons say what is missing. Metrics:
+//! Prometheus text, from figures that their owners keep in memory.
+
+use rouille::{Response, ResponseBody};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError, RwLock};
+
+/// What Prometheus calls the type of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Only rises.
+    Counter,
+    /// Rises and falls.
+    Gauge,
+}
+
+/// One family of figures, with a label set each.
+#[derive(Debug, Clone)]
+pub struct Metric {
+    /// The name, with its unit last.
+    pub name: &'static str,
+    /// What it counts, in a sentence.
+    pub help: &'static str,
+    /// Its type.
+    pub kind: MetricKind,
+    /// Its figures.
+    pub values: Vec<(Vec<(&'static str, String)>, f64)>,
+}
+
+impl Metric {
+    /// A metric with one figure and no labels.
+    pub fn single(
+        name: &'static str,
+        help: &'static str,
+        kind: MetricKind,
+        value: impl Into<f64>,
+    ) -> Self {
+        Self {
+            name,
+            help,
+            kind,
+            values: vec![(Vec::new(), value.into())],
+        }
+    }
+}
+
+type Source = Box<dyn Fn() -> Vec<Metric> + Send + Sync>;
+
+/// The probes of one server.
+pub struct Probes {
+    /// What is not ready, and why.
+    missing: Mutex<BTreeMap<&'static str, String>>,
+    sources: RwLock<Vec<Source>>,
+}
+
+impl Default for Probes {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Probes {
+    /// Not ready: the server is starting.
+    pub fn new() -> Self {
+        let starting = BTreeMap::from([("server", "The server is starting.".to_owned())]);
+        Self {
+            missing: Mutex::new(starting),
+            sources: RwLock::default(),
+        }
+    }
+
+    /// Says that a part is ready, or why it is not.
+    pub fn set(&self, part: &'static str, state: Result<(), String>) {
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        match state {
+            Ok(()) => missing.remove(part),
+            Err(reason) => missing.insert(part, reason),
+        };
+    }
+
+    /// What is missing of a part, if it is not ready.
+    pub fn missing(&self, part: &'static str) -> Option<String> {
+        self.missing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(part)
+            .cloned()
+    }
+
+    /// Adds figures. The source is asked at every scrape and must not wait for anything.
+    pub fn add(&self, source: impl Fn() -> Vec<Metric> + Send + Sync + 'static) {
+        self.sources
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Box::new(source));
+    }
+
+    /// The answer to a probe; none for any other path.
+    pub(super) fn answer(&self, method: &str, path: &str) -> Option<Response> {
+        let known = ["/healthz", "/readyz", "/metrics"].contains(&path);
+        if !known || !["GET", "HEAD"].contains(&method) {
+            return None;
+        }
+        Some(match path {
+            "/healthz" => respond(200, "application/json", r#"{"status":"healthy"}"#.to_owned()),
+            "/readyz" => self.readiness(),
+            _ => respond(200, "text/plain; version=0.0.4; charset=utf-8", self.metrics()),
+        })
+    }
+
+    fn readiness(&self) -> Response {
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        if missing.is_empty() {
+            return respond(200, "application/json", r#"{"status":"ready"}"#.to_owned());
+        }
+        let body = json!({"status": "not-ready", "missing": *missing});
+        respond(503, "application/json", body.to_string())
+    }
+
+    fn metrics(&self) -> String {
+        let ready = self
+            .missing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_empty();
+        let mut text = String::new();
+        let own = Metric::single(
+            "agent_runtime_ready",
+            "1 when the server can take work.",
+            MetricKind::Gauge,
+            u8::from(ready),
+        );
+        write_metric(&mut text, &own);
+        for source in self
+            .sources
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+        {
+            for metric in source() {
+                write_metric(&mut text, &metric);
+            }
+        }
+        text
+    }
+}
+
+fn respond(status: u16, content_type: &'static str, body: String) -> Response {
+    Response {
+        status_code: status,
+        headers: vec![
+            ("content-type".into(), content_type.into()),
+            ("cache-control".into(), "no-store".into()),
+        ],
+        data: ResponseBody::from_string(body),
+        upgrade: None,
+    }
+}
+
+fn write_metric(text: &mut String, metric: &Metric) {
+    let kind = match metric.kind {
+        MetricKind::Counter => "counter",
+        MetricKind::Gauge => "gauge",
+    };
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "# HELP {} {}", metric.name, metric.help);
+    let _ = writeln!(text, "# TYPE {} {kind}", metric.name);
+    for (labels, value) in &metric.values {
+        text.push_str(metric.name);
+        if !labels.is_empty() {
+            let pairs: Vec<String> = labels
+                .iter()
+                .map(|(name, value)| {
+                    let escaped = value
+                        .replace('\\', "\\\\")
+                        .replace('"', "\\\"")
+                        .replace('\n', "\\n");
+                    format!("{name}=\"{escaped}\"")
+                })
+                .collect();
+            let _ = write!(text, "{{{}}}", pairs.join(","));
+        }
+        let _ = writeln!(text, " {value}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(response: Response) -> String {
+        let mut text = String::new();
+        let (mut reader, _) = response.data.into_reader_and_size();
+        std::io::Read::read_to_string(&mut reader, &mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn readiness_names_what_is_missing() {
+        let probes = Probes::new();
+        probes.set("database", Err("no answer".to_owned()));
+        let answer = probes.answer("GET", "/readyz").unwrap();
+        assert_eq!(answer.status_code, 503);
+        assert!(body(answer).contains("no answer"));
+        probes.set("database", Ok(()));
+        probes.set("server", Ok(()));
+        assert_eq!(probes.answer("GET", "/readyz").unwrap().status_code, 200);
+        assert!(probes.answer("POST", "/readyz").is_none());
+        assert!(probes.answer("GET", "/v1/runs").is_none());
+    }
+
+    #[test]
+    fn metrics_are_prometheus_text() {
+        let probes = Probes::new();
+        probes.add(|| {
+            vec![Metric {
+                name: "agent_runtime_answers_total",
+                help: "Answers by class.",
+                kind: MetricKind::Counter,
+                values: vec![(vec![("class", "a\"b".to_owned())], 3.0)],
+            }]
+        });
+        let text = body(probes.answer("GET", "/metrics").unwrap());
+        assert!(text.contains("# TYPE agent_runtime_answers_total counter\n"));
+        assert!(text.contains("agent_runtime_answers_total{class=\"a\\\"b\"} 3\n"));
+        assert!(text.contains("agent_runtime_ready 0\n"));
+    }
+}

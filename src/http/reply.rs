@@ -1,0 +1,124 @@
+//! Answers and errors as the door takes them: the error body of section 7, and the headers that
+//! every answer carries.
+
+use super::door::{Context, Reply};
+use super::output::Answer;
+use crate::error::{Code, Error};
+use rouille::{Response, ResponseBody};
+use serde_json::json;
+use std::borrow::Cow;
+
+/// Seconds after which a client may try again what was refused for want of room.
+const RETRY_AFTER_SECONDS: &str = "1";
+
+type Headers = Vec<(Cow<'static, str>, Cow<'static, str>)>;
+
+/// An error's body. A fault of ours shows nothing but its code and the request id.
+pub(super) fn error(error: &Error, context: &Context) -> Response {
+    let code = error.code();
+    let body = json!({"error": {
+        "code": code.text(),
+        "message": error.message(),
+        "details": error.details(),
+        "requestId": request_id(context),
+    }});
+    let mut headers: Headers = vec![
+        ("content-type".into(), "application/json".into()),
+    ];
+    match code {
+        Code::Overloaded | Code::DatabaseUnavailable | Code::ShuttingDown | Code::TooManyRequests => {
+            headers.push(("retry-after".into(), RETRY_AFTER_SECONDS.into()));
+        }
+        Code::Unauthenticated => headers.push(("www-authenticate".into(), "Bearer".into())),
+        _ => {}
+    }
+    with_common(
+        Response {
+            status_code: code.status(),
+            headers,
+            data: ResponseBody::from_data(body.to_string()),
+            upgrade: None,
+        },
+        context,
+    )
+}
+
+/// A handler's answer.
+pub(super) fn answer(answer: Answer, context: &Context) -> Reply {
+    match answer {
+        Answer::Full {
+            status,
+            content_type,
+            headers,
+            body,
+        } => {
+            let mut all: Headers = Vec::with_capacity(headers.len() + 6);
+            if let Some(content_type) = content_type {
+                all.push(("content-type".into(), content_type.into()));
+            }
+            all.extend(
+                headers
+                    .into_iter()
+                    .map(|(name, value)| (name.into(), value.into())),
+            );
+            Reply::Full(with_common(
+                Response {
+                    status_code: status,
+                    headers: all,
+                    data: ResponseBody::from_data(body),
+                    upgrade: None,
+                },
+                context,
+            ))
+        }
+        Answer::Stream(following) => Reply::Stream {
+            head: with_common(
+                Response {
+                    status_code: 200,
+                    headers: vec![
+                        ("content-type".into(), "text/event-stream".into()),
+                        ("x-accel-buffering".into(), "no".into()),
+                    ],
+                    data: ResponseBody::empty(),
+                    upgrade: None,
+                },
+                context,
+            ),
+            body: following.into_body(),
+        },
+    }
+}
+
+/// The head of a reply, to add headers to.
+pub(super) fn head(reply: &mut Reply) -> &mut Response {
+    match reply {
+        Reply::Full(response) => response,
+        Reply::Stream { head, .. } => head,
+    }
+}
+
+/// `req-<uuid>` (section 7).
+pub(super) fn request_id(context: &Context) -> String {
+    format!("req-{}", context.request_id())
+}
+
+fn with_common(mut response: Response, context: &Context) -> Response {
+    let named = |wanted: &str| {
+        response
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case(wanted))
+    };
+    if !named("cache-control") {
+        response
+            .headers
+            .push(("cache-control".into(), "no-store".into()));
+    }
+    response
+        .headers
+        .push(("x-content-type-options".into(), "nosniff".into()));
+    response
+        .headers
+        .push(("x-request-id".into(), request_id(context).into()));
+    response
+}

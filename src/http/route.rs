@@ -1,0 +1,290 @@
+//! The route table: one list that serves dispatch, the API description and the sweep over every
+//! route in the tests.
+//!
+//! A route cannot be declared without its access check: the handler's first parameter after the
+//! context *is* the check, and access, input and answer are inferred from the signature. A route
+//! whose path lacks the parameter that its access names, two routes of one method and path, and two
+//! types of one schema name refuse to start.
+
+use super::access::{Access, Rule};
+use super::context::Cx;
+use super::input::Input;
+use super::output::{Answer, Output};
+use crate::error::{Code, Error, Result};
+use schemars::{Schema, SchemaGenerator};
+use std::collections::BTreeSet;
+
+/// When a route is mounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mount {
+    /// Always.
+    Always,
+    /// With `SVC_DOCS`.
+    Docs,
+}
+
+/// The methods in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Makes or does.
+    Post,
+    /// Changes a part.
+    Patch,
+    /// Takes away.
+    Delete,
+}
+
+impl Method {
+    /// As it stands in a request line.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+type Run = Box<dyn Fn(&Cx<'_>) -> Result<Answer> + Send + Sync>;
+
+/// What the API description says of a route's data.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// The body's schema.
+    pub body: fn(&mut SchemaGenerator) -> Option<Schema>,
+    /// The query parameters' schema: an object with a property each.
+    pub query: fn(&mut SchemaGenerator) -> Option<Schema>,
+    /// The answer's schema.
+    pub answer: fn(&mut SchemaGenerator) -> Option<Schema>,
+    /// The answer's content type; none for an empty answer.
+    pub content_type: Option<&'static str>,
+    /// The status of success.
+    pub status: u16,
+}
+
+/// A route.
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// The path, parameters in braces.
+    pub path: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    /// Who may.
+    pub rule: Rule,
+    /// What goes in and out.
+    pub shape: Shape,
+    /// Codes that it can answer beside those of the frame.
+    pub codes: BTreeSet<Code>,
+    /// When it is mounted.
+    pub mount: Mount,
+    /// The largest body in bytes; zero takes none.
+    pub body_bytes: u64,
+    /// Headers that it reads, with what they mean.
+    pub headers: Vec<(&'static str, &'static str)>,
+    /// Browsers on other origins may call it (section 1.3, allowed origins).
+    pub cross_origin: bool,
+    run: Run,
+}
+
+/// The largest body of a route that says nothing else.
+pub const BODY_BYTES: u64 = 256 * 1024;
+
+/// Codes that every route can answer, because the door, the frame or the database gives them.
+pub const COMMON_CODES: [Code; 10] = [
+    Code::InvalidRequest,
+    Code::RequestTimeout,
+    Code::BodyTooLarge,
+    Code::TooManyRequests,
+    Code::HeadersTooLarge,
+    Code::Internal,
+    Code::Overloaded,
+    Code::DatabaseUnavailable,
+    Code::ShuttingDown,
+    Code::DeadlineExceeded,
+];
+
+/// The one way to declare a route: the handler's first parameter after the context is the access
+/// check.
+pub fn route<A, I, O>(
+    method: Method,
+    path: &'static str,
+    summary: &'static str,
+    handler: fn(&Cx<'_>, A, I) -> Result<O>,
+) -> Route
+where
+    A: Access + 'static,
+    I: Input + 'static,
+    O: Output + 'static,
+{
+    let mut codes: BTreeSet<Code> = COMMON_CODES.into_iter().collect();
+    codes.extend(A::codes());
+    codes.extend(I::codes());
+    Route {
+        method,
+        path,
+        summary,
+        rule: A::rule(),
+        shape: Shape {
+            body: |generator| A::body(generator).or_else(|| I::body(generator)),
+            query: I::query,
+            answer: O::schema,
+            content_type: O::CONTENT_TYPE,
+            status: O::STATUS,
+        },
+        codes,
+        mount: Mount::Always,
+        body_bytes: if A::TAKES_BODY || I::TAKES_BODY {
+            BODY_BYTES
+        } else {
+            0
+        },
+        headers: Vec::new(),
+        cross_origin: false,
+        run: Box::new(move |cx| {
+            let access = A::check(cx)?;
+            let input = I::read(cx)?;
+            handler(cx, access, input)?.answer()
+        }),
+    }
+}
+
+impl Route {
+    /// Adds the codes that the handler itself answers.
+    #[must_use]
+    pub fn answers(mut self, codes: &[Code]) -> Self {
+        self.codes.extend(codes);
+        self
+    }
+
+    /// Reads a header that clients may send.
+    #[must_use]
+    pub fn reads(mut self, header: &'static str, meaning: &'static str) -> Self {
+        self.headers.push((header, meaning));
+        self
+    }
+
+    /// Takes a larger body than [`BODY_BYTES`].
+    #[must_use]
+    pub fn takes(mut self, body_bytes: u64) -> Self {
+        self.body_bytes = body_bytes;
+        self
+    }
+
+    /// Mounts it under a condition.
+    #[must_use]
+    pub fn mounted(mut self, mount: Mount) -> Self {
+        self.mount = mount;
+        self
+    }
+
+    /// Lets browsers on the allowed origins call it.
+    #[must_use]
+    pub fn cross_origin(mut self) -> Self {
+        self.cross_origin = true;
+        self
+    }
+
+    /// Runs the check, reads the input, calls the handler.
+    ///
+    /// # Errors
+    /// Theirs. A code that the route does not list is a fault of ours: it is answered as `internal`.
+    pub fn call(&self, cx: &Cx<'_>) -> Result<Answer> {
+        (self.run)(cx).map_err(|error| {
+            if self.codes.contains(&error.code()) {
+                return error;
+            }
+            Error::internal(format!(
+                "{} {} answered {}, which its declaration does not list: {error}",
+                self.method.text(),
+                self.path,
+                error.code().text(),
+            ))
+        })
+    }
+}
+
+/// Every mounted route, ready for dispatch.
+pub struct Table {
+    routes: Vec<Route>,
+    /// Indexes into `routes` by path.
+    paths: matchit::Router<Vec<usize>>,
+}
+
+/// What a path and a method lead to.
+pub enum Found<'t, 'p> {
+    /// A route and its path parameters.
+    Route(&'t Route, Vec<(String, &'p str)>),
+    /// The path is known; these are its methods, and the route of `GET` among them, if any.
+    OtherMethods(Vec<&'t Route>),
+    /// Nothing has this path.
+    Nothing,
+}
+
+impl Table {
+    /// Builds the table from every declared route.
+    ///
+    /// # Panics
+    /// A declaration is wrong (see the module): found by every start and every test.
+    #[must_use]
+    pub fn new(routes: Vec<Route>, mounted: impl Fn(Mount) -> bool) -> Self {
+        let routes: Vec<Route> = routes
+            .into_iter()
+            .filter(|route| mounted(route.mount))
+            .collect();
+        let mut by_path: std::collections::BTreeMap<&str, Vec<usize>> = Default::default();
+        for (index, route) in routes.iter().enumerate() {
+            for parameter in route.rule.parameters() {
+                assert!(
+                    route.path.contains(&format!("{{{parameter}}}")),
+                    "{} {}: its access names {{{parameter}}}, its path does not",
+                    route.method.text(),
+                    route.path
+                );
+            }
+            let same = by_path.entry(route.path).or_default();
+            assert!(
+                same.iter().all(|other| routes[*other].method != route.method),
+                "{} {} is declared twice",
+                route.method.text(),
+                route.path
+            );
+            same.push(index);
+        }
+        let mut paths = matchit::Router::new();
+        for (path, indexes) in by_path {
+            if let Err(error) = paths.insert(path, indexes) {
+                panic!("{path}: {error}");
+            }
+        }
+        Self { routes, paths }
+    }
+
+    /// Every mounted route.
+    pub fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+
+    /// Looks a request up. `HEAD` finds what `GET` finds.
+    pub fn find<'t, 'p>(&'t self, method: &str, path: &'p str) -> Found<'t, 'p> {
+        let Ok(found) = self.paths.at(path) else {
+            return Found::Nothing;
+        };
+        let method = if method == "HEAD" { "GET" } else { method };
+        let candidates = found.value.iter().map(|index| &self.routes[*index]);
+        match candidates.clone().find(|route| route.method.text() == method) {
+            Some(route) => Found::Route(
+                route,
+                found
+                    .params
+                    .iter()
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .collect(),
+            ),
+            None => Found::OtherMethods(candidates.collect()),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Server-sent events: a few threads serve every open stream of runs' progress.
+//!
+//! Guarantees: a reader gets every durable event after the one it names, in order, each once, and
+//! then an explicit last event: `stream.end`, with the reason, or `stream.reset` when it cannot
+//! keep up. Streaming text comes beside it, without an id, by step, attempt and offset. A stream
+//! ends when its credential does. A slow reader costs its bounded buffer and nobody else's time.
+//!
+//! The truth is the run's events in the database; what arrives here (the feed of this process, the
+//! tail of the other replicas) only says where to look.
+//!
+//! Form: WHATWG server-sent events. `id` is the event's number in the run, `event` its kind,
+//! `data` one line of JSON.
+
+mod format;
+mod reader;
+mod shard;
+mod tail;
+
+use super::door;
+use crate::authz::RunReader;
+use crate::error::{Code, Error, Result};
+use crate::ids::Clock;
+use crate::runtime::feed::Feed;
+use crate::store::Store;
+use crossbeam_channel::{Sender, TrySendError, bounded};
+use reader::Reader;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Streams that wait to be taken up by a thread, at most.
+const JOINS: usize = 1024;
+
+/// Hints that wait for one thread, at most.
+const HINTS: usize = 16_384;
+
+/// How streams are served.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Threads.
+    pub threads: usize,
+    /// What a reader may leave unread, in bytes.
+    pub buffer_bytes: usize,
+    /// How often another replica's work is looked for.
+    pub tail_every: Duration,
+    /// How often an idle stream gets a comment.
+    pub comment_every: Duration,
+    /// How often open streams' tokens are looked up again.
+    pub recheck_every: Duration,
+    /// How long a reader may take nothing before it is reset.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            threads: 2,
+            buffer_bytes: 64 * 1024,
+            tail_every: Duration::from_millis(250),
+            comment_every: Duration::from_secs(15),
+            recheck_every: Duration::from_secs(30),
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A stream on its way to the door.
+pub struct Following(door::StreamBody);
+
+impl Following {
+    pub(super) fn into_body(self) -> door::StreamBody {
+        self.0
+    }
+}
+
+/// Every open stream.
+pub struct Streams {
+    shards: Vec<Sender<shard::Command>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    stopping: Arc<AtomicBool>,
+    open: Arc<AtomicUsize>,
+    options: Options,
+}
+
+impl Streams {
+    /// Starts the threads `stream-N` and `stream-tail`.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start(
+        options: Options,
+        store: &Store,
+        clock: &Clock,
+        feed: &Feed,
+        log: &slog::Logger,
+    ) -> Result<Self> {
+        let stopping = Arc::new(AtomicBool::new(false));
+        let open = Arc::new(AtomicUsize::new(0));
+        let (mut shards, mut threads) = (Vec::new(), Vec::new());
+        for number in 0..options.threads.max(1) {
+            let (sender, commands) = bounded(JOINS);
+            let shard = shard::Shard::new(
+                options.clone(),
+                store.clone(),
+                clock.clone(),
+                feed.shard(HINTS),
+                Arc::clone(&open),
+                log.clone(),
+            );
+            threads.push(spawn(format!("stream-{number}"), move || shard.run(&commands))?);
+            shards.push(sender);
+        }
+        let tail = tail::Tail {
+            store: store.clone(),
+            feed: feed.clone(),
+            shards: shards.clone(),
+            open: Arc::clone(&open),
+            every: options.tail_every,
+            stopping: Arc::clone(&stopping),
+            log: log.clone(),
+        };
+        threads.push(spawn("stream-tail".to_owned(), move || tail.run())?);
+        Ok(Self {
+            shards,
+            threads: Mutex::new(threads),
+            stopping,
+            open,
+            options,
+        })
+    }
+
+    /// Opens a stream of what follows event `after`.
+    ///
+    /// # Errors
+    /// `overloaded` when too many streams wait to be taken up; `shutting-down`.
+    pub fn follow(&self, may: RunReader, after: i64) -> Result<Following> {
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err(stopping());
+        }
+        let (writer, body) = door::stream(self.options.buffer_bytes);
+        let run_id = may.run().run_id;
+        let shard = &self.shards[shard_of(run_id, self.shards.len())];
+        match shard.try_send(shard::Command::Join(Box::new(Reader::new(writer, may, after)))) {
+            Ok(()) => Ok(Following(body)),
+            Err(TrySendError::Full(_)) => Err(Error::new(
+                Code::Overloaded,
+                "Too many streams are being opened right now. Try again shortly.",
+            )),
+            Err(TrySendError::Disconnected(_)) => Err(stopping()),
+        }
+    }
+
+    /// Streams that are served now.
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Ends every stream so that its client comes back elsewhere, and joins the threads.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        for shard in &self.shards {
+            // A full queue is being read: there will be room.
+            let _ = shard.send_timeout(shard::Command::Stop, Duration::from_secs(1));
+        }
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn stopping() -> Error {
+    Error::new(
+        Code::ShuttingDown,
+        "The server is stopping. Connect again.",
+    )
+}
+
+/// Which thread serves a run: all its readers are served together.
+fn shard_of(run_id: Uuid, shards: usize) -> usize {
+    let bytes = run_id.as_bytes();
+    usize::from(u16::from_le_bytes([bytes[14], bytes[15]])) % shards
+}
+
+fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name(name)
+        .stack_size(512 * 1024)
+        .spawn(work)
+        .map_err(Error::internal)
+}

@@ -1,0 +1,154 @@
+//! Pages of a list: by key, exact, never cut.
+//!
+//! A list is ordered by its rows' ids (UUIDv7: by time), newest first unless asked otherwise. A
+//! cursor holds the last id and is bound to the list, its filters and its direction: with another
+//! filter it is refused. It is opaque and begins with a format version.
+
+use crate::error::{Code, Error, Result};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+const CURSOR_VERSION: u8 = 1;
+const LIMIT_DEFAULT: u16 = 50;
+const LIMIT_MOST: u16 = 200;
+
+/// The direction of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Oldest first.
+    Asc,
+    /// Newest first.
+    #[default]
+    Desc,
+}
+
+/// Which page is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Rows at most.
+    pub limit: u16,
+    /// The direction.
+    pub order: Order,
+    /// The id after which the page begins.
+    pub after: Option<Uuid>,
+    binding: [u8; 8],
+}
+
+/// A page of a list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Page<T> {
+    /// The rows.
+    pub data: Vec<T>,
+    /// More rows follow.
+    pub has_more: bool,
+    /// Give it as `cursor` to read on; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+impl Request {
+    /// Reads the paging parameters of a list. `binding` is the list's name and its filters.
+    ///
+    /// # Errors
+    /// `invalid-request` for a limit outside 1 to 200; `invalid-cursor` for a cursor of another
+    /// list, filter or direction.
+    pub fn new(
+        cursor: Option<&str>,
+        limit: Option<u16>,
+        order: Option<Order>,
+        binding: &impl Serialize,
+    ) -> Result<Self> {
+        let limit = limit.unwrap_or(LIMIT_DEFAULT);
+        if limit == 0 || limit > LIMIT_MOST {
+            return Err(Error::new(
+                Code::InvalidRequest,
+                format!("Query parameter limit: expected 1 to {LIMIT_MOST}, got {limit}."),
+            )
+            .detail("parameter", "limit"));
+        }
+        let order = order.unwrap_or_default();
+        let text = serde_json::to_string(&(binding, order)).map_err(Error::internal)?;
+        let mut bound = [0; 8];
+        bound.copy_from_slice(&Sha256::digest(text)[..8]);
+        let mut request = Self {
+            limit,
+            order,
+            after: None,
+            binding: bound,
+        };
+        request.after = cursor.map(|cursor| request.read(cursor)).transpose()?;
+        Ok(request)
+    }
+
+    fn read(&self, cursor: &str) -> Result<Uuid> {
+        let refused = || {
+            Error::new(
+                Code::InvalidCursor,
+                "The cursor is not of this list with these filters and this order. Begin again without it.",
+            )
+        };
+        let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| refused())?;
+        let (version, rest) = bytes.split_first().ok_or_else(refused)?;
+        let (bound, id) = rest.split_at_checked(8).ok_or_else(refused)?;
+        if *version != CURSOR_VERSION || *bound != self.binding {
+            return Err(refused());
+        }
+        Uuid::from_slice(id).map_err(|_| refused())
+    }
+
+    /// How many rows to ask for: one more than the page holds tells whether more follow.
+    pub fn rows(&self) -> i64 {
+        i64::from(self.limit) + 1
+    }
+
+    /// The page from at most [`Self::rows`] rows.
+    pub fn page<R, T>(
+        &self,
+        mut rows: Vec<R>,
+        id: impl Fn(&R) -> Uuid,
+        show: impl Fn(R) -> T,
+    ) -> Page<T> {
+        let has_more = rows.len() > usize::from(self.limit);
+        rows.truncate(usize::from(self.limit));
+        let next_cursor = rows.last().filter(|_| has_more).map(|last| {
+            let mut bytes = vec![CURSOR_VERSION];
+            bytes.extend_from_slice(&self.binding);
+            bytes.extend_from_slice(id(last).as_bytes());
+            URL_SAFE_NO_PAD.encode(bytes)
+        });
+        Page {
+            data: rows.into_iter().map(show).collect(),
+            has_more,
+            next_cursor,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_bound_to_its_list() {
+        let first = Request::new(None, Some(2), None, &("runs", "p1")).unwrap();
+        let ids: Vec<Uuid> = (1..=3).map(Uuid::from_u128).collect();
+        let page = first.page(ids.clone(), |id| *id, |id| id);
+        assert_eq!((page.data.len(), page.has_more), (2, true));
+        let cursor = page.next_cursor.unwrap();
+        let next = Request::new(Some(&cursor), Some(2), None, &("runs", "p1")).unwrap();
+        assert_eq!(next.after, Some(ids[1]));
+        let other = Request::new(Some(&cursor), None, None, &("runs", "p2")).unwrap_err();
+        assert_eq!(other.code(), Code::InvalidCursor);
+        assert!(Request::new(Some(&cursor), None, Some(Order::Asc), &("runs", "p1")).is_err());
+        assert!(Request::new(Some("AQ"), None, None, &("runs", "p1")).is_err());
+        assert!(Request::new(None, Some(0), None, &()).is_err());
+        let last = next.page(vec![ids[2]], |id| *id, |id| id);
+        assert_eq!((last.has_more, last.next_cursor), (false, None));
+    }
+}

@@ -1,0 +1,106 @@
+//! Projects, and their creators' memberships.
+
+use super::page::{Order, Request};
+use super::tenants::Tenant;
+use super::{Find, Sql, Tx};
+use crate::error::Result;
+use crate::proof::{Admin, Caller, Kind, Listing, May, Write};
+use crate::sql;
+use postgres::Row;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A project.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// Its id.
+    pub project_id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Who made it.
+    pub created_by: Uuid,
+    /// When it was made.
+    pub created_at: OffsetDateTime,
+    /// When it was last changed.
+    pub updated_at: OffsetDateTime,
+}
+
+impl Kind for Project {
+    const NAME: &'static str = "project";
+    fn id(&self) -> Uuid {
+        self.project_id
+    }
+}
+
+impl Find for Project {
+    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
+        let row = sql.query_opt(sql!("projects/find"), &[&tenant_id, &id])?;
+        Ok(row.as_ref().map(project))
+    }
+}
+
+fn project(row: &Row) -> Project {
+    Project {
+        project_id: row.get(0),
+        name: row.get(1),
+        created_by: row.get(2),
+        created_at: row.get(3),
+        updated_at: row.get(4),
+    }
+}
+
+/// Makes a project; its creator becomes its owner.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn insert(
+    tx: &mut Tx<'_>,
+    may: &impl May<Write, Tenant>,
+    creator: &Caller,
+    project_id: Uuid,
+    name: &str,
+    now: OffsetDateTime,
+) -> Result<Project> {
+    let row = tx.query_one(
+        sql!("projects/insert"),
+        &[&may.tenant_id(), &project_id, &name, &creator.user_id, &now],
+    )?;
+    Ok(project(&row))
+}
+
+/// Renames it.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn rename(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Project>,
+    name: &str,
+    now: OffsetDateTime,
+) -> Result<Project> {
+    let row = tx.query_one(
+        sql!("projects/rename"),
+        &[&may.tenant_id(), &may.object_id(), &name, &now],
+    )?;
+    Ok(project(&row))
+}
+
+/// A page of the projects that the caller may read.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    listing: &Listing<Project>,
+    page: &Request,
+) -> Result<Vec<Project>> {
+    let statement = match page.order {
+        Order::Asc => sql!("projects/list_asc"),
+        Order::Desc => sql!("projects/list_desc"),
+    };
+    let rows = sql.query(
+        statement,
+        &[&listing.caller().tenant_id, &page.after, &page.rows()],
+    )?;
+    Ok(rows.iter().map(project).collect())
+}

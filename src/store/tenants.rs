@@ -1,0 +1,49 @@
+//! Tenants and their users, as far as the server seeds them.
+
+use super::{Sql, Tx};
+use crate::error::Result;
+use crate::proof::Kind;
+use crate::sql;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A tenant.
+#[derive(Debug, Clone)]
+pub struct Tenant {
+    /// Its id.
+    pub tenant_id: Uuid,
+}
+
+impl Kind for Tenant {
+    const NAME: &'static str = "tenant";
+    fn id(&self) -> Uuid {
+        self.tenant_id
+    }
+}
+
+/// Makes the tenant unless it stands; its name is not changed then.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn ensure(tx: &mut Tx<'_>, tenant_id: Uuid, name: &str, now: OffsetDateTime) -> Result<()> {
+    tx.execute(sql!("tenants/ensure"), &[&tenant_id, &name, &now])?;
+    Ok(())
+}
+
+/// Makes the user unless it stands.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn ensure_user(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    user_id: Uuid,
+    display_name: &str,
+    now: OffsetDateTime,
+) -> Result<()> {
+    tx.execute(
+        sql!("tenants/ensure_user"),
+        &[&tenant_id, &user_id, &display_name, &now],
+    )?;
+    Ok(())
+}

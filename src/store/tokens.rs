@@ -1,0 +1,189 @@
+//! Bearer tokens: their digests, never the tokens.
+
+use super::page::{Order, Request};
+use super::{Sql, Tx};
+use crate::error::Result;
+use crate::proof::Caller;
+use crate::sql;
+use postgres::Row;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A bearer token as it may be shown.
+#[derive(Debug, Clone)]
+pub struct Token {
+    /// Its id.
+    pub token_id: Uuid,
+    /// What its owner called it.
+    pub name: String,
+    /// Its last four characters.
+    pub last_four: String,
+    /// It came with the tenant and is replaced by the next start that brings another.
+    pub seed: bool,
+    /// When it was made.
+    pub created_at: OffsetDateTime,
+    /// When it ends by itself.
+    pub expires_at: Option<OffsetDateTime>,
+}
+
+/// What a credential stands for.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// Whose it is.
+    pub caller: Caller,
+    /// When it ends by itself.
+    pub expires_at: Option<OffsetDateTime>,
+}
+
+/// A token to keep.
+#[derive(Debug)]
+pub struct New<'a> {
+    /// Its id.
+    pub token_id: Uuid,
+    /// Its name.
+    pub name: &'a str,
+    /// The SHA-256 of the whole token.
+    pub digest: [u8; 32],
+    /// Its last four characters.
+    pub last_four: &'a str,
+    /// When it ends by itself.
+    pub expires_at: Option<OffsetDateTime>,
+}
+
+fn token(row: &Row) -> Token {
+    Token {
+        token_id: row.get(0),
+        name: row.get(1),
+        last_four: row.get(2),
+        seed: row.get(3),
+        created_at: row.get(4),
+        expires_at: row.get(5),
+    }
+}
+
+/// Whose token has this digest, unless it was revoked. The one query that runs before the tenant is
+/// known.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn by_digest(sql: &mut impl Sql, digest: &[u8; 32]) -> Result<Option<Known>> {
+    let row = sql.query_opt(sql!("tokens/by_digest"), &[&digest.as_slice()])?;
+    Ok(row.map(|row| Known {
+        caller: Caller {
+            tenant_id: row.get(0),
+            user_id: row.get(1),
+            token_id: row.get(2),
+        },
+        expires_at: row.get(3),
+    }))
+}
+
+/// Keeps a token of the caller's.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn insert(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    new: &New<'_>,
+    now: OffsetDateTime,
+) -> Result<Token> {
+    let row = tx.query_one(
+        sql!("tokens/insert"),
+        &[
+            &caller.tenant_id,
+            &new.token_id,
+            &caller.user_id,
+            &new.name,
+            &new.digest.as_slice(),
+            &new.last_four,
+            &now,
+            &new.expires_at,
+        ],
+    )?;
+    Ok(token(&row))
+}
+
+/// Makes this the tenant's one seed token.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn replace_seed(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    user_id: Uuid,
+    new: &New<'_>,
+    now: OffsetDateTime,
+) -> Result<()> {
+    tx.execute(
+        sql!("tokens/replace_seed"),
+        &[
+            &tenant_id,
+            &new.token_id,
+            &user_id,
+            &new.name,
+            &new.digest.as_slice(),
+            &new.last_four,
+            &now,
+        ],
+    )?;
+    Ok(())
+}
+
+/// The caller's own tokens that still hold.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    caller: &Caller,
+    page: &Request,
+    now: OffsetDateTime,
+) -> Result<Vec<Token>> {
+    let statement = match page.order {
+        Order::Asc => sql!("tokens/list_asc"),
+        Order::Desc => sql!("tokens/list_desc"),
+    };
+    let rows = sql.query(
+        statement,
+        &[
+            &caller.tenant_id,
+            &caller.user_id,
+            &page.after,
+            &page.rows(),
+            &now,
+        ],
+    )?;
+    Ok(rows.iter().map(token).collect())
+}
+
+/// Revokes one of the caller's own tokens; false if there is none of that id. One that was revoked
+/// already stays so.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn revoke(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    token_id: Uuid,
+    now: OffsetDateTime,
+) -> Result<bool> {
+    let touched = tx.execute(
+        sql!("tokens/revoke"),
+        &[&caller.tenant_id, &caller.user_id, &token_id, &now],
+    )?;
+    Ok(touched == 1)
+}
+
+/// Which of these tokens no longer hold.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn revoked_among(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    token_ids: &[Uuid],
+) -> Result<std::collections::HashSet<Uuid>> {
+    let rows = sql.query(sql!("tokens/revoked_among"), &[&tenant_id, &token_ids])?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}

@@ -1,0 +1,104 @@
+//! Answers that go on.
+
+use crate::harness::{House, PATIENCE, get, limits};
+use agent_runtime::http::door::{Limits, NotSent};
+use std::time::Duration;
+
+#[test]
+fn events_leave_one_by_one() {
+    let house = House::open(limits());
+    let mut client = house.client();
+    client.send(get("/stream"));
+    let head = client.head();
+    assert_eq!(head.status, 200);
+    assert_eq!(head.field("transfer-encoding"), Some("chunked"));
+    assert_eq!(head.field("content-type"), Some("text/event-stream"));
+    let writer = house.streams.recv_timeout(PATIENCE).unwrap();
+    for number in 0..30 {
+        let event = format!("id: {number}\n\n");
+        writer.try_send(event.clone()).unwrap();
+        // Each is read before the next is written: nothing holds it back for company.
+        let chunk = client.until("\n\n\r\n");
+        assert_eq!(chunk, format!("{:X}\r\n{event}\r\n", event.len()));
+    }
+    writer.close();
+    assert_eq!(client.until("0\r\n\r\n"), "0\r\n\r\n");
+    house.until(|stats| stats.streams == 0);
+    client.send(get("/fast"));
+    assert_eq!(client.answer().body, "ok");
+}
+
+#[test]
+fn a_writer_learns_that_its_reader_left() {
+    let house = House::open(limits());
+    let mut client = house.client();
+    client.send(get("/stream"));
+    client.head();
+    let writer = house.streams.recv_timeout(PATIENCE).unwrap();
+    assert!(!writer.is_gone());
+    drop(client);
+    house.until(|stats| stats.streams == 0 && stats.connections == 0);
+    assert_eq!(writer.try_send("late"), Err(NotSent::Gone));
+}
+
+#[test]
+fn a_reader_that_stops_reading_fills_its_buffer_and_is_cut() {
+    let house = House::open(Limits {
+        write_timeout: Duration::from_millis(300),
+        ..limits()
+    });
+    let mut client = house.client();
+    client.send(get("/stream"));
+    client.head();
+    let writer = house.streams.recv_timeout(PATIENCE).unwrap();
+    let mut full = false;
+    let mut sent = 0;
+    let refused = loop {
+        match writer.try_send(vec![b'a'; 4096]) {
+            Ok(()) => sent += 4096,
+            Err(NotSent::Full) => {
+                full = true;
+                std::thread::yield_now();
+            }
+            Err(gone) => break gone,
+        }
+        assert!(
+            sent < 64 << 20,
+            "{sent} bytes were taken for a reader that does not read"
+        );
+    };
+    assert!(full);
+    assert_eq!(refused, NotSent::Gone);
+    house.serves_others();
+}
+
+#[test]
+fn streams_beyond_the_limit_get_503() {
+    let house = House::open(Limits {
+        streams: 1,
+        ..limits()
+    });
+    let mut client = house.client();
+    client.send(get("/stream"));
+    client.head();
+    let first = house.streams.recv_timeout(PATIENCE).unwrap();
+    house.ask(get("/stream")).refuses(503, "overloaded");
+    let second = house.streams.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(second.try_send("a"), Err(NotSent::Gone));
+    assert_eq!(house.door.stats().streams, 1);
+    first.close();
+    house.until(|stats| stats.streams == 0);
+}
+
+#[test]
+fn head_of_a_stream_ends_it() {
+    let house = House::open(limits());
+    let mut client = house.client();
+    client.send("HEAD /stream HTTP/1.1\r\nHost: door\r\n\r\n");
+    assert_eq!(client.head().status, 200);
+    let writer = house.streams.recv_timeout(PATIENCE).unwrap();
+    house.until(|stats| stats.streams == 0);
+    assert!(writer.is_gone());
+    client.send(get("/fast"));
+    assert_eq!(client.answer().body, "ok");
+}

@@ -1,0 +1,106 @@
+//! One private Postgres a test process; a database of its own for each test.
+
+use agent_runtime::dev::cluster::{Cluster, Options};
+use agent_runtime::secret::Secret;
+use agent_runtime::store::{self, connect::Manager, migrations};
+use postgres::{Client, NoTls};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+/// A database that is dropped with its last user.
+#[derive(Clone)]
+pub(crate) struct Database(Arc<Named>);
+
+struct Named {
+    name: String,
+}
+
+/// The cluster ends with the process.
+fn cluster() -> &'static Mutex<Cluster> {
+    static CLUSTER: OnceLock<Mutex<Cluster>> = OnceLock::new();
+    CLUSTER.get_or_init(|| {
+        let started = Cluster::start(Options {
+            data_dir: Path::new(env!("CARGO_TARGET_TMPDIR"))
+                .join(format!("it-{}", std::process::id())),
+            durable: false,
+            bin_dir: std::env::var_os("AGENT_RUNTIME_TEST_POSTGRES_BIN").map(Into::into),
+            search_path: std::env::var_os("PATH"),
+            runtime_dir: None,
+            log: super::log(),
+        });
+        Mutex::new(started.unwrap_or_else(|failure| panic!("{failure}")))
+    })
+}
+
+fn url_of(name: &str) -> String {
+    cluster().lock().unwrap().url_of(name)
+}
+
+fn admin() -> Client {
+    Client::connect(&url_of("postgres"), NoTls).unwrap()
+}
+
+/// A migrated database that others are copied from.
+fn template() -> &'static str {
+    static TEMPLATE: OnceLock<&str> = OnceLock::new();
+    TEMPLATE.get_or_init(|| {
+        admin()
+            .batch_execute("create database template_migrated")
+            .unwrap();
+        let options = store::Options {
+            url: Secret::new(url_of("template_migrated")),
+            pool_size: 1,
+            checkout_timeout: Duration::from_secs(5),
+            statement_timeout: Duration::from_secs(30),
+        };
+        migrations::migrate(&Manager::new(&options).unwrap(), &super::log()).unwrap();
+        "template_migrated"
+    })
+}
+
+impl Database {
+    /// A database with the schema.
+    pub(crate) fn migrated() -> Self {
+        Self::create(&format!("template {}", template()))
+    }
+
+    /// A database with nothing in it.
+    pub(crate) fn empty() -> Self {
+        Self::create("")
+    }
+
+    fn create(how: &str) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        // A template may be copied by one at a time.
+        static COPYING: Mutex<()> = Mutex::new(());
+        let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let copying = COPYING
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        admin()
+            .batch_execute(&format!("create database {name} {how}"))
+            .unwrap();
+        drop(copying);
+        Self(Arc::new(Named { name }))
+    }
+
+    pub(crate) fn url(&self) -> String {
+        url_of(&self.0.name)
+    }
+
+    /// A connection of the test's own.
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(&self.url(), NoTls).unwrap()
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        // Best effort: the whole cluster is removed at the end.
+        if let Ok(mut client) = Client::connect(&url_of("postgres"), NoTls) {
+            let _ = client.batch_execute(&format!("drop database {} with (force)", self.name));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! One private Postgres for the whole run, a migrated database from a template for each test, and
+//! the server in this process. A test begins with `App::start()`.
+
+mod client;
+mod database;
+
+pub(crate) use client::{Answer, Client};
+pub(crate) use database::Database;
+
+use agent_runtime::authn::{bearer, public};
+use agent_runtime::http::{door, sse};
+use agent_runtime::ids::Clock;
+use agent_runtime::outbound::{self, HostAccess, Outbound};
+use agent_runtime::secret::Secret;
+use agent_runtime::server::{Options, Seeds, Server};
+use agent_runtime::{runtime, store};
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a test waits for what must come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server with a database of its own, and a client that holds its seed token.
+pub(crate) struct App {
+    client: Client,
+    server: Option<Server>,
+    pub(crate) database: Database,
+    pub(crate) clock: Clock,
+    pub(crate) seeds: Seeds,
+}
+
+impl Deref for App {
+    type Target = Client;
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+/// A logger for tests: what is logged is read when a test fails.
+pub(crate) fn log() -> slog::Logger {
+    let options = agent_runtime::log::Options {
+        level: agent_runtime::log::Level::Warn,
+        ..Default::default()
+    };
+    agent_runtime::log::open(&options, Clock::system(), std::io::stderr())
+}
+
+/// A tenant of its own.
+pub(crate) fn seeds(clock: &Clock) -> Seeds {
+    Seeds {
+        tenant_id: clock.new_id(),
+        user_id: clock.new_id(),
+        token: bearer::mint().unwrap(),
+    }
+}
+
+/// The options of a test server on this database.
+pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
+    Options {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        limits: door::Limits {
+            request_threads: 8,
+            ..Default::default()
+        },
+        store: store::Options {
+            url: Secret::new(database_url),
+            pool_size: 8,
+            checkout_timeout: Duration::from_secs(1),
+            statement_timeout: Duration::from_secs(10),
+        },
+        seeds: seeds.clone(),
+        docs: true,
+        allowed_origins: Vec::new(),
+        signer: Some(public::Signer::ephemeral().unwrap()),
+        host_access: HostAccess::Local,
+        outbound: Arc::new(Outbound::new(outbound::Options::default()).unwrap()),
+        runs: runtime::Options {
+            threads: 4,
+            lease: Duration::from_millis(1500),
+            poll: Duration::from_millis(50),
+            ..Default::default()
+        },
+        streams: sse::Options {
+            tail_every: Duration::from_millis(50),
+            ..Default::default()
+        },
+    }
+}
+
+impl App {
+    /// A server as most tests want it.
+    pub(crate) fn start() -> Self {
+        Self::start_with(|_| {})
+    }
+
+    /// A server with other options.
+    pub(crate) fn start_with(change: impl FnOnce(&mut Options)) -> Self {
+        let clock = Clock::system();
+        let seeds = seeds(&clock);
+        Self::start_on(Database::migrated(), clock, seeds, change)
+    }
+
+    /// A server on a database that stands already, such as another replica's.
+    pub(crate) fn start_on(
+        database: Database,
+        clock: Clock,
+        seeds: Seeds,
+        change: impl FnOnce(&mut Options),
+    ) -> Self {
+        let mut options = options(&database.url(), &seeds);
+        change(&mut options);
+        let server = Server::start(options, &clock, &log()).unwrap();
+        server
+            .ready()
+            .recv_timeout(PATIENCE)
+            .expect("the server became ready or said why not")
+            .unwrap();
+        let client = Client::new(server.local_addr(), Some(seeds.token.expose()));
+        Self {
+            client,
+            server: Some(server),
+            database,
+            clock,
+            seeds,
+        }
+    }
+
+    /// The server itself.
+    pub(crate) fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    /// A client with another token, or none.
+    pub(crate) fn with_token(&self, token: Option<&str>) -> Client {
+        Client::new(self.server().local_addr(), token)
+    }
+
+    /// A client of another tenant on the same server.
+    pub(crate) fn other_tenant(&self) -> Client {
+        let seeds = seeds(&self.clock);
+        agent_runtime::server::seed(&self.server().shared().store, &self.clock, &seeds).unwrap();
+        self.with_token(Some(seeds.token.expose()))
+    }
+
+    /// Stops the server; the database stays.
+    pub(crate) fn stop(mut self) -> (Database, Clock, Seeds) {
+        assert!(
+            self.server.take().unwrap().stop(PATIENCE),
+            "it stopped in time"
+        );
+        (
+            self.database.clone(),
+            self.clock.clone(),
+            self.seeds.clone(),
+        )
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop(Duration::from_secs(2));
+        }
+    }
+}
+
+/// Waits until `look` gives something, without guessing how long it takes.
+#[track_caller]
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = std::time::Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(
+            std::time::Instant::now() < deadline,
+            "waited in vain for {what}"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

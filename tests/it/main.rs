@@ -1,0 +1,14 @@
+//! Integration tests: the server in process behind its real door, a real Postgres, real clients.
+//! A file a noun, as in `src/api`; `harness` is what they stand on.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests read the environment and make threads of their own"
+)]
+
+mod harness;
+
+mod projects;
+mod routes;
+mod sql;
+mod tokens;

@@ -1,0 +1,142 @@
+//! Every route: the API description as a snapshot, the table as a snapshot, and a sweep that calls
+//! each as every kind of caller.
+
+use crate::harness::App;
+use agent_runtime::http::access::Rule;
+use agent_runtime::server;
+use serde_json::{Value, json};
+
+#[test]
+fn the_api_description_is_a_snapshot() {
+    let app = App::start();
+    let described = app.get("/openapi.json").expect(200);
+    assert_eq!(described["openapi"], json!("3.1.0"));
+    insta::assert_json_snapshot!("openapi", described);
+}
+
+#[test]
+fn the_route_table_is_a_snapshot() {
+    let mut lines = String::new();
+    for route in server::table(true).routes() {
+        let codes: Vec<&str> = route
+            .codes
+            .iter()
+            .filter(|code| !agent_runtime::http::route::COMMON_CODES.contains(code))
+            .map(|code| code.text())
+            .collect();
+        lines += &format!(
+            "{:6} {:55} {:45} {}\n",
+            route.method.text(),
+            route.path,
+            route.rule.to_string(),
+            codes.join(" ")
+        );
+    }
+    insta::assert_snapshot!("routes", lines);
+}
+
+#[test]
+fn what_is_mounted_is_described_and_what_is_described_is_mounted() {
+    for docs in [true, false] {
+        let app = App::start_with(|options| options.docs = docs);
+        let described = app.get("/openapi.json").expect(200);
+        let mut operations = Vec::new();
+        for (path, methods) in described["paths"].as_object().unwrap() {
+            for method in methods.as_object().unwrap().keys() {
+                operations.push(format!("{} {path}", method.to_uppercase()));
+            }
+        }
+        let mut mounted: Vec<String> = server::table(docs)
+            .routes()
+            .iter()
+            .map(|route| format!("{} {}", route.method.text(), route.path))
+            .collect();
+        operations.sort();
+        mounted.sort();
+        assert_eq!(operations, mounted);
+        for operation in operations {
+            let (method, path) = operation.split_once(' ').unwrap();
+            let path = path.replace('{', "").replace('}', "");
+            let answer = app.send(
+                method,
+                &path,
+                (method != "GET").then(|| "{}".to_owned()),
+                &[],
+            );
+            let code = answer.json_code();
+            assert_ne!(code.as_deref(), Some("route-not-found"), "{operation}");
+            assert_ne!(code.as_deref(), Some("method-not-allowed"), "{operation}");
+        }
+        let status = app.get("/docs").status;
+        assert_eq!(status, if docs { 200 } else { 404 });
+    }
+}
+
+#[test]
+fn no_route_but_the_open_ones_answers_without_a_token() {
+    let app = App::start();
+    let nobody = app.with_token(None);
+    for route in server::table(true).routes() {
+        let path = route.path.replace('{', "").replace('}', "");
+        let body = (route.body_bytes > 0).then(|| "{}".to_owned());
+        let answer = nobody.send(route.method.text(), &path, body, &[]);
+        if matches!(route.rule, Rule::Open(_)) {
+            assert_eq!(answer.status, 200, "{path}");
+        } else {
+            answer.expect_error(401, "unauthenticated");
+        }
+    }
+}
+
+#[test]
+fn errors_have_one_form() {
+    let app = App::start();
+    app.get("/nothing").expect_error(404, "route-not-found");
+    let refused = app.delete("/v1/projects");
+    assert_eq!(refused.header("allow"), Some("POST, GET, HEAD"));
+    refused.expect_error(405, "method-not-allowed");
+    app.get("/v1/projects/00000000-0000-0000-0000-000000000000")
+        .expect_error(404, "not-found");
+    app.get("/v1/projects/%00").expect_error(404, "not-found");
+    app.get("/v1/projects/x").expect_error(404, "not-found");
+}
+
+#[test]
+fn every_answer_continues_the_trace() {
+    let app = App::start();
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let answer = app.send("GET", "/v1/projects", None, &[("traceparent", parent)]);
+    let response = answer.header("traceresponse").unwrap();
+    assert!(
+        response.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-"),
+        "{response}"
+    );
+    assert!(!response.contains("00f067aa0ba902b7"), "{response}");
+    let fresh = app.get("/nothing");
+    assert!(fresh.header("traceresponse").unwrap().starts_with("00-"));
+}
+
+#[test]
+fn the_reference_loads_nothing_from_elsewhere() {
+    let app = App::start();
+    let nobody = app.with_token(None);
+    let page = nobody.get("/docs");
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe-eval"));
+    assert!(!policy.contains("script-src 'self' 'unsafe-inline'"));
+    assert!(!page.text.contains("http://") && !page.text.contains("https://"));
+    for part in page
+        .text
+        .split('"')
+        .filter(|part| part.starts_with("/docs/"))
+    {
+        assert_eq!(nobody.get(part).status, 200, "{part}");
+    }
+}
+
+impl crate::harness::Answer {
+    fn json_code(&self) -> Option<String> {
+        let body: Value = serde_json::from_str(&self.text).ok()?;
+        Some(body["error"]["code"].as_str()?.to_owned())
+    }
+}

@@ -1,0 +1,61 @@
+//! Every statement is prepared against a migrated database, and names the tenant where its tables
+//! have one.
+
+use crate::harness::Database;
+use std::path::{Path, PathBuf};
+
+/// Statements that may look across tenants, each with its reason.
+const ACROSS_TENANTS: [(&str, &str); 1] = [(
+    "tokens/by_digest",
+    "a credential is looked up before its tenant is known",
+)];
+
+fn queries(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            queries(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "sql") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_statement_is_valid_and_names_the_tenant() {
+    let database = Database::migrated();
+    let mut client = database.client();
+    let tables: Vec<String> = client
+        .query(
+            "select distinct table_name::text from information_schema.columns
+             where table_schema = 'public' and column_name = 'tenant_id'",
+            &[],
+        )
+        .unwrap()
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql/queries");
+    let mut files = Vec::new();
+    queries(&root, &mut files);
+    assert!(files.len() > 10, "the statements were found");
+    for file in files {
+        let name = file.strip_prefix(&root).unwrap().with_extension("");
+        let name = name.to_str().unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        if let Err(error) = client.prepare(&text) {
+            panic!("sql/queries/{name}.sql: {error}: {:?}", error.as_db_error());
+        }
+        let words: Vec<&str> = text
+            .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+            .collect();
+        let of_tenant = words
+            .iter()
+            .any(|word| tables.iter().any(|table| table == word));
+        let excused = ACROSS_TENANTS.iter().any(|(excused, _)| *excused == name);
+        assert!(
+            !of_tenant || excused || words.contains(&"tenant_id"),
+            "sql/queries/{name}.sql touches a tenant's table and does not name tenant_id"
+        );
+    }
+}

@@ -1,0 +1,228 @@
+//! Rules about the text of the repository, which the compiler and clippy cannot check. Each rule is
+//! tried on the repository, and on a small example that breaks it.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "this is a test throughout, its helpers included"
+)]
+
+mod rules;
+mod source;
+
+use source::Source;
+
+/// Fails with what is wrong, where, and what to do.
+fn hold(faults: &[String], advice: &str) {
+    assert!(
+        faults.is_empty(),
+        "\n\n{advice}\n\n  {}\n",
+        faults.join("\n  ")
+    );
+}
+
+/// The faults that a rule finds in these files.
+fn found(rule: fn(&[Source]) -> Vec<String>, files: &[(&str, &str)]) -> Vec<String> {
+    let files: Vec<Source> = files.iter().map(|(p, t)| Source::new(p, t)).collect();
+    rule(&files)
+}
+
+#[test]
+fn a_file_fits_a_head() {
+    let long = "\n".repeat(621);
+    assert_eq!(
+        found(
+            rules::long_files,
+            &[("src/a.rs", &long), ("tests/b.rs", &long)]
+        ),
+        ["src/a.rs: 621 lines"]
+    );
+    hold(
+        &rules::long_files(&source::repository()),
+        "These files are longer than 620 lines. Look for the second thing that the file is about and \
+         give it a file of its own; do not cut at a line number.",
+    );
+}
+
+#[test]
+fn a_module_opens_with_what_it_is() {
+    let files = [
+        ("src/a.rs", "use x;\n//! late"),
+        ("jobs/src/b.rs", "\n//! Fine."),
+    ];
+    assert_eq!(found(rules::files_without_opening, &files), ["src/a.rs"]);
+    hold(
+        &rules::files_without_opening(&source::repository()),
+        "These files do not open with `//!`. Say in a few lines what the module is, what it \
+         guarantees and what is deliberately not in it.",
+    );
+}
+
+#[test]
+fn sql_lives_in_sql_files() {
+    let files = [
+        ("src/store/a.rs", "q(\"SELECT 1\");\nq(\"Nothing.\");"),
+        (
+            "src/b.rs",
+            "q(r#\"\n  update runs\n  set x = 1\"#); // \"select \"",
+        ),
+        ("tests/it/c.rs", "q(\"select 1\")"),
+    ];
+    assert_eq!(
+        found(rules::sql_in_source, &files),
+        ["src/store/a.rs:1", "src/b.rs:1"]
+    );
+    hold(
+        &rules::sql_in_source(&source::repository()),
+        "These strings hold SQL. Put the statement into sql/queries/NOUN/VERB.sql and include it in \
+         src/store/NOUN.rs, so that the test that prepares every query sees it.",
+    );
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    let text = concat!("a // TO", "DO later\nTODOS and XXXL are words\n");
+    assert_eq!(
+        found(rules::marks_of_unfinished_work, &[("src/a.rs", text)]).len(),
+        1
+    );
+    hold(
+        &rules::marks_of_unfinished_work(&source::repository()),
+        "These lines put work off. Do it now, or open an issue and take the mark out.",
+    );
+}
+
+#[test]
+fn every_test_runs() {
+    let text = concat!("#[test]\n#[", "ignore = \"slow\"]\nfn a() {}");
+    assert_eq!(
+        found(rules::ignored_tests, &[("tests/it/a.rs", text)]),
+        ["tests/it/a.rs:2"]
+    );
+    hold(
+        &rules::ignored_tests(&source::repository()),
+        "These tests are switched off. A test that is too slow belongs into `make soak` or \
+         `make bench`; one that fails is to be mended; one that needs a part gets it from tests/setup.",
+    );
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let files = [
+        ("src/api/runs.rs", "use crate::{store::runs, error};"),
+        (
+            "src/store/runs.rs",
+            "use crate::error;\nfn f() { crate::runtime::go() }",
+        ),
+        ("src/runtime/mod.rs", "use crate::store; // crate::http"),
+        ("src/error.rs", "use crate::{ids, store::{http, api}};"),
+        ("src/ids.rs", ""),
+        ("src/model.rs", "use crate::outbound; use crate::store;"),
+        ("src/outbound.rs", "use crate::ids; use crate::outbound::x;"),
+        ("src/server.rs", "use crate::{api, http, store};"),
+        ("src/http/mod.rs", "use crate::server;"),
+    ];
+    assert_eq!(
+        found(rules::wrong_dependencies, &files),
+        [
+            "src/store/runs.rs:2: store uses runtime",
+            "src/error.rs:1: error uses store",
+            "src/model.rs:1: model uses store",
+            "src/http/mod.rs:1: http uses server",
+        ]
+    );
+    hold(
+        &rules::wrong_dependencies(&source::repository()),
+        "These uses point the wrong way (ARCHITECTURE.md, Layout). Pass in what the lower module \
+         needs, or move the piece down to where both may use it.",
+    );
+}
+
+#[test]
+fn effects_stay_in_their_place() {
+    let files = [
+        ("src/http/door/mod.rs", "async fn f() { tokio::x().await }"),
+        (
+            "src/api/a.rs",
+            "// async\nlet asynchronous = \"await\";\nasync fn f() {}",
+        ),
+        (
+            "jobs/src/a.rs",
+            "use tokio::sync;\nuse my_tokio::x; use tokio_postgres::Row;",
+        ),
+        ("src/model/a.rs", "use std::net::TcpStream;\nureq::get(x);"),
+        ("src/outbound/a.rs", "use std::net::TcpStream; use ureq::A;"),
+        ("src/http/a.rs", "use rouille::input::multipart;"),
+        ("src/store/a.rs", "rouille::Response::text(x);"),
+    ];
+    let faults = found(rules::misplaced_words, &files);
+    let places: Vec<&str> = faults
+        .iter()
+        .map(|fault| fault.split(" (").next().unwrap())
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "src/api/a.rs:3: async",
+            "jobs/src/a.rs:1: tokio::",
+            "src/model/a.rs:1: TcpStream",
+            "src/model/a.rs:2: ureq",
+            "src/http/a.rs:1: multipart",
+            "src/store/a.rs:1: rouille",
+        ]
+    );
+    hold(
+        &rules::misplaced_words(&source::repository()),
+        "These words stand where they must not (ARCHITECTURE.md, Invariants and The door).",
+    );
+}
+
+#[test]
+fn a_query_has_one_home_and_one_statement() {
+    let files = [
+        (
+            "sql/queries/runs/read.sql",
+            "-- a; b\nSELECT ';', \"c;\" FROM runs;\n",
+        ),
+        ("sql/queries/runs/stray.sql", "SELECT 1; SELECT 2"),
+        (
+            "src/store/runs.rs",
+            "include_str!(\"../../sql/queries/runs/read.sql\")",
+        ),
+        (
+            "src/store/a.rs",
+            "// runs/stray.sql\nf(\"subruns/read.sql\")",
+        ),
+    ];
+    assert_eq!(
+        found(rules::stray_queries, &files),
+        ["sql/queries/runs/stray.sql: included by []"]
+    );
+    assert_eq!(
+        found(rules::queries_of_several_statements, &files),
+        ["sql/queries/runs/stray.sql: 2 statements"]
+    );
+    let repository = source::repository();
+    hold(
+        &rules::stray_queries(&repository),
+        "Each file in sql/queries is included by exactly one file of src/store. One that nobody uses \
+         goes; one that two use belongs to the noun whose rows it touches, behind one function.",
+    );
+    hold(
+        &rules::queries_of_several_statements(&repository),
+        "Each file in sql/queries holds one statement, so that it can be prepared.",
+    );
+}
+
+#[test]
+fn no_registry_is_named() {
+    let text = concat!("see https://crates", ".io/x");
+    assert_eq!(
+        found(rules::registry_hosts, &[("README.md", text)]).len(),
+        1
+    );
+    hold(
+        &rules::registry_hosts(&source::repository()),
+        "These lines name a package registry's host. Name the package and its tool: the reader's own \
+         configuration says where it comes from.",
+    );
+}

@@ -1,0 +1,329 @@
+//! The rules, each a function from files to faults, so that each can be shown to fail.
+
+use crate::source::{Source, is_word, line_of, lines_with_word};
+
+const FILE_MAX_LINES: usize = 620;
+
+/// Modules that everything may use and that use nothing but each other.
+const LEAVES: [&str; 7] = [
+    "error", "ids", "secret", "proof", "config", "log", "outbound",
+];
+
+/// What a module must not use. Leaves and `model` are handled apart, by what they may use.
+const FORBIDDEN: [(&str, &[&str]); 9] = [
+    (
+        "store",
+        &[
+            "http", "api", "runtime", "authn", "authz", "audit", "webhooks", "secrets", "model",
+        ],
+    ),
+    ("runtime", &["http", "api"]),
+    ("authz", &["http", "api"]),
+    ("audit", &["http", "api"]),
+    ("webhooks", &["http", "api"]),
+    ("secrets", &["http", "api"]),
+    ("mcp", &["http", "api", "store"]),
+    ("authn", &["api"]),
+    (
+        "dev",
+        &["http", "api", "runtime", "store", "authn", "authz", "audit"],
+    ),
+];
+
+/// The top of the program, which no module uses.
+const TOP: [&str; 3] = ["server", "cli", "dev"];
+
+pub(crate) fn long_files(files: &[Source]) -> Vec<String> {
+    files
+        .iter()
+        .filter(|file| file.is_product())
+        .filter_map(|file| {
+            let lines = file.text.lines().count();
+            (lines > FILE_MAX_LINES).then(|| format!("{}: {lines} lines", file.path))
+        })
+        .collect()
+}
+
+pub(crate) fn files_without_opening(files: &[Source]) -> Vec<String> {
+    files
+        .iter()
+        .filter(|file| file.is_product() && !file.text.trim_start().starts_with("//!"))
+        .map(|file| file.path.clone())
+        .collect()
+}
+
+/// SQL in a string of the service: a statement's first words right after the opening quote.
+pub(crate) fn sql_in_source(files: &[Source]) -> Vec<String> {
+    let starts = [
+        "select ",
+        "insert into ",
+        "delete from ",
+        "create table ",
+        "create index ",
+        "create database ",
+        "alter table ",
+        "drop table ",
+        "drop database ",
+    ];
+    let mut faults = Vec::new();
+    for file in files.iter().filter(|file| file.path.starts_with("src/")) {
+        for (at, _) in file.code.match_indices('"') {
+            let inside: String = file.code[at + 1..]
+                .trim_start()
+                .chars()
+                .take(80)
+                .collect::<String>()
+                .to_lowercase()
+                .replace(['\n', '\t'], " ");
+            let update = inside
+                .strip_prefix("update ")
+                .and_then(|rest| rest.split_once(' '))
+                .is_some_and(|(_, rest)| rest.trim_start().starts_with("set "));
+            if update || starts.iter().any(|start| inside.starts_with(start)) {
+                faults.push(format!("{}:{}", file.path, line_of(&file.code, at)));
+            }
+        }
+    }
+    faults
+}
+
+pub(crate) fn marks_of_unfinished_work(files: &[Source]) -> Vec<String> {
+    let marks = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("X", "XX"),
+    ];
+    files
+        .iter()
+        .flat_map(|file| {
+            marks.iter().flat_map(move |mark| {
+                lines_with_word(&file.text, mark)
+                    .into_iter()
+                    .map(move |line| format!("{}:{line}: {mark}", file.path))
+            })
+        })
+        .collect()
+}
+
+pub(crate) fn ignored_tests(files: &[Source]) -> Vec<String> {
+    let mark = concat!("#[", "ignore");
+    files
+        .iter()
+        .filter(|file| file.path.ends_with(".rs"))
+        .flat_map(|file| {
+            file.text
+                .match_indices(mark)
+                .map(|(at, _)| format!("{}:{}", file.path, line_of(&file.text, at)))
+        })
+        .collect()
+}
+
+/// The modules of this crate that a file names: `crate::store::…`, `use crate::{ids, log::…}`.
+fn used_modules(file: &Source) -> Vec<(usize, String)> {
+    let mut used = Vec::new();
+    for (at, _) in file.bare.match_indices("crate::") {
+        if file.bare[..at].ends_with(is_word) {
+            continue;
+        }
+        let line = line_of(&file.bare, at);
+        let rest = &file.bare[at + "crate::".len()..];
+        match rest.strip_prefix('{') {
+            None => used.push((line, first_word(rest))),
+            Some(group) => used.extend(heads(group).into_iter().map(|head| (line, head))),
+        }
+    }
+    used
+}
+
+/// The first names in a braced group, up to its closing brace.
+fn heads(group: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let mut found = Vec::new();
+    let mut item_begins = true;
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => item_begins = true,
+            _ if item_begins && is_word(c) => {
+                found.push(first_word(&group[at..]));
+                item_begins = false;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn first_word(text: &str) -> String {
+    text.chars().take_while(|c| is_word(*c)).collect()
+}
+
+pub(crate) fn wrong_dependencies(files: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
+        let Some(module) = file.module() else {
+            continue;
+        };
+        for (line, used) in used_modules(file) {
+            let own = used == module;
+            let known = files.iter().any(|other| other.module() == Some(&used));
+            if !own && known && !may_use(module, &used) {
+                faults.push(format!("{}:{line}: {module} uses {used}", file.path));
+            }
+        }
+    }
+    faults
+}
+
+fn may_use(module: &str, used: &str) -> bool {
+    if ["lib", "main", "server", "cli"].contains(&module) {
+        return true;
+    }
+    if TOP.contains(&used) {
+        return false;
+    }
+    if LEAVES.contains(&module) || module == "model" {
+        return LEAVES.contains(&used);
+    }
+    FORBIDDEN
+        .iter()
+        .find(|(name, _)| *name == module)
+        .is_none_or(|(_, forbidden)| !forbidden.contains(&used))
+}
+
+/// Words that belong to one place: the word, the paths that may say it, why.
+const PLACED: [(&str, &[&str], &str); 8] = [
+    ("async", &["src/http/door"], "only the door is asynchronous"),
+    ("await", &["src/http/door"], "only the door is asynchronous"),
+    (
+        "tokio::",
+        &["src/http/door"],
+        "only the door is asynchronous",
+    ),
+    (
+        "TcpStream",
+        &["src/outbound", "src/http/door", "src/dev", "src/cli"],
+        "src/outbound is the only way out of the process",
+    ),
+    (
+        "ureq",
+        &["src/outbound", "src/dev", "src/cli"],
+        "src/outbound is the only way out of the process",
+    ),
+    ("rouille", &["src/http"], "rouille's types stay in src/http"),
+    (
+        "get_multipart_input",
+        &[],
+        "rouille's multipart reader is unmaintained (deny.toml)",
+    ),
+    (
+        "multipart",
+        &[],
+        "rouille's multipart reader is unmaintained (deny.toml)",
+    ),
+];
+
+pub(crate) fn misplaced_words(files: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for file in files.iter().filter(|file| file.is_product()) {
+        for (word, places, why) in PLACED {
+            if places.iter().any(|place| file.path.starts_with(place)) {
+                continue;
+            }
+            for line in lines_with_word(&file.bare, word) {
+                faults.push(format!("{}:{line}: {word} ({why})", file.path));
+            }
+        }
+    }
+    faults
+}
+
+fn query_files(files: &[Source]) -> impl Iterator<Item = (&Source, &str)> {
+    files.iter().filter_map(|file| {
+        let name = file.path.strip_prefix("sql/queries/")?;
+        name.ends_with(".sql").then_some((file, name))
+    })
+}
+
+/// Queries that are not included by exactly one file of `src/store`.
+pub(crate) fn stray_queries(files: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (file, name) in query_files(files) {
+        let users: Vec<&str> = files
+            .iter()
+            .filter(|user| user.path.starts_with("src/"))
+            .filter(|user| {
+                [format!("/{name}\""), format!("\"{name}\"")]
+                    .iter()
+                    .any(|text| user.code.contains(text))
+            })
+            .map(|user| user.path.as_str())
+            .collect();
+        let in_store = users.iter().all(|user| user.starts_with("src/store"));
+        if users.len() != 1 || !in_store {
+            faults.push(format!("{}: included by {users:?}", file.path));
+        }
+    }
+    faults
+}
+
+pub(crate) fn queries_of_several_statements(files: &[Source]) -> Vec<String> {
+    query_files(files)
+        .filter(|(file, _)| statements(&file.text) != 1)
+        .map(|(file, _)| format!("{}: {} statements", file.path, statements(&file.text)))
+        .collect()
+}
+
+/// How many statements an SQL text holds; semicolons in comments and quotes do not count.
+fn statements(sql: &str) -> usize {
+    let mut bare = String::new();
+    let mut rest = sql;
+    while let Some(c) = rest.chars().next() {
+        let skip = match c {
+            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |at| at + 2),
+            '\'' | '"' => rest[1..].find(c).map_or(rest.len(), |at| at + 2),
+            _ => 0,
+        };
+        if skip == 0 {
+            bare.push(c);
+        } else {
+            bare.push(if rest.starts_with(['\'', '"']) {
+                'q'
+            } else {
+                ' '
+            });
+        }
+        rest = &rest[skip.max(c.len_utf8())..];
+    }
+    bare.split(';')
+        .filter(|part| !part.trim().is_empty())
+        .count()
+}
+
+pub(crate) fn registry_hosts(files: &[Source]) -> Vec<String> {
+    let hosts = [
+        concat!("crates", ".io"),
+        concat!("docs", ".rs"),
+        concat!("npmjs", ".org"),
+        concat!("npmjs", ".com"),
+        concat!("pypi", ".org"),
+        concat!("pythonhosted", ".org"),
+        concat!("maven", ".org"),
+        concat!("maven.apache", ".org"),
+        concat!("proxy.golang", ".org"),
+        concat!("rubygems", ".org"),
+    ];
+    files
+        .iter()
+        .flat_map(|file| {
+            hosts.iter().flat_map(move |host| {
+                file.text.match_indices(host).map(move |(at, _)| {
+                    format!("{}:{}: {host}", file.path, line_of(&file.text, at))
+                })
+            })
+        })
+        .collect()
+}

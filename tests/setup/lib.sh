@@ -1,0 +1,69 @@
+# Shared by the scripts beside it: where parts go, and how a system package is installed.
+
+set -eu
+
+# Outside the repository, and for root outside its home: root's Postgres runs as another user, who
+# must reach the second version's binaries.
+if [ -n "${AGENT_RUNTIME_PARTS:-}" ]; then
+  PARTS=$AGENT_RUNTIME_PARTS
+elif [ "$(id -u)" = 0 ]; then
+  PARTS=/var/cache/agent-runtime-parts
+else
+  PARTS=${XDG_CACHE_HOME:-$HOME/.cache}/agent-runtime-parts
+fi
+
+say() { printf 'setup: %s\n' "$*"; }
+
+fail() {
+  printf 'setup: %s\n' "$*" >&2
+  exit 1
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# install_package NEED APT DNF BREW: installs the system package, or says how and ends.
+install_package() {
+  need=$1
+  if have apt-get; then
+    line="apt-get install -y --no-install-recommends $2"
+  elif have dnf; then
+    line="dnf install -y $3"
+  elif have brew; then
+    say "installing $need: brew install $4"
+    brew install "$4"
+    return
+  else
+    fail "$need is missing, and neither apt-get, dnf nor brew is here. Install $need and run this again."
+  fi
+  if [ "$(id -u)" = 0 ]; then
+    as_root=""
+  elif have sudo && sudo -n true 2>/dev/null; then
+    as_root="sudo -n"
+  else
+    fail "$need is missing. Install it with: sudo $line"
+  fi
+  say "installing $need: $line"
+  # A fresh image has no package lists yet.
+  if have apt-get; then
+    $as_root env DEBIAN_FRONTEND=noninteractive $line </dev/null >/dev/null 2>&1 && return
+    $as_root apt-get update </dev/null >/dev/null
+    line="env DEBIAN_FRONTEND=noninteractive $line"
+  fi
+  $as_root $line </dev/null || fail "$need could not be installed. Try it by hand: $line"
+}
+
+# finished NAME VERSION: whether this version of a part stands complete in the cache.
+finished() { [ "$(cat "$PARTS/$1/.version" 2>/dev/null)" = "$2" ]; }
+
+# begin NAME: an empty directory to build a part in; finish NAME VERSION puts it into its place.
+begin() {
+  mkdir -p "$PARTS"
+  rm -rf "$PARTS/$1.new"
+  mkdir "$PARTS/$1.new"
+}
+
+finish() {
+  printf '%s\n' "$2" >"$PARTS/$1.new/.version"
+  rm -rf "${PARTS:?}/$1"
+  mv "$PARTS/$1.new" "$PARTS/$1"
+}
