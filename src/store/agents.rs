@@ -12,6 +12,7 @@ use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Read, Write};
 use crate::sql;
+use crate::store::runs::Via;
 use postgres::Row;
 use postgres::error::SqlState;
 use semver::Version;
