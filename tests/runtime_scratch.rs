@@ -40,9 +40,8 @@ fn log() -> slog::Logger {
 
 #[allow(clippy::disallowed_methods, reason = "the test's own setting")]
 fn maintenance_url() -> String {
-    std::env::var("RUNTIME_TEST_DATABASE_URL").expect(
-        "set RUNTIME_TEST_DATABASE_URL, such as postgres://postgres@%2Ftmp%2Fpg/postgres",
-    )
+    std::env::var("RUNTIME_TEST_DATABASE_URL")
+        .expect("set RUNTIME_TEST_DATABASE_URL, such as postgres://postgres@%2Ftmp%2Fpg/postgres")
 }
 
 fn options(url: &str) -> store::Options {
@@ -143,8 +142,13 @@ impl World {
     fn new() -> Self {
         let name = format!("t_{}", Uuid::new_v4().simple());
         let maintenance = maintenance_url();
-        let mut admin = connect::Manager::new(&options(&maintenance)).unwrap().client().unwrap();
-        admin.batch_execute(&format!("create database {name}")).unwrap();
+        let mut admin = connect::Manager::new(&options(&maintenance))
+            .unwrap()
+            .client()
+            .unwrap();
+        admin
+            .batch_execute(&format!("create database {name}"))
+            .unwrap();
         let (server, _) = maintenance.rsplit_once('/').unwrap();
         let url = format!("{server}/{name}");
         migrations::migrate(&connect::Manager::new(&options(&url)).unwrap(), &log()).unwrap();
@@ -166,7 +170,14 @@ impl World {
     }
 
     fn seed(&self, limits: &Value) {
-        let Self { tenant_id, user_id, project_id, agent_id, conversation_id, .. } = self;
+        let Self {
+            tenant_id,
+            user_id,
+            project_id,
+            agent_id,
+            conversation_id,
+            ..
+        } = self;
         let provider_id = self.clock.new_id();
         let (url, tool) = (self.provider.base_url(), &self.tool.url);
         let tools: String = [("weather", true), ("pay", false)]
@@ -221,7 +232,10 @@ impl World {
         let shard = runtime.feed().shard(1024);
         let runner = (threads > 0).then(|| {
             let database = jobs::Database::new(self.store.pool().clone(), |one| one.as_mut());
-            let runner = runtime.serve(jobs::Runner::builder(database)).start().unwrap();
+            let runner = runtime
+                .serve(jobs::Runner::builder(database))
+                .start()
+                .unwrap();
             runtime.woken_by(runner.handle());
             runner
         });
@@ -303,15 +317,30 @@ impl World {
             if wanted(&run) {
                 return run;
             }
-            assert!(Instant::now() < deadline, "{run:?} {:?}", self.events(run_id));
-            let _ = process.shard.hints().recv_timeout(Duration::from_millis(100));
+            assert!(
+                Instant::now() < deadline,
+                "{run:?} {:?}",
+                self.events(run_id)
+            );
+            let _ = process
+                .shard
+                .hints()
+                .recv_timeout(Duration::from_millis(100));
         }
     }
 
     fn finished(&self, process: &Process, run_id: Uuid) -> Run {
         let run = self.until(process, run_id, |run| run.status.is_finished());
-        assert_eq!(self.number("select count(*) from job_jobs"), 0, "a job is left");
-        assert_eq!(self.number("select count(*) from run_deltas"), 0, "text is left");
+        assert_eq!(
+            self.number("select count(*) from job_jobs"),
+            0,
+            "a job is left"
+        );
+        assert_eq!(
+            self.number("select count(*) from run_deltas"),
+            0,
+            "text is left"
+        );
         assert_eq!(
             self.number("select count(*) from conversations where active_run_id is not null"),
             0
@@ -333,7 +362,9 @@ impl World {
         let mut session = self.store.session().unwrap();
         session
             .transact(|tx| {
-                tx.raw().batch_execute("update job_leases set expires_at = now() - interval '1 hour'")?;
+                tx.raw().batch_execute(
+                    "update job_leases set expires_at = now() - interval '1 hour'",
+                )?;
                 jobs::protocol::rescue(tx.raw(), 100).unwrap();
                 Ok(())
             })
@@ -342,7 +373,10 @@ impl World {
 }
 
 fn calls_weather() -> Step {
-    Step::new(Reply::ToolCalls(vec![("weather".to_owned(), json!({"city": "Rome"}))]))
+    Step::new(Reply::ToolCalls(vec![(
+        "weather".to_owned(),
+        json!({"city": "Rome"}),
+    )]))
 }
 
 #[test]
@@ -353,12 +387,22 @@ fn a_turn_with_a_tool() {
     world.provider.push(Step::text("It is sunny."));
     let run_id = world.create(&process, true);
     let run = world.finished(&process, run_id);
-    assert_eq!((run.status, &run.failure_message), (Status::Completed, &None));
+    assert_eq!(
+        (run.status, &run.failure_message),
+        (Status::Completed, &None)
+    );
     assert_eq!(
         world.kinds(run_id),
         [
-            "run.created", "run.started", "step.started", "step.completed", "step.started",
-            "step.completed", "step.started", "step.completed", "run.completed"
+            "run.created",
+            "run.started",
+            "step.started",
+            "step.completed",
+            "step.started",
+            "step.completed",
+            "step.started",
+            "step.completed",
+            "run.completed"
         ]
     );
     let asked = world.tool.asked();
@@ -384,7 +428,12 @@ fn a_turn_with_a_tool() {
     assert!((run.usage.cost_usd - summed.get::<_, f64>(1)).abs() < 1e-12);
     assert!((run.usage.cost_usd - summed.get::<_, f64>(2)).abs() < 1e-12);
     let second = &world.provider.requests()[1].body["messages"];
-    let roles: Vec<_> = second.as_array().unwrap().iter().map(|one| one["role"].as_str().unwrap()).collect();
+    let roles: Vec<_> = second
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["role"].as_str().unwrap())
+        .collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool"]);
     assert_eq!(second[3]["content"], "sunny");
 }
@@ -394,7 +443,9 @@ fn text_reaches_followers_in_order_and_the_table() {
     let world = World::new();
     let process = world.process(1, true);
     let words = "one two three four five six seven eight nine ten eleven twelve";
-    world.provider.push(Step::text(words).between(Duration::from_millis(40)));
+    world
+        .provider
+        .push(Step::text(words).between(Duration::from_millis(40)));
     let run_id = world.create(&process, false);
     world.eventually(|| world.number("select count(*) from run_deltas") > 0);
     let mut text = String::new();
@@ -431,18 +482,33 @@ fn a_model_call_lost_in_a_crash_is_made_again_and_counted() {
     let kinds = world.kinds(run_id);
     assert_eq!(
         kinds,
-        ["run.created", "run.started", "step.started", "step.restarted", "step.started", "step.completed", "run.completed"]
+        [
+            "run.created",
+            "run.started",
+            "step.started",
+            "step.restarted",
+            "step.started",
+            "step.completed",
+            "run.completed"
+        ]
     );
     assert_eq!(world.events(run_id)[3].data["lostAttempt"], 1);
     drop(dying);
-    assert_eq!(world.kinds(run_id), kinds, "the dead process wrote something");
+    assert_eq!(
+        world.kinds(run_id),
+        kinds,
+        "the dead process wrote something"
+    );
 }
 
 fn crash_in_a_tool(name: &str) -> (World, Run) {
     let world = World::new();
     let dying = world.process(1, false);
     let closed = world.tool.gate.lock().unwrap();
-    world.provider.push(Step::new(Reply::ToolCalls(vec![(name.to_owned(), json!({"city": "Rome"}))])));
+    world.provider.push(Step::new(Reply::ToolCalls(vec![(
+        name.to_owned(),
+        json!({"city": "Rome"}),
+    )])));
     world.provider.push(Step::text("done"));
     let run_id = world.create(&dying, true);
     world.eventually(|| world.tool.asked().len() == 1);
@@ -466,14 +532,21 @@ fn an_idempotent_tool_is_called_again_with_the_same_key() {
     let asked = world.tool.asked();
     assert_eq!(asked.len(), 2);
     assert_eq!(asked[0], asked[1]);
-    assert_eq!(run.usage.calls, 2, "finished model steps were not made again");
+    assert_eq!(
+        run.usage.calls, 2,
+        "finished model steps were not made again"
+    );
 }
 
 #[test]
 fn a_tool_that_is_not_idempotent_fails_the_run_and_says_so() {
     let (world, run) = crash_in_a_tool("pay");
     assert_eq!(run.status, Status::Failed);
-    assert!(run.failure_message.unwrap().contains("not declared idempotent"));
+    assert!(
+        run.failure_message
+            .unwrap()
+            .contains("not declared idempotent")
+    );
     assert_eq!(world.tool.asked().len(), 1);
     assert_eq!(world.kinds(run.run_id).last().unwrap(), "run.failed");
 }
@@ -482,7 +555,9 @@ fn a_tool_that_is_not_idempotent_fails_the_run_and_says_so() {
 fn cancel_cuts_a_stream_at_once() {
     let world = World::new();
     let process = world.process(1, true);
-    world.provider.push(Step::text("one two three").fault(2, Fault::Hang));
+    world
+        .provider
+        .push(Step::text("one two three").fault(2, Fault::Hang));
     let run_id = world.create(&process, true);
     loop {
         if let Hint::Delta(_) = process.shard.hints().recv_timeout(PATIENCE).unwrap() {
@@ -493,11 +568,21 @@ fn cancel_cuts_a_stream_at_once() {
     let asked = process.runtime.cancel(&world.root(run_id)).unwrap();
     assert_eq!(asked.status, Status::Running);
     let run = world.finished(&process, run_id);
-    assert!(began.elapsed() < Duration::from_millis(400), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_millis(400),
+        "{:?}",
+        began.elapsed()
+    );
     assert_eq!((run.status, run.usage.calls), (Status::Cancelled, 1));
     assert_eq!(
         world.kinds(run_id),
-        ["run.created", "run.started", "step.started", "run.cancelRequested", "run.cancelled"]
+        [
+            "run.created",
+            "run.started",
+            "step.started",
+            "run.cancelRequested",
+            "run.cancelled"
+        ]
     );
     let again = process.runtime.cancel(&world.root(run_id)).unwrap();
     assert_eq!((again.status, again.last_seq), (Status::Cancelled, 5));
@@ -507,7 +592,9 @@ fn cancel_cuts_a_stream_at_once() {
 fn cancel_on_another_replica_is_noticed() {
     let world = World::new();
     let (holder, other) = (world.process(1, true), world.process(0, false));
-    world.provider.push(Step::text("one two three").fault(1, Fault::Hang));
+    world
+        .provider
+        .push(Step::text("one two three").fault(1, Fault::Hang));
     let run_id = world.create(&holder, true);
     world.eventually(|| world.provider.count() == 1);
     other.runtime.cancel(&world.root(run_id)).unwrap();
@@ -519,14 +606,19 @@ fn cancel_wins_over_a_late_success() {
     let world = World::new();
     // No keepers: nothing tells the holder, and the answer comes in full.
     let (holder, other) = (world.process(1, false), world.process(0, false));
-    world.provider.push(Step::text("too late").before(Duration::from_millis(300)));
+    world
+        .provider
+        .push(Step::text("too late").before(Duration::from_millis(300)));
     let run_id = world.create(&holder, true);
     world.eventually(|| world.provider.count() == 1);
     other.runtime.cancel(&world.root(run_id)).unwrap();
     let run = world.finished(&holder, run_id);
     assert_eq!(run.status, Status::Cancelled);
     assert!(run.usage.tokens.completion > 0, "what it used is counted");
-    assert_eq!(world.number("select count(*) from conversation_messages where role = 'assistant'"), 0);
+    assert_eq!(
+        world.number("select count(*) from conversation_messages where role = 'assistant'"),
+        0
+    );
     assert_eq!(world.kinds(run_id).last().unwrap(), "run.cancelled");
 }
 
@@ -534,7 +626,9 @@ fn cancel_wins_over_a_late_success() {
 fn cancel_between_steps_stops_the_next() {
     let world = World::new();
     let (holder, other) = (world.process(1, false), world.process(0, false));
-    world.provider.push(calls_weather().before(Duration::from_millis(300)));
+    world
+        .provider
+        .push(calls_weather().before(Duration::from_millis(300)));
     let run_id = world.create(&holder, true);
     world.eventually(|| world.provider.count() == 1);
     other.runtime.cancel(&world.root(run_id)).unwrap();
@@ -573,7 +667,9 @@ fn a_run_that_waits_in_the_queue_is_cancelled_at_once() {
 fn a_busy_provider_is_asked_again_after_a_wait() {
     let world = World::new();
     let process = world.process(1, true);
-    world.provider.push(Step::json(429, &json!({"error": {"message": "slow down"}})).header("retry-after", "1"));
+    world.provider.push(
+        Step::json(429, &json!({"error": {"message": "slow down"}})).header("retry-after", "1"),
+    );
     world.provider.push(Step::text("half").fault(2, Fault::Cut));
     world.provider.push(Step::text("whole"));
     let began = Instant::now();
@@ -587,19 +683,33 @@ fn a_busy_provider_is_asked_again_after_a_wait() {
     assert_eq!(
         kinds,
         [
-            "run.created", "run.started", "step.started", "step.failed", "run.waiting", "step.started",
-            "step.failed", "run.waiting", "step.started", "step.completed", "run.completed"
+            "run.created",
+            "run.started",
+            "step.started",
+            "step.failed",
+            "run.waiting",
+            "step.started",
+            "step.failed",
+            "run.waiting",
+            "step.started",
+            "step.completed",
+            "run.completed"
         ]
     );
     let waited = &world.events(run_id)[4].data;
-    assert!(waited["reason"].as_str().unwrap().contains("slow down"), "{waited}");
+    assert!(
+        waited["reason"].as_str().unwrap().contains("slow down"),
+        "{waited}"
+    );
 }
 
 #[test]
 fn a_waiting_run_is_cancelled_at_once() {
     let world = World::new();
     let process = world.process(1, true);
-    world.provider.push(Step::json(503, &json!({})).header("retry-after", "60"));
+    world
+        .provider
+        .push(Step::json(503, &json!({})).header("retry-after", "60"));
     let run_id = world.create(&process, true);
     world.until(&process, run_id, |run| run.status == Status::Waiting);
     let run = process.runtime.cancel(&world.root(run_id)).unwrap();
@@ -612,20 +722,27 @@ fn a_provider_that_stays_down_fails_the_run() {
     let world = World::new();
     let process = world.process(1, true);
     for _ in 0..4 {
-        world.provider.push(Step::json(500, &json!({"error": {"message": "on fire"}})));
+        world
+            .provider
+            .push(Step::json(500, &json!({"error": {"message": "on fire"}})));
     }
     let run_id = world.create(&process, true);
     let run = world.finished(&process, run_id);
     assert_eq!((run.status, run.usage.calls), (Status::Failed, 4));
     let message = run.failure_message.unwrap();
-    assert!(message.contains("on fire") && message.contains("4 times"), "{message}");
+    assert!(
+        message.contains("on fire") && message.contains("4 times"),
+        "{message}"
+    );
 }
 
 #[test]
 fn a_lasting_fault_fails_the_run_at_once() {
     let world = World::new();
     let process = world.process(1, true);
-    world.provider.push(Step::plain(200, "text/html", "<html>no</html>"));
+    world
+        .provider
+        .push(Step::plain(200, "text/html", "<html>no</html>"));
     let run_id = world.create(&process, true);
     let run = world.finished(&process, run_id);
     assert_eq!((run.status, run.usage.calls), (Status::Failed, 1));
@@ -690,7 +807,10 @@ fn a_conversation_has_one_turn_at_a_time_and_a_key_makes_one_run() {
     };
     let (_, first) = create(Some(&key(1))).unwrap();
     assert_eq!(create(Some(&key(1))).unwrap().0, Created::Earlier(first));
-    assert_eq!(create(Some(&key(2))).unwrap_err().code(), Code::IdempotencyMismatch);
+    assert_eq!(
+        create(Some(&key(2))).unwrap_err().code(),
+        Code::IdempotencyMismatch
+    );
     assert_eq!(create(None).unwrap_err().code(), Code::Conflict);
     assert_eq!(world.number("select count(*) from runs"), 1);
     assert_eq!(world.number("select count(*) from job_jobs"), 1);

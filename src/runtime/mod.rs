@@ -25,12 +25,14 @@ pub mod feed;
 mod journal;
 mod keys;
 mod running;
+mod schema;
 mod text;
 mod tools;
 mod turn;
 mod upkeep;
 
 pub use keys::ModelKeys;
+pub use schema::check_schema;
 
 use crate::error::{Error, Result};
 use crate::ids::Clock;
@@ -49,6 +51,11 @@ use uuid::Uuid;
 
 /// The longest wait before another attempt that a provider may ask for.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// The stack of a run thread. Schemas, arguments and answers come from outside and may nest as deep
+/// as the JSON parser takes, which a smaller stack does not hold in an unoptimised build. What is
+/// not touched costs no memory.
+const STACK_BYTES: usize = 1024 * 1024;
 
 /// How runs are run in this process.
 #[derive(Debug, Clone)]
@@ -180,6 +187,7 @@ impl Runtime {
         let options = jobs::QueueOptions {
             threads: self.0.options.threads,
             thread_name: Some("run".to_owned()),
+            stack_bytes: STACK_BYTES,
             poll: Duration::from_millis(200),
             ..jobs::QueueOptions::default()
         };

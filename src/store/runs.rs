@@ -13,8 +13,8 @@ mod rows;
 pub use lists::{Filters, list};
 pub use rows::{Agent, Origin, Run, Status, Tokens, Usage, Via};
 
-use super::{Find, Sql};
 use super::events::NewEvent;
+use super::{Find, Sql};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Kind, May, Read, Write};
 use crate::sql;
