@@ -150,6 +150,9 @@ pub enum Created {
     Earlier(Uuid),
 }
 
+/// What a keeper thread does until its channel disconnects.
+type Keeper = fn(&Inner, &Receiver<()>);
+
 /// The threads beside the queue's. Dropping it ends them and waits for that.
 pub struct Keepers {
     stop: Option<Sender<()>>,
@@ -212,7 +215,7 @@ impl Runtime {
             stop: Some(stop),
             threads: Vec::new(),
         };
-        let all: [(&str, fn(&Inner, &Receiver<()>)); 3] = [
+        let all: [(&str, Keeper); 3] = [
             ("runs-watch", running::watch),
             ("runs-text", text::write_gathered),
             ("runs-upkeep", upkeep::keep_up),
