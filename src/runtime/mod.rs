@@ -25,14 +25,13 @@ pub mod feed;
 mod journal;
 mod keys;
 mod running;
-mod schema;
+pub mod schemas;
 mod text;
 mod tools;
 mod turn;
 mod upkeep;
 
 pub use keys::ModelKeys;
-pub use schema::check_schema;
 
 use crate::error::{Error, Result};
 use crate::ids::Clock;
