@@ -1,13 +1,19 @@
 //! agent-runtime: runs agents and flows durably. See ARCHITECTURE.md for the code map.
 
+pub mod api;
+pub mod authn;
+pub mod authz;
 pub mod config;
 pub mod dev;
 pub mod error;
+pub mod http;
 pub mod ids;
 pub mod log;
+pub mod metrics;
 pub mod model;
 pub mod outbound;
 pub mod proof;
 pub mod runtime;
 pub mod secret;
+pub mod server;
 pub mod store;

@@ -50,6 +50,7 @@ create table tools (
   foreign key (tenant_id, project_id) references projects,
   foreign key (tenant_id, created_by) references users
 );
+create index tools_project on tools (tenant_id, project_id, tool_id);
 
 create table agents (
   tenant_id uuid not null,
@@ -60,6 +61,8 @@ create table agents (
   -- The highest semantic version, and the one promoted for the project's scope.
   latest_version text,
   live_version text,
+  -- The number of the newest version: allocated under this row's lock.
+  last_position bigint not null default 0,
   created_by uuid not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -68,11 +71,14 @@ create table agents (
   foreign key (tenant_id, project_id) references projects,
   foreign key (tenant_id, created_by) references users
 );
+create index agents_project on agents (tenant_id, project_id, agent_id);
 
 create table agent_versions (
   tenant_id uuid not null,
   agent_id uuid not null,
   version text not null check (length(version) between 5 and 100),
+  -- In the order in which the versions were made.
+  position bigint not null check (position > 0),
   instructions text not null check (length(instructions) <= 200000),
   model_provider_id uuid not null,
   model text not null,
@@ -81,10 +87,12 @@ create table agent_versions (
   created_by uuid not null,
   created_at timestamptz not null,
   primary key (tenant_id, agent_id, version),
+  unique (tenant_id, agent_id, position),
   foreign key (tenant_id, agent_id) references agents,
   foreign key (tenant_id, model_provider_id, model) references models,
   foreign key (tenant_id, created_by) references users
 );
+create index agent_versions_model on agent_versions (tenant_id, model_provider_id, model);
 
 alter table agents
   add foreign key (tenant_id, agent_id, latest_version) references agent_versions,
@@ -101,6 +109,7 @@ create table agent_version_tools (
   foreign key (tenant_id, agent_id, version) references agent_versions,
   foreign key (tenant_id, tool_id) references tools
 );
+create index agent_version_tools_tool on agent_version_tools (tenant_id, tool_id);
 
 create table conversations (
   tenant_id uuid not null,
@@ -122,6 +131,7 @@ create table conversations (
   foreign key (tenant_id, created_by) references users
 );
 create index conversations_agent on conversations (tenant_id, agent_id, conversation_id);
+create index conversations_project on conversations (tenant_id, project_id, conversation_id);
 
 create table conversation_messages (
   tenant_id uuid not null,

@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use std::time::Instant;
 
+/// Far from every deadline of these tests, and with room for a machine that is busy.
+const AT_ONCE: Duration = Duration::from_millis(500);
 const KEY: &str = "sk-test-0123456789abcdef";
 
 fn ms(ms: u64) -> Duration {
@@ -343,7 +345,7 @@ fn a_cancel_ends_a_stream_at_once() {
         "{}",
         failure.message
     );
-    assert!(took < ms(100), "{took:?}");
+    assert!(took < AT_ONCE, "{took:?}");
     let _next = client.cancel_handle();
     let again = chat(
         &Clock::system(),

@@ -8,6 +8,7 @@
 //!
 //! Not here: readers on other replicas, who tail the tables; and who may read a run.
 
+use crate::store::deltas::StoredDelta;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,6 +40,18 @@ pub struct Delta {
     pub offset: i32,
     /// The piece.
     pub text: Arc<str>,
+}
+
+impl From<StoredDelta> for Delta {
+    fn from(stored: StoredDelta) -> Self {
+        Self {
+            run_id: stored.run_id,
+            step: stored.step,
+            attempt: stored.attempt,
+            offset: stored.offset,
+            text: stored.text.into(),
+        }
+    }
 }
 
 impl Hint {

@@ -26,6 +26,7 @@ mod journal;
 mod keys;
 mod running;
 mod schema;
+mod settle;
 mod text;
 mod tools;
 mod turn;
@@ -62,6 +63,8 @@ const STACK_BYTES: usize = 1024 * 1024;
 pub struct Options {
     /// Run threads, 1 to 2048: how many runs go on at once.
     pub threads: usize,
+    /// How often work that other processes queued is looked for.
+    pub poll: Duration,
     /// How often a model call is tried before its run fails, at least 1.
     pub model_attempts: i32,
     /// How often an idempotent tool is tried before the model is told that it cannot be reached.
@@ -78,6 +81,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             threads: 256,
+            poll: Duration::from_millis(200),
             model_attempts: 4,
             tool_attempts: 3,
             first_wait: Duration::from_secs(1),
@@ -191,7 +195,7 @@ impl Runtime {
             threads: self.0.options.threads,
             thread_name: Some("run".to_owned()),
             stack_bytes: STACK_BYTES,
-            poll: Duration::from_millis(200),
+            poll: self.0.options.poll,
             ..jobs::QueueOptions::default()
         };
         builder
@@ -239,6 +243,11 @@ impl Runtime {
     /// The database's.
     pub fn prepare(&self) -> Result<()> {
         upkeep::round(&self.0)
+    }
+
+    /// What the queue of runs has done in this process; none before it is started.
+    pub fn queue_stats(&self) -> Option<jobs::Stats> {
+        self.0.queue.get()?.stats(<Advance as jobs::Job>::QUEUE)
     }
 
     /// Hints for stream threads.

@@ -10,20 +10,25 @@
 //!
 //! Not here: who may do what (`authz`); functions take a proof of it where the caller is a person.
 
+pub mod agents;
 pub mod connect;
+pub mod conversations;
 pub mod deltas;
 pub mod events;
 pub mod migrations;
+pub mod model_providers;
 pub mod page;
 pub mod projects;
 pub mod runs;
 pub mod steps;
 pub mod tenants;
 pub mod tokens;
+pub mod tools;
 pub mod turns;
 mod watchdog;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Row, Statement, Transaction};
 use std::collections::HashMap;
@@ -54,6 +59,25 @@ pub trait Find: crate::proof::Kind + Sized {
 
 /// A parameter of a statement.
 pub type Parameter<'a> = &'a (dyn ToSql + Sync);
+
+/// Says in the caller's words what a violated constraint means; any other outcome stays as it is.
+fn on_violation<T>(
+    result: Result<T>,
+    constraint: &SqlState,
+    meaning: impl FnOnce() -> Error,
+) -> Result<T> {
+    result.map_err(|error| {
+        let state = error
+            .cause()
+            .and_then(|cause| cause.downcast_ref::<postgres::Error>())
+            .and_then(postgres::Error::code);
+        if state == Some(constraint) {
+            meaning()
+        } else {
+            error
+        }
+    })
+}
 
 /// A connection that has rested this long is asked whether it still lives before it is used.
 const RESTED: Duration = Duration::from_secs(1);

@@ -42,6 +42,7 @@ pub struct Request {
 /// A page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Page")]
 pub struct Page<T> {
     /// The rows.
     pub data: Vec<T>,
@@ -50,6 +51,11 @@ pub struct Page<T> {
     /// Give it as `cursor` to read on; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+}
+
+/// The id that stands in cursors for a row which has a position inside its owner and no id.
+pub fn position_id(position: i64) -> Uuid {
+    Uuid::from_u128(u128::from(position.unsigned_abs()))
 }
 
 impl Request {
@@ -102,6 +108,12 @@ impl Request {
         Uuid::from_slice(id).map_err(|_| refused())
     }
 
+    /// The position after which the page begins, for a list whose ids come from [`position_id`].
+    pub fn after_position(&self) -> Option<i64> {
+        self.after
+            .map(|id| i64::try_from(id.as_u128()).unwrap_or(i64::MAX))
+    }
+
     /// How many rows to ask for: one more than the page holds tells whether more follow.
     pub fn rows(&self) -> i64 {
         i64::from(self.limit) + 1
@@ -116,6 +128,17 @@ impl Request {
     ) -> Page<T> {
         let has_more = rows.len() > usize::from(self.limit);
         rows.truncate(usize::from(self.limit));
+        self.ended_page(rows, has_more, id, show)
+    }
+
+    /// The page of exactly these rows, where the list itself knew where to end it.
+    pub fn ended_page<R, T>(
+        &self,
+        rows: Vec<R>,
+        has_more: bool,
+        id: impl Fn(&R) -> Uuid,
+        show: impl Fn(R) -> T,
+    ) -> Page<T> {
         let next_cursor = rows.last().filter(|_| has_more).map(|last| {
             let mut bytes = vec![CURSOR_VERSION];
             bytes.extend_from_slice(&self.binding);
@@ -150,5 +173,17 @@ mod tests {
         assert!(Request::new(None, Some(0), None, &()).is_err());
         let last = next.page(vec![ids[2]], |id| *id, |id| id);
         assert_eq!((last.has_more, last.next_cursor), (false, None));
+    }
+
+    #[test]
+    fn a_position_comes_back_from_its_cursor() {
+        let first = Request::new(None, Some(5), None, &"messages").unwrap();
+        let page = first.ended_page(vec![9, 8], true, |at| position_id(*at), |at| at);
+        let cursor = page.next_cursor.unwrap();
+        let next = Request::new(Some(&cursor), None, None, &"messages").unwrap();
+        assert_eq!(next.after_position(), Some(8));
+        assert_eq!(first.after_position(), None);
+        let ended = first.ended_page(vec![1], false, |at| position_id(*at), |at| at);
+        assert_eq!(ended.next_cursor, None);
     }
 }

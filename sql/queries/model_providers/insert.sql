@@ -1,0 +1,3 @@
+insert into model_providers (tenant_id, model_provider_id, name, base_url, api_key_name, created_by, created_at,
+  updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $7)

@@ -1,0 +1,197 @@
+//! Deadlines and cancels: nothing waits longer than it may.
+
+use super::*;
+
+#[test]
+fn a_silent_server_ends_at_the_first_byte_deadline() {
+    let server = Server::start(|mut connection| {
+        let _ = connection.read_to_end(&mut Vec::new());
+    });
+    let mut short = timeouts();
+    short.first_byte = ms(80);
+    let began = Instant::now();
+    let mut client = outbound().client(Policy::Operator, short);
+    fails(
+        post(&mut client, &server.url()),
+        Kind::Timeout(Phase::FirstByte),
+    );
+    assert!((ms(80)..ms(1000)).contains(&began.elapsed()));
+}
+
+#[test]
+fn a_drip_feed_ends_at_the_whole_deadline() {
+    for head in [
+        "HTTP/1.1 200 OK\r\nx-drip: ",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n400\r\n",
+    ] {
+        let server = Server::start(move |mut connection| {
+            read_request(&mut connection);
+            connection.write_all(head.as_bytes()).unwrap();
+            while connection.write_all(b"a").is_ok() {
+                std::thread::park_timeout(ms(10));
+            }
+        });
+        let mut short = timeouts();
+        short.total = ms(200);
+        let began = Instant::now();
+        let mut client = outbound().client(Policy::Operator, short);
+        let failure = post(&mut client, &server.url()).unwrap_err();
+        assert!(matches!(
+            failure.kind(),
+            Kind::Timeout(Phase::FirstByte | Phase::Body)
+        ));
+        assert!(
+            (ms(200)..ms(1000)).contains(&began.elapsed()),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+}
+
+#[test]
+fn a_server_that_reads_nothing_ends_at_the_whole_deadline() {
+    let (hold, held) = crossbeam_channel::unbounded::<TcpStream>();
+    let server = Server::start(move |connection| hold.send(connection).unwrap());
+    let mut short = timeouts();
+    short.total = ms(200);
+    let mut client = outbound().client(Policy::Operator, short);
+    let big = vec![b' '; 32 * 1024 * 1024];
+    let failure = client.post_json(&server.url(), &[], &big, 10).unwrap_err();
+    assert_eq!(failure.kind(), Kind::Timeout(Phase::Send), "{failure}");
+    drop(held);
+}
+
+/// Runs an exchange, cancels it once `ready` says so, and gives back how long the end took.
+pub(super) fn cancelled(
+    mut client: Client,
+    url: String,
+    ready: impl FnOnce(),
+) -> (Client, Duration) {
+    let handle = client.cancel_handle();
+    let exchange = std::thread::Builder::new()
+        .name("exchange".to_owned())
+        .spawn(move || {
+            let failure = post(&mut client, &url).unwrap_err();
+            (client, failure)
+        })
+        .unwrap();
+    ready();
+    std::thread::park_timeout(ms(50));
+    let began = Instant::now();
+    handle.cancel();
+    let (client, failure) = exchange.join().unwrap();
+    assert_eq!(failure.kind(), Kind::Cancelled, "{failure}");
+    assert!(handle.is_cancelled());
+    (client, began.elapsed())
+}
+
+#[test]
+fn a_cancel_ends_a_blocked_read_at_once_and_the_client_lives_on() {
+    for head in [
+        "",
+        "HTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n",
+    ] {
+        let (arrived, wait) = crossbeam_channel::bounded(1);
+        let server = Server::start(move |mut connection| {
+            read_request(&mut connection);
+            connection.write_all(head.as_bytes()).unwrap();
+            arrived.send(()).unwrap();
+            let _ = connection.read(&mut [0]);
+        });
+        let client = outbound().client(Policy::Operator, timeouts());
+        let (mut client, took) = cancelled(client, server.url(), || wait.recv().unwrap());
+        assert!(took < AT_ONCE, "{took:?}");
+        let well = Server::answering(HELLO);
+        fails(post(&mut client, &well.url()), Kind::Cancelled);
+        let _next = client.cancel_handle();
+        post(&mut client, &well.url()).unwrap();
+    }
+}
+
+#[test]
+fn a_cancel_ends_a_kept_connection_and_an_old_handle_does_not() {
+    let (arrived, wait) = crossbeam_channel::unbounded();
+    let server = Server::start(move |mut connection| {
+        read_request(&mut connection);
+        connection.write_all(HELLO.as_bytes()).unwrap();
+        read_request(&mut connection);
+        arrived.send(()).unwrap();
+        let _ = connection.read(&mut [0]);
+    });
+    let mut client = outbound().client(Policy::Operator, timeouts());
+    let old = client.cancel_handle();
+    post(&mut client, &server.url()).unwrap();
+    let (_, took) = cancelled(client, server.url(), || {
+        wait.recv().unwrap();
+        old.cancel();
+    });
+    assert!(took < AT_ONCE, "{took:?}");
+    assert_eq!(server.accepted(), 1);
+}
+
+#[test]
+fn a_cancel_ends_a_connect_at_once() {
+    let (_listener, address, _fill) = full_backlog();
+    let client = outbound().client(Policy::Operator, timeouts());
+    let (_, took) = cancelled(client, format!("http://{address}/"), || {});
+    assert!(took < AT_ONCE, "{took:?}");
+}
+
+#[test]
+fn a_connect_ends_at_its_deadline() {
+    let (_listener, address, _fill) = full_backlog();
+    let mut short = timeouts();
+    short.connect = ms(100);
+    let began = Instant::now();
+    let mut client = outbound().client(Policy::Operator, short);
+    let outcome = post(&mut client, &format!("http://{address}/"));
+    fails(outcome, Kind::Timeout(Phase::Connect));
+    assert!((ms(90)..ms(1000)).contains(&began.elapsed()));
+}
+
+/// A listener that takes no more connections: whoever comes next is not answered.
+fn full_backlog() -> (socket2::Socket, SocketAddr, Vec<TcpStream>) {
+    let listener =
+        socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    listener
+        .bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())
+        .unwrap();
+    listener.listen(0).unwrap();
+    let address = listener.local_addr().unwrap().as_socket().unwrap();
+    let mut fill = Vec::new();
+    while let Ok(connection) = TcpStream::connect_timeout(&address, ms(100)) {
+        fill.push(connection);
+    }
+    (listener, address, fill)
+}
+
+#[test]
+fn look_ups_are_bounded_and_cancelled_at_once() {
+    let (release, blocked) = crossbeam_channel::unbounded::<()>();
+    let (began_lookup, looking) = crossbeam_channel::unbounded();
+    let outbound = Outbound::new(Options {
+        resolver_threads: 1,
+        resolver_queue: 1,
+        lookup: Some(Arc::new(move |_: &str| {
+            began_lookup.send(()).unwrap();
+            let _ = blocked.recv();
+            Ok(vec![IpAddr::from([127, 0, 0, 1])])
+        })),
+        ..Options::default()
+    })
+    .unwrap();
+    let client = outbound.client(Policy::Operator, timeouts());
+    let (_, took) = cancelled(client, "http://stuck.test/".to_owned(), || {
+        looking.recv().unwrap()
+    });
+    assert!(took < AT_ONCE, "{took:?}");
+    let mut short = timeouts();
+    short.connect = ms(50);
+    let mut client = outbound.client(Policy::Operator, short);
+    let late = post(&mut client, "http://queued.test/");
+    fails(late, Kind::Timeout(Phase::Resolve));
+    let message = fails(post(&mut client, "http://third.test/"), Kind::Resolve);
+    assert!(message.contains("too many"), "{message}");
+    drop(release);
+}

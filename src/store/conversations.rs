@@ -1,0 +1,209 @@
+//! Conversations with an agent, and their messages.
+//!
+//! Messages are numbered inside their conversation. Here they are read; they are written with the
+//! turns that say them (`store::runs`).
+
+use super::agents::Agent;
+use super::page::{Order, Request};
+use super::{Find, Sql, Tx, on_violation};
+use crate::error::{Error, Result};
+use crate::proof::{Caller, Kind, Listing, May, Read, Write};
+use crate::sql;
+use postgres::Row;
+use postgres::error::SqlState;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A page of messages ends with the one that takes it past this many bytes of text.
+const PAGE_BYTES: i64 = 4 * 1024 * 1024;
+
+/// A conversation.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    /// Its id.
+    pub conversation_id: Uuid,
+    /// The agent's project.
+    pub project_id: Uuid,
+    /// Whom it is with.
+    pub agent_id: Uuid,
+    /// The version that it was begun with, if it was begun with one.
+    pub version: Option<String>,
+    /// Its title, which may be empty.
+    pub title: String,
+    /// The turn that is under way.
+    pub active_run_id: Option<Uuid>,
+    /// Who began it.
+    pub created_by: Uuid,
+    /// When it was begun.
+    pub created_at: OffsetDateTime,
+}
+
+/// What was said.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// Its number in the conversation, from 1.
+    pub position: i64,
+    /// `user` or `assistant`.
+    pub role: String,
+    /// The text.
+    pub content: String,
+    /// The turn in which it was said.
+    pub run_id: Uuid,
+    /// When it was said.
+    pub created_at: OffsetDateTime,
+}
+
+/// A conversation to begin.
+#[derive(Debug)]
+pub struct New<'a> {
+    /// See [`Conversation`].
+    pub conversation_id: Uuid,
+    /// The agent's project.
+    pub project_id: Uuid,
+    /// See [`Conversation`].
+    pub version: Option<&'a str>,
+    /// See [`Conversation`].
+    pub title: &'a str,
+}
+
+/// Which conversations.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Filter {
+    /// With this agent alone.
+    pub agent_id: Option<Uuid>,
+    /// Of this project alone.
+    pub project_id: Option<Uuid>,
+}
+
+impl Kind for Conversation {
+    const NAME: &'static str = "conversation";
+    fn id(&self) -> Uuid {
+        self.conversation_id
+    }
+}
+
+impl Find for Conversation {
+    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
+        let row = sql.query_opt(sql!("conversations/find"), &[&tenant_id, &id])?;
+        Ok(row.as_ref().map(conversation))
+    }
+}
+
+fn conversation(row: &Row) -> Conversation {
+    Conversation {
+        conversation_id: row.get(0),
+        project_id: row.get(1),
+        agent_id: row.get(2),
+        version: row.get(3),
+        title: row.get(4),
+        active_run_id: row.get(5),
+        created_by: row.get(6),
+        created_at: row.get(7),
+    }
+}
+
+/// Begins a conversation with the agent.
+///
+/// # Errors
+/// `not-found`: the agent has no such version. `database-unavailable`.
+pub fn insert(
+    tx: &mut Tx<'_>,
+    may: &impl May<Write, Agent>,
+    creator: &Caller,
+    new: &New<'_>,
+    now: OffsetDateTime,
+) -> Result<Conversation> {
+    let inserted = tx.query_one(
+        sql!("conversations/insert"),
+        &[
+            &may.tenant_id(),
+            &new.conversation_id,
+            &new.project_id,
+            &may.object_id(),
+            &new.version,
+            &new.title,
+            &creator.user_id,
+            &now,
+        ],
+    );
+    // The agent, its project and its tenant stand: the version alone can be missing.
+    let row = on_violation(inserted, &SqlState::FOREIGN_KEY_VIOLATION, || {
+        Error::not_found("agent version", new.version.unwrap_or_default())
+    })?;
+    Ok(conversation(&row))
+}
+
+/// A page of the conversations that the caller may read.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    listing: &Listing<Conversation>,
+    filter: Filter,
+    page: &Request,
+) -> Result<Vec<Conversation>> {
+    let tenant_id = listing.caller().tenant_id;
+    let limit = page.rows();
+    let rows = match (filter.agent_id, filter.project_id) {
+        (Some(agent_id), project_id) => sql.query(
+            match page.order {
+                Order::Asc => sql!("conversations/list_agent_asc"),
+                Order::Desc => sql!("conversations/list_agent_desc"),
+            },
+            &[&tenant_id, &page.after, &limit, &agent_id, &project_id],
+        )?,
+        (None, Some(project_id)) => sql.query(
+            match page.order {
+                Order::Asc => sql!("conversations/list_project_asc"),
+                Order::Desc => sql!("conversations/list_project_desc"),
+            },
+            &[&tenant_id, &page.after, &limit, &project_id],
+        )?,
+        (None, None) => sql.query(
+            match page.order {
+                Order::Asc => sql!("conversations/list_asc"),
+                Order::Desc => sql!("conversations/list_desc"),
+            },
+            &[&tenant_id, &page.after, &limit],
+        )?,
+    };
+    Ok(rows.iter().map(conversation).collect())
+}
+
+/// A page of its messages, and whether more follow. A page of long messages holds fewer of them.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn messages(
+    sql: &mut impl Sql,
+    may: &impl May<Read, Conversation>,
+    page: &Request,
+) -> Result<(Vec<Message>, bool)> {
+    let statement = match page.order {
+        Order::Asc => sql!("conversations/messages_asc"),
+        Order::Desc => sql!("conversations/messages_desc"),
+    };
+    let rows = sql.query(
+        statement,
+        &[
+            &may.tenant_id(),
+            &may.object_id(),
+            &page.after_position(),
+            &i64::from(page.limit),
+            &PAGE_BYTES,
+        ],
+    )?;
+    let has_more = rows.last().is_some_and(|row| row.get(5));
+    let messages = rows
+        .iter()
+        .map(|row| Message {
+            position: row.get(0),
+            role: row.get(1),
+            content: row.get(2),
+            run_id: row.get(3),
+            created_at: row.get(4),
+        })
+        .collect();
+    Ok((messages, has_more))
+}

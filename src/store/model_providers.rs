@@ -1,0 +1,229 @@
+//! Model providers of a tenant, their models and the models' prices.
+//!
+//! The name of a key is kept, never a key. A model that a version of an agent uses stays; its prices
+//! may change, and each call keeps the prices that it was charged at.
+
+use super::page::{Order, Request};
+use super::tenants::Tenant;
+use super::{Find, Sql, Tx, on_violation};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Admin, Caller, Kind, Listing, May};
+use crate::sql;
+use postgres::Row;
+use postgres::error::SqlState;
+use serde_json::Value;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A model provider.
+#[derive(Debug, Clone)]
+pub struct ModelProvider {
+    /// Its id.
+    pub model_provider_id: Uuid,
+    /// Its name; unique in the tenant.
+    pub name: String,
+    /// Where its API begins.
+    pub base_url: String,
+    /// The name of the operator's key that it takes, if it takes one.
+    pub api_key_name: Option<String>,
+    /// Its models, by name: `[{name, prices: {prompt, completion, cacheRead, cacheWrite, reasoning}}]`,
+    /// US dollars per million tokens, an unknown price left out.
+    pub models: Value,
+    /// Who registered it.
+    pub created_by: Uuid,
+    /// When it was registered.
+    pub created_at: OffsetDateTime,
+    /// When it was last changed.
+    pub updated_at: OffsetDateTime,
+}
+
+/// What is said of a provider when it is registered or changed.
+#[derive(Debug)]
+pub struct About<'a> {
+    /// See [`ModelProvider`].
+    pub name: &'a str,
+    /// See [`ModelProvider`].
+    pub base_url: &'a str,
+    /// See [`ModelProvider`].
+    pub api_key_name: Option<&'a str>,
+}
+
+/// The models of a provider.
+#[derive(Debug)]
+pub struct Models<'a> {
+    /// Their names, each once.
+    pub names: Vec<&'a str>,
+    /// The models as in [`ModelProvider::models`].
+    pub json: Value,
+}
+
+impl Kind for ModelProvider {
+    const NAME: &'static str = "model-provider";
+    fn id(&self) -> Uuid {
+        self.model_provider_id
+    }
+}
+
+impl Find for ModelProvider {
+    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
+        let row = sql.query_opt(sql!("model_providers/find"), &[&tenant_id, &id])?;
+        Ok(row.as_ref().map(model_provider))
+    }
+}
+
+fn model_provider(row: &Row) -> ModelProvider {
+    ModelProvider {
+        model_provider_id: row.get(0),
+        name: row.get(1),
+        base_url: row.get(2),
+        api_key_name: row.get(3),
+        created_by: row.get(4),
+        created_at: row.get(5),
+        updated_at: row.get(6),
+        models: row.get(7),
+    }
+}
+
+fn name_taken(name: &str) -> Error {
+    Error::new(
+        Code::AlreadyExists,
+        format!("There is a model provider named {name} already. Choose another name."),
+    )
+}
+
+fn in_use(what: &str) -> Error {
+    Error::new(
+        Code::Conflict,
+        format!("A version of an agent uses {what}, and versions are kept. It cannot be removed."),
+    )
+}
+
+/// Registers a provider with its models.
+///
+/// # Errors
+/// `already-exists`: the tenant has a provider of this name. `database-unavailable`.
+pub fn insert(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Tenant>,
+    creator: &Caller,
+    model_provider_id: Uuid,
+    about: &About<'_>,
+    models: &Models<'_>,
+    now: OffsetDateTime,
+) -> Result<ModelProvider> {
+    let tenant_id = may.tenant_id();
+    let inserted = tx.execute(
+        sql!("model_providers/insert"),
+        &[
+            &tenant_id,
+            &model_provider_id,
+            &about.name,
+            &about.base_url,
+            &about.api_key_name,
+            &creator.user_id,
+            &now,
+        ],
+    );
+    on_violation(inserted, &SqlState::UNIQUE_VIOLATION, || {
+        name_taken(about.name)
+    })?;
+    tx.execute(
+        sql!("model_providers/put_models"),
+        &[&tenant_id, &model_provider_id, &models.json],
+    )?;
+    found(tx, tenant_id, model_provider_id)
+}
+
+fn found(tx: &mut Tx<'_>, tenant_id: Uuid, id: Uuid) -> Result<ModelProvider> {
+    ModelProvider::find(tx, tenant_id, id)?.ok_or_else(|| Error::not_found(ModelProvider::NAME, id))
+}
+
+/// The provider as it is now, kept from other changes until the transaction ends.
+///
+/// # Errors
+/// `not-found`: it was deleted since. `database-unavailable`.
+pub fn lock(tx: &mut Tx<'_>, may: &impl May<Admin, ModelProvider>) -> Result<ModelProvider> {
+    tx.execute(
+        sql!("model_providers/lock"),
+        &[&may.tenant_id(), &may.object_id()],
+    )?;
+    found(tx, may.tenant_id(), may.object_id())
+}
+
+/// Changes it; with `models`, they replace those that it has.
+///
+/// # Errors
+/// `already-exists`: the tenant has another provider of this name. `conflict`: a version of an agent
+/// uses a model that is to go. `database-unavailable`.
+pub fn update(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, ModelProvider>,
+    about: &About<'_>,
+    models: Option<&Models<'_>>,
+    now: OffsetDateTime,
+) -> Result<ModelProvider> {
+    let (tenant_id, id) = (may.tenant_id(), may.object_id());
+    let updated = tx.execute(
+        sql!("model_providers/update"),
+        &[
+            &tenant_id,
+            &id,
+            &about.name,
+            &about.base_url,
+            &about.api_key_name,
+            &now,
+        ],
+    );
+    on_violation(updated, &SqlState::UNIQUE_VIOLATION, || {
+        name_taken(about.name)
+    })?;
+    if let Some(models) = models {
+        let kept = tx.execute(
+            sql!("model_providers/keep_models"),
+            &[&tenant_id, &id, &models.names],
+        );
+        on_violation(kept, &SqlState::FOREIGN_KEY_VIOLATION, || {
+            in_use("a model that is left out")
+        })?;
+        tx.execute(
+            sql!("model_providers/put_models"),
+            &[&tenant_id, &id, &models.json],
+        )?;
+    }
+    found(tx, tenant_id, id)
+}
+
+/// Deletes it with its models.
+///
+/// # Errors
+/// `conflict`: a version of an agent uses it. `database-unavailable`.
+pub fn delete(tx: &mut Tx<'_>, may: &impl May<Admin, ModelProvider>) -> Result<()> {
+    let deleted = tx.execute(
+        sql!("model_providers/delete"),
+        &[&may.tenant_id(), &may.object_id()],
+    );
+    on_violation(deleted, &SqlState::FOREIGN_KEY_VIOLATION, || {
+        in_use("this model provider")
+    })?;
+    Ok(())
+}
+
+/// A page of the providers that the caller may read.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    listing: &Listing<ModelProvider>,
+    page: &Request,
+) -> Result<Vec<ModelProvider>> {
+    let statement = match page.order {
+        Order::Asc => sql!("model_providers/list_asc"),
+        Order::Desc => sql!("model_providers/list_desc"),
+    };
+    let rows = sql.query(
+        statement,
+        &[&listing.caller().tenant_id, &page.after, &page.rows()],
+    )?;
+    Ok(rows.iter().map(model_provider).collect())
+}

@@ -1,0 +1,169 @@
+//! HTTP tools of a project.
+//!
+//! A tool is never changed: what a version of an agent calls stays what it was. One that a version
+//! calls cannot be deleted.
+
+use super::page::{Order, Request};
+use super::projects::Project;
+use super::{Find, Sql, Tx, on_violation};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Admin, Caller, Kind, Listing, May};
+use crate::sql;
+use postgres::Row;
+use postgres::error::SqlState;
+use serde_json::Value;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// An HTTP tool.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// Its id.
+    pub tool_id: Uuid,
+    /// The project whose agents may call it.
+    pub project_id: Uuid,
+    /// Its name, as the model sees it; unique in the project.
+    pub name: String,
+    /// What it does, as the model sees it.
+    pub description: String,
+    /// The JSON Schema of its arguments object.
+    pub arguments_schema: Value,
+    /// Where it is called.
+    pub url: String,
+    /// How long a call may take.
+    pub timeout_ms: i32,
+    /// It may be called again after a crash.
+    pub idempotent: bool,
+    /// Who registered it.
+    pub created_by: Uuid,
+    /// When it was registered.
+    pub created_at: OffsetDateTime,
+}
+
+/// A tool to register.
+#[derive(Debug)]
+pub struct New<'a> {
+    /// See [`Tool`].
+    pub tool_id: Uuid,
+    /// See [`Tool`].
+    pub name: &'a str,
+    /// See [`Tool`].
+    pub description: &'a str,
+    /// See [`Tool`].
+    pub arguments_schema: &'a Value,
+    /// See [`Tool`].
+    pub url: &'a str,
+    /// See [`Tool`].
+    pub timeout_ms: i32,
+    /// See [`Tool`].
+    pub idempotent: bool,
+}
+
+impl Kind for Tool {
+    const NAME: &'static str = "tool";
+    fn id(&self) -> Uuid {
+        self.tool_id
+    }
+}
+
+impl Find for Tool {
+    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
+        let row = sql.query_opt(sql!("tools/find"), &[&tenant_id, &id])?;
+        Ok(row.as_ref().map(tool))
+    }
+}
+
+fn tool(row: &Row) -> Tool {
+    Tool {
+        tool_id: row.get(0),
+        project_id: row.get(1),
+        name: row.get(2),
+        description: row.get(3),
+        arguments_schema: row.get(4),
+        url: row.get(5),
+        timeout_ms: row.get(6),
+        idempotent: row.get(7),
+        created_by: row.get(8),
+        created_at: row.get(9),
+    }
+}
+
+/// Registers a tool in the project.
+///
+/// # Errors
+/// `already-exists`: the project has a tool of this name. `database-unavailable`.
+pub fn insert(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Project>,
+    creator: &Caller,
+    new: &New<'_>,
+    now: OffsetDateTime,
+) -> Result<Tool> {
+    let inserted = tx.query_one(
+        sql!("tools/insert"),
+        &[
+            &may.tenant_id(),
+            &new.tool_id,
+            &may.object_id(),
+            &new.name,
+            &new.description,
+            &new.arguments_schema,
+            &new.url,
+            &new.timeout_ms,
+            &new.idempotent,
+            &creator.user_id,
+            &now,
+        ],
+    );
+    let row = on_violation(inserted, &SqlState::UNIQUE_VIOLATION, || {
+        Error::new(
+            Code::AlreadyExists,
+            format!(
+                "The project has a tool named {} already. Choose another name.",
+                new.name
+            ),
+        )
+    })?;
+    Ok(tool(&row))
+}
+
+/// Deletes it.
+///
+/// # Errors
+/// `conflict`: a version of an agent calls it. `database-unavailable`.
+pub fn delete(tx: &mut Tx<'_>, may: &impl May<Admin, Tool>) -> Result<()> {
+    let deleted = tx.execute(sql!("tools/delete"), &[&may.tenant_id(), &may.object_id()]);
+    on_violation(deleted, &SqlState::FOREIGN_KEY_VIOLATION, || {
+        Error::new(
+            Code::Conflict,
+            "A version of an agent calls this tool, and versions are kept. The tool cannot be deleted.",
+        )
+    })?;
+    Ok(())
+}
+
+/// A page of the tools that the caller may read, of one project if given.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    listing: &Listing<Tool>,
+    project_id: Option<Uuid>,
+    page: &Request,
+) -> Result<Vec<Tool>> {
+    let statement = match page.order {
+        Order::Asc => sql!("tools/list_asc"),
+        Order::Desc => sql!("tools/list_desc"),
+    };
+    let rows = sql.query(
+        statement,
+        &[
+            &listing.caller().tenant_id,
+            &project_id,
+            &page.after,
+            &page.rows(),
+        ],
+    )?;
+    Ok(rows.iter().map(tool).collect())
+}
