@@ -25,7 +25,7 @@ pub mod feed;
 mod journal;
 mod keys;
 mod running;
-mod schema;
+pub mod schemas;
 mod settle;
 mod text;
 mod tools;
@@ -33,7 +33,6 @@ mod turn;
 mod upkeep;
 
 pub use keys::ModelKeys;
-pub use schema::check_schema;
 
 use crate::error::{Error, Result};
 use crate::ids::Clock;
@@ -194,8 +193,8 @@ impl Runtime {
         let options = jobs::QueueOptions {
             threads: self.0.options.threads,
             thread_name: Some("run".to_owned()),
-            stack_bytes: STACK_BYTES,
             poll: self.0.options.poll,
+            stack_bytes: STACK_BYTES,
             ..jobs::QueueOptions::default()
         };
         builder

@@ -10,9 +10,10 @@
 
 use super::events::ToolCall;
 use super::journal::ToolResult;
-use super::schema::Schema;
+use super::schemas;
 use crate::outbound::{Client, Failure, Kind};
 use crate::store::turns::Tool;
+use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -42,7 +43,7 @@ pub(super) struct Place {
 
 /// The schemas of a turn's tools, each compiled at its first use.
 #[derive(Default)]
-pub(super) struct Schemas(HashMap<String, Result<Schema, String>>);
+pub(super) struct Schemas(HashMap<String, Option<Validator>>);
 
 /// What the model is told when it made a mistake.
 pub(super) fn mistake(output: impl Into<String>) -> ToolResult {
@@ -61,22 +62,28 @@ impl Schemas {
         };
         let arguments: Value = serde_json::from_str(text)
             .map_err(|error| mistake(format!("The arguments are not JSON: {error}.")))?;
-        let schema = self
-            .0
-            .entry(tool.name.clone())
-            .or_insert_with(|| Schema::compile(&tool.arguments_schema));
-        let faults = match schema {
-            Ok(schema) => schema.faults(&arguments),
-            Err(fault) => Err(format!("The tool cannot be called. {fault}")),
+        let compiled = || schemas::compile(&tool.arguments_schema).ok();
+        let validator = self.0.entry(tool.name.clone()).or_insert_with(compiled);
+        let Some(validator) = validator else {
+            return Err(mistake(
+                "The tool cannot be called: the schema of its arguments is not valid.",
+            ));
         };
-        match faults {
-            Ok(faults) if faults.is_empty() => Ok(arguments),
-            Ok(faults) => Err(mistake(format!(
-                "The arguments do not fit the tool's schema: {}.",
-                faults.join("; ")
-            ))),
-            Err(fault) => Err(mistake(fault)),
+        let faults: Vec<String> = validator
+            .iter_errors(&arguments)
+            .take(5)
+            .map(|fault| {
+                let shown: String = fault.to_string().chars().take(300).collect();
+                format!("at {:?}: {shown}", fault.instance_path().to_string())
+            })
+            .collect();
+        if faults.is_empty() {
+            return Ok(arguments);
         }
+        Err(mistake(format!(
+            "The arguments do not fit the tool's schema: {}.",
+            faults.join("; ")
+        )))
     }
 }
 
@@ -199,6 +206,21 @@ mod tests {
         assert!(told.contains("not valid"), "{told}");
         let remote = check(json!({"$ref": "http://127.0.0.1:1/schema"}), "{}").unwrap_err();
         assert!(remote.contains("not valid"), "{remote}");
+    }
+
+    /// A run thread's stack has a bound, and a stack that overflows ends the process.
+    #[test]
+    fn the_deepest_arguments_fit_a_run_threads_stack() {
+        let arguments = r#"{"a":"#.repeat(126) + "1" + &"}".repeat(126);
+        let check = move || {
+            let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
+            let told = check(schema, &arguments).unwrap_err();
+            assert!(told.contains("/a"), "{told}");
+        };
+        let thread = std::thread::Builder::new()
+            .name("run-0".to_owned())
+            .stack_size(crate::runtime::STACK_BYTES);
+        thread.spawn(check).unwrap().join().unwrap();
     }
 
     #[test]
