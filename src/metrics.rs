@@ -7,7 +7,10 @@ use crate::http::probes::{Metric, MetricKind};
 use MetricKind::{Counter, Gauge};
 
 /// Figures are far below what a double counts exactly.
-#[expect(clippy::cast_precision_loss, reason = "Prometheus's figures are doubles")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "Prometheus's figures are doubles"
+)]
 fn figure(count: u64) -> f64 {
     count as f64
 }
@@ -20,10 +23,30 @@ fn size(count: usize) -> f64 {
 pub fn of_door(stats: &door::Stats) -> Vec<Metric> {
     let one = Metric::single;
     vec![
-        one("agent_runtime_connections", "Connections open.", Gauge, size(stats.connections)),
-        one("agent_runtime_connections_accepted_total", "Connections taken.", Counter, figure(stats.connections_accepted)),
-        one("agent_runtime_connections_refused_total", "Connections closed because too many were open.", Counter, figure(stats.connections_refused)),
-        one("agent_runtime_accept_failures_total", "Connections that the system could not give.", Counter, figure(stats.accept_failures)),
+        one(
+            "agent_runtime_connections",
+            "Connections open.",
+            Gauge,
+            size(stats.connections),
+        ),
+        one(
+            "agent_runtime_connections_accepted_total",
+            "Connections taken.",
+            Counter,
+            figure(stats.connections_accepted),
+        ),
+        one(
+            "agent_runtime_connections_refused_total",
+            "Connections closed because too many were open.",
+            Counter,
+            figure(stats.connections_refused),
+        ),
+        one(
+            "agent_runtime_accept_failures_total",
+            "Connections that the system could not give.",
+            Counter,
+            figure(stats.accept_failures),
+        ),
         Metric {
             name: "agent_runtime_answers_total",
             help: "Answers by the first digit of their status.",
@@ -33,15 +56,60 @@ pub fn of_door(stats: &door::Stats) -> Vec<Metric> {
                 .map(|(class, count)| (vec![("class", format!("{class}xx"))], figure(count)))
                 .collect(),
         },
-        one("agent_runtime_answers_discarded_total", "Answers that came after the door had given up on their request.", Counter, figure(stats.answers_discarded)),
-        one("agent_runtime_requests_queued", "Requests that wait for a thread.", Gauge, size(stats.queue_length)),
-        one("agent_runtime_requests_in_flight", "Requests that are being answered.", Gauge, size(stats.in_flight)),
-        one("agent_runtime_request_body_bytes", "Bytes of bodies in memory.", Gauge, figure(stats.body_bytes)),
-        one("agent_runtime_streams", "Streams open.", Gauge, size(stats.streams)),
-        one("agent_runtime_request_threads", "Request threads that take work.", Gauge, size(stats.request_threads)),
-        one("agent_runtime_request_threads_stuck", "Request threads held beyond the deadline.", Gauge, size(stats.stuck_threads)),
-        one("agent_runtime_request_threads_replaced_total", "Request threads started in place of stuck ones.", Counter, figure(stats.threads_replaced)),
-        one("agent_runtime_panics_total", "Panics caught in handlers.", Counter, figure(stats.panics)),
+        one(
+            "agent_runtime_answers_discarded_total",
+            "Answers that came after the door had given up on their request.",
+            Counter,
+            figure(stats.answers_discarded),
+        ),
+        one(
+            "agent_runtime_requests_queued",
+            "Requests that wait for a thread.",
+            Gauge,
+            size(stats.queue_length),
+        ),
+        one(
+            "agent_runtime_requests_in_flight",
+            "Requests that are being answered.",
+            Gauge,
+            size(stats.in_flight),
+        ),
+        one(
+            "agent_runtime_request_body_bytes",
+            "Bytes of bodies in memory.",
+            Gauge,
+            figure(stats.body_bytes),
+        ),
+        one(
+            "agent_runtime_streams",
+            "Streams open.",
+            Gauge,
+            size(stats.streams),
+        ),
+        one(
+            "agent_runtime_request_threads",
+            "Request threads that take work.",
+            Gauge,
+            size(stats.request_threads),
+        ),
+        one(
+            "agent_runtime_request_threads_stuck",
+            "Request threads held beyond the deadline.",
+            Gauge,
+            size(stats.stuck_threads),
+        ),
+        one(
+            "agent_runtime_request_threads_replaced_total",
+            "Request threads started in place of stuck ones.",
+            Counter,
+            figure(stats.threads_replaced),
+        ),
+        one(
+            "agent_runtime_panics_total",
+            "Panics caught in handlers.",
+            Counter,
+            figure(stats.panics),
+        ),
     ]
 }
 
@@ -49,9 +117,24 @@ pub fn of_door(stats: &door::Stats) -> Vec<Metric> {
 pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     let pool = shared.store.pool().state();
     let mut metrics = vec![
-        Metric::single("agent_runtime_database_connections", "Connections to the database.", Gauge, pool.connections),
-        Metric::single("agent_runtime_database_connections_idle", "Connections to the database that wait for work.", Gauge, pool.idle_connections),
-        Metric::single("agent_runtime_streams_served", "Streams that a stream thread serves.", Gauge, size(shared.streams.open())),
+        Metric::single(
+            "agent_runtime_database_connections",
+            "Connections to the database.",
+            Gauge,
+            pool.connections,
+        ),
+        Metric::single(
+            "agent_runtime_database_connections_idle",
+            "Connections to the database that wait for work.",
+            Gauge,
+            pool.idle_connections,
+        ),
+        Metric::single(
+            "agent_runtime_streams_served",
+            "Streams that a stream thread serves.",
+            Gauge,
+            size(shared.streams.open()),
+        ),
     ];
     if let Some(stats) = shared.runtime.queue_stats() {
         let ended = [
@@ -64,8 +147,18 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
             ("handed-back", stats.handed_back),
         ];
         metrics.extend([
-            Metric::single("agent_runtime_run_jobs_claimed_total", "Runs taken up.", Counter, figure(stats.claimed)),
-            Metric::single("agent_runtime_run_jobs_running", "Runs being carried on.", Gauge, figure(stats.running)),
+            Metric::single(
+                "agent_runtime_run_jobs_claimed_total",
+                "Runs taken up.",
+                Counter,
+                figure(stats.claimed),
+            ),
+            Metric::single(
+                "agent_runtime_run_jobs_running",
+                "Runs being carried on.",
+                Gauge,
+                figure(stats.running),
+            ),
             Metric {
                 name: "agent_runtime_run_jobs_ended_total",
                 help: "Runs put down, by how.",

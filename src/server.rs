@@ -115,6 +115,7 @@ impl Server {
     pub fn start(options: Options, clock: &Clock, log: &slog::Logger) -> Result<Self> {
         let sub = |name| crate::log::subsystem(log, name);
         let store = Store::open(&options.store, sub(crate::log::Subsystem::Store))?;
+        let host_access = options.runs.host_access;
         let runtime = Runtime::new(
             store.clone(),
             clock.clone(),
@@ -136,7 +137,7 @@ impl Server {
             clock: clock.clone(),
             runtime,
             outbound: options.outbound,
-            host_access: options.runs.host_access,
+            host_access,
             model_keys: options.model_keys,
             streams,
             allowed_origins: options.allowed_origins,
@@ -239,7 +240,9 @@ fn measure(probes: &Probes, door: &Arc<Mutex<Option<door::Door>>>, shared: &Arc<
     let door = Arc::clone(door);
     probes.add(move || {
         let door = door.try_lock();
-        let stats = door.ok().and_then(|door| door.as_ref().map(door::Door::stats));
+        let stats = door
+            .ok()
+            .and_then(|door| door.as_ref().map(door::Door::stats));
         stats.map_or_else(Vec::new, |stats| metrics::of_door(&stats))
     });
     let shared = Arc::clone(shared);
@@ -300,9 +303,15 @@ impl Starter {
         runtime.prepare()?;
         let database = jobs::Database::new(self.shared.store.pool().clone(), AsMut::as_mut);
         let builder = jobs::Runner::builder(database)
-            .log(crate::log::subsystem(&self.log, crate::log::Subsystem::Jobs))
+            .log(crate::log::subsystem(
+                &self.log,
+                crate::log::Subsystem::Jobs,
+            ))
             .lease(self.run_lease);
-        let runner = runtime.serve(builder).start().map_err(runtime::queue_error)?;
+        let runner = runtime
+            .serve(builder)
+            .start()
+            .map_err(runtime::queue_error)?;
         runtime.woken_by(runner.handle());
         let keepers = runtime.start_keepers()?;
         *lock(&self.work) = Some(Work { runner, keepers });

@@ -18,10 +18,25 @@ use uuid::Uuid;
 pub(super) fn routes() -> Vec<Route> {
     use Method::{Get, Patch, Post};
     vec![
-        route(Post, "/v1/projects", "Make a project; its creator becomes its owner", create),
-        route(Get, "/v1/projects", "List the projects that the caller may read", list),
+        route(
+            Post,
+            "/v1/projects",
+            "Make a project; its creator becomes its owner",
+            create,
+        ),
+        route(
+            Get,
+            "/v1/projects",
+            "List the projects that the caller may read",
+            list,
+        ),
         route(Get, "/v1/projects/{projectId}", "Read a project", read),
-        route(Patch, "/v1/projects/{projectId}", "Rename a project", rename),
+        route(
+            Patch,
+            "/v1/projects/{projectId}",
+            "Rename a project",
+            rename,
+        ),
     ]
 }
 
@@ -87,7 +102,12 @@ fn list(
     listing: Listing<Project>,
     Query(query): Query<ListProjects>,
 ) -> Result<Found<Page<View>>> {
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &"projects")?;
+    let page = Request::new(
+        query.cursor.as_deref(),
+        query.limit,
+        query.order,
+        &"projects",
+    )?;
     let rows = projects::list(&mut cx.store().session()?, &listing, &page)?;
     Ok(Found(page.page(rows, |row| row.project_id, View::from)))
 }

@@ -9,15 +9,15 @@ use crate::http::input::{Nothing, Query};
 use crate::http::output::{Accepted, Events, Found};
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
+use crate::proof::Kind;
 use crate::proof::{Authorized, Listing, Read, Write};
 use crate::runtime::definition::{AGENT_TURN, AGENT_TURN_VERSION};
 use crate::runtime::{Created, events};
-use crate::proof::Kind;
 use crate::store::agents::{self, Agent};
 use crate::store::conversations::Conversation;
-use crate::store::{Find, Tx};
 use crate::store::page::{Order, Page, Request};
 use crate::store::runs::{self, Filters, NewRun, Origin, RequestKey, Run, Status, Usage};
+use crate::store::{Find, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -291,7 +291,10 @@ fn check_message(message: &str) -> Result<()> {
     if message.len() > MESSAGE_BYTES {
         return Err(Error::new(
             Code::BodyTooLarge,
-            format!("The message has {} bytes; a turn takes {MESSAGE_BYTES}.", message.len()),
+            format!(
+                "The message has {} bytes; a turn takes {MESSAGE_BYTES}.",
+                message.len()
+            ),
         )
         .detail("mostBytes", MESSAGE_BYTES));
     }
@@ -382,8 +385,7 @@ fn read_progress(
     // The limit's bounds and default are those of every list.
     let limit = Request::new(None, query.limit, None, &())?.limit;
     let rows = i64::from(limit) + 1;
-    let mut found =
-        crate::store::events::after(&mut cx.store().session()?, &reader, after, rows)?;
+    let mut found = crate::store::events::after(&mut cx.store().session()?, &reader, after, rows)?;
     let has_more = found.len() > usize::from(limit);
     found.truncate(usize::from(limit));
     Ok(Found(Progress {

@@ -20,10 +20,25 @@ use uuid::Uuid;
 pub(super) fn routes() -> Vec<Route> {
     use Method::{Delete, Get, Post};
     vec![
-        route(Post, "/v1/tokens", "Mint a bearer token; it is shown once", mint),
-        route(Get, "/v1/tokens", "List the caller's own bearer tokens", list),
-        route(Delete, "/v1/tokens/{tokenId}", "Revoke one of the caller's own bearer tokens", revoke)
-            .answers(&[Code::NotFound]),
+        route(
+            Post,
+            "/v1/tokens",
+            "Mint a bearer token; it is shown once",
+            mint,
+        ),
+        route(
+            Get,
+            "/v1/tokens",
+            "List the caller's own bearer tokens",
+            list,
+        ),
+        route(
+            Delete,
+            "/v1/tokens/{tokenId}",
+            "Revoke one of the caller's own bearer tokens",
+            revoke,
+        )
+        .answers(&[Code::NotFound]),
         route(
             Post,
             "/v1/tokens/public",
@@ -118,7 +133,6 @@ pub(super) struct MintedPublicToken {
     expires_at: OffsetDateTime,
 }
 
-
 fn mint(cx: &Cx<'_>, caller: Caller, Body(new): Body<NewToken>) -> Result<Created<MintedToken>> {
     let now = cx.now();
     if new.expires_at.is_some_and(|end| end <= now) {
@@ -145,11 +159,7 @@ fn mint(cx: &Cx<'_>, caller: Caller, Body(new): Body<NewToken>) -> Result<Create
     }))
 }
 
-fn list(
-    cx: &Cx<'_>,
-    caller: Caller,
-    Query(query): Query<ListTokens>,
-) -> Result<Found<Page<View>>> {
+fn list(cx: &Cx<'_>, caller: Caller, Query(query): Query<ListTokens>) -> Result<Found<Page<View>>> {
     let binding = ("tokens", caller.user_id);
     let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
     let rows = tokens::list(&mut cx.store().session()?, &caller, &page, cx.now())?;

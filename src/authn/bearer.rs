@@ -61,7 +61,10 @@ mod tests {
         let rest = token.expose().strip_prefix(PREFIX).unwrap();
         assert_eq!(rest.len(), 49);
         let (body, check) = rest.split_at(43);
-        assert_eq!(check, base62(&crc32fast::hash(body.as_bytes()).to_be_bytes(), 6));
+        assert_eq!(
+            check,
+            base62(&crc32fast::hash(body.as_bytes()).to_be_bytes(), 6)
+        );
         assert_ne!(mint().unwrap(), token);
         assert_eq!(last_four(&token), check[2..]);
         assert_eq!(format!("{token:?}"), "[redacted]");

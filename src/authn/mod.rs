@@ -83,13 +83,16 @@ impl Authn {
                 .signer
                 .as_ref()
                 .ok_or_else(|| refused("Public run tokens are off on this server."))?;
-            return signer.verify(token, self.clock.now()).map(Credential::Public);
+            return signer
+                .verify(token, self.clock.now())
+                .map(Credential::Public);
         }
         self.bearer(token).map(Credential::Bearer)
     }
 
     fn bearer(&self, token: &str) -> Result<Known> {
-        let unknown = || refused("The token is not known here. It may have been revoked, or have ended.");
+        let unknown =
+            || refused("The token is not known here. It may have been revoked, or have ended.");
         let digest = bearer::digest(token);
         let remembered = self
             .remembered()

@@ -108,8 +108,7 @@ impl Signer {
         let encoded = signed.strip_prefix(PREFIX).ok_or_else(refused)?;
         let json = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| refused())?;
         let payload: Payload = serde_json::from_slice(&json).map_err(|_| refused())?;
-        let expires_at =
-            OffsetDateTime::from_unix_timestamp(payload.exp).map_err(|_| refused())?;
+        let expires_at = OffsetDateTime::from_unix_timestamp(payload.exp).map_err(|_| refused())?;
         if payload.v != PAYLOAD_VERSION || expires_at <= now {
             return Err(refused());
         }

@@ -158,7 +158,11 @@ impl<K: Find, A: Action> Access for Authorized<K, A> {
         }
     }
     fn codes() -> Vec<Code> {
-        vec![Code::Unauthenticated, Code::PermissionDenied, Code::NotFound]
+        vec![
+            Code::Unauthenticated,
+            Code::PermissionDenied,
+            Code::NotFound,
+        ]
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let caller = cx.caller()?;
@@ -216,7 +220,11 @@ where
     }
     fn codes() -> Vec<Code> {
         let mut codes = super::input::body_codes();
-        codes.extend([Code::Unauthenticated, Code::PermissionDenied, Code::NotFound]);
+        codes.extend([
+            Code::Unauthenticated,
+            Code::PermissionDenied,
+            Code::NotFound,
+        ]);
         codes
     }
     fn body(generator: &mut SchemaGenerator) -> Option<Schema> {
@@ -235,7 +243,11 @@ impl Access for authz::RunReader {
         Rule::RunReader
     }
     fn codes() -> Vec<Code> {
-        vec![Code::Unauthenticated, Code::PermissionDenied, Code::NotFound]
+        vec![
+            Code::Unauthenticated,
+            Code::PermissionDenied,
+            Code::NotFound,
+        ]
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let credential = cx.credential()?;

@@ -16,10 +16,9 @@ pub(super) fn add(origins: &[String], context: &Context, response: &mut Response
     }
     response.headers.push(("vary".into(), "Origin".into()));
     if let Some(origin) = allowed(origins, context) {
-        response.headers.push((
-            "access-control-allow-origin".into(),
-            origin.clone().into(),
-        ));
+        response
+            .headers
+            .push(("access-control-allow-origin".into(), origin.clone().into()));
         response.headers.push((
             "access-control-expose-headers".into(),
             "x-request-id, traceresponse".into(),

@@ -22,13 +22,23 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
 
 /// The routes.
 pub(crate) fn routes() -> Vec<Route> {
-    let get = |path, summary, handler| route(Method::Get, path, summary, handler).mounted(Mount::Docs);
+    let get =
+        |path, summary, handler| route(Method::Get, path, summary, handler).mounted(Mount::Docs);
     vec![
-        route(Method::Get, "/openapi.json", "The API description, OpenAPI 3.1.0", description),
+        route(
+            Method::Get,
+            "/openapi.json",
+            "The API description, OpenAPI 3.1.0",
+            description,
+        ),
         get("/docs", "The API reference", page),
         get("/docs/start.js", "The API reference's start script", start),
         get("/docs/theme.css", "The API reference's theme", theme),
-        get("/docs/swagger-ui-bundle.js", "The API reference's program", bundle),
+        get(
+            "/docs/swagger-ui-bundle.js",
+            "The API reference's program",
+            bundle,
+        ),
         get("/docs/swagger-ui.css", "The API reference's style", style),
     ]
 }

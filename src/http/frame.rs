@@ -41,7 +41,12 @@ impl Frame {
         ))
     }
 
-    fn answer(&self, request: &rouille::Request, context: &Arc<Context>, trace: &TraceContext) -> Reply {
+    fn answer(
+        &self,
+        request: &rouille::Request,
+        context: &Arc<Context>,
+        trace: &TraceContext,
+    ) -> Reply {
         let path = path_of(context);
         let (route, parameters) = match self.table.find(context.method(), path) {
             Found::Route(route, parameters) => (route, parameters),
@@ -77,7 +82,11 @@ impl Frame {
             }
         };
         if route.cross_origin {
-            cors::add(&self.shared.allowed_origins, context, reply::head(&mut reply));
+            cors::add(
+                &self.shared.allowed_origins,
+                context,
+                reply::head(&mut reply),
+            );
         }
         reply
     }
@@ -96,7 +105,10 @@ impl Frame {
         let allow = methods.join(", ");
         let error = Error::new(
             Code::MethodNotAllowed,
-            format!("This path does not take {}. It takes {allow}.", context.method()),
+            format!(
+                "This path does not take {}. It takes {allow}.",
+                context.method()
+            ),
         );
         let mut response = reply::error(&error, context);
         response.headers.push(("allow".into(), allow.into()));
@@ -126,7 +138,10 @@ fn checked_length(route: &Route, cx: &Cx<'_>) -> Result<()> {
     }
     Err(Error::new(
         Code::BodyTooLarge,
-        format!("The body has {length} bytes; this route takes {}.", route.body_bytes),
+        format!(
+            "The body has {length} bytes; this route takes {}.",
+            route.body_bytes
+        ),
     )
     .detail("mostBytes", route.body_bytes))
 }
@@ -168,7 +183,8 @@ impl App for Frame {
 
     fn handle(&self, request: &rouille::Request, responder: Responder) {
         let context = Arc::clone(responder.context());
-        let trace = TraceContext::incoming(context.header("traceparent"), context.header("tracestate"));
+        let trace =
+            TraceContext::incoming(context.header("traceparent"), context.header("tracestate"));
         let mut reply = self.answer(request, &context, &trace);
         reply::head(&mut reply)
             .headers

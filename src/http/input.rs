@@ -162,12 +162,9 @@ fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 }
 
 fn syntax(error: &serde_json::Error) -> Error {
-    Error::new(
-        Code::InvalidBody,
-        format!("The body is not JSON: {error}."),
-    )
-    .detail("line", error.line())
-    .detail("column", error.column())
+    Error::new(Code::InvalidBody, format!("The body is not JSON: {error}."))
+        .detail("line", error.line())
+        .detail("column", error.column())
 }
 
 /// serde_json appends the position to its own sentence; the path says it better.
@@ -263,7 +260,10 @@ mod tests {
         check(r#"{"name":""}"#, "$.name: expected a text of 1 to 200");
         check(r#"{"name":"a","tags":["x",3]}"#, "$.tags[1]: invalid type");
         check(r#"{"name":"a","nam":1}"#, "unknown field `nam`");
-        check(r#"{"name":"a","tags":["\u0000"]}"#, "NUL character at $.tags[0]");
+        check(
+            r#"{"name":"a","tags":["\u0000"]}"#,
+            "NUL character at $.tags[0]",
+        );
         check(r#"{"name":"a","\u0000":1}"#, "NUL character at a key of $");
         check("[]", "$");
         assert!(parse_body::<Sample>(br#"{"name":"\\u0000"}"#).is_ok());

@@ -33,7 +33,7 @@ struct ErrorContent {
 ///
 /// # Panics
 /// Two types share a schema name: found by every start and every test.
-pub fn document(table: &Table) -> Value {
+pub(super) fn document(table: &Table) -> Value {
     let mut generator = SchemaSettings::draft2020_12()
         .with(|settings| {
             settings.definitions_path = "/components/schemas".into();
@@ -91,7 +91,10 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, error: &schemars::S
     operation.insert("operationId".into(), operation_id(route).into());
     operation.insert("tags".into(), json!([tag(route)]));
     operation.insert("summary".into(), route.summary.into());
-    operation.insert("description".into(), format!("Access: {}.", route.rule).into());
+    operation.insert(
+        "description".into(),
+        format!("Access: {}.", route.rule).into(),
+    );
     operation.insert("parameters".into(), parameters(route, generator));
     if let Some(body) = (route.shape.body)(generator) {
         operation.insert(
@@ -124,7 +127,10 @@ fn responses(route: &Route, generator: &mut SchemaGenerator, error: &schemars::S
     responses.insert(route.shape.status.to_string(), success);
     let mut by_status: std::collections::BTreeMap<u16, Vec<&str>> = Default::default();
     for code in &route.codes {
-        by_status.entry(code.status()).or_default().push(code.text());
+        by_status
+            .entry(code.status())
+            .or_default()
+            .push(code.text());
     }
     for (status, codes) in by_status {
         responses.insert(
@@ -141,7 +147,10 @@ fn responses(route: &Route, generator: &mut SchemaGenerator, error: &schemars::S
 fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let mut parameters = Vec::new();
     for part in route.path.split('/') {
-        if let Some(name) = part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+        if let Some(name) = part
+            .strip_prefix('{')
+            .and_then(|part| part.strip_suffix('}'))
+        {
             parameters.push(json!({
                 "name": name, "in": "path", "required": true,
                 "schema": {"type": "string"},

@@ -107,9 +107,17 @@ impl Probes {
             return None;
         }
         Some(match path {
-            "/healthz" => respond(200, "application/json", r#"{"status":"healthy"}"#.to_owned()),
+            "/healthz" => respond(
+                200,
+                "application/json",
+                r#"{"status":"healthy"}"#.to_owned(),
+            ),
             "/readyz" => self.readiness(),
-            _ => respond(200, "text/plain; version=0.0.4; charset=utf-8", self.metrics()),
+            _ => respond(
+                200,
+                "text/plain; version=0.0.4; charset=utf-8",
+                self.metrics(),
+            ),
         })
     }
 

@@ -22,11 +22,12 @@ pub(super) fn error(error: &Error, context: &Context) -> Response {
         "details": error.details(),
         "requestId": request_id(context),
     }});
-    let mut headers: Headers = vec![
-        ("content-type".into(), "application/json".into()),
-    ];
+    let mut headers: Headers = vec![("content-type".into(), "application/json".into())];
     match code {
-        Code::Overloaded | Code::DatabaseUnavailable | Code::ShuttingDown | Code::TooManyRequests => {
+        Code::Overloaded
+        | Code::DatabaseUnavailable
+        | Code::ShuttingDown
+        | Code::TooManyRequests => {
             headers.push(("retry-after".into(), RETRY_AFTER_SECONDS.into()));
         }
         Code::Unauthenticated => headers.push(("www-authenticate".into(), "Bearer".into())),

@@ -247,7 +247,8 @@ impl Table {
             }
             let same = by_path.entry(route.path).or_default();
             assert!(
-                same.iter().all(|other| routes[*other].method != route.method),
+                same.iter()
+                    .all(|other| routes[*other].method != route.method),
                 "{} {} is declared twice",
                 route.method.text(),
                 route.path
@@ -275,7 +276,10 @@ impl Table {
         };
         let method = if method == "HEAD" { "GET" } else { method };
         let candidates = found.value.iter().map(|index| &self.routes[*index]);
-        match candidates.clone().find(|route| route.method.text() == method) {
+        match candidates
+            .clone()
+            .find(|route| route.method.text() == method)
+        {
             Some(route) => Found::Route(
                 route,
                 found

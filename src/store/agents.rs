@@ -11,6 +11,7 @@ use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Read, Write};
 use crate::sql;
+use crate::store::runs::Via;
 use postgres::Row;
 use postgres::error::SqlState;
 use semver::Version;
@@ -113,31 +114,6 @@ pub struct References {
     pub has_model: bool,
     /// Tools that are not the project's.
     pub foreign_tools: Vec<Uuid>,
-}
-
-/// Why a turn runs the version that it runs (section 2.7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
-    /// The caller named it.
-    Explicit,
-    /// It is the conversation's own.
-    Conversation,
-    /// It is live for the run's scope.
-    Live,
-    /// It is the latest, and none is live.
-    Latest,
-}
-
-impl Via {
-    /// As it is stored and shown.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Explicit => "explicit",
-            Self::Conversation => "conversation",
-            Self::Live => "live",
-            Self::Latest => "latest",
-        }
-    }
 }
 
 impl Kind for Agent {

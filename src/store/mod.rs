@@ -12,19 +12,19 @@
 
 pub mod agents;
 pub mod connect;
+pub mod conversations;
 pub mod deltas;
 pub mod events;
-pub mod conversations;
 pub mod migrations;
 pub mod model_providers;
 pub mod page;
 pub mod projects;
-pub mod tenants;
-pub mod tokens;
 pub mod runs;
 pub mod steps;
-pub mod turns;
+pub mod tenants;
+pub mod tokens;
 pub mod tools;
+pub mod turns;
 mod watchdog;
 
 use crate::error::{Error, Result};

@@ -42,6 +42,7 @@ pub struct Request {
 /// A page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Page")]
 pub struct Page<T> {
     /// The rows.
     pub data: Vec<T>,

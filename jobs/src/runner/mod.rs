@@ -185,7 +185,7 @@ impl Handle {
     }
 }
 
-/// A running set of threads. Dropping it tells them to stop and does not wait.
+/// A running set of threads. Dropping it is a stop with no time to finish, which nobody waits for.
 pub struct Runner {
     core: Arc<Core>,
     /// Disconnected when every thread that claims, handles or settles has ended.

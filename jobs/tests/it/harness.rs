@@ -5,12 +5,13 @@ use jobs::Database;
 use postgres::{Client, Config, NoTls};
 use r2d2_postgres::PostgresConnectionManager;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 static SERVER: OnceLock<Config> = OnceLock::new();
+static KEEPER: OnceLock<Child> = OnceLock::new();
 static SCHEMAS: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) struct Schema {
@@ -160,8 +161,8 @@ fn private_cluster() -> Config {
         "the private cluster did not start: see {}",
         home.display()
     );
-    // Kept open, never written: its end is the end of this process.
-    std::mem::forget(keeper.stdin.take());
+    // Holds its pipe open, and never writes: its end is the end of this process.
+    KEEPER.set(keeper).unwrap();
     let mut config = Config::new();
     config.host_path(&home).user("postgres").dbname("postgres");
     config

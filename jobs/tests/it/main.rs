@@ -1,5 +1,7 @@
 //! The tests of the crate against a real Postgres. `cargo test -p jobs`.
 
+#![allow(clippy::unwrap_used, reason = "a test's helper fails its test")]
+
 mod admin;
 mod enqueue;
 mod faults;

@@ -109,7 +109,9 @@ impl Streams {
                 Arc::clone(&open),
                 log.clone(),
             );
-            threads.push(spawn(format!("stream-{number}"), move || shard.run(&commands))?);
+            threads.push(spawn(format!("stream-{number}"), move || {
+                shard.run(&commands)
+            })?);
             shards.push(sender);
         }
         let tail = tail::Tail {
@@ -142,7 +144,9 @@ impl Streams {
         let (writer, body) = door::stream(self.options.buffer_bytes);
         let run_id = may.run().run_id;
         let shard = &self.shards[shard_of(run_id, self.shards.len())];
-        match shard.try_send(shard::Command::Join(Box::new(Reader::new(writer, may, after)))) {
+        match shard.try_send(shard::Command::Join(Box::new(Reader::new(
+            writer, may, after,
+        )))) {
             Ok(()) => Ok(Following(body)),
             Err(TrySendError::Full(_)) => Err(Error::new(
                 Code::Overloaded,
@@ -173,10 +177,7 @@ impl Streams {
 }
 
 fn stopping() -> Error {
-    Error::new(
-        Code::ShuttingDown,
-        "The server is stopping. Connect again.",
-    )
+    Error::new(Code::ShuttingDown, "The server is stopping. Connect again.")
 }
 
 /// Which thread serves a run: all its readers are served together.

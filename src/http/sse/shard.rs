@@ -1,12 +1,12 @@
 //! One stream thread: the readers of its runs, served together.
 
-use super::format::{self, End};
 use super::Options;
+use super::format::{self, End};
 use super::reader::{Reader, Standing};
 use crate::error::Result;
 use crate::ids::Clock;
-use crate::runtime::feed::{self, Delta, Hint};
 use crate::runtime::events::Event;
+use crate::runtime::feed::{self, Delta, Hint};
 use crate::store::{Store, deltas, events, tokens};
 use crossbeam_channel::{Receiver, RecvTimeoutError, select};
 use std::collections::{HashMap, HashSet};
@@ -78,7 +78,11 @@ impl Shard {
     pub(super) fn run(mut self, commands: &Receiver<Command>) {
         let (mut swept_at, mut rechecked_at) = (Instant::now(), Instant::now());
         loop {
-            let wait = if self.restless.is_empty() { SWEEP } else { RETRY };
+            let wait = if self.restless.is_empty() {
+                SWEEP
+            } else {
+                RETRY
+            };
             match self.wait(commands, wait) {
                 Ok(()) => {}
                 Err(Stopped) => break,
@@ -161,26 +165,20 @@ impl Shard {
     /// Gives the newest reader of a run what stands already.
     fn greet(&mut self, run_id: Uuid) -> Result<()> {
         self.catch_up(run_id)?;
-        let Some(reader) = self.last_reader(run_id) else {
+        let followed = self.runs.get_mut(&run_id);
+        let Some(reader) = followed.and_then(|followed| followed.readers.last_mut()) else {
             return Ok(());
         };
         if reader.may.run().status.is_finished() {
             return Ok(());
         }
         let pieces = deltas::of_run(&mut self.store.session()?, &reader.may)?;
-        let Some(reader) = self.last_reader(run_id) else {
-            return Ok(());
-        };
         reader.flush();
         for piece in pieces {
             reader.text(&Delta::from(piece));
             reader.flush();
         }
         Ok(())
-    }
-
-    fn last_reader(&mut self, run_id: Uuid) -> Option<&mut Reader> {
-        self.runs.get_mut(&run_id)?.readers.last_mut()
     }
 
     fn heed(&mut self, hint: Hint) {
@@ -356,7 +354,11 @@ impl Shard {
             let revoked = tokens::revoked_among(&mut session, tenant_id, &wanted)?;
             for followed in self.runs.values_mut() {
                 for reader in &mut followed.readers {
-                    if reader.may.token_id().is_some_and(|id| revoked.contains(&id)) {
+                    if reader
+                        .may
+                        .token_id()
+                        .is_some_and(|id| revoked.contains(&id))
+                    {
                         reader.end(End::Credential);
                         reader.flush();
                     }

@@ -16,7 +16,6 @@ use agent_runtime::server::{Options, Seeds, Server};
 use agent_runtime::{runtime, store};
 use std::net::SocketAddr;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a test waits for what must come.
@@ -74,14 +73,16 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
         docs: true,
         allowed_origins: Vec::new(),
         signer: Some(public::Signer::ephemeral().unwrap()),
-        host_access: HostAccess::Local,
-        outbound: Arc::new(Outbound::new(outbound::Options::default()).unwrap()),
+        outbound: Outbound::new(outbound::Options::default()).unwrap(),
+        model_keys: runtime::ModelKeys::default(),
         runs: runtime::Options {
             threads: 4,
-            lease: Duration::from_millis(1500),
             poll: Duration::from_millis(50),
+            first_wait: Duration::from_millis(50),
+            host_access: HostAccess::Local,
             ..Default::default()
         },
+        run_lease: Duration::from_millis(1500),
         streams: sse::Options {
             tail_every: Duration::from_millis(50),
             ..Default::default()
