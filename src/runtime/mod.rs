@@ -25,6 +25,7 @@ pub mod feed;
 mod journal;
 mod keys;
 mod running;
+pub mod schemas;
 mod text;
 mod tools;
 mod turn;

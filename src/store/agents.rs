@@ -7,6 +7,7 @@
 use super::conversations::Conversation;
 use super::page::{Order, Request};
 use super::projects::Project;
+use super::runs::Via;
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Read, Write};
@@ -243,7 +244,10 @@ pub fn promote(
 }
 
 fn no_version(version: &str) -> Error {
-    Error::not_found("agent version", version)
+    Error::not_found(
+        "agent version",
+        version.chars().take(64).collect::<String>(),
+    )
 }
 
 /// A page of the agents that the caller may read, of one project if given.
