@@ -4,8 +4,8 @@
 //! On a terminal text appears as it comes. Elsewhere it is written once a step is done, so that what
 //! a crash made void is never in a pipe.
 
-use super::terminal::{self, Style, printable};
 use super::Outcome;
+use super::terminal::{self, Style, printable};
 use crate::config::Vars;
 use serde_json::{Value, json};
 use std::io::IsTerminal;

@@ -232,8 +232,7 @@ impl Follower {
             if self.told.send(news).is_err() || !lost {
                 return;
             }
-            if self.stopped.recv_timeout(PAUSE)
-                != Err(crossbeam_channel::RecvTimeoutError::Timeout)
+            if self.stopped.recv_timeout(PAUSE) != Err(crossbeam_channel::RecvTimeoutError::Timeout)
             {
                 return;
             }
@@ -268,7 +267,10 @@ impl Follower {
                 };
             }
             Err(failure) if failure.is_transient() => {
-                return early(client::unreachable(self.server.url(), &failure).message, false);
+                return early(
+                    client::unreachable(self.server.url(), &failure).message,
+                    false,
+                );
             }
             Err(failure) => {
                 return End::Failed(client::unreachable(self.server.url(), &failure));

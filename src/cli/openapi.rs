@@ -1,6 +1,7 @@
 //! `openapi`: prints the API's description, without a server or a database.
 
 use super::{Outcome, terminal};
+use crate::http::openapi;
 use clap::Args;
 
 const EXAMPLES: &str = "\
@@ -20,5 +21,5 @@ pub struct Arguments {}
 /// # Errors
 /// Nothing can be written.
 pub fn run(_: &Arguments) -> Outcome {
-    terminal::say(crate::server::table(true).document())
+    terminal::say(openapi::document(&crate::server::table(true)))
 }

@@ -134,7 +134,9 @@ fn agent(client: &mut Client, named: &str, project: Option<&str>) -> Outcome<Str
     found.retain(|agent| agent["name"] == named);
     match &found[..] {
         [one] => id_of(one),
-        [] => Err(Failure::new(format!("There is no agent named {named} here."))),
+        [] => Err(Failure::new(format!(
+            "There is no agent named {named} here."
+        ))),
         several => Err(Failure::usage(format!(
             "There are {} agents named {named}. Say which by --project, or by its id.",
             several.len()
@@ -148,6 +150,8 @@ fn project(client: &mut Client, named: &str) -> Outcome<String> {
     }
     match client.find("/v1/projects", |project| project["name"] == named)? {
         Some(project) => id_of(&project),
-        None => Err(Failure::new(format!("There is no project named {named} here."))),
+        None => Err(Failure::new(format!(
+            "There is no project named {named} here."
+        ))),
     }
 }
