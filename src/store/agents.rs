@@ -7,7 +7,6 @@
 use super::conversations::Conversation;
 use super::page::{Order, Request};
 use super::projects::Project;
-use super::runs::Via;
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Read, Write};
