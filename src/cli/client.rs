@@ -27,7 +27,7 @@ const REQUEST: Timeouts = Timeouts {
 
 /// Which server, and with which token.
 #[derive(Args)]
-pub struct Which {
+pub(super) struct Which {
     /// The server's URL [default: AGENT_RUNTIME_URL, else a running `dev`, else http://127.0.0.1:4000]
     #[arg(long)]
     url: Option<String>,
