@@ -10,9 +10,10 @@
 
 use super::events::ToolCall;
 use super::journal::ToolResult;
+use super::schemas;
 use crate::outbound::{Client, Failure, Kind};
 use crate::store::turns::Tool;
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -61,12 +62,8 @@ impl Schemas {
         };
         let arguments: Value = serde_json::from_str(text)
             .map_err(|error| mistake(format!("The arguments are not JSON: {error}.")))?;
-        let validator = self.0.entry(tool.name.clone()).or_insert_with(|| {
-            jsonschema::options()
-                .with_pattern_options(PatternOptions::regex())
-                .build(&tool.arguments_schema)
-                .ok()
-        });
+        let compiled = || schemas::compile(&tool.arguments_schema).ok();
+        let validator = self.0.entry(tool.name.clone()).or_insert_with(compiled);
         let Some(validator) = validator else {
             return Err(mistake(
                 "The tool cannot be called: the schema of its arguments is not valid.",
@@ -209,6 +206,21 @@ mod tests {
         assert!(told.contains("not valid"), "{told}");
         let remote = check(json!({"$ref": "http://127.0.0.1:1/schema"}), "{}").unwrap_err();
         assert!(remote.contains("not valid"), "{remote}");
+    }
+
+    /// A run thread's stack has a bound, and a stack that overflows ends the process.
+    #[test]
+    fn the_deepest_arguments_fit_a_run_threads_stack() {
+        let arguments = r#"{"a":"#.repeat(126) + "1" + &"}".repeat(126);
+        let check = move || {
+            let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
+            let told = check(schema, &arguments).unwrap_err();
+            assert!(told.contains("/a"), "{told}");
+        };
+        let thread = std::thread::Builder::new()
+            .name("run-0".to_owned())
+            .stack_size(crate::runtime::STACK_BYTES);
+        thread.spawn(check).unwrap().join().unwrap();
     }
 
     #[test]

@@ -44,6 +44,18 @@ fn header_blocks_that_two_readers_could_read_differently() {
 }
 
 #[test]
+fn what_came_before_the_unreadable_is_answered() {
+    let house = House::open(limits());
+    let mut client = house.client();
+    client.send(get("/fast").repeat(2) + "nonsense\r\n\r\n");
+    for _ in 0..2 {
+        assert_eq!(client.answer().body, "ok");
+    }
+    client.answer().refuses(400, "invalid-request");
+    client.is_closed();
+}
+
+#[test]
 fn lengths_and_codings() {
     let house = House::open(limits());
     for fields in [

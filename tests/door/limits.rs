@@ -5,7 +5,7 @@ use agent_runtime::http::door::Limits;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-const SHORT: Duration = Duration::from_millis(150);
+const SHORT: Duration = Duration::from_millis(300);
 
 #[test]
 fn a_slow_header_gets_408() {

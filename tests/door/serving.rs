@@ -56,7 +56,7 @@ fn sixty_four_connections_at_once_are_each_answered() {
         for client in &mut clients {
             assert_eq!(client.answer().body, "ok");
         }
-        assert!(asked.elapsed() < Duration::from_secs(2), "some wait");
+        assert!(asked.elapsed() < Duration::from_secs(5), "some wait");
     }
     assert_eq!(house.door.stats().connections, 64);
 }

@@ -4,7 +4,7 @@ use crate::harness::{House, PATIENCE, get, limits, post};
 use agent_runtime::http::door::Limits;
 use std::time::Duration;
 
-const SHORT: Duration = Duration::from_millis(150);
+const SHORT: Duration = Duration::from_millis(500);
 
 #[test]
 fn a_panic_is_answered_and_its_thread_goes_on() {

@@ -147,7 +147,7 @@ fn a_run_that_waits_for_its_tool_is_cut() {
     })
     .unwrap();
     let url = tool.url();
-    let mut maker = app.maker();
+    let maker = app.maker();
     let project = maker.project();
     let slow = maker.tool(project, &NewTool::new("slow", &url));
     let agent = maker.agent_of(project, &provider.base_url(), |version| {

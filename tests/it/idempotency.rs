@@ -104,11 +104,8 @@ fn a_key_is_its_callers_own() {
     let provider = provider();
     let agent = app.agent(&provider.base_url());
     let first = start(&app, agent, "a", "key").expect(202);
-    let seeds = crate::harness::seeds(&app.clock);
-    let other = app.other_tenant_of(&seeds);
-    let mut maker = crate::harness::Maker::new(&app.database, &app.clock, &seeds);
-    let project = maker.project();
-    let others = maker.agent_of(project, &provider.base_url(), |_| {});
+    let other = app.other_tenant();
+    let others = other.agent(&provider.base_url());
     let second = start(&other, others, "b", "key").expect(202);
     assert_ne!(id_of(&second), id_of(&first));
     // A second user of the same tenant.

@@ -3,14 +3,18 @@
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "tests read the environment and make threads of their own"
+    clippy::unwrap_used,
+    reason = "tests read the environment, make threads of their own, and fail by panicking"
 )]
 
 mod harness;
 
+mod agents;
 mod cancel;
+mod conversations;
 mod cors;
 mod idempotency;
+mod model_providers;
 mod projects;
 mod provider_faults;
 mod public_tokens;
@@ -20,3 +24,4 @@ mod sql;
 mod streams;
 mod tokens;
 mod tool_calls;
+mod tools;

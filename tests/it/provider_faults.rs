@@ -1,11 +1,12 @@
 //! What a run does when its model provider is down, slow, cut, wrong or busy: it recovers, or fails
 //! with a sentence that says why.
 
-use crate::harness::{App, Puppet, kinds};
+use crate::harness::{App, NewVersion, Puppet, kinds};
 use agent_runtime::dev::provider::{Fault, Provider, Reply, Script, Step};
 use agent_runtime::outbound::{HostAccess, Timeouts};
 use agent_runtime::runtime::ModelKeys;
 use agent_runtime::secret::Secret;
+use agent_runtime::server::Options;
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -205,11 +206,11 @@ fn a_key_that_is_refused_fails_the_run_at_once_and_is_not_shown() {
     let body = json!({"error": {"message": format!("Incorrect API key: {KEY}.")}});
     let provider = provider(vec![Step::json(401, &body)], Step::text("Unreached."));
     let app = app_with_key(&provider.base_url());
-    let mut maker = app.maker();
+    let maker = app.maker();
     let project = maker.project();
     let keyed = maker.provider(&provider.base_url(), Some("main"));
     let agent = maker.bare_agent(project);
-    maker.version(agent, keyed, &crate::harness::NewVersion::new("1.0.0"));
+    maker.version(agent, keyed, &NewVersion::new("1.0.0"));
     let id = app.start_turn(agent, "a");
     let run = app.finished(&id);
     check_failed(&run, 1, &["API key", "HTTP 401"]);
@@ -236,32 +237,49 @@ fn a_key_that_is_refused_fails_the_run_at_once_and_is_not_shown() {
     assert!(!kept.contains("sk-0123"), "{kept}");
 }
 
+/// Restarts the app with other options.
+fn restart(app: App, change: impl FnOnce(&mut Options)) -> App {
+    let (database, clock, seeds) = app.stop();
+    App::start_on(database, clock, seeds, change)
+}
+
 #[test]
 fn a_key_goes_to_its_own_origin_alone() {
-    let listed = provider(Vec::new(), Step::text("At last."));
-    let thief = provider(Vec::new(), Step::text("Thank you."));
-    let app = app_with_key(&listed.base_url());
-    let mut maker = app.maker();
+    let (one, two) = (
+        provider(Vec::new(), Step::text("At last.")),
+        provider(Vec::new(), Step::text("At last.")),
+    );
+    let list = |keys: &[(&str, &Provider)]| {
+        let mut listed = ModelKeys::default();
+        for (name, provider) in keys {
+            let url = provider.base_url().parse().unwrap();
+            listed.add(*name, &url, Secret::new(KEY));
+        }
+        move |options: &mut Options| options.model_keys = listed
+    };
+    let app = App::start_with(list(&[("first", &one), ("second", &two), ("third", &one)]));
+    let maker = app.maker();
     let project = maker.project();
-    let mut agent_at = |base_url: &str, key: &str| {
-        let provider = maker.provider(base_url, Some(key));
+    let agent_at = |provider: &Provider, key: &str| {
+        let provider = maker.provider(&provider.base_url(), Some(key));
         let agent = maker.bare_agent(project);
-        maker.version(agent, provider, &crate::harness::NewVersion::new("1.0.0"));
+        maker.version(agent, provider, &NewVersion::new("1.0.0"));
         agent
     };
-    let honest = agent_at(&listed.base_url(), "main");
-    let stealing = agent_at(&thief.base_url(), "main");
-    let unknown = agent_at(&listed.base_url(), "other");
+    let first = agent_at(&one, "first");
+    let second = agent_at(&two, "second");
+    let third = agent_at(&one, "third");
+    // The operator lists the second key for another origin from now on, and the third no more.
+    let app = restart(app, list(&[("first", &one), ("second", &one)]));
     let finish = |agent| app.finished(&app.start_turn(agent, "a"));
-    check_recovered(&app, &finish(honest), 1);
-    check_failed(&finish(stealing), 0, &["API key main", "another origin"]);
-    check_failed(&finish(unknown), 0, &["API key other", "not listed"]);
-    assert_eq!((listed.count(), thief.count()), (1, 0));
+    check_recovered(&app, &finish(first), 1);
+    check_failed(&finish(second), 0, &["API key second", "another origin"]);
+    check_failed(&finish(third), 0, &["API key third", "not listed"]);
+    assert_eq!((one.count(), two.count()), (1, 0));
 }
 
 #[test]
 fn a_deployed_server_does_not_call_itself() {
-    let app = App::start_with(|options| options.runs.host_access = HostAccess::Deployed);
     let provider = provider(Vec::new(), Step::text("Unreached."));
     let port = provider.base_url();
     let port = port
@@ -270,20 +288,21 @@ fn a_deployed_server_does_not_call_itself() {
         .next()
         .unwrap()
         .to_owned();
-    for base_url in [
+    let app = App::start();
+    let agents = [
         provider.base_url(),
         format!("http://localhost:{port}/v1"),
         format!("http://[::1]:{port}/v1"),
         "http://169.254.169.254/v1".to_owned(),
         "http://metadata.google.internal/v1".to_owned(),
-    ] {
-        let run = run(&app, &base_url);
-        assert_eq!(run["status"], "failed", "{base_url}: {run}");
-        let message = run["failureMessage"].as_str().unwrap();
-        assert!(
-            message.contains("does not let a tenant reach"),
-            "{base_url}: {message}"
-        );
+    ]
+    .map(|base_url| app.agent(&base_url));
+    let app = restart(app, |options| {
+        options.runs.host_access = HostAccess::Deployed
+    });
+    for agent in agents {
+        let run = app.finished(&app.start_turn(agent, "a"));
+        check_failed(&run, 1, &["does not let a tenant reach"]);
     }
     assert_eq!(provider.count(), 0);
 }

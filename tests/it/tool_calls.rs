@@ -32,13 +32,13 @@ struct Called {
 #[track_caller]
 fn call(app: &App, url: &str, arguments: &Value, change: impl FnOnce(&mut NewTool<'_>)) -> Called {
     let model = model(arguments);
-    let mut maker = app.maker();
+    let maker = app.maker();
     let project = maker.project();
     let mut tool = NewTool::new("look_up", url);
     change(&mut tool);
     let tool = maker.tool(project, &tool);
     let agent = maker.agent_of(project, &model.base_url(), |version| {
-        version.tools = vec![tool]
+        version.tools = vec![tool];
     });
     let id = app.start_turn(agent, "a");
     let run = app.finished(&id);
@@ -216,7 +216,7 @@ fn a_deployed_server_calls_no_tool_on_its_own_host() {
     let tool = ToolServer::start(|_, _| ToolAnswer::Cut);
     let model = model(&json!({}));
     let url = tool.url();
-    let mut maker = app.maker();
+    let maker = app.maker();
     let project = maker.project();
     let look_up = maker.tool(project, &NewTool::new("look_up", &url));
     let agent = maker.agent_of(project, &model.base_url(), |version| {

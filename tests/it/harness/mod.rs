@@ -3,6 +3,7 @@
 
 mod client;
 mod database;
+pub(crate) mod made;
 mod objects;
 mod puppet;
 mod stream;
@@ -11,7 +12,7 @@ mod turns;
 
 pub(crate) use client::{Answer, Client};
 pub(crate) use database::Database;
-pub(crate) use objects::{COMPLETION_PRICE, Maker, NewTool, NewVersion, PROMPT_PRICE};
+pub(crate) use objects::{COMPLETION_PRICE, NewTool, NewVersion, PROMPT_PRICE};
 pub(crate) use puppet::{Call, Puppet};
 pub(crate) use stream::{Event, Item, Stream, check_order, durable, end_of, text_of};
 pub(crate) use tool_server::{ToolAnswer, ToolServer};
@@ -150,12 +151,8 @@ impl App {
 
     /// A client of another tenant on the same server.
     pub(crate) fn other_tenant(&self) -> Client {
-        self.other_tenant_of(&seeds(&self.clock))
-    }
-
-    /// A client of the tenant that these seeds make, on the same server.
-    pub(crate) fn other_tenant_of(&self, seeds: &Seeds) -> Client {
-        agent_runtime::server::seed(&self.server().shared().store, &self.clock, seeds).unwrap();
+        let seeds = seeds(&self.clock);
+        agent_runtime::server::seed(&self.server().shared().store, &self.clock, &seeds).unwrap();
         self.with_token(Some(seeds.token.expose()))
     }
 
@@ -175,6 +172,18 @@ impl App {
             self.server.take().unwrap().stop(PATIENCE),
             "it stopped in time"
         );
+        (
+            self.database.clone(),
+            self.clock.clone(),
+            self.seeds.clone(),
+        )
+    }
+}
+
+impl App {
+    /// Stops the server without waiting longer than this for what is under way.
+    pub(crate) fn stop_within(mut self, within: Duration) -> (Database, Clock, Seeds) {
+        self.server.take().unwrap().stop(within);
         (
             self.database.clone(),
             self.clock.clone(),

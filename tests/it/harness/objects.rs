@@ -1,22 +1,17 @@
-//! What a run needs: a project, a model provider, an agent with its versions, tools, a conversation.
+//! What a run needs, made over the API: a project, a model provider, an agent with its versions,
+//! tools, a conversation.
 
-use super::{App, Database, Seeds};
-use agent_runtime::ids::Clock;
+use super::Client;
 use serde_json::{Value, json};
-use time::OffsetDateTime;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use uuid::Uuid;
 
 /// US dollars per million tokens.
 pub(crate) const PROMPT_PRICE: f64 = 2.0;
 pub(crate) const COMPLETION_PRICE: f64 = 8.0;
 
-/// Makes rows in one tenant.
-pub(crate) struct Maker {
-    sql: postgres::Client,
-    clock: Clock,
-    tenant_id: Uuid,
-    user_id: Uuid,
-}
+/// Makes objects in the tenant of its client.
+pub(crate) struct Maker<'a>(&'a Client);
 
 /// A tool to make.
 pub(crate) struct NewTool<'a> {
@@ -41,219 +36,132 @@ impl<'a> NewTool<'a> {
 }
 
 /// A version to make.
-pub(crate) struct NewVersion<'a> {
-    pub(crate) version: &'a str,
-    pub(crate) instructions: &'a str,
+pub(crate) struct NewVersion {
+    pub(crate) version: &'static str,
     pub(crate) limits: Value,
     pub(crate) tools: Vec<Uuid>,
 }
 
-impl<'a> NewVersion<'a> {
-    pub(crate) fn new(version: &'a str) -> Self {
+impl NewVersion {
+    pub(crate) fn new(version: &'static str) -> Self {
         Self {
             version,
-            instructions: "Be brief.",
             limits: json!({}),
             tools: Vec::new(),
         }
     }
 }
 
-impl App {
-    /// Makes rows in the app's own tenant.
-    pub(crate) fn maker(&self) -> Maker {
-        Maker::new(&self.database, &self.clock, &self.seeds)
+impl Client {
+    pub(crate) fn maker(&self) -> Maker<'_> {
+        Maker(self)
     }
 
-    /// An agent with one version and no tools that asks the provider there.
+    /// An agent of a new project with one version that asks the provider there.
+    #[track_caller]
     pub(crate) fn agent(&self, base_url: &str) -> Uuid {
         self.agent_with(base_url, |_| {})
     }
 
     /// The same with another version.
-    pub(crate) fn agent_with(
-        &self,
-        base_url: &str,
-        change: impl FnOnce(&mut NewVersion<'_>),
-    ) -> Uuid {
-        let mut maker = self.maker();
-        let project_id = maker.project();
-        maker.agent_of(project_id, base_url, change)
+    #[track_caller]
+    pub(crate) fn agent_with(&self, base_url: &str, change: impl FnOnce(&mut NewVersion)) -> Uuid {
+        let maker = self.maker();
+        maker.agent_of(maker.project(), base_url, change)
     }
 }
 
-impl Maker {
-    pub(crate) fn new(database: &Database, clock: &Clock, seeds: &Seeds) -> Self {
-        Self {
-            sql: database.client(),
-            clock: clock.clone(),
-            tenant_id: seeds.tenant_id,
-            user_id: seeds.user_id,
-        }
+fn name(what: &str) -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    format!("{what}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+impl Maker<'_> {
+    #[track_caller]
+    fn make(&self, path: &str, body: &Value) -> Uuid {
+        let made = self.0.post(path, body).expect(201);
+        made["id"].as_str().unwrap().parse().unwrap()
     }
 
-    fn now(&self) -> OffsetDateTime {
-        self.clock.now()
-    }
-
-    pub(crate) fn project(&mut self) -> Uuid {
-        let id = self.clock.new_id();
-        let insert = "insert into projects values ($1, $2, $3, $4, $5, $5)";
-        let name = format!("project {id}");
-        self.sql
-            .execute(
-                insert,
-                &[&self.tenant_id, &id, &name, &self.user_id, &self.now()],
-            )
-            .unwrap();
-        id
+    #[track_caller]
+    pub(crate) fn project(&self) -> Uuid {
+        self.make("/v1/projects", &json!({"name": name("project")}))
     }
 
     /// A provider with the model `m`.
-    pub(crate) fn provider(&mut self, base_url: &str, api_key_name: Option<&str>) -> Uuid {
-        let id = self.clock.new_id();
-        let insert = "insert into model_providers values ($1, $2, $3, $4, $5, $6, $7, $7)";
-        let name = format!("provider {id}");
-        self.sql
-            .execute(
-                insert,
-                &[
-                    &self.tenant_id,
-                    &id,
-                    &name,
-                    &base_url,
-                    &api_key_name,
-                    &self.user_id,
-                    &self.now(),
-                ],
-            )
-            .unwrap();
-        let prices = json!([{"name": "m", "prices":
-            {"prompt": PROMPT_PRICE, "completion": COMPLETION_PRICE}}]);
-        let statement = include_str!("../../../sql/queries/model_providers/put_models.sql");
-        self.sql
-            .execute(statement, &[&self.tenant_id, &id, &prices])
-            .unwrap();
-        id
+    #[track_caller]
+    pub(crate) fn provider(&self, base_url: &str, api_key_name: Option<&str>) -> Uuid {
+        let prices = json!({"prompt": PROMPT_PRICE, "completion": COMPLETION_PRICE});
+        let body = json!({
+            "name": name("provider"),
+            "baseUrl": base_url,
+            "apiKeyName": api_key_name,
+            "models": [{"name": "m", "prices": prices}],
+        });
+        self.make("/v1/model-providers", &body)
     }
 
-    pub(crate) fn tool(&mut self, project_id: Uuid, new: &NewTool<'_>) -> Uuid {
-        let id = self.clock.new_id();
-        let statement = include_str!("../../../sql/queries/tools/insert.sql");
-        self.sql
-            .query(
-                statement,
-                &[
-                    &self.tenant_id,
-                    &id,
-                    &project_id,
-                    &new.name,
-                    &"A tool.",
-                    &new.schema,
-                    &new.url,
-                    &new.timeout_ms,
-                    &new.idempotent,
-                    &self.user_id,
-                    &self.now(),
-                ],
-            )
-            .unwrap();
-        id
+    #[track_caller]
+    pub(crate) fn tool(&self, project_id: Uuid, new: &NewTool<'_>) -> Uuid {
+        let body = json!({
+            "projectId": project_id,
+            "name": new.name,
+            "description": "A tool.",
+            "argumentsSchema": new.schema,
+            "url": new.url,
+            "timeoutMs": new.timeout_ms,
+            "idempotent": new.idempotent,
+        });
+        self.make("/v1/tools", &body)
     }
 
     /// An agent without a version.
-    pub(crate) fn bare_agent(&mut self, project_id: Uuid) -> Uuid {
-        let id = self.clock.new_id();
-        let statement = include_str!("../../../sql/queries/agents/insert.sql");
-        let name = format!("agent {id}");
-        self.sql
-            .query(
-                statement,
-                &[
-                    &self.tenant_id,
-                    &id,
-                    &project_id,
-                    &name,
-                    &"",
-                    &self.user_id,
-                    &self.now(),
-                ],
-            )
-            .unwrap();
-        id
+    #[track_caller]
+    pub(crate) fn bare_agent(&self, project_id: Uuid) -> Uuid {
+        let body = json!({"projectId": project_id, "name": name("agent")});
+        self.make("/v1/agents", &body)
     }
 
-    /// A version that is its agent's latest.
-    pub(crate) fn version(&mut self, agent_id: Uuid, provider_id: Uuid, new: &NewVersion<'_>) {
-        let statement = include_str!("../../../sql/queries/agents/insert_version.sql");
-        self.sql
-            .execute(
-                statement,
-                &[
-                    &self.tenant_id,
-                    &agent_id,
-                    &new.version,
-                    &new.instructions,
-                    &provider_id,
-                    &"m",
-                    &json!({}),
-                    &new.limits,
-                    &new.tools,
-                    &self.user_id,
-                    &self.now(),
-                    &true,
-                ],
-            )
-            .unwrap();
+    #[track_caller]
+    pub(crate) fn version(&self, agent_id: Uuid, provider_id: Uuid, new: &NewVersion) {
+        let body = json!({
+            "version": new.version,
+            "instructions": "Be brief.",
+            "modelProviderId": provider_id,
+            "model": "m",
+            "limits": new.limits,
+            "toolIds": new.tools,
+        });
+        let path = format!("/v1/agents/{agent_id}/versions");
+        self.0.post(&path, &body).expect(201);
     }
 
-    /// An agent with version 1.0.0 of its own provider.
+    /// An agent with version 1.0.0 of a provider of its own.
+    #[track_caller]
     pub(crate) fn agent_of(
-        &mut self,
+        &self,
         project_id: Uuid,
         base_url: &str,
-        change: impl FnOnce(&mut NewVersion<'_>),
+        change: impl FnOnce(&mut NewVersion),
     ) -> Uuid {
-        let provider_id = self.provider(base_url, None);
-        let agent_id = self.bare_agent(project_id);
         let mut version = NewVersion::new("1.0.0");
         change(&mut version);
-        self.version(agent_id, provider_id, &version);
+        let agent_id = self.bare_agent(project_id);
+        self.version(agent_id, self.provider(base_url, None), &version);
         agent_id
     }
 
     /// Makes a version live for the agent's project.
-    pub(crate) fn promote(&mut self, agent_id: Uuid, version: Option<&str>) {
-        let statement = include_str!("../../../sql/queries/agents/promote.sql");
-        self.sql
-            .query(
-                statement,
-                &[&self.tenant_id, &agent_id, &version, &self.now()],
-            )
-            .unwrap();
+    #[track_caller]
+    pub(crate) fn promote(&self, agent_id: Uuid, version: &str) {
+        let path = format!("/v1/agents/{agent_id}/promote");
+        self.0.post(&path, &json!({"version": version})).expect(200);
     }
 
     /// A conversation, with its own version or without.
-    pub(crate) fn conversation(&mut self, agent_id: Uuid, version: Option<&str>) -> Uuid {
-        let id = self.clock.new_id();
-        let project = "select project_id from agents where agent_id = $1";
-        let project_id: Uuid = self.sql.query_one(project, &[&agent_id]).unwrap().get(0);
-        let statement = include_str!("../../../sql/queries/conversations/insert.sql");
-        self.sql
-            .query(
-                statement,
-                &[
-                    &self.tenant_id,
-                    &id,
-                    &project_id,
-                    &agent_id,
-                    &version,
-                    &"",
-                    &self.user_id,
-                    &self.now(),
-                ],
-            )
-            .unwrap();
-        id
+    #[track_caller]
+    pub(crate) fn conversation(&self, agent_id: Uuid, version: Option<&str>) -> Uuid {
+        let body = json!({"agentId": agent_id, "version": version});
+        self.make("/v1/conversations", &body)
     }
 }

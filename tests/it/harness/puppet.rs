@@ -57,6 +57,11 @@ impl Puppet {
             .expect("the provider was called")
     }
 
+    /// A call that waits, if one does.
+    pub(crate) fn waiting(&self) -> Option<Call> {
+        self.calls.try_recv().ok()
+    }
+
     /// Whether nobody called and is still waiting.
     pub(crate) fn is_idle(&self) -> bool {
         self.calls.is_empty()

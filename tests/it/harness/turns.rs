@@ -31,6 +31,19 @@ impl Client {
         })
     }
 
+    /// The run, once it has finished, whatever the database does meanwhile.
+    #[track_caller]
+    pub(crate) fn survived(&self, run_id: &str) -> Value {
+        eventually("the run to finish", || {
+            let answer = self.get(&format!("/v1/runs/{run_id}"));
+            if answer.status != 200 {
+                assert!([503, 504].contains(&answer.status), "{answer:?}");
+                return None;
+            }
+            Some(answer.json()).filter(is_finished)
+        })
+    }
+
     /// The run, once it stands there.
     #[track_caller]
     pub(crate) fn run_once(&self, run_id: &str, status: &str) -> Value {
