@@ -1,4 +1,7 @@
-//! agent-runtime: runs agents and flows durably. See ARCHITECTURE.md for the code map.
+//! agent-runtime: runs agents and flows durably, streams what they do, and keeps what was accepted.
+//!
+//! The code map and the invariants are in `ARCHITECTURE.md`. Dependencies between these modules point
+//! one way: `http`, `api` → `authn`, `authz`, `runtime` → `store` → the leaves.
 
 pub mod api;
 pub mod authn;

@@ -2,10 +2,15 @@
 //! handlers. A handler reads top to bottom: what it was given, one store or runtime call, the
 //! answer.
 
+pub mod agents;
+pub mod conversations;
+pub mod model_providers;
 pub mod projects;
 pub mod runs;
 pub mod tokens;
+pub mod tools;
 
+use crate::error::{Code, Error};
 use crate::http::route::Route;
 
 /// Every declared route, mounted or not.
@@ -13,6 +18,20 @@ pub fn routes() -> Vec<Route> {
     let mut routes = crate::http::docs::routes();
     routes.extend(tokens::routes());
     routes.extend(projects::routes());
+    routes.extend(model_providers::routes());
+    routes.extend(tools::routes());
+    routes.extend(agents::routes());
+    routes.extend(conversations::routes());
     routes.extend(runs::routes());
     routes
+}
+
+/// The body has the route's shape, and this place of it is still wrong.
+fn invalid_body(path: &str, expected: impl std::fmt::Display) -> Error {
+    Error::new(
+        Code::InvalidBody,
+        format!("The body's {path}: expected {expected}."),
+    )
+    .detail("path", path)
+    .detail("expected", expected.to_string())
 }

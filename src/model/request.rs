@@ -1,5 +1,6 @@
 //! What is asked of a model: the request's types and their JSON.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -78,8 +79,9 @@ pub struct Tool {
 }
 
 /// How a model is to answer. What is absent is left to the provider.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[schemars(rename = "ModelParameters")]
 pub struct Parameters {
     /// Sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]

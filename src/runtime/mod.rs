@@ -25,6 +25,7 @@ pub mod feed;
 mod journal;
 mod keys;
 mod running;
+pub mod schemas;
 mod text;
 mod tools;
 mod turn;
@@ -49,6 +50,11 @@ use uuid::Uuid;
 
 /// The longest wait before another attempt that a provider may ask for.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// The stack of a run thread. Schemas, arguments and answers come from outside and may nest as deep
+/// as the JSON parser takes, which a smaller stack does not hold in an unoptimised build. What is
+/// not touched costs no memory.
+const STACK_BYTES: usize = 1024 * 1024;
 
 /// How runs are run in this process.
 #[derive(Debug, Clone)]
@@ -146,6 +152,9 @@ pub enum Created {
     Earlier(Uuid),
 }
 
+/// What a keeper thread does until its channel disconnects.
+type Keeper = fn(&Inner, &Receiver<()>);
+
 /// The threads beside the queue's. Dropping it ends them and waits for that.
 pub struct Keepers {
     stop: Option<Sender<()>>,
@@ -184,6 +193,7 @@ impl Runtime {
             threads: self.0.options.threads,
             thread_name: Some("run".to_owned()),
             poll: self.0.options.poll,
+            stack_bytes: STACK_BYTES,
             ..jobs::QueueOptions::default()
         };
         builder
@@ -207,7 +217,7 @@ impl Runtime {
             stop: Some(stop),
             threads: Vec::new(),
         };
-        let all: [(&str, fn(&Inner, &Receiver<()>)); 3] = [
+        let all: [(&str, Keeper); 3] = [
             ("runs-watch", running::watch),
             ("runs-text", text::write_gathered),
             ("runs-upkeep", upkeep::keep_up),

@@ -10,9 +10,10 @@
 
 use super::events::ToolCall;
 use super::journal::ToolResult;
+use super::schemas;
 use crate::outbound::{Client, Failure, Kind};
 use crate::store::turns::Tool;
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -61,12 +62,8 @@ impl Schemas {
         };
         let arguments: Value = serde_json::from_str(text)
             .map_err(|error| mistake(format!("The arguments are not JSON: {error}.")))?;
-        let validator = self.0.entry(tool.name.clone()).or_insert_with(|| {
-            jsonschema::options()
-                .with_pattern_options(PatternOptions::regex())
-                .build(&tool.arguments_schema)
-                .ok()
-        });
+        let compiled = || schemas::compile(&tool.arguments_schema).ok();
+        let validator = self.0.entry(tool.name.clone()).or_insert_with(compiled);
         let Some(validator) = validator else {
             return Err(mistake(
                 "The tool cannot be called: the schema of its arguments is not valid.",

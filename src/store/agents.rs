@@ -243,7 +243,10 @@ pub fn promote(
 }
 
 fn no_version(version: &str) -> Error {
-    Error::not_found("agent version", version)
+    Error::not_found(
+        "agent version",
+        version.chars().take(64).collect::<String>(),
+    )
 }
 
 /// A page of the agents that the caller may read, of one project if given.

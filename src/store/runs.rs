@@ -154,20 +154,18 @@ pub fn insert<K: Kind>(
 }
 
 impl Find for Run {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
-        sql.query_opt(sql!("runs/find"), &[&tenant_id, &id])?
-            .as_ref()
-            .map(run_of)
-            .transpose()
+    fn find(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Option<Self>> {
+        let row = sql.query_opt(sql!("runs/find"), &[&tenant_id, &run_id])?;
+        row.as_ref().map(run_of).transpose()
     }
 }
 
-/// The run, where it must stand.
+/// The run as it stands.
 ///
 /// # Errors
 /// `not-found` when the tenant has no such run.
 pub fn find(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Run> {
-    Run::find(sql, tenant_id, run_id)?.ok_or_else(|| Error::not_found(Run::NAME, run_id))
+    Run::find(sql, tenant_id, run_id)?.ok_or_else(|| Error::not_found("run", run_id))
 }
 
 /// Input and output.

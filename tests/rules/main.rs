@@ -184,13 +184,10 @@ fn a_query_has_one_home_and_one_statement() {
             "-- a; b\nSELECT ';', \"c;\" FROM runs;\n",
         ),
         ("sql/queries/runs/stray.sql", "SELECT 1; SELECT 2"),
-        (
-            "src/store/runs.rs",
-            "include_str!(\"../../sql/queries/runs/read.sql\")",
-        ),
+        ("src/store/runs.rs", "sql!(\"runs/read\")"),
         (
             "src/store/a.rs",
-            "// runs/stray.sql\nf(\"subruns/read.sql\")",
+            "// sql!(\"runs/stray\")\nsql!(\"subruns/read\")",
         ),
     ];
     assert_eq!(

@@ -26,10 +26,10 @@ pub struct Filters {
     pub origin: Option<Origin>,
 }
 
-/// A page of the runs that the caller may read: one row more than the page holds, if there is one.
+/// A page of the tenant's runs.
 ///
 /// # Errors
-/// The database's.
+/// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     listing: &Listing<Run>,
@@ -53,26 +53,23 @@ pub fn list(
 }
 
 fn statement(filters: &Filters, order: Order) -> &'static str {
-    let [newest, oldest] = if filters.conversation_id.is_some() {
+    let [desc, asc] = if filters.conversation_id.is_some() {
         [
-            sql!("runs/list_conversation_newest"),
-            sql!("runs/list_conversation_oldest"),
+            sql!("runs/list_conversation_desc"),
+            sql!("runs/list_conversation_asc"),
         ]
     } else if filters.agent_id.is_some() {
-        [
-            sql!("runs/list_agent_newest"),
-            sql!("runs/list_agent_oldest"),
-        ]
+        [sql!("runs/list_agent_desc"), sql!("runs/list_agent_asc")]
     } else if filters.project_id.is_some() {
         [
-            sql!("runs/list_project_newest"),
-            sql!("runs/list_project_oldest"),
+            sql!("runs/list_project_desc"),
+            sql!("runs/list_project_asc"),
         ]
     } else {
-        [sql!("runs/list_all_newest"), sql!("runs/list_all_oldest")]
+        [sql!("runs/list_all_desc"), sql!("runs/list_all_asc")]
     };
     match order {
-        Order::Desc => newest,
-        Order::Asc => oldest,
+        Order::Desc => desc,
+        Order::Asc => asc,
     }
 }

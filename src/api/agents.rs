@@ -1,0 +1,568 @@
+//! `/v1/agents`: agents, their versions, and which version is live.
+//!
+//! The scope for which a version is live is the agent's project.
+
+use super::invalid_body;
+use crate::error::{Code, Error, Result};
+use crate::http::access::{BodyOn, Names};
+use crate::http::context::Cx;
+use crate::http::input::{Body, Name, Nothing, Query, Text};
+use crate::http::output::{Created, Found};
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::model::Parameters;
+use crate::proof::{Admin, Authorized, Listing, Read, Write};
+use crate::runtime::definition::Limits;
+use crate::store::agents::{self, Agent, AgentVersion, Listed, NewVersion};
+use crate::store::page::{Order, Page, Request, position_id};
+use crate::store::projects::Project;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// Instructions may have 200,000 characters, which JSON writes as several bytes each.
+const VERSION_BODY_BYTES: u64 = 2 * 1024 * 1024;
+
+const TOOLS_MOST: usize = 64;
+const STOPS_MOST: usize = 16;
+const STOP_CHARACTERS_MOST: usize = 200;
+const EXTRA_BYTES_MOST: usize = 16 * 1024;
+const VERSION_LENGTH_MOST: usize = 100;
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Get, Patch, Post};
+    let (all, one) = ("/v1/agents", "/v1/agents/{agentId}");
+    let versions = "/v1/agents/{agentId}/versions";
+    vec![
+        route(Post, all, "Register an agent in a project", create).answers(&[Code::AlreadyExists]),
+        route(Get, all, "List the agents that the caller may read", list),
+        route(Get, one, "Read an agent", read),
+        route(
+            Patch,
+            one,
+            "Change an agent's name or description; what is left out stays",
+            change,
+        )
+        .answers(&[Code::AlreadyExists]),
+        route(
+            Post,
+            versions,
+            "Make a version of an agent; it is never changed",
+            create_version,
+        )
+        .takes(VERSION_BODY_BYTES)
+        .answers(&[Code::AlreadyExists, Code::Conflict]),
+        route(
+            Get,
+            versions,
+            "List the versions of an agent, in the order of making",
+            list_versions,
+        ),
+        route(
+            Get,
+            "/v1/agents/{agentId}/versions/{version}",
+            "Read a version of an agent",
+            read_version,
+        ),
+        route(
+            Post,
+            "/v1/agents/{agentId}/promote",
+            "Make a version the live one of the agent's project; null leaves none live",
+            promote,
+        ),
+    ]
+}
+
+/// A version as Semantic Versioning 2.0.0 writes it, without build metadata: two versions that differ
+/// in that alone have one precedence, and neither would be the latest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct SemanticVersion(semver::Version);
+
+impl<'de> Deserialize<'de> for SemanticVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        semver::Version::parse(&text)
+            .ok()
+            .filter(|version| version.build.is_empty() && text.len() <= VERSION_LENGTH_MOST)
+            .map(Self)
+            .ok_or_else(|| {
+                serde::de::Error::custom(format!(
+                    "expected a semantic version such as 1.2.3 or 2.0.0-rc.1, without build metadata, of at most {VERSION_LENGTH_MOST} characters"
+                ))
+            })
+    }
+}
+
+impl JsonSchema for SemanticVersion {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "SemanticVersion".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "minLength": 5,
+            "maxLength": VERSION_LENGTH_MOST,
+            "examples": ["1.2.3", "2.0.0-rc.1"],
+        })
+    }
+}
+
+/// An agent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Agent")]
+struct View {
+    id: Uuid,
+    project_id: Uuid,
+    name: String,
+    description: String,
+    /// The highest version; a release is above every pre-release. Null until one is made.
+    latest_version: Option<String>,
+    /// The version that was promoted for the project; null while none is.
+    live_version: Option<String>,
+    created_by: Uuid,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    updated_at: OffsetDateTime,
+}
+
+impl From<Agent> for View {
+    fn from(agent: Agent) -> Self {
+        Self {
+            id: agent.agent_id,
+            project_id: agent.project_id,
+            name: agent.name,
+            description: agent.description,
+            latest_version: agent.latest_version,
+            live_version: agent.live_version,
+            created_by: agent.created_by,
+            created_at: agent.created_at,
+            updated_at: agent.updated_at,
+        }
+    }
+}
+
+/// A version of an agent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "AgentVersion")]
+struct VersionView {
+    agent_id: Uuid,
+    version: String,
+    instructions: String,
+    model_provider_id: Uuid,
+    model: String,
+    #[schemars(with = "Parameters")]
+    parameters: Value,
+    tool_ids: Vec<Uuid>,
+    #[schemars(with = "Limits")]
+    limits: Value,
+    created_by: Uuid,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+}
+
+impl From<AgentVersion> for VersionView {
+    fn from(version: AgentVersion) -> Self {
+        Self {
+            agent_id: version.agent_id,
+            version: version.version,
+            instructions: version.instructions,
+            model_provider_id: version.model_provider_id,
+            model: version.model,
+            parameters: version.parameters,
+            tool_ids: version.tool_ids,
+            limits: version.limits,
+            created_by: version.created_by,
+            created_at: version.created_at,
+        }
+    }
+}
+
+/// A version in a list: read it for what it says.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ListedAgentVersion")]
+struct ListedView {
+    agent_id: Uuid,
+    version: String,
+    model_provider_id: Uuid,
+    model: String,
+    created_by: Uuid,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+}
+
+impl From<Listed> for ListedView {
+    fn from(version: Listed) -> Self {
+        Self {
+            agent_id: version.agent_id,
+            version: version.version,
+            model_provider_id: version.model_provider_id,
+            model: version.model,
+            created_by: version.created_by,
+            created_at: version.created_at,
+        }
+    }
+}
+
+/// An agent to register.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewAgent {
+    project_id: Uuid,
+    /// Unique in the project.
+    name: Name,
+    description: Option<Text<0, 4000>>,
+}
+
+impl Names<Project> for NewAgent {
+    fn named(&self) -> Uuid {
+        self.project_id
+    }
+}
+
+/// What to change of an agent.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ChangeAgent {
+    name: Option<Name>,
+    description: Option<Text<0, 4000>>,
+}
+
+/// A version of an agent to make.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewAgentVersion {
+    /// Left out: 0.1.0, or what follows the latest (the next patch; of a pre-release, its release).
+    version: Option<SemanticVersion>,
+    /// What the model is told first.
+    instructions: Text<0, 200_000>,
+    model_provider_id: Uuid,
+    /// One of the provider's models.
+    model: Name,
+    #[serde(default)]
+    parameters: Parameters,
+    /// Tools of the agent's project that the model may call.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    tool_ids: Vec<Uuid>,
+    #[serde(default)]
+    limits: Limits,
+}
+
+/// The version to be live.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Promotion {
+    /// Null: none is live.
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schemars(required)]
+    version: Option<SemanticVersion>,
+}
+
+/// Which agents.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ListAgents {
+    project_id: Option<Uuid>,
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+/// Which versions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListAgentVersions {
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+fn create(
+    cx: &Cx<'_>,
+    access: BodyOn<NewAgent, Project, Admin>,
+    _: Nothing,
+) -> Result<Created<View>> {
+    let BodyOn { body, on } = access;
+    let (id, now) = (cx.new_id(), cx.now());
+    let name = body.name.as_str();
+    let description = body.description.as_ref().map_or("", Text::as_str);
+    let agent = cx
+        .store()
+        .transact(|tx| agents::insert(tx, &on, on.caller(), id, name, description, now))?;
+    Ok(Created(agent.into()))
+}
+
+fn list(
+    cx: &Cx<'_>,
+    listing: Listing<Agent>,
+    Query(query): Query<ListAgents>,
+) -> Result<Found<Page<View>>> {
+    let binding = ("agents", query.project_id);
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let rows = agents::list(
+        &mut cx.store().session()?,
+        &listing,
+        query.project_id,
+        &page,
+    )?;
+    Ok(Found(page.page(rows, |row| row.agent_id, View::from)))
+}
+
+fn read(_: &Cx<'_>, agent: Authorized<Agent, Read>, _: Nothing) -> Result<Found<View>> {
+    Ok(Found(agent.into_row().into()))
+}
+
+fn change(
+    cx: &Cx<'_>,
+    agent: Authorized<Agent, Admin>,
+    Body(change): Body<ChangeAgent>,
+) -> Result<Found<View>> {
+    let now = cx.now();
+    let name = change.name.as_ref().map(Name::as_str);
+    let description = change.description.as_ref().map(Text::as_str);
+    let changed = cx
+        .store()
+        .transact(|tx| agents::update(tx, &agent, name, description, now))?;
+    Ok(Found(changed.into()))
+}
+
+fn create_version(
+    cx: &Cx<'_>,
+    agent: Authorized<Agent, Write>,
+    Body(body): Body<NewAgentVersion>,
+) -> Result<Created<VersionView>> {
+    if let Some((path, expected)) = fault_of(&body) {
+        return Err(invalid_body(&path, expected));
+    }
+    let parameters = serde_json::to_value(&body.parameters).map_err(Error::internal)?;
+    let limits = serde_json::to_value(&body.limits).map_err(Error::internal)?;
+    let new = NewVersion {
+        version: body.version.map(|version| version.0),
+        instructions: body.instructions.as_str(),
+        model_provider_id: body.model_provider_id,
+        model: body.model.as_str(),
+        parameters: &parameters,
+        limits: &limits,
+        tool_ids: &body.tool_ids,
+    };
+    let project_id = agent.row().project_id;
+    let now = cx.now();
+    let version = cx.store().transact(|tx| {
+        let references = agents::references(tx, &agent, project_id, &new)?;
+        if !references.has_provider {
+            let expected = "the id of a model provider of this tenant";
+            return Err(invalid_body("$.modelProviderId", expected));
+        }
+        if !references.has_model {
+            return Err(invalid_body(
+                "$.model",
+                "the name of a model of this provider",
+            ));
+        }
+        let foreign = |id: &Uuid| references.foreign_tools.contains(id);
+        if let Some(index) = new.tool_ids.iter().position(foreign) {
+            let path = format!("$.toolIds[{index}]");
+            return Err(invalid_body(
+                &path,
+                "the id of a tool of the agent's project",
+            ));
+        }
+        agents::insert_version(tx, &agent, agent.caller(), &new, now)
+    })?;
+    Ok(Created(version.into()))
+}
+
+/// What is out of bounds: its place, and what is expected there.
+fn fault_of(body: &NewAgentVersion) -> Option<(String, String)> {
+    let fault = |path: &str, expected: String| Some((path.to_owned(), expected));
+    let parameters = &body.parameters;
+    let between =
+        |value: Option<f64>, most: f64| value.is_none_or(|value| (0.0..=most).contains(&value));
+    if !between(parameters.temperature, 2.0) {
+        return fault("$.parameters.temperature", "0 to 2".to_owned());
+    }
+    if !between(parameters.top_p, 1.0) {
+        return fault("$.parameters.topP", "0 to 1".to_owned());
+    }
+    if !parameters
+        .max_tokens
+        .is_none_or(|tokens| (1..=1_000_000).contains(&tokens))
+    {
+        return fault("$.parameters.maxTokens", "1 to 1000000".to_owned());
+    }
+    let fits = |stop: &String| (1..=STOP_CHARACTERS_MOST).contains(&stop.chars().count());
+    if parameters.stop.len() > STOPS_MOST || !parameters.stop.iter().all(fits) {
+        let expected =
+            format!("at most {STOPS_MOST} texts of 1 to {STOP_CHARACTERS_MOST} characters");
+        return fault("$.parameters.stop", expected);
+    }
+    if let Some(name) = parameters.reserved_extra() {
+        let expected = "a field that the service does not set itself".to_owned();
+        return fault(&format!("$.parameters.extra.{name}"), expected);
+    }
+    let extra_bytes = serde_json::to_vec(&parameters.extra).map_or(usize::MAX, |bytes| bytes.len());
+    if extra_bytes > EXTRA_BYTES_MOST {
+        let expected = format!("at most {EXTRA_BYTES_MOST} bytes of JSON");
+        return fault("$.parameters.extra", expected);
+    }
+    if body.tool_ids.len() > TOOLS_MOST {
+        return fault("$.toolIds", format!("at most {TOOLS_MOST} tools"));
+    }
+    let mut seen = HashSet::new();
+    if let Some(index) = body.tool_ids.iter().position(|id| !seen.insert(id)) {
+        let path = format!("$.toolIds[{index}]");
+        return fault(&path, "a tool that stands once".to_owned());
+    }
+    body.limits
+        .fault()
+        .map(|said| ("$.limits".to_owned(), said.trim_end_matches('.').to_owned()))
+}
+
+fn list_versions(
+    cx: &Cx<'_>,
+    agent: Authorized<Agent, Read>,
+    Query(query): Query<ListAgentVersions>,
+) -> Result<Found<Page<ListedView>>> {
+    let binding = ("agent-versions", agent.row().agent_id);
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let rows = agents::list_versions(&mut cx.store().session()?, &agent, &page)?;
+    let id = |row: &Listed| position_id(row.position);
+    Ok(Found(page.page(rows, id, ListedView::from)))
+}
+
+fn read_version(
+    cx: &Cx<'_>,
+    agent: Authorized<Agent, Read>,
+    _: Nothing,
+) -> Result<Found<VersionView>> {
+    let version = cx.parameter("version")?;
+    let found = agents::version(&mut cx.store().session()?, &agent, &version)?;
+    Ok(Found(found.into()))
+}
+
+fn promote(
+    cx: &Cx<'_>,
+    agent: Authorized<Agent, Admin>,
+    Body(promotion): Body<Promotion>,
+) -> Result<Found<View>> {
+    let version = promotion.version.map(|version| version.0.to_string());
+    let now = cx.now();
+    let promoted = cx
+        .store()
+        .transact(|tx| agents::promote(tx, &agent, version.as_deref(), now))
+        .map_err(|error| match error.code() {
+            Code::NotFound => error.detail("path", "$.version"),
+            _ => error,
+        })?;
+    Ok(Found(promoted.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn versions_are_semantic() {
+        let long = format!("1.0.0-{}", "a".repeat(94));
+        for good in ["0.1.0", "1.2.3", "2.0.0-rc.1", &long] {
+            assert!(
+                serde_json::from_value::<SemanticVersion>(json!(good)).is_ok(),
+                "{good}"
+            );
+        }
+        let too_long = format!("1.0.0-{}", "a".repeat(95));
+        for bad in [
+            "",
+            "1",
+            "1.2",
+            "v1.2.3",
+            "01.2.3",
+            "1.2.3+build",
+            " 1.2.3",
+            &too_long,
+        ] {
+            assert!(
+                serde_json::from_value::<SemanticVersion>(json!(bad)).is_err(),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_promotion_says_what_is_live_even_if_nothing_is() {
+        let read = serde_json::from_value::<Promotion>;
+        assert!(read(json!({})).is_err());
+        assert!(read(json!({"version": null})).unwrap().version.is_none());
+        assert!(read(json!({"version": "1.0.0"})).unwrap().version.is_some());
+    }
+
+    /// A version with these fields, read and judged.
+    fn judged(fields: Value) -> Option<String> {
+        let mut body = json!({
+            "instructions": "", "model": "m", "modelProviderId": Uuid::nil(),
+        });
+        for (name, value) in fields.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let body: NewAgentVersion = serde_json::from_value(body).unwrap();
+        fault_of(&body).map(|(path, _)| path)
+    }
+
+    #[test]
+    fn what_is_out_of_bounds_is_named() {
+        let ids: Vec<Uuid> = (0..65).map(Uuid::from_u128).collect();
+        for (fields, path) in [
+            (
+                json!({"parameters": {"temperature": 2.1}}),
+                "$.parameters.temperature",
+            ),
+            (json!({"parameters": {"topP": -0.1}}), "$.parameters.topP"),
+            (
+                json!({"parameters": {"maxTokens": 0}}),
+                "$.parameters.maxTokens",
+            ),
+            (json!({"parameters": {"stop": [""]}}), "$.parameters.stop"),
+            (
+                json!({"parameters": {"stop": vec!["x"; 17]}}),
+                "$.parameters.stop",
+            ),
+            (
+                json!({"parameters": {"extra": {"messages": []}}}),
+                "$.parameters.extra.messages",
+            ),
+            (
+                json!({"parameters": {"extra": {"x": "x".repeat(16_384)}}}),
+                "$.parameters.extra",
+            ),
+            (json!({"toolIds": ids}), "$.toolIds"),
+            (json!({"toolIds": [ids[1], ids[2], ids[1]]}), "$.toolIds[2]"),
+            (json!({"limits": {"maxSteps": 0}}), "$.limits"),
+            (json!({"limits": {"maxSteps": 201}}), "$.limits"),
+        ] {
+            assert_eq!(judged(fields).as_deref(), Some(path));
+        }
+        assert_eq!(judged(json!({})), None);
+        let full = json!({
+            "parameters": {"temperature": 2, "topP": 1, "maxTokens": 1_000_000, "stop": ["x"], "seed": -1,
+                "extra": {"reasoning_effort": "low"}},
+            "toolIds": ids[..64], "limits": {"maxSteps": 200},
+        });
+        assert_eq!(judged(full), None);
+    }
+}

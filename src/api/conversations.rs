@@ -1,0 +1,203 @@
+//! `/v1/conversations`: conversations with an agent, and what was said in them.
+
+use crate::error::Result;
+use crate::http::access::{BodyOn, Names};
+use crate::http::context::Cx;
+use crate::http::input::{Nothing, Query, Text};
+use crate::http::output::{Created, Found};
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::proof::{Authorized, Listing, Read, Write};
+use crate::store::agents::Agent;
+use crate::store::conversations::{self, Conversation, Filter, Message};
+use crate::store::page::{Order, Page, Request, position_id};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Get, Post};
+    let (all, one) = ("/v1/conversations", "/v1/conversations/{conversationId}");
+    let messages = "/v1/conversations/{conversationId}/messages";
+    vec![
+        route(Post, all, "Begin a conversation with an agent", create),
+        route(
+            Get,
+            all,
+            "List the conversations that the caller may read",
+            list,
+        ),
+        route(Get, one, "Read a conversation", read),
+        route(
+            Get,
+            messages,
+            "List the messages of a conversation",
+            list_messages,
+        ),
+    ]
+}
+
+/// A conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Conversation")]
+struct View {
+    id: Uuid,
+    project_id: Uuid,
+    agent_id: Uuid,
+    /// The version that its turns run, if it was begun with one.
+    version: Option<String>,
+    title: String,
+    /// The turn that is under way: there is one at a time.
+    active_run_id: Option<Uuid>,
+    created_by: Uuid,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+}
+
+impl From<Conversation> for View {
+    fn from(conversation: Conversation) -> Self {
+        Self {
+            id: conversation.conversation_id,
+            project_id: conversation.project_id,
+            agent_id: conversation.agent_id,
+            version: conversation.version,
+            title: conversation.title,
+            active_run_id: conversation.active_run_id,
+            created_by: conversation.created_by,
+            created_at: conversation.created_at,
+        }
+    }
+}
+
+/// A message of a conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ConversationMessage")]
+struct MessageView {
+    /// Its number in the conversation, from 1.
+    position: i64,
+    /// `user` or `assistant`.
+    role: String,
+    content: String,
+    /// The turn in which it was said.
+    run_id: Uuid,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+}
+
+impl From<Message> for MessageView {
+    fn from(message: Message) -> Self {
+        Self {
+            position: message.position,
+            role: message.role,
+            content: message.content,
+            run_id: message.run_id,
+            created_at: message.created_at,
+        }
+    }
+}
+
+/// A conversation to begin.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewConversation {
+    agent_id: Uuid,
+    /// The version that its turns are to run; left out: the live one, else the latest, at each turn.
+    version: Option<Text<5, 100>>,
+    title: Option<Text<0, 200>>,
+}
+
+impl Names<Agent> for NewConversation {
+    fn named(&self) -> Uuid {
+        self.agent_id
+    }
+}
+
+/// Which conversations.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ListConversations {
+    agent_id: Option<Uuid>,
+    project_id: Option<Uuid>,
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+/// Which messages.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListMessages {
+    cursor: Option<String>,
+    /// Messages at most, 1 to 200; 50 if left out. A page of long messages holds fewer.
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+fn create(
+    cx: &Cx<'_>,
+    access: BodyOn<NewConversation, Agent, Write>,
+    _: Nothing,
+) -> Result<Created<View>> {
+    let BodyOn { body, on } = access;
+    let new = conversations::New {
+        conversation_id: cx.new_id(),
+        project_id: on.row().project_id,
+        version: body.version.as_ref().map(Text::as_str),
+        title: body.title.as_ref().map_or("", Text::as_str),
+    };
+    let now = cx.now();
+    let conversation = cx
+        .store()
+        .transact(|tx| conversations::insert(tx, &on, on.caller(), &new, now))?;
+    Ok(Created(conversation.into()))
+}
+
+fn list(
+    cx: &Cx<'_>,
+    listing: Listing<Conversation>,
+    Query(query): Query<ListConversations>,
+) -> Result<Found<Page<View>>> {
+    let binding = ("conversations", query.agent_id, query.project_id);
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let filter = Filter {
+        agent_id: query.agent_id,
+        project_id: query.project_id,
+    };
+    let rows = conversations::list(&mut cx.store().session()?, &listing, filter, &page)?;
+    Ok(Found(page.page(
+        rows,
+        |row| row.conversation_id,
+        View::from,
+    )))
+}
+
+fn read(
+    _: &Cx<'_>,
+    conversation: Authorized<Conversation, Read>,
+    _: Nothing,
+) -> Result<Found<View>> {
+    Ok(Found(conversation.into_row().into()))
+}
+
+fn list_messages(
+    cx: &Cx<'_>,
+    conversation: Authorized<Conversation, Read>,
+    Query(query): Query<ListMessages>,
+) -> Result<Found<Page<MessageView>>> {
+    let binding = ("messages", conversation.row().conversation_id);
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let (rows, has_more) =
+        conversations::messages(&mut cx.store().session()?, &conversation, &page)?;
+    let id = |row: &Message| position_id(row.position);
+    Ok(Found(page.ended_page(
+        rows,
+        has_more,
+        id,
+        MessageView::from,
+    )))
+}

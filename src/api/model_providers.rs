@@ -1,0 +1,361 @@
+//! `/v1/model-providers`: the tenant's model providers, their models and prices.
+
+use super::invalid_body;
+use crate::error::{Code, Error, Result};
+use crate::http::access::OnTenant;
+use crate::http::context::Cx;
+use crate::http::input::{Body, Name, Nothing, Query};
+use crate::http::output::{Created, Found, Gone};
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::proof::{Admin, Authorized, Listing, Read};
+use crate::store::model_providers::{self, About, ModelProvider, Models};
+use crate::store::page::{Order, Page, Request};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// Models of a provider at most.
+const MODELS_MOST: usize = 200;
+
+/// The highest price. With ten decimals it has 15 digits, which a JSON number carries exactly.
+const PRICE_MOST: f64 = 100_000.0;
+const PRICE_DECIMALS: usize = 10;
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Delete, Get, Patch, Post};
+    let (all, one) = (
+        "/v1/model-providers",
+        "/v1/model-providers/{modelProviderId}",
+    );
+    vec![
+        route(Post, all, "Register a model provider", create)
+            .answers(&[Code::AlreadyExists, Code::HostAccessDenied]),
+        route(Get, all, "List the model providers that the caller may read", list),
+        route(Get, one, "Read a model provider", read),
+        route(
+            Patch,
+            one,
+            "Change a model provider: what is left out stays, a list of models replaces the one that stands",
+            change,
+        )
+        .answers(&[Code::AlreadyExists, Code::Conflict, Code::HostAccessDenied]),
+        route(Delete, one, "Delete a model provider that no version of an agent uses", delete)
+            .answers(&[Code::Conflict]),
+    ]
+}
+
+/// US dollars per million tokens: 0 to 100000, with 10 decimals at most.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+struct Price(f64);
+
+impl<'de> Deserialize<'de> for Price {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let price = f64::deserialize(deserializer)?;
+        // The shortest text that reads back as the number, which is never in exponent form.
+        let decimals = price
+            .to_string()
+            .split_once('.')
+            .map_or(0, |(_, decimals)| decimals.len());
+        if (0.0..=PRICE_MOST).contains(&price) && decimals <= PRICE_DECIMALS {
+            return Ok(Self(price));
+        }
+        Err(serde::de::Error::custom(format!(
+            "expected US dollars per million tokens, 0 to {PRICE_MOST} with at most {PRICE_DECIMALS} decimals"
+        )))
+    }
+}
+
+impl JsonSchema for Price {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Price".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({"type": "number", "minimum": 0, "maximum": PRICE_MOST})
+    }
+}
+
+/// What a model costs, in US dollars per million tokens. Cache tokens are part of the prompt,
+/// reasoning tokens part of the completion: a part without a price costs what its whole costs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Prices {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prompt: Option<Price>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    completion: Option<Price>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cache_read: Option<Price>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cache_write: Option<Price>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Price>,
+}
+
+/// A model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Model {
+    /// The provider's name of it.
+    name: Name,
+    #[serde(default)]
+    prices: Prices,
+}
+
+/// A model provider.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ModelProvider")]
+struct View {
+    id: Uuid,
+    name: String,
+    base_url: String,
+    api_key_name: Option<String>,
+    /// By name.
+    #[schemars(with = "Vec<Model>")]
+    models: serde_json::Value,
+    created_by: Uuid,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    updated_at: OffsetDateTime,
+}
+
+impl From<ModelProvider> for View {
+    fn from(provider: ModelProvider) -> Self {
+        Self {
+            id: provider.model_provider_id,
+            name: provider.name,
+            base_url: provider.base_url,
+            api_key_name: provider.api_key_name,
+            models: provider.models,
+            created_by: provider.created_by,
+            created_at: provider.created_at,
+            updated_at: provider.updated_at,
+        }
+    }
+}
+
+/// A model provider to register.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewModelProvider {
+    /// Unique in the tenant.
+    name: Name,
+    /// Where its OpenAI-compatible API begins; usually ends in `/v1`.
+    #[schemars(length(max = 2048))]
+    base_url: String,
+    /// The name of a key that the operator listed for the base URL's origin (`SVC_MODEL_KEYS`).
+    api_key_name: Option<Name>,
+    #[schemars(length(min = 1, max = 200))]
+    models: Vec<Model>,
+}
+
+/// What to change of a model provider.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ChangeModelProvider {
+    name: Option<Name>,
+    #[schemars(length(max = 2048))]
+    base_url: Option<String>,
+    /// Null: it takes no key.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<Name>")]
+    api_key_name: Option<Option<Name>>,
+    #[schemars(length(min = 1, max = 200))]
+    models: Option<Vec<Model>>,
+}
+
+/// Tells a null from a field that is left out.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Name>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// Which model providers.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListModelProviders {
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+fn create(
+    cx: &Cx<'_>,
+    tenant: OnTenant<Admin>,
+    Body(new): Body<NewModelProvider>,
+) -> Result<Created<View>> {
+    let OnTenant(may) = tenant;
+    let about = About {
+        name: new.name.as_str(),
+        base_url: &new.base_url,
+        api_key_name: new.api_key_name.as_ref().map(Name::as_str),
+    };
+    check(cx, &about)?;
+    let models = checked(&new.models)?;
+    let (id, now) = (cx.new_id(), cx.now());
+    let provider = cx
+        .store()
+        .transact(|tx| model_providers::insert(tx, &may, may.caller(), id, &about, &models, now))?;
+    Ok(Created(provider.into()))
+}
+
+/// The URL may be reached, and the key goes to it.
+fn check(cx: &Cx<'_>, about: &About<'_>) -> Result<()> {
+    cx.check_tenant_url(about.base_url)
+        .map_err(|error| error.detail("path", "$.baseUrl"))?;
+    let Some(name) = about.api_key_name else {
+        return Ok(());
+    };
+    cx.model_keys().check(name, about.base_url).map_err(|said| {
+        Error::new(
+            Code::InvalidBody,
+            format!("The body's $.apiKeyName: {said} Keys are listed in SVC_MODEL_KEYS."),
+        )
+        .detail("path", "$.apiKeyName")
+        .detail("setting", "SVC_MODEL_KEYS")
+    })
+}
+
+fn checked(models: &[Model]) -> Result<Models<'_>> {
+    if models.is_empty() || models.len() > MODELS_MOST {
+        let expected = format!("1 to {MODELS_MOST} models");
+        return Err(invalid_body("$.models", expected));
+    }
+    let mut seen = HashSet::new();
+    for (index, model) in models.iter().enumerate() {
+        if !seen.insert(model.name.as_str()) {
+            let path = format!("$.models[{index}].name");
+            return Err(invalid_body(&path, "a name that stands once"));
+        }
+    }
+    Ok(Models {
+        names: models.iter().map(|model| model.name.as_str()).collect(),
+        json: serde_json::to_value(models).map_err(Error::internal)?,
+    })
+}
+
+fn list(
+    cx: &Cx<'_>,
+    listing: Listing<ModelProvider>,
+    Query(query): Query<ListModelProviders>,
+) -> Result<Found<Page<View>>> {
+    let binding = "model-providers";
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let rows = model_providers::list(&mut cx.store().session()?, &listing, &page)?;
+    Ok(Found(page.page(
+        rows,
+        |row| row.model_provider_id,
+        View::from,
+    )))
+}
+
+fn read(_: &Cx<'_>, provider: Authorized<ModelProvider, Read>, _: Nothing) -> Result<Found<View>> {
+    Ok(Found(provider.into_row().into()))
+}
+
+fn change(
+    cx: &Cx<'_>,
+    provider: Authorized<ModelProvider, Admin>,
+    Body(change): Body<ChangeModelProvider>,
+) -> Result<Found<View>> {
+    let models = change.models.as_deref().map(checked).transpose()?;
+    let now = cx.now();
+    let changed = cx.store().transact(|tx| {
+        // What stays and what is new must fit each other, so nobody may change the rest meanwhile.
+        let before = model_providers::lock(tx, &provider)?;
+        let about = About {
+            name: change.name.as_ref().map_or(&before.name, Name::as_str),
+            base_url: change.base_url.as_deref().unwrap_or(&before.base_url),
+            api_key_name: match &change.api_key_name {
+                Some(given) => given.as_ref().map(Name::as_str),
+                None => before.api_key_name.as_deref(),
+            },
+        };
+        if change.base_url.is_some() || change.api_key_name.is_some() {
+            check(cx, &about)?;
+        }
+        model_providers::update(tx, &provider, &about, models.as_ref(), now)
+    })?;
+    Ok(Found(changed.into()))
+}
+
+fn delete(cx: &Cx<'_>, provider: Authorized<ModelProvider, Admin>, _: Nothing) -> Result<Gone> {
+    cx.store()
+        .transact(|tx| model_providers::delete(tx, &provider))?;
+    Ok(Gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_price_has_bounds_and_ten_decimals() {
+        for good in [
+            "0",
+            "0.15",
+            "100000",
+            "99999.9999999999",
+            "1e-10",
+            "2.50",
+            "1e2",
+        ] {
+            let price: Price = serde_json::from_str(good).unwrap();
+            assert_eq!(price.0, good.parse::<f64>().unwrap());
+        }
+        for bad in [
+            "-0.1",
+            "100000.1",
+            "1e-11",
+            "0.12345678901",
+            "\"1\"",
+            "null",
+        ] {
+            assert!(serde_json::from_str::<Price>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn models_have_names_of_their_own() {
+        let model =
+            |name: &str| -> Model { serde_json::from_value(json!({"name": name})).unwrap() };
+        let two = [model("a"), model("b")];
+        let models = checked(&two).unwrap();
+        assert_eq!(models.names, ["a", "b"]);
+        assert_eq!(
+            models.json,
+            json!([{"name": "a", "prices": {}}, {"name": "b", "prices": {}}])
+        );
+        assert!(checked(&[]).is_err());
+        assert!(checked(&vec![model("a"); 2]).is_err());
+        let many: Vec<Model> = (0..=MODELS_MOST).map(|n| model(&n.to_string())).collect();
+        assert!(checked(&many).is_err());
+    }
+
+    #[test]
+    fn a_null_key_is_not_a_key_left_out() {
+        let read = |body| serde_json::from_value::<ChangeModelProvider>(body).unwrap();
+        assert!(read(json!({})).api_key_name.is_none());
+        assert!(
+            read(json!({"apiKeyName": null}))
+                .api_key_name
+                .is_some_and(|given| given.is_none())
+        );
+        assert!(
+            read(json!({"apiKeyName": "k"}))
+                .api_key_name
+                .flatten()
+                .is_some()
+        );
+    }
+}

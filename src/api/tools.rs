@@ -1,0 +1,210 @@
+//! `/v1/tools`: HTTP tools, which the agents of their project may call.
+
+use super::invalid_body;
+use crate::error::{Code, Result};
+use crate::http::access::{BodyOn, Names};
+use crate::http::context::Cx;
+use crate::http::input::{Nothing, Query, Text};
+use crate::http::output::{Created, Found, Gone};
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::proof::{Admin, Authorized, Listing, Read};
+use crate::runtime::schemas;
+use crate::store::page::{Order, Page, Request};
+use crate::store::projects::Project;
+use crate::store::tools::{self, Tool};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+const TIMEOUT_MS_DEFAULT: i32 = 30_000;
+const TIMEOUT_MS_MOST: i32 = 600_000;
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Delete, Get, Post};
+    let one = "/v1/tools/{toolId}";
+    vec![
+        route(
+            Post,
+            "/v1/tools",
+            "Register an HTTP tool in a project",
+            create,
+        )
+        .answers(&[Code::AlreadyExists, Code::HostAccessDenied]),
+        route(
+            Get,
+            "/v1/tools",
+            "List the HTTP tools that the caller may read",
+            list,
+        ),
+        route(Get, one, "Read an HTTP tool", read),
+        route(
+            Delete,
+            one,
+            "Delete an HTTP tool that no version of an agent calls",
+            delete,
+        )
+        .answers(&[Code::Conflict]),
+    ]
+}
+
+/// An HTTP tool.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Tool")]
+struct View {
+    id: Uuid,
+    project_id: Uuid,
+    name: String,
+    description: String,
+    arguments_schema: Value,
+    url: String,
+    timeout_ms: i32,
+    idempotent: bool,
+    created_by: Uuid,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+}
+
+impl From<Tool> for View {
+    fn from(tool: Tool) -> Self {
+        Self {
+            id: tool.tool_id,
+            project_id: tool.project_id,
+            name: tool.name,
+            description: tool.description,
+            arguments_schema: tool.arguments_schema,
+            url: tool.url,
+            timeout_ms: tool.timeout_ms,
+            idempotent: tool.idempotent,
+            created_by: tool.created_by,
+            created_at: tool.created_at,
+        }
+    }
+}
+
+/// An HTTP tool to register.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewTool {
+    project_id: Uuid,
+    /// What the model calls it by: letters, digits, `_` and `-`; unique in the project.
+    #[schemars(regex(pattern = "^[a-zA-Z0-9_-]{1,64}$"))]
+    name: String,
+    /// What the model is told of it.
+    description: Text<0, 4000>,
+    /// The JSON Schema of the arguments object: 64 KiB at most, with references into itself alone.
+    arguments_schema: Value,
+    /// Where it is called, with POST.
+    #[schemars(length(max = 2048))]
+    url: String,
+    /// How long a call may take; 30000 if left out.
+    #[schemars(range(min = 1, max = 600_000))]
+    timeout_ms: Option<i32>,
+    /// It may be called again when a crash or a lost connection leaves it open whether it was called.
+    #[serde(default)]
+    idempotent: bool,
+}
+
+impl Names<Project> for NewTool {
+    fn named(&self) -> Uuid {
+        self.project_id
+    }
+}
+
+/// Which HTTP tools.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ListTools {
+    project_id: Option<Uuid>,
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+fn is_tool_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&name.len()) && name.bytes().all(fits)
+}
+
+fn create(
+    cx: &Cx<'_>,
+    access: BodyOn<NewTool, Project, Admin>,
+    _: Nothing,
+) -> Result<Created<View>> {
+    let BodyOn { body, on } = access;
+    if !is_tool_name(&body.name) {
+        let expected = "1 to 64 letters, digits, underscores and hyphens";
+        return Err(invalid_body("$.name", expected));
+    }
+    let timeout_ms = body.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT);
+    if !(1..=TIMEOUT_MS_MOST).contains(&timeout_ms) {
+        let expected = format!("1 to {TIMEOUT_MS_MOST}");
+        return Err(invalid_body("$.timeoutMs", expected));
+    }
+    schemas::compile(&body.arguments_schema).map_err(|fault| {
+        let path = format!("$.argumentsSchema{}", fault.path);
+        invalid_body(&path, fault.expected)
+    })?;
+    cx.check_tenant_url(&body.url)
+        .map_err(|error| error.detail("path", "$.url"))?;
+    let new = tools::New {
+        tool_id: cx.new_id(),
+        name: &body.name,
+        description: body.description.as_str(),
+        arguments_schema: &body.arguments_schema,
+        url: &body.url,
+        timeout_ms,
+        idempotent: body.idempotent,
+    };
+    let now = cx.now();
+    let tool = cx
+        .store()
+        .transact(|tx| tools::insert(tx, &on, on.caller(), &new, now))?;
+    Ok(Created(tool.into()))
+}
+
+fn list(
+    cx: &Cx<'_>,
+    listing: Listing<Tool>,
+    Query(query): Query<ListTools>,
+) -> Result<Found<Page<View>>> {
+    let binding = ("tools", query.project_id);
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let rows = tools::list(
+        &mut cx.store().session()?,
+        &listing,
+        query.project_id,
+        &page,
+    )?;
+    Ok(Found(page.page(rows, |row| row.tool_id, View::from)))
+}
+
+fn read(_: &Cx<'_>, tool: Authorized<Tool, Read>, _: Nothing) -> Result<Found<View>> {
+    Ok(Found(tool.into_row().into()))
+}
+
+fn delete(cx: &Cx<'_>, tool: Authorized<Tool, Admin>, _: Nothing) -> Result<Gone> {
+    cx.store().transact(|tx| tools::delete(tx, &tool))?;
+    Ok(Gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_what_providers_take() {
+        let long = "a".repeat(64);
+        for good in ["a", "get_weather-2", &long] {
+            assert!(is_tool_name(good), "{good}");
+        }
+        let too_long = "a".repeat(65);
+        for bad in ["", "a b", "a.b", "é", "a\n", &too_long] {
+            assert!(!is_tool_name(bad), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The JSON Schemas of tools' arguments, made ready.
+//!
+//! A tenant writes a schema and a run thread uses it, so what it may be is bounded before it is
+//! compiled: it stands alone, and with its references followed it is a small tree. To compile it and
+//! to check arguments against it then takes little time, memory and stack, whoever wrote it.
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::{Map, Value};
+
+/// The longest schema, in bytes of JSON.
+const BYTES_MOST: usize = 64 * 1024;
+/// The deepest nesting of JSON, references followed: with it a run thread's stack suffices.
+const DEPTH_MOST: usize = 32;
+/// JSON values, references followed.
+const VALUES_MOST: usize = 20_000;
+/// Regular expressions, references followed, and the size of each when compiled.
+const PATTERNS_MOST: usize = 100;
+const PATTERN_BYTES: usize = 256 * 1024;
+
+/// The versions of JSON Schema in which a reference is a JSON pointer and nothing else is meant by it.
+const DRAFTS: [&str; 3] = [
+    "https://json-schema.org/draft/2020-12/schema",
+    "https://json-schema.org/draft/2019-09/schema",
+    "http://json-schema.org/draft-07/schema",
+];
+
+/// What is wrong with a schema.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where, as the end of a JSON path: `.properties.city.type`; empty for the whole.
+    pub path: String,
+    /// What is expected there.
+    pub expected: String,
+}
+
+/// Compiles a schema of an arguments object.
+///
+/// # Errors
+/// It is no JSON Schema (2020-12, 2019-09 or draft 7), or a larger or less simple one than is taken.
+pub fn compile(schema: &Value) -> Result<Validator, Fault> {
+    let fault = |path: &str, expected: String| Fault {
+        path: path.to_owned(),
+        expected,
+    };
+    let Some(root) = schema.as_object() else {
+        return Err(fault("", "a JSON Schema as an object".to_owned()));
+    };
+    if root.get("type").and_then(Value::as_str) != Some("object") {
+        let expected = "\"object\", because arguments are an object".to_owned();
+        return Err(fault(".type", expected));
+    }
+    let draft = root
+        .get("$schema")
+        .map(|draft| draft.as_str().unwrap_or_default());
+    if draft.is_some_and(|draft| !DRAFTS.contains(&draft.trim_end_matches('#'))) {
+        return Err(fault(".$schema", format!("one of {}", DRAFTS.join(", "))));
+    }
+    if schema.to_string().len() > BYTES_MOST {
+        return Err(fault("", format!("at most {BYTES_MOST} bytes of JSON")));
+    }
+    let mut walk = Walk {
+        root: schema,
+        path: Vec::new(),
+        values: 0,
+        patterns: 0,
+    };
+    walk.value(schema)
+        .map_err(|expected| fault(&path_text(&walk.path), expected))?;
+    let patterns = PatternOptions::regex()
+        .size_limit(PATTERN_BYTES)
+        .dfa_size_limit(PATTERN_BYTES);
+    jsonschema::options()
+        .offline()
+        .with_pattern_options(patterns)
+        .build(schema)
+        .map_err(|error| {
+            let said: String = error.to_string().chars().take(300).collect();
+            Fault {
+                path: path_of_pointer(schema, error.instance_path().as_str()),
+                expected: format!("a valid JSON Schema ({said})"),
+            }
+        })
+}
+
+/// A step of a path.
+enum Step<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+fn path_text(path: &[Step<'_>]) -> String {
+    path.iter()
+        .map(|step| match step {
+            Step::Key(key) => format!(".{key}"),
+            Step::Index(index) => format!("[{index}]"),
+        })
+        .collect()
+}
+
+fn path_of_pointer(schema: &Value, pointer: &str) -> String {
+    let mut at = Some(schema);
+    let mut text = String::new();
+    for part in pointer.split('/').skip(1) {
+        let key = part.replace("~1", "/").replace("~0", "~");
+        if at.is_some_and(Value::is_array) {
+            text += &format!("[{key}]");
+            at = at.and_then(|at| at.get(key.parse::<usize>().ok()?));
+        } else {
+            text += &format!(".{key}");
+            at = at.and_then(|at| at.get(&key));
+        }
+    }
+    text
+}
+
+/// Goes over a schema, following references, and stops at the first bound that is passed. The path
+/// stays where it stopped.
+struct Walk<'a> {
+    root: &'a Value,
+    path: Vec<Step<'a>>,
+    values: usize,
+    patterns: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn value(&mut self, value: &'a Value) -> Result<(), String> {
+        self.values += 1;
+        if self.values > VALUES_MOST {
+            return Err(format!(
+                "at most {VALUES_MOST} values in the schema, its references followed"
+            ));
+        }
+        if self.path.len() > DEPTH_MOST {
+            return Err(format!(
+                "at most {DEPTH_MOST} levels, references followed; a schema that refers to itself has no end"
+            ));
+        }
+        match value {
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.step(Step::Index(index), item)?;
+                }
+                Ok(())
+            }
+            Value::Object(fields) => self.object(fields),
+            _ => Ok(()),
+        }
+    }
+
+    fn step(&mut self, step: Step<'a>, value: &'a Value) -> Result<(), String> {
+        self.path.push(step);
+        self.value(value)?;
+        self.path.pop();
+        Ok(())
+    }
+
+    fn object(&mut self, fields: &'a Map<String, Value>) -> Result<(), String> {
+        for (key, value) in fields {
+            match (key.as_str(), value) {
+                ("$ref", Value::String(reference)) => {
+                    self.path.push(Step::Key(key));
+                    let target = self.target(reference)?;
+                    self.value(target)?;
+                    self.path.pop();
+                    continue;
+                }
+                ("$dynamicRef" | "$recursiveRef", Value::String(_)) => {
+                    self.path.push(Step::Key(key));
+                    return Err("no such keyword; use $ref".to_owned());
+                }
+                ("$id", Value::String(_)) if !self.path.is_empty() => {
+                    self.path.push(Step::Key(key));
+                    return Err("no $id inside the schema".to_owned());
+                }
+                ("pattern", Value::String(_)) => self.patterns += 1,
+                ("patternProperties", Value::Object(patterns)) => self.patterns += patterns.len(),
+                _ => {}
+            }
+            if self.patterns > PATTERNS_MOST {
+                return Err(format!("at most {PATTERNS_MOST} regular expressions"));
+            }
+            self.step(Step::Key(key), value)?;
+        }
+        Ok(())
+    }
+
+    fn target(&self, reference: &str) -> Result<&'a Value, String> {
+        reference
+            .strip_prefix('#')
+            .filter(|pointer| pointer.starts_with('/') && !pointer.contains('%'))
+            .and_then(|pointer| self.root.pointer(pointer))
+            .ok_or_else(|| "a reference to a place in this schema, such as #/$defs/name".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refused(schema: Value, path: &str, expected: &str) {
+        let fault = compile(&schema).unwrap_err();
+        assert_eq!(fault.path, path, "{fault:?}");
+        assert!(fault.expected.contains(expected), "{fault:?}");
+    }
+
+    /// A property `a` with this schema.
+    fn with(schema: Value) -> Value {
+        json!({"type": "object", "properties": {"a": schema}})
+    }
+
+    #[test]
+    fn a_schema_is_compiled() {
+        let schema = json!({
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "required": ["city"],
+            "properties": {"city": {"$ref": "#/definitions/name"}, "$ref": {"type": "string"}},
+            "definitions": {"name": {"type": "string", "pattern": "^[A-Z]"}},
+        });
+        let validator = compile(&schema).unwrap();
+        assert!(validator.is_valid(&json!({"city": "Oslo"})));
+        assert!(!validator.is_valid(&json!({"city": "oslo"})));
+        assert!(!validator.is_valid(&json!({})));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        refused(json!(true), "", "as an object");
+        refused(json!({"type": "array"}), ".type", "\"object\"");
+        refused(
+            json!({"type": "object", "$schema": "x"}),
+            ".$schema",
+            "one of",
+        );
+        refused(
+            with(json!({"type": "strin"})),
+            ".properties.a.type",
+            "valid JSON Schema",
+        );
+        refused(
+            with(json!({"pattern": "("})),
+            ".properties.a.pattern",
+            "valid",
+        );
+        let long = json!({"type": "object", "description": "x".repeat(65_536)});
+        refused(long, "", "65536 bytes");
+        let mixed = json!({"type": "object", "required": ["a", 1]});
+        refused(mixed, ".required[1]", "valid");
+    }
+
+    #[test]
+    fn a_schema_stands_alone() {
+        for reference in [
+            "https://example.com/x.json",
+            "file:///etc/hosts",
+            "x.json",
+            "#/$defs/none",
+            "#/%24defs/a",
+            "#anchor",
+            "#",
+        ] {
+            let schema = with(json!({"$ref": reference}));
+            refused(schema, ".properties.a.$ref", "#/$defs/name");
+        }
+        let dynamic = with(json!({"$dynamicRef": "#a"}));
+        refused(dynamic, ".properties.a.$dynamicRef", "use $ref");
+        refused(
+            with(json!({"$id": "http://x/"})),
+            ".properties.a.$id",
+            "no $id",
+        );
+    }
+
+    #[test]
+    fn a_schema_has_an_end() {
+        let mut own = with(json!({"$ref": "#/properties/a"}));
+        assert!(compile(&own).unwrap_err().expected.contains("no end"));
+        own = json!({"type": "object", "$ref": "#/$defs/a",
+            "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}});
+        assert!(compile(&own).unwrap_err().expected.contains("no end"));
+        let mut definitions = Map::new();
+        for level in 0..14 {
+            let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+            definitions.insert(format!("d{level}"), json!({"allOf": [next, next, next]}));
+        }
+        definitions.insert("d14".to_owned(), json!({"type": "object"}));
+        let schema = json!({"type": "object", "$defs": definitions});
+        let fault = compile(&schema).unwrap_err();
+        assert!(fault.expected.contains("levels") || fault.expected.contains("values"));
+        let wide: Map<String, Value> = (0..40)
+            .map(|n| (format!("p{n}"), json!({"$ref": "#/$defs/wide"})))
+            .collect();
+        let names: Vec<String> = (0..600).map(|n| n.to_string()).collect();
+        let schema =
+            json!({"type": "object", "properties": wide, "$defs": {"wide": {"enum": names}}});
+        assert!(
+            compile(&schema)
+                .unwrap_err()
+                .expected
+                .contains("20000 values")
+        );
+        let many: Map<String, Value> = (0..101)
+            .map(|n| (format!("p{n}"), json!({"pattern": "a"})))
+            .collect();
+        let schema = json!({"type": "object", "properties": many});
+        assert!(
+            compile(&schema)
+                .unwrap_err()
+                .expected
+                .contains("100 regular")
+        );
+    }
+
+    /// Run threads have stacks of 256 KiB (`jobs::QueueOptions`).
+    #[test]
+    fn the_deepest_schema_fits_a_run_threads_stack() {
+        let (mut schema, mut arguments) = (json!({"type": "array"}), json!([]));
+        while compile(&with(json!({"items": schema}))).is_ok() {
+            schema = json!({"items": schema});
+            arguments = json!([arguments]);
+        }
+        assert!(compile(&with(schema.clone())).is_ok());
+        let thread = std::thread::Builder::new().stack_size(256 * 1024);
+        let checked = thread.spawn(move || {
+            let validator = compile(&with(schema)).unwrap();
+            validator.is_valid(&json!({"a": arguments}))
+        });
+        assert!(checked.unwrap().join().unwrap());
+    }
+}
