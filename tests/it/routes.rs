@@ -56,7 +56,7 @@ fn what_is_mounted_is_described_and_what_is_described_is_mounted() {
         assert_eq!(operations, mounted);
         for operation in operations {
             let (method, path) = operation.split_once(' ').unwrap();
-            let path = path.replace('{', "").replace('}', "");
+            let path = path.replace(['{', '}'], "");
             let answer = app.send(
                 method,
                 &path,
@@ -77,7 +77,7 @@ fn no_route_but_the_open_ones_answers_without_a_token() {
     let app = App::start();
     let nobody = app.with_token(None);
     for route in server::table(true).routes() {
-        let path = route.path.replace('{', "").replace('}', "");
+        let path = route.path.replace(['{', '}'], "");
         let body = (route.body_bytes > 0).then(|| "{}".to_owned());
         let answer = nobody.send(route.method.text(), &path, body, &[]);
         if matches!(route.rule, Rule::Open(_)) {

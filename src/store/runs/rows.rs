@@ -63,6 +63,7 @@ impl Kind for Run {
 /// The agent of a turn (specification section 2.7).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "RunAgent")]
 pub struct Agent {
     /// The agent.
     pub id: Uuid,
