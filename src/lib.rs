@@ -6,6 +6,7 @@
 pub mod api;
 pub mod authn;
 pub mod authz;
+pub mod cli;
 pub mod config;
 pub mod dev;
 pub mod error;

@@ -1,1 +1,65 @@
-fn main() {}
+//! The subcommands, nothing else: each is a file in `src/cli`.
+
+use agent_runtime::cli;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime dev --demo             try everything out, on this machine alone
+  agent-runtime check-config           see what the server would read, and what is wrong
+  agent-runtime serve                  serve, as a service manager starts it
+  agent-runtime run assistant \"Hello\"  run an agent and watch it
+
+Exit codes: 0 done, 1 failed, 2 wrong command line.";
+
+/// Runs agents durably, and streams their progress over HTTP.
+#[derive(Parser)]
+#[command(name = "agent-runtime", version, after_help = EXAMPLES, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve, with the settings of the environment
+    Serve(cli::serve::Arguments),
+    /// Serve on this machine alone, with a database and an example of its own
+    Dev(cli::dev::Arguments),
+    /// Run an agent, and watch its run
+    Run(cli::run::Arguments),
+    /// Watch a run
+    Follow(cli::follow::Arguments),
+    /// Bring the database's schema up to this version
+    Migrate(cli::migrate::Arguments),
+    /// Show every setting, and everything that is wrong
+    CheckConfig(cli::settings::CheckArguments),
+    /// Print what is known of every setting
+    Settings(cli::settings::Arguments),
+    /// Make a further tenant
+    #[command(subcommand)]
+    Tenant(cli::tenant::Command),
+    /// Look at a license key, or sign one
+    #[command(subcommand)]
+    License(cli::license::Command),
+    /// Print the OpenAPI document
+    Openapi(cli::openapi::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let world = cli::World::here();
+    cli::exit(match arguments.command {
+        Command::Serve(arguments) => cli::serve::run(&world, &arguments),
+        Command::Dev(arguments) => cli::dev::run(&world, &arguments),
+        Command::Run(arguments) => cli::run::run(&world, &arguments),
+        Command::Follow(arguments) => cli::follow::run(&world, &arguments),
+        Command::Migrate(arguments) => cli::migrate::run(&world, &arguments),
+        Command::CheckConfig(arguments) => cli::settings::check(&world, &arguments),
+        Command::Settings(arguments) => cli::settings::print(&arguments),
+        Command::Tenant(command) => cli::tenant::run(&world, &command),
+        Command::License(command) => cli::license::run(&world, &command),
+        Command::Openapi(arguments) => cli::openapi::run(&arguments),
+    })
+}

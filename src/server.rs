@@ -14,6 +14,8 @@
 //! so. A database that refuses for good (too old, too new, no rights) ends the server with the
 //! reason; one that is away is waited for.
 
+pub mod options;
+
 use crate::authn::{Authn, bearer, public};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Shared;
@@ -28,12 +30,17 @@ use crate::runtime::{self, Keepers, ModelKeys, Runtime};
 use crate::secret::Secret;
 use crate::store::{self, Store, migrations, tenants, tokens};
 use crossbeam_channel::{Receiver, Sender, bounded};
-use std::net::{SocketAddr, TcpListener};
+use rustix::io::Errno;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
+
+/// Connections that wait to be accepted; the kernel may allow fewer.
+const BACKLOG: i32 = 1024;
 
 /// Pause between looks at a database that is away.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -149,15 +156,7 @@ impl Server {
             Arc::clone(&probes),
             sub(crate::log::Subsystem::Http),
         );
-        let listener = TcpListener::bind(options.listen).map_err(|error| {
-            Error::new(
-                Code::Conflict,
-                format!(
-                    "{} cannot be listened on: {error}. Choose another SVC_HTTP_PORT or SVC_BIND_ADDRESS.",
-                    options.listen
-                ),
-            )
-        })?;
+        let listener = listen(options.listen)?;
         let door = door::Door::open(
             listener,
             options.limits,
@@ -233,6 +232,40 @@ impl Server {
         slog::info!(self.log, "Stopped"; "inTime" => door && runs);
         door && runs
     }
+}
+
+/// Opens the socket. `[::]` takes IPv4 as well, and is `0.0.0.0` on a host without IPv6.
+fn listen(address: SocketAddr) -> Result<TcpListener> {
+    let open = |address: SocketAddr| {
+        let socket = Socket::new(
+            Domain::for_address(address),
+            Type::STREAM,
+            Some(Protocol::TCP),
+        )?;
+        if address.is_ipv6() {
+            socket.set_only_v6(!address.ip().is_unspecified())?;
+        }
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        Ok(TcpListener::from(socket))
+    };
+    let everywhere = address.is_ipv6() && address.ip().is_unspecified();
+    open(address)
+        .or_else(|error: std::io::Error| match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if everywhere => {
+                open(SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port())))
+            }
+            _ => Err(error),
+        })
+        .map_err(|error| {
+            Error::new(
+                Code::Conflict,
+                format!(
+                    "{address} cannot be listened on: {error}. Choose another SVC_HTTP_PORT or SVC_BIND_ADDRESS."
+                ),
+            )
+        })
 }
 
 /// Gives the probes their figures.

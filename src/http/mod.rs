@@ -9,7 +9,7 @@ pub mod docs;
 pub mod door;
 pub mod frame;
 pub mod input;
-mod openapi;
+pub(crate) mod openapi;
 pub mod output;
 pub mod probes;
 mod reply;

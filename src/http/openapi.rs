@@ -33,7 +33,7 @@ struct ErrorContent {
 ///
 /// # Panics
 /// Two types share a schema name: found by every start and every test.
-pub(super) fn document(table: &Table) -> Value {
+pub(crate) fn document(table: &Table) -> Value {
     let mut generator = SchemaSettings::draft2020_12()
         .with(|settings| {
             settings.definitions_path = "/components/schemas".into();

@@ -7,7 +7,7 @@
 mod answer;
 mod failure;
 mod request;
-mod sse;
+pub(crate) mod sse;
 
 pub use answer::{Completion, Finish, Usage};
 pub use failure::ModelFailure;

@@ -9,7 +9,7 @@ const MAX_EVENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// A parser of one stream.
 #[derive(Debug, Default)]
-pub(super) struct Parser {
+pub(crate) struct Parser {
     line: Vec<u8>,
     data: String,
     name: String,
@@ -19,20 +19,20 @@ pub(super) struct Parser {
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Event {
+pub(crate) struct Event {
     /// The `event` field; empty when there was none, which means `message`.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The `data` lines, joined by line feeds.
-    pub(super) data: String,
+    pub(crate) data: String,
 }
 
 /// A line or an event is longer than the parser takes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub(crate) struct TooLong;
 
 impl Parser {
     /// Takes the next bytes and gives the events that they complete.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
         let mut events = Vec::new();
         let mut rest = bytes;
         while let Some(&first) = rest.first() {

@@ -26,6 +26,7 @@ mod journal;
 mod keys;
 mod running;
 pub mod schemas;
+mod settle;
 mod text;
 mod tools;
 mod turn;

@@ -21,13 +21,13 @@ impl Kind for Tenant {
     }
 }
 
-/// Makes the tenant unless it stands; its name is not changed then.
+/// Makes the tenant. False: it stands already, and stays as it is.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn ensure(tx: &mut Tx<'_>, tenant_id: Uuid, name: &str, now: OffsetDateTime) -> Result<()> {
-    tx.execute(sql!("tenants/ensure"), &[&tenant_id, &name, &now])?;
-    Ok(())
+pub fn ensure(tx: &mut Tx<'_>, tenant_id: Uuid, name: &str, now: OffsetDateTime) -> Result<bool> {
+    let made = tx.execute(sql!("tenants/ensure"), &[&tenant_id, &name, &now])?;
+    Ok(made == 1)
 }
 
 /// Makes the user unless it stands.

@@ -1,0 +1,254 @@
+//! A client of the service's API, for the commands that talk to a running server: where it is,
+//! with which token, and what its errors say. It knows no route.
+
+use super::{Failure, Outcome, World, dev, private_file};
+use crate::outbound::{self, Method, Outbound, Outgoing, Policy, Timeouts};
+use crate::secret::Secret;
+use clap::Args;
+use serde_json::{Value, json};
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where a server is unless something says otherwise.
+const DEFAULT_URL: &str = "http://127.0.0.1:4000";
+/// The longest answer to take, in bytes; a run's output fits.
+const MAX_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
+/// The longest token, in bytes.
+const MAX_TOKEN_BYTES: u64 = 4096;
+/// Pages of a list that are looked through.
+const MAX_PAGES: usize = 50;
+
+const REQUEST: Timeouts = Timeouts {
+    connect: Duration::from_secs(10),
+    first_byte: Duration::from_secs(60),
+    total: Duration::from_secs(90),
+};
+
+/// Which server, and with which token.
+#[derive(Args)]
+pub(super) struct Which {
+    /// The server's URL [default: AGENT_RUNTIME_URL, else a running `dev`, else http://127.0.0.1:4000]
+    #[arg(long)]
+    url: Option<String>,
+    /// The file of the bearer token, `-` for standard input [default: AGENT_RUNTIME_TOKEN_FILE, AGENT_RUNTIME_TOKEN, else that of `dev`]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+impl Which {
+    /// Whether the token is read from standard input.
+    pub(super) fn takes_stdin(&self) -> bool {
+        self.token_file
+            .as_ref()
+            .is_some_and(|file| file.as_os_str() == "-")
+    }
+
+    /// The server that is meant.
+    pub(super) fn server(&self, world: &World) -> Outcome<Server> {
+        let home = dev::Home::find(&world.vars);
+        let dev_url = home.as_ref().and_then(dev::Home::url);
+        let given = self.url.as_deref().or(world.vars.text("AGENT_RUNTIME_URL"));
+        let url = given.or(dev_url.as_deref()).unwrap_or(DEFAULT_URL);
+        let token = match self.token(world)? {
+            Some(token) => token,
+            // The token of `dev` is for `dev` alone.
+            None if given.is_none() || given == dev_url.as_deref() => match home {
+                Some(home) => home.token()?,
+                None => None,
+            }
+            .ok_or_else(no_token)?,
+            None => return Err(no_token()),
+        };
+        Server::new(url, token)
+    }
+
+    fn token(&self, world: &World) -> Outcome<Option<Secret>> {
+        if self.takes_stdin() {
+            let mut text = zeroize::Zeroizing::new(String::new());
+            std::io::stdin()
+                .take(MAX_TOKEN_BYTES)
+                .read_to_string(&mut text)?;
+            return Ok(Some(Secret::new(text.trim())));
+        }
+        let of_environment = world.vars.text("AGENT_RUNTIME_TOKEN_FILE");
+        let file = self.token_file.clone();
+        let file = file.or_else(|| of_environment.map(PathBuf::from));
+        let Some(file) = file else {
+            return Ok(world.vars.text("AGENT_RUNTIME_TOKEN").map(Secret::new));
+        };
+        match private_file::read(&file)? {
+            Some(text) => Ok(Some(Secret::new(text.trim()))),
+            None => Err(Failure::new(format!(
+                "There is no token file {}.",
+                file.display()
+            ))),
+        }
+    }
+}
+
+fn no_token() -> Failure {
+    Failure::usage(
+        "No token is given. Put it into a file that only you can read and name that with \
+         --token-file or AGENT_RUNTIME_TOKEN_FILE, or set AGENT_RUNTIME_TOKEN.",
+    )
+}
+
+/// A server and what it takes to be let in. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Server {
+    outbound: Outbound,
+    base: String,
+    authorization: Secret,
+}
+
+impl Server {
+    pub(super) fn new(url: &str, token: Secret) -> Outcome<Self> {
+        let outbound = Outbound::new(outbound::Options {
+            resolver_threads: 1,
+            resolver_queue: 8,
+            ..outbound::Options::default()
+        })?;
+        let base = outbound
+            .check_url(Policy::Operator, url)
+            .map_err(|error| Failure::usage(format!("{url}: {}", error.message())))?;
+        Ok(Self {
+            outbound,
+            base: base.as_str().trim_end_matches('/').to_owned(),
+            authorization: Secret::new(format!("Bearer {}", token.expose())),
+        })
+    }
+
+    /// Where it is, without a slash at the end.
+    pub(super) fn url(&self) -> &str {
+        &self.base
+    }
+
+    /// A way to it with deadlines of its own.
+    pub(super) fn connect(&self, timeouts: Timeouts) -> outbound::Client {
+        self.outbound.client(Policy::Operator, timeouts)
+    }
+
+    /// The header that names the caller.
+    pub(super) fn authorization(&self) -> (&str, &str) {
+        ("authorization", self.authorization.expose())
+    }
+
+    /// For requests that are answered at once.
+    pub(super) fn client(&self) -> Client {
+        Client {
+            http: self.connect(REQUEST),
+            server: self.clone(),
+        }
+    }
+}
+
+/// Asks one thing at a time.
+pub(super) struct Client {
+    server: Server,
+    http: outbound::Client,
+}
+
+impl Client {
+    pub(super) fn get(&mut self, path: &str) -> Outcome<Value> {
+        self.send(Method::GET, path, None, &[])
+    }
+
+    pub(super) fn post(&mut self, path: &str, body: &Value) -> Outcome<Value> {
+        self.send(Method::POST, path, Some(body), &[])
+    }
+
+    pub(super) fn patch(&mut self, path: &str, body: &Value) -> Outcome<Value> {
+        self.send(Method::PATCH, path, Some(body), &[])
+    }
+
+    /// The first row of a list that `wanted` takes, in all its pages.
+    pub(super) fn find(
+        &mut self,
+        path: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Outcome<Option<Value>> {
+        Ok(self.all(path)?.into_iter().find(wanted))
+    }
+
+    /// Every row of a list.
+    pub(super) fn all(&mut self, path: &str) -> Outcome<Vec<Value>> {
+        let join = if path.contains('?') { '&' } else { '?' };
+        let mut rows = Vec::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let after = cursor.map_or_else(String::new, |cursor| format!("&cursor={cursor}"));
+            let mut page = self.get(&format!("{path}{join}limit=200{after}"))?;
+            if let Value::Array(more) = page["data"].take() {
+                rows.extend(more);
+            }
+            cursor = page["nextCursor"].as_str().map(str::to_owned);
+            if cursor.is_none() {
+                return Ok(rows);
+            }
+        }
+        Err(Failure::new(format!(
+            "The list {path} is longer than this command looks through."
+        )))
+    }
+
+    /// Sends a request, and gives the body of its answer if that is a success.
+    pub(super) fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Outcome<Value> {
+        let url = format!("{}{path}", self.server.base);
+        let body = body.map(Value::to_string);
+        let mut all = vec![self.server.authorization()];
+        if body.is_some() {
+            all.push(("content-type", "application/json"));
+        }
+        all.extend_from_slice(headers);
+        let answer = self
+            .http
+            .send(&Outgoing {
+                method,
+                url: &url,
+                headers: &all,
+                body: body.as_deref().unwrap_or_default().as_bytes(),
+                cap: MAX_ANSWER_BYTES,
+            })
+            .map_err(|failure| unreachable(&self.server.base, &failure))?;
+        let value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
+        if (200..300).contains(&answer.status) {
+            Ok(value)
+        } else {
+            Err(refused(&self.server.base, answer.status, &value))
+        }
+    }
+}
+
+/// The server was not reached.
+pub(super) fn unreachable(base: &str, failure: &outbound::Failure) -> Failure {
+    Failure::new(format!(
+        "{base} does not answer: {failure} Is the server running (agent-runtime dev)?"
+    ))
+}
+
+/// The server's error body (section 7 of the specification) as a sentence.
+pub(super) fn refused(base: &str, status: u16, body: &Value) -> Failure {
+    let error = &body["error"];
+    Failure::new(match (error["message"].as_str(), error["code"].as_str()) {
+        (Some(message), Some(code)) => {
+            let request = error["requestId"].as_str().unwrap_or("without an id");
+            super::terminal::printable(&format!("{message} ({code}, request {request})"))
+        }
+        _ => format!("{base} answered with status {status}, and not as this service does."),
+    })
+}
+
+/// A UUID, as a part of a path.
+pub(super) fn id_of(row: &Value) -> Outcome<String> {
+    row["id"]
+        .as_str()
+        .map(str::to_owned)
+        .ok_or_else(|| Failure::new(format!("The server's answer has no id: {}", json!(row))))
+}

@@ -1,0 +1,403 @@
+//! `dev`: the whole service on this machine alone, with everything it needs brought along: a private
+//! PostgreSQL, a tenant and a token that stay, an example agent with a tool, and a scripted model
+//! provider unless a real one is named.
+//!
+//! It listens on loopback and is the server of `serve` in development mode, told its settings by
+//! this command; every other setting of the environment counts as it does there.
+
+mod example;
+mod home;
+mod tool;
+
+pub(super) use home::Home;
+
+use super::client::Server as Api;
+use super::display::Display;
+use super::notify::Manager;
+use super::terminal::{Style, note, say};
+use super::{Failure, Outcome, World, follow, run as start_run, serve, signals};
+use crate::config::{Origin, Settings, Vars};
+use crate::dev::cluster::{self, Cluster};
+use crate::dev::provider::{Provider, Script, Step};
+use crate::log;
+use crate::secret::Secret;
+use crate::server::{Seeds, Server};
+use clap::Args;
+use crossbeam_channel::{Receiver, select};
+use example::{Example, Ground};
+use home::Kept;
+use serde_json::json;
+use std::io::IsTerminal;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::time::Duration;
+use tool::Tool;
+use url::Url;
+
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime dev                    serve on http://127.0.0.1:4000
+  agent-runtime dev --demo             and run the example agent once
+  agent-runtime dev --demo --exit      run it once and stop
+  OPENAI_API_KEY=… agent-runtime dev --provider-url https://api.example.com/v1 --model NAME
+  agent-runtime dev --provider-url http://127.0.0.1:11434/v1 --model llama3.2
+
+An API key comes from the variable OPENAI_API_KEY, or as SVC_MODEL_KEYS says.";
+
+const DEFAULT_PORT: u16 = 4000;
+/// Ports that are tried after the default one.
+const MORE_PORTS: u16 = 50;
+/// What the demonstration asks; the scripted provider calls a tool for it.
+const QUESTION: &str = "What time is it?";
+/// Between two words of the scripted provider.
+const WORD_PACE: Duration = Duration::from_millis(25);
+
+/// Arguments of `dev`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The port to listen on [default: 4000, or the next free one]
+    #[arg(long)]
+    port: Option<u16>,
+    /// Use this database instead of a private one; one whose URL has a password goes into SVC_DATABASE_URL
+    #[arg(long, value_name = "URL", value_parser = without_password)]
+    database_url: Option<String>,
+    /// The base URL of an OpenAI-compatible model provider [default: OPENAI_BASE_URL, else a scripted one]
+    #[arg(long, value_name = "URL", requires = "model")]
+    provider_url: Option<String>,
+    /// The provider's model for the example [default: OPENAI_MODEL]
+    #[arg(long)]
+    model: Option<String>,
+    /// Run the example agent once, and show how
+    #[arg(long)]
+    demo: bool,
+    /// Stop after the demonstration [default where standard input is not a terminal]
+    #[arg(long, requires = "demo")]
+    exit: bool,
+}
+
+fn without_password(text: &str) -> Result<String, String> {
+    match Url::parse(text) {
+        Ok(url) if url.password().is_none() && !text.contains("password=") => Ok(text.to_owned()),
+        Ok(_) => Err(
+            "other users see command lines: put a URL with a password into SVC_DATABASE_URL"
+                .to_owned(),
+        ),
+        Err(_) => Err("a URL such as postgres://localhost:5432/name is needed".to_owned()),
+    }
+}
+
+/// Where the example's model is.
+struct Model {
+    base_url: String,
+    name: Option<String>,
+    key_name: Option<&'static str>,
+    /// Runs for as long as this lives, where no real provider is named.
+    _scripted: Option<Provider>,
+}
+
+/// Serves until Ctrl-C, or until the demonstration is over.
+///
+/// # Errors
+/// Something that it needs is missing or does not start, or the demonstration failed.
+pub fn run(world: &World, arguments: &Arguments) -> Outcome {
+    let home = Home::find(&world.vars)
+        .ok_or_else(|| Failure::new("There is no home directory: set HOME or XDG_DATA_HOME."))?;
+    let (mut kept, token) = home.open(&world.clock)?;
+    let model = model(&world.vars, arguments)?;
+    let mut vars = vars(&world.vars, &home, &model)?;
+    // Faults of the settings come before anything is started.
+    super::load(&vars, &world.clock)?;
+    let endings = signals::endings()?;
+    let cluster = match database(&vars, arguments)? {
+        Some(url) => {
+            vars = vars.with("SVC_DATABASE_URL", url);
+            None
+        }
+        None if vars.raw("SVC_DATABASE_URL").is_some() => None,
+        None if vars.raw("SVC_DATABASE_URL_FILE").is_some() => None,
+        None => {
+            let cluster = cluster(world, &home)?;
+            vars = vars.with("SVC_DATABASE_URL", cluster.url());
+            Some(cluster)
+        }
+    };
+    let port = port(arguments.port)?;
+    vars = vars.with("SVC_HTTP_PORT", port.to_string());
+    let settings = super::load(&vars, &world.clock)?;
+    let log = serve::open_log(&vars, &settings, &world.clock)?;
+    log::install_panic_hook(&log);
+    let tool = Tool::start(kept.tool_port, &world.clock)?;
+    let seeds = Seeds {
+        tenant_id: settings.tenant.id.unwrap_or(kept.tenant_id),
+        user_id: settings.tenant.seed_user_id.unwrap_or(kept.user_id),
+        token: settings.tenant.seed_token.clone().unwrap_or(token),
+    };
+    let token = seeds.token.clone();
+    let server = serve::start(&settings, seeds, &world.clock, &log)?;
+    kept.url = Some(format!("http://{}", server.local_addr()));
+    kept.tool_port = Some(tool.port());
+    let dev = Dev {
+        world,
+        arguments,
+        home: &home,
+        model: &model,
+        tool: &tool,
+        endings: &endings,
+    };
+    let outcome = dev.serve(&server, &kept, token);
+    let stopped = stop(server, &settings, &endings);
+    drop((tool, model));
+    if cluster.is_some() {
+        note("Stopping PostgreSQL.");
+    }
+    drop(cluster);
+    outcome.and(stopped)
+}
+
+fn stop(server: Server, settings: &Settings, endings: &Receiver<()>) -> Outcome {
+    let within = settings.http.shutdown_timeout;
+    serve::stop(server, within, endings, &Manager::of(&Vars::default()))
+}
+
+/// The provider that was named, or a scripted one.
+fn model(vars: &Vars, arguments: &Arguments) -> Outcome<Model> {
+    let named = arguments
+        .provider_url
+        .as_deref()
+        .or(vars.text("OPENAI_BASE_URL"));
+    let name = arguments
+        .model
+        .as_deref()
+        .or(vars.text("OPENAI_MODEL"))
+        .map(str::to_owned);
+    let Some(base_url) = named else {
+        let step = Step::default().between(WORD_PACE);
+        let provider = Provider::start(Script {
+            then: step,
+            ..Script::default()
+        })?;
+        return Ok(Model {
+            base_url: provider.base_url(),
+            name: None,
+            key_name: None,
+            _scripted: Some(provider),
+        });
+    };
+    if name.is_none() {
+        return Err(Failure::usage(
+            "OPENAI_BASE_URL names a model provider: name its model with --model or OPENAI_MODEL.",
+        ));
+    }
+    Ok(Model {
+        base_url: base_url.to_owned(),
+        name,
+        key_name: vars.text("OPENAI_API_KEY").map(|_| "OPENAI_API_KEY"),
+        _scripted: None,
+    })
+}
+
+/// The environment as the server is to see it.
+fn vars(given: &Vars, home: &Home, model: &Model) -> Outcome<Vars> {
+    let mut vars = given.clone();
+    for (name, value) in [
+        ("SVC_BIND_ADDRESS", "127.0.0.1"),
+        // The screen is for what matters; SVC_LOG_LEVEL=info shows the rest.
+        ("SVC_LOG_LEVEL", "warn"),
+    ] {
+        if vars.raw(name).is_none() {
+            vars = vars.with(name, value);
+        }
+    }
+    vars = vars
+        .with("SVC_DEV", "true")
+        .with("SVC_STATE_DIR", home.path());
+    if let Some(key) = model.key_name {
+        let origin = Url::parse(&model.base_url).ok();
+        let origin = origin.as_ref().and_then(Origin::of).ok_or_else(|| {
+            Failure::usage(format!("{} is not an http or https URL.", model.base_url))
+        })?;
+        let listed = vars.text("SVC_MODEL_KEYS").unwrap_or_default().to_owned();
+        let own = format!("{key}={}", origin.text());
+        if !listed
+            .split(',')
+            .any(|pair| pair.trim().starts_with(&format!("{key}=")))
+        {
+            let all = match listed.as_str() {
+                "" => own,
+                listed => format!("{listed},{own}"),
+            };
+            vars = vars.with("SVC_MODEL_KEYS", all);
+        }
+    }
+    Ok(vars)
+}
+
+/// The URL of the database on the command line.
+fn database(vars: &Vars, arguments: &Arguments) -> Outcome<Option<String>> {
+    match &arguments.database_url {
+        Some(_) if vars.raw("SVC_DATABASE_URL").is_some() => Err(Failure::usage(
+            "The database is given twice: by --database-url and by SVC_DATABASE_URL.",
+        )),
+        url => Ok(url.clone()),
+    }
+}
+
+/// The private PostgreSQL, in the data directory.
+fn cluster(world: &World, home: &Home) -> Outcome<Cluster> {
+    let options = log::Options {
+        format: log::Format::Pretty {
+            colours: std::io::stderr().is_terminal() && !world.vars.no_color(),
+        },
+        ..log::Options::default()
+    };
+    note("Starting PostgreSQL.");
+    Cluster::start(cluster::Options {
+        data_dir: home.path().to_owned(),
+        durable: true,
+        bin_dir: None,
+        search_path: world.vars.raw("PATH").map(ToOwned::to_owned),
+        runtime_dir: world.vars.text("XDG_RUNTIME_DIR").map(PathBuf::from),
+        log: log::open(&options, world.clock.clone(), std::io::stderr()),
+    })
+    .map_err(|failure| Failure::new(failure.to_string()))
+}
+
+/// The port that was asked for, or the first free one from the default on.
+fn port(asked: Option<u16>) -> Outcome<u16> {
+    let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    if let Some(port) = asked {
+        return Ok(port);
+    }
+    let found = (DEFAULT_PORT..=DEFAULT_PORT + MORE_PORTS).find(|port| free(*port));
+    let port = found.ok_or_else(|| {
+        Failure::new(format!(
+            "No port from {DEFAULT_PORT} on is free. Name one with --port; 0 takes any."
+        ))
+    })?;
+    if port != DEFAULT_PORT {
+        note(format_args!(
+            "Port {DEFAULT_PORT} is taken: listening on {port} instead."
+        ));
+    }
+    Ok(port)
+}
+
+/// A started server and what stands around it.
+struct Dev<'a> {
+    world: &'a World,
+    arguments: &'a Arguments,
+    home: &'a Home,
+    model: &'a Model,
+    tool: &'a Tool,
+    endings: &'a Receiver<()>,
+}
+
+impl Dev<'_> {
+    fn serve(&self, server: &Server, kept: &Kept, token: Secret) -> Outcome {
+        select! {
+            recv(server.ready()) -> said => match said {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return Err(error.into()),
+                Err(_) => return Err(Failure::new("The server ended before it was ready.")),
+            },
+            recv(self.endings) -> _ => return Ok(()),
+        }
+        self.home.keep(kept)?;
+        let url = kept.url.as_deref().unwrap_or_default();
+        let api = Api::new(url, token)?;
+        let example = example::load(
+            &mut api.client(),
+            &Ground {
+                provider_url: &self.model.base_url,
+                api_key_name: self.model.key_name,
+                model: self.model.name.as_deref(),
+                tool_url: &self.tool.url(),
+            },
+        )?;
+        self.greet(url, &example)?;
+        if self.arguments.demo {
+            let outcome = self.demonstrate(&api, &example);
+            if self.arguments.exit || !std::io::stdin().is_terminal() {
+                return outcome;
+            }
+            if let Err(failure) = outcome {
+                super::exit(Err(failure));
+            }
+            say(format_args!("\nServing on {url}. Ctrl-C stops everything."))?;
+        }
+        let _ = self.endings.recv();
+        Ok(())
+    }
+
+    /// The screen: where everything is, and what to try.
+    fn greet(&self, url: &str, example: &Example) -> Outcome {
+        let style = Style::of_stdout(&self.world.vars);
+        let model = match self.model.name {
+            Some(_) => format!("{} at {}", example.model, self.model.base_url),
+            None => "scripted, without a model behind it (see --provider-url)".to_owned(),
+        };
+        let header = self.home.authorization_path();
+        let token = self.home.token_path();
+        let rows = [
+            ("API", url.to_owned()),
+            ("Reference", format!("{url}/docs")),
+            ("Data", self.home.path().display().to_string()),
+            ("Token", token.display().to_string()),
+            ("Model", model),
+        ];
+        say(format_args!("\n{}", style.bold("agent-runtime dev")))?;
+        for (name, value) in rows {
+            say(format_args!(
+                "  {}{value}",
+                style.dim(&format!("{name:<11}"))
+            ))?;
+        }
+        say(format_args!("\n{}", style.bold("Try")))?;
+        for line in [
+            format!("agent-runtime run {} \"{QUESTION}\"", example.name),
+            format!("curl -H @{} {url}/v1/runs", header.display()),
+            format!(
+                "export AGENT_RUNTIME_URL={url} AGENT_RUNTIME_TOKEN_FILE={}",
+                token.display()
+            ),
+        ] {
+            say(format_args!("  {line}"))?;
+        }
+        if !self.arguments.demo {
+            say(format_args!("\n{}", style.dim("Ctrl-C stops everything.")))?;
+        }
+        Ok(())
+    }
+
+    /// Runs the example once, as `run` does.
+    fn demonstrate(&self, api: &Api, example: &Example) -> Outcome {
+        let style = Style::of_stdout(&self.world.vars);
+        say(format_args!(
+            "\n{} {}",
+            style.bold("Demonstration"),
+            style.dim(&format!(
+                "agent-runtime run {} \"{QUESTION}\"",
+                example.name
+            ))
+        ))?;
+        let display = Display::new(&self.world.vars, false);
+        let body = json!({"agentId": example.agent_id, "message": QUESTION});
+        let run_id = start_run::start(api, &mut api.client(), &body, &display)?;
+        let seen = follow::watch(api, run_id, display, self.endings, true)?;
+        if seen.outcome().is_ok() {
+            let url = api.url();
+            say(format_args!("\n{}", style.bold("What happened")))?;
+            say(format_args!(
+                "  The agent asked the model, called its tool over HTTP, told the model the answer, and the\n  \
+                 text above was streamed. Each step was journaled: a crash would have lost none of it."
+            ))?;
+            say(format_args!("\n{}", style.bold("Next")))?;
+            say(format_args!(
+                "  open {url}/docs\n  curl -H @{} {url}/v1/runs/{run_id}/progress",
+                self.home.authorization_path().display()
+            ))?;
+        }
+        seen.outcome()
+    }
+}

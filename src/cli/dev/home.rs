@@ -1,0 +1,116 @@
+//! What `dev` keeps between its starts, and where other commands find it.
+//!
+//! In the data directory, each file readable by its owner alone: `token` (the bearer token),
+//! `authorization` (the same as an HTTP header, for `curl -H @…`), `dev.json` (ids, the port of the
+//! example's tool, and the URL of the last start).
+
+use super::super::{Failure, Outcome, private_file};
+use crate::authn::bearer;
+use crate::config::Vars;
+use crate::dev::cluster;
+use crate::ids::Clock;
+use crate::secret::Secret;
+use private_file::Standing;
+use serde::{Deserialize, Serialize};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+
+/// The data directory of `dev`.
+pub(in crate::cli) struct Home(PathBuf);
+
+/// What is in `dev.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Kept {
+    pub(super) tenant_id: Uuid,
+    pub(super) user_id: Uuid,
+    /// Where the last start listened.
+    #[serde(default)]
+    pub(super) url: Option<String>,
+    /// Where the example's tool listened: its URL is part of the agent.
+    #[serde(default)]
+    pub(super) tool_port: Option<u16>,
+}
+
+impl Home {
+    /// The user's; nothing where there is no home directory.
+    pub(in crate::cli) fn find(vars: &Vars) -> Option<Self> {
+        let wanted = vars.user_data_directory()?.join("agent-runtime");
+        Some(Self(cluster::default_data_dir(&wanted)))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn token_path(&self) -> PathBuf {
+        self.0.join("token")
+    }
+
+    pub(super) fn authorization_path(&self) -> PathBuf {
+        self.0.join("authorization")
+    }
+
+    fn kept_path(&self) -> PathBuf {
+        self.0.join("dev.json")
+    }
+
+    /// Where the last start listened.
+    pub(in crate::cli) fn url(&self) -> Option<String> {
+        let text = private_file::read(&self.kept_path()).ok()??;
+        serde_json::from_str::<Kept>(&text).ok()?.url
+    }
+
+    /// The token, if there ever was a start.
+    pub(in crate::cli) fn token(&self) -> Outcome<Option<Secret>> {
+        let text = private_file::read(&self.token_path())?;
+        Ok(text.map(|text| Secret::new(text.as_str())))
+    }
+
+    /// What an earlier start kept, or fresh ids and a fresh token.
+    pub(super) fn open(&self, clock: &Clock) -> Outcome<(Kept, Secret)> {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.0)
+            .map_err(|error| {
+                Failure::new(format!("{} cannot be made: {error}.", self.0.display()))
+            })?;
+        let kept = match private_file::read(&self.kept_path())? {
+            Some(text) => serde_json::from_str(&text).map_err(|error| {
+                Failure::new(format!(
+                    "{} is not what dev wrote ({error}). Move it away and start again.",
+                    self.kept_path().display()
+                ))
+            })?,
+            None => Kept {
+                tenant_id: clock.new_id(),
+                user_id: clock.new_id(),
+                url: None,
+                tool_port: None,
+            },
+        };
+        let token = match self.token()? {
+            Some(token) => token,
+            None => {
+                let token = bearer::mint()?;
+                let text = zeroize::Zeroizing::new(format!("{}\n", token.expose()));
+                private_file::write(&self.token_path(), &text, Standing::Replaced)?;
+                token
+            }
+        };
+        let header = format!("Authorization: Bearer {}\n", token.expose());
+        let header = zeroize::Zeroizing::new(header);
+        private_file::write(&self.authorization_path(), &header, Standing::Replaced)?;
+        self.keep(&kept)?;
+        Ok((kept, token))
+    }
+
+    /// Writes `dev.json`.
+    pub(super) fn keep(&self, kept: &Kept) -> Outcome {
+        let text = serde_json::to_string(kept).map_err(|error| Failure::new(error.to_string()))?;
+        private_file::write(&self.kept_path(), &text, Standing::Replaced)?;
+        Ok(())
+    }
+}

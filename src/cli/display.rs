@@ -1,0 +1,246 @@
+//! A run as a person sees it: its text on stdout, its steps and its end on stderr; or, for programs,
+//! its events as JSON on stdout.
+//!
+//! On a terminal text appears as it comes. Elsewhere it is written once a step is done, so that what
+//! a crash made void is never in a pipe.
+
+use super::Outcome;
+use super::terminal::{self, Style, printable};
+use crate::config::Vars;
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+
+/// Of a tool's answer, how many characters are shown.
+const SHOWN_CHARS: usize = 200;
+
+pub(super) struct Display {
+    json: bool,
+    live: bool,
+    style: Style,
+    /// Step, attempt and characters of the text that stands on the terminal.
+    shown: (i64, i64, usize),
+    /// Text stands there without a line's end.
+    open: bool,
+    steps: usize,
+}
+
+impl Display {
+    pub(super) fn new(vars: &Vars, json: bool) -> Self {
+        Self {
+            json,
+            live: std::io::stdout().is_terminal(),
+            style: Style::of_stderr(vars),
+            shown: (0, 0, 0),
+            open: false,
+            steps: 0,
+        }
+    }
+
+    /// The run that is about to be shown.
+    pub(super) fn begin(&self, run: &Value) -> Outcome {
+        if self.json {
+            return terminal::say_json(&json!({"kind": "run", "data": run}));
+        }
+        let text = |value: &Value| printable(value.as_str().unwrap_or("?"));
+        let agent = &run["agent"];
+        terminal::note(self.style.dim(&format!(
+            "run {} · version {} ({})",
+            text(&run["id"]),
+            text(&agent["version"]),
+            text(&agent["via"])
+        )));
+        Ok(())
+    }
+
+    /// One event, durable or passing.
+    pub(super) fn event(&mut self, event: &Value) -> Outcome {
+        if self.json {
+            return terminal::say_json(event);
+        }
+        let data = &event["data"];
+        match event["kind"].as_str().unwrap_or_default() {
+            "text.delta" if self.live => self.delta(data),
+            "step.completed" if data["type"] == "model" => self.model_done(data),
+            "step.completed" => self.tool_done(data),
+            "step.failed" => {
+                let again = match data["willRetry"].as_bool() {
+                    Some(true) => " It will be tried again.",
+                    _ => "",
+                };
+                self.step(data, &format!("{}{again}", text(&data["reason"])))
+            }
+            "step.restarted" => self.step(data, "A crash cut this step off: it is done again."),
+            "run.waiting" => self.note(&text(&data["reason"])),
+            "run.cancelRequested" => self.note("The run is asked to end."),
+            _ => Ok(()),
+        }
+    }
+
+    fn delta(&mut self, data: &Value) -> Outcome {
+        let number = |name: &str| data[name].as_i64().unwrap_or(0);
+        let (step, attempt) = (number("step"), number("attempt"));
+        if (step, attempt) != (self.shown.0, self.shown.1) {
+            self.close()?;
+            self.shown = (step, attempt, 0);
+        }
+        let offset = usize::try_from(number("offset")).unwrap_or(0);
+        let text = data["text"].as_str().unwrap_or_default();
+        let known = self.shown.2.saturating_sub(offset);
+        let fresh: String = text.chars().skip(known).collect();
+        self.text(&fresh)
+    }
+
+    /// The whole text of a step: what of it is not shown yet.
+    fn model_done(&mut self, data: &Value) -> Outcome {
+        let step = data["step"].as_i64().unwrap_or(0);
+        let attempt = data["attempt"].as_i64().unwrap_or(0);
+        self.steps += 1;
+        let shown = match self.shown {
+            (s, a, shown) if (s, a) == (step, attempt) => shown,
+            _ => {
+                self.close()?;
+                self.shown = (step, attempt, 0);
+                0
+            }
+        };
+        let text = data["text"].as_str().unwrap_or_default();
+        let rest: String = text.chars().skip(shown).collect();
+        self.text(&rest)?;
+        self.close()?;
+        let calls = data["toolCalls"].as_array();
+        for call in calls.into_iter().flatten() {
+            terminal::note(self.style.dim(&format!(
+                "→ {} {}",
+                text_of(&call["name"]),
+                shortened(call["arguments"].as_str().unwrap_or_default())
+            )));
+        }
+        Ok(())
+    }
+
+    fn tool_done(&mut self, data: &Value) -> Outcome {
+        self.steps += 1;
+        let output = shortened(data["output"].as_str().unwrap_or_default());
+        if data["isError"] == json!(true) {
+            self.step(data, &self.style.red(&output))
+        } else {
+            self.step(data, &output)
+        }
+    }
+
+    /// A line about a step.
+    fn step(&mut self, data: &Value, what: &str) -> Outcome {
+        self.close()?;
+        let name = self.style.dim(&format!("← {}", text_of(&data["name"])));
+        terminal::note(format_args!("{name} {what}"));
+        Ok(())
+    }
+
+    /// A line about the run or the connection.
+    pub(super) fn note(&mut self, what: &str) -> Outcome {
+        self.close()?;
+        if !self.json || !what.is_empty() {
+            terminal::note(self.style.dim(&printable(what)));
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Outcome {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.shown.2 += text.chars().count();
+        self.open = !text.ends_with('\n');
+        terminal::write(printable(text))
+    }
+
+    /// Ends the line that text stands on.
+    pub(super) fn close(&mut self) -> Outcome {
+        if std::mem::take(&mut self.open) {
+            terminal::say("")?;
+        }
+        Ok(())
+    }
+
+    /// How the run ended, and what it used.
+    pub(super) fn end(&mut self, run: &Value) -> Outcome {
+        self.close()?;
+        if self.json {
+            return terminal::say_json(&json!({"kind": "run", "data": run}));
+        }
+        let status = run["status"].as_str().unwrap_or("unknown");
+        let told = match status {
+            "completed" => self.style.green(status),
+            _ => self.style.red(status),
+        };
+        let why = match run["failureMessage"].as_str() {
+            Some(why) => format!(": {}", printable(why)),
+            None => String::new(),
+        };
+        terminal::note(format_args!(
+            "{told}{why}{}",
+            self.style.dim(&format!(" · {}", usage(self.steps, run)))
+        ));
+        Ok(())
+    }
+}
+
+/// Steps and usage in a line.
+pub(super) fn usage(steps: usize, run: &Value) -> String {
+    let usage = &run["usage"];
+    let tokens = &usage["tokens"];
+    let number = |value: &Value| value.as_i64().unwrap_or(0);
+    let calls = number(&usage["calls"]);
+    format!(
+        "{steps} {} · {calls} model {} · {} prompt and {} completion tokens · ${}",
+        plural(steps, "step"),
+        plural(usize::try_from(calls).unwrap_or(0), "call"),
+        number(&tokens["prompt"]),
+        number(&tokens["completion"]),
+        usage["costUsd"].as_f64().unwrap_or(0.0)
+    )
+}
+
+fn plural(count: usize, word: &str) -> String {
+    match count {
+        1 => word.to_owned(),
+        _ => format!("{word}s"),
+    }
+}
+
+fn text(value: &Value) -> String {
+    printable(value.as_str().unwrap_or_default())
+}
+
+fn text_of(value: &Value) -> String {
+    shortened(value.as_str().unwrap_or("?"))
+}
+
+/// The beginning of a text, on one line.
+fn shortened(text: &str) -> String {
+    let line = printable(text).replace(['\n', '\t'], " ");
+    match line.char_indices().nth(SHOWN_CHARS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_is_one_line() {
+        let run = json!({"usage": {"calls": 1, "costUsd": 0.0012, "tokens": {"prompt": 12, "completion": 3}}});
+        assert_eq!(
+            usage(2, &run),
+            "2 steps · 1 model call · 12 prompt and 3 completion tokens · $0.0012"
+        );
+    }
+
+    #[test]
+    fn a_tool_s_answer_stays_on_its_line() {
+        assert_eq!(shortened("a\nb\x1b[1m"), "a b\u{fffd}[1m");
+        assert_eq!(shortened(&"x".repeat(300)).chars().count(), SHOWN_CHARS + 1);
+    }
+}

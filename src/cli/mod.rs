@@ -1,0 +1,125 @@
+//! The commands of the binary, a file each: what each takes, does and says.
+//!
+//! Guarantees: exit code 0 when the command did what it was asked to, 1 when it failed, 2 when the
+//! command line was wrong; results on stdout, everything else on stderr; `--json` prints JSON and
+//! nothing else; colours on a terminal alone, and not where `NO_COLOR` is set; no secret is taken
+//! from a command line, and none is shown but where the command is there to show it once.
+//!
+//! Not here: what the commands do. They start the server (`server`), read settings (`config`), or
+//! call the API as any client does.
+
+mod client;
+pub mod dev;
+mod display;
+pub mod follow;
+pub mod license;
+pub mod migrate;
+mod notify;
+pub mod openapi;
+mod private_file;
+pub mod run;
+pub mod serve;
+pub mod settings;
+mod signals;
+pub mod tenant;
+mod terminal;
+
+use crate::config::{self, Settings, Vars};
+use crate::ids::Clock;
+use std::process::ExitCode;
+
+/// What a command is given by its surroundings.
+pub struct World {
+    vars: Vars,
+    clock: Clock,
+}
+
+/// What a command came to.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    /// What to say on stderr; empty where all has been said.
+    message: String,
+}
+
+impl World {
+    /// This process's surroundings.
+    pub fn here() -> Self {
+        Self {
+            vars: Vars::from_environment(),
+            clock: Clock::system(),
+        }
+    }
+
+    /// The settings, or every fault of them.
+    fn settings(&self) -> Outcome<Settings> {
+        load(&self.vars, &self.clock)
+    }
+}
+
+fn load(vars: &Vars, clock: &Clock) -> Outcome<Settings> {
+    config::load(vars, clock).map_err(|faults| {
+        let mut lines = vec!["The settings are wrong:".to_owned()];
+        lines.extend(faults.iter().map(|fault| format!("  {fault}")));
+        lines.push("See: agent-runtime check-config, agent-runtime settings".to_owned());
+        Failure::new(lines.join("\n"))
+    })
+}
+
+impl Failure {
+    /// The command failed: exit code 1.
+    fn new(message: impl Into<String>) -> Self {
+        Self {
+            code: 1,
+            message: message.into(),
+        }
+    }
+
+    /// The command line is wrong: exit code 2.
+    fn usage(message: impl Into<String>) -> Self {
+        Self {
+            code: 2,
+            message: message.into(),
+        }
+    }
+
+    /// The command failed and has said so: exit code 1.
+    fn said() -> Self {
+        Self::new("")
+    }
+}
+
+impl From<crate::error::Error> for Failure {
+    /// The whole of it: who runs a command is the operator.
+    fn from(error: crate::error::Error) -> Self {
+        let mut text = error.message().to_owned();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(inner) = cause {
+            text = format!("{text}\n  because: {inner}");
+            cause = inner.source();
+        }
+        Self::new(text)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(format!("{error}."))
+    }
+}
+
+/// The exit code of an outcome, its failure said on stderr.
+pub fn exit(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !failure.message.is_empty() {
+                terminal::note(format_args!("agent-runtime: {}", failure.message));
+            }
+            ExitCode::from(failure.code)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What a service manager is told (`sd_notify`): that the service is ready, that it stops, and that
+//! it is alive.
+
+use crate::config::Vars;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+/// The way to the service manager; without one, everything is said to nobody.
+pub(super) struct Manager {
+    to: Option<(UnixDatagram, SocketAddr)>,
+    /// How often a sign of life is due, if at all.
+    every: Option<Duration>,
+}
+
+impl Manager {
+    /// The one that started this process, if one did.
+    pub(super) fn of(vars: &Vars) -> Self {
+        let to = vars.notify_socket().and_then(|name| {
+            let address = address(name)?;
+            let socket = UnixDatagram::unbound().ok()?;
+            socket.set_nonblocking(true).ok()?;
+            Some((socket, address))
+        });
+        Self {
+            to,
+            // Half the interval, as sd_watchdog_enabled(3) advises.
+            every: vars.watchdog_interval().map(|interval| interval / 2),
+        }
+    }
+
+    /// How often to call [`Manager::alive`].
+    pub(super) fn every(&self) -> Option<Duration> {
+        self.every.filter(|_| self.to.is_some())
+    }
+
+    pub(super) fn ready(&self) {
+        self.tell("READY=1");
+    }
+
+    pub(super) fn stopping(&self) {
+        self.tell("STOPPING=1");
+    }
+
+    pub(super) fn alive(&self) {
+        self.tell("WATCHDOG=1");
+    }
+
+    fn tell(&self, what: &str) {
+        if let Some((socket, address)) = &self.to {
+            // A manager that does not listen finds out by itself.
+            let _ = socket.send_to_addr(what.as_bytes(), address);
+        }
+    }
+}
+
+fn address(name: &OsStr) -> Option<SocketAddr> {
+    #[cfg(target_os = "linux")]
+    if let Some(name) = name.as_bytes().strip_prefix(b"@") {
+        use std::os::linux::net::SocketAddrExt;
+        return SocketAddr::from_abstract_name(name).ok();
+    }
+    name.as_bytes()
+        .starts_with(b"/")
+        .then(|| SocketAddr::from_pathname(name).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsString;
+
+    fn hears(name: &OsStr, socket: &UnixDatagram) {
+        let manager = Manager::of(&Vars::from_pairs([("NOTIFY_SOCKET", name)]));
+        manager.ready();
+        manager.alive();
+        manager.stopping();
+        let mut buffer = [0; 64];
+        for expected in ["READY=1", "WATCHDOG=1", "STOPPING=1"] {
+            let length = socket.recv(&mut buffer).unwrap();
+            assert_eq!(&buffer[..length], expected.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_socket_with_a_path_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("notify");
+        hears(path.as_os_str(), &UnixDatagram::bind(&path).unwrap());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_abstract_socket_is_told() {
+        use std::os::linux::net::SocketAddrExt;
+        let name = format!("agent-runtime-test-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let socket = UnixDatagram::bind_addr(&address).unwrap();
+        hears(&OsString::from(format!("@{name}")), &socket);
+    }
+
+    #[test]
+    fn without_a_manager_nothing_is_said() {
+        let manager = Manager::of(&Vars::from_pairs([("WATCHDOG_USEC", "1000000")]));
+        manager.ready();
+        assert_eq!(manager.every(), None);
+        for name in ["", "relative", "/no/such/socket"] {
+            Manager::of(&Vars::from_pairs([("NOTIFY_SOCKET", name)])).ready();
+        }
+    }
+}

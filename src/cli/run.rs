@@ -1,0 +1,157 @@
+//! `run`: starts an agent's turn on a running server, and watches it.
+
+use super::client::{Client, Server, Which, id_of};
+use super::display::Display;
+use super::{Failure, Outcome, World, follow, signals};
+use crate::outbound::Method;
+use clap::Args;
+use serde_json::{Value, json};
+use std::io::Read;
+use uuid::Uuid;
+
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime run assistant \"What time is it?\"
+  git diff | agent-runtime run reviewer -
+  agent-runtime run assistant --json \"Hello\" | jq -r 'select(.kind == \"text.delta\").data.text'
+  agent-runtime run 01993c5e-7c1f-7d2a-9c55-0242ac120002 --version 1.2.0 --dry-run \"Hello\"
+
+The agent's text goes to stdout, its steps to stderr. Ctrl-C stops watching and leaves the run
+running. Exits 0 if the run completed, 1 if it failed, was cancelled, or is left running.";
+
+/// The longest message that is read, in bytes; the server says what it takes.
+const MAX_MESSAGE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Arguments of `run`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The agent's id, or its name
+    agent: String,
+    /// What to say to it; `-` reads standard input
+    #[arg(required = true)]
+    message: Vec<String>,
+    /// The project, by id or name, that the agent's name is looked for in
+    #[arg(long)]
+    project: Option<String>,
+    /// The agent's version, instead of the one that is live
+    #[arg(long)]
+    version: Option<String>,
+    /// The conversation to continue
+    #[arg(long, value_name = "ID")]
+    conversation: Option<Uuid>,
+    /// Mark the run as a dry run, which its tools are told
+    #[arg(long)]
+    dry_run: bool,
+    /// Print each event as JSON, one a line, and the run before and after them
+    #[arg(long)]
+    json: bool,
+    /// Cancel the run at Ctrl-C, instead of leaving it running
+    #[arg(long)]
+    cancel_on_interrupt: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Starts a run and watches it to its end.
+///
+/// # Errors
+/// The run did not complete, or the server cannot be asked.
+pub fn run(world: &World, arguments: &Arguments) -> Outcome {
+    let message = message(arguments)?;
+    let server = arguments.which.server(world)?;
+    let mut client = server.client();
+    let agent_id = agent(&mut client, &arguments.agent, arguments.project.as_deref())?;
+    let mut body = json!({"agentId": agent_id, "message": message, "dryRun": arguments.dry_run});
+    if let Some(version) = &arguments.version {
+        body["version"] = json!(version);
+    }
+    if let Some(id) = arguments.conversation {
+        body["conversationId"] = json!(id);
+    }
+    let display = Display::new(&world.vars, arguments.json);
+    // Before the run: a Ctrl-C between the two would leave one that nobody was told of.
+    let endings = signals::endings()?;
+    let run_id = start(&server, &mut client, &body, &display)?;
+    follow::watch(
+        &server,
+        run_id,
+        display,
+        &endings,
+        arguments.cancel_on_interrupt,
+    )?
+    .outcome()
+}
+
+/// Starts a run of the command line's; an answer that is lost makes no second one.
+pub(super) fn start(
+    server: &Server,
+    client: &mut Client,
+    body: &Value,
+    display: &Display,
+) -> Outcome<Uuid> {
+    let key = Uuid::new_v4().to_string();
+    let headers = [
+        ("svc-origin", "command-line"),
+        ("idempotency-key", key.as_str()),
+    ];
+    let mut send = || client.send(Method::POST, "/v1/runs", Some(body), &headers);
+    let started = send()?;
+    let run = &started["run"];
+    display.begin(run)?;
+    id_of(run)?
+        .parse()
+        .map_err(|_| Failure::new(format!("{} gave a run without an id.", server.url())))
+}
+
+fn message(arguments: &Arguments) -> Outcome<String> {
+    if arguments.message != ["-"] {
+        return Ok(arguments.message.join(" "));
+    }
+    if arguments.which.takes_stdin() {
+        return Err(Failure::usage(
+            "The message and the token cannot both come from standard input.",
+        ));
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .take(MAX_MESSAGE_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::new(format!("The message cannot be read: {error}.")))?;
+    Ok(text)
+}
+
+/// The id of the agent that is meant.
+fn agent(client: &mut Client, named: &str, project: Option<&str>) -> Outcome<String> {
+    if named.parse::<Uuid>().is_ok() {
+        return Ok(named.to_owned());
+    }
+    let path = match project {
+        None => "/v1/agents".to_owned(),
+        Some(project) => format!("/v1/agents?projectId={}", self::project(client, project)?),
+    };
+    let mut found = client.all(&path)?;
+    found.retain(|agent| agent["name"] == named);
+    match &found[..] {
+        [one] => id_of(one),
+        [] => Err(Failure::new(format!(
+            "There is no agent named {named} here."
+        ))),
+        several => Err(Failure::usage(format!(
+            "There are {} agents named {named}. Say which by --project, or by its id.",
+            several.len()
+        ))),
+    }
+}
+
+fn project(client: &mut Client, named: &str) -> Outcome<String> {
+    if named.parse::<Uuid>().is_ok() {
+        return Ok(named.to_owned());
+    }
+    match client.find("/v1/projects", |project| project["name"] == named)? {
+        Some(project) => id_of(&project),
+        None => Err(Failure::new(format!(
+            "There is no project named {named} here."
+        ))),
+    }
+}

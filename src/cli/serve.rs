@@ -1,0 +1,239 @@
+//! `serve`: the server with the settings of the environment, from its first line to its last.
+//!
+//! stdout gets what an operator is to read once (a fresh tenant's id, in development its token);
+//! the log goes to stderr.
+
+use super::notify::Manager;
+use super::{Failure, Outcome, World, private_file, signals, terminal};
+use crate::authn::bearer;
+use crate::config::{Settings, Vars, render};
+use crate::ids::Clock;
+use crate::log::{self, Subsystem};
+use crate::secret::Secret;
+use crate::server::{Options, Seeds, Server};
+use clap::Args;
+use crossbeam_channel::{Receiver, bounded, never, select, tick};
+use sha2::{Digest, Sha256};
+use slog::{Logger, info, warn};
+use std::io::IsTerminal;
+use std::os::unix::fs::DirBuilderExt;
+use std::time::Duration;
+use uuid::Uuid;
+
+const EXAMPLES: &str = "\
+Examples:
+  SVC_DEV=1 agent-runtime serve                  development, with the database on localhost
+  systemctl start agent-runtime                  in production
+  agent-runtime check-config && agent-runtime serve
+
+SIGTERM and Ctrl-C stop it in order; a second one ends it at once.";
+
+/// Arguments of `serve`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES, after_long_help = long_help())]
+pub struct Arguments {}
+
+fn long_help() -> String {
+    format!("{EXAMPLES}\n\n{}", render::help())
+}
+
+/// Serves until it is told to end.
+///
+/// # Errors
+/// A setting is wrong, the server cannot start, or it was cut off at its end.
+pub fn run(world: &World, _: &Arguments) -> Outcome {
+    let settings = world.settings()?;
+    let log = open_log(&world.vars, &settings, &world.clock)?;
+    log::install_panic_hook(&log);
+    let endings = signals::endings()?;
+    let seeds = seeds(&settings, &world.clock, &log)?;
+    let server = start(&settings, seeds, &world.clock, &log)?;
+    let manager = Manager::of(&world.vars);
+    let within = settings.http.shutdown_timeout;
+    match until_told(&server, &endings, &manager) {
+        Ok(()) => stop(server, within, &endings, &manager),
+        Err(failure) => {
+            server.stop(within);
+            Err(failure)
+        }
+    }
+}
+
+/// The log as the settings have it, and what is doubtful about those in it.
+pub(super) fn open_log(vars: &Vars, settings: &Settings, clock: &Clock) -> Outcome<Logger> {
+    let patterns = settings.log.redact_keys.join(",");
+    let (options, problems) = log::Options::parse(log::Given {
+        level: Some(settings.log.level.text()),
+        levels: Some(&settings.log.levels),
+        format: Some(settings.log.format.text()),
+        redact_keys: Some(&patterns),
+        dev: settings.development,
+        terminal: std::io::stderr().is_terminal(),
+        no_color: vars.no_color(),
+    })
+    .map_err(|faults| {
+        let lines: Vec<String> = faults
+            .iter()
+            .map(|fault| format!("{}: {}", name(fault.setting), fault.message))
+            .collect();
+        Failure::new(lines.join("\n"))
+    })?;
+    let log = log::open(&options, clock.clone(), std::io::stderr());
+    let own = log::subsystem(&log, Subsystem::Config);
+    for problem in &problems {
+        warn!(own, "SVC_LOG_LEVELS: {}", problem);
+    }
+    for warning in &settings.warnings {
+        warn!(own, "{}", warning);
+    }
+    Ok(log)
+}
+
+const fn name(setting: log::Setting) -> &'static str {
+    match setting {
+        log::Setting::Level => "SVC_LOG_LEVEL",
+        log::Setting::Levels => "SVC_LOG_LEVELS",
+        log::Setting::Format => "SVC_LOG_FORMAT",
+        log::Setting::RedactKeys => "SVC_LOG_REDACT_KEYS",
+    }
+}
+
+/// The tenant that this start makes or finds again.
+fn seeds(settings: &Settings, clock: &Clock, log: &Logger) -> Outcome<Seeds> {
+    let tenant = &settings.tenant;
+    let tenant_id = tenant.id.unwrap_or_else(|| clock.new_id());
+    if tenant.id.is_none() {
+        terminal::say(format_args!(
+            "tenant: {tenant_id} (a new one; set SVC_TENANT_ID to it to keep it)"
+        ))?;
+    }
+    let token = match &tenant.seed_token {
+        Some(token) => token.clone(),
+        None if settings.development => {
+            let token = bearer::mint()?;
+            terminal::say(format_args!("token:  {}", token.expose()))?;
+            token
+        }
+        None => kept_token(settings, log)?,
+    };
+    Ok(Seeds {
+        tenant_id,
+        user_id: tenant.seed_user_id.unwrap_or_else(|| first_user(tenant_id)),
+        token,
+    })
+}
+
+/// The first user of a tenant whose settings name none: the same at every start and on every
+/// replica, so that no start makes a second one.
+fn first_user(tenant_id: Uuid) -> Uuid {
+    let mut hash = Sha256::new();
+    hash.update(b"agent-runtime seed user");
+    hash.update(tenant_id.as_bytes());
+    let digest: [u8; 32] = hash.finalize().into();
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+/// The token in the state directory: that of an earlier start, or a fresh one. It is never logged.
+fn kept_token(settings: &Settings, log: &Logger) -> Outcome<Secret> {
+    let directory = &settings.state_directory;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(|error| {
+            Failure::new(format!(
+                "SVC_STATE_DIR: {} cannot be made: {error}.",
+                directory.display()
+            ))
+        })?;
+    let path = directory.join("seed-token");
+    // A token belongs to one tenant, and without SVC_TENANT_ID every start makes another.
+    let standing = match settings.tenant.id {
+        Some(_) => private_file::Standing::Kept,
+        None => private_file::Standing::Replaced,
+    };
+    let token = bearer::mint()?;
+    let text = zeroize::Zeroizing::new(format!("{}\n", token.expose()));
+    if private_file::write(&path, &text, standing)? {
+        info!(log, "A seed token was made: see the file"; "path" => %path.display());
+        return Ok(token);
+    }
+    match private_file::read(&path)? {
+        Some(text) if text.len() >= 16 => Ok(Secret::new(text.as_str())),
+        _ => Err(Failure::new(format!(
+            "SVC_STATE_DIR: {} holds no token. Remove it for a fresh one, or set SVC_SEED_TOKEN.",
+            path.display()
+        ))),
+    }
+}
+
+/// Opens the door.
+pub(super) fn start(
+    settings: &Settings,
+    seeds: Seeds,
+    clock: &Clock,
+    log: &Logger,
+) -> Outcome<Server> {
+    let options = Options::from_settings(settings, seeds)?;
+    let server = Server::start(options, clock, log)?;
+    info!(log, "Listening"; "address" => %server.local_addr());
+    Ok(server)
+}
+
+/// Waits until the server is ready and then until a signal says to end it.
+fn until_told(server: &Server, endings: &Receiver<()>, manager: &Manager) -> Outcome {
+    let beat = manager.every().map_or_else(never, tick);
+    let mut ready = server.ready().clone();
+    loop {
+        select! {
+            recv(ready) -> said => {
+                if let Ok(Err(error)) = said {
+                    return Err(error.into());
+                }
+                manager.ready();
+                ready = never();
+            }
+            recv(beat) -> _ => manager.alive(),
+            recv(endings) -> _ => return Ok(()),
+        }
+    }
+}
+
+/// Stops in order within the time; a further signal ends it at once.
+pub(super) fn stop(
+    server: Server,
+    within: Duration,
+    endings: &Receiver<()>,
+    manager: &Manager,
+) -> Outcome {
+    manager.stopping();
+    let (told, stopped) = bounded(1);
+    std::thread::Builder::new()
+        .name("stop".to_owned())
+        .spawn(move || told.send(server.stop(within)))?;
+    select! {
+        recv(stopped) -> in_time => match in_time {
+            Ok(true) => Ok(()),
+            _ => Err(Failure::new(
+                "Not everything ended within SVC_SHUTDOWN_TIMEOUT_MS: the rest was cut off.",
+            )),
+        },
+        recv(endings) -> _ => Err(Failure::new("Ended at once.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_s_first_user_is_its_own_and_stays() {
+        let clock = Clock::system();
+        let (one, other) = (clock.new_id(), clock.new_id());
+        assert_eq!(first_user(one), first_user(one));
+        assert_ne!(first_user(one), first_user(other));
+        assert_eq!(first_user(one).get_version_num(), 8);
+    }
+}

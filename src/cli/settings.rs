@@ -1,0 +1,80 @@
+//! `check-config`: what the server would read. `settings`: what is known of every setting.
+
+use super::{Failure, Outcome, World, terminal};
+use crate::config::{self, render};
+use clap::{Args, ValueEnum};
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  agent-runtime check-config
+  systemd-run --pipe --property=EnvironmentFile=/etc/agent-runtime.env agent-runtime check-config
+  agent-runtime check-config --json | jq '.faults[].setting'
+
+Exits 1 if the server would not start. No secret is shown.";
+
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime settings
+  agent-runtime settings --format environment > agent-runtime.env
+  agent-runtime settings --format manual | man -l -";
+
+/// Arguments of `check-config`.
+#[derive(Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub struct CheckArguments {
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `settings`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Help)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    /// A line or two a setting
+    Help,
+    /// A sample environment file
+    Environment,
+    /// The manual page, in roff
+    Manual,
+    /// The whole table, in Markdown
+    Markdown,
+}
+
+/// Shows every setting with its value and what is wrong with it.
+///
+/// # Errors
+/// The server would not start.
+pub fn check(world: &World, arguments: &CheckArguments) -> Outcome {
+    let report = config::check(&world.vars, &world.clock);
+    if arguments.json {
+        terminal::say_json(&report)?;
+    } else {
+        terminal::write(report.text())?;
+    }
+    if report.ok {
+        Ok(())
+    } else {
+        Err(Failure::said())
+    }
+}
+
+/// Prints a document of the settings table.
+///
+/// # Errors
+/// Nothing can be written.
+pub fn print(arguments: &Arguments) -> Outcome {
+    terminal::write(match arguments.format {
+        Format::Help => render::help(),
+        Format::Environment => render::environment_file(),
+        Format::Manual => render::manual_page(),
+        Format::Markdown => render::markdown(),
+    })
+}

@@ -1,0 +1,104 @@
+//! `tenant create`: a further tenant with its first user and token, made in the database itself.
+
+use super::{Failure, Outcome, World, terminal};
+use crate::authn::bearer;
+use crate::server::options;
+use crate::store::{Store, connect::Manager, migrations, tenants, tokens};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use uuid::Uuid;
+
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime tenant create --name \"Example Ltd\"
+  agent-runtime tenant create --name \"Example Ltd\" --json > tenant.json
+
+The database is that of SVC_DATABASE_URL. The token is shown this once, and nothing but its digest
+is kept. Running servers know the tenant at once.";
+
+/// The commands on tenants.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Make a tenant, its first user and their token
+    Create(Create),
+}
+
+/// Arguments of `tenant create`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Create {
+    /// The tenant's name, 1 to 200 characters
+    #[arg(long, value_parser = name)]
+    name: String,
+    /// The tenant's id; a fresh one if left out
+    #[arg(long)]
+    id: Option<Uuid>,
+    /// The first user's id; a fresh one if left out
+    #[arg(long)]
+    user_id: Option<Uuid>,
+    /// Print what was made as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn name(text: &str) -> Result<String, String> {
+    if (1..=200).contains(&text.chars().count()) && !text.chars().any(char::is_control) {
+        Ok(text.to_owned())
+    } else {
+        Err("1 to 200 characters are needed, none of them a control character".to_owned())
+    }
+}
+
+/// Runs one of the commands.
+///
+/// # Errors
+/// The database cannot be reached, its schema is of another version, or the tenant stands already.
+pub fn run(world: &World, command: &Command) -> Outcome {
+    let Command::Create(arguments) = command;
+    let settings = world.settings()?;
+    let log = super::serve::open_log(&world.vars, &settings, &world.clock)?;
+    let options = options::store(&settings);
+    let plan = migrations::plan(
+        &mut Manager::new(&options)?
+            .client()
+            .map_err(crate::error::Error::from)?,
+    )?;
+    if !plan.refusals.is_empty() || !plan.pending.is_empty() {
+        return Err(Failure::new(
+            "The database's schema is not this version's. See: agent-runtime migrate --check",
+        ));
+    }
+    let now = world.clock.now();
+    let tenant_id = arguments.id.unwrap_or_else(|| world.clock.new_id());
+    let user_id = arguments.user_id.unwrap_or_else(|| world.clock.new_id());
+    let token = bearer::mint()?;
+    let new = tokens::New {
+        token_id: world.clock.new_id(),
+        name: "first token",
+        digest: bearer::digest(token.expose()),
+        last_four: &bearer::last_four(&token),
+        expires_at: None,
+    };
+    let made = Store::open(&options, log)?.transact(|tx| {
+        if !tenants::ensure(tx, tenant_id, &arguments.name, now)? {
+            return Ok(false);
+        }
+        tenants::ensure_user(tx, tenant_id, user_id, "first user", now)?;
+        tokens::replace_seed(tx, tenant_id, user_id, &new, now)?;
+        Ok(true)
+    })?;
+    if !made {
+        return Err(Failure::new(format!(
+            "There is a tenant {tenant_id} already."
+        )));
+    }
+    if arguments.json {
+        return terminal::say_json(&json!({
+            "tenantId": tenant_id, "userId": user_id, "token": token.expose(),
+        }));
+    }
+    terminal::say(format_args!(
+        "tenant: {tenant_id}\nuser:   {user_id}\ntoken:  {}\nKeep the token now: it is not shown again.",
+        token.expose()
+    ))
+}

@@ -1,0 +1,107 @@
+//! Text for people and for programs. What others wrote (a model, a tool, a server) reaches the
+//! terminal without its control characters.
+
+use super::{Failure, Outcome};
+use crate::config::Vars;
+use std::fmt::Display;
+use std::io::{ErrorKind, IsTerminal, Write};
+
+/// How text may look.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Style {
+    colours: bool,
+}
+
+impl Style {
+    /// For what goes to stdout.
+    pub(super) fn of_stdout(vars: &Vars) -> Self {
+        Self {
+            colours: std::io::stdout().is_terminal() && !vars.no_color(),
+        }
+    }
+
+    /// For what goes to stderr.
+    pub(super) fn of_stderr(vars: &Vars) -> Self {
+        Self {
+            colours: std::io::stderr().is_terminal() && !vars.no_color(),
+        }
+    }
+
+    pub(super) fn bold(self, text: &str) -> String {
+        self.painted("1", text)
+    }
+
+    pub(super) fn dim(self, text: &str) -> String {
+        self.painted("2", text)
+    }
+
+    pub(super) fn red(self, text: &str) -> String {
+        self.painted("31", text)
+    }
+
+    pub(super) fn green(self, text: &str) -> String {
+        self.painted("32", text)
+    }
+
+    fn painted(self, code: &str, text: &str) -> String {
+        if self.colours {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// Writes a line to stdout.
+pub(super) fn say(line: impl Display) -> Outcome {
+    write(format_args!("{line}\n"))
+}
+
+/// Writes to stdout and shows it at once.
+pub(super) fn write(text: impl Display) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.to_string().as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| match error.kind() {
+            // The reader has what it wanted (`| head`).
+            ErrorKind::BrokenPipe => Failure::said(),
+            _ => Failure::new(format!("Nothing can be written to stdout: {error}.")),
+        })
+}
+
+/// Writes a value as JSON, on one line.
+pub(super) fn say_json(value: &impl serde::Serialize) -> Outcome {
+    let text = serde_json::to_string(value).map_err(|error| Failure::new(error.to_string()))?;
+    say(text)
+}
+
+/// Writes a line to stderr. There is nobody to tell if that fails.
+pub(super) fn note(line: impl Display) {
+    let _ = std::io::stderr()
+        .lock()
+        .write_all(format!("{line}\n").as_bytes());
+}
+
+/// A text from outside, fit for a terminal: lines and tabs stay, other control characters go.
+pub(super) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_cannot_steer_the_terminal() {
+        assert_eq!(
+            printable("a\x1b[2J\r\nb\tc\u{9b}"),
+            "a\u{fffd}[2J\u{fffd}\nb\tc\u{fffd}"
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! A server's options from the settings: what is not here is a setting without effect.
+
+use super::{Options, Seeds};
+use crate::authn::public::Signer;
+use crate::config::{HostAccess, PublicTokenKey, Settings};
+use crate::error::{Error, Result};
+use crate::http::{door, sse};
+use crate::outbound::{self, Outbound, Timeouts};
+use crate::runtime::{self, ModelKeys};
+use crate::store;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustls_pki_types::CertificateDer;
+use url::Url;
+
+/// How the database is reached.
+pub fn store(settings: &Settings) -> store::Options {
+    store::Options {
+        url: settings.database.url.clone(),
+        pool_size: settings.database.pool_size,
+        checkout_timeout: settings.database.checkout_timeout,
+        statement_timeout: settings.database.statement_timeout,
+    }
+}
+
+impl Options {
+    /// The options of a server with these settings and this tenant.
+    ///
+    /// # Errors
+    /// The system gives no random bytes, or a certificate is no use.
+    pub fn from_settings(settings: &Settings, seeds: Seeds) -> Result<Self> {
+        let http = &settings.http;
+        Ok(Self {
+            listen: http.address,
+            limits: limits(settings),
+            store: store(settings),
+            seeds,
+            docs: http.docs,
+            allowed_origins: http
+                .allowed_origins
+                .iter()
+                .map(|origin| origin.text().to_owned())
+                .collect(),
+            signer: match &settings.public_token_key {
+                PublicTokenKey::Given(key) => Some(Signer::from_key((**key).clone())),
+                PublicTokenKey::MakeAtStart => Some(Signer::ephemeral()?),
+                PublicTokenKey::Off => None,
+            },
+            outbound: Outbound::new(outbound::Options {
+                host_alias: settings.outbound.dev_host_alias.clone(),
+                extra_roots_pem: pem(&settings.outbound.extra_certificates),
+                ..outbound::Options::default()
+            })?,
+            model_keys: model_keys(settings)?,
+            runs: runs(settings),
+            run_lease: settings.runs.lease,
+            streams: sse::Options {
+                threads: http.stream_threads,
+                buffer_bytes: http.stream_buffer_bytes,
+                ..sse::Options::default()
+            },
+        })
+    }
+}
+
+fn limits(settings: &Settings) -> door::Limits {
+    let http = &settings.http;
+    door::Limits {
+        connections: http.max_connections,
+        connections_per_address: http.max_connections_per_address,
+        header_bytes: http.max_header_bytes,
+        body_bytes: http.max_body_bytes as u64,
+        bodies_in_flight_bytes: http.max_body_bytes_in_flight as u64,
+        header_timeout: http.header_timeout,
+        body_timeout: http.body_timeout,
+        write_timeout: http.write_timeout,
+        request_deadline: http.request_deadline,
+        idle_timeout: http.header_timeout,
+        queue_length: http.queue_length,
+        streams: http.max_streams,
+        request_threads: http.request_threads,
+        ..door::Limits::default()
+    }
+}
+
+fn runs(settings: &Settings) -> runtime::Options {
+    let model = &settings.model;
+    runtime::Options {
+        threads: settings.runs.threads,
+        poll: settings.runs.job_poll,
+        model_attempts: i32::try_from(model.attempts).unwrap_or(i32::MAX),
+        model_timeouts: Timeouts {
+            connect: model.connect_timeout,
+            first_byte: model.first_byte_timeout,
+            total: model.total_timeout,
+        },
+        host_access: match settings.outbound.host_access {
+            HostAccess::Local => outbound::HostAccess::Local,
+            HostAccess::Deployed => outbound::HostAccess::Deployed,
+        },
+        ..runtime::Options::default()
+    }
+}
+
+fn model_keys(settings: &Settings) -> Result<ModelKeys> {
+    let mut keys = ModelKeys::default();
+    for key in &settings.model.keys {
+        let origin = Url::parse(key.origin.text()).map_err(Error::internal)?;
+        keys.add(&key.name, &origin, key.key.clone());
+    }
+    Ok(keys)
+}
+
+/// Certificates as the way out takes them (RFC 7468).
+fn pem(certificates: &[CertificateDer<'_>]) -> Vec<u8> {
+    let mut text = String::new();
+    for certificate in certificates {
+        text.push_str("-----BEGIN CERTIFICATE-----\n");
+        let encoded = STANDARD.encode(certificate);
+        for line in encoded.as_bytes().chunks(64) {
+            text.push_str(&String::from_utf8_lossy(line));
+            text.push('\n');
+        }
+        text.push_str("-----END CERTIFICATE-----\n");
+    }
+    text.into_bytes()
+}
