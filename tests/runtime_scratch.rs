@@ -891,3 +891,87 @@ fn a_database_that_was_away_costs_no_finished_step() {
     assert_eq!(world.tool.asked().len(), 1);
     world.kinds(run_id);
 }
+
+/// Every event of a run in its place: nothing after the last, no step done twice, none begun again
+/// once it is done.
+fn judge(world: &World, run_id: Uuid) {
+    let events = world.events(run_id);
+    let kinds = world.kinds(run_id);
+    let last = |kind: &String| {
+        matches!(
+            kind.as_str(),
+            "run.completed" | "run.failed" | "run.cancelled"
+        )
+    };
+    assert_eq!(
+        kinds.iter().filter(|kind| last(kind)).count(),
+        1,
+        "{kinds:?}"
+    );
+    assert!(kinds.last().is_some_and(last), "{kinds:?}");
+    assert_eq!(
+        kinds.iter().filter(|kind| *kind == "run.started").count(),
+        1
+    );
+    let mut done = std::collections::HashSet::new();
+    for event in &events {
+        let step = event.data["step"].as_i64();
+        if event.kind.starts_with("step.") {
+            assert!(
+                !done.contains(&step),
+                "{} of a finished step: {events:?}",
+                event.kind
+            );
+        }
+        if event.kind == "step.completed" {
+            done.insert(step);
+        }
+    }
+    let run = world.run(run_id);
+    assert_eq!(run.last_seq, i64::try_from(events.len()).unwrap());
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    let (calls, completed, finished): (i64, i64, i64) = world.read(|session| {
+        let row = session.query_one(
+            "select (select count(*) from run_model_calls where run_id = $1),
+               (select count(*) from run_model_calls where run_id = $1 and outcome = 'completed'),
+               (select count(*) from run_steps where run_id = $1 and kind = 'model' and status = 'completed')",
+            &[&run_id],
+        )?;
+        Ok((row.get(0), row.get(1), row.get(2)))
+    });
+    assert_eq!((run.usage.calls, completed), (calls, finished));
+}
+
+#[test]
+fn leases_that_run_out_at_any_moment_lose_and_repeat_nothing() {
+    let world = World::new();
+    world.batch("update agent_versions set limits = '{\"maxSteps\": 200}'");
+    let processes = [world.process(4, true), world.process(4, true)];
+    let pace = Duration::from_millis(3);
+    for _ in 0..40 {
+        world
+            .provider
+            .push(calls_weather().before(pace).between(pace));
+        world
+            .provider
+            .push(Step::text("a b c d e").before(pace).between(pace));
+    }
+    let runs: Vec<Uuid> = (0..30)
+        .map(|_| world.create(&processes[0], false))
+        .collect();
+    for round in 0..60_u64 {
+        // Moments that no other clock of the test shares.
+        std::thread::park_timeout(Duration::from_millis(round * 7 % 23));
+        world.expire_leases();
+        for process in &processes {
+            process.runtime.wake();
+        }
+    }
+    for run_id in &runs {
+        world.until(&processes[0], *run_id, |run| run.status.is_finished());
+        judge(&world, *run_id);
+    }
+    let lost = world.number("select count(*) from run_model_calls where outcome = 'lost'");
+    assert!(lost > 0, "no lease ran out in time");
+    world.eventually(|| world.number("select count(*) from job_jobs") == 0);
+}

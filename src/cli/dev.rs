@@ -19,7 +19,7 @@ use super::{Failure, Outcome, World, follow, run as start_run, serve, signals};
 use crate::config::{Origin, Settings, Vars};
 use crate::dev::cluster::{self, Cluster};
 use crate::dev::provider::{Provider, Script, Step};
-use crate::log;
+use crate::log::{self, Subsystem};
 use crate::secret::Secret;
 use crate::server::{Seeds, Server};
 use clap::Args;
@@ -251,6 +251,7 @@ fn cluster(world: &World, home: &Home) -> Outcome<Cluster> {
         },
         ..log::Options::default()
     };
+    let log = log::open(&options, world.clock.clone(), std::io::stderr());
     note("Starting PostgreSQL.");
     Cluster::start(cluster::Options {
         data_dir: home.path().to_owned(),
@@ -258,7 +259,7 @@ fn cluster(world: &World, home: &Home) -> Outcome<Cluster> {
         bin_dir: None,
         search_path: world.vars.raw("PATH").map(ToOwned::to_owned),
         runtime_dir: world.vars.text("XDG_RUNTIME_DIR").map(PathBuf::from),
-        log: log::open(&options, world.clock.clone(), std::io::stderr()),
+        log: log::subsystem(&log, Subsystem::Dev),
     })
     .map_err(|failure| Failure::new(failure.to_string()))
 }

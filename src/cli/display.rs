@@ -139,9 +139,7 @@ impl Display {
     /// A line about the run or the connection.
     pub(super) fn note(&mut self, what: &str) -> Outcome {
         self.close()?;
-        if !self.json || !what.is_empty() {
-            terminal::note(self.style.dim(&printable(what)));
-        }
+        terminal::note(self.style.dim(&printable(what)));
         Ok(())
     }
 

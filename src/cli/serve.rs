@@ -227,6 +227,12 @@ pub(super) fn stop(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{self, TrustedKeys, license};
+    use ed25519_dalek::SigningKey;
+    use ed25519_dalek::pkcs8::EncodePrivateKey;
+    use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+    use std::os::unix::fs::MetadataExt;
+    use std::path::Path;
 
     #[test]
     fn a_tenant_s_first_user_is_its_own_and_stays() {
@@ -235,5 +241,72 @@ mod tests {
         assert_eq!(first_user(one), first_user(one));
         assert_ne!(first_user(one), first_user(other));
         assert_eq!(first_user(one).get_version_num(), 8);
+    }
+
+    /// Settings outside development, with a license of this test's own.
+    fn settings(state: &Path, tenant_id: Option<Uuid>) -> Settings {
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).unwrap();
+        let key = SigningKey::from_bytes(&seed);
+        let clock = Clock::system();
+        let claims = license::Claims {
+            v: 1,
+            id: "lic-1".to_owned(),
+            licensee: "Example Works".to_owned(),
+            issued_at: clock.now(),
+            expires_at: clock.now() + time::Duration::days(90),
+            features: Vec::new(),
+        };
+        let pem = key.to_pkcs8_pem(LineEnding::LF).unwrap();
+        let mut vars = Vars::from_pairs([
+            ("SVC_LICENSE_KEY", license::sign(&claims, &pem).unwrap()),
+            ("SVC_DATABASE_URL", "postgres://localhost/x".to_owned()),
+        ])
+        .with("SVC_STATE_DIR", state);
+        if let Some(id) = tenant_id {
+            vars = vars.with("SVC_TENANT_ID", id.to_string());
+        }
+        let trusted = TrustedKeys::of(&[key.verifying_key().to_bytes()]);
+        config::load_trusting(&vars, &clock, &trusted).unwrap()
+    }
+
+    #[derive(Clone, Default)]
+    struct Sink(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn outside_development_a_made_token_is_in_a_private_file_and_in_no_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state");
+        let clock = Clock::system();
+        let sink = Sink::default();
+        let log = log::open(&log::Options::default(), clock.clone(), sink.clone());
+        let tenant_id = clock.new_id();
+        let pinned = settings(&state, Some(tenant_id));
+        let first = seeds(&pinned, &clock, &log).unwrap();
+        let path = state.join("seed-token");
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap().trim(),
+            first.token.expose()
+        );
+        let logged = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+        assert!(logged.contains("seed-token"), "{logged}");
+        assert!(!logged.contains(&first.token.expose()[7..]), "{logged}");
+        let again = seeds(&pinned, &clock, &log).unwrap();
+        assert!(again.token == first.token, "the token is kept");
+        assert_eq!((again.tenant_id, again.user_id), (tenant_id, first.user_id));
+        // A fresh tenant has a fresh token.
+        let fresh = seeds(&settings(&state, None), &clock, &log).unwrap();
+        assert!(fresh.token != first.token && fresh.tenant_id != tenant_id);
     }
 }

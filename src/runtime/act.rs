@@ -151,7 +151,8 @@ impl Actor<'_> {
             dry_run: self.run.dry_run,
         };
         let client = self.clients.tool(self.inner, self.switch, tool.timeout_ms);
-        match tools::call(client, tool, &arguments, &place) {
+        let answer_bytes = self.inner.options.tool_answer_bytes;
+        match tools::call(client, tool, &arguments, &place, answer_bytes) {
             Called::Answered(result) => told(result),
             Called::Unreachable(reason)
                 if begun.failures + 1 < self.inner.options.tool_attempts =>

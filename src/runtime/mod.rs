@@ -68,6 +68,8 @@ pub struct Options {
     pub model_attempts: i32,
     /// How often an idempotent tool is tried before the model is told that it cannot be reached.
     pub tool_attempts: i32,
+    /// The longest answer of a tool, in bytes.
+    pub tool_answer_bytes: u64,
     /// The wait before the second attempt; it doubles with each further one, up to a minute.
     pub first_wait: Duration,
     /// Deadlines of a model call.
@@ -83,6 +85,7 @@ impl Default for Options {
             poll: Duration::from_millis(200),
             model_attempts: 4,
             tool_attempts: 3,
+            tool_answer_bytes: 1024 * 1024,
             first_wait: Duration::from_secs(1),
             model_timeouts: Timeouts {
                 connect: Duration::from_secs(10),
@@ -195,6 +198,12 @@ impl Runtime {
             thread_name: Some("run".to_owned()),
             poll: self.0.options.poll,
             stack_bytes: STACK_BYTES,
+            // After faults of the service's own, such as a database that is away. The attempts that
+            // a lease lost count too, so the wait has a low bound.
+            backoff: jobs::Backoff {
+                first: Duration::from_millis(500),
+                most: Duration::from_secs(15),
+            },
             ..jobs::QueueOptions::default()
         };
         builder

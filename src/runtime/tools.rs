@@ -18,8 +18,6 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-/// The longest answer of a tool, in bytes.
-const ANSWER_BYTES: u64 = 1024 * 1024;
 /// Of an error's body, what the model is told, in bytes.
 const ERROR_BYTES: usize = 4 * 1024;
 
@@ -87,8 +85,14 @@ impl Schemas {
     }
 }
 
-/// Calls the tool.
-pub(super) fn call(client: &mut Client, tool: &Tool, arguments: &Value, place: &Place) -> Called {
+/// Calls the tool, and takes an answer of at most `answer_bytes`.
+pub(super) fn call(
+    client: &mut Client,
+    tool: &Tool,
+    arguments: &Value,
+    place: &Place,
+    answer_bytes: u64,
+) -> Called {
     let body = json!({
         "tool": tool.name,
         "arguments": arguments,
@@ -106,7 +110,7 @@ pub(super) fn call(client: &mut Client, tool: &Tool, arguments: &Value, place: &
         &tool.url,
         &headers,
         body.to_string().as_bytes(),
-        ANSWER_BYTES,
+        answer_bytes,
     ) {
         Ok(answer) if (200..300).contains(&answer.status) => Called::Answered(ToolResult {
             is_error: false,

@@ -88,6 +88,7 @@ fn runs(settings: &Settings) -> runtime::Options {
     runtime::Options {
         threads: settings.runs.threads,
         poll: settings.runs.job_poll,
+        tool_answer_bytes: settings.runs.tool_max_response_bytes as u64,
         model_attempts: i32::try_from(model.attempts).unwrap_or(i32::MAX),
         model_timeouts: Timeouts {
             connect: model.connect_timeout,

@@ -1,11 +1,12 @@
 //! Bearer tokens: their digests, never the tokens.
 
 use super::page::{Order, Request};
-use super::{Sql, Tx};
-use crate::error::Result;
+use super::{Sql, Tx, on_violation};
+use crate::error::{Code, Error, Result};
 use crate::proof::Caller;
 use crate::sql;
 use postgres::Row;
+use postgres::error::SqlState;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -107,7 +108,7 @@ pub fn insert(
 /// Makes this the tenant's one seed token.
 ///
 /// # Errors
-/// `database-unavailable`.
+/// `database-unavailable`; `conflict` when another tenant, or another token, has these very bytes.
 pub fn replace_seed(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
@@ -115,7 +116,7 @@ pub fn replace_seed(
     new: &New<'_>,
     now: OffsetDateTime,
 ) -> Result<()> {
-    tx.execute(
+    let replaced = tx.execute(
         sql!("tokens/replace_seed"),
         &[
             &tenant_id,
@@ -126,7 +127,13 @@ pub fn replace_seed(
             &new.last_four,
             &now,
         ],
-    )?;
+    );
+    on_violation(replaced, &SqlState::UNIQUE_VIOLATION, || {
+        Error::new(
+            Code::Conflict,
+            "The seed token is in use in this database already, by another tenant or as a token of its own. Give this tenant another SVC_SEED_TOKEN, or remove the file seed-token in SVC_STATE_DIR, or set SVC_TENANT_ID to the tenant whose token it is.",
+        )
+    })?;
     Ok(())
 }
 

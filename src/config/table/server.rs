@@ -91,7 +91,7 @@ pub(super) static TENANT: &[Setting] = &[
         SPEC,
         "The first user, who is the first tenant admin. Keep it the same across restarts.",
     )
-    .default_told("a fresh UUID, kept in the database"),
+    .default_told("a UUID derived from the tenant's"),
     Setting::new(
         "SVC_SEED_TOKEN",
         Kind::Word { min: 16, max: 512 },

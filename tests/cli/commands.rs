@@ -1,0 +1,257 @@
+//! The commands that need no server.
+
+use crate::harness::{database, run, run_with_input};
+use ed25519_dalek::SigningKey;
+use ed25519_dalek::pkcs8::EncodePrivateKey;
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+const COMMANDS: [&str; 10] = [
+    "serve",
+    "dev",
+    "run",
+    "follow",
+    "migrate",
+    "check-config",
+    "settings",
+    "tenant",
+    "license",
+    "openapi",
+];
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let help = run(&["--help"], &[]).expect(0).out;
+    let listed: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(listed[..listed.len() - 1], COMMANDS);
+    assert!(help.contains("Examples:"));
+    for command in [
+        &["serve"][..],
+        &["dev"],
+        &["run"],
+        &["follow"],
+        &["migrate"],
+        &["check-config"],
+        &["settings"],
+        &["tenant", "create"],
+        &["license", "inspect"],
+        &["license", "sign"],
+        &["openapi"],
+    ] {
+        let arguments = [command, &["--help"]].concat();
+        let help = run(&arguments, &[]).expect(0).out;
+        assert!(help.contains("Examples:\n  "), "{command:?}: {help}");
+        assert!(!help.contains('\x1b'), "{command:?}");
+    }
+    let help = run(&["serve", "--help"], &[]).expect(0).out;
+    assert!(help.contains("SVC_LICENSE_KEY"));
+}
+
+#[test]
+fn a_wrong_command_line_is_2() {
+    for arguments in [
+        &[][..],
+        &["no-such-command"],
+        &["serve", "--no-such-flag"],
+        &["run", "assistant"],
+        &["follow", "no-uuid"],
+        &["tenant", "create", "--name", ""],
+        &["license", "sign", "--key", "x", "--licensee", "y"],
+        &["dev", "--exit"],
+        &["dev", "--provider-url", "http://127.0.0.1:1/v1"],
+        &["dev", "--database-url", "postgres://u:hunter2@h/d"],
+        &["run", "assistant", "Hello", "--url", "not a url"],
+    ] {
+        let said = run(arguments, &[("AGENT_RUNTIME_TOKEN", "x")]).expect(2);
+        assert!(said.out.is_empty(), "{arguments:?}: {}", said.out);
+        assert!(!said.err.is_empty(), "{arguments:?}");
+    }
+    let said = run(&["run", "assistant", "Hello"], &[("HOME", "/nonexistent")]).expect(2);
+    assert!(said.err.contains("--token-file"), "{}", said.err);
+}
+
+#[test]
+fn serve_names_every_fault_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = file(dir.path(), "key.pem", &key_pem(), 0o644);
+    let said = run(
+        &["serve"],
+        &[
+            ("SVC_HTTP_PORT", "eighty"),
+            ("SVC_NO_SUCH_SETTING", "1"),
+            ("SVC_LOG_LEVEL", "loud"),
+            ("SVC_DEV_HOST_ALIAS", "host.internal"),
+            ("SVC_SECRETS_BACKEND", "postgres"),
+            ("SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH", open.to_str().unwrap()),
+        ],
+    )
+    .expect(1);
+    for named in [
+        "SVC_HTTP_PORT",
+        "SVC_NO_SUCH_SETTING",
+        "SVC_LOG_LEVEL",
+        "SVC_DEV_HOST_ALIAS",
+        "SVC_SECRETS_BACKEND",
+        "SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH names a file of mode 0644",
+        "SVC_LICENSE_KEY is required",
+        "SVC_DATABASE_URL is required",
+    ] {
+        assert!(said.err.contains(named), "{named}: {}", said.err);
+    }
+    assert!(said.out.is_empty(), "{}", said.out);
+}
+
+#[test]
+fn check_config_says_the_same_and_shows_no_secret() {
+    let variables = [
+        ("SVC_DEV", "1"),
+        ("SVC_SEED_TOKEN", "hunter2hunter2hunter2"),
+    ];
+    let said = run(&["check-config"], &variables).expect(0);
+    assert!(said.out.contains("The settings are right."), "{}", said.out);
+    assert!(!said.out.contains("hunter2"));
+    let said = run(&["check-config", "--json"], &[("SVC_DEV", "maybe")]).expect(1);
+    let report = said.json();
+    assert_eq!(report["ok"], json!(false));
+    assert_eq!(report["faults"][0]["setting"], json!("SVC_DEV"));
+}
+
+#[test]
+fn the_documents_of_the_settings_are_printed() {
+    for (format, has) in [
+        ("help", "SVC_HTTP_PORT\n"),
+        ("environment", "#SVC_HTTP_PORT=4000"),
+        ("manual", ".TH AGENT"),
+        ("markdown", "| `SVC_HTTP_PORT` |"),
+    ] {
+        let said = run(&["settings", "--format", format], &[]).expect(0);
+        assert!(said.out.contains(has), "{format}");
+    }
+    let document = run(&["openapi"], &[]).expect(0).json();
+    assert_eq!(document["openapi"], json!("3.1.0"));
+    assert!(document["paths"]["/v1/runs"]["post"].is_object());
+}
+
+#[test]
+fn a_license_of_a_fresh_key_is_signed_and_not_trusted() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = file(dir.path(), "issuer.pem", &key_pem(), 0o600);
+    let sign = |key: &Path, expiry: [&str; 2]| {
+        run(
+            &[
+                "license",
+                "sign",
+                "--key",
+                key.to_str().unwrap(),
+                "--licensee",
+                "Example Works",
+                "--id",
+                "lic-7",
+                expiry[0],
+                expiry[1],
+            ],
+            &[],
+        )
+    };
+    let license = sign(&key, ["--days", "90"]).expect(0).out;
+    assert!(license.starts_with("svc_lk_"));
+
+    let said = run_with_input(&["license", "inspect"], &license).expect(1);
+    assert!(said.out.contains("Example Works"), "{}", said.out);
+    assert!(said.out.contains("NOT signed by a key"), "{}", said.out);
+    let shown = run_with_input(&["license", "inspect", "--json"], &license)
+        .expect(1)
+        .json();
+    assert_eq!(shown["claims"]["id"], json!("lic-7"));
+    assert_eq!(shown["signatureValid"], json!(false));
+
+    // Nor does a server trust it.
+    let said = run(
+        &["serve"],
+        &[
+            ("SVC_LICENSE_KEY", license.trim()),
+            ("SVC_DATABASE_URL", "postgres://localhost/x"),
+        ],
+    )
+    .expect(1);
+    assert!(
+        said.err.contains("SVC_LICENSE_KEY was not signed"),
+        "{}",
+        said.err
+    );
+    assert!(!said.err.contains(license.trim()));
+
+    let said = sign(&key, ["--expires", "2020-01-01T00:00:00Z"]).expect(1);
+    assert!(said.err.contains("expiry"), "{}", said.err);
+    let open = file(dir.path(), "open.pem", &key_pem(), 0o640);
+    let said = sign(&open, ["--days", "90"]).expect(1);
+    assert!(said.err.contains("0640"), "{}", said.err);
+    run_with_input(&["license", "inspect"], "svc_lk_cut").expect(1);
+}
+
+#[test]
+fn migrate_says_what_it_would_do_and_does_it() {
+    let url = database();
+    let variables = [("SVC_DEV", "1"), ("SVC_DATABASE_URL", url.as_str())];
+    let refused = run(&["tenant", "create", "--name", "Early"], &variables).expect(1);
+    assert!(refused.err.contains("migrate"), "{}", refused.err);
+    let pending = run(&["migrate", "--check"], &variables).expect(0).out;
+    assert!(pending.contains("pending: 0001_tenants"), "{pending}");
+    let again = run(&["migrate", "--check", "--json"], &variables);
+    let planned = again.expect(0).json()["pending"].clone();
+    let applied = run(&["migrate", "--json"], &variables).expect(0).json();
+    assert_eq!(applied["applied"], planned);
+    let said = run(&["migrate", "--check"], &variables).expect(0);
+    assert_eq!(said.out, "The schema is up to date.\n");
+    // A schema from a later version is refused, by its name.
+    let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+    let changed = client
+        .execute(
+            "update schema_requirements set oldest_binary = '99.0.0'",
+            &[],
+        )
+        .unwrap();
+    assert_eq!(changed, 1);
+    let said = run(&["migrate", "--check"], &variables).expect(1);
+    assert!(said.err.contains("99.0.0"), "{}", said.err);
+}
+
+#[test]
+fn a_database_that_is_away_is_said() {
+    let said = run(
+        &["migrate", "--check"],
+        &[
+            ("SVC_DEV", "1"),
+            (
+                "SVC_DATABASE_URL",
+                "postgres://nobody:hunter2@127.0.0.1:1/none",
+            ),
+        ],
+    )
+    .expect(1);
+    assert!(said.err.contains("does not answer"), "{}", said.err);
+    assert!(!said.err.contains("hunter2"), "{}", said.err);
+}
+
+fn key_pem() -> String {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).unwrap();
+    let key = SigningKey::from_bytes(&seed);
+    key.to_pkcs8_pem(LineEnding::LF).unwrap().to_string()
+}
+
+fn file(dir: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
+    let path = dir.join(name);
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    path
+}

@@ -1,0 +1,116 @@
+//! `dev` from an empty home directory on, and the commands that find it there.
+
+use crate::harness::{Running, command, directory, run};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+#[test]
+fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
+    let dir = directory();
+    let home = dir.path().to_str().unwrap();
+    let variables = [("XDG_DATA_HOME", home), ("HOME", "/nonexistent")];
+    let data = dir.path().join("agent-runtime");
+
+    let said = run(&["dev", "--demo", "--exit", "--port", "0"], &variables).expect(0);
+    assert!(said.out.contains("I asked the tool"), "{}", said.out);
+    assert!(said.out.contains("What happened"), "{}", said.out);
+    assert!(said.err.contains("← clock"), "{}", said.err);
+    assert!(
+        said.err.contains("completed · 3 steps · 2 model calls"),
+        "{}",
+        said.err
+    );
+    let token = fs::read_to_string(data.join("token")).unwrap();
+    assert!(!format!("{}{}", said.out, said.err).contains(token.trim()));
+    for name in ["token", "authorization", "dev.json"] {
+        let mode = fs::metadata(data.join(name)).unwrap().mode();
+        assert_eq!(mode & 0o7777, 0o600, "{name}");
+    }
+    assert!(!data.join("pgdata/postmaster.pid").exists());
+
+    let mut dev = Running::start(command(&["dev", "--port", "0"], &variables));
+    dev.line_with("Ctrl-C stops everything.");
+    runs(&variables);
+    let postmaster = postmaster(&data);
+    dev.signal(Signal::KILL);
+    dev.wait();
+
+    // The next start finds the same tenant, agent and runs.
+    let mut dev = Running::start(command(&["dev", "--port", "0"], &variables));
+    dev.line_with("Ctrl-C stops everything.");
+    assert!(!alive(&postmaster), "{postmaster} was left behind");
+    assert_eq!(fs::read_to_string(data.join("token")).unwrap(), token);
+    let listed = run(&["run", "assistant", "--json", "Hello again"], &variables).expect(0);
+    assert_eq!(
+        last(&listed.out)["data"]["agent"]["version"],
+        json!("0.1.0")
+    );
+    dev.signal(Signal::INT);
+    assert_eq!(dev.wait(), Some(0));
+    assert!(!data.join("pgdata/postmaster.pid").exists());
+}
+
+/// `run` and `follow` against the running `dev`, which they find by themselves.
+fn runs(variables: &[(&str, &str)]) {
+    let said = run(&["run", "assistant", "What time is it?"], variables).expect(0);
+    assert!(said.out.starts_with("I asked the tool"), "{}", said.out);
+    let said = run(
+        &["run", "assistant", "--json", "--dry-run", "Hello"],
+        variables,
+    )
+    .expect(0);
+    let events: Vec<Value> = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let kinds: Vec<&str> = events
+        .iter()
+        .filter_map(|event| event["kind"].as_str())
+        .filter(|kind| *kind != "text.delta")
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "run",
+            "run.created",
+            "run.started",
+            "step.started",
+            "step.completed",
+            "run.completed",
+            "run"
+        ]
+    );
+    let run_shown = &last(&said.out)["data"];
+    assert_eq!(run_shown["status"], json!("completed"));
+    assert_eq!(run_shown["origin"], json!("command-line"));
+    assert_eq!(run_shown["dryRun"], json!(true));
+    let id = run_shown["id"].as_str().unwrap();
+    let said = run(&["follow", id], variables).expect(0);
+    assert!(said.out.contains("You wrote: \"Hello\""), "{}", said.out);
+    let said = run(&["run", "no-such-agent", "Hello"], variables).expect(1);
+    assert!(said.err.contains("no-such-agent"), "{}", said.err);
+    let said = run(
+        &["follow", "01993c5e-7c1f-7d2a-9c55-0242ac120002"],
+        variables,
+    )
+    .expect(1);
+    assert!(said.err.contains("not-found"), "{}", said.err);
+}
+
+fn last(out: &str) -> Value {
+    serde_json::from_str(out.lines().last().unwrap()).unwrap()
+}
+
+/// The process id of the private PostgreSQL.
+fn postmaster(data: &Path) -> String {
+    let text = fs::read_to_string(data.join("pgdata/postmaster.pid")).unwrap();
+    text.lines().next().unwrap().to_owned()
+}
+
+fn alive(pid: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}

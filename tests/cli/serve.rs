@@ -1,0 +1,178 @@
+//! `serve`: from its first line to its last, and tenants made beside it.
+
+use crate::harness::{Running, command, database, run};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+const TOKEN: &str = "a-token-of-the-operator";
+
+fn serve(url: &str, more: &[(&str, &str)]) -> Running {
+    let mut variables = vec![
+        ("SVC_DEV", "1"),
+        ("SVC_HTTP_PORT", "0"),
+        ("SVC_BIND_ADDRESS", "127.0.0.1"),
+        ("SVC_LOG_FORMAT", "json"),
+        ("SVC_DATABASE_URL", url),
+    ];
+    variables.extend_from_slice(more);
+    Running::start(command(&["serve"], &variables))
+}
+
+/// The server's address, once it is ready.
+fn address(server: &mut Running) -> String {
+    let line: Value = serde_json::from_str(&server.line_with("\"Listening\"")).unwrap();
+    server.line_with("\"Ready\"");
+    format!("http://{}", line["address"].as_str().unwrap())
+}
+
+fn call(method: &str, url: &str, token: &str, body: Option<&Value>) -> (u16, Value) {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(Duration::from_secs(20)))
+        .build()
+        .into();
+    let request = ureq::http::Request::builder()
+        .method(method)
+        .uri(url)
+        .header("authorization", format!("Bearer {token}"))
+        .header("content-type", "application/json");
+    let mut answer = match body {
+        Some(body) => agent.run(request.body(body.to_string()).unwrap()),
+        None => agent.run(request.body(()).unwrap()),
+    }
+    .unwrap();
+    let text = answer.body_mut().read_to_string().unwrap();
+    (
+        answer.status().as_u16(),
+        serde_json::from_str(&text).unwrap_or(Value::Null),
+    )
+}
+
+#[test]
+fn it_tells_the_service_manager_and_ends_with_0_at_sigterm() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager
+        .set_read_timeout(Some(crate::harness::PATIENCE))
+        .unwrap();
+    let hear = || {
+        let mut buffer = [0; 64];
+        let length = manager.recv(&mut buffer).unwrap();
+        String::from_utf8(buffer[..length].to_vec()).unwrap()
+    };
+    let url = database();
+    let mut server = serve(
+        &url,
+        &[
+            ("NOTIFY_SOCKET", path.to_str().unwrap()),
+            ("WATCHDOG_USEC", "200000"),
+        ],
+    );
+    let mut heard = vec![hear()];
+    while heard.last().map(String::as_str) != Some("READY=1") {
+        heard.push(hear());
+    }
+    assert_eq!(hear(), "WATCHDOG=1");
+    server.signal(Signal::TERM);
+    while hear() != "STOPPING=1" {}
+    assert_eq!(server.wait(), Some(0));
+}
+
+#[test]
+fn a_fresh_tenant_is_printed_with_its_token_in_development() {
+    let url = database();
+    let mut server = serve(&url, &[]);
+    server.line_with("SVC_TENANT_ID");
+    let token = server.line_with("svc_bt_");
+    let token = token
+        .strip_prefix("token:")
+        .expect("on stdout")
+        .trim()
+        .to_owned();
+    let address = address(&mut server);
+    let (status, _) = call("GET", &format!("{address}/v1/projects"), &token, None);
+    assert_eq!(status, 200);
+    server.signal(Signal::INT);
+    assert_eq!(server.wait(), Some(0));
+}
+
+#[test]
+fn a_further_tenant_sees_nothing_of_the_first() {
+    let url = database();
+    let mut server = serve(&url, &[("SVC_SEED_TOKEN", TOKEN)]);
+    let address = address(&mut server);
+    let projects = format!("{address}/v1/projects");
+    let (status, project) = call("POST", &projects, TOKEN, Some(&json!({"name": "first"})));
+    assert_eq!(status, 201);
+
+    let variables = [("SVC_DEV", "1"), ("SVC_DATABASE_URL", url.as_str())];
+    let made = run(
+        &["tenant", "create", "--name", "Second", "--json"],
+        &variables,
+    )
+    .expect(0)
+    .json();
+    let token = made["token"].as_str().unwrap();
+    assert!(token.starts_with("svc_bt_"));
+    let (status, listed) = call("GET", &projects, token, None);
+    assert_eq!((status, &listed["data"]), (200, &json!([])));
+    let one = format!("{projects}/{}", project["id"].as_str().unwrap());
+    assert_eq!(call("GET", &one, token, None).0, 404);
+    assert_eq!(call("GET", &one, TOKEN, None).0, 200);
+
+    let id = made["tenantId"].as_str().unwrap();
+    let again = run(
+        &["tenant", "create", "--name", "Third", "--id", id],
+        &variables,
+    )
+    .expect(1);
+    assert!(again.err.contains(id), "{}", again.err);
+    let shown = run(&["tenant", "create", "--name", "Third"], &variables).expect(0);
+    assert_eq!(shown.out.matches("svc_bt_").count(), 1);
+    assert!(!shown.err.contains("svc_bt_"), "{}", shown.err);
+}
+
+#[test]
+fn a_token_of_another_tenant_is_refused_with_the_reason() {
+    let url = database();
+    let mut first = serve(&url, &[("SVC_SEED_TOKEN", TOKEN)]);
+    address(&mut first);
+    let mut second = serve(&url, &[("SVC_SEED_TOKEN", TOKEN)]);
+    second.line_with("SVC_TENANT_ID to the tenant whose token it is");
+    assert_eq!(second.wait(), Some(1));
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let url = database();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let said = run(
+        &["serve"],
+        &[
+            ("SVC_DEV", "1"),
+            ("SVC_DATABASE_URL", &url),
+            ("SVC_BIND_ADDRESS", "127.0.0.1"),
+            ("SVC_HTTP_PORT", &port),
+        ],
+    )
+    .expect(1);
+    assert!(said.err.contains("SVC_HTTP_PORT"), "{}", said.err);
+}
+
+#[test]
+fn all_interfaces_means_ipv4_too() {
+    let url = database();
+    let mut server = serve(
+        &url,
+        &[("SVC_BIND_ADDRESS", "::"), ("SVC_SEED_TOKEN", TOKEN)],
+    );
+    let line: Value = serde_json::from_str(&server.line_with("\"Listening\"")).unwrap();
+    server.line_with("\"Ready\"");
+    let address: std::net::SocketAddr = line["address"].as_str().unwrap().parse().unwrap();
+    let url = format!("http://127.0.0.1:{}/v1/projects", address.port());
+    assert_eq!(call("GET", &url, TOKEN, None).0, 200);
+}
