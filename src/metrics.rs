@@ -19,34 +19,22 @@ fn size(count: usize) -> f64 {
     figure(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
+fn gauge(name: &'static str, help: &'static str, value: usize) -> Metric {
+    Metric::single(name, help, Gauge, size(value))
+}
+
+fn counter(name: &'static str, help: &'static str, value: u64) -> Metric {
+    Metric::single(name, help, Counter, figure(value))
+}
+
 /// The door's figures.
+#[rustfmt::skip]
 pub fn of_door(stats: &door::Stats) -> Vec<Metric> {
-    let one = Metric::single;
     vec![
-        one(
-            "agent_runtime_connections",
-            "Connections open.",
-            Gauge,
-            size(stats.connections),
-        ),
-        one(
-            "agent_runtime_connections_accepted_total",
-            "Connections taken.",
-            Counter,
-            figure(stats.connections_accepted),
-        ),
-        one(
-            "agent_runtime_connections_refused_total",
-            "Connections closed because too many were open.",
-            Counter,
-            figure(stats.connections_refused),
-        ),
-        one(
-            "agent_runtime_accept_failures_total",
-            "Connections that the system could not give.",
-            Counter,
-            figure(stats.accept_failures),
-        ),
+        gauge("agent_runtime_connections", "Connections open.", stats.connections),
+        counter("agent_runtime_connections_accepted_total", "Connections taken.", stats.connections_accepted),
+        counter("agent_runtime_connections_refused_total", "Connections closed because too many were open.", stats.connections_refused),
+        counter("agent_runtime_accept_failures_total", "Connections that the system could not give.", stats.accept_failures),
         Metric {
             name: "agent_runtime_answers_total",
             help: "Answers by the first digit of their status.",
@@ -56,64 +44,20 @@ pub fn of_door(stats: &door::Stats) -> Vec<Metric> {
                 .map(|(class, count)| (vec![("class", format!("{class}xx"))], figure(count)))
                 .collect(),
         },
-        one(
-            "agent_runtime_answers_discarded_total",
-            "Answers that came after the door had given up on their request.",
-            Counter,
-            figure(stats.answers_discarded),
-        ),
-        one(
-            "agent_runtime_requests_queued",
-            "Requests that wait for a thread.",
-            Gauge,
-            size(stats.queue_length),
-        ),
-        one(
-            "agent_runtime_requests_in_flight",
-            "Requests that are being answered.",
-            Gauge,
-            size(stats.in_flight),
-        ),
-        one(
-            "agent_runtime_request_body_bytes",
-            "Bytes of bodies in memory.",
-            Gauge,
-            figure(stats.body_bytes),
-        ),
-        one(
-            "agent_runtime_streams",
-            "Streams open.",
-            Gauge,
-            size(stats.streams),
-        ),
-        one(
-            "agent_runtime_request_threads",
-            "Request threads that take work.",
-            Gauge,
-            size(stats.request_threads),
-        ),
-        one(
-            "agent_runtime_request_threads_stuck",
-            "Request threads held beyond the deadline.",
-            Gauge,
-            size(stats.stuck_threads),
-        ),
-        one(
-            "agent_runtime_request_threads_replaced_total",
-            "Request threads started in place of stuck ones.",
-            Counter,
-            figure(stats.threads_replaced),
-        ),
-        one(
-            "agent_runtime_panics_total",
-            "Panics caught in handlers.",
-            Counter,
-            figure(stats.panics),
-        ),
+        counter("agent_runtime_answers_discarded_total", "Answers that came after the door had given up on their request.", stats.answers_discarded),
+        gauge("agent_runtime_requests_queued", "Requests that wait for a thread.", stats.queue_length),
+        gauge("agent_runtime_requests_in_flight", "Requests that are being answered.", stats.in_flight),
+        Metric::single("agent_runtime_request_body_bytes", "Bytes of bodies in memory.", Gauge, figure(stats.body_bytes)),
+        gauge("agent_runtime_streams", "Streams open.", stats.streams),
+        gauge("agent_runtime_request_threads", "Request threads that take work.", stats.request_threads),
+        gauge("agent_runtime_request_threads_stuck", "Request threads held beyond the deadline.", stats.stuck_threads),
+        counter("agent_runtime_request_threads_replaced_total", "Request threads started in place of stuck ones.", stats.threads_replaced),
+        counter("agent_runtime_panics_total", "Panics caught in handlers.", stats.panics),
     ]
 }
 
 /// The figures of the parts behind the door.
+#[rustfmt::skip]
 pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     let pool = shared.store.pool().state();
     let mut metrics = vec![

@@ -24,6 +24,7 @@ use crate::http::probes::Probes;
 use crate::http::route::{Mount, Table};
 use crate::http::{door, sse};
 use crate::ids::Clock;
+use crate::log::Subsystem;
 use crate::metrics;
 use crate::outbound::Outbound;
 use crate::runtime::{self, Keepers, ModelKeys, Runtime};
@@ -121,48 +122,23 @@ impl Server {
     /// The address is taken, a setting is no use, or the system gives no thread.
     pub fn start(options: Options, clock: &Clock, log: &slog::Logger) -> Result<Self> {
         let sub = |name| crate::log::subsystem(log, name);
-        let store = Store::open(&options.store, sub(crate::log::Subsystem::Store))?;
-        let host_access = options.runs.host_access;
-        let runtime = Runtime::new(
-            store.clone(),
-            clock.clone(),
-            options.outbound.clone(),
-            options.model_keys.clone(),
-            options.runs,
-            sub(crate::log::Subsystem::Runtime),
-        );
-        let streams = sse::Streams::start(
-            options.streams,
-            &store,
-            clock,
-            runtime.feed(),
-            &sub(crate::log::Subsystem::HttpStream),
-        )?;
-        let shared = Arc::new(Shared {
-            authn: Authn::new(store.clone(), clock.clone(), options.signer),
-            store: store.clone(),
-            clock: clock.clone(),
-            runtime,
-            outbound: options.outbound,
-            host_access,
-            model_keys: options.model_keys,
-            streams,
-            allowed_origins: options.allowed_origins,
-        });
+        let manager = store::connect::Manager::new(&options.store)?;
+        let (seeds, run_lease) = (options.seeds.clone(), options.run_lease);
+        let (address, limits, docs) = (options.listen, options.limits.clone(), options.docs);
+        let shared = Arc::new(share(options, clock, log)?);
         let probes = Arc::new(Probes::new());
         let frame = Frame::new(
             Arc::clone(&shared),
-            table(options.docs),
+            table(docs),
             Arc::clone(&probes),
-            sub(crate::log::Subsystem::Http),
+            sub(Subsystem::Http),
         );
-        let listener = listen(options.listen)?;
         let door = door::Door::open(
-            listener,
-            options.limits,
+            listen(address)?,
+            limits,
             Arc::new(frame),
             clock.clone(),
-            sub(crate::log::Subsystem::HttpDoor),
+            sub(Subsystem::HttpDoor),
         )?;
         let address = door.local_addr();
         let door = Arc::new(Mutex::new(Some(door)));
@@ -172,13 +148,13 @@ impl Server {
         let work = Arc::new(Mutex::new(None));
         let starter = Starter {
             shared: Arc::clone(&shared),
-            manager: store::connect::Manager::new(&options.store)?,
-            seeds: options.seeds,
-            run_lease: options.run_lease,
+            manager,
+            seeds,
+            run_lease,
             work: Arc::clone(&work),
             probes,
             stopping: Arc::clone(&stopping),
-            log: sub(crate::log::Subsystem::Server),
+            log: sub(Subsystem::Server),
         };
         let starter = std::thread::Builder::new()
             .name("starter".to_owned())
@@ -192,7 +168,7 @@ impl Server {
             stopping,
             ready,
             work,
-            log: sub(crate::log::Subsystem::Server),
+            log: sub(Subsystem::Server),
         })
     }
 
@@ -268,6 +244,38 @@ fn listen(address: SocketAddr) -> Result<TcpListener> {
         })
 }
 
+/// The parts behind the door.
+fn share(options: Options, clock: &Clock, log: &slog::Logger) -> Result<Shared> {
+    let store = Store::open(&options.store, crate::log::subsystem(log, Subsystem::Store))?;
+    let host_access = options.runs.host_access;
+    let runtime = Runtime::new(
+        store.clone(),
+        clock.clone(),
+        options.outbound.clone(),
+        options.model_keys.clone(),
+        options.runs,
+        crate::log::subsystem(log, Subsystem::Runtime),
+    );
+    let streams = sse::Streams::start(
+        options.streams,
+        &store,
+        clock,
+        runtime.feed(),
+        &crate::log::subsystem(log, Subsystem::HttpStream),
+    )?;
+    Ok(Shared {
+        authn: Authn::new(store.clone(), clock.clone(), options.signer),
+        store,
+        clock: clock.clone(),
+        runtime,
+        outbound: options.outbound,
+        host_access,
+        model_keys: options.model_keys,
+        streams,
+        allowed_origins: options.allowed_origins,
+    })
+}
+
 /// Gives the probes their figures.
 fn measure(probes: &Probes, door: &Arc<Mutex<Option<door::Door>>>, shared: &Arc<Shared>) {
     let door = Arc::clone(door);
@@ -336,10 +344,7 @@ impl Starter {
         runtime.prepare()?;
         let database = jobs::Database::new(self.shared.store.pool().clone(), AsMut::as_mut);
         let builder = jobs::Runner::builder(database)
-            .log(crate::log::subsystem(
-                &self.log,
-                crate::log::Subsystem::Jobs,
-            ))
+            .log(crate::log::subsystem(&self.log, Subsystem::Jobs))
             .lease(self.run_lease);
         let runner = runtime
             .serve(builder)

@@ -3,6 +3,8 @@
 //! `RUNTIME_TEST_DATABASE_URL` names a maintenance database on a private cluster; each test makes a
 //! database of its own there.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use agent_runtime::dev::provider::{Fault, Provider, Reply, Script, Step};
 use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
@@ -53,10 +55,13 @@ fn options(url: &str) -> store::Options {
     }
 }
 
+/// The idempotency key and the body of a request.
+type Asked = (Option<String>, Value);
+
 /// A tool that records what it was asked.
 struct ToolServer {
     url: String,
-    asked: Arc<Mutex<Vec<(Option<String>, Value)>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
     /// Answers are held back while this is locked.
     gate: Arc<Mutex<()>>,
     server: Arc<tiny_http::Server>,
@@ -97,7 +102,7 @@ impl ToolServer {
         }
     }
 
-    fn asked(&self) -> Vec<(Option<String>, Value)> {
+    fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -111,6 +116,7 @@ impl Drop for ToolServer {
 }
 
 struct World {
+    database: String,
     store: Store,
     clock: Clock,
     provider: Provider,
@@ -155,6 +161,7 @@ impl World {
         let store = Store::open(&options(&url), log()).unwrap();
         let id = || Clock::system().new_id();
         let world = Self {
+            database: name,
             store,
             clock: Clock::system(),
             provider: Provider::start(Script::default()).unwrap(),
@@ -197,8 +204,8 @@ impl World {
              insert into projects values ('{tenant_id}', '{project_id}', 'p', '{user_id}', now(), now());
              insert into model_providers values ('{tenant_id}', '{provider_id}', 'mp', '{url}', null, '{user_id}', now(), now());
              insert into models values ('{tenant_id}', '{provider_id}', 'm', 1, 2, null, null, null);
-             insert into agents values ('{tenant_id}', '{agent_id}', '{project_id}', 'a', '', null, null, '{user_id}', now(), now());
-             insert into agent_versions values ('{tenant_id}', '{agent_id}', '1.0.0', 'Be brief.', '{provider_id}', 'm', '{{}}', '{limits}', '{user_id}', now());
+             insert into agents (tenant_id, agent_id, project_id, name, description, created_by, created_at, updated_at) values ('{tenant_id}', '{agent_id}', '{project_id}', 'a', '', '{user_id}', now(), now());
+             insert into agent_versions values ('{tenant_id}', '{agent_id}', '1.0.0', 1, 'Be brief.', '{provider_id}', 'm', '{{}}', '{limits}', '{user_id}', now());
              insert into conversations values ('{tenant_id}', '{conversation_id}', '{project_id}', '{agent_id}', null, '', null, 0, '{user_id}', now());
              {tools}"
         );
@@ -282,8 +289,23 @@ impl World {
         run.run_id
     }
 
+    /// Reads, past connections that a restart of the database broke.
+    fn read<T>(&self, read: impl Fn(&mut store::Session) -> agent_runtime::error::Result<T>) -> T {
+        for _ in 0..20 {
+            match self
+                .store
+                .session()
+                .and_then(|mut session| read(&mut session))
+            {
+                Err(error) if error.code() == Code::DatabaseUnavailable => {}
+                answer => return answer.unwrap(),
+            }
+        }
+        panic!("the database stays away");
+    }
+
     fn run(&self, run_id: Uuid) -> Run {
-        runs::find(&mut self.store.session().unwrap(), self.tenant_id, run_id).unwrap()
+        self.read(|session| runs::find(session, self.tenant_id, run_id))
     }
 
     fn root(&self, run_id: Uuid) -> Root {
@@ -291,8 +313,7 @@ impl World {
     }
 
     fn events(&self, run_id: Uuid) -> Vec<StoredEvent> {
-        let mut session = self.store.session().unwrap();
-        events::after(&mut session, &self.root(run_id), 0, 1000).unwrap()
+        self.read(|session| events::after(session, &self.root(run_id), 0, 1000))
     }
 
     /// The kinds of the events, after checking that their numbers have no gap.
@@ -305,8 +326,7 @@ impl World {
     }
 
     fn number(&self, query: &'static str) -> i64 {
-        let mut session = self.store.session().unwrap();
-        session.query_one(query, &[]).unwrap().get(0)
+        self.read(|session| Ok(session.query_one(query, &[])?.get(0)))
     }
 
     /// Waits until the run is as wanted, woken by the feed.
@@ -841,4 +861,117 @@ fn a_stop_between_steps_hands_the_run_over() {
     let run = world.finished(&second, run_id);
     assert_eq!((run.status, run.usage.calls), (Status::Completed, 2));
     assert_eq!(world.tool.asked().len(), 1);
+}
+
+#[test]
+fn a_database_that_was_away_costs_no_finished_step() {
+    let world = World::new();
+    let process = world.process(1, true);
+    let closed = world.tool.gate.lock().unwrap();
+    world.provider.push(Step::new(Reply::ToolCalls(vec![(
+        "pay".to_owned(),
+        json!({"city": "Rome"}),
+    )])));
+    world.provider.push(Step::text("paid"));
+    let run_id = world.create(&process, true);
+    world.eventually(|| world.tool.asked().len() == 1);
+    let mut admin = connect::Manager::new(&options(&maintenance_url()))
+        .unwrap()
+        .client()
+        .unwrap();
+    admin
+        .execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1",
+            &[&world.database],
+        )
+        .unwrap();
+    drop(closed);
+    let run = world.finished(&process, run_id);
+    assert_eq!((run.status, run.usage.calls), (Status::Completed, 2));
+    assert_eq!(world.tool.asked().len(), 1);
+    world.kinds(run_id);
+}
+
+/// Every event of a run in its place: nothing after the last, no step done twice, none begun again
+/// once it is done.
+fn judge(world: &World, run_id: Uuid) {
+    let events = world.events(run_id);
+    let kinds = world.kinds(run_id);
+    let last = |kind: &String| {
+        matches!(
+            kind.as_str(),
+            "run.completed" | "run.failed" | "run.cancelled"
+        )
+    };
+    assert_eq!(
+        kinds.iter().filter(|kind| last(kind)).count(),
+        1,
+        "{kinds:?}"
+    );
+    assert!(kinds.last().is_some_and(last), "{kinds:?}");
+    assert_eq!(
+        kinds.iter().filter(|kind| *kind == "run.started").count(),
+        1
+    );
+    let mut done = std::collections::HashSet::new();
+    for event in &events {
+        let step = event.data["step"].as_i64();
+        if event.kind.starts_with("step.") {
+            assert!(
+                !done.contains(&step),
+                "{} of a finished step: {events:?}",
+                event.kind
+            );
+        }
+        if event.kind == "step.completed" {
+            done.insert(step);
+        }
+    }
+    let run = world.run(run_id);
+    assert_eq!(run.last_seq, i64::try_from(events.len()).unwrap());
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    let (calls, completed, finished): (i64, i64, i64) = world.read(|session| {
+        let row = session.query_one(
+            "select (select count(*) from run_model_calls where run_id = $1),
+               (select count(*) from run_model_calls where run_id = $1 and outcome = 'completed'),
+               (select count(*) from run_steps where run_id = $1 and kind = 'model' and status = 'completed')",
+            &[&run_id],
+        )?;
+        Ok((row.get(0), row.get(1), row.get(2)))
+    });
+    assert_eq!((run.usage.calls, completed), (calls, finished));
+}
+
+#[test]
+fn leases_that_run_out_at_any_moment_lose_and_repeat_nothing() {
+    let world = World::new();
+    world.batch("update agent_versions set limits = '{\"maxSteps\": 200}'");
+    let processes = [world.process(4, true), world.process(4, true)];
+    let pace = Duration::from_millis(3);
+    for _ in 0..40 {
+        world
+            .provider
+            .push(calls_weather().before(pace).between(pace));
+        world
+            .provider
+            .push(Step::text("a b c d e").before(pace).between(pace));
+    }
+    let runs: Vec<Uuid> = (0..30)
+        .map(|_| world.create(&processes[0], false))
+        .collect();
+    for round in 0..60_u64 {
+        // Moments that no other clock of the test shares.
+        std::thread::park_timeout(Duration::from_millis(round * 7 % 23));
+        world.expire_leases();
+        for process in &processes {
+            process.runtime.wake();
+        }
+    }
+    for run_id in &runs {
+        world.until(&processes[0], *run_id, |run| run.status.is_finished());
+        judge(&world, *run_id);
+    }
+    let lost = world.number("select count(*) from run_model_calls where outcome = 'lost'");
+    assert!(lost > 0, "no lease ran out in time");
+    world.eventually(|| world.number("select count(*) from job_jobs") == 0);
 }

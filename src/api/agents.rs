@@ -266,10 +266,10 @@ struct NewAgentVersion {
 /// The version to be live.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("required" = ["version"]))]
 struct Promotion {
     /// Null: none is live.
     #[serde(deserialize_with = "Option::deserialize")]
-    #[schemars(required)]
     version: Option<SemanticVersion>,
 }
 

@@ -10,7 +10,8 @@ pub mod runs;
 pub mod tokens;
 pub mod tools;
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
+use crate::http::context::Cx;
 use crate::http::route::Route;
 
 /// Every declared route, mounted or not.
@@ -24,6 +25,20 @@ pub fn routes() -> Vec<Route> {
     routes.extend(conversations::routes());
     routes.extend(runs::routes());
     routes
+}
+
+/// Judges a URL that stands at this place of the body.
+fn check_url(cx: &Cx<'_>, path: &str, url: &str) -> Result<()> {
+    cx.check_tenant_url(url).map_err(|error| {
+        let named = match error.code() {
+            Code::InvalidRequest => {
+                let message = format!("The body's {path}: {}", error.message());
+                Error::new(Code::InvalidBody, message)
+            }
+            _ => error,
+        };
+        named.detail("path", path)
+    })
 }
 
 /// The body has the route's shape, and this place of it is still wrong.

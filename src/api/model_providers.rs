@@ -1,6 +1,6 @@
 //! `/v1/model-providers`: the tenant's model providers, their models and prices.
 
-use super::invalid_body;
+use super::{check_url, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
@@ -210,8 +210,7 @@ fn create(
 
 /// The URL may be reached, and the key goes to it.
 fn check(cx: &Cx<'_>, about: &About<'_>) -> Result<()> {
-    cx.check_tenant_url(about.base_url)
-        .map_err(|error| error.detail("path", "$.baseUrl"))?;
+    check_url(cx, "$.baseUrl", about.base_url)?;
     let Some(name) = about.api_key_name else {
         return Ok(());
     };

@@ -1,6 +1,6 @@
 //! `/v1/tools`: HTTP tools, which the agents of their project may call.
 
-use super::invalid_body;
+use super::{check_url, invalid_body};
 use crate::error::{Code, Result};
 use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
@@ -149,8 +149,7 @@ fn create(
         let path = format!("$.argumentsSchema{}", fault.path);
         invalid_body(&path, fault.expected)
     })?;
-    cx.check_tenant_url(&body.url)
-        .map_err(|error| error.detail("path", "$.url"))?;
+    check_url(cx, "$.url", &body.url)?;
     let new = tools::New {
         tool_id: cx.new_id(),
         name: &body.name,

@@ -26,6 +26,7 @@ mod journal;
 mod keys;
 mod running;
 pub mod schemas;
+mod settle;
 mod text;
 mod tools;
 mod turn;
@@ -197,6 +198,12 @@ impl Runtime {
             thread_name: Some("run".to_owned()),
             poll: self.0.options.poll,
             stack_bytes: STACK_BYTES,
+            // After faults of the service's own, such as a database that is away. The attempts that
+            // a lease lost count too, so the wait has a low bound.
+            backoff: jobs::Backoff {
+                first: Duration::from_millis(500),
+                most: Duration::from_secs(15),
+            },
             ..jobs::QueueOptions::default()
         };
         builder

@@ -96,7 +96,13 @@ impl Running {
             deadline: Instant::now().checked_add(time_left),
             switch: switch.clone(),
         };
-        self.lock().insert(lease.run_id(), entry);
+        let mut running = self.lock();
+        // Of two claims of one run in this process, the later one counts.
+        let held = running.get(&lease.run_id());
+        if held.is_none_or(|held| held.lease.epoch() < lease.epoch()) {
+            running.insert(lease.run_id(), entry);
+        }
+        drop(running);
         Listed {
             running: self,
             lease,
@@ -122,6 +128,16 @@ impl Running {
         let switch = self.lock().get(&run_id).map(|entry| entry.switch.clone());
         if let Some(switch) = switch {
             switch.interrupt(Why::Asked);
+        }
+    }
+
+    /// Interrupts a run if it is here under this very lease: a later claim of it has another.
+    fn interrupt_lease(&self, lease: &Lease) {
+        let running = self.lock();
+        if let Some(entry) = running.get(&lease.run_id())
+            && entry.lease == *lease
+        {
+            entry.switch.interrupt(Why::Asked);
         }
     }
 
@@ -157,8 +173,8 @@ pub(super) fn watch(inner: &Inner, stop: &Receiver<()>) {
             .and_then(|mut session| runs::interrupted(&mut session, &held));
         match asked {
             Ok(interrupted) => {
-                for run_id in interrupted {
-                    inner.running.interrupt(run_id);
+                for lease in interrupted {
+                    inner.running.interrupt_lease(&lease);
                 }
             }
             Err(error) => {

@@ -1,16 +1,17 @@
 //! Text as a model says it: told to readers in this process at once, and gathered for the others.
 //!
-//! One thread writes what has gathered, of every run at once, ten times a second. What cannot be
-//! written in time is dropped, the oldest first: the truth is the step's whole message.
+//! One thread writes what has gathered, of every run at once, ten times a second. What the database
+//! does not take in time is dropped: the truth is the step's whole message.
 
 use super::Inner;
 use super::feed::Delta;
 use crate::store::deltas::{self, NewDelta};
 use crate::store::runs::Lease;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use uuid::Uuid;
 
 /// How often gathered text is written.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -25,7 +26,7 @@ pub(super) struct Pending(Mutex<Gathered>);
 
 #[derive(Default)]
 struct Gathered {
-    pieces: VecDeque<NewDelta>,
+    pieces: HashMap<Uuid, Vec<NewDelta>>,
     bytes: usize,
 }
 
@@ -37,39 +38,36 @@ impl Pending {
     /// Forgets a run's text: its step has ended.
     pub(super) fn forget(&self, lease: &Lease) {
         let mut gathered = self.lock();
-        let before = gathered.pieces.len();
-        gathered.pieces.retain(|piece| piece.lease != *lease);
-        if gathered.pieces.len() != before {
-            gathered.bytes = gathered.pieces.iter().map(|piece| piece.text.len()).sum();
+        if let Some(pieces) = gathered.pieces.remove(&lease.run_id()) {
+            gathered.bytes -= pieces.iter().map(|piece| piece.text.len()).sum::<usize>();
         }
     }
 
     fn add(&self, piece: NewDelta) {
         let mut gathered = self.lock();
-        gathered.bytes += piece.text.len();
-        let joined = gathered.pieces.iter_mut().rev().find(|last| {
-            last.lease == piece.lease
-                && (last.step, last.attempt) == (piece.step, piece.attempt)
-                && last.text.len() + piece.text.len() <= PIECE_BYTES
-                && last.offset + points(&last.text) == piece.offset
-        });
-        match joined {
-            Some(last) => last.text.push_str(&piece.text),
-            None => gathered.pieces.push_back(piece),
+        if gathered.bytes + piece.text.len() > PENDING_BYTES {
+            *gathered = Gathered::default();
         }
-        while gathered.bytes > PENDING_BYTES {
-            let Some(oldest) = gathered.pieces.pop_front() else {
-                break;
-            };
-            gathered.bytes -= oldest.text.len();
+        gathered.bytes += piece.text.len();
+        let pieces = gathered.pieces.entry(piece.lease.run_id()).or_default();
+        match pieces.last_mut() {
+            Some(last) if continues(last, &piece) => last.text.push_str(&piece.text),
+            _ => pieces.push(piece),
         }
     }
 
     fn take(&self) -> Vec<NewDelta> {
-        let mut gathered = self.lock();
-        gathered.bytes = 0;
-        gathered.pieces.drain(..).collect()
+        let gathered = std::mem::take(&mut *self.lock());
+        gathered.pieces.into_values().flatten().collect()
     }
+}
+
+/// Whether a piece goes on where the last one ends, and fits into its row.
+fn continues(last: &NewDelta, piece: &NewDelta) -> bool {
+    last.lease == piece.lease
+        && (last.step, last.attempt) == (piece.step, piece.attempt)
+        && last.offset + points(&last.text) == piece.offset
+        && last.text.len() + piece.text.len() <= PIECE_BYTES
 }
 
 /// The text of one attempt of a step.

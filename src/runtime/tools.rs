@@ -212,6 +212,21 @@ mod tests {
         assert!(remote.contains("not valid"), "{remote}");
     }
 
+    /// A run thread's stack has a bound, and a stack that overflows ends the process.
+    #[test]
+    fn the_deepest_arguments_fit_a_run_threads_stack() {
+        let arguments = r#"{"a":"#.repeat(126) + "1" + &"}".repeat(126);
+        let check = move || {
+            let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
+            let told = check(schema, &arguments).unwrap_err();
+            assert!(told.contains("/a"), "{told}");
+        };
+        let thread = std::thread::Builder::new()
+            .name("run-0".to_owned())
+            .stack_size(crate::runtime::STACK_BYTES);
+        thread.spawn(check).unwrap().join().unwrap();
+    }
+
     #[test]
     fn text_is_made_fit_for_the_database() {
         assert_eq!(storable(b"a\0b\xff"), "a\u{fffd}b\u{fffd}");

@@ -5,17 +5,18 @@
 //! therefore costs one commit. Every write is fenced by the claim: one that meets another's claim
 //! changes nothing, and the turn stops there without a word.
 
-use super::act::{Acted, Actor, Outcome, lost_call};
+use super::act::{Actor, lost_call};
 use super::definition::{AGENT_TURN, Definition};
 use super::events::{Event, StepRef};
 use super::journal::{self, Next};
 use super::running::{Listed, Why};
+use super::settle::{Settled, ended, failed, finish};
 use super::tools::Schemas;
 use super::{Advance, Inner};
 use crate::error::{Code, Error, Result};
 use crate::store::runs::{self, End, Lease, Movement, Run, Written};
-use crate::store::steps::{Begun, Ended, Step, StepKind, StepStatus};
-use crate::store::{Tx, turns};
+use crate::store::steps::{Begun, Step, StepKind, StepStatus};
+use crate::store::turns;
 use jobs::Claimed;
 use std::time::Duration;
 use time::OffsetDateTime;
@@ -23,9 +24,12 @@ use time::OffsetDateTime;
 /// How often a run's job is taken up at most. Waits do not count.
 const JOB_ATTEMPTS: u32 = 100;
 
+/// How often a run that meets a fault of the service's own is taken up before it is given up.
+const PATIENT_ATTEMPTS: u32 = 5;
+
 /// How a job of a run ended.
 #[derive(Debug, PartialEq, Eq)]
-enum Left {
+pub(super) enum Left {
     /// The job was settled with the run.
     Settled,
     /// The run had finished before: nothing was to be done.
@@ -50,6 +54,10 @@ pub(super) fn advance(inner: &Inner, claimed: &Claimed, job: &Advance) -> jobs::
         Ok(Left::Stopping) => jobs::Outcome::Snooze {
             after: Duration::ZERO,
         },
+        Err(error) if error.code() == Code::Conflict => {
+            slog::debug!(log, "The run's job is another's now");
+            jobs::Outcome::retry(error.to_string())
+        }
         Err(error) => {
             slog::warn!(log, "A run could not be carried on; it will be tried again"; "error" => %error);
             jobs::Outcome::retry(error.to_string())
@@ -60,8 +68,8 @@ pub(super) fn advance(inner: &Inner, claimed: &Claimed, job: &Advance) -> jobs::
 fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger) -> Result<Left> {
     let taken = match take_up(inner, claimed, job) {
         Ok(taken) => taken,
-        Err(error) if error.code() == Code::Internal => {
-            // What this program cannot read now it cannot read later either.
+        Err(error) if error.code() == Code::Internal && claimed.attempt() >= PATIENT_ATTEMPTS => {
+            // What this program could not read so often it cannot read later either.
             slog::error!(log, "A run cannot be carried on"; "error" => %error);
             return give_up(inner, claimed, job);
         }
@@ -85,11 +93,11 @@ enum Taken {
 }
 
 /// A turn that this thread carries on.
-struct Turn {
-    run: Run,
-    lease: Lease,
-    definition: Definition,
-    journal: Vec<Step>,
+pub(super) struct Turn {
+    pub(super) run: Run,
+    pub(super) lease: Lease,
+    pub(super) definition: Definition,
+    pub(super) journal: Vec<Step>,
 }
 
 /// Claims the run and writes the row of its next step, or its end, in one transaction.
@@ -108,7 +116,7 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
                 "This version of the service cannot run the flow {}.",
                 run.flow_id
             ));
-            finish(tx, inner, claimed, &lease, end)?;
+            finish(tx, inner, claimed, &lease, &end)?;
             return Ok(Taken::Left(Left::Settled));
         };
         let mut definition = Definition::new(turn)?;
@@ -129,7 +137,7 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
                 Ok(Taken::Turn(Box::new(turn), begun))
             }
             Next::End(end) => {
-                finish(tx, inner, claimed, &lease, end)?;
+                finish(tx, inner, claimed, &lease, &end)?;
                 Ok(Taken::Left(Left::Settled))
             }
         }
@@ -147,37 +155,11 @@ fn give_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
             Some(_) => End::Cancelled,
             None => failed("The server met a fault of its own. Its log has the cause."),
         };
-        finish(tx, inner, claimed, &lease, end)?;
+        finish(tx, inner, claimed, &lease, &end)?;
         Ok(Left::Settled)
     })?;
     inner.feed.moved(job.run_id);
     Ok(left)
-}
-
-fn failed(failure_message: impl Into<String>) -> End {
-    End::Failed {
-        failure_message: failure_message.into(),
-    }
-}
-
-/// Ends a held run and completes its job.
-fn finish(
-    tx: &mut Tx<'_>,
-    inner: &Inner,
-    claimed: &Claimed,
-    lease: &Lease,
-    end: End,
-) -> Result<()> {
-    let last = Event::ended(&end).row();
-    if !runs::finish(tx, lease, &end, &last, inner.clock.now())? {
-        return Err(Error::internal("a run that is held did not end"));
-    }
-    claimed.complete_in(tx.raw()).map_err(job_error)
-}
-
-/// The queue's error as ours. A lost lease rolls the transaction back; the job's next claim goes on.
-fn job_error(error: jobs::Error) -> Error {
-    Error::database_unavailable(error)
 }
 
 impl Turn {
@@ -220,7 +202,7 @@ impl Turn {
     }
 
     /// What comes next, with the turn's time limit.
-    fn decide(&self, now: OffsetDateTime) -> Next {
+    pub(super) fn decide(&self, now: OffsetDateTime) -> Next {
         let next = journal::next(&self.journal, &self.definition);
         match next {
             Next::Begin { .. } if now >= self.deadline() => Next::End(self.out_of_time()),
@@ -228,12 +210,12 @@ impl Turn {
         }
     }
 
-    fn deadline(&self) -> OffsetDateTime {
+    pub(super) fn deadline(&self) -> OffsetDateTime {
         let limit = time::Duration::milliseconds(i64::from(self.definition.limits.turn_timeout_ms));
         self.run.started_at.unwrap_or(self.run.created_at) + limit
     }
 
-    fn out_of_time(&self) -> End {
+    pub(super) fn out_of_time(&self) -> End {
         failed(format!(
             "The turn took longer than its limit of {} ms (turnTimeoutMs).",
             self.definition.limits.turn_timeout_ms
@@ -242,23 +224,6 @@ impl Turn {
 
     fn time_left(&self, inner: &Inner) -> Duration {
         Duration::try_from(self.deadline() - inner.clock.now()).unwrap_or(Duration::ZERO)
-    }
-}
-
-/// What settling a step came to.
-enum Settled {
-    /// The next step's row is written.
-    Next(Begun),
-    /// The turn is left.
-    Left(Left),
-}
-
-fn ended(step: i32, status: StepStatus, result: Option<serde_json::Value>, failures: i32) -> Ended {
-    Ended {
-        step,
-        status,
-        result,
-        failures,
     }
 }
 
@@ -297,179 +262,15 @@ impl Turn {
         Ok(left)
     }
 
-    /// Writes what an attempt came to, and the row of what follows.
-    fn settle(
-        &mut self,
-        inner: &Inner,
-        claimed: &Claimed,
-        begun: &Begun,
-        acted: Acted,
-        why: Option<Why>,
-    ) -> Result<Settled> {
-        let movement = Movement {
-            call: acted.call,
-            ended: Some(ended(begun.step, StepStatus::Failed, None, begun.failures)),
-            ..Movement::default()
-        };
-        let settled = match acted.outcome {
-            Outcome::Done { result, answer } => {
-                let step = self.step_ref(begun);
-                let event = Event::StepCompleted { step, answer };
-                self.done(inner, claimed, begun, result, &event, movement)
-            }
-            Outcome::Failed {
-                reason,
-                retryable,
-                retry_after,
-            } => {
-                let wait = retryable.then(|| inner.options.wait(begun, retry_after));
-                self.step_failed(inner, claimed, begun, reason, wait.flatten(), movement)
-            }
-            Outcome::Interrupted => {
-                let end = match why {
-                    Some(Why::TimedOut) => self.out_of_time(),
-                    _ => End::Cancelled,
-                };
-                self.end(inner, claimed, movement, end)
-            }
-        };
-        inner.feed.moved(self.run.run_id);
-        settled
-    }
-
-    fn done(
-        &mut self,
-        inner: &Inner,
-        claimed: &Claimed,
-        begun: &Begun,
-        result: serde_json::Value,
-        event: &Event,
-        mut movement: Movement,
-    ) -> Result<Settled> {
-        let now = inner.clock.now();
-        if let Some(last) = self.journal.last_mut() {
-            last.status = StepStatus::Completed;
-            last.result = Some(result.clone());
-        }
-        movement.ended = Some(ended(
-            begun.step,
-            StepStatus::Completed,
-            Some(result),
-            begun.failures,
-        ));
-        movement.events.push(event.row());
-        let next = match self.decide(now) {
-            Next::End(end) => return self.end(inner, claimed, movement, end),
-            Next::Begin { begun, .. } => begun,
-        };
-        let stopping = claimed.stopping();
-        let alone = movement.clone();
-        if !stopping {
-            self.announce(&mut movement, &next);
-        }
-        let mut session = inner.store.session()?;
-        if runs::write(&mut session, &self.lease, &movement, now)? == Written::No {
-            drop(session);
-            return self.end(inner, claimed, alone, End::Cancelled);
-        }
-        if stopping {
-            return Ok(Settled::Left(Left::Stopping));
-        }
-        self.begin(&next, now);
-        Ok(Settled::Next(next))
-    }
-
-    /// Waits for another attempt, or ends the run.
-    fn step_failed(
-        &mut self,
-        inner: &Inner,
-        claimed: &Claimed,
-        begun: &Begun,
-        reason: String,
-        wait: Option<Duration>,
-        mut movement: Movement,
-    ) -> Result<Settled> {
-        let now = inner.clock.now();
-        let failures = begun.failures + 1;
-        let retry_at = wait
-            .map(|wait| now + wait)
-            .filter(|at| *at < self.deadline());
-        movement.ended = Some(ended(begun.step, StepStatus::Failed, None, failures));
-        let failed_event = Event::StepFailed {
-            step: self.step_ref(begun),
-            reason: reason.clone(),
-            will_retry: retry_at.is_some(),
-        };
-        movement.events.push(failed_event.row());
-        let (Some(wait), Some(retry_at)) = (wait, retry_at) else {
-            let times = if failures > 1 {
-                format!(" It was tried {failures} times.")
-            } else {
-                String::new()
-            };
-            return self.end(inner, claimed, movement, failed(format!("{reason}{times}")));
-        };
-        let alone = movement.clone();
-        let waiting = Event::RunWaiting {
-            reason,
-            retry_at,
-            step: begun.step,
-            attempt: begun.attempt,
-        };
-        movement.events.push(waiting.row());
-        movement.waiting = true;
-        let written = inner.store.transact(|tx| {
-            let written = runs::write(tx, &self.lease, &movement, now)?;
-            if written != Written::No {
-                claimed.snooze_in(tx.raw(), wait).map_err(job_error)?;
-            }
-            Ok(written)
-        })?;
-        if written == Written::No {
-            return self.end(inner, claimed, alone, End::Cancelled);
-        }
-        Ok(Settled::Left(Left::Settled))
-    }
-
-    /// Writes the last movement and the run's end in one transaction, with the job. A run that was
-    /// asked to cancel ends so, whatever `end` says.
-    fn end(
-        &self,
-        inner: &Inner,
-        claimed: &Claimed,
-        mut movement: Movement,
-        end: End,
-    ) -> Result<Settled> {
-        movement.despite_cancel = true;
-        let left = inner.store.transact(|tx| {
-            let written = runs::write(tx, &self.lease, &movement, inner.clock.now())?;
-            let Written::Yes { cancel_requested } = written else {
-                return Ok(Left::Lost);
-            };
-            let end = match (cancel_requested, end) {
-                (true, _) => End::Cancelled,
-                (false, End::Cancelled) => {
-                    return Err(Error::internal(
-                        "a run was cancelled that nobody asked to cancel",
-                    ));
-                }
-                (false, end) => end,
-            };
-            finish(tx, inner, claimed, &self.lease, end)?;
-            Ok(Left::Settled)
-        })?;
-        Ok(Settled::Left(left))
-    }
-
     /// Adds the row and the event of a step that begins.
-    fn announce(&self, movement: &mut Movement, begun: &Begun) {
+    pub(super) fn announce(&self, movement: &mut Movement, begun: &Begun) {
         let step = self.step_ref(begun);
         movement.events.push(Event::StepStarted(step).row());
         movement.begun = Some(begun.clone());
     }
 
     /// Keeps the journal in memory as the database has it.
-    fn begin(&mut self, begun: &Begun, now: OffsetDateTime) {
+    pub(super) fn begin(&mut self, begun: &Begun, now: OffsetDateTime) {
         self.journal.retain(|step| step.step != begun.step);
         self.journal.push(Step {
             step: begun.step,
@@ -485,7 +286,7 @@ impl Turn {
         });
     }
 
-    fn step_ref(&self, begun: &Begun) -> StepRef {
+    pub(super) fn step_ref(&self, begun: &Begun) -> StepRef {
         let call = match begun.kind {
             StepKind::Model => None,
             StepKind::Tool => journal::call_of(&self.journal, &begun.request).ok(),

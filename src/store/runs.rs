@@ -378,12 +378,18 @@ pub fn finish(
 ///
 /// # Errors
 /// The database's.
-pub fn interrupted(sql: &mut impl Sql, held: &[Lease]) -> Result<Vec<Uuid>> {
+pub fn interrupted(sql: &mut impl Sql, held: &[Lease]) -> Result<Vec<Lease>> {
     let tenants: Vec<Uuid> = held.iter().map(|lease| lease.tenant_id).collect();
     let runs: Vec<Uuid> = held.iter().map(|lease| lease.run_id).collect();
     let epochs: Vec<i64> = held.iter().map(|lease| lease.epoch).collect();
     let rows = sql.query(sql!("runs/interrupted"), &[&tenants, &runs, &epochs])?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    let mut interrupted = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let (run_id, epoch): (Uuid, i64) = (row.try_get(0)?, row.try_get(1)?);
+        let is_it = |lease: &&Lease| (lease.run_id, lease.epoch) == (run_id, epoch);
+        interrupted.extend(held.iter().find(is_it));
+    }
+    Ok(interrupted)
 }
 
 /// Makes the partitions around the month of `today`. Safe to repeat, and on several replicas at once.

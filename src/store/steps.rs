@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::ids::rfc3339;
 use crate::proof::{May, Read};
 use crate::sql;
-use crate::store::runs::Run;
+use crate::store::runs::{Lease, Run};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -186,6 +186,25 @@ pub fn of_run(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Vec<Step>
             })
         })
         .collect()
+}
+
+/// Whether an attempt of a step was settled under this lease: what a holder asks whose write got no
+/// answer.
+///
+/// # Errors
+/// The database's.
+pub fn is_settled(sql: &mut impl Sql, lease: &Lease, step: i32, attempt: i32) -> Result<bool> {
+    let row = sql.query_one(
+        sql!("steps/is_settled"),
+        &[
+            &lease.tenant_id(),
+            &lease.run_id(),
+            &lease.epoch(),
+            &step,
+            &attempt,
+        ],
+    )?;
+    Ok(row.try_get(0)?)
 }
 
 fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {

@@ -9,7 +9,11 @@
 
 mod harness;
 
+mod agents;
+mod conversations;
+mod model_providers;
 mod projects;
 mod routes;
 mod sql;
 mod tokens;
+mod tools;

@@ -3,6 +3,7 @@
 
 mod client;
 mod database;
+pub(crate) mod made;
 
 pub(crate) use client::{Answer, Client};
 pub(crate) use database::Database;

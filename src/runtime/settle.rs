@@ -1,0 +1,280 @@
+//! Writing what an attempt of a step came to, together with what follows from it: the next step's
+//! row, a wait, or the run's end with its job.
+
+use super::Inner;
+use super::act::{Acted, Outcome};
+use super::events::Event;
+use super::journal::Next;
+use super::running::Why;
+use super::turn::{Left, Turn};
+use crate::error::{Code, Error, Result};
+use crate::store::Tx;
+use crate::store::runs::{self, End, Lease, Movement, Written};
+use crate::store::steps::{self, Begun, Ended, StepStatus};
+use jobs::Claimed;
+use std::time::Duration;
+
+/// The wait before a write that the database did not answer is tried again, and its longest.
+const WRITE_WAIT: Duration = Duration::from_millis(50);
+const LONGEST_WRITE_WAIT: Duration = Duration::from_secs(2);
+
+/// What settling a step came to.
+pub(super) enum Settled {
+    /// The next step's row is written.
+    Next(Begun),
+    /// The turn is left.
+    Left(Left),
+}
+
+/// A step that ended.
+pub(super) fn ended(
+    step: i32,
+    status: StepStatus,
+    result: Option<serde_json::Value>,
+    failures: i32,
+) -> Ended {
+    Ended {
+        step,
+        status,
+        result,
+        failures,
+    }
+}
+
+/// An end with a sentence that says why.
+pub(super) fn failed(failure_message: impl Into<String>) -> End {
+    End::Failed {
+        failure_message: failure_message.into(),
+    }
+}
+
+/// Ends a held run and completes its job.
+pub(super) fn finish(
+    tx: &mut Tx<'_>,
+    inner: &Inner,
+    claimed: &Claimed,
+    lease: &Lease,
+    end: &End,
+) -> Result<()> {
+    let last = Event::ended(end).row();
+    if !runs::finish(tx, lease, end, &last, inner.clock.now())? {
+        return Err(Error::internal("a run that is held did not end"));
+    }
+    claimed.complete_in(tx.raw()).map_err(job_error)
+}
+
+/// The queue's error as ours. A job that is no longer this claim's rolls the transaction back.
+fn job_error(error: jobs::Error) -> Error {
+    match error {
+        jobs::Error::LeaseLost | jobs::Error::Cancelled => {
+            Error::new(Code::Conflict, "The run's job is another's now.").because(error)
+        }
+        other => super::queue_error(other),
+    }
+}
+
+impl Turn {
+    /// Writes what an attempt came to, and the row of what follows.
+    pub(super) fn settle(
+        &mut self,
+        inner: &Inner,
+        claimed: &Claimed,
+        begun: &Begun,
+        acted: Acted,
+        why: Option<Why>,
+    ) -> Result<Settled> {
+        let movement = Movement {
+            call: acted.call,
+            ended: Some(ended(begun.step, StepStatus::Failed, None, begun.failures)),
+            ..Movement::default()
+        };
+        let settled = match acted.outcome {
+            Outcome::Done { result, answer } => {
+                let step = self.step_ref(begun);
+                let event = Event::StepCompleted { step, answer };
+                self.done(inner, claimed, begun, result, &event, movement)
+            }
+            Outcome::Failed {
+                reason,
+                retryable,
+                retry_after,
+            } => {
+                let wait = retryable.then(|| inner.options.wait(begun, retry_after));
+                self.step_failed(inner, claimed, begun, reason, wait.flatten(), movement)
+            }
+            Outcome::Interrupted => {
+                let end = match why {
+                    Some(Why::TimedOut) => self.out_of_time(),
+                    _ => End::Cancelled,
+                };
+                self.end(inner, claimed, begun, movement, end)
+            }
+        };
+        inner.feed.moved(self.run.run_id);
+        settled
+    }
+
+    fn done(
+        &mut self,
+        inner: &Inner,
+        claimed: &Claimed,
+        begun: &Begun,
+        result: serde_json::Value,
+        event: &Event,
+        mut movement: Movement,
+    ) -> Result<Settled> {
+        let now = inner.clock.now();
+        if let Some(last) = self.journal.last_mut() {
+            last.status = StepStatus::Completed;
+            last.result = Some(result.clone());
+        }
+        movement.ended = Some(ended(
+            begun.step,
+            StepStatus::Completed,
+            Some(result),
+            begun.failures,
+        ));
+        movement.events.push(event.row());
+        let next = match self.decide(now) {
+            Next::End(end) => return self.end(inner, claimed, begun, movement, end),
+            Next::Begin { begun, .. } => begun,
+        };
+        let stopping = claimed.stopping();
+        let alone = movement.clone();
+        if !stopping {
+            self.announce(&mut movement, &next);
+        }
+        let written = self.persist(inner, claimed, begun, || {
+            runs::write(&mut inner.store.session()?, &self.lease, &movement, now)
+        })?;
+        if written == Some(Written::No) {
+            return self.end(inner, claimed, begun, alone, End::Cancelled);
+        }
+        if stopping {
+            return Ok(Settled::Left(Left::Stopping));
+        }
+        self.begin(&next, now);
+        Ok(Settled::Next(next))
+    }
+
+    /// Waits for another attempt, or ends the run.
+    fn step_failed(
+        &mut self,
+        inner: &Inner,
+        claimed: &Claimed,
+        begun: &Begun,
+        reason: String,
+        wait: Option<Duration>,
+        mut movement: Movement,
+    ) -> Result<Settled> {
+        let now = inner.clock.now();
+        let failures = begun.failures + 1;
+        let retry_at = wait
+            .map(|wait| now + wait)
+            .filter(|at| *at < self.deadline());
+        movement.ended = Some(ended(begun.step, StepStatus::Failed, None, failures));
+        let failed_event = Event::StepFailed {
+            step: self.step_ref(begun),
+            reason: reason.clone(),
+            will_retry: retry_at.is_some(),
+        };
+        movement.events.push(failed_event.row());
+        let (Some(wait), Some(retry_at)) = (wait, retry_at) else {
+            let times = if failures > 1 {
+                format!(" It was tried {failures} times.")
+            } else {
+                String::new()
+            };
+            return self.end(
+                inner,
+                claimed,
+                begun,
+                movement,
+                failed(format!("{reason}{times}")),
+            );
+        };
+        let alone = movement.clone();
+        let waiting = Event::RunWaiting {
+            reason,
+            retry_at,
+            step: begun.step,
+            attempt: begun.attempt,
+        };
+        movement.events.push(waiting.row());
+        movement.waiting = true;
+        let written = self.persist(inner, claimed, begun, || {
+            inner.store.transact(|tx| {
+                let written = runs::write(tx, &self.lease, &movement, now)?;
+                if written != Written::No {
+                    claimed.snooze_in(tx.raw(), wait).map_err(job_error)?;
+                }
+                Ok(written)
+            })
+        })?;
+        if written == Some(Written::No) {
+            return self.end(inner, claimed, begun, alone, End::Cancelled);
+        }
+        Ok(Settled::Left(Left::Settled))
+    }
+
+    /// Writes the last movement and the run's end in one transaction, with the job. A run that was
+    /// asked to cancel ends so, whatever `end` says.
+    fn end(
+        &self,
+        inner: &Inner,
+        claimed: &Claimed,
+        begun: &Begun,
+        mut movement: Movement,
+        end: End,
+    ) -> Result<Settled> {
+        movement.despite_cancel = true;
+        let left = self.persist(inner, claimed, begun, || {
+            inner.store.transact(|tx| {
+                let written = runs::write(tx, &self.lease, &movement, inner.clock.now())?;
+                let Written::Yes { cancel_requested } = written else {
+                    return Ok(Left::Lost);
+                };
+                let end = match (cancel_requested, &end) {
+                    (true, _) => &End::Cancelled,
+                    (false, End::Cancelled) => {
+                        return Err(Error::internal(
+                            "a run was cancelled that nobody asked to cancel",
+                        ));
+                    }
+                    (false, end) => end,
+                };
+                finish(tx, inner, claimed, &self.lease, end)?;
+                Ok(Left::Settled)
+            })
+        })?;
+        Ok(Settled::Left(left.unwrap_or(Left::Settled)))
+    }
+
+    /// Makes a write about the attempt `begun`, again and again while the database is away and the
+    /// job's lease stands, so that a restart of the database costs no finished step. `None`: an
+    /// earlier try had been committed, and only its answer was lost.
+    fn persist<T>(
+        &self,
+        inner: &Inner,
+        claimed: &Claimed,
+        begun: &Begun,
+        mut write: impl FnMut() -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut answer = write().map(Some);
+        let mut wait = WRITE_WAIT;
+        while matches!(&answer, Err(error) if error.code() == Code::DatabaseUnavailable)
+            && !claimed.lost()
+        {
+            std::thread::sleep(wait);
+            wait = (wait * 2).min(LONGEST_WRITE_WAIT);
+            answer = inner
+                .store
+                .session()
+                .and_then(|mut session| {
+                    steps::is_settled(&mut session, &self.lease, begun.step, begun.attempt)
+                })
+                .and_then(|settled| if settled { Ok(None) } else { write().map(Some) });
+        }
+        answer
+    }
+}

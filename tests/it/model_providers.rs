@@ -1,0 +1,160 @@
+//! `/v1/model-providers`.
+
+use crate::harness::{App, made};
+use agent_runtime::runtime::ModelKeys;
+use agent_runtime::secret::Secret;
+use serde_json::{Value, json};
+
+fn with_key() -> App {
+    App::start_with(|options| {
+        let mut keys = ModelKeys::default();
+        let url = url::Url::parse("https://models.example").unwrap();
+        keys.add("main", &url, Secret::new("sk-never-shown"));
+        options.model_keys = keys;
+    })
+}
+
+#[test]
+fn a_provider_is_registered_changed_and_deleted() {
+    let app = App::start();
+    let body = json!({
+        "name": "local", "baseUrl": "http://127.0.0.1:11434/v1",
+        "models": [
+            {"name": "b", "prices": {"prompt": 0.15, "completion": 0.6, "cacheRead": 1e-10,
+                "cacheWrite": 0.0, "reasoning": 99999.9999999999}},
+            {"name": "a"},
+        ],
+    });
+    let provider = app.post("/v1/model-providers", &body).expect(201);
+    assert_eq!(
+        provider["models"],
+        json!([{"name": "a", "prices": {}}, body["models"][0]])
+    );
+    assert_eq!(provider["apiKeyName"], Value::Null);
+    let path = format!("/v1/model-providers/{}", made::id(&provider));
+    assert_eq!(app.get(&path).expect(200), provider);
+    app.post("/v1/model-providers", &body)
+        .expect_error(409, "already-exists");
+    let models = json!([{"name": "a", "prices": {"prompt": 2.5}}, {"name": "c"}]);
+    let changed = app
+        .patch(&path, &json!({"name": "new", "models": models}))
+        .expect(200);
+    assert_eq!(changed["name"], json!("new"));
+    assert_eq!(changed["baseUrl"], provider["baseUrl"]);
+    assert_eq!(
+        changed["models"],
+        json!([models[0], {"name": "c", "prices": {}}])
+    );
+    let listed = app.get("/v1/model-providers").expect(200);
+    assert_eq!(listed, json!({"data": [changed], "hasMore": false}));
+    app.delete(&path).expect(204);
+    app.get(&path).expect_error(404, "not-found");
+}
+
+#[test]
+fn what_is_wrong_with_a_provider_is_named() {
+    let app = App::start();
+    let post = |field: &str, value: Value| {
+        let mut body =
+            json!({"name": "p", "baseUrl": "http://127.0.0.1/v1", "models": [{"name": "a"}]});
+        body[field] = value;
+        app.post("/v1/model-providers", &body)
+    };
+    for (field, value, path) in [
+        ("name", json!(""), "$.name"),
+        ("baseUrl", json!("nowhere"), "$.baseUrl"),
+        ("models", json!([]), "$.models"),
+        (
+            "models",
+            json!([{"name": "a"}, {"name": "a"}]),
+            "$.models[1].name",
+        ),
+        (
+            "models",
+            json!([{"name": "a", "prices": {"prompt": -1}}]),
+            "$.models[0].prices.prompt",
+        ),
+        (
+            "models",
+            json!([{"name": "a", "prices": {"reasoning": 0.12345678901}}]),
+            "$.models[0].prices.reasoning",
+        ),
+        ("apiKeyName", json!("main"), "$.apiKeyName"),
+    ] {
+        let error = post(field, value).expect_error(400, "invalid-body");
+        assert_eq!(error["details"]["path"], json!(path), "{error}");
+    }
+}
+
+#[test]
+fn a_key_is_named_for_its_own_origin_alone() {
+    let app = with_key();
+    let post = |base_url: &str, key: &str| {
+        let body = json!({"name": base_url, "baseUrl": base_url, "apiKeyName": key, "models": [{"name": "a"}]});
+        app.post("/v1/model-providers", &body)
+    };
+    for (base_url, key) in [
+        ("https://models.example/v1", "other"),
+        ("http://models.example/v1", "main"),
+        ("https://models.example.net/v1", "main"),
+    ] {
+        let error = post(base_url, key).expect_error(400, "invalid-body");
+        assert_eq!(error["details"]["setting"], json!("SVC_MODEL_KEYS"));
+        assert!(
+            error["message"]
+                .as_str()
+                .unwrap()
+                .contains("SVC_MODEL_KEYS")
+        );
+    }
+    let provider = post("https://models.example/v1", "main").expect(201);
+    assert!(!provider.to_string().contains("sk-never-shown"));
+    let path = format!("/v1/model-providers/{}", made::id(&provider));
+    app.patch(&path, &json!({"baseUrl": "https://elsewhere.example/v1"}))
+        .expect_error(400, "invalid-body");
+    assert_eq!(app.get(&path).expect(200), provider);
+    let moved = json!({"baseUrl": "https://elsewhere.example/v1", "apiKeyName": null});
+    let moved = app.patch(&path, &moved).expect(200);
+    assert_eq!(moved["apiKeyName"], Value::Null);
+    app.patch(&path, &json!({"apiKeyName": "main"}))
+        .expect_error(400, "invalid-body");
+}
+
+#[test]
+fn what_a_version_uses_stays() {
+    let app = App::start();
+    let provider = made::provider(&app);
+    let agent = made::agent(&app, &made::project(&app), "a");
+    app.post(
+        &format!("/v1/agents/{agent}/versions"),
+        &made::version(&provider, "1.0.0"),
+    )
+    .expect(201);
+    let path = format!("/v1/model-providers/{provider}");
+    app.delete(&path).expect_error(409, "conflict");
+    app.patch(&path, &json!({"models": [{"name": "large"}]}))
+        .expect_error(409, "conflict");
+    let models = json!([{"name": "small", "prices": {"prompt": 3}}]);
+    let changed = app.patch(&path, &json!({"models": models})).expect(200);
+    assert_eq!(
+        changed["models"],
+        json!([{"name": "small", "prices": {"prompt": 3.0}}])
+    );
+}
+
+#[test]
+fn a_provider_is_the_tenants_own() {
+    let app = App::start();
+    let stranger = app.other_tenant();
+    let path = format!("/v1/model-providers/{}", made::provider(&app));
+    stranger.get(&path).expect_error(404, "not-found");
+    stranger
+        .patch(&path, &json!({"name": "theirs"}))
+        .expect_error(404, "not-found");
+    stranger.delete(&path).expect_error(404, "not-found");
+    let listed = stranger.get("/v1/model-providers").expect(200);
+    assert_eq!(listed["data"], json!([]));
+    // Names are the tenant's own too.
+    made::provider(&stranger);
+    assert_eq!(app.get(&path).expect(200)["name"], json!("provider"));
+}

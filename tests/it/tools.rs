@@ -1,0 +1,108 @@
+//! `/v1/tools`.
+
+use crate::harness::{App, made};
+use serde_json::{Value, json};
+
+#[test]
+fn a_tool_is_registered_read_listed_and_deleted() {
+    let app = App::start();
+    let project = made::project(&app);
+    let other = made::project(&app);
+    let tool = app
+        .post("/v1/tools", &made::tool(&project, "clock"))
+        .expect(201);
+    assert_eq!(tool["timeoutMs"], json!(30_000));
+    assert_eq!(tool["idempotent"], json!(false));
+    assert_eq!(tool["createdBy"], json!(app.seeds.user_id));
+    let path = format!("/v1/tools/{}", made::id(&tool));
+    assert_eq!(app.get(&path).expect(200), tool);
+    app.post("/v1/tools", &made::tool(&project, "clock"))
+        .expect_error(409, "already-exists");
+    app.post("/v1/tools", &made::tool(&other, "clock"))
+        .expect(201);
+    let listed = app
+        .get(&format!("/v1/tools?projectId={project}"))
+        .expect(200);
+    assert_eq!(listed, json!({"data": [tool], "hasMore": false}));
+    let all = app.get("/v1/tools?limit=1&order=asc").expect(200);
+    let cursor = all["nextCursor"].as_str().unwrap();
+    let next = app
+        .get(&format!("/v1/tools?limit=1&order=asc&cursor={cursor}"))
+        .expect(200);
+    assert_eq!(next["data"][0]["projectId"], json!(other));
+    app.get(&format!(
+        "/v1/tools?order=asc&cursor={cursor}&projectId={project}"
+    ))
+    .expect_error(400, "invalid-cursor");
+    app.delete(&path).expect(204);
+    app.get(&path).expect_error(404, "not-found");
+}
+
+#[test]
+fn what_is_wrong_with_a_tool_is_named() {
+    let app = App::start();
+    let project = made::project(&app);
+    let post = |field: &str, value: Value| {
+        let mut body = made::tool(&project, "clock");
+        body[field] = value;
+        app.post("/v1/tools", &body)
+    };
+    for (field, value, path) in [
+        ("name", json!("a b"), "$.name"),
+        ("timeoutMs", json!(0), "$.timeoutMs"),
+        ("timeoutMs", json!(600_001), "$.timeoutMs"),
+        ("url", json!("ftp://example.com/"), "$.url"),
+        ("url", json!("http://user:word@example.com/"), "$.url"),
+        ("argumentsSchema", json!([]), "$.argumentsSchema"),
+        (
+            "argumentsSchema",
+            json!({"type": "object", "properties": {"a": {"type": "strin"}}}),
+            "$.argumentsSchema.properties.a.type",
+        ),
+        (
+            "argumentsSchema",
+            json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/a"}}}),
+            "$.argumentsSchema.properties.a.$ref",
+        ),
+    ] {
+        let error = post(field, value).expect_error(400, "invalid-body");
+        assert_eq!(error["details"]["path"], json!(path), "{error}");
+    }
+    post("projectId", json!(app.clock.new_id())).expect_error(404, "not-found");
+}
+
+#[test]
+fn in_a_deployment_a_tool_is_not_on_this_host() {
+    let app = App::start_with(|options| {
+        options.runs.host_access = agent_runtime::outbound::HostAccess::Deployed;
+    });
+    let project = made::project(&app);
+    let mut body = made::tool(&project, "clock");
+    app.post("/v1/tools", &body)
+        .expect_error(403, "host-access-denied");
+    body["url"] = json!("http://10.0.0.1/clock");
+    app.post("/v1/tools", &body).expect(201);
+}
+
+#[test]
+fn a_tool_is_the_tenants_own() {
+    let app = App::start();
+    let stranger = app.other_tenant();
+    let project = made::project(&app);
+    let tool = app
+        .post("/v1/tools", &made::tool(&project, "clock"))
+        .expect(201);
+    let path = format!("/v1/tools/{}", made::id(&tool));
+    stranger.get(&path).expect_error(404, "not-found");
+    stranger.delete(&path).expect_error(404, "not-found");
+    stranger
+        .post("/v1/tools", &made::tool(&project, "theirs"))
+        .expect_error(404, "not-found");
+    for list in [
+        "/v1/tools".to_owned(),
+        format!("/v1/tools?projectId={project}"),
+    ] {
+        assert_eq!(stranger.get(&list).expect(200)["data"], json!([]));
+    }
+    assert_eq!(app.get(&path).expect(200), tool);
+}
