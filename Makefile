@@ -43,7 +43,7 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	@for script in .ci/run tests/setup/* $(wildcard tests/show/*.sh tests/bench/*.sh); do \
+	@for script in .ci/run tests/setup/* tests/show/run; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done
@@ -67,11 +67,7 @@ show: ## Run the shows: the service from outside, step by step
 bench: ## Run the benchmarks, each beside its baseline
 	@tests/setup/wrk
 	@tests/setup/postgres
-	@for script in tests/bench/*; do \
-		[ -f "$$script" ] && [ -x "$$script" ] || continue; \
-		echo "$$script"; \
-		"$$script" || exit 1; \
-	done
+	cargo bench --locked --bench bench
 
 .PHONY: soak
 soak: ## Kill the server a thousand times during runs (hours)

@@ -1,0 +1,67 @@
+//! A client as a user would write one: HTTP, JSON, a token, a stream of events.
+
+use super::Outcome;
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+pub(crate) struct Client {
+    agent: ureq::Agent,
+    address: SocketAddr,
+    token: String,
+}
+
+/// A client that keeps its connections.
+pub(crate) fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder()
+        .timeout_global(Some(Duration::from_secs(30)))
+        .build()
+        .into()
+}
+
+impl Client {
+    pub(crate) fn new(address: SocketAddr, token: &str) -> Self {
+        Self {
+            agent: agent(),
+            address,
+            token: token.to_owned(),
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Outcome<Value> {
+        let mut response = self
+            .agent
+            .post(format!("http://{}{path}", self.address))
+            .header("authorization", format!("Bearer {}", self.token))
+            .header("content-type", "application/json")
+            .config()
+            .http_status_as_error(false)
+            .build()
+            .send(body.to_string())?;
+        let status = response.status();
+        let text = response.body_mut().read_to_string()?;
+        if !status.is_success() {
+            return Err(format!("POST {path}: {status} {text}").into());
+        }
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    /// The lines of a run's stream, as they come.
+    pub(crate) fn follow(
+        &self,
+        run_id: &str,
+    ) -> Outcome<impl Iterator<Item = std::io::Result<String>>> {
+        let path = format!("/v1/runs/{run_id}/progress/stream");
+        let response = self
+            .agent
+            .get(format!("http://{}{path}", self.address))
+            .header("authorization", format!("Bearer {}", self.token))
+            .call()?;
+        Ok(BufReader::new(response.into_body().into_reader()).lines())
+    }
+}

@@ -1,0 +1,66 @@
+//! A constant authenticated route behind the real door and frame, beside a bare hyper service with
+//! one thread: requests a second of 64 keep-alive clients. The load generator shares the processors.
+
+use super::bare::Bare;
+use super::rounds::{Target, alternate, conclude};
+use super::world::{World, log};
+use super::{Outcome, wrk};
+use agent_runtime::error::Result;
+use agent_runtime::http::context::Cx;
+use agent_runtime::http::door::{Door, Limits};
+use agent_runtime::http::frame::Frame;
+use agent_runtime::http::input::Nothing;
+use agent_runtime::http::output::Found;
+use agent_runtime::http::probes::Probes;
+use agent_runtime::http::route::{Method, Table, route};
+use agent_runtime::proof::Caller;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Sixty bytes of JSON.
+const TEXT: &str = "a constant text that is sixty bytes as JSON with";
+const BODY: &str = r#"{"text":"a constant text that is sixty bytes as JSON with"}"#;
+
+#[derive(Serialize, JsonSchema)]
+struct Constant {
+    text: &'static str,
+}
+
+fn constant(_: &Cx<'_>, _: Caller, _: Nothing) -> Result<Found<Constant>> {
+    Ok(Found(Constant { text: TEXT }))
+}
+
+/// Another door of the same service, with this one route in its table.
+fn door(world: &World) -> Outcome<Door> {
+    let probes = Arc::new(Probes::new());
+    probes.set("server", Ok(()));
+    let routes = vec![route(Method::Get, "/v1/constant", "Say it", constant)];
+    let shared = Arc::clone(world.server()?.shared());
+    let frame = Frame::new(shared, Table::new(routes, |_| true), probes, log());
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let app = Arc::new(frame);
+    Ok(Door::open(
+        listener,
+        Limits::default(),
+        app,
+        world.clock.clone(),
+        log(),
+    )?)
+}
+
+pub(crate) fn run() -> Outcome<bool> {
+    println!("constant: an authenticated route that touches no row, beside bare hyper");
+    let world = World::start()?;
+    let door = door(&world)?;
+    let bare = Bare::start(BODY)?;
+    let pairs = alternate(
+        "requests/s",
+        || wrk::requests_per_second(door.local_addr(), "/v1/constant", Some(world.token())),
+        || wrk::requests_per_second(bare.address, "/v1/constant", Some(world.token())),
+    )?;
+    door.stop(Duration::from_secs(5));
+    Ok(conclude("constant", &pairs, &Target::AtLeast(0.5)))
+}

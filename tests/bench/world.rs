@@ -1,0 +1,155 @@
+//! The service in this process: its real door, a real Postgres that flushes every commit, a
+//! scripted provider without delay, and an agent to run.
+
+use super::Outcome;
+use super::client::Client;
+use agent_runtime::authn::{bearer, public};
+use agent_runtime::dev::cluster::{self, Cluster};
+use agent_runtime::dev::provider::{Provider, Script, Step};
+use agent_runtime::http::{door, sse};
+use agent_runtime::ids::Clock;
+use agent_runtime::outbound::{self, HostAccess, Outbound};
+use agent_runtime::runtime;
+use agent_runtime::secret::Secret;
+use agent_runtime::server::{Options, Seeds, Server};
+use agent_runtime::store;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Fields end in this order: the server before its database.
+pub(crate) struct World {
+    pub(crate) client: Client,
+    server: Option<Server>,
+    pub(crate) provider: Provider,
+    pub(crate) seeds: Seeds,
+    pub(crate) clock: Clock,
+    cluster: Option<Cluster>,
+    data_dir: std::path::PathBuf,
+}
+
+/// The service's own defaults wherever it has them.
+fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
+    Ok(Options {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        limits: door::Limits::default(),
+        store: store::Options {
+            url: Secret::new(database_url),
+            pool_size: 20,
+            checkout_timeout: Duration::from_secs(5),
+            statement_timeout: Duration::from_secs(10),
+        },
+        seeds: seeds.clone(),
+        docs: false,
+        allowed_origins: Vec::new(),
+        signer: Some(public::Signer::ephemeral()?),
+        outbound: Outbound::new(outbound::Options::default())?,
+        model_keys: runtime::ModelKeys::default(),
+        runs: runtime::Options {
+            host_access: HostAccess::Local,
+            ..Default::default()
+        },
+        run_lease: Duration::from_secs(30),
+        streams: sse::Options::default(),
+    })
+}
+
+/// As in production: a logger that formats what its level lets through.
+pub(crate) fn log() -> slog::Logger {
+    let options = agent_runtime::log::Options {
+        level: agent_runtime::log::Level::Warn,
+        ..Default::default()
+    };
+    agent_runtime::log::open(&options, Clock::system(), std::io::stderr())
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "where the host's PostgreSQL is searched"
+)]
+fn search_path() -> Option<std::ffi::OsString> {
+    std::env::var_os("PATH")
+}
+
+impl World {
+    pub(crate) fn start() -> Outcome<Self> {
+        let data_dir = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("bench-{}", std::process::id()));
+        let cluster = Cluster::start(cluster::Options {
+            data_dir: data_dir.clone(),
+            durable: true,
+            bin_dir: None,
+            search_path: search_path(),
+            runtime_dir: None,
+            log: log(),
+        })?;
+        let clock = Clock::system();
+        let seeds = Seeds {
+            tenant_id: clock.new_id(),
+            user_id: clock.new_id(),
+            token: bearer::mint()?,
+        };
+        let server = Server::start(options(&cluster.url(), &seeds)?, &clock, &log())?;
+        server.ready().recv_timeout(PATIENCE)??;
+        Ok(Self {
+            client: Client::new(server.local_addr(), seeds.token.expose()),
+            server: Some(server),
+            provider: Provider::start(Script {
+                then: Step::text("A short answer of a few words."),
+                ..Script::default()
+            })?,
+            seeds,
+            clock,
+            cluster: Some(cluster),
+            data_dir,
+        })
+    }
+
+    pub(crate) fn server(&self) -> Outcome<&Server> {
+        self.server.as_ref().ok_or_else(|| "stopped".into())
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        self.seeds.token.expose()
+    }
+
+    /// A connection of the benchmark's own to the service's database.
+    pub(crate) fn database(&self) -> Outcome<postgres::Client> {
+        let cluster = self.cluster.as_ref().ok_or("stopped")?;
+        Ok(postgres::Client::connect(&cluster.url(), postgres::NoTls)?)
+    }
+
+    /// An agent that asks the scripted provider; its id.
+    pub(crate) fn agent(&self) -> Outcome<String> {
+        let post = |path: &str, body: Value| self.client.post(path, &body);
+        let project = post("/v1/projects", json!({"name": "bench"}))?;
+        let provider = post(
+            "/v1/model-providers",
+            json!({"name": "scripted", "baseUrl": self.provider.base_url(), "models": [{"name": "m"}]}),
+        )?;
+        let agent = post(
+            "/v1/agents",
+            json!({"projectId": project["id"], "name": "bench"}),
+        )?;
+        let agent_id = agent["id"].as_str().ok_or("an agent has no id")?;
+        post(
+            &format!("/v1/agents/{agent_id}/versions"),
+            json!({"instructions": "Answer.", "modelProviderId": provider["id"], "model": "m"}),
+        )?;
+        Ok(agent_id.to_owned())
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop(Duration::from_secs(5));
+        }
+        drop(self.cluster.take());
+        // What is left is in the build's own directory for such things.
+        let _ = std::fs::remove_dir_all(&self.data_dir);
+    }
+}

@@ -1,0 +1,381 @@
+//! What must hold once everything has ended, whatever happened on the way.
+//!
+//! Every run has reached one finished state. Its events are 1 to n in the database, and its reader
+//! has the same. No step was done again after it was completed. Journal, model calls and usage agree,
+//! and with what the provider and the tool saw. Nothing is left over in the queue.
+
+use crate::follow::{Event, Seen};
+use crate::server::Place;
+use crate::tool::{Call, attempt_of};
+use crate::world::Agents;
+use postgres::{Client, NoTls};
+use serde_json::Value;
+use std::collections::HashSet;
+use uuid::Uuid;
+
+/// A row of the journal.
+#[derive(Debug)]
+struct Step {
+    step: i32,
+    kind: String,
+    status: String,
+    attempt: i32,
+    failures: i32,
+}
+
+/// What the checks counted.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) completed: usize,
+    pub(crate) failed: usize,
+    /// Attempts that were lost to a crash.
+    pub(crate) lost_attempts: usize,
+}
+
+impl std::ops::AddAssign for Figures {
+    fn add_assign(&mut self, other: Self) {
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.lost_attempts += other.lost_attempts;
+    }
+}
+
+/// Which runs may end how.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strict {
+    /// A run fails for one reason alone: a tool that may not be called again was cut by a crash.
+    Crashes,
+    /// No run fails.
+    Completed,
+}
+
+/// Everything about one run.
+struct Ended<'a> {
+    run_id: Uuid,
+    events: Vec<(i64, String, Value)>,
+    steps: Vec<Step>,
+    calls: Vec<(i32, i32, String)>,
+    asked: Vec<&'a Call>,
+    called: Vec<&'a Call>,
+    view: Value,
+}
+
+/// Checks runs that have ended, each with what its reader saw, and that nothing else is left.
+pub(crate) fn check(
+    place: &Place,
+    agents: &Agents,
+    runs: &[(Uuid, Seen)],
+    strict: Strict,
+) -> Figures {
+    let mut sql = Client::connect(&place.database_url, NoTls).unwrap();
+    let client = place.client();
+    let requests = agents.provider.requests();
+    assert_eq!(
+        agents.provider.count(),
+        requests.len() as u64,
+        "the provider remembers every request"
+    );
+    let asked: Vec<Call> = requests
+        .iter()
+        .map(|request| {
+            let header = request
+                .headers
+                .iter()
+                .find(|(name, _)| name == "traceparent");
+            attempt_of(&header.unwrap().1)
+        })
+        .collect();
+    let called = agents.tool.calls();
+    let mut figures = Figures::default();
+    for (agent_id, seen) in runs {
+        let run_id = seen.run_id.unwrap();
+        let ended = Ended {
+            run_id,
+            events: events(&mut sql, run_id),
+            steps: steps(&mut sql, run_id),
+            calls: calls(&mut sql, run_id),
+            asked: asked.iter().filter(|call| call.run_id == run_id).collect(),
+            called: called.iter().filter(|call| call.run_id == run_id).collect(),
+            view: client.run(run_id),
+        };
+        check_events(&ended, &seen.events);
+        check_steps(&ended);
+        check_usage(&ended);
+        check_end(&ended, *agent_id == agents.repeatable, strict, &mut figures);
+    }
+    let made: HashSet<Uuid> = runs.iter().map(|(_, seen)| seen.run_id.unwrap()).collect();
+    assert_eq!(made.len(), runs.len(), "two requests made one run");
+    check_nothing_is_left(&mut sql, agents, runs.len());
+    figures
+}
+
+fn events(sql: &mut Client, run_id: Uuid) -> Vec<(i64, String, Value)> {
+    let rows = sql.query(
+        "select seq, kind, data from run_events where run_id = $1 order by seq",
+        &[&run_id],
+    );
+    let rows = rows.unwrap();
+    rows.iter()
+        .map(|row| (row.get(0), row.get(1), row.get(2)))
+        .collect()
+}
+
+fn steps(sql: &mut Client, run_id: Uuid) -> Vec<Step> {
+    let rows = sql.query(
+        "select step, kind, status, attempt, failures from run_steps where run_id = $1 order by step",
+        &[&run_id],
+    );
+    rows.unwrap()
+        .iter()
+        .map(|row| Step {
+            step: row.get(0),
+            kind: row.get(1),
+            status: row.get(2),
+            attempt: row.get(3),
+            failures: row.get(4),
+        })
+        .collect()
+}
+
+fn calls(sql: &mut Client, run_id: Uuid) -> Vec<(i32, i32, String)> {
+    let rows = sql.query(
+        "select step, attempt, outcome from run_model_calls where run_id = $1 order by step, attempt",
+        &[&run_id],
+    );
+    let rows = rows.unwrap();
+    rows.iter()
+        .map(|row| (row.get(0), row.get(1), row.get(2)))
+        .collect()
+}
+
+fn is_last(kind: &str) -> bool {
+    ["run.completed", "run.failed", "run.cancelled"].contains(&kind)
+}
+
+/// 1 to n, the last one last, and the reader has each of them once.
+fn check_events(run: &Ended<'_>, seen: &[Event]) {
+    let run_id = run.run_id;
+    let stand: Vec<(i64, &str)> = run
+        .events
+        .iter()
+        .map(|(seq, kind, _)| (*seq, kind.as_str()))
+        .collect();
+    let numbers: Vec<i64> = stand.iter().map(|(seq, _)| *seq).collect();
+    let expected: Vec<i64> = (1..=i64::try_from(stand.len()).unwrap()).collect();
+    assert_eq!(numbers, expected, "run {run_id}");
+    assert_eq!(
+        run.view["lastSeq"].as_i64(),
+        numbers.last().copied(),
+        "run {run_id}"
+    );
+    let lasts: Vec<usize> = (0..stand.len())
+        .filter(|at| is_last(stand[*at].1))
+        .collect();
+    assert_eq!(lasts, [stand.len() - 1], "run {run_id}: {stand:?}");
+    let read: Vec<(i64, &str)> = seen
+        .iter()
+        .map(|event| (event.seq, event.kind.as_str()))
+        .collect();
+    assert_eq!(read, stand, "run {run_id}: what its reader has");
+    for ((_, _, data), event) in run.events.iter().zip(seen) {
+        assert_eq!(data, &event.data, "run {run_id}, event {}", event.seq);
+    }
+}
+
+/// Each step's events are attempts in order, the last of which may be completed, and nothing after;
+/// nobody was asked for an attempt twice, nor for one that was never begun.
+fn check_steps(run: &Ended<'_>) {
+    let run_id = run.run_id;
+    for (index, step) in run.steps.iter().enumerate() {
+        assert_eq!(
+            usize::try_from(step.step).unwrap(),
+            index + 1,
+            "run {run_id}"
+        );
+        assert_ne!(step.status, "running", "run {run_id}: {step:?}");
+        let of_step = run
+            .events
+            .iter()
+            .filter(|(_, _, data)| data["step"] == step.step);
+        let told: Vec<(&str, i64)> = of_step
+            .filter(|(_, kind, _)| kind.starts_with("step."))
+            .map(|(_, kind, data)| (kind.as_str(), data["attempt"].as_i64().unwrap()))
+            .collect();
+        let begun: Vec<i64> = told
+            .iter()
+            .filter(|(kind, _)| *kind == "step.started")
+            .map(|(_, n)| *n)
+            .collect();
+        let expected: Vec<i64> = (1..=i64::from(step.attempt)).collect();
+        assert_eq!(
+            begun, expected,
+            "run {run_id}, step {}: {told:?}",
+            step.step
+        );
+        let completed = told
+            .iter()
+            .filter(|(kind, _)| *kind == "step.completed")
+            .count();
+        assert_eq!(
+            completed,
+            usize::from(step.status == "completed"),
+            "run {run_id}: {told:?}"
+        );
+        if step.status == "completed" {
+            let last = ("step.completed", i64::from(step.attempt));
+            assert_eq!(told.last(), Some(&last), "run {run_id}, step {}", step.step);
+        }
+        let other_side = if step.kind == "model" {
+            &run.asked
+        } else {
+            &run.called
+        };
+        let mut attempts: Vec<i32> = other_side
+            .iter()
+            .filter(|call| call.step == step.step)
+            .map(|call| call.attempt)
+            .collect();
+        attempts.sort_unstable();
+        let distinct: HashSet<i32> = attempts.iter().copied().collect();
+        assert_eq!(
+            distinct.len(),
+            attempts.len(),
+            "run {run_id}, step {}: {attempts:?}",
+            step.step
+        );
+        assert!(
+            attempts
+                .iter()
+                .all(|attempt| (1..=step.attempt).contains(attempt)),
+            "run {run_id}, step {}: {attempts:?} of {}",
+            step.step,
+            step.attempt
+        );
+        if step.status == "completed" {
+            assert_eq!(
+                attempts.last(),
+                Some(&step.attempt),
+                "run {run_id}, step {}",
+                step.step
+            );
+        }
+    }
+    let known = i32::try_from(run.steps.len()).unwrap();
+    let strangers = run
+        .asked
+        .iter()
+        .chain(&run.called)
+        .filter(|call| call.step > known);
+    assert_eq!(
+        strangers.count(),
+        0,
+        "run {run_id}: a call of a step that has no row"
+    );
+}
+
+/// Every attempt of a model step is counted once, and the run's usage is the sum.
+fn check_usage(run: &Ended<'_>) {
+    let run_id = run.run_id;
+    let mut expected = Vec::new();
+    for step in run.steps.iter().filter(|step| step.kind == "model") {
+        expected.extend((1..=step.attempt).map(|attempt| (step.step, attempt)));
+        let completed = run
+            .calls
+            .iter()
+            .filter(|(at, _, outcome)| *at == step.step && outcome == "completed");
+        let completed: Vec<i32> = completed.map(|(_, attempt, _)| *attempt).collect();
+        let wanted: &[i32] = if step.status == "completed" {
+            &[step.attempt]
+        } else {
+            &[]
+        };
+        assert_eq!(completed, wanted, "run {run_id}: {:?}", run.calls);
+    }
+    let counted: Vec<(i32, i32)> = run
+        .calls
+        .iter()
+        .map(|(step, attempt, _)| (*step, *attempt))
+        .collect();
+    assert_eq!(counted, expected, "run {run_id}: {:?}", run.calls);
+    let usage = &run.view["usage"];
+    assert_eq!(
+        usage["calls"].as_u64(),
+        Some(counted.len() as u64),
+        "run {run_id}: {usage}"
+    );
+}
+
+/// How it ended, and that it was allowed to.
+fn check_end(run: &Ended<'_>, repeatable: bool, strict: Strict, figures: &mut Figures) {
+    let run_id = run.run_id;
+    let lost: i32 = run
+        .steps
+        .iter()
+        .map(|step| step.attempt - 1 - step.failures.min(step.attempt - 1))
+        .sum();
+    figures.lost_attempts += usize::try_from(lost).unwrap();
+    if !repeatable {
+        assert!(
+            run.called.len() <= 1,
+            "run {run_id}: its tool was called {} times",
+            run.called.len()
+        );
+    }
+    match run.view["status"].as_str().unwrap() {
+        "completed" => {
+            figures.completed += 1;
+            let all = run
+                .steps
+                .iter()
+                .map(|step| (step.kind.as_str(), step.status.as_str()));
+            let wanted = [
+                ("model", "completed"),
+                ("tool", "completed"),
+                ("model", "completed"),
+            ];
+            assert!(all.eq(wanted), "run {run_id}: {:?}", run.steps);
+        }
+        "failed" => {
+            figures.failed += 1;
+            let message = run.view["failureMessage"].as_str().unwrap();
+            let allowed = strict == Strict::Crashes
+                && !repeatable
+                && message.contains("not declared idempotent");
+            assert!(allowed, "run {run_id} failed: {message}");
+        }
+        other => panic!("run {run_id} is {other}"),
+    }
+}
+
+/// No job, no lease, no text of a step that is over, and no run that nobody knows of.
+fn check_nothing_is_left(sql: &mut Client, agents: &Agents, runs: usize) {
+    let mine: [&(dyn postgres::types::ToSql + Sync); 2] =
+        [&agents.repeatable, &agents.unrepeatable];
+    let made: i64 = sql
+        .query_one(
+            "select count(*) from runs where agent_id in ($1, $2)",
+            &mine,
+        )
+        .unwrap()
+        .get(0);
+    assert_eq!(
+        usize::try_from(made).unwrap(),
+        runs,
+        "one run for each request"
+    );
+    let unfinished = "select count(*) from runs where status in ('queued', 'running', 'waiting')";
+    for (what, query) in [
+        ("unfinished runs", unfinished),
+        ("jobs", "select count(*) from job_jobs"),
+        ("leases", "select count(*) from job_leases"),
+        ("pieces of text", "select count(*) from run_deltas"),
+    ] {
+        crate::eventually(&format!("no {what} to be left"), || {
+            let left: i64 = sql.query_one(query, &[]).unwrap().get(0);
+            (left == 0).then_some(())
+        });
+    }
+    let dead = sql.query("select reason from job_dead", &[]).unwrap();
+    let dead: Vec<String> = dead.iter().map(|row| row.get(0)).collect();
+    assert!(dead.is_empty(), "dead jobs: {dead:?}");
+}

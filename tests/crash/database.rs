@@ -1,0 +1,240 @@
+//! The database restarted, killed and stopped under a server that stays up.
+
+use crate::check::{Strict, check};
+use crate::follow::{Follower, Seen};
+use crate::probe::{Probe, all_at_once, all_within};
+use crate::random::Random;
+use crate::server::{Place, Server};
+use crate::world::{Agents, Pace, cluster, place};
+use crate::{eventually, report, setting};
+use agent_runtime::dev::cluster::Cluster;
+use rustix::process::{Pid, Signal, kill_process};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+const RUNS: usize = 6;
+const PROBES: &[&str] = &["/healthz", "/metrics"];
+const REQUESTS: &[&str] = &["/v1/runs?limit=1", "/v1/projects?limit=1"];
+const DEADLINE: Duration = Duration::from_millis(2500);
+
+fn with_short_deadlines(place: Place) -> Place {
+    place
+        .with("SVC_REQUEST_DEADLINE_MS", DEADLINE.as_millis())
+        .with("SVC_DATABASE_CHECKOUT_TIMEOUT_MS", 500)
+        .with("SVC_DATABASE_STATEMENT_TIMEOUT_MS", 2000)
+}
+
+fn send(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    // A backend may have ended since it was listed.
+    let _ = kill_process(pid, signal);
+}
+
+/// Starts turns until told to stop, so that something is always under way.
+fn start_runs(place: &Place, agents: &Agents, followers: &mut Vec<Follower>, random: &mut Random) {
+    let under_way = followers
+        .iter()
+        .filter(|follower| !follower.is_over())
+        .count();
+    for _ in under_way..RUNS {
+        let agent_id = match random.below(3) {
+            0 => agents.unrepeatable,
+            _ => agents.repeatable,
+        };
+        followers.push(Follower::of_new_run(
+            place.client(),
+            agent_id,
+            agents.turn(agent_id),
+        ));
+    }
+}
+
+fn finish(followers: Vec<Follower>) -> Vec<(Uuid, Seen)> {
+    let each = followers
+        .into_iter()
+        .map(|follower| (follower.agent_id, follower.finish()));
+    each.collect()
+}
+
+/// What a fault of the database did to those who asked meanwhile.
+struct Watched {
+    server: Server,
+    probe: Probe,
+    requests: Probe,
+}
+
+impl Watched {
+    fn start(place: &Place, server: Server) -> Self {
+        Self {
+            server,
+            probe: Probe::start(place.client(), PROBES),
+            requests: Probe::start(place.client(), REQUESTS),
+        }
+    }
+
+    /// Probes were answered at once and requests within their deadline. Says so in figures.
+    fn stop(mut self) -> String {
+        let probed = self.probe.stop();
+        let slowest = all_at_once(&probed, 200);
+        let requests = self.requests.stop();
+        let grace = Duration::from_millis(1500);
+        let refused = all_within(&requests, &[200, 503, 504], DEADLINE + grace);
+        let longest = requests.iter().map(|(_, time)| *time).max().unwrap();
+        assert!(self.server.runs(), "the server stayed up");
+        format!(
+            "probes={} slowestProbeMs={} requests={} refused={refused} longestRequestMs={}",
+            probed.len(),
+            slowest.as_millis(),
+            requests.len(),
+            longest.as_millis()
+        )
+    }
+}
+
+#[test]
+fn runs_outlive_restarts_and_crashes_of_the_database() {
+    let mut cluster = cluster("restarted");
+    let mut random = Random::seeded("restarts");
+    let place = with_short_deadlines(place(cluster.url()));
+    let server = place.start();
+    let agents = Agents::make(&place.client(), Pace::default());
+    let watched = Watched::start(&place, server);
+    let mut followers = Vec::new();
+    let faults = setting("CRASH_RESTARTS", 4);
+    for number in 0..faults {
+        start_runs(&place, &agents, &mut followers, &mut random);
+        std::thread::sleep(random.within(900));
+        if number % 2 == 1 {
+            send(cluster.pid().unwrap(), Signal::KILL);
+            std::thread::sleep(random.within(500));
+        }
+        cluster.restart().unwrap();
+    }
+    let restored_at = Instant::now();
+    let runs = finish(followers);
+    let recovery = restored_at.elapsed();
+    let asked = watched.stop();
+    let figures = check(&place, &agents, &runs, Strict::Crashes);
+    report(
+        "restarts",
+        &format!(
+            "restarts={faults} runs={} completed={} failed={} lostAttempts={} allOverAfterMs={} {asked}",
+            runs.len(),
+            figures.completed,
+            figures.failed,
+            figures.lost_attempts,
+            recovery.as_millis(),
+        ),
+    );
+}
+
+#[test]
+fn what_a_tool_answered_while_the_database_was_away_is_kept() {
+    let mut cluster = cluster("away");
+    // The lease outlives the outage, so nobody else may take the run up meanwhile.
+    let place = with_short_deadlines(place(cluster.url())).with("SVC_RUN_LEASE_MS", 20_000);
+    let _server = place.start();
+    let client = place.client();
+    let pace = Pace {
+        tool: Duration::from_millis(700),
+        ..Pace::default()
+    };
+    let agents = Agents::make(&client, pace);
+    let run_id = agents.start_turn(&client, agents.unrepeatable);
+    let follower = Follower::of(client, agents.unrepeatable, run_id);
+    agents.tool.wait_for(run_id);
+    send(cluster.pid().unwrap(), Signal::KILL);
+    eventually("the end of the database", || {
+        (!cluster.is_running()).then_some(())
+    });
+    std::thread::sleep(Duration::from_millis(1500));
+    cluster.restart().unwrap();
+    let seen = follower.finish();
+    let figures = check(
+        &place,
+        &agents,
+        &[(agents.unrepeatable, seen)],
+        Strict::Completed,
+    );
+    assert_eq!(figures.lost_attempts, 0);
+}
+
+/// The postmaster and everything that it started.
+fn processes(cluster: &Cluster) -> Vec<u32> {
+    let postmaster = cluster.pid().unwrap();
+    let mut all = vec![postmaster];
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else {
+            continue;
+        };
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // pid (name) state parent
+        let parent = stat
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
+        if parent == Some(postmaster) {
+            all.push(pid);
+        }
+    }
+    all
+}
+
+#[test]
+fn a_database_that_stops_answering_is_waited_for() {
+    let cluster = cluster("stopped");
+    let mut random = Random::seeded("stopped");
+    let place = with_short_deadlines(place(cluster.url()));
+    let server = place.start();
+    let agents = Agents::make(&place.client(), Pace::default());
+    let watched = Watched::start(&place, server);
+    let mut followers = Vec::new();
+    start_runs(&place, &agents, &mut followers, &mut random);
+    std::thread::sleep(Duration::from_millis(300) + random.within(500));
+    let connections: usize = connections(&followers);
+    // The postmaster first: it starts no more.
+    send(cluster.pid().unwrap(), Signal::STOP);
+    let stopped = processes(&cluster);
+    for pid in &stopped {
+        send(*pid, Signal::STOP);
+    }
+    let stop_seconds = setting("CRASH_STOP_SECONDS", 6);
+    std::thread::sleep(Duration::from_secs(stop_seconds));
+    let reopened = self::connections(&followers) - connections;
+    for pid in stopped.iter().rev() {
+        send(*pid, Signal::CONT);
+    }
+    let restored_at = Instant::now();
+    let client = place.client();
+    eventually("a request to be served again", || {
+        let answer = client.get("/v1/runs?limit=1");
+        answer
+            .is_ok_and(|answer| answer.status == 200)
+            .then_some(())
+    });
+    let served_again = restored_at.elapsed();
+    start_runs(&place, &agents, &mut followers, &mut random);
+    let runs = finish(followers);
+    let recovery = restored_at.elapsed();
+    let asked = watched.stop();
+    let figures = check(&place, &agents, &runs, Strict::Crashes);
+    assert_eq!(reopened, 0, "streams stay open while the database is away");
+    report(
+        "stopped",
+        &format!(
+            "seconds={stop_seconds} runs={} completed={} failed={} lostAttempts={} servedAgainMs={} allOverAfterMs={} {asked}",
+            runs.len(),
+            figures.completed,
+            figures.failed,
+            figures.lost_attempts,
+            served_again.as_millis(),
+            recovery.as_millis(),
+        ),
+    );
+}
+
+fn connections(followers: &[Follower]) -> usize {
+    let each = followers
+        .iter()
+        .map(|follower| follower.look(|seen| seen.connections));
+    each.sum()
+}

@@ -1,0 +1,67 @@
+//! Faults from outside: the real program as a process of its own, killed, stopped and starved while
+//! it carries runs on; its database restarted, killed and stopped under it.
+//!
+//! What must hold afterwards is in [`check`]. Each test prints its figures in one line that begins
+//! with `crash:`; `CRASH_SEED` repeats its random moments. `CRASH_KILLS`, `CRASH_STOP_SECONDS` and
+//! `CRASH_SECONDS` make it a soak (`tests/soak/run`).
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "this is a test throughout, its helpers included"
+)]
+
+mod check;
+mod database;
+mod descriptors;
+mod follow;
+mod kills;
+mod probe;
+mod random;
+mod replicas;
+mod server;
+mod stop;
+mod tool;
+mod world;
+
+use std::time::{Duration, Instant};
+
+/// How long a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A number from the environment, for soaks.
+#[allow(clippy::disallowed_methods, reason = "the test's own settings")]
+fn setting(name: &str, otherwise: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+        Err(_) => otherwise,
+    }
+}
+
+/// A line of figures that a person, and the soak, reads.
+#[allow(clippy::print_stdout, reason = "figures are what a soak is for")]
+fn report(what: &str, figures: &str) {
+    println!("crash: {what} {figures}");
+}
+
+/// Waits until `look` gives something.
+#[track_caller]
+fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The middle and the largest of some times, in milliseconds.
+fn middle_and_most(times: &mut [Duration]) -> (u128, u128) {
+    times.sort_unstable();
+    let middle = times.get(times.len() / 2).copied().unwrap_or_default();
+    let most = times.last().copied().unwrap_or_default();
+    (middle.as_millis(), most.as_millis())
+}

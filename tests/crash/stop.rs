@@ -1,0 +1,96 @@
+//! SIGTERM while runs stream.
+
+use crate::check::{Strict, check};
+use crate::follow::{Follower, Seen};
+use crate::report;
+use crate::world::{Agents, Pace, place, shared_database};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// Far longer than the test: whoever goes on before it was handed the run.
+const LEASE: Duration = Duration::from_secs(60);
+
+/// Stops a server in the middle of streams and starts the next. `between`: the model's pace.
+fn stop_and_start(
+    between: Duration,
+    shutdown: Duration,
+) -> (Duration, Duration, Vec<(Uuid, Seen)>) {
+    let place = place(shared_database())
+        .with("SVC_RUN_LEASE_MS", LEASE.as_millis())
+        .with("SVC_SHUTDOWN_TIMEOUT_MS", shutdown.as_millis());
+    let server = place.start();
+    let client = place.client();
+    let pace = Pace {
+        between,
+        ..Pace::default()
+    };
+    let agents = Agents::make(&client, pace);
+    let followers: Vec<Follower> = (0..4)
+        .map(|_| {
+            let run_id = agents.start_turn(&client, agents.repeatable);
+            Follower::of(client.clone(), agents.repeatable, run_id)
+        })
+        .collect();
+    crate::eventually("text to be streamed", || {
+        let streams = |follower: &Follower| follower.look(|seen| seen.pieces >= 3);
+        followers.iter().all(streams).then_some(())
+    });
+    let (status, took) = server.terminate();
+    assert!(status.success(), "{status}: see {}", place.log.display());
+    assert!(took < shutdown + Duration::from_secs(3), "it took {took:?}");
+    let started_at = Instant::now();
+    let _server = place.start();
+    let runs: Vec<(Uuid, Seen)> = followers
+        .into_iter()
+        .map(|follower| (follower.agent_id, follower.finish()))
+        .collect();
+    let over_after = started_at.elapsed();
+    assert!(
+        over_after < LEASE / 3,
+        "the runs were over after {over_after:?}"
+    );
+    for (_, seen) in &runs {
+        assert!(
+            seen.ends.iter().any(|end| end == "server-stopping"),
+            "{:?}",
+            seen.ends
+        );
+        assert_eq!(seen.ends.last().unwrap(), "run-finished");
+    }
+    let figures = check(&place, &agents, &runs, Strict::Completed);
+    assert_eq!(figures.completed, runs.len());
+    (took, over_after, runs)
+}
+
+fn restarted(runs: &[(Uuid, Seen)]) -> usize {
+    let events = runs.iter().flat_map(|(_, seen)| &seen.events);
+    events
+        .filter(|event| event.kind == "step.restarted")
+        .count()
+}
+
+#[test]
+fn a_stop_lets_steps_end_and_hands_the_rest_of_the_run_over() {
+    let (took, over_after, runs) =
+        stop_and_start(Duration::from_millis(20), Duration::from_secs(20));
+    assert_eq!(restarted(&runs), 0, "every step had time to end");
+    let figures = format!(
+        "tookMs={} allOverAfterMs={}",
+        took.as_millis(),
+        over_after.as_millis()
+    );
+    report("stop", &figures);
+}
+
+#[test]
+fn a_stop_cuts_what_outlasts_its_deadline_and_hands_it_over() {
+    let (took, over_after, runs) =
+        stop_and_start(Duration::from_millis(150), Duration::from_millis(500));
+    assert!(restarted(&runs) > 0, "no step outlasted the deadline");
+    let figures = format!(
+        "tookMs={} allOverAfterMs={}",
+        took.as_millis(),
+        over_after.as_millis()
+    );
+    report("stop cut", &figures);
+}

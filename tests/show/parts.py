@@ -1,0 +1,260 @@
+"""The processes of the show: a private PostgreSQL, a model provider that is not ours, an HTTP tool,
+and the server's real binary. Each listens on loopback or a unix socket alone, and each is ended by
+its own process id, however the show ends."""
+
+import glob
+import http.server
+import json
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+import httpx
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PATIENCE_S = 20
+
+
+class Failed(Exception):
+    """What did not hold, in a sentence."""
+
+
+def eventually(what, look, process=None):
+    """Waits until `look` gives something."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        found = look()
+        if found:
+            return found
+        if process is not None and process.poll() is not None:
+            raise Failed(f"{what}: its process ended with {process.returncode}")
+        time.sleep(0.02)
+    raise Failed(f"{what}: not within {PATIENCE_S} s")
+
+
+def end(process, how=signal.SIGTERM):
+    """Ends one process of ours, at last with force."""
+    if process.poll() is not None:
+        return
+    process.send_signal(how)
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+class Directory:
+    """A directory of the show's own, which PostgreSQL's user may pass through."""
+
+    def __init__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="agent-runtime-show-", dir="/tmp"))
+        self.path.chmod(0o711)
+
+    def log(self, name):
+        return open(self.path / f"{name}.log", "ab")
+
+    def tail(self, name, lines=15):
+        try:
+            text = (self.path / f"{name}.log").read_text(errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def close(self):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+class Postgres:
+    """A private PostgreSQL from the host's own binaries, on a unix socket. It refuses to run as root,
+    so root hands it to a system user."""
+
+    def __init__(self, directory):
+        home = directory.path / "postgres"
+        home.mkdir(mode=0o700)
+        account = {}
+        if os.geteuid() == 0:
+            user = self.system_user()
+            os.chown(home, user.pw_uid, user.pw_gid)
+            account = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        bin_dir = self.binaries()
+        environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"}
+        options = {"cwd": "/", "env": environment, **account}
+        with directory.log("initdb") as log:
+            made = subprocess.run(
+                [bin_dir / "initdb", "-D", home / "data", "-U", "show", "-A", "trust", "-E", "UTF8"]
+                + ["--no-sync"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, **options,
+            )
+        if made.returncode != 0:
+            raise Failed(f"initdb failed:\n{directory.tail('initdb')}")
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(home),
+            "unix_socket_permissions": "0700",
+            # The machine is not killed in this show, only the server.
+            "fsync": "off",
+        }
+        arguments = [f"-c{name}={value}" for name, value in settings.items()]
+        with directory.log("postgres") as log:
+            self.process = subprocess.Popen(
+                [bin_dir / "postgres", "-D", home / "data", *arguments],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **options,
+            )
+        self.url = f"postgres://show@{str(home).replace('/', '%2F')}/postgres"
+        try:
+            ready = "database system is ready to accept connections"
+            eventually("PostgreSQL", lambda: ready in directory.tail("postgres"), self.process)
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def system_user():
+        for name in ("postgres", "nobody"):
+            try:
+                return pwd.getpwnam(name)
+            except KeyError:
+                continue
+        raise Failed("root cannot run PostgreSQL, and there is no user postgres to run it")
+
+    @staticmethod
+    def binaries():
+        places = os.environ.get("PATH", "").split(":")
+        for pattern in ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin"):
+            places += sorted(glob.glob(pattern), reverse=True)
+        for place in map(pathlib.Path, filter(None, places)):
+            if os.access(place / "initdb", os.X_OK) and os.access(place / "postgres", os.X_OK):
+                return place
+        raise Failed("PostgreSQL's initdb and postgres are not here: run make setup")
+
+    def close(self):
+        end(self.process, signal.SIGINT)  # Its fast shutdown.
+
+
+class Provider:
+    """An OpenAI-compatible provider that is not ours, with scripted answers."""
+
+    def __init__(self, directory, fixtures):
+        parts = subprocess.run(
+            [HERE.parent / "setup" / "where"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        program = pathlib.Path(parts, "node/node_modules/@copilotkit/aimock/dist/cli.js")
+        if not program.exists():
+            raise Failed(f"{program} is missing: run make setup")
+        script = directory.path / "fixtures.json"
+        script.write_text(json.dumps({"fixtures": fixtures}))
+        with directory.log("provider") as log:
+            self.process = subprocess.Popen(
+                ["node", program, "--port", "0", "--fixtures", script, "--strict"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )
+
+        def listening():
+            return re.search(r"listening on (http://\S+)", directory.tail("provider"))
+
+        try:
+            self.url = eventually("the model provider", listening, self.process).group(1)
+        except BaseException:
+            self.close()
+            raise
+
+    def calls(self):
+        """The chat completions that it was asked for, oldest first."""
+        journal = httpx.get(f"{self.url}/__aimock/journal", timeout=PATIENCE_S).json()
+        return [entry for entry in journal if entry["path"] == "/v1/chat/completions"]
+
+    def close(self):
+        end(self.process)
+
+
+class Tool:
+    """An HTTP tool of this process, which counts its calls."""
+
+    def __init__(self, answer):
+        calls = self.calls = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                calls.append(json.loads(body))
+                self.send_response(200)
+                self.send_header("content-type", "text/plain; charset=utf-8")
+                self.send_header("content-length", str(len(answer.encode())))
+                self.end_headers()
+                self.wfile.write(answer.encode())
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}/weather"
+        self.thread = threading.Thread(target=self.server.serve_forever, name="tool", daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Server:
+    """The service's own binary, in development mode."""
+
+    def __init__(self, directory, database_url, settings):
+        target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+        self.binary = pathlib.Path(
+            os.environ.get("AGENT_RUNTIME_BIN", target / "debug" / "agent-runtime")
+        )
+        if not self.binary.exists():
+            raise Failed(f"{self.binary} is missing: run cargo build")
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            self.port = found.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.directory = directory
+        self.environment = {
+            "PATH": os.environ.get("PATH", ""),
+            "SVC_DEV": "true",
+            "SVC_BIND_ADDRESS": "127.0.0.1",
+            "SVC_HTTP_PORT": str(self.port),
+            "SVC_DATABASE_URL": database_url,
+            "SVC_STATE_DIR": str(directory.path / "state"),
+            **settings,
+        }
+        self.process = None
+
+    def start(self):
+        with self.directory.log("server") as log:
+            self.process = subprocess.Popen(
+                [self.binary, "serve"],
+                cwd="/", env=self.environment, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )
+        eventually("the server", self.is_ready, self.process)
+
+    def is_ready(self):
+        try:
+            return httpx.get(f"{self.url}/readyz", timeout=2).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def kill(self):
+        """What a power cut does: no handler of the process runs."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def close(self):
+        if self.process is not None:
+            end(self.process)
