@@ -200,13 +200,14 @@ impl Server {
         let runs = std::thread::Builder::new()
             .name("stop-runs".to_owned())
             .spawn(move || work.is_none_or(|work| work.stop(deadline)));
-        self.shared.streams.stop();
+        // The door is to have time left to say so to the clients.
+        let streams = self.shared.streams.stop(deadline - within / 4);
         let left = deadline.saturating_duration_since(Instant::now());
         let door = lock(&self.door).take();
         let door = door.is_none_or(|door| door.stop(left));
         let runs = runs.is_ok_and(|thread| thread.join().unwrap_or(false));
-        slog::info!(self.log, "Stopped"; "inTime" => door && runs);
-        door && runs
+        slog::info!(self.log, "Stopped"; "inTime" => door && runs && streams);
+        door && runs && streams
     }
 }
 

@@ -23,6 +23,7 @@ mod restarts;
 mod routes;
 mod runs;
 mod sql;
+mod stream_faults;
 mod streams;
 mod tenants;
 mod tokens;
