@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// A finished run whose events are far more than what the kernel keeps for a reader: after the
-/// fourth come 40 of 1 MiB each, then the last, number 45.
+/// fourth come 40 of 512 KiB each, then the last, number 45.
 fn large(app: &App) -> String {
     let provider = Provider::start(Script {
         queue: Vec::new(),
@@ -23,7 +23,7 @@ fn large(app: &App) -> String {
     for statement in [
         "update run_events set seq = 45 where run_id = $1 and seq = 5",
         "insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
-         select tenant_id, run_id, n, 'padding', jsonb_build_object('text', repeat('x', 1 << 20)), created_at
+         select tenant_id, run_id, n, 'padding', jsonb_build_object('text', repeat('x', 1 << 19)), created_at
          from run_events, generate_series(5, 44) n where run_id = $1 and seq = 4",
         "update runs set last_seq = 45 where run_id = $1",
     ] {
@@ -41,7 +41,7 @@ fn check_large(events: &[Event]) {
 
 #[test]
 fn a_reader_that_pauses_gets_everything_when_it_reads_on() {
-    let app = App::start();
+    let app = App::start_with(|options| options.streams.patience = Duration::from_secs(60));
     let id = large(&app);
     let mut paused = app.follow(&id);
     // Another passes it meanwhile, and one has nothing to wait for.
@@ -159,6 +159,41 @@ fn what_another_replica_commits_late_is_found() {
     check_order(&events, 1);
     assert_eq!(durable(&events).len(), 5);
     assert_eq!(end_of(&events), "run-finished");
+}
+
+#[test]
+fn text_that_could_not_be_written_is_written_later() {
+    let app = App::start_with(|options| {
+        options.store.statement_timeout = Duration::from_millis(300);
+    });
+    let other = onlooker(&app);
+    let puppet = Puppet::start();
+    let id = app.start_turn(app.agent(&puppet.base_url()), "a");
+    let mut call = puppet.call();
+    let mut reader = other.follow(&id);
+    let mut events = reader.until("step.started");
+    let mut database = app.database.client();
+    let mut holding = database.transaction().unwrap();
+    holding
+        .batch_execute("lock table run_deltas in share mode")
+        .unwrap();
+    call.say("Kept.");
+    // A statement that waits in vain, and the one that follows it.
+    let mut tries = Vec::<String>::new();
+    eventually("the text to be written again", || {
+        let waiting = "select virtualtransaction from pg_locks
+             where relation = 'run_deltas'::regclass and not granted";
+        for row in holding.query(waiting, &[]).unwrap() {
+            tries.push(row.get(0));
+        }
+        tries.dedup();
+        (tries.len() > 1).then_some(())
+    });
+    holding.commit().unwrap();
+    events.extend(reader.until("text.delta"));
+    assert_eq!(text_of(&events, 1, 1), "Kept.");
+    call.finish();
+    assert_eq!(end_of(&reader.rest()), "run-finished");
 }
 
 #[test]
