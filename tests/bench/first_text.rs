@@ -5,10 +5,11 @@
 //! and so is opening the stream. The baseline's commit is alone on its connection, and the provider
 //! is asked directly, by the same client.
 
-use super::client::agent;
-use super::rounds::{Pair, ROUNDS, Target, conclude, median, say};
-use super::world::World;
 use super::Outcome;
+use super::client::agent;
+use super::machine::Moment;
+use super::rounds::{Figure, Target, compare, median};
+use super::world::World;
 use serde_json::json;
 use std::io::Read;
 use std::time::Instant;
@@ -51,7 +52,8 @@ fn commit(database: &mut postgres::Client, insert: &postgres::Statement) -> Outc
 }
 
 fn first_byte(agent: &ureq::Agent, url: &str) -> Outcome<f64> {
-    let body = json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "hello"}]});
+    let body =
+        json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "hello"}]});
     let began = Instant::now();
     let response = agent
         .post(url)
@@ -65,6 +67,15 @@ fn first_byte(agent: &ureq::Agent, url: &str) -> Outcome<f64> {
     Ok(first)
 }
 
+/// Runs one after the other, each with its first text.
+fn runs(world: &World, agent_id: &str) -> Outcome<f64> {
+    let mut figures = Vec::with_capacity(RUNS);
+    for _ in 0..RUNS {
+        figures.push(first_text(world, agent_id)?);
+    }
+    Ok(median(figures))
+}
+
 pub(crate) fn run() -> Outcome<bool> {
     println!("first-text: created run to first text at the client, p50 of {RUNS} a round");
     let world = World::start()?;
@@ -74,25 +85,20 @@ pub(crate) fn run() -> Outcome<bool> {
     let insert = database.prepare("insert into bench_commits values (now())")?;
     let direct = agent();
     let url = format!("{}/chat/completions", world.provider.base_url());
-    let mut pairs = Vec::with_capacity(ROUNDS);
-    for round in 0..=ROUNDS {
-        let (mut ours, mut commits, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    let baseline = || {
+        let (mut commits, mut bytes) = (Vec::with_capacity(RUNS), Vec::with_capacity(RUNS));
+        let before = Moment::now();
         for _ in 0..RUNS {
-            ours.push(first_text(&world, &agent_id)?);
             commits.push(commit(&mut database, &insert)?);
             bytes.push(first_byte(&direct, &url)?);
         }
         let (commit, byte) = (median(commits), median(bytes));
-        let pair = Pair {
-            ours: median(ours),
-            baseline: commit + byte,
-        };
-        // The first round warms up.
-        if let Some(round) = round.checked_sub(1) {
-            println!("  (commit {commit:.2} ms, provider's first byte {byte:.2} ms)");
-            say(round, pair, "ms");
-            pairs.push(pair);
-        }
-    }
-    Ok(conclude("first-text", &pairs, &Target::AtMost(10.0)))
+        Ok(Figure {
+            value: commit + byte,
+            used: before.until_now(),
+            note: format!(" (commit {commit:.2} + first byte {byte:.2})"),
+        })
+    };
+    let ours = || Figure::of(|| runs(&world, &agent_id));
+    compare("first-text", "ms", &Target::AtMost(10.0), ours, baseline)
 }

@@ -10,10 +10,21 @@
 mod harness;
 
 mod agents;
+mod cancel;
 mod conversations;
+mod cors;
+mod database_faults;
+mod idempotency;
 mod model_providers;
 mod projects;
+mod provider_faults;
+mod public_tokens;
+mod restarts;
 mod routes;
+mod runs;
 mod sql;
+mod streams;
+mod tenants;
 mod tokens;
+mod tool_calls;
 mod tools;

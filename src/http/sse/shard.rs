@@ -31,6 +31,8 @@ pub(super) enum Command {
     Moved { run_id: Uuid, seq: i64 },
     /// The tail saw text.
     Text(Delta),
+    /// The tail begins to look: what came before is to be read again.
+    ReadAgain,
     /// The thread is to end.
     Stop,
 }
@@ -138,6 +140,7 @@ impl Shard {
             Command::Join(reader) => self.join(*reader),
             Command::Moved { run_id, seq } => self.moved(run_id, Some(seq)),
             Command::Text(delta) => self.text(&delta),
+            Command::ReadAgain => self.read_again(),
             Command::Stop => return Err(Stopped),
         }
         Ok(())
@@ -218,13 +221,29 @@ impl Shard {
         if missing.is_empty() {
             return;
         }
-        if let Err(error) = self.fill(run_id, &missing, delta) {
+        if let Err(error) = self.fill(run_id, &missing, Some(delta)) {
             self.note(run_id, &error);
         }
     }
 
-    /// Gives readers the events and the text that they miss before a piece, and the piece.
-    fn fill(&mut self, run_id: Uuid, readers: &[usize], delta: &Delta) -> Result<()> {
+    fn read_again(&mut self) {
+        let counts: Vec<(Uuid, usize)> = self
+            .runs
+            .iter()
+            .map(|(run_id, followed)| (*run_id, followed.readers.len()))
+            .collect();
+        for (run_id, readers) in counts {
+            let readers: Vec<usize> = (0..readers).collect();
+            if let Err(error) = self.fill(run_id, &readers, None) {
+                self.note(run_id, &error);
+            }
+            self.restless.insert(run_id);
+        }
+    }
+
+    /// Gives readers the events and the text that they miss, before this piece if there is one, and
+    /// the piece.
+    fn fill(&mut self, run_id: Uuid, readers: &[usize], delta: Option<&Delta>) -> Result<()> {
         self.catch_up(run_id)?;
         let Some(followed) = self.runs.get_mut(&run_id) else {
             return Ok(());
@@ -240,7 +259,7 @@ impl Shard {
             let Some(reader) = followed.readers.get_mut(*index) else {
                 continue;
             };
-            for piece in pieces.iter().chain([delta]) {
+            for piece in pieces.iter().chain(delta) {
                 reader.flush();
                 reader.text(piece);
             }

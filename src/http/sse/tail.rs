@@ -3,6 +3,10 @@
 //! A position is given out before its transaction commits, so the last few seconds are asked for
 //! again. What is found is a hint: readers take events by run and number. Text is not asked for
 //! again: a reader that misses a piece finds it by its offset.
+//!
+//! Nobody looks while no stream is open. What was written between the coming of the first reader and
+//! the first look after it is behind the position that the look begins from, so the threads are told
+//! to read their runs again once that position is known.
 
 use super::shard::Command;
 use crate::error::Result;
@@ -61,13 +65,26 @@ impl Tail {
                 seen = Seen::default();
                 continue;
             }
-            let looked = self
-                .look_for_events(&mut seen)
-                .and_then(|()| self.look_for_text(&mut seen));
+            let looked = self.look(&mut seen);
             if let Err(error) = looked {
                 slog::warn!(self.log, "Other replicas' events could not be looked for; trying again"; "error" => %error);
             }
         }
+    }
+
+    fn look(&self, seen: &mut Seen) -> Result<()> {
+        let first = seen.marks.is_empty() || seen.text.is_none();
+        self.look_for_events(seen)?;
+        self.look_for_text(seen)?;
+        if first {
+            for shard in &self.shards {
+                if shard.try_send(Command::ReadAgain).is_err() {
+                    // The next look is a first one again.
+                    *seen = Seen::default();
+                }
+            }
+        }
+        Ok(())
     }
 
     fn look_for_events(&self, seen: &mut Seen) -> Result<()> {

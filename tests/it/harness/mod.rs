@@ -4,9 +4,19 @@
 mod client;
 mod database;
 pub(crate) mod made;
+mod objects;
+mod puppet;
+mod stream;
+mod tool_server;
+mod turns;
 
 pub(crate) use client::{Answer, Client};
 pub(crate) use database::Database;
+pub(crate) use objects::{COMPLETION_PRICE, NewTool, NewVersion, PROMPT_PRICE};
+pub(crate) use puppet::{Call, Puppet};
+pub(crate) use stream::{Event, Item, Stream, check_order, durable, end_of, text_of};
+pub(crate) use tool_server::{ToolAnswer, ToolServer};
+pub(crate) use turns::{is_finished, kinds};
 
 use agent_runtime::authn::{bearer, public};
 use agent_runtime::http::{door, sse};
@@ -146,12 +156,34 @@ impl App {
         self.with_token(Some(seeds.token.expose()))
     }
 
+    /// Another replica of the same server: the same database, clock and tenant.
+    pub(crate) fn replica(&self, change: impl FnOnce(&mut Options)) -> Self {
+        Self::start_on(
+            self.database.clone(),
+            self.clock.clone(),
+            self.seeds.clone(),
+            change,
+        )
+    }
+
     /// Stops the server; the database stays.
     pub(crate) fn stop(mut self) -> (Database, Clock, Seeds) {
         assert!(
             self.server.take().unwrap().stop(PATIENCE),
             "it stopped in time"
         );
+        (
+            self.database.clone(),
+            self.clock.clone(),
+            self.seeds.clone(),
+        )
+    }
+}
+
+impl App {
+    /// Stops the server without waiting longer than this for what is under way.
+    pub(crate) fn stop_within(mut self, within: Duration) -> (Database, Clock, Seeds) {
+        self.server.take().unwrap().stop(within);
         (
             self.database.clone(),
             self.clock.clone(),

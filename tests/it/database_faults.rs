@@ -1,0 +1,241 @@
+//! A database that is away, comes back, loses its connections or stands still.
+
+use crate::harness::{App, Client, Puppet, check_order, end_of, eventually, is_finished, kinds};
+use agent_runtime::dev::cluster::{self, Cluster};
+use agent_runtime::dev::provider::{Provider, Script, Step};
+use agent_runtime::ids::Clock;
+use agent_runtime::server::Server;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// No request takes longer than this, whatever the database does.
+const DEADLINE: Duration = Duration::from_secs(8);
+
+/// Ends every connection to the app's database but the one that asks for it.
+fn cut_connections(app: &App) {
+    // None is no fault: they may not be back since the last time.
+    app.database
+        .client()
+        .query_one(
+            "select count(pg_terminate_backend(pid)) from pg_stat_activity
+             where datname = current_database() and pid <> pg_backend_pid()",
+            &[],
+        )
+        .unwrap();
+}
+
+/// The run, once it has finished. A model call whose answer could not be written is made again, and
+/// is answered with this.
+fn finish(client: &Client, puppet: &Puppet, id: &str, text: &str) -> Value {
+    eventually("the run to finish", || {
+        if let Some(mut call) = puppet.waiting() {
+            call.say(text);
+            call.finish();
+        }
+        let answer = client.get(&format!("/v1/runs/{id}"));
+        if answer.status != 200 {
+            assert!([503, 504].contains(&answer.status), "{answer:?}");
+            return None;
+        }
+        Some(answer.json()).filter(is_finished)
+    })
+}
+
+#[test]
+fn runs_go_on_when_their_connections_are_cut() {
+    let app = App::start();
+    let puppet = Puppet::start();
+    let agent = app.agent(&puppet.base_url());
+    let id = app.start_turn(agent, "a");
+    let mut call = puppet.call();
+    let mut stream = app.follow(&id);
+    let mut events = stream.until("step.started");
+    for piece in ["One, ", "two, ", "three."] {
+        cut_connections(&app);
+        call.say(piece);
+        let began = Instant::now();
+        for path in [format!("/v1/runs/{id}"), "/v1/runs".to_owned()] {
+            let answer = app.get(&path);
+            assert!([200, 503].contains(&answer.status), "{answer:?}");
+        }
+        assert!(began.elapsed() < DEADLINE);
+    }
+    cut_connections(&app);
+    call.finish();
+    let run = finish(&app, &puppet, &id, "One, two, three.");
+    assert_eq!(run["status"], "completed");
+    events.extend(stream.rest());
+    check_order(&events, 1);
+    assert_eq!(end_of(&events), "run-finished");
+    assert_eq!(app.output(&id), json!({"text": "One, two, three."}));
+}
+
+#[test]
+fn many_runs_lose_nothing_when_connections_are_cut_all_the_time() {
+    let app = App::start();
+    let provider = Provider::start(Script {
+        queue: Vec::new(),
+        then: Step::text("One, two, three, four.").between(Duration::from_millis(10)),
+    })
+    .unwrap();
+    let agent = app.agent(&provider.base_url());
+    let mut ids = Vec::new();
+    for number in 0..12 {
+        // The key makes one run of a request that has to be repeated.
+        let key = format!("run-{number}");
+        let body = json!({"agentId": agent, "message": "a"}).to_string();
+        let id = eventually("the run to start", || {
+            let headers = [("idempotency-key", key.as_str())];
+            let answer = app.send("POST", "/v1/runs", Some(body.clone()), &headers);
+            match answer.status {
+                202 => Some(answer.json()["run"]["id"].as_str().unwrap().to_owned()),
+                _ => {
+                    answer.expect_error(503, "database-unavailable");
+                    None
+                }
+            }
+        });
+        ids.push(id);
+        cut_connections(&app);
+    }
+    for id in &ids {
+        let run = app.survived(id);
+        assert_eq!(run["status"], "completed", "{run}");
+        assert_eq!(app.output(id), json!({"text": "One, two, three, four."}));
+        kinds(&app.events(id));
+    }
+    let listed = app.get("/v1/runs?limit=200").expect(200);
+    assert_eq!(listed["data"].as_array().unwrap().len(), ids.len());
+}
+
+/// A cluster of the test's own, that can be stopped and started.
+fn cluster(data_dir: &Path) -> Cluster {
+    let started = Cluster::start(cluster::Options {
+        data_dir: data_dir.to_owned(),
+        durable: true,
+        bin_dir: std::env::var_os("AGENT_RUNTIME_TEST_POSTGRES_BIN").map(Into::into),
+        search_path: std::env::var_os("PATH"),
+        runtime_dir: None,
+        log: crate::harness::log(),
+    });
+    started.unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+/// Checks that the probes answer at once, and say that the server is alive.
+fn check_alive(client: &Client) {
+    let began = Instant::now();
+    assert_eq!(client.get("/healthz").status, 200);
+    assert_eq!(client.get("/metrics").status, 200);
+    assert!(began.elapsed() < Duration::from_secs(1));
+}
+
+/// Checks that a request is refused in time with a 503 that says when to come back, or
+/// a 504.
+fn check_refused(client: &Client) {
+    let began = Instant::now();
+    for (method, path, body) in [
+        ("GET", "/v1/projects", None),
+        ("POST", "/v1/projects", Some(r#"{"name":"a"}"#.to_owned())),
+    ] {
+        let answer = client.send(method, path, body, &[]);
+        let after = answer.header("retry-after").map(str::to_owned);
+        if answer.status == 504 {
+            // It had a connection, and nothing came back on it.
+            answer.expect_error(504, "deadline-exceeded");
+            continue;
+        }
+        answer.expect_error(503, "database-unavailable");
+        assert!(after.is_some_and(|after| after.parse::<u32>().is_ok()));
+    }
+    assert!(began.elapsed() < DEADLINE, "{:?}", began.elapsed());
+}
+
+/// The processes of a cluster.
+fn processes(postmaster: u32) -> Vec<Pid> {
+    let children = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let name = entry.ok()?.file_name().into_string().ok()?;
+        let pid: i32 = name.parse().ok()?;
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let parent = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>();
+        (parent.ok()? == postmaster).then_some(pid)
+    });
+    let own = i32::try_from(postmaster).unwrap();
+    let all = children.chain([own]);
+    all.map(|pid| Pid::from_raw(pid).unwrap()).collect()
+}
+
+#[test]
+fn a_server_outlives_the_absence_of_its_database() {
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let data_dir = place.path().join("d");
+    let first = cluster(&data_dir);
+    let url = first.url();
+    first.stop();
+
+    // It starts while its database is away.
+    let clock = Clock::system();
+    let seeds = crate::harness::seeds(&clock);
+    let mut options = crate::harness::options(&url, &seeds);
+    options.store.statement_timeout = Duration::from_secs(2);
+    options.limits.request_deadline = Duration::from_secs(3);
+    let server = Server::start(options, &clock, &crate::harness::log()).unwrap();
+    let client = Client::new(server.local_addr(), Some(seeds.token.expose()));
+    let ready = client.get("/readyz");
+    assert_eq!(ready.status, 503);
+    eventually("the reason", || {
+        let missing = client.get("/readyz").json()["missing"]["server"].clone();
+        missing.as_str()?.contains("database").then_some(())
+    });
+    check_alive(&client);
+    check_refused(&client);
+
+    // It comes up.
+    let mut cluster = cluster(&data_dir);
+    server
+        .ready()
+        .recv_timeout(crate::harness::PATIENCE)
+        .unwrap()
+        .unwrap();
+    assert_eq!(client.get("/readyz").status, 200);
+    let puppet = Puppet::start();
+    let agent = client.agent(&puppet.base_url());
+
+    // It is restarted in the middle of a run.
+    let id = client.start_turn(agent, "a");
+    let mut call = puppet.call();
+    let mut stream = client.follow(&id);
+    let mut events = stream.until("step.started");
+    call.say("Still ");
+    cluster
+        .restart()
+        .unwrap_or_else(|failure| panic!("{failure}"));
+    call.say("here.");
+    call.finish();
+    let run = finish(&client, &puppet, &id, "Still here.");
+    assert_eq!(run["status"], "completed", "{run}");
+    events.extend(stream.rest());
+    check_order(&events, 1);
+    assert_eq!(end_of(&events), "run-finished");
+
+    // It stands still in the middle of a run.
+    let id = client.start_turn(agent, "b");
+    let call = puppet.call();
+    let processes = processes(cluster.pid().unwrap());
+    assert!(processes.len() > 5, "{processes:?}");
+    for pid in &processes {
+        kill_process(*pid, Signal::STOP).unwrap();
+    }
+    check_refused(&client);
+    check_alive(&client);
+    call.finish();
+    for pid in &processes {
+        kill_process(*pid, Signal::CONT).unwrap();
+    }
+    let run = finish(&client, &puppet, &id, "");
+    assert_eq!(run["status"], "completed", "{run}");
+    kinds(&client.events(&id));
+    assert!(server.stop(crate::harness::PATIENCE));
+    cluster.stop();
+}

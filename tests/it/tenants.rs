@@ -1,0 +1,249 @@
+//! No tenant sees or touches another's: route by route, for an object of each kind.
+
+use crate::harness::{Answer, App, Client, NewTool};
+use agent_runtime::dev::provider::{Provider, Script, Step};
+use agent_runtime::http::access::Rule;
+use agent_runtime::http::route::Route;
+use agent_runtime::server;
+use serde_json::{Value, json};
+
+/// What a tenant has, one of each kind, by the name of the path's parameter.
+struct Objects(Value);
+
+impl Objects {
+    fn of(client: &Client, provider: &Provider) -> Self {
+        let maker = client.maker();
+        let project = maker.project();
+        let model_provider = maker.provider(&provider.base_url(), None);
+        let tool = maker.tool(project, &NewTool::new("tool", &provider.base_url()));
+        let agent = maker.agent_of(project, &provider.base_url(), |_| {});
+        let conversation = maker.conversation(agent, None);
+        let body = json!({"agentId": agent, "message": "secret", "conversationId": conversation});
+        let run = client.post("/v1/runs", &body).expect(202);
+        let run = run["run"]["id"].as_str().unwrap().to_owned();
+        client.finished(&run);
+        let token = client
+            .post("/v1/tokens", &json!({"name": "second"}))
+            .expect(201);
+        Self(json!({
+            "projectId": project,
+            "modelProviderId": model_provider,
+            "toolId": tool,
+            "agentId": agent,
+            "conversationId": conversation,
+            "runId": run,
+            "tokenId": token["id"],
+            "version": "1.0.0",
+        }))
+    }
+
+    fn id(&self, parameter: &str) -> &str {
+        let known = self.0[parameter].as_str();
+        known.unwrap_or_else(|| panic!("say above what {parameter} is an id of"))
+    }
+
+    /// The route's path with these objects' ids.
+    fn path(&self, route: &Route) -> String {
+        let parts = route.path.split('/').map(|part| {
+            match part
+                .strip_prefix('{')
+                .and_then(|part| part.strip_suffix('}'))
+            {
+                Some(parameter) => self.id(parameter).to_owned(),
+                None => part.to_owned(),
+            }
+        });
+        parts.collect::<Vec<_>>().join("/")
+    }
+
+    /// A body that a route takes, with these objects' ids.
+    fn body(&self, route: &Route) -> Value {
+        let id = |name: &str| self.id(name);
+        match (route.method.text(), route.path) {
+            ("POST", "/v1/runs") => json!({"agentId": id("agentId"), "message": "a"}),
+            ("POST", "/v1/tokens/public") => json!({"runIds": [id("runId")]}),
+            ("POST", "/v1/agents") => json!({"projectId": id("projectId"), "name": "new"}),
+            ("POST", "/v1/agents/{agentId}/versions") => {
+                json!({"version": "9.0.0", "instructions": "", "model": "m",
+                    "modelProviderId": id("modelProviderId")})
+            }
+            ("POST", "/v1/agents/{agentId}/promote") => json!({"version": "1.0.0"}),
+            ("POST", "/v1/tools") => json!({"projectId": id("projectId"), "name": "new",
+                "description": "", "argumentsSchema": {"type": "object"}, "url": "http://127.0.0.1:9/"}),
+            ("POST", "/v1/conversations") => json!({"agentId": id("agentId")}),
+            ("PATCH", _) => json!({"name": "new"}),
+            ("POST", "/v1/projects" | "/v1/tokens") => json!({"name": "new"}),
+            ("POST", "/v1/model-providers") => json!({"name": "new",
+                "baseUrl": "http://127.0.0.1:9/v1", "models": [{"name": "m"}]}),
+            (_, path) => panic!("say above what body {path} takes"),
+        }
+    }
+}
+
+/// Everything that a tenant has, as text, without what changes by itself.
+fn rows_of(app: &App, tenant_id: uuid::Uuid) -> Vec<String> {
+    let mut client = app.database.client();
+    let tables: Vec<String> = client
+        .query(
+            "select c.table_name::text from information_schema.columns c
+             join pg_class t on t.relname = c.table_name and not t.relispartition
+             where c.table_schema = 'public' and c.column_name = 'tenant_id' order by 1",
+            &[],
+        )
+        .unwrap()
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    assert!(tables.len() > 12, "{tables:?}");
+    let mut rows = Vec::new();
+    for table in tables {
+        let all =
+            format!("select to_jsonb(t)::text from {table} t where tenant_id = $1 order by 1");
+        for row in client.query(&all, &[&tenant_id]).unwrap() {
+            rows.push(format!("{table} {}", row.get::<_, String>(0)));
+        }
+    }
+    rows
+}
+
+fn send(client: &Client, route: &Route, path: &str, body: Option<Value>) -> Answer {
+    client.send(
+        route.method.text(),
+        path,
+        body.map(|body| body.to_string()),
+        &[],
+    )
+}
+
+#[test]
+fn no_route_shows_or_changes_what_is_another_tenants() {
+    let app = App::start();
+    let provider = Provider::start(Script {
+        queue: Vec::new(),
+        then: Step::text("secret"),
+    })
+    .unwrap();
+    let victim = Objects::of(&app, &provider);
+    let other = app.other_tenant();
+    let own = Objects::of(&other, &provider);
+    let before = rows_of(&app, app.seeds.tenant_id);
+    assert!(before.len() > 15, "{before:?}");
+    let mut tried = Vec::new();
+    for route in server::table(true).routes() {
+        let takes_body = route.body_bytes > 0;
+        let foreign = victim.path(route);
+        let mut answers = Vec::new();
+        match &route.rule {
+            Rule::Open(_) => continue,
+            Rule::OnPath { .. } | Rule::RunReader => {
+                let body = takes_body.then(|| own.body(route));
+                answers.push(send(&other, route, &foreign, body));
+            }
+            Rule::OnBody { .. } => {
+                answers.push(send(&other, route, &foreign, Some(victim.body(route))));
+            }
+            Rule::List(_) => {
+                let answer = send(&other, route, &foreign, None);
+                let listed = answer.json();
+                assert_eq!(answer.status, 200);
+                let text = listed.to_string();
+                for id in victim
+                    .0
+                    .as_object()
+                    .unwrap()
+                    .values()
+                    .filter(|id| *id != "1.0.0")
+                {
+                    assert!(
+                        !text.contains(id.as_str().unwrap()),
+                        "{}: {text}",
+                        route.path
+                    );
+                }
+                tried.push(route.path);
+                continue;
+            }
+            // Of the tenant or the user of the credential: an id in it may be another's.
+            Rule::Authenticated | Rule::OnTenant(_) => match (route.method.text(), route.path) {
+                ("POST", "/v1/tokens/public") => {
+                    answers.push(send(&other, route, &foreign, Some(victim.body(route))));
+                }
+                ("DELETE", "/v1/tokens/{tokenId}") => {
+                    answers.push(send(&other, route, &foreign, None));
+                }
+                _ => {
+                    assert!(
+                        !route.path.contains('{'),
+                        "say above what {} is",
+                        route.path
+                    );
+                    continue;
+                }
+            },
+        }
+        tried.push(route.path);
+        for answer in answers {
+            assert!(!answer.text.contains("secret"), "{answer:?}");
+            answer.expect_error(404, "not-found");
+        }
+    }
+    assert!(tried.len() > 20, "{tried:?}");
+    assert_eq!(
+        rows_of(&app, app.seeds.tenant_id),
+        before,
+        "nothing was changed"
+    );
+}
+
+#[test]
+fn an_object_cannot_be_tied_to_another_tenants() {
+    let app = App::start();
+    let provider = Provider::start(Script {
+        queue: Vec::new(),
+        then: Step::text("secret"),
+    })
+    .unwrap();
+    let victim = Objects::of(&app, &provider);
+    let other = app.other_tenant();
+    let own = Objects::of(&other, &provider);
+    let before = rows_of(&app, app.seeds.tenant_id);
+    let (agent, versions) = (own.id("agentId"), "/v1/agents/{}/versions");
+    let versions = versions.replace("{}", agent);
+    let version = |provider: &str, tools: &[&str]| {
+        json!({"version": "9.0.0", "instructions": "", "model": "m",
+            "modelProviderId": provider, "toolIds": tools})
+    };
+    let own_provider = own.id("modelProviderId");
+    for (path, body) in [
+        (
+            "/v1/runs",
+            json!({"agentId": agent, "message": "a", "conversationId": victim.id("conversationId")}),
+        ),
+        (
+            "/v1/runs",
+            json!({"agentId": victim.id("agentId"), "message": "a", "conversationId": own.id("conversationId")}),
+        ),
+        (&versions, version(victim.id("modelProviderId"), &[])),
+        (&versions, version(own_provider, &[victim.id("toolId")])),
+        (
+            "/v1/tokens/public",
+            json!({"runIds": [own.id("runId"), victim.id("runId")]}),
+        ),
+    ] {
+        let answer = other.post(path, &body);
+        assert!(
+            [400, 404, 409].contains(&answer.status),
+            "{path} {body}: {answer:?}"
+        );
+    }
+    let filters = ["projectId", "agentId", "conversationId"];
+    for filter in filters {
+        let path = format!("/v1/runs?{filter}={}", victim.id(filter));
+        assert_eq!(other.get(&path).expect(200)["data"], json!([]));
+    }
+    assert_eq!(
+        rows_of(&app, app.seeds.tenant_id),
+        before,
+        "nothing was changed"
+    );
+}
