@@ -105,13 +105,14 @@ struct Work {
 }
 
 impl Work {
-    /// Hands back what is not done by then. False: a handler still runs.
+    /// Hands back what is not done by then, so that it goes on elsewhere at once. False: something
+    /// could not be handed back, and waits until its lease has run out.
     fn stop(self, deadline: Instant) -> bool {
         let stopped = self
             .runner
             .stop(deadline.saturating_duration_since(Instant::now()));
         drop(self.keepers);
-        stopped.unfinished == 0
+        !stopped.leases_left
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::check::{Strict, check};
 use crate::follow::{Follower, Seen};
-use crate::probe::{Probe, all_at_once, all_within};
+use crate::probe::{Asked, Probe, all_at_once, all_within};
 use crate::random::Random;
 use crate::server::{Place, Server};
 use crate::world::{Agents, Pace, cluster, place};
@@ -16,6 +16,10 @@ const RUNS: usize = 6;
 const PROBES: &[&str] = &["/healthz", "/metrics"];
 const REQUESTS: &[&str] = &["/v1/runs?limit=1", "/v1/projects?limit=1"];
 const DEADLINE: Duration = Duration::from_millis(2500);
+/// A busy machine may take this long beyond a deadline.
+const GRACE: Duration = Duration::from_millis(1500);
+/// More at once than there are request threads.
+const CROWD: usize = 30;
 
 fn with_short_deadlines(place: Place) -> Place {
     place
@@ -73,21 +77,21 @@ impl Watched {
     }
 
     /// Probes were answered at once and requests within their deadline. Says so in figures.
-    fn stop(mut self) -> String {
+    fn stop(mut self) -> (Server, String) {
         let probed = self.probe.stop();
         let slowest = all_at_once(&probed, 200);
         let requests = self.requests.stop();
-        let grace = Duration::from_millis(1500);
-        let refused = all_within(&requests, &[200, 503, 504], DEADLINE + grace);
+        let refused = all_within(&requests, &[200, 503, 504], DEADLINE + GRACE);
         let longest = requests.iter().map(|(_, time)| *time).max().unwrap();
         assert!(self.server.runs(), "the server stayed up");
-        format!(
+        let figures = format!(
             "probes={} slowestProbeMs={} requests={} refused={refused} longestRequestMs={}",
             probed.len(),
             slowest.as_millis(),
             requests.len(),
             longest.as_millis()
-        )
+        );
+        (self.server, figures)
     }
 }
 
@@ -113,7 +117,7 @@ fn runs_outlive_restarts_and_crashes_of_the_database() {
     let restored_at = Instant::now();
     let runs = finish(followers);
     let recovery = restored_at.elapsed();
-    let asked = watched.stop();
+    let (_server, asked) = watched.stop();
     let figures = check(&place, &agents, &runs, Strict::Crashes);
     report(
         "restarts",
@@ -159,6 +163,66 @@ fn what_a_tool_answered_while_the_database_was_away_is_kept() {
     assert_eq!(figures.lost_attempts, 0);
 }
 
+#[test]
+fn a_server_ends_in_time_while_its_database_does_not_answer() {
+    let cluster = cluster("silent");
+    let shutdown = Duration::from_secs(1);
+    let place = with_short_deadlines(place(cluster.url()))
+        .with("SVC_SHUTDOWN_TIMEOUT_MS", shutdown.as_millis());
+    let server = place.start();
+    let client = place.client();
+    let pace = Pace {
+        tool: Duration::from_millis(300),
+        ..Pace::default()
+    };
+    let agents = Agents::make(&client, pace);
+    let run_id = agents.start_turn(&client, agents.repeatable);
+    let follower = Follower::of(client.clone(), agents.repeatable, run_id);
+    agents.tool.wait_for(run_id);
+    let stopped = stop_answering(&cluster);
+    // Requests hang in it, and the run's own writes.
+    let requests = Probe::start(client, REQUESTS);
+    std::thread::sleep(Duration::from_millis(600));
+    let (status, took) = server.terminate();
+    requests.stop();
+    answer_again(&stopped);
+    assert!(took < shutdown + Duration::from_secs(4), "it took {took:?}");
+    assert_eq!(
+        status.code(),
+        Some(1),
+        "it says that it left something behind"
+    );
+    let _server = place.start();
+    let seen = follower.finish();
+    check(
+        &place,
+        &agents,
+        &[(agents.repeatable, seen)],
+        Strict::Completed,
+    );
+    report(
+        "stop without database",
+        &format!("tookMs={}", took.as_millis()),
+    );
+}
+
+/// Stops the cluster's processes, and says which.
+fn stop_answering(cluster: &Cluster) -> Vec<u32> {
+    // The postmaster first: it starts no more.
+    send(cluster.pid().unwrap(), Signal::STOP);
+    let stopped = processes(cluster);
+    for pid in &stopped {
+        send(*pid, Signal::STOP);
+    }
+    stopped
+}
+
+fn answer_again(stopped: &[u32]) {
+    for pid in stopped.iter().rev() {
+        send(*pid, Signal::CONT);
+    }
+}
+
 /// The postmaster and everything that it started.
 fn processes(cluster: &Cluster) -> Vec<u32> {
     let postmaster = cluster.pid().unwrap();
@@ -191,18 +255,14 @@ fn a_database_that_stops_answering_is_waited_for() {
     start_runs(&place, &agents, &mut followers, &mut random);
     std::thread::sleep(Duration::from_millis(300) + random.within(500));
     let connections: usize = connections(&followers);
-    // The postmaster first: it starts no more.
-    send(cluster.pid().unwrap(), Signal::STOP);
-    let stopped = processes(&cluster);
-    for pid in &stopped {
-        send(*pid, Signal::STOP);
-    }
+    let stopped = stop_answering(&cluster);
+    let crowd: Vec<Probe> = (0..CROWD)
+        .map(|_| Probe::start(place.client(), REQUESTS))
+        .collect();
     let stop_seconds = setting("CRASH_STOP_SECONDS", 6);
     std::thread::sleep(Duration::from_secs(stop_seconds));
     let reopened = self::connections(&followers) - connections;
-    for pid in stopped.iter().rev() {
-        send(*pid, Signal::CONT);
-    }
+    answer_again(&stopped);
     let restored_at = Instant::now();
     let client = place.client();
     eventually("a request to be served again", || {
@@ -212,20 +272,24 @@ fn a_database_that_stops_answering_is_waited_for() {
             .then_some(())
     });
     let served_again = restored_at.elapsed();
+    let crowd: Vec<Asked> = crowd.into_iter().flat_map(Probe::stop).collect();
+    let crowd_refused = all_within(&crowd, &[200, 503, 504], DEADLINE + GRACE);
+    assert!(crowd_refused >= CROWD, "requests were refused meanwhile");
     start_runs(&place, &agents, &mut followers, &mut random);
     let runs = finish(followers);
     let recovery = restored_at.elapsed();
-    let asked = watched.stop();
+    let (_server, asked) = watched.stop();
     let figures = check(&place, &agents, &runs, Strict::Crashes);
     assert_eq!(reopened, 0, "streams stay open while the database is away");
     report(
         "stopped",
         &format!(
-            "seconds={stop_seconds} runs={} completed={} failed={} lostAttempts={} servedAgainMs={} allOverAfterMs={} {asked}",
+            "seconds={stop_seconds} runs={} completed={} failed={} lostAttempts={} crowd={} crowdRefused={crowd_refused} servedAgainMs={} allOverAfterMs={} {asked}",
             runs.len(),
             figures.completed,
             figures.failed,
             figures.lost_attempts,
+            crowd.len(),
             served_again.as_millis(),
             recovery.as_millis(),
         ),
