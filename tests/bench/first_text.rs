@@ -5,10 +5,10 @@
 //! and so is opening the stream. The baseline's commit is alone on its connection, and the provider
 //! is asked directly, by the same client.
 
+use super::Outcome;
 use super::client::agent;
 use super::rounds::{Pair, ROUNDS, Target, conclude, median, say};
 use super::world::World;
-use super::Outcome;
 use serde_json::json;
 use std::io::Read;
 use std::time::Instant;
@@ -51,7 +51,8 @@ fn commit(database: &mut postgres::Client, insert: &postgres::Statement) -> Outc
 }
 
 fn first_byte(agent: &ureq::Agent, url: &str) -> Outcome<f64> {
-    let body = json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "hello"}]});
+    let body =
+        json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "hello"}]});
     let began = Instant::now();
     let response = agent
         .post(url)

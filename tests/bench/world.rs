@@ -76,8 +76,8 @@ fn search_path() -> Option<std::ffi::OsString> {
 
 impl World {
     pub(crate) fn start() -> Outcome<Self> {
-        let data_dir = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("bench-{}", std::process::id()));
+        let data_dir =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}", std::process::id()));
         let cluster = Cluster::start(cluster::Options {
             data_dir: data_dir.clone(),
             durable: true,
