@@ -337,6 +337,35 @@ fn a_conversation_remembers_and_has_one_turn_at_a_time() {
 }
 
 #[test]
+fn a_conversation_is_free_again_however_its_turn_ended() {
+    let app = App::start();
+    let puppet = Puppet::start();
+    let agent = app.agent_with(&puppet.base_url(), |version| {
+        version.limits = json!({"turnTimeoutMs": 1000});
+    });
+    let conversation = app.maker().conversation(agent, None);
+    let start = |message: &str| {
+        let body = json!({"agentId": agent, "message": message, "conversationId": conversation});
+        let started = app.post("/v1/runs", &body).expect(202);
+        started["run"]["id"].as_str().unwrap().to_owned()
+    };
+    let cancelled = start("Cancelled.");
+    let call = puppet.call();
+    app.cancel(&cancelled);
+    assert_eq!(app.finished(&cancelled)["status"], "cancelled");
+    drop(call);
+    let failed = start("Failed.");
+    let call = puppet.call();
+    assert_eq!(app.finished(&failed)["status"], "failed");
+    drop(call);
+    let completed = start("Completed.");
+    puppet.call().finish();
+    assert_eq!(app.finished(&completed)["status"], "completed");
+    let path = format!("/v1/conversations/{conversation}");
+    assert_eq!(app.get(&path).expect(200)["activeRunId"], Value::Null);
+}
+
+#[test]
 fn a_message_of_one_mebibyte_works_and_a_longer_one_does_not() {
     let app = App::start();
     let provider = saying("Long.");

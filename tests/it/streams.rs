@@ -239,8 +239,8 @@ fn a_reader_that_stops_reading_is_cut_and_the_others_go_on() {
         options.streams.buffer_bytes = 16 * 1024;
         options.limits.write_timeout = Duration::from_millis(800);
     });
-    // More than what the kernel keeps for a reader that takes little and does not read.
-    let bytes = 2_000_000;
+    // One event alone is more than what the kernel keeps for a reader that does not read.
+    let bytes = 5_000_000;
     let provider = verbose(bytes);
     let agent = app.agent(&provider.base_url());
     let id = app.start_turn(agent, "a");
