@@ -32,12 +32,8 @@ impl Bare {
         let thread = std::thread::Builder::new()
             .name("bare".to_owned())
             .spawn(move || {
-                runtime.block_on(async {
-                    tokio::select! {
-                        () = accept(listener, body) => {}
-                        _ = stopped => {}
-                    }
-                });
+                runtime.spawn(accept(listener, body));
+                let _: Result<(), _> = runtime.block_on(stopped);
             })?;
         Ok(Self {
             address,

@@ -12,6 +12,7 @@ mod bare;
 mod client;
 mod constant;
 mod first_text;
+mod machine;
 mod read_run;
 mod rounds;
 mod world;

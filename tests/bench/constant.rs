@@ -2,7 +2,7 @@
 //! one thread: requests a second of 64 keep-alive clients. The load generator shares the processors.
 
 use super::bare::Bare;
-use super::rounds::{Target, alternate, conclude};
+use super::rounds::{Target, compare};
 use super::world::{World, log};
 use super::{Outcome, wrk};
 use agent_runtime::error::Result;
@@ -56,11 +56,13 @@ pub(crate) fn run() -> Outcome<bool> {
     let world = World::start()?;
     let door = door(&world)?;
     let bare = Bare::start(BODY)?;
-    let pairs = alternate(
+    let met = compare(
+        "constant",
         "requests/s",
-        || wrk::requests_per_second(door.local_addr(), "/v1/constant", Some(world.token())),
-        || wrk::requests_per_second(bare.address, "/v1/constant", Some(world.token())),
+        &Target::AtLeast(0.5),
+        || wrk::load(door.local_addr(), "/v1/constant", Some(world.token())),
+        || wrk::load(bare.address, "/v1/constant", Some(world.token())),
     )?;
     door.stop(Duration::from_secs(5));
-    Ok(conclude("constant", &pairs, &Target::AtLeast(0.5)))
+    Ok(met)
 }

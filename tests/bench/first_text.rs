@@ -7,7 +7,8 @@
 
 use super::Outcome;
 use super::client::agent;
-use super::rounds::{Pair, ROUNDS, Target, conclude, median, say};
+use super::machine::Moment;
+use super::rounds::{Figure, Target, compare, median};
 use super::world::World;
 use serde_json::json;
 use std::io::Read;
@@ -66,6 +67,15 @@ fn first_byte(agent: &ureq::Agent, url: &str) -> Outcome<f64> {
     Ok(first)
 }
 
+/// Runs one after the other, each with its first text.
+fn runs(world: &World, agent_id: &str) -> Outcome<f64> {
+    let mut figures = Vec::with_capacity(RUNS);
+    for _ in 0..RUNS {
+        figures.push(first_text(world, agent_id)?);
+    }
+    Ok(median(figures))
+}
+
 pub(crate) fn run() -> Outcome<bool> {
     println!("first-text: created run to first text at the client, p50 of {RUNS} a round");
     let world = World::start()?;
@@ -75,25 +85,20 @@ pub(crate) fn run() -> Outcome<bool> {
     let insert = database.prepare("insert into bench_commits values (now())")?;
     let direct = agent();
     let url = format!("{}/chat/completions", world.provider.base_url());
-    let mut pairs = Vec::with_capacity(ROUNDS);
-    for round in 0..=ROUNDS {
-        let (mut ours, mut commits, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    let baseline = || {
+        let (mut commits, mut bytes) = (Vec::with_capacity(RUNS), Vec::with_capacity(RUNS));
+        let before = Moment::now();
         for _ in 0..RUNS {
-            ours.push(first_text(&world, &agent_id)?);
             commits.push(commit(&mut database, &insert)?);
             bytes.push(first_byte(&direct, &url)?);
         }
         let (commit, byte) = (median(commits), median(bytes));
-        let pair = Pair {
-            ours: median(ours),
-            baseline: commit + byte,
-        };
-        // The first round warms up.
-        if let Some(round) = round.checked_sub(1) {
-            println!("  (commit {commit:.2} ms, provider's first byte {byte:.2} ms)");
-            say(round, pair, "ms");
-            pairs.push(pair);
-        }
-    }
-    Ok(conclude("first-text", &pairs, &Target::AtMost(10.0)))
+        Ok(Figure {
+            value: commit + byte,
+            used: before.until_now(),
+            note: format!(" (commit {commit:.2} + first byte {byte:.2})"),
+        })
+    };
+    let ours = || Figure::of(|| runs(&world, &agent_id));
+    compare("first-text", "ms", &Target::AtMost(10.0), ours, baseline)
 }

@@ -2,7 +2,7 @@
 //! requests a second of 64 keep-alive clients. The bare one knows no caller, route or pool: each of
 //! its threads has a connection, and it answers with two of the columns.
 
-use super::rounds::{Target, alternate, conclude};
+use super::rounds::{Target, compare};
 use super::world::{World, log};
 use super::{Outcome, wrk};
 use agent_runtime::error::Error;
@@ -102,11 +102,13 @@ pub(crate) fn run() -> Outcome<bool> {
     let path = format!("/v1/runs/{}", finished_run(&world)?);
     let ours = world.client.address();
     let baseline = baseline(&world)?;
-    let pairs = alternate(
+    let met = compare(
+        "read-run",
         "requests/s",
-        || wrk::requests_per_second(ours, &path, Some(world.token())),
-        || wrk::requests_per_second(baseline.local_addr(), &path, Some(world.token())),
+        &Target::AtLeast(0.7),
+        || wrk::load(ours, &path, Some(world.token())),
+        || wrk::load(baseline.local_addr(), &path, Some(world.token())),
     )?;
     baseline.stop(Duration::from_secs(5));
-    Ok(conclude("read-run", &pairs, &Target::AtLeast(0.7)))
+    Ok(met)
 }

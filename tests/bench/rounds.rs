@@ -1,15 +1,27 @@
 //! Interleaved rounds of a figure and its baseline, and the ratio with its spread.
 
 use super::Outcome;
+use super::machine::{Moment, Used};
 
 /// Rounds that count. One more goes before them, to warm up.
 pub(crate) const ROUNDS: usize = 7;
+/// A round during which others used more of the processors than this is measured again.
+const OTHERS_MOST: f64 = 0.1;
+/// Rounds measured at most; the least disturbed of them count.
+const TRIES: usize = 3 * ROUNDS;
 
 /// One figure of each kind, from the same round.
 #[derive(Clone, Copy)]
 pub(crate) struct Pair {
     pub(crate) ours: f64,
     pub(crate) baseline: f64,
+}
+
+/// A round.
+struct Round {
+    pair: Pair,
+    /// The part of all processors that others used meanwhile.
+    others: f64,
 }
 
 impl Pair {
@@ -24,46 +36,79 @@ pub(crate) enum Target {
     AtMost(f64),
 }
 
-/// Measures both sides in turn, the other one first in every other round.
-pub(crate) fn alternate(
-    unit: &str,
-    mut ours: impl FnMut() -> Outcome<f64>,
-    mut baseline: impl FnMut() -> Outcome<f64>,
-) -> Outcome<Vec<Pair>> {
-    ours()?;
-    baseline()?;
-    let mut pairs = Vec::with_capacity(ROUNDS);
-    for round in 0..ROUNDS {
-        let pair = if round % 2 == 0 {
-            let baseline = baseline()?;
-            Pair {
-                ours: ours()?,
-                baseline,
-            }
-        } else {
-            let ours = ours()?;
-            Pair {
-                ours,
-                baseline: baseline()?,
-            }
-        };
-        say(round, pair, unit);
-        pairs.push(pair);
-    }
-    Ok(pairs)
+/// A figure and what it took.
+pub(crate) struct Figure {
+    pub(crate) value: f64,
+    pub(crate) used: Used,
+    /// What else the round's line says.
+    pub(crate) note: String,
 }
 
-/// One round's line.
-pub(crate) fn say(round: usize, pair: Pair, unit: &str) {
-    println!(
-        "  round {}: ours {:.*} {unit}, baseline {:.*} {unit}, ratio {:.2}",
-        round + 1,
-        decimals(pair.ours),
-        pair.ours,
-        decimals(pair.baseline),
-        pair.baseline,
-        pair.ratio()
-    );
+impl Figure {
+    /// Measures, and notes what the processors did meanwhile.
+    pub(crate) fn of(measure: impl FnOnce() -> Outcome<f64>) -> Outcome<Self> {
+        let before = Moment::now();
+        let value = measure()?;
+        Ok(Self {
+            value,
+            used: before.until_now(),
+            note: String::new(),
+        })
+    }
+}
+
+/// Measures both sides in turn, the other one first in every other round, and says whether the
+/// target was met in the last line.
+pub(crate) fn compare(
+    name: &str,
+    unit: &str,
+    target: &Target,
+    mut ours: impl FnMut() -> Outcome<Figure>,
+    mut baseline: impl FnMut() -> Outcome<Figure>,
+) -> Outcome<bool> {
+    ours()?;
+    baseline()?;
+    let mut rounds: Vec<Round> = Vec::new();
+    let quiet = |rounds: &[Round]| {
+        rounds
+            .iter()
+            .filter(|round| round.others <= OTHERS_MOST)
+            .count()
+    };
+    while quiet(&rounds) < ROUNDS && rounds.len() < TRIES {
+        let (first, second);
+        let swapped = rounds.len() % 2 == 1;
+        let (mine, base) = if swapped {
+            first = ours()?;
+            second = baseline()?;
+            (&first, &second)
+        } else {
+            first = baseline()?;
+            second = ours()?;
+            (&second, &first)
+        };
+        let round = Round {
+            pair: Pair {
+                ours: mine.value,
+                baseline: base.value,
+            },
+            others: mine.used.others.max(base.used.others),
+        };
+        println!(
+            "  round {}: ours {:.*} {unit}{}, baseline {:.*} {unit}{}, ratio {:.2}; others used {:.0} %",
+            rounds.len() + 1,
+            decimals(mine.value),
+            mine.value,
+            mine.note,
+            decimals(base.value),
+            base.value,
+            base.note,
+            round.pair.ratio(),
+            round.others * 100.0
+        );
+        rounds.push(round);
+    }
+    Ok(conclude(name, rounds, target))
 }
 
 fn decimals(figure: f64) -> usize {
@@ -71,8 +116,17 @@ fn decimals(figure: f64) -> usize {
 }
 
 /// Prints the last line, and says whether the target was met.
-pub(crate) fn conclude(name: &str, pairs: &[Pair], target: &Target) -> bool {
-    let ratios: Vec<f64> = pairs.iter().map(|pair| pair.ratio()).collect();
+fn conclude(name: &str, mut rounds: Vec<Round>, target: &Target) -> bool {
+    rounds.sort_by(|one, other| one.others.total_cmp(&other.others));
+    rounds.truncate(ROUNDS);
+    let others = rounds.last().map_or(0.0, |round| round.others);
+    if others > OTHERS_MOST {
+        println!(
+            "{name}: this machine is not quiet (others used up to {:.0} % of it): the ratio says little",
+            others * 100.0
+        );
+    }
+    let ratios: Vec<f64> = rounds.iter().map(|round| round.pair.ratio()).collect();
     let ratio = median(ratios.clone());
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let most = ratios.iter().copied().fold(0.0, f64::max);
@@ -82,7 +136,7 @@ pub(crate) fn conclude(name: &str, pairs: &[Pair], target: &Target) -> bool {
     };
     println!(
         "{name}: ratio {ratio:.2} ({least:.2} to {most:.2} over {} rounds), target {wanted}: {}",
-        pairs.len(),
+        rounds.len(),
         if met { "met" } else { "missed" }
     );
     met

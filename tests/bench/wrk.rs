@@ -1,18 +1,23 @@
 //! Load from `wrk`, a generator that is not ours (`tests/setup/wrk`).
 
 use super::Outcome;
+use super::rounds::Figure;
 use std::net::SocketAddr;
 use std::process::Command;
 
 const SECONDS: u32 = 3;
 const CLIENTS: u32 = 64;
 
-/// Requests answered a second by 64 keep-alive clients. Any answer but a 2xx is a failure.
-pub(crate) fn requests_per_second(
-    address: SocketAddr,
-    path: &str,
-    token: Option<&str>,
-) -> Outcome<f64> {
+/// Requests answered a second by 64 keep-alive clients, with this process's own processor time for
+/// each. Any answer but a 2xx is a failure.
+pub(crate) fn load(address: SocketAddr, path: &str, token: Option<&str>) -> Outcome<Figure> {
+    let mut figure = Figure::of(|| requests_per_second(address, path, token))?;
+    let requests = figure.value * f64::from(SECONDS);
+    figure.note = format!(" ({:.1} µs each)", figure.used.own_s * 1e6 / requests);
+    Ok(figure)
+}
+
+fn requests_per_second(address: SocketAddr, path: &str, token: Option<&str>) -> Outcome<f64> {
     let mut command = Command::new("wrk");
     command
         .args(["--threads", "1"])
