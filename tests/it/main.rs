@@ -22,6 +22,7 @@ mod public_tokens;
 mod restarts;
 mod routes;
 mod runs;
+mod runtime;
 mod sql;
 mod streams;
 mod tenants;
