@@ -1,6 +1,8 @@
-//! The runtime without a server around it: turns, cancels, waits. Crashes are in `crashes`.
+//! The runtime without a server around it: turns, cancels, waits. Crashes are in `crashes`,
+//! other faults in `faults`.
 
 mod crashes;
+mod faults;
 mod world;
 
 use crate::harness::PATIENCE;

@@ -22,7 +22,7 @@ fn options(url: &str) -> store::Options {
     store::Options {
         url: Secret::new(url),
         pool_size: 8,
-        checkout_timeout: Duration::from_secs(5),
+        checkout_timeout: Duration::from_secs(3),
         statement_timeout: Duration::from_secs(10),
     }
 }
@@ -110,6 +110,8 @@ pub(super) struct World {
     pub(super) project_id: Uuid,
     pub(super) agent_id: Uuid,
     pub(super) conversation_id: Uuid,
+    /// Of a process that is made from here on.
+    pub(super) lease: Duration,
     /// After the store: it is dropped with its last connection.
     pub(super) database: Database,
 }
@@ -145,6 +147,7 @@ impl World {
             project_id: id(),
             agent_id: id(),
             conversation_id: id(),
+            lease: Duration::from_secs(15),
             database,
         };
         world.seed(&json!({}));
@@ -216,6 +219,7 @@ impl World {
             let database = jobs::Database::new(self.store.pool().clone(), |one| one.as_mut());
             let runner = runtime
                 .serve(jobs::Runner::builder(database))
+                .lease(self.lease)
                 .start()
                 .unwrap();
             runtime.woken_by(runner.handle());
@@ -358,6 +362,40 @@ impl World {
             assert!(Instant::now() < deadline);
             std::thread::park_timeout(Duration::from_millis(5));
         }
+    }
+
+    /// Ends every connection to the database, and takes no new ones.
+    pub(super) fn take_away(&self) {
+        let (mut admin, name) = self.admin();
+        admin
+            .batch_execute(&format!(
+                "alter database {name} with allow_connections false"
+            ))
+            .unwrap();
+        admin
+            .query(
+                "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1",
+                &[&name],
+            )
+            .unwrap();
+    }
+
+    /// Takes connections again.
+    pub(super) fn bring_back(&self) {
+        let (mut admin, name) = self.admin();
+        admin
+            .batch_execute(&format!(
+                "alter database {name} with allow_connections true"
+            ))
+            .unwrap();
+    }
+
+    /// A connection to another database of the cluster, and this one's name.
+    fn admin(&self) -> (postgres::Client, String) {
+        let mut config: postgres::Config = self.database.url().parse().unwrap();
+        let name = config.get_dbname().unwrap().to_owned();
+        let client = config.dbname("postgres").connect(postgres::NoTls);
+        (client.unwrap(), name)
     }
 
     /// As if the process that holds the run had died: its job is given to others at once.
