@@ -30,7 +30,7 @@ use crate::outbound::Outbound;
 use crate::runtime::{self, Keepers, ModelKeys, Runtime};
 use crate::secret::Secret;
 use crate::store::{self, Store, migrations, tenants, tokens};
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -42,6 +42,9 @@ use uuid::Uuid;
 
 /// Connections that wait to be accepted; the kernel may allow fewer.
 const BACKLOG: i32 = 1024;
+
+/// How long, after the deadline of a stop, jobs are handed back and threads end.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// Pause between looks at a database that is away.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -105,13 +108,15 @@ struct Work {
 }
 
 impl Work {
-    /// Hands back what is not done by then. False: a handler still runs.
+    /// Hands back what is not done by then, so that it goes on elsewhere at once. False: something
+    /// could not be handed back, and waits until its lease has run out.
     fn stop(self, deadline: Instant) -> bool {
         let stopped = self
             .runner
             .stop(deadline.saturating_duration_since(Instant::now()));
-        drop(self.keepers);
-        stopped.unfinished == 0
+        let keepers = self.keepers;
+        let kept = in_time("stop-keepers", deadline + LAST_WORDS, move || drop(keepers));
+        kept && !stopped.leases_left
     }
 }
 
@@ -192,22 +197,41 @@ impl Server {
         let deadline = Instant::now() + within;
         self.stopping.store(true, Ordering::Relaxed);
         slog::info!(self.log, "Stopping"; "withinMs" => u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
-        if let Some(starter) = self.starter.take() {
-            let _ = starter.join();
-        }
+        let starter = self.starter.take();
+        let started = in_time("stop-starter", deadline + LAST_WORDS, move || {
+            // One that panicked has been logged by the panic hook.
+            let _ = starter.map(JoinHandle::join);
+        });
         let work = lock(&self.work).take();
         // Runs take their time beside the requests, not after them.
         let runs = std::thread::Builder::new()
             .name("stop-runs".to_owned())
             .spawn(move || work.is_none_or(|work| work.stop(deadline)));
-        self.shared.streams.stop();
+        let shared = Arc::clone(&self.shared);
+        let streams = in_time("stop-streams", deadline + LAST_WORDS, move || {
+            shared.streams.stop();
+        });
         let left = deadline.saturating_duration_since(Instant::now());
         let door = lock(&self.door).take();
         let door = door.is_none_or(|door| door.stop(left));
         let runs = runs.is_ok_and(|thread| thread.join().unwrap_or(false));
-        slog::info!(self.log, "Stopped"; "inTime" => door && runs);
-        door && runs
+        let in_time = started && streams && door && runs;
+        slog::info!(self.log, "Stopped"; "inTime" => in_time);
+        in_time
     }
+}
+
+/// Does a part of the stop on a thread of its own: a database that does not answer may hold it up.
+/// False: it did not end by then, and is left behind.
+fn in_time(name: &str, deadline: Instant, part: impl FnOnce() + Send + 'static) -> bool {
+    let (alive, ended) = bounded::<()>(0);
+    let thread = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || {
+            part();
+            drop(alive);
+        });
+    thread.is_ok() && ended.recv_deadline(deadline) == Err(RecvTimeoutError::Disconnected)
 }
 
 /// Opens the socket. `[::]` takes IPv4 as well, and is `0.0.0.0` on a host without IPv6.
