@@ -22,6 +22,7 @@ mod public_tokens;
 mod restarts;
 mod routes;
 mod runs;
+mod runtime;
 mod sql;
 mod stream_faults;
 mod streams;
