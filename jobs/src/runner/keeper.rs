@@ -103,18 +103,23 @@ fn watch_once(core: &Core) -> Result<()> {
 fn hand_back(core: &Core) -> Result<()> {
     let batches: Vec<Arc<Batch>> = core.batches().values().cloned().collect();
     let mut settlements = Vec::new();
+    let mut over = Vec::new();
     for batch in &batches {
-        for slot in batch
-            .slots
-            .iter()
-            .filter(|slot| slot.is_at(Stage::Queued) || slot.is_at(Stage::Running))
-        {
-            slot.end(false);
-            settlements.push(Settlement {
-                id: slot.id,
-                lease_id: batch.lease_id,
-                ending: Ending::HandBack,
-            });
+        let mut rest_settled = true;
+        for slot in &batch.slots {
+            if slot.is_at(Stage::Queued) || slot.is_at(Stage::Running) {
+                slot.end(false);
+                settlements.push(Settlement {
+                    id: slot.id,
+                    lease_id: batch.lease_id,
+                    ending: Ending::HandBack,
+                });
+            } else {
+                rest_settled &= slot.is_at(Stage::Settled);
+            }
+        }
+        if rest_settled {
+            over.push(batch.lease_id);
         }
     }
     if settlements.is_empty() {
@@ -127,6 +132,9 @@ fn hand_back(core: &Core) -> Result<()> {
         .count();
     core.handed_back
         .fetch_add(waiting as u64, Ordering::Relaxed);
+    // A lease that still has a job must stand, or nobody would ever rescue that job.
+    core.database
+        .with(|client| renew_leases(client, &[], core.lease, &over))?;
     Ok(())
 }
 
