@@ -207,10 +207,8 @@ impl Server {
         let runs = std::thread::Builder::new()
             .name("stop-runs".to_owned())
             .spawn(move || work.is_none_or(|work| work.stop(deadline)));
-        let shared = Arc::clone(&self.shared);
-        let streams = in_time("stop-streams", deadline + LAST_WORDS, move || {
-            shared.streams.stop();
-        });
+        // The door is to have time left to say so to the clients.
+        let streams = self.shared.streams.stop(deadline - within / 4);
         let left = deadline.saturating_duration_since(Instant::now());
         let door = lock(&self.door).take();
         let door = door.is_none_or(|door| door.stop(left));

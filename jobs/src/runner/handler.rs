@@ -68,7 +68,7 @@ pub(super) fn run(core: &Core, queue: &Queue, todo: &Receiver<Work>, finished: &
         let keyed = row.key.is_some();
         let attempt = row.attempt;
         let token = CancelToken::new(Arc::clone(&batch), place);
-        let outcome = if core.stopping() || token.lost() {
+        let outcome = if core.stopping() || token.is_too_late_to_begin() {
             None
         } else {
             Some(call(core, queue, row, token.clone(), &batch.slots[place]))

@@ -24,15 +24,6 @@ pub(super) fn renew(core: &Core, stop: &Receiver<()>) {
         } else if whole {
             last_renewal = Instant::now();
         }
-        let batches = core.batches();
-        for batch in batches
-            .values()
-            .filter(|batch| batch.has_run_out())
-            .cloned()
-            .collect::<Vec<_>>()
-        {
-            batch.lose_all();
-        }
     }
     if let Err(error) = hand_back(core).and_then(|()| renew_once(core, false)) {
         core.leases_left.store(true, Ordering::Relaxed);
@@ -149,9 +140,41 @@ fn hand_back(core: &Core) -> Result<()> {
 
 const LEASES_A_ROUND: usize = 100;
 
+/// Whether leases may be taken. While the database was away nobody could renew his: once it is back, all have the time
+/// of one lease to do so.
+#[derive(Default)]
+struct Amnesty {
+    away: bool,
+    until: Option<Instant>,
+}
+
+impl Amnesty {
+    /// Asks the database for something that a renewal needs too, and learns from how that goes.
+    fn holds(&mut self, core: &Core) -> bool {
+        let asked_at = Instant::now();
+        let asked = core
+            .database
+            .with(|client| Ok(client.simple_query("SELECT FROM job_leases LIMIT 1")?));
+        if let Err(error) = asked {
+            warn!(core.log, "cannot look for leases that ran out"; "error" => %error);
+            self.away = true;
+            return true;
+        }
+        let now = Instant::now();
+        if std::mem::take(&mut self.away) || now - asked_at > core.lease / 3 {
+            self.until = Some(now + core.lease);
+        }
+        self.until.is_some_and(|until| now < until)
+    }
+}
+
 pub(super) fn rescue(core: &Core, stop: &Receiver<()>) {
     let pause = (core.lease / 3).min(Duration::from_secs(10));
+    let mut amnesty = Amnesty::default();
     while stop.recv_timeout(jittered(pause, 20)) != Err(RecvTimeoutError::Disconnected) {
+        if amnesty.holds(core) {
+            continue;
+        }
         match core
             .database
             .with(|client| rescue_leases(client, LEASES_A_ROUND))
