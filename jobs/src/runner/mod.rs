@@ -210,6 +210,9 @@ pub struct Stopped {
 /// How long, after the deadline of a stop, the last hand-back and the keepers' end are waited for.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// How long handlers that have just been told to end are waited for, so that the figures are whole.
+const HEEDING: Duration = Duration::from_millis(100);
+
 impl Runner {
     /// `database` must give the runner's threads as many connections as two for each queue, and two more.
     #[must_use]
@@ -235,6 +238,8 @@ impl Runner {
         let unfinished = self.core.queues.iter().map(running).sum();
         self.keep = None;
         let kept = self.keepers.recv_deadline(Instant::now() + LAST_WORDS);
+        // Handlers that heed what they were told are handed back by their own threads as well.
+        let _ = self.workers.recv_deadline(Instant::now() + HEEDING);
         Stopped {
             handed_back: self.core.handed_back.load(Ordering::Relaxed),
             unfinished,
