@@ -14,7 +14,7 @@ pub(super) use home::Home;
 use super::client::Server as Api;
 use super::display::Display;
 use super::notify::Manager;
-use super::terminal::{Style, note, say};
+use super::terminal::{Style, note, program, say};
 use super::{Failure, Outcome, World, follow, run as start_run, serve, signals};
 use crate::config::{Origin, Settings, Vars};
 use crate::dev::cluster::{self, Cluster};
@@ -304,7 +304,7 @@ impl Dev<'_> {
             },
             recv(self.endings) -> _ => return Ok(()),
         }
-        self.home.keep(kept)?;
+        self.home.keep(kept, &token)?;
         let url = kept.url.as_deref().unwrap_or_default();
         let api = Api::new(url, token)?;
         let example = example::load(
@@ -356,7 +356,7 @@ impl Dev<'_> {
         }
         say(format_args!("\n{}", style.bold("Try")))?;
         for line in [
-            format!("agent-runtime run {} \"{QUESTION}\"", example.name),
+            self.command(example),
             format!("curl -H @{} {url}/v1/runs", header.display()),
             format!(
                 "export AGENT_RUNTIME_URL={url} AGENT_RUNTIME_TOKEN_FILE={}",
@@ -369,6 +369,11 @@ impl Dev<'_> {
             say(format_args!("\n{}", style.dim("Ctrl-C stops everything.")))?;
         }
         Ok(())
+    }
+
+    /// The command that does what the demonstration does.
+    fn command(&self, example: &Example) -> String {
+        format!("{} run {} \"{QUESTION}\"", program(), example.name)
     }
 
     /// Runs the example once, as `run` does.
@@ -389,10 +394,13 @@ impl Dev<'_> {
         if seen.outcome().is_ok() {
             let url = api.url();
             say(format_args!("\n{}", style.bold("What happened")))?;
-            say(format_args!(
+            say(if seen.tools > 0 {
                 "  The agent asked the model, called its tool over HTTP, told the model the answer, and the\n  \
                  text above was streamed. Each step was journaled: a crash would have lost none of it."
-            ))?;
+            } else {
+                "  The agent asked the model, which called no tool, and the text above was streamed. The step\n  \
+                 was journaled: a crash would have lost nothing of it."
+            })?;
             say(format_args!("\n{}", style.bold("Next")))?;
             say(format_args!(
                 "  open {url}/docs\n  curl -H @{} {url}/v1/runs/{run_id}/progress",

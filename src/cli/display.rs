@@ -22,6 +22,7 @@ pub(super) struct Display {
     /// Text stands there without a line's end.
     open: bool,
     steps: usize,
+    tools: usize,
 }
 
 impl Display {
@@ -33,6 +34,7 @@ impl Display {
             shown: (0, 0, 0),
             open: false,
             steps: 0,
+            tools: 0,
         }
     }
 
@@ -118,8 +120,14 @@ impl Display {
         Ok(())
     }
 
+    /// Tool calls that were shown done.
+    pub(super) fn tools(&self) -> usize {
+        self.tools
+    }
+
     fn tool_done(&mut self, data: &Value) -> Outcome {
         self.steps += 1;
+        self.tools += 1;
         let output = shortened(data["output"].as_str().unwrap_or_default());
         if data["isError"] == json!(true) {
             self.step(data, &self.style.red(&output))

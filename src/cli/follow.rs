@@ -73,6 +73,8 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
 pub(super) struct Seen {
     /// The run, as the API shows it.
     pub(super) run: Value,
+    /// Tool calls that were seen done.
+    pub(super) tools: usize,
 }
 
 impl Seen {
@@ -104,7 +106,8 @@ pub(super) fn watch(
                 Ok(News::Ended) | Err(_) => {
                     let run = client.get(&format!("/v1/runs/{run_id}"))?;
                     display.end(&run)?;
-                    return Ok(Seen { run });
+                    let tools = display.tools();
+                    return Ok(Seen { run, tools });
                 }
             },
             recv(endings) -> _ => {
@@ -114,7 +117,8 @@ pub(super) fn watch(
                 } else {
                     display.close()?;
                     terminal::note(format_args!(
-                        "The run goes on. To watch it again: agent-runtime follow {run_id}"
+                        "The run goes on. To watch it again: {} follow {run_id}",
+                        terminal::program()
                     ));
                     return Err(Failure::said());
                 }

@@ -157,7 +157,8 @@ fn kept_token(settings: &Settings, log: &Logger) -> Outcome<Secret> {
     let token = bearer::mint()?;
     let text = zeroize::Zeroizing::new(format!("{}\n", token.expose()));
     if private_file::write(&path, &text, standing)? {
-        info!(log, "A seed token was made: see the file"; "path" => %path.display());
+        let own = log::subsystem(log, Subsystem::Server);
+        info!(own, "A seed token was made: see the file"; "path" => %path.display());
         return Ok(token);
     }
     match private_file::read(&path)? {
@@ -178,7 +179,8 @@ pub(super) fn start(
 ) -> Outcome<Server> {
     let options = Options::from_settings(settings, seeds)?;
     let server = Server::start(options, clock, log)?;
-    info!(log, "Listening"; "address" => %server.local_addr());
+    let own = log::subsystem(log, Subsystem::Server);
+    info!(own, "Listening"; "address" => %server.local_addr());
     Ok(server)
 }
 

@@ -82,6 +82,13 @@ pub(super) fn note(line: impl Display) {
         .write_all(format!("{line}\n").as_bytes());
 }
 
+/// How this program was called, for commands that are shown to be tried.
+pub(super) fn program() -> String {
+    let called = std::env::args_os().next();
+    let called = called.as_deref().and_then(std::ffi::OsStr::to_str);
+    printable(called.unwrap_or("agent-runtime"))
+}
+
 /// A text from outside, fit for a terminal: lines and tabs stay, other control characters go.
 pub(super) fn printable(text: &str) -> String {
     text.chars()

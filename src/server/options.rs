@@ -2,7 +2,7 @@
 
 use super::{Options, Seeds};
 use crate::authn::public::Signer;
-use crate::config::{HostAccess, PublicTokenKey, Settings};
+use crate::config::{HostAccess, Http, Model, PublicTokenKey, Runs, Settings};
 use crate::error::{Error, Result};
 use crate::http::{door, sse};
 use crate::outbound::{self, Outbound, Timeouts};
@@ -32,7 +32,7 @@ impl Options {
         let http = &settings.http;
         Ok(Self {
             listen: http.address,
-            limits: limits(settings),
+            limits: limits(http),
             store: store(settings),
             seeds,
             docs: http.docs,
@@ -63,37 +63,69 @@ impl Options {
     }
 }
 
-fn limits(settings: &Settings) -> door::Limits {
-    let http = &settings.http;
+fn limits(http: &Http) -> door::Limits {
+    // Each field by its name: a new setting has to be handed on, or be said to be used elsewhere.
+    let Http {
+        max_connections,
+        max_connections_per_address,
+        max_header_bytes,
+        max_body_bytes,
+        max_body_bytes_in_flight,
+        header_timeout,
+        body_timeout,
+        write_timeout,
+        request_deadline,
+        queue_length,
+        request_threads,
+        max_streams,
+        address: _,
+        docs: _,
+        allowed_origins: _,
+        stream_threads: _,
+        stream_buffer_bytes: _,
+        shutdown_timeout: _,
+    } = *http;
     door::Limits {
-        connections: http.max_connections,
-        connections_per_address: http.max_connections_per_address,
-        header_bytes: http.max_header_bytes,
-        body_bytes: http.max_body_bytes as u64,
-        bodies_in_flight_bytes: http.max_body_bytes_in_flight as u64,
-        header_timeout: http.header_timeout,
-        body_timeout: http.body_timeout,
-        write_timeout: http.write_timeout,
-        request_deadline: http.request_deadline,
-        idle_timeout: http.header_timeout,
-        queue_length: http.queue_length,
-        streams: http.max_streams,
-        request_threads: http.request_threads,
+        connections: max_connections,
+        connections_per_address: max_connections_per_address,
+        header_bytes: max_header_bytes,
+        body_bytes: max_body_bytes as u64,
+        bodies_in_flight_bytes: max_body_bytes_in_flight as u64,
+        header_timeout,
+        body_timeout,
+        write_timeout,
+        request_deadline,
+        idle_timeout: header_timeout,
+        queue_length,
+        streams: max_streams,
+        request_threads,
         ..door::Limits::default()
     }
 }
 
 fn runs(settings: &Settings) -> runtime::Options {
-    let model = &settings.model;
+    let Runs {
+        threads,
+        lease: _,
+        job_poll,
+        tool_max_response_bytes,
+    } = settings.runs;
+    let Model {
+        keys: _,
+        connect_timeout,
+        first_byte_timeout,
+        total_timeout,
+        attempts,
+    } = settings.model;
     runtime::Options {
-        threads: settings.runs.threads,
-        poll: settings.runs.job_poll,
-        tool_answer_bytes: settings.runs.tool_max_response_bytes as u64,
-        model_attempts: i32::try_from(model.attempts).unwrap_or(i32::MAX),
+        threads,
+        poll: job_poll,
+        tool_answer_bytes: tool_max_response_bytes as u64,
+        model_attempts: i32::try_from(attempts).unwrap_or(i32::MAX),
         model_timeouts: Timeouts {
-            connect: model.connect_timeout,
-            first_byte: model.first_byte_timeout,
-            total: model.total_timeout,
+            connect: connect_timeout,
+            first_byte: first_byte_timeout,
+            total: total_timeout,
         },
         host_access: match settings.outbound.host_access {
             HostAccess::Local => outbound::HostAccess::Local,
@@ -125,4 +157,22 @@ fn pem(certificates: &[CertificateDer<'_>]) -> Vec<u8> {
         text.push_str("-----END CERTIFICATE-----\n");
     }
     text.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls_pki_types::pem::PemObject;
+
+    #[test]
+    fn certificates_come_back_from_their_text() {
+        for length in [0, 1, 47, 48, 49, 2000] {
+            let certificate = CertificateDer::from(vec![7; length]);
+            let text = pem(&[certificate.clone(), certificate.clone()]);
+            let back: Vec<_> = CertificateDer::pem_slice_iter(&text)
+                .collect::<std::result::Result<_, _>>()
+                .unwrap();
+            assert_eq!(back, [certificate.clone(), certificate]);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! `dev` from an empty home directory on, and the commands that find it there.
 
 use crate::harness::{Running, command, directory, run};
+use agent_runtime::dev::provider::{Fault, Provider, Script, Step};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -38,19 +39,79 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
     dev.signal(Signal::KILL);
     dev.wait();
 
-    // The next start finds the same tenant, agent and runs.
-    let mut dev = Running::start(command(&["dev", "--port", "0"], &variables));
+    // The next start finds the same tenant, and the agent gets a version with another model.
+    let provider = Provider::start(Script {
+        queue: vec![Step::text("From elsewhere."), hanging()],
+        then: Step::text("At last."),
+    })
+    .unwrap();
+    let port = free_port();
+    let provider_url = provider.base_url();
+    let elsewhere = [
+        "dev",
+        "--port",
+        &port,
+        "--provider-url",
+        &provider_url,
+        "--model",
+        "other",
+    ];
+    let quick = [variables[0], variables[1], ("SVC_RUN_LEASE_MS", "1000")];
+    let mut dev = Running::start(command(&elsewhere, &quick));
     dev.line_with("Ctrl-C stops everything.");
     assert!(!alive(&postmaster), "{postmaster} was left behind");
     assert_eq!(fs::read_to_string(data.join("token")).unwrap(), token);
-    let listed = run(&["run", "assistant", "--json", "Hello again"], &variables).expect(0);
-    assert_eq!(
-        last(&listed.out)["data"]["agent"]["version"],
-        json!("0.1.0")
-    );
+    let said = run(&["run", "assistant", "--json", "Hello"], &variables).expect(0);
+    let seen = last(&said.out);
+    assert_eq!(seen["data"]["agent"]["version"], json!("0.1.1"));
+    assert!(said.out.contains("From elsewhere."), "{}", said.out);
+
+    // A crash of the server in the middle of a run: whoever follows sees each event once.
+    let mut follower = Running::start(command(&["run", "assistant", "--json", "Hi"], &variables));
+    let mut events = vec![follower.line_with("run.created")];
+    events.push(follower.line_with("run.started"));
+    events.push(follower.line_with("step.started"));
+    dev.signal(Signal::KILL);
+    dev.wait();
+    let mut dev = Running::start(command(&elsewhere, &quick));
+    for kind in ["step.restarted", "step.completed", "run.completed"] {
+        events.push(follower.line_with(&format!("\"{kind}\"")));
+    }
+    assert!(follower.line_with("\"kind\":\"run\"").contains("completed"));
+    assert_eq!(follower.wait(), Some(0));
+    assert!(events[4].contains("At last."), "{}", events[4]);
+    dev.line_with("Ctrl-C stops everything.");
+    interrupts(&provider, &variables);
     dev.signal(Signal::INT);
     assert_eq!(dev.wait(), Some(0));
     assert!(!data.join("pgdata/postmaster.pid").exists());
+}
+
+/// Ctrl-C leaves a run running, or cancels it where that was asked for.
+fn interrupts(provider: &Provider, variables: &[(&str, &str)]) {
+    provider.push(hanging());
+    let mut left = Running::start(command(&["run", "assistant", "--json", "Hi"], variables));
+    let begun: Value = serde_json::from_str(&left.line_with("\"kind\":\"run\"")).unwrap();
+    let id = begun["data"]["id"].as_str().unwrap();
+    left.line_with("step.started");
+    left.signal(Signal::INT);
+    left.line_with(&format!("agent-runtime follow {id}"));
+    assert_eq!(left.wait(), Some(1));
+    let cancel = ["follow", id, "--json", "--cancel-on-interrupt"];
+    let mut watcher = Running::start(command(&cancel, variables));
+    watcher.line_with("step.started");
+    watcher.signal(Signal::INT);
+    watcher.line_with("run.cancelled");
+    assert_eq!(watcher.wait(), Some(1));
+}
+
+fn hanging() -> Step {
+    Step::text("One two three.").fault(2, Fault::Hang)
+}
+
+fn free_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
 }
 
 /// `run` and `follow` against the running `dev`, which they find by themselves.

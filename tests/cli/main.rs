@@ -3,7 +3,8 @@
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "tests read the environment and make threads of their own"
+    clippy::unwrap_used,
+    reason = "tests read the environment, make threads of their own, and fail by panicking"
 )]
 
 mod commands;

@@ -93,24 +93,19 @@ impl Home {
         };
         let token = match self.token()? {
             Some(token) => token,
-            None => {
-                let token = bearer::mint()?;
-                let text = zeroize::Zeroizing::new(format!("{}\n", token.expose()));
-                private_file::write(&self.token_path(), &text, Standing::Replaced)?;
-                token
-            }
+            None => bearer::mint()?,
         };
-        let header = format!("Authorization: Bearer {}\n", token.expose());
-        let header = zeroize::Zeroizing::new(header);
-        private_file::write(&self.authorization_path(), &header, Standing::Replaced)?;
-        self.keep(&kept)?;
         Ok((kept, token))
     }
 
-    /// Writes `dev.json`.
-    pub(super) fn keep(&self, kept: &Kept) -> Outcome {
-        let text = serde_json::to_string(kept).map_err(|error| Failure::new(error.to_string()))?;
-        private_file::write(&self.kept_path(), &text, Standing::Replaced)?;
+    /// Keeps what the next start, and other commands, are to find.
+    pub(super) fn keep(&self, kept: &Kept, token: &Secret) -> Outcome {
+        let json = serde_json::to_string(kept).map_err(|error| Failure::new(error.to_string()))?;
+        let line = zeroize::Zeroizing::new(format!("{}\n", token.expose()));
+        let header = zeroize::Zeroizing::new(format!("Authorization: Bearer {}", line.as_str()));
+        private_file::write(&self.token_path(), &line, Standing::Replaced)?;
+        private_file::write(&self.authorization_path(), &header, Standing::Replaced)?;
+        private_file::write(&self.kept_path(), &json, Standing::Replaced)?;
         Ok(())
     }
 }
