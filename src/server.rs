@@ -8,7 +8,7 @@
 //! | `run-N` and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
 //! | `runs-…` | watch runs, write text, keep tables up | with the runs |
 //! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers | with the server |
-//! | `store-watchdog`, `store-cancel`, the pool's | stuck statements, connections | with the last user of the store |
+//! | `store-watchdog`, `store-cancel`, `store-close`, the pool's | stuck statements, connections | with the last user of the store |
 //! | `stop-…` | wait for the above, one each | with what they wait for, or with the process |
 //!
 //! A stop has one deadline for everything. What has not ended by then, such as a statement on a

@@ -74,6 +74,23 @@ fn describe(error: &postgres::Error) -> String {
     }
 }
 
+/// Closes connections that were given up on threads of their own: the client library waits there
+/// for an answer that may never come.
+#[derive(Debug)]
+pub(super) struct CloseAside;
+
+impl r2d2::CustomizeConnection<Connection, postgres::Error> for CloseAside {
+    fn on_release(&self, connection: Connection) {
+        if connection.desk.place.is_broken() {
+            // Without a thread it is closed here: the closure is dropped.
+            let _ = std::thread::Builder::new()
+                .name("store-close".to_owned())
+                .stack_size(256 * 1024)
+                .spawn(move || drop(connection));
+        }
+    }
+}
+
 impl Manager {
     /// Reads the connection string.
     ///

@@ -277,6 +277,7 @@ impl Store {
             .test_on_check_out(false)
             .max_lifetime(None)
             .error_handler(Box::new(connect::LogFailures(log)))
+            .connection_customizer(Box::new(connect::CloseAside))
             .build_unchecked(manager);
         Ok(Self {
             pool,

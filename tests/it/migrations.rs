@@ -237,7 +237,7 @@ impl Secured {
             format!("&sslrootcert={}", path.display())
         });
         let url = format!(
-            "postgres://postgres@{host}:{}/postgres?sslmode={mode}{roots}",
+            "postgres://agent_runtime@{host}:{}/postgres?sslmode={mode}{roots}",
             self.port
         );
         let mut client = manager(&url).client()?;

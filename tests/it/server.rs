@@ -122,33 +122,33 @@ fn a_revoked_seed_token_stays_revoked_and_a_new_one_is_another_token() {
     let app = App::start();
     let listed = app.get("/v1/tokens").expect(200);
     let first = listed["data"][0]["id"].as_str().unwrap().to_owned();
-    let old = app.seeds.token.expose().to_owned();
 
     // Another token in the settings: the old one ends, under an id of its own.
     let mut replaced = app.seeds.clone();
     replaced.token = seeds(&app.clock).token;
-    let shared = app.server().shared();
-    assert!(agent_runtime::server::seed(&shared.store, &app.clock, &replaced).unwrap());
-    let new = app.with_token(Some(replaced.token.expose()));
+    let replica = app.replica(|options| options.seeds = replaced.clone());
+    let store = &replica.server().shared().store;
+    let seed = |seeds| agent_runtime::server::seed(store, &app.clock, seeds).unwrap();
+    let new = replica.with_token(Some(replaced.token.expose()));
     let listed = new.get("/v1/tokens").expect(200);
     assert_eq!(listed["data"].as_array().unwrap().len(), 1);
     let second = listed["data"][0]["id"].as_str().unwrap().to_owned();
     assert_ne!(first, second);
-    app.with_token(Some(&old))
-        .get("/v1/tokens")
-        .expect_error(401, "unauthenticated");
+    let old = replica.with_token(Some(app.token()));
+    old.get("/v1/tokens").expect_error(401, "unauthenticated");
     // The same again changes nothing.
-    assert!(agent_runtime::server::seed(&shared.store, &app.clock, &replaced).unwrap());
+    assert!(seed(&replaced));
     assert_eq!(new.get("/v1/tokens").expect(200), listed);
 
     // Revoked, it does not come back with the next start.
     new.delete(&format!("/v1/tokens/{second}")).expect(204);
-    assert!(!agent_runtime::server::seed(&shared.store, &app.clock, &replaced).unwrap());
+    assert!(!seed(&replaced));
     new.get("/v1/tokens").expect_error(401, "unauthenticated");
     // The one before does, if the settings name it again.
-    assert!(agent_runtime::server::seed(&shared.store, &app.clock, &app.seeds).unwrap());
-    app.get("/v1/tokens").expect(200);
-    assert!(!agent_runtime::server::seed(&shared.store, &app.clock, &replaced).unwrap());
+    assert!(seed(&app.seeds));
+    old.get("/v1/tokens").expect(200);
+    assert!(!seed(&replaced));
+    new.get("/v1/tokens").expect_error(401, "unauthenticated");
 }
 
 #[test]
