@@ -43,7 +43,7 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	@for script in .ci/run tests/setup/* tests/show/run; do \
+	@for script in .ci/run tests/setup/* tests/show/run tests/soak/run; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done

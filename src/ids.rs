@@ -65,7 +65,10 @@ pub mod rfc3339 {
 
     /// A time from its text; any RFC 3339 offset is taken.
     pub fn parse(text: &str) -> Option<OffsetDateTime> {
-        OffsetDateTime::parse(text, &Rfc3339).ok()
+        // A time at the edge of the calendar has no form in UTC.
+        OffsetDateTime::parse(text, &Rfc3339)
+            .ok()?
+            .checked_to_offset(UtcOffset::UTC)
     }
 
     /// For `#[serde(with = "ids::rfc3339")]`.
@@ -125,5 +128,6 @@ mod tests {
     fn times_are_utc_with_milliseconds() {
         let at = rfc3339::parse("2026-01-02T03:04:05.6789+02:00").unwrap();
         assert_eq!(rfc3339::text(at), "2026-01-02T01:04:05.678Z");
+        assert_eq!(rfc3339::parse("9999-12-31T23:59:59-23:59"), None);
     }
 }

@@ -16,14 +16,14 @@ use crate::http::route::Route;
 
 /// Every declared route, mounted or not.
 pub fn routes() -> Vec<Route> {
-    let mut routes = crate::http::docs::routes();
-    routes.extend(tokens::routes());
+    let mut routes = tokens::routes();
     routes.extend(projects::routes());
     routes.extend(model_providers::routes());
     routes.extend(tools::routes());
     routes.extend(agents::routes());
     routes.extend(conversations::routes());
     routes.extend(runs::routes());
+    routes.extend(crate::http::docs::routes());
     routes
 }
 

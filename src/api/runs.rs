@@ -153,7 +153,7 @@ impl Names<Agent> for StartRun {
 }
 
 /// A run that was started.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct StartedRun {
     run: View,
@@ -241,7 +241,8 @@ fn create(
     check_message(&body.message)?;
     let request = request_key(cx, on.caller().user_id)?;
     let (tenant_id, run_id, now) = (on.caller().tenant_id, cx.new_id(), cx.now());
-    let created = cx.store().transact(|tx| {
+    let origin = origin(cx)?;
+    let run = cx.store().transact(|tx| {
         let conversation = match body.conversation_id {
             Some(id) => Some(find_conversation(tx, tenant_id, id)?),
             None => None,
@@ -253,7 +254,7 @@ fn create(
             project_id: on.row().project_id,
             flow_id: AGENT_TURN.to_owned(),
             flow_version: AGENT_TURN_VERSION.to_owned(),
-            origin: origin(cx)?,
+            origin,
             parent_run_id: None,
             dry_run: body.dry_run,
             agent: Some(runs::Agent {
@@ -267,19 +268,17 @@ fn create(
             created_by: on.caller().user_id,
             created_at: now,
         };
-        cx.runtime().create(tx, &on, &run, request.as_ref())
+        let run_id = match cx.runtime().create(tx, &on, &run, request.as_ref())? {
+            Created::New => run_id,
+            Created::Earlier(earlier) => earlier,
+        };
+        runs::find(tx, tenant_id, run_id)
     })?;
-    let run_id = match created {
-        Created::New => {
-            cx.runtime().wake();
-            run_id
-        }
-        Created::Earlier(earlier) => earlier,
-    };
-    let run = runs::find(&mut cx.store().session()?, tenant_id, run_id)?;
+    cx.runtime().wake();
+    let run_ids = vec![run.run_id];
     Ok(Accepted(StartedRun {
         run: run.into(),
-        public_token: public_token(cx, tenant_id, vec![run_id], TOKEN_SECONDS)?,
+        public_token: public_token(cx, tenant_id, run_ids, TOKEN_SECONDS)?,
     }))
 }
 

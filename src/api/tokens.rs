@@ -93,7 +93,7 @@ struct NewToken {
 }
 
 /// A bearer token that was minted.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 struct MintedToken {
     #[serde(flatten)]
     about: View,
@@ -123,7 +123,7 @@ struct NewPublicToken {
 }
 
 /// A public run token that was minted.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct MintedPublicToken {
     /// The token itself.

@@ -15,6 +15,7 @@ use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::store::{Store, tokens, tokens::Known};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -40,6 +41,8 @@ pub struct Authn {
     clock: Clock,
     signer: Option<public::Signer>,
     remembered: Mutex<HashMap<[u8; 32], (Instant, Known)>>,
+    /// How many tokens were forgotten: what was looked up before is not remembered after.
+    forgotten: AtomicU64,
 }
 
 fn refused(why: &str) -> Error {
@@ -54,6 +57,7 @@ impl Authn {
             clock,
             signer,
             remembered: Mutex::default(),
+            forgotten: AtomicU64::new(0),
         }
     }
 
@@ -111,16 +115,17 @@ impl Authn {
 
     fn look_up(&self, digest: &[u8; 32]) -> Result<Option<Known>> {
         let asked_at = Instant::now();
+        let forgotten = self.forgotten.load(Ordering::Relaxed);
         let known = tokens::by_digest(&mut self.store.session()?, digest)?;
         let mut remembered = self.remembered();
         match &known {
-            Some(known) => {
+            Some(known) if forgotten == self.forgotten.load(Ordering::Relaxed) => {
                 if remembered.len() >= REMEMBERED {
                     remembered.clear();
                 }
                 remembered.insert(*digest, (asked_at, known.clone()));
             }
-            None => {
+            _ => {
                 remembered.remove(digest);
             }
         }
@@ -129,8 +134,9 @@ impl Authn {
 
     /// Forgets a token that was revoked here.
     pub fn forget(&self, token_id: Uuid) {
-        self.remembered()
-            .retain(|_, (_, known)| known.caller.token_id != token_id);
+        let mut remembered = self.remembered();
+        self.forgotten.fetch_add(1, Ordering::Relaxed);
+        remembered.retain(|_, (_, known)| known.caller.token_id != token_id);
     }
 
     fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], (Instant, Known)>> {

@@ -1,6 +1,7 @@
 //! What a handler knows: the request, the caller, and the service behind it.
 
 use super::door;
+use super::route::Parameters;
 use super::sse::Streams;
 use crate::authn::{Authn, Credential};
 use crate::error::{Code, Error, Result};
@@ -42,12 +43,14 @@ pub struct Shared {
 pub struct Cx<'a> {
     pub(super) shared: &'a Shared,
     pub(super) request: &'a rouille::Request,
-    pub(super) parameters: Vec<(String, &'a str)>,
+    pub(super) parameters: Parameters<'a>,
     pub(super) context: &'a Arc<door::Context>,
     pub(super) trace: &'a TraceContext,
     pub(super) description: &'a str,
     pub(super) log: slog::Logger,
     pub(super) body: OnceLock<Vec<u8>>,
+    /// Who it turned out to be, for the log.
+    pub(super) identified: OnceLock<Caller>,
 }
 
 impl Cx<'_> {
@@ -101,6 +104,17 @@ impl Cx<'_> {
         &self.shared.model_keys
     }
 
+    /// The request's logger, with the tenant and the user as far as they are known.
+    pub(super) fn known_log(&self) -> slog::Logger {
+        match self.identified.get() {
+            Some(caller) => self.log.new(slog::o!(
+                "tenantId" => caller.tenant_id.to_string(),
+                "userId" => caller.user_id.to_string(),
+            )),
+            None => self.log.clone(),
+        }
+    }
+
     /// Judges a URL that the tenant chose.
     ///
     /// # Errors
@@ -129,7 +143,7 @@ impl Cx<'_> {
     /// `unauthenticated`, `database-unavailable`.
     pub fn caller(&self) -> Result<Caller> {
         match self.credential()? {
-            Credential::Bearer(known) => Ok(known.caller),
+            Credential::Bearer(known) => Ok(self.identified.get_or_init(|| known.caller).clone()),
             Credential::Public(_) => Err(Error::new(
                 Code::Unauthenticated,
                 "A public run token opens the progress of its runs alone. Use a bearer token here.",

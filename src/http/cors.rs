@@ -28,6 +28,7 @@ pub(super) fn add(origins: &[String], context: &Context, response: &mut Response
 
 /// The answer to a browser that asks first, if its origin is listed.
 pub(super) fn preflight(origins: &[String], context: &Context) -> Option<Response> {
+    context.header("access-control-request-method")?;
     allowed(origins, context)?;
     let mut response = Response {
         status_code: 204,

@@ -5,10 +5,11 @@ use super::access::Rule;
 use super::context::{Cx, Shared};
 use super::door::{App, Context, Reply, Responder};
 use super::probes::Probes;
-use super::route::{Found, Route, Table};
+use super::route::{Found, Parameters, Route, Table};
 use super::{cors, reply};
 use crate::error::{Code, Error, Result};
 use crate::log::trace::TraceContext;
+use rouille::Response;
 use std::sync::{Arc, OnceLock};
 
 /// The service behind the door.
@@ -47,11 +48,9 @@ impl Frame {
         context: &Arc<Context>,
         trace: &TraceContext,
     ) -> Reply {
-        let path = path_of(context);
-        let (route, parameters) = match self.table.find(context.method(), path) {
-            Found::Route(route, parameters) => (route, parameters),
-            Found::OtherMethods(routes) => return self.other_method(&routes, context),
-            Found::Nothing => return Reply::Full(reply::error(&nothing_here(), context)),
+        let (route, parameters) = match self.locate(context) {
+            Ok(located) => located,
+            Err(refusal) => return Reply::Full(refusal),
         };
         let cx = Cx {
             shared: &self.shared,
@@ -60,60 +59,84 @@ impl Frame {
             context,
             trace,
             description: &self.description,
-            log: self.log.new(slog::o!(
-                "requestId" => reply::request_id(context),
-                "traceId" => trace.trace_id(),
-                "spanId" => trace.span_id(),
-            )),
+            log: self
+                .log
+                .new(slog::o!("requestId" => reply::request_id(context), trace.clone())),
             body: OnceLock::new(),
+            identified: OnceLock::new(),
         };
-        let ready = match (&route.rule, self.missing()) {
-            (Rule::Open(_), _) | (_, None) => Ok(()),
-            (_, Some(error)) => Err(error),
-        };
-        let called = ready
+        let called = self
+            .ready_for(route)
             .and_then(|()| checked_length(route, &cx))
             .and_then(|()| route.call(&cx));
-        let mut reply = match called {
+        match called {
             Ok(answer) => reply::answer(answer, context),
             Err(error) => {
-                note(&cx.log, route, &error);
+                note(&cx.known_log(), route, &error);
                 Reply::Full(reply::error(&error, context))
             }
-        };
-        if route.cross_origin {
-            cors::add(
-                &self.shared.allowed_origins,
-                context,
-                reply::head(&mut reply),
-            );
         }
-        reply
     }
 
-    fn other_method(&self, routes: &[&Route], context: &Context) -> Reply {
+    /// The route of a request, or the answer to one that has none.
+    fn locate<'c>(&self, context: &'c Context) -> Result<(&Route, Parameters<'c>), Response> {
+        let path = path_of(context);
+        match self.table.find(context.method(), path) {
+            Found::Route(route, parameters) => Ok((route, parameters)),
+            Found::OtherMethods(routes) => Err(self.other_method(&routes, context)),
+            Found::Nothing if Probes::has(path) => Err(not_taken("GET, HEAD", context)),
+            Found::Nothing => Err(reply::error(&nothing_here(), context)),
+        }
+    }
+
+    /// While the server is not ready, only what needs no database is answered.
+    fn ready_for(&self, route: &Route) -> Result<()> {
+        if matches!(route.rule, Rule::Open(_)) {
+            return Ok(());
+        }
+        self.missing().map_or(Ok(()), Err)
+    }
+
+    /// What every answer carries, whoever gives it: the trace, and on some routes the headers for
+    /// browsers.
+    fn dress(&self, response: &mut Response, context: &Context, trace: &TraceContext) {
+        response
+            .headers
+            .push(("traceresponse".into(), trace.traceresponse().into()));
+        let found = self.table.find(context.method(), path_of(context));
+        if matches!(found, Found::Route(route, _) if route.cross_origin) {
+            cors::add(&self.shared.allowed_origins, context, response);
+        }
+    }
+
+    fn other_method(&self, routes: &[&Route], context: &Context) -> Response {
         if context.method() == "OPTIONS"
             && routes.iter().any(|route| route.cross_origin)
             && let Some(preflight) = cors::preflight(&self.shared.allowed_origins, context)
         {
-            return Reply::Full(preflight);
+            return preflight;
         }
         let mut methods: Vec<&str> = routes.iter().map(|route| route.method.text()).collect();
         if methods.contains(&"GET") {
             methods.push("HEAD");
         }
-        let allow = methods.join(", ");
-        let error = Error::new(
-            Code::MethodNotAllowed,
-            format!(
-                "This path does not take {}. It takes {allow}.",
-                context.method()
-            ),
-        );
-        let mut response = reply::error(&error, context);
-        response.headers.push(("allow".into(), allow.into()));
-        Reply::Full(response)
+        not_taken(&methods.join(", "), context)
     }
+}
+
+fn not_taken(allow: &str, context: &Context) -> Response {
+    let error = Error::new(
+        Code::MethodNotAllowed,
+        format!(
+            "This path does not take {}. It takes {allow}.",
+            context.method()
+        ),
+    );
+    let mut response = reply::error(&error, context);
+    response
+        .headers
+        .push(("allow".into(), allow.to_owned().into()));
+    response
 }
 
 fn nothing_here() -> Error {
@@ -146,57 +169,67 @@ fn checked_length(route: &Route, cx: &Cx<'_>) -> Result<()> {
     .detail("mostBytes", route.body_bytes))
 }
 
-/// What we did wrong goes to the log with its cause and its place; what the client did wrong, at
-/// debug.
+/// What we did wrong goes to the log with its cause and its place, what stands in the way as a
+/// warning; what the client did wrong, at debug.
 fn note(log: &slog::Logger, route: &Route, error: &Error) {
-    if error.code().status() >= 500 {
-        slog::error!(log, "A request failed";
-            "method" => route.method.text(), "route" => route.path,
-            crate::log::ErrorValue(error));
-    } else {
-        slog::debug!(log, "A request was refused";
-            "method" => route.method.text(), "route" => route.path,
-            crate::log::ErrorValue(error));
+    let (method, path) = (route.method.text(), route.path);
+    let error_value = crate::log::ErrorValue(error);
+    match error.code() {
+        Code::Internal => {
+            slog::error!(log, "A request failed"; "method" => method, "route" => path, error_value);
+        }
+        Code::DatabaseUnavailable | Code::DeadlineExceeded => {
+            slog::warn!(log, "A request found no database"; "method" => method, "route" => path, error_value);
+        }
+        _ => {
+            slog::debug!(log, "A request was refused"; "method" => method, "route" => path, error_value);
+        }
     }
 }
 
+fn trace_of(context: &Context) -> TraceContext {
+    TraceContext::incoming(context.header("traceparent"), context.header("tracestate"))
+}
+
 impl App for Frame {
-    fn probe(&self, method: &str, path: &str) -> Option<rouille::Response> {
+    fn probe(&self, method: &str, path: &str) -> Option<Response> {
         self.probes.answer(method, path)
     }
 
-    fn admit(&self, _: &rouille::Request, context: &Context) -> Result<u64, rouille::Response> {
-        let refused = |error: Error| Err(reply::error(&error, context));
-        let Found::Route(route, _) = self.table.find(context.method(), path_of(context)) else {
-            return refused(nothing_here());
-        };
-        if route.rule.needs_bearer()
-            && let Err(error) = self
-                .shared
-                .authn
-                .credential(context.header("authorization"))
-        {
-            return refused(error);
-        }
-        Ok(route.body_bytes)
+    fn admit(&self, _: &rouille::Request, context: &Context) -> Result<u64, Response> {
+        let admitted = self.locate(context).and_then(|(route, _)| {
+            let known = |()| {
+                if !route.rule.needs_bearer() {
+                    return Ok(());
+                }
+                let header = context.header("authorization");
+                self.shared.authn.credential(header).map(drop)
+            };
+            self.ready_for(route)
+                .and_then(known)
+                .map(|()| route.body_bytes)
+                .map_err(|error| {
+                    note(&self.log, route, &error);
+                    reply::error(&error, context)
+                })
+        });
+        admitted.map_err(|mut refusal| {
+            self.dress(&mut refusal, context, &trace_of(context));
+            refusal
+        })
     }
 
     fn handle(&self, request: &rouille::Request, responder: Responder) {
         let context = Arc::clone(responder.context());
-        let trace =
-            TraceContext::incoming(context.header("traceparent"), context.header("tracestate"));
+        let trace = trace_of(&context);
         let mut reply = self.answer(request, &context, &trace);
-        reply::head(&mut reply)
-            .headers
-            .push(("traceresponse".into(), trace.traceresponse().into()));
+        self.dress(reply::head(&mut reply), &context, &trace);
         responder.send(reply);
     }
 
-    fn refuse(&self, error: &Error, context: &Context) -> rouille::Response {
-        if error.code() == Code::Internal {
-            slog::error!(self.log, "A request failed";
-                "requestId" => reply::request_id(context), crate::log::ErrorValue(error));
-        }
-        reply::error(error, context)
+    fn refuse(&self, error: &Error, context: &Context) -> Response {
+        let mut response = reply::error(error, context);
+        self.dress(&mut response, context, &trace_of(context));
+        response
     }
 }

@@ -49,14 +49,18 @@ pub struct Nothing;
 
 impl Input for Nothing {
     fn read(cx: &Cx<'_>) -> Result<Self> {
-        if cx.query_text().is_empty() {
-            return Ok(Self);
-        }
-        Err(Error::new(
-            Code::InvalidRequest,
-            "This route takes no query parameters. Leave them out.",
-        ))
+        refuse_query(cx).map(|()| Self)
     }
+}
+
+fn refuse_query(cx: &Cx<'_>) -> Result<()> {
+    if cx.query_text().is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::InvalidRequest,
+        "This route takes no query parameters. Leave them out.",
+    ))
 }
 
 /// A JSON body.
@@ -72,6 +76,7 @@ impl<T: DeserializeOwned + JsonSchema> Input for Body<T> {
         Some(T::described(generator))
     }
     fn read(cx: &Cx<'_>) -> Result<Self> {
+        refuse_query(cx)?;
         read_body(cx).map(Self)
     }
 }
@@ -91,7 +96,10 @@ impl<T: DeserializeOwned + JsonSchema> Input for Query<T> {
     fn read(cx: &Cx<'_>) -> Result<Self> {
         let text = cx.query_text();
         if text.contains("%00") {
-            return Err(nul("the query"));
+            return Err(Error::new(
+                Code::InvalidRequest,
+                "The query holds a NUL character, which cannot be stored. Leave it out.",
+            ));
         }
         let parameters =
             serde_html_form::Deserializer::new(url::form_urlencoded::parse(text.as_bytes()));

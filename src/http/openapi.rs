@@ -178,12 +178,11 @@ fn parameters(route: &Route, generator: &mut SchemaGenerator) -> Value {
     Value::Array(parameters)
 }
 
-/// The first part of the path after the version: `tokens`, `runs`.
+/// The noun after the version: `tokens`, `runs`. What is not under the version describes the
+/// service itself.
 fn tag(route: &Route) -> &'static str {
-    route
-        .path
-        .split('/')
-        .find(|part| !part.is_empty() && *part != "v1")
+    let rest = route.path.strip_prefix("/v1/");
+    rest.and_then(|rest| rest.split('/').next())
         .unwrap_or("service")
 }
 

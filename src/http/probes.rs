@@ -100,10 +100,14 @@ impl Probes {
             .push(Box::new(source));
     }
 
+    /// Whether the path is a probe's.
+    pub(super) fn has(path: &str) -> bool {
+        ["/healthz", "/readyz", "/metrics"].contains(&path)
+    }
+
     /// The answer to a probe; none for any other path.
     pub(super) fn answer(&self, method: &str, path: &str) -> Option<Response> {
-        let known = ["/healthz", "/readyz", "/metrics"].contains(&path);
-        if !known || !["GET", "HEAD"].contains(&method) {
+        if !Self::has(path) || !["GET", "HEAD"].contains(&method) {
             return None;
         }
         Some(match path {

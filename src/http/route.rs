@@ -214,10 +214,13 @@ pub struct Table {
     paths: matchit::Router<Vec<usize>>,
 }
 
+/// The parameters in a path, by name, as they were sent.
+pub type Parameters<'p> = Vec<(String, &'p str)>;
+
 /// What a path and a method lead to.
 pub enum Found<'t, 'p> {
     /// A route and its path parameters.
-    Route(&'t Route, Vec<(String, &'p str)>),
+    Route(&'t Route, Parameters<'p>),
     /// The path is known; these are its methods, and the route of `GET` among them, if any.
     OtherMethods(Vec<&'t Route>),
     /// Nothing has this path.

@@ -182,95 +182,67 @@ fn check_events(run: &Ended<'_>, seen: &[Event]) {
     }
 }
 
-/// Each step's events are attempts in order, the last of which may be completed, and nothing after;
-/// nobody was asked for an attempt twice, nor for one that was never begun.
+/// Steps are 1 to n and all ended, and nobody was asked for one that was never begun.
 fn check_steps(run: &Ended<'_>) {
     let run_id = run.run_id;
     for (index, step) in run.steps.iter().enumerate() {
-        assert_eq!(
-            usize::try_from(step.step).unwrap(),
-            index + 1,
-            "run {run_id}"
-        );
+        let number = usize::try_from(step.step).unwrap();
+        assert_eq!(number, index + 1, "run {run_id}");
         assert_ne!(step.status, "running", "run {run_id}: {step:?}");
-        let of_step = run
-            .events
-            .iter()
-            .filter(|(_, _, data)| data["step"] == step.step);
-        let told: Vec<(&str, i64)> = of_step
-            .filter(|(_, kind, _)| kind.starts_with("step."))
-            .map(|(_, kind, data)| (kind.as_str(), data["attempt"].as_i64().unwrap()))
-            .collect();
-        let begun: Vec<i64> = told
-            .iter()
-            .filter(|(kind, _)| *kind == "step.started")
-            .map(|(_, n)| *n)
-            .collect();
-        let expected: Vec<i64> = (1..=i64::from(step.attempt)).collect();
-        assert_eq!(
-            begun, expected,
-            "run {run_id}, step {}: {told:?}",
-            step.step
-        );
-        let completed = told
-            .iter()
-            .filter(|(kind, _)| *kind == "step.completed")
-            .count();
-        assert_eq!(
-            completed,
-            usize::from(step.status == "completed"),
-            "run {run_id}: {told:?}"
-        );
-        if step.status == "completed" {
-            let last = ("step.completed", i64::from(step.attempt));
-            assert_eq!(told.last(), Some(&last), "run {run_id}, step {}", step.step);
-        }
-        let other_side = if step.kind == "model" {
-            &run.asked
-        } else {
-            &run.called
-        };
-        let mut attempts: Vec<i32> = other_side
-            .iter()
-            .filter(|call| call.step == step.step)
-            .map(|call| call.attempt)
-            .collect();
-        attempts.sort_unstable();
-        let distinct: HashSet<i32> = attempts.iter().copied().collect();
-        assert_eq!(
-            distinct.len(),
-            attempts.len(),
-            "run {run_id}, step {}: {attempts:?}",
-            step.step
-        );
-        assert!(
-            attempts
-                .iter()
-                .all(|attempt| (1..=step.attempt).contains(attempt)),
-            "run {run_id}, step {}: {attempts:?} of {}",
-            step.step,
-            step.attempt
-        );
-        if step.status == "completed" {
-            assert_eq!(
-                attempts.last(),
-                Some(&step.attempt),
-                "run {run_id}, step {}",
-                step.step
-            );
-        }
+        check_told(run, step);
+        check_other_side(run, step);
     }
     let known = i32::try_from(run.steps.len()).unwrap();
-    let strangers = run
-        .asked
-        .iter()
-        .chain(&run.called)
-        .filter(|call| call.step > known);
-    assert_eq!(
-        strangers.count(),
-        0,
+    let mut calls = run.asked.iter().chain(&run.called);
+    assert!(
+        calls.all(|call| call.step <= known),
         "run {run_id}: a call of a step that has no row"
     );
+}
+
+/// A step's events are its attempts in order, the last of which may be completed, and nothing after.
+fn check_told(run: &Ended<'_>, step: &Step) {
+    let of_step = run
+        .events
+        .iter()
+        .filter(|(_, kind, data)| kind.starts_with("step.") && data["step"] == step.step);
+    let told: Vec<(&str, i64)> = of_step
+        .map(|(_, kind, data)| (kind.as_str(), data["attempt"].as_i64().unwrap()))
+        .collect();
+    let context = format!("run {}, step {}: {told:?}", run.run_id, step.step);
+    let begun = told.iter().filter(|(kind, _)| *kind == "step.started");
+    let begun: Vec<i64> = begun.map(|(_, attempt)| *attempt).collect();
+    let expected: Vec<i64> = (1..=i64::from(step.attempt)).collect();
+    assert_eq!(begun, expected, "{context}");
+    let completed = told.iter().filter(|(kind, _)| *kind == "step.completed");
+    let is_completed = step.status == "completed";
+    assert_eq!(completed.count(), usize::from(is_completed), "{context}");
+    if is_completed {
+        let last = ("step.completed", i64::from(step.attempt));
+        assert_eq!(told.last(), Some(&last), "{context}");
+    }
+}
+
+/// The provider or the tool was asked for no attempt twice, for none that was not begun, and for
+/// the one that completed the step.
+fn check_other_side(run: &Ended<'_>, step: &Step) {
+    let calls = match step.kind.as_str() {
+        "model" => &run.asked,
+        _ => &run.called,
+    };
+    let of_step = calls.iter().filter(|call| call.step == step.step);
+    let mut attempts: Vec<i32> = of_step.map(|call| call.attempt).collect();
+    attempts.sort_unstable();
+    let context = format!("run {}, {step:?}: {attempts:?}", run.run_id);
+    assert!(attempts.windows(2).all(|two| two[0] != two[1]), "{context}");
+    let begun = 1..=step.attempt;
+    assert!(
+        attempts.iter().all(|attempt| begun.contains(attempt)),
+        "{context}"
+    );
+    if step.status == "completed" {
+        assert_eq!(attempts.last(), Some(&step.attempt), "{context}");
+    }
 }
 
 /// Every attempt of a model step is counted once, and the run's usage is the sum.

@@ -2,7 +2,7 @@
 
 use crate::check::{Strict, check};
 use crate::follow::{Follower, Seen};
-use crate::probe::{Probe, all_at_once, all_within};
+use crate::probe::{Asked, Probe, all_at_once, all_within};
 use crate::random::Random;
 use crate::server::{Place, Server};
 use crate::world::{Agents, Pace, cluster, place};
@@ -16,6 +16,12 @@ const RUNS: usize = 6;
 const PROBES: &[&str] = &["/healthz", "/metrics"];
 const REQUESTS: &[&str] = &["/v1/runs?limit=1", "/v1/projects?limit=1"];
 const DEADLINE: Duration = Duration::from_millis(2500);
+/// A busy machine may take this long beyond a deadline.
+const GRACE: Duration = Duration::from_millis(1500);
+/// Of every run, after the database is back.
+const LONGEST_RECOVERY: Duration = Duration::from_secs(10);
+/// More at once than there are request threads.
+const CROWD: usize = 30;
 
 fn with_short_deadlines(place: Place) -> Place {
     place
@@ -56,6 +62,30 @@ fn finish(followers: Vec<Follower>) -> Vec<(Uuid, Seen)> {
     each.collect()
 }
 
+/// The events of the run that took longest, with the times of their writing and of their reading.
+fn slowest(place: &Place, runs: &[(Uuid, Seen)]) -> String {
+    let over = |(_, seen): &&(Uuid, Seen)| seen.events.last().map(|event| event.at);
+    let (_, seen) = runs.iter().max_by_key(over).unwrap();
+    let run_id = seen.run_id.unwrap();
+    let mut sql = postgres::Client::connect(&place.database_url, postgres::NoTls).unwrap();
+    let written = sql
+        .query(
+            "select (extract(epoch from created_at - min(created_at) over ()) * 1000)::bigint \
+             from run_events where run_id = $1 order by seq",
+            &[&run_id],
+        )
+        .unwrap();
+    let first = seen.events[0].at;
+    let lines = seen.events.iter().zip(&written).map(|(event, row)| {
+        let (written, read) = (row.get::<_, i64>(0), (event.at - first).as_millis());
+        format!(
+            "\n  {} {} {} written {written} ms, read {read} ms",
+            event.seq, event.kind, event.data
+        )
+    });
+    format!("run {run_id} took longest: {}", lines.collect::<String>())
+}
+
 /// What a fault of the database did to those who asked meanwhile.
 struct Watched {
     server: Server,
@@ -73,21 +103,21 @@ impl Watched {
     }
 
     /// Probes were answered at once and requests within their deadline. Says so in figures.
-    fn stop(mut self) -> String {
+    fn stop(mut self) -> (Server, String) {
         let probed = self.probe.stop();
         let slowest = all_at_once(&probed, 200);
         let requests = self.requests.stop();
-        let grace = Duration::from_millis(1500);
-        let refused = all_within(&requests, &[200, 503, 504], DEADLINE + grace);
+        let refused = all_within(&requests, &[200, 503, 504], DEADLINE + GRACE);
         let longest = requests.iter().map(|(_, time)| *time).max().unwrap();
         assert!(self.server.runs(), "the server stayed up");
-        format!(
+        let figures = format!(
             "probes={} slowestProbeMs={} requests={} refused={refused} longestRequestMs={}",
             probed.len(),
             slowest.as_millis(),
             requests.len(),
             longest.as_millis()
-        )
+        );
+        (self.server, figures)
     }
 }
 
@@ -113,8 +143,9 @@ fn runs_outlive_restarts_and_crashes_of_the_database() {
     let restored_at = Instant::now();
     let runs = finish(followers);
     let recovery = restored_at.elapsed();
-    let asked = watched.stop();
+    let (_server, asked) = watched.stop();
     let figures = check(&place, &agents, &runs, Strict::Crashes);
+    assert!(recovery < LONGEST_RECOVERY, "{}", slowest(&place, &runs));
     report(
         "restarts",
         &format!(
@@ -159,6 +190,66 @@ fn what_a_tool_answered_while_the_database_was_away_is_kept() {
     assert_eq!(figures.lost_attempts, 0);
 }
 
+#[test]
+fn a_server_ends_in_time_while_its_database_does_not_answer() {
+    let cluster = cluster("silent");
+    let shutdown = Duration::from_secs(1);
+    let place = with_short_deadlines(place(cluster.url()))
+        .with("SVC_SHUTDOWN_TIMEOUT_MS", shutdown.as_millis());
+    let server = place.start();
+    let client = place.client();
+    let pace = Pace {
+        tool: Duration::from_millis(300),
+        ..Pace::default()
+    };
+    let agents = Agents::make(&client, pace);
+    let run_id = agents.start_turn(&client, agents.repeatable);
+    let follower = Follower::of(client.clone(), agents.repeatable, run_id);
+    agents.tool.wait_for(run_id);
+    let stopped = stop_answering(&cluster);
+    // Requests hang in it, and the run's own writes.
+    let requests = Probe::start(client, REQUESTS);
+    std::thread::sleep(Duration::from_millis(600));
+    let (status, took) = server.terminate();
+    requests.stop();
+    answer_again(&stopped);
+    assert!(took < shutdown + Duration::from_secs(6), "it took {took:?}");
+    assert_eq!(
+        status.code(),
+        Some(1),
+        "it says that it left something behind"
+    );
+    let _server = place.start();
+    let seen = follower.finish();
+    check(
+        &place,
+        &agents,
+        &[(agents.repeatable, seen)],
+        Strict::Completed,
+    );
+    report(
+        "stop without database",
+        &format!("tookMs={}", took.as_millis()),
+    );
+}
+
+/// Stops the cluster's processes, and says which.
+fn stop_answering(cluster: &Cluster) -> Vec<u32> {
+    // The postmaster first: it starts no more.
+    send(cluster.pid().unwrap(), Signal::STOP);
+    let stopped = processes(cluster);
+    for pid in &stopped {
+        send(*pid, Signal::STOP);
+    }
+    stopped
+}
+
+fn answer_again(stopped: &[u32]) {
+    for pid in stopped.iter().rev() {
+        send(*pid, Signal::CONT);
+    }
+}
+
 /// The postmaster and everything that it started.
 fn processes(cluster: &Cluster) -> Vec<u32> {
     let postmaster = cluster.pid().unwrap();
@@ -191,18 +282,14 @@ fn a_database_that_stops_answering_is_waited_for() {
     start_runs(&place, &agents, &mut followers, &mut random);
     std::thread::sleep(Duration::from_millis(300) + random.within(500));
     let connections: usize = connections(&followers);
-    // The postmaster first: it starts no more.
-    send(cluster.pid().unwrap(), Signal::STOP);
-    let stopped = processes(&cluster);
-    for pid in &stopped {
-        send(*pid, Signal::STOP);
-    }
+    let stopped = stop_answering(&cluster);
+    let crowd: Vec<Probe> = (0..CROWD)
+        .map(|_| Probe::start(place.client(), REQUESTS))
+        .collect();
     let stop_seconds = setting("CRASH_STOP_SECONDS", 6);
     std::thread::sleep(Duration::from_secs(stop_seconds));
     let reopened = self::connections(&followers) - connections;
-    for pid in stopped.iter().rev() {
-        send(*pid, Signal::CONT);
-    }
+    answer_again(&stopped);
     let restored_at = Instant::now();
     let client = place.client();
     eventually("a request to be served again", || {
@@ -212,20 +299,24 @@ fn a_database_that_stops_answering_is_waited_for() {
             .then_some(())
     });
     let served_again = restored_at.elapsed();
+    let crowd: Vec<Asked> = crowd.into_iter().flat_map(Probe::stop).collect();
+    let crowd_refused = all_within(&crowd, &[200, 503, 504], DEADLINE + GRACE);
+    assert!(crowd_refused >= CROWD, "requests were refused meanwhile");
     start_runs(&place, &agents, &mut followers, &mut random);
     let runs = finish(followers);
     let recovery = restored_at.elapsed();
-    let asked = watched.stop();
+    let (_server, asked) = watched.stop();
     let figures = check(&place, &agents, &runs, Strict::Crashes);
     assert_eq!(reopened, 0, "streams stay open while the database is away");
     report(
         "stopped",
         &format!(
-            "seconds={stop_seconds} runs={} completed={} failed={} lostAttempts={} servedAgainMs={} allOverAfterMs={} {asked}",
+            "seconds={stop_seconds} runs={} completed={} failed={} lostAttempts={} crowd={} crowdRefused={crowd_refused} servedAgainMs={} allOverAfterMs={} {asked}",
             runs.len(),
             figures.completed,
             figures.failed,
             figures.lost_attempts,
+            crowd.len(),
             served_again.as_millis(),
             recovery.as_millis(),
         ),

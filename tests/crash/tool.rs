@@ -1,14 +1,13 @@
 //! A tool over HTTP that remembers every call.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
-
-/// Calls at once.
-const THREADS: usize = 8;
 
 /// A call that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,37 +33,32 @@ struct Seen {
     calls: Mutex<Vec<Call>>,
     arrived: Condvar,
     delay: Mutex<Duration>,
+    stopping: AtomicBool,
 }
 
 /// The tool's server. Dropping it ends it.
 pub(crate) struct Tool {
     address: SocketAddr,
-    server: Arc<tiny_http::Server>,
     seen: Arc<Seen>,
-    threads: Vec<JoinHandle<()>>,
+    accepting: Option<JoinHandle<()>>,
 }
 
 impl Tool {
     /// Starts a tool that takes this long for each call.
     pub(crate) fn start(delay: Duration) -> Self {
-        let server = Arc::new(tiny_http::Server::http("127.0.0.1:0").unwrap());
-        let address = server.server_addr().to_ip().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
         let seen = Arc::new(Seen::default());
         *seen.delay.lock().unwrap() = delay;
-        let threads = (0..THREADS)
-            .map(|number| {
-                let (server, seen) = (server.clone(), seen.clone());
-                std::thread::Builder::new()
-                    .name(format!("tool-{number}"))
-                    .spawn(move || answer(&server, &seen))
-                    .unwrap()
-            })
-            .collect();
+        let written = Arc::clone(&seen);
+        let accepting = std::thread::Builder::new()
+            .name("tool".to_owned())
+            .spawn(move || accept(&listener, &written))
+            .unwrap();
         Self {
             address,
-            server,
             seen,
-            threads,
+            accepting: Some(accepting),
         }
     }
 
@@ -93,40 +87,66 @@ impl Tool {
     }
 }
 
-fn answer(server: &tiny_http::Server, seen: &Seen) {
-    while let Ok(mut request) = server.recv() {
-        let headers: HashMap<String, String> = request
-            .headers()
-            .iter()
-            .map(|header| {
-                let name = header.field.as_str().as_str().to_ascii_lowercase();
-                (name, header.value.as_str().to_owned())
-            })
-            .collect();
-        let call = attempt_of(&headers["traceparent"]);
-        assert_eq!(
-            headers["idempotency-key"],
-            format!("{}-{}", call.run_id, call.step)
-        );
-        let mut body = String::new();
-        let _ = request.as_reader().read_to_string(&mut body);
-        let text = format!("recorded by step {}", call.step);
-        seen.calls.lock().unwrap().push(call);
-        seen.arrived.notify_all();
-        let delay = *seen.delay.lock().unwrap();
-        std::thread::sleep(delay);
-        // The caller may have died meanwhile.
-        let _ = request.respond(tiny_http::Response::from_string(text));
-    }
-}
-
 impl Drop for Tool {
     fn drop(&mut self) {
-        for _ in &self.threads {
-            self.server.unblock();
-        }
-        for thread in self.threads.drain(..) {
+        self.seen.stopping.store(true, Ordering::Relaxed);
+        // Wakes the accept, which then sees that it is to stop.
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.accepting.take() {
             let _ = thread.join();
         }
     }
+}
+
+/// A thread a call: none ever waits for another.
+fn accept(listener: &TcpListener, seen: &Arc<Seen>) {
+    let mut threads = Vec::new();
+    for connection in listener.incoming().flatten() {
+        if seen.stopping.load(Ordering::Relaxed) {
+            break;
+        }
+        let seen = Arc::clone(seen);
+        let thread = std::thread::Builder::new()
+            .name("tool-call".to_owned())
+            // A caller that dies is no fault of the tool's.
+            .spawn(move || drop(answer(&connection, &seen)))
+            .unwrap();
+        threads.push(thread);
+    }
+    for thread in threads {
+        let _ = thread.join();
+    }
+}
+
+/// One call, one connection.
+fn answer(mut connection: &TcpStream, seen: &Seen) -> std::io::Result<()> {
+    connection.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let mut reader = BufReader::new(connection);
+    let mut headers = HashMap::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        match line.trim_end().split_once(": ") {
+            Some((name, value)) => headers.insert(name.to_ascii_lowercase(), value.to_owned()),
+            None if line.trim_end().is_empty() => break,
+            None => None,
+        };
+    }
+    let length = headers["content-length"].parse().unwrap();
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let call = attempt_of(&headers["traceparent"]);
+    let key = format!("{}-{}", call.run_id, call.step);
+    assert_eq!(headers["idempotency-key"], key);
+    let text = format!("recorded by step {}", call.step);
+    seen.calls.lock().unwrap().push(call);
+    seen.arrived.notify_all();
+    let until = Instant::now() + *seen.delay.lock().unwrap();
+    while Instant::now() < until && !seen.stopping.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length";
+    connection.write_all(format!("{head}: {}\r\n\r\n{text}", text.len()).as_bytes())
 }

@@ -94,8 +94,15 @@ fn an_origin_that_is_not_listed_gets_nothing() {
     let app = App::start_with(|options| {
         options.allowed_origins = vec![LISTED.to_owned(), "http://localhost:3000".to_owned()];
     });
+    let bare = |origin: &str, how: &str, path: &str, answer: &Answer| {
+        let headers = cors_headers(&answer.headers);
+        assert!(headers.is_empty(), "{origin:?} {how} {path}: {headers:?}");
+    };
+    let evil = "https://evil.example";
+    sweep(&app, evil, |route, how, answer| {
+        bare(evil, how, route.path, answer)
+    });
     for origin in [
-        "https://evil.example",
         "https://console.example.evil.example",
         "https://console.example:8443",
         "http://console.example",
@@ -104,14 +111,17 @@ fn an_origin_that_is_not_listed_gets_nothing() {
         "*",
         "",
     ] {
-        sweep(&app, origin, |route, how, answer| {
-            let headers = cors_headers(&answer.headers);
-            assert!(
-                headers.is_empty(),
-                "{origin:?} {how} {}: {headers:?}",
-                route.path
-            );
-        });
+        for path in ["/v1/runs/x/progress", "/v1/runs/x/progress/stream"] {
+            for method in ["GET", "OPTIONS"] {
+                let headers = [("origin", origin), ("access-control-request-method", "GET")];
+                bare(
+                    origin,
+                    method,
+                    path,
+                    &app.send(method, path, None, &headers),
+                );
+            }
+        }
     }
 }
 

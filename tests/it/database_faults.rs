@@ -1,6 +1,8 @@
 //! A database that is away, comes back, loses its connections or stands still.
 
-use crate::harness::{App, Client, Puppet, check_order, end_of, eventually, is_finished, kinds};
+use crate::harness::{
+    App, Client, Database, Puppet, check_order, end_of, eventually, is_finished, kinds,
+};
 use agent_runtime::dev::cluster::{self, Cluster};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::ids::Clock;
@@ -108,6 +110,25 @@ fn many_runs_lose_nothing_when_connections_are_cut_all_the_time() {
     }
     let listed = app.get("/v1/runs?limit=200").expect(200);
     assert_eq!(listed["data"].as_array().unwrap().len(), ids.len());
+}
+
+#[test]
+fn replicas_that_start_at_once_on_an_empty_database_all_become_ready() {
+    let database = Database::empty();
+    let clock = Clock::system();
+    let seeds = crate::harness::seeds(&clock);
+    let start = || App::start_on(database.clone(), clock.clone(), seeds.clone(), |_| {});
+    let apps: Vec<App> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(start)).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    let puppet = Puppet::start();
+    let id = apps[0].start_turn(apps[1].agent(&puppet.base_url()), "a");
+    puppet.call().finish();
+    assert_eq!(apps[2].finished(&id)["status"], "completed");
 }
 
 /// A cluster of the test's own, that can be stopped and started.

@@ -102,6 +102,37 @@ fn errors_have_one_form() {
 }
 
 #[test]
+fn what_is_refused_before_its_body_is_read_has_the_same_form() {
+    let app = App::start();
+    let long = || Some(format!(r#"{{"name":"{}"}}"#, "a".repeat(64 * 1024)));
+    let other = app.send("DELETE", "/v1/projects", long(), &[]);
+    assert_eq!(other.header("allow"), Some("POST, GET, HEAD"));
+    assert!(other.header("traceresponse").is_some());
+    other.expect_error(405, "method-not-allowed");
+    app.send("POST", "/nothing", long(), &[])
+        .expect_error(404, "route-not-found");
+    let nobody = app.with_token(None);
+    nobody
+        .send("POST", "/v1/projects", long(), &[])
+        .expect_error(401, "unauthenticated");
+    let probe = app.send("POST", "/healthz", Some("{}".to_owned()), &[]);
+    assert_eq!(probe.header("allow"), Some("GET, HEAD"));
+    probe.expect_error(405, "method-not-allowed");
+}
+
+#[test]
+fn nothing_that_a_client_sends_is_a_fault_of_ours() {
+    let app = App::start();
+    app.get("/v1/projects?cursor=%00")
+        .expect_error(400, "invalid-request");
+    let edge = json!({"name": "edge", "expiresAt": "9999-12-31T23:59:59-23:59"});
+    app.post("/v1/tokens", &edge)
+        .expect_error(400, "invalid-body");
+    app.post("/v1/projects?colour=red", &json!({"name": "a"}))
+        .expect_error(400, "invalid-request");
+}
+
+#[test]
 fn every_answer_continues_the_trace() {
     let app = App::start();
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

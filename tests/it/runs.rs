@@ -5,6 +5,7 @@ use crate::harness::{
 };
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 /// A provider that always says this.
 fn saying(text: &str) -> Provider {
@@ -39,16 +40,7 @@ fn keys(value: &Value) -> Vec<&str> {
 #[test]
 fn a_turn_has_the_fields_of_the_specification() {
     let app = App::start();
-    let provider = Provider::start(Script {
-        queue: vec![counted(
-            "Hello.",
-            &json!({"prompt_tokens": 1000, "completion_tokens": 100,
-                "prompt_tokens_details": {"cached_tokens": 200},
-                "completion_tokens_details": {"reasoning_tokens": 30}}),
-        )],
-        then: Step::default(),
-    })
-    .unwrap();
+    let provider = saying("Hello.");
     let agent = app.agent(&provider.base_url());
     let body = json!({"agentId": agent, "message": "Hi."});
     let started = app.post("/v1/runs", &body).expect(202);
@@ -57,27 +49,9 @@ fn a_turn_has_the_fields_of_the_specification() {
     assert!(token.starts_with("svc_pt_"));
     assert!(started["publicToken"]["expiresAt"].is_string());
     let run = &started["run"];
-    assert_eq!(
-        keys(run),
-        [
-            "agent",
-            "cancelRequested",
-            "completedAt",
-            "createdAt",
-            "createdBy",
-            "dryRun",
-            "failureMessage",
-            "flowId",
-            "flowVersion",
-            "id",
-            "lastSeq",
-            "origin",
-            "projectId",
-            "startedAt",
-            "status",
-            "usage"
-        ]
-    );
+    let fields = "agent cancelRequested completedAt createdAt createdBy dryRun failureMessage flowId \
+                  flowVersion id lastSeq origin projectId startedAt status usage";
+    assert_eq!(keys(run).join(" "), fields);
     let id = run["id"].as_str().unwrap();
     let finished = app.finished(id);
     assert_eq!(keys(&finished), keys(run));
@@ -96,14 +70,6 @@ fn a_turn_has_the_fields_of_the_specification() {
         finished["agent"],
         json!({"id": agent, "version": "1.0.0", "conversationId": null, "via": "latest"})
     );
-    assert_eq!(finished["usage"]["calls"], 1);
-    assert_eq!(
-        finished["usage"]["tokens"],
-        json!({"prompt": 1000, "completion": 100, "cacheRead": 200, "cacheWrite": 0, "reasoning": 30})
-    );
-    let cost = (1000.0 * PROMPT_PRICE + 100.0 * COMPLETION_PRICE) / 1_000_000.0;
-    let charged = finished["usage"]["costUsd"].as_f64().unwrap();
-    assert!((charged - cost).abs() < 1e-12, "{charged} is not {cost}");
     assert_eq!(
         app.get(&format!("/v1/runs/{id}/payload")).expect(200),
         json!({"input": {"message": "Hi."}, "output": {"text": "Hello."}})
@@ -116,7 +82,40 @@ fn a_turn_has_the_fields_of_the_specification() {
 }
 
 #[test]
-fn a_turn_with_tools_is_journaled_step_by_step() {
+fn what_a_run_used_is_counted_and_priced() {
+    let app = App::start();
+    let provider = Provider::start(Script {
+        queue: vec![counted(
+            "Hello.",
+            &json!({"prompt_tokens": 1000, "completion_tokens": 100,
+                "prompt_tokens_details": {"cached_tokens": 200},
+                "completion_tokens_details": {"reasoning_tokens": 30}}),
+        )],
+        then: Step::default(),
+    })
+    .unwrap();
+    let id = app.start_turn(app.agent(&provider.base_url()), "Hi.");
+    let usage = &app.finished(&id)["usage"];
+    assert_eq!(keys(usage), ["calls", "costUsd", "tokens"]);
+    assert_eq!(usage["calls"], 1);
+    assert_eq!(
+        usage["tokens"],
+        json!({"prompt": 1000, "completion": 100, "cacheRead": 200, "cacheWrite": 0, "reasoning": 30})
+    );
+    let cost = (1000.0 * PROMPT_PRICE + 100.0 * COMPLETION_PRICE) / 1_000_000.0;
+    let charged = usage["costUsd"].as_f64().unwrap();
+    assert!((charged - cost).abs() < 1e-12, "{charged} is not {cost}");
+}
+
+/// A turn that calls a tool twice and then answers.
+struct WithTools {
+    app: App,
+    provider: Provider,
+    tool: ToolServer,
+    run: Value,
+}
+
+fn with_tools() -> WithTools {
     let app = App::start();
     let provider = Provider::start(Script {
         queue: vec![
@@ -132,10 +131,9 @@ fn a_turn_with_tools_is_journaled_step_by_step() {
     let tool = ToolServer::start(|asked, _| {
         ToolAnswer::ok(format!("found {}", asked.body["arguments"]["word"]))
     });
-    let url = tool.url();
     let maker = app.maker();
     let project = maker.project();
-    let look_up = maker.tool(project, &NewTool::new("look_up", &url));
+    let look_up = maker.tool(project, &NewTool::new("look_up", &tool.url()));
     let agent = maker.agent_of(project, &provider.base_url(), |version| {
         version.tools = vec![look_up];
     });
@@ -144,32 +142,29 @@ fn a_turn_with_tools_is_journaled_step_by_step() {
     let started = app
         .send("POST", "/v1/runs", Some(body.to_string()), &headers)
         .expect(202);
-    let id = started["run"]["id"].as_str().unwrap();
-    let finished = app.finished(id);
-    assert_eq!(finished["status"], "completed", "{finished}");
-    assert_eq!(finished["origin"], "command-line");
-    assert_eq!(finished["dryRun"], true);
-    assert_eq!(finished["usage"]["calls"], 2);
-    assert_eq!(app.output(id), json!({"text": "Both were found."}));
+    let run = app.finished(started["run"]["id"].as_str().unwrap());
+    assert_eq!(run["status"], "completed", "{run}");
+    WithTools {
+        app,
+        provider,
+        tool,
+        run,
+    }
+}
 
+#[test]
+fn a_turn_with_tools_tells_its_steps() {
+    let WithTools { app, run, .. } = with_tools();
+    let id = run["id"].as_str().unwrap();
+    assert_eq!(run["origin"], "command-line");
+    assert_eq!(run["dryRun"], true);
+    assert_eq!(run["usage"]["calls"], 2);
+    assert_eq!(app.output(id), json!({"text": "Both were found."}));
     let events = app.events(id);
-    assert_eq!(
-        kinds(&events),
-        [
-            "run.created",
-            "run.started",
-            "step.started",
-            "step.completed",
-            "step.started",
-            "step.completed",
-            "step.started",
-            "step.completed",
-            "step.started",
-            "step.completed",
-            "run.completed"
-        ]
-    );
-    assert_eq!(finished["lastSeq"], 11);
+    let step = "step.started step.completed ";
+    let expected = format!("run.created run.started {}run.completed", step.repeat(4));
+    assert_eq!(kinds(&events).join(" "), expected);
+    assert_eq!(run["lastSeq"], 11);
     let of = |number: usize| &events[number]["data"];
     assert_eq!(of(0)["origin"], "command-line");
     assert_eq!(of(3)["toolCalls"][1]["name"], "look_up");
@@ -180,23 +175,27 @@ fn a_turn_with_tools_is_journaled_step_by_step() {
         (&json!("tool"), &json!("look_up"))
     );
     assert_eq!(of(7)["callId"], of(3)["toolCalls"][1]["id"]);
-    let sum = |name: &str| {
+    for name in ["prompt", "completion"] {
         let tokens = |number: usize| of(number)["tokens"][name].as_i64().unwrap();
-        json!(tokens(3) + tokens(9))
-    };
-    assert_eq!(
-        finished["usage"]["tokens"]["prompt"],
-        sum("prompt"),
-        "{events:?}"
-    );
-    assert_eq!(finished["usage"]["tokens"]["completion"], sum("completion"));
+        assert_eq!(run["usage"]["tokens"][name], json!(tokens(3) + tokens(9)));
+    }
+}
 
+#[test]
+fn a_turn_with_tools_is_journaled_step_by_step() {
+    let WithTools {
+        app,
+        provider,
+        tool,
+        run,
+    } = with_tools();
+    let id = run["id"].as_str().unwrap();
     let rows = app
         .database
         .client()
         .query(
             "select step, kind, status, attempt from run_steps where run_id = $1 order by step",
-            &[&id.parse::<uuid::Uuid>().unwrap()],
+            &[&id.parse::<Uuid>().unwrap()],
         )
         .unwrap();
     let journal: Vec<(i32, String, String, i32)> = rows
@@ -211,7 +210,6 @@ fn a_turn_with_tools_is_journaled_step_by_step() {
         step(4, "model"),
     ];
     assert_eq!(journal, all);
-
     let asked = tool.asked();
     assert_eq!(asked.len(), 2);
     assert_eq!(asked[0].header("idempotency-key"), format!("{id}-2"));
@@ -339,6 +337,35 @@ fn a_conversation_remembers_and_has_one_turn_at_a_time() {
 }
 
 #[test]
+fn a_conversation_is_free_again_however_its_turn_ended() {
+    let app = App::start();
+    let puppet = Puppet::start();
+    let agent = app.agent_with(&puppet.base_url(), |version| {
+        version.limits = json!({"turnTimeoutMs": 1000});
+    });
+    let conversation = app.maker().conversation(agent, None);
+    let start = |message: &str| {
+        let body = json!({"agentId": agent, "message": message, "conversationId": conversation});
+        let started = app.post("/v1/runs", &body).expect(202);
+        started["run"]["id"].as_str().unwrap().to_owned()
+    };
+    let cancelled = start("Cancelled.");
+    let call = puppet.call();
+    app.cancel(&cancelled);
+    assert_eq!(app.finished(&cancelled)["status"], "cancelled");
+    drop(call);
+    let failed = start("Failed.");
+    let call = puppet.call();
+    assert_eq!(app.finished(&failed)["status"], "failed");
+    drop(call);
+    let completed = start("Completed.");
+    puppet.call().finish();
+    assert_eq!(app.finished(&completed)["status"], "completed");
+    let path = format!("/v1/conversations/{conversation}");
+    assert_eq!(app.get(&path).expect(200)["activeRunId"], Value::Null);
+}
+
+#[test]
 fn a_message_of_one_mebibyte_works_and_a_longer_one_does_not() {
     let app = App::start();
     let provider = saying("Long.");
@@ -370,14 +397,20 @@ fn a_message_of_one_mebibyte_works_and_a_longer_one_does_not() {
     assert_eq!(provider.count(), 1);
 }
 
-#[test]
-fn runs_are_listed_by_filters_and_pages() {
-    let app = App::start();
+/// What a list is asked to find.
+struct Made {
+    id: String,
+    project: Uuid,
+    agent: Uuid,
+    origin: &'static str,
+}
+
+/// Two projects with two agents each, and for each two runs.
+fn eight_runs(app: &App) -> Vec<Made> {
     let provider = saying("Yes.");
     let maker = app.maker();
     let mut made = Vec::new();
-    for _ in 0..2 {
-        let project = maker.project();
+    for project in [maker.project(), maker.project()] {
         for _ in 0..2 {
             let agent = maker.agent_of(project, &provider.base_url(), |_| {});
             for origin in ["app", "command-line"] {
@@ -388,71 +421,87 @@ fn runs_are_listed_by_filters_and_pages() {
                     .expect(202);
                 let id = started["run"]["id"].as_str().unwrap().to_owned();
                 app.finished(&id);
-                made.push((id, project, agent, origin));
+                made.push(Made {
+                    id,
+                    project,
+                    agent,
+                    origin,
+                });
             }
         }
     }
-    let list = |query: &str| -> Vec<String> {
-        let (mut ids, mut cursor) = (Vec::new(), String::new());
-        loop {
-            let page = app
-                .get(&format!("/v1/runs?limit=3{query}{cursor}"))
-                .expect(200);
-            let runs = page["data"].as_array().unwrap();
-            assert!(runs.len() <= 3);
-            ids.extend(
-                runs.iter()
-                    .map(|run| run["id"].as_str().unwrap().to_owned()),
-            );
-            if page["hasMore"] == json!(false) {
-                return ids;
-            }
-            assert_eq!(runs.len(), 3);
-            cursor = format!("&cursor={}", page["nextCursor"].as_str().unwrap());
+    made
+}
+
+/// The ids of a whole list, by pages of three.
+fn list(app: &App, query: &str) -> Vec<String> {
+    let (mut ids, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = app
+            .get(&format!("/v1/runs?limit=3{query}{cursor}"))
+            .expect(200);
+        let runs = page["data"].as_array().unwrap();
+        ids.extend(
+            runs.iter()
+                .map(|run| run["id"].as_str().unwrap().to_owned()),
+        );
+        if page["hasMore"] == json!(false) {
+            assert!(runs.len() <= 3 && page.get("nextCursor").is_none());
+            return ids;
         }
-    };
-    let ids = |wanted: &dyn Fn(&(String, uuid::Uuid, uuid::Uuid, &str)) -> bool| -> Vec<String> {
+        assert_eq!(runs.len(), 3);
+        cursor = format!("&cursor={}", page["nextCursor"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn runs_are_listed_by_filters_and_pages() {
+    let app = App::start();
+    let made = eight_runs(&app);
+    let ids = |wanted: &dyn Fn(&Made) -> bool| -> Vec<String> {
         let found = made.iter().filter(|one| wanted(one));
-        found.map(|one| one.0.clone()).collect()
+        found.map(|one| one.id.clone()).collect()
     };
-    let (_, project, agent, _) = made[5];
+    let Made { project, agent, .. } = made[5];
     let all = ids(&|_| true);
-    assert_eq!(list("&order=asc"), all);
-    assert_eq!(list(""), all.iter().rev().cloned().collect::<Vec<_>>());
-    let cases = [
+    assert_eq!(list(&app, "&order=asc"), all);
+    let newest: Vec<String> = all.iter().rev().cloned().collect();
+    assert_eq!(list(&app, ""), newest);
+    let of_app = |one: &Made| one.origin == "app";
+    for (query, expected) in [
         (
             format!("&projectId={project}"),
-            ids(&|one| one.1 == project),
+            ids(&|one| one.project == project),
         ),
-        (format!("&agentId={agent}"), ids(&|one| one.2 == agent)),
-        (
-            "&origin=command-line".to_owned(),
-            ids(&|one| one.3 == "command-line"),
-        ),
+        (format!("&agentId={agent}"), ids(&|one| one.agent == agent)),
+        ("&origin=command-line".to_owned(), ids(&|one| !of_app(one))),
         (
             format!("&projectId={project}&origin=app&status=completed"),
-            ids(&|one| one.1 == project && one.3 == "app"),
+            ids(&|one| one.project == project && of_app(one)),
         ),
         (
             format!("&agentId={agent}&origin=app"),
-            ids(&|one| one.2 == agent && one.3 == "app"),
+            ids(&|one| one.agent == agent && of_app(one)),
         ),
         ("&status=failed".to_owned(), Vec::new()),
         (format!("&conversationId={agent}"), Vec::new()),
-    ];
-    for (query, expected) in cases {
-        assert_eq!(list(&format!("{query}&order=asc")), expected, "{query}");
+    ] {
+        assert_eq!(
+            list(&app, &format!("{query}&order=asc")),
+            expected,
+            "{query}"
+        );
     }
     let page = app.get("/v1/runs?limit=3").expect(200);
     let cursor = page["nextCursor"].as_str().unwrap();
-    app.get(&format!(
-        "/v1/runs?limit=3&status=completed&cursor={cursor}"
-    ))
-    .expect_error(400, "invalid-cursor");
-    app.get(&format!("/v1/runs?limit=3&order=asc&cursor={cursor}"))
-        .expect_error(400, "invalid-cursor");
-    app.get(&format!("/v1/projects?cursor={cursor}"))
-        .expect_error(400, "invalid-cursor");
+    for other in [
+        "/v1/runs?limit=3&status=completed",
+        "/v1/runs?order=asc",
+        "/v1/projects?limit=3",
+    ] {
+        app.get(&format!("{other}&cursor={cursor}"))
+            .expect_error(400, "invalid-cursor");
+    }
     for bad in [
         "status=done",
         "origin=x",

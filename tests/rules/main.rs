@@ -177,6 +177,23 @@ fn effects_stay_in_their_place() {
 }
 
 #[test]
+fn proofs_are_made_where_the_check_is() {
+    let files = [
+        ("src/authz/mod.rs", "impl May<Read, Run> for RunReader {"),
+        ("src/store/a.rs", "fn f(may: &impl May<Read, Run>) {}"),
+        ("src/api/a.rs", "impl<A> May<A, Run> for Anybody {"),
+    ];
+    assert_eq!(
+        found(rules::proofs_made_elsewhere, &files),
+        ["src/api/a.rs:1"]
+    );
+    hold(
+        &rules::proofs_made_elsewhere(&source::repository()),
+        "A proof of access is made by authz after its check, or by claiming a run. Ask authz for one.",
+    );
+}
+
+#[test]
 fn a_query_has_one_home_and_one_statement() {
     let files = [
         (

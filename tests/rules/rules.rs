@@ -235,6 +235,24 @@ const PLACED: [(&str, &[&str], &str); 10] = [
     ),
 ];
 
+/// Where a proof of access may be made.
+const PROOFS: [&str; 3] = ["src/proof.rs", "src/authz", "src/store/runs.rs"];
+
+/// Implementations of `May` where no check stands behind them.
+pub(crate) fn proofs_made_elsewhere(files: &[Source]) -> Vec<String> {
+    files
+        .iter()
+        .filter(|file| file.is_product())
+        .filter(|file| !PROOFS.iter().any(|place| file.path.starts_with(place)))
+        .flat_map(|file| {
+            file.bare.lines().enumerate().filter_map(|(index, line)| {
+                let made = line.contains("May<") && line.contains("> for ");
+                made.then(|| format!("{}:{}", file.path, index + 1))
+            })
+        })
+        .collect()
+}
+
 pub(crate) fn misplaced_words(files: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     for file in files.iter().filter(|file| file.is_product()) {

@@ -35,6 +35,7 @@ pub(super) fn renew(core: &Core, stop: &Receiver<()>) {
         }
     }
     if let Err(error) = hand_back(core).and_then(|()| renew_once(core, false)) {
+        core.leases_left.store(true, Ordering::Relaxed);
         warn!(core.log, "cannot hand jobs back; their leases will run out"; "error" => %error);
     }
 }

@@ -15,7 +15,7 @@ pub use start::{Builder, QueueOptions};
 
 use crate::Database;
 use crate::claimed::{Batch, Stage};
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use handler::Handler;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -34,6 +34,7 @@ pub(crate) struct Core {
     batches: Mutex<BTreeMap<i64, Arc<Batch>>>,
     queues: Vec<Arc<Queue>>,
     handed_back: AtomicU64,
+    leases_left: AtomicBool,
     /// Disconnected when the deadline of a stop has passed: whoever still waits for the database gives up.
     giving_up: Receiver<()>,
 }
@@ -202,6 +203,8 @@ pub struct Stopped {
     pub handed_back: u64,
     /// Handlers that still run: their threads end when they do, and what they return is fenced off.
     pub unfinished: u64,
+    /// Something could not be given back in time: its lease will run out.
+    pub leases_left: bool,
 }
 
 /// How long, after the deadline of a stop, the last hand-back and the keepers' end are waited for.
@@ -231,10 +234,12 @@ impl Runner {
         let running = |queue: &Arc<Queue>| queue.running.load(Ordering::Relaxed) as u64;
         let unfinished = self.core.queues.iter().map(running).sum();
         self.keep = None;
-        let _ = self.keepers.recv_deadline(Instant::now() + LAST_WORDS);
+        let kept = self.keepers.recv_deadline(Instant::now() + LAST_WORDS);
         Stopped {
             handed_back: self.core.handed_back.load(Ordering::Relaxed),
             unfinished,
+            leases_left: kept == Err(RecvTimeoutError::Timeout)
+                || self.core.leases_left.load(Ordering::Relaxed),
         }
     }
 

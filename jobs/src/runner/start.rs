@@ -158,6 +158,7 @@ impl Builder {
             batches: Mutex::new(BTreeMap::new()),
             queues,
             handed_back: AtomicU64::new(0),
+            leases_left: AtomicBool::new(false),
             giving_up,
         });
         let (working, workers) = bounded(0);

@@ -119,7 +119,8 @@ fn every_outcome_does_what_it_says() {
         runner.stop(SOON),
         Stopped {
             handed_back: 0,
-            unfinished: 0
+            unfinished: 0,
+            leases_left: false
         }
     );
     assert_eq!(
@@ -376,7 +377,8 @@ fn stop_gives_back_what_does_not_finish_by_the_deadline_and_tells_it() {
         stopped,
         Stopped {
             handed_back: 1,
-            unfinished: 1
+            unfinished: 1,
+            leases_left: false
         }
     );
     assert_eq!(part.lost.recv_timeout(SOON).unwrap(), (true, false));

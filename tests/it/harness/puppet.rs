@@ -2,7 +2,7 @@
 //! piece. What happens between two pieces is up to the test, so nothing has to be timed.
 
 use super::PATIENCE;
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, unbounded};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -3,6 +3,7 @@
 
 use super::{Answer, Client, PATIENCE};
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
@@ -53,6 +54,16 @@ impl Client {
         self.open(&Self::stream_of(run_id), &[])
     }
 
+    /// Follows a run over a connection whose kernel keeps little for it.
+    #[track_caller]
+    pub(crate) fn follow_narrowly(&self, run_id: &str) -> Stream {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        socket.connect(&self.address().into()).unwrap();
+        self.open_on(socket.into(), &Self::stream_of(run_id), &[])
+            .unwrap_or_else(|answer| panic!("{answer:?}"))
+    }
+
     /// Follows a run after this event, named by the header.
     #[track_caller]
     pub(crate) fn follow_after(&self, run_id: &str, last_event_id: i64) -> Stream {
@@ -68,7 +79,15 @@ impl Client {
 
     /// A stream, or what was answered in its place.
     pub(crate) fn try_open(&self, path: &str, headers: &[(&str, &str)]) -> Result<Stream, Answer> {
-        let mut connection = TcpStream::connect(self.address()).unwrap();
+        self.open_on(TcpStream::connect(self.address()).unwrap(), path, headers)
+    }
+
+    fn open_on(
+        &self,
+        mut connection: TcpStream,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<Stream, Answer> {
         connection.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut request = format!(
             "GET {path} HTTP/1.1\r\nhost: {}\r\naccept: text/event-stream\r\n",
