@@ -54,8 +54,8 @@ const CHECK: Duration = Duration::from_secs(2);
 /// How long open streams have for their last word before the door begins to close.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What the door may take beyond the deadline to cut off what is left.
-const GRACE: Duration = Duration::from_millis(500);
+/// How long, after the deadline of a stop, what is left is cut off and jobs are handed back.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// The tenant that the server seeds or finds again (section 1.3).
 #[derive(Debug, Clone)]
@@ -118,13 +118,14 @@ struct Work {
 }
 
 impl Work {
-    /// Hands back what is not done by then. False: a handler still runs.
+    /// Hands back what is not done by then, so that it goes on elsewhere at once. False: something
+    /// could not be handed back, and waits until its lease has run out.
     fn stop(self, deadline: Instant) -> bool {
         let stopped = self
             .runner
             .stop(deadline.saturating_duration_since(Instant::now()));
         drop(self.keepers);
-        stopped.unfinished == 0
+        !stopped.leases_left
     }
 }
 
@@ -223,10 +224,7 @@ impl Server {
         let runs = Ending::of("stop-runs", move || {
             work.is_none_or(|work| work.stop(deadline))
         });
-        let mut streams = Ending::of("stop-streams", move || {
-            shared.streams.stop();
-            true
-        });
+        let mut streams = Ending::of("stop-streams", move || shared.streams.stop(deadline));
         // The door ends streams without a word.
         ended(&mut streams, deadline.min(Instant::now() + LAST_WORDS));
         let door = lock(&door).take();
@@ -235,11 +233,9 @@ impl Server {
             door.is_none_or(|door| door.stop(left))
         });
         let mut in_time = starter.by(deadline);
-        for mut ending in [runs, streams] {
-            in_time &= ended(&mut ending, deadline);
+        for mut ending in [streams, door, runs] {
+            in_time &= ended(&mut ending, deadline + GRACE);
         }
-        let mut door = door;
-        in_time &= ended(&mut door, deadline + GRACE);
         slog::info!(log, "Stopped"; "inTime" => in_time);
         in_time
     }

@@ -43,6 +43,22 @@ pub fn cancel_by_unique_key(
     cancel_all(tx, rows.iter().map(|row| row.get(0)).collect())
 }
 
+/// Makes a waiting job due now, in the caller's transaction; false when it runs, is due already or is gone. After the
+/// commit call [`crate::Handle::wake`].
+///
+/// # Errors
+/// What Postgres says.
+pub fn hasten(tx: &mut impl GenericClient, id: i64) -> Result<bool> {
+    let sql = "WITH due AS (
+                   UPDATE job_jobs SET run_at = clock_timestamp()
+                   WHERE id = $1 AND lease_id IS NULL AND run_at > clock_timestamp() RETURNING queue, key
+               ), told AS (
+                   INSERT INTO job_key_moves (queue, key, at)
+                   SELECT queue, key, clock_timestamp() FROM due WHERE key IS NOT NULL
+               ) SELECT FROM due";
+    Ok(!tx.query_typed(sql, &[(&id, Type::INT8)])?.is_empty())
+}
+
 fn cancel_all(tx: &mut impl GenericClient, ids: Vec<i64>) -> Result<Vec<(i64, Cancelled)>> {
     let rows = tx.query_typed(
         "SELECT id, running FROM job_cancel($1)",

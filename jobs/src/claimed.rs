@@ -146,10 +146,17 @@ impl CancelToken {
         &self.batch.slots[self.place]
     }
 
-    /// The job was cancelled, or its lease is lost: what the handler still does cannot be settled.
+    /// The job was cancelled, handed back, or found to be under another's lease: what the handler still does cannot
+    /// be settled. A lease that merely was not renewed in time, because the database is away, may still stand: it is
+    /// not lost before the database has said so.
     #[must_use]
     pub fn lost(&self) -> bool {
-        self.slot().fate.load(Ordering::Acquire) != GOES_ON || self.batch.has_run_out()
+        self.slot().fate.load(Ordering::Acquire) != GOES_ON
+    }
+
+    /// Whether it would be wrong to begin: the job is lost, or may be, since its lease was not renewed in time.
+    pub(crate) fn is_too_late_to_begin(&self) -> bool {
+        self.lost() || self.batch.has_run_out()
     }
 
     /// The job was cancelled while it ran.
@@ -158,7 +165,7 @@ impl CancelToken {
         self.slot().fate.load(Ordering::Acquire) == CANCELLED
     }
 
-    /// Calls `callback` once when the job is cancelled or its lease found lost (at once if it was already): to cut a
+    /// Calls `callback` once when the job is cancelled or found lost (at once if it was already): to cut a
     /// blocked read. It runs on a thread of the runner, or of whoever said the cancel: keep it short.
     pub fn on_lost(&self, callback: impl FnOnce() + Send + 'static) {
         let mut callbacks = self

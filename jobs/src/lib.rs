@@ -22,7 +22,8 @@ pub mod protocol;
 mod runner;
 
 pub use admin::{
-    Cancelled, DeadJob, Depth, cancel, cancel_by_unique_key, dead_jobs, depth, purge_dead, revive,
+    Cancelled, DeadJob, Depth, cancel, cancel_by_unique_key, dead_jobs, depth, hasten, purge_dead,
+    revive,
 };
 pub use backoff::Backoff;
 pub use claimed::{CancelToken, Claimed};

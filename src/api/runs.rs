@@ -15,6 +15,7 @@ use crate::runtime::definition::{AGENT_TURN, AGENT_TURN_VERSION};
 use crate::runtime::{Created, events};
 use crate::store::agents::{self, Agent};
 use crate::store::conversations::Conversation;
+use crate::store::events as stored_events;
 use crate::store::page::{Order, Page, Request};
 use crate::store::runs::{self, Filters, NewRun, Origin, RequestKey, Run, Status, Usage};
 use crate::store::{Find, Tx};
@@ -30,6 +31,9 @@ const MESSAGE_BYTES: usize = 1024 * 1024;
 
 /// JSON writes some characters as several bytes, so the body may be longer than its message.
 const BODY_BYTES: u64 = 2 * 1024 * 1024;
+
+/// A page of events ends with the one that takes it past this many bytes.
+const PROGRESS_BYTES: i64 = 4 * 1024 * 1024;
 
 /// The longest life of the public token that comes with a run.
 const TOKEN_SECONDS: u32 = 900;
@@ -383,12 +387,11 @@ fn read_progress(
     let after = position(reader.run(), query.after)?;
     // The limit's bounds and default are those of every list.
     let limit = Request::new(None, query.limit, None, &())?.limit;
-    let rows = i64::from(limit) + 1;
-    let mut found = crate::store::events::after(&mut cx.store().session()?, &reader, after, rows)?;
-    let has_more = found.len() > usize::from(limit);
-    found.truncate(usize::from(limit));
+    let mut session = cx.store().session()?;
+    let found = stored_events::after(&mut session, &reader, after, limit.into(), PROGRESS_BYTES)?;
     Ok(Found(Progress {
         data: found
+            .events
             .into_iter()
             .map(|event| EventView {
                 seq: event.seq,
@@ -396,7 +399,7 @@ fn read_progress(
                 event: json!({"kind": event.kind, "data": event.data}),
             })
             .collect(),
-        has_more,
+        has_more: found.more,
         run: reader.into_run().into(),
     }))
 }

@@ -205,7 +205,7 @@ fn until_told(server: &Server, endings: &Receiver<()>, manager: &Manager) -> Out
 }
 
 /// Past the server's own deadline: what then still hangs ends with the process.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Stops in order within the time; a further signal ends it at once.
 pub(super) fn stop(

@@ -96,6 +96,21 @@ pub(super) fn call_of(journal: &[Step], request: &Value) -> Result<ToolCall, Str
     call.ok_or_else(unreadable)
 }
 
+/// What a step answered, in bytes.
+pub(super) fn bytes_of(step: &Step) -> usize {
+    step.result.as_ref().map_or(0, bytes)
+}
+
+/// The text in a value, in bytes.
+pub(super) fn bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(bytes).sum(),
+        Value::Object(fields) => fields.values().map(bytes).sum(),
+        _ => 0,
+    }
+}
+
 /// Reads a part of the journal.
 ///
 /// # Errors

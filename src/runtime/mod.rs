@@ -315,17 +315,22 @@ impl Runtime {
         let now = self.0.clock.now();
         let (cancelled, run) = self.0.store.transact(|tx| {
             let cancelled = runs::cancel(tx, may, kinds, now)?;
-            if let Cancelled::AtOnce {
-                job_id: Some(job_id),
-            } = cancelled
-            {
-                jobs::cancel(tx.raw(), job_id).map_err(queue_error)?;
+            match cancelled {
+                Cancelled::AtOnce { job_id: Some(id) } => {
+                    jobs::cancel(tx.raw(), id).map_err(queue_error)?;
+                }
+                // Nobody may hold the run: after a fault of the service's own its job waits a while.
+                Cancelled::Asked { job_id: Some(id) } => {
+                    jobs::hasten(tx.raw(), id).map_err(queue_error)?;
+                }
+                _ => {}
             }
             Ok((cancelled, runs::find(tx, tenant_id, run_id)?))
         })?;
         if cancelled != Cancelled::Finished {
             self.0.feed.moved(run_id);
             self.0.running.interrupt(run_id);
+            self.wake();
         }
         Ok(run)
     }

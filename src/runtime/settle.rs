@@ -4,7 +4,7 @@
 use super::Inner;
 use super::act::{Acted, Outcome};
 use super::events::Event;
-use super::journal::Next;
+use super::journal::{self, Next};
 use super::running::Why;
 use super::turn::{Left, Turn};
 use crate::error::{Code, Error, Result};
@@ -12,11 +12,23 @@ use crate::store::Tx;
 use crate::store::runs::{self, End, Lease, Movement, Written};
 use crate::store::steps::{self, Begun, Ended, StepStatus};
 use jobs::Claimed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The wait before a write that the database did not answer is tried again, and its longest.
 const WRITE_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WRITE_WAIT: Duration = Duration::from_secs(2);
+
+/// How long a database that is away is waited for with an answer in hand.
+const LONGEST_ABSENCE: Duration = Duration::from_secs(600);
+
+/// What became of a write that is repeated until the database answers.
+#[derive(PartialEq, Eq)]
+enum Kept {
+    /// It is written, by this try or an earlier one whose answer was lost.
+    Yes,
+    /// The fence refused it.
+    No,
+}
 
 /// What settling a step came to.
 pub(super) enum Settled {
@@ -128,6 +140,7 @@ impl Turn {
             last.status = StepStatus::Completed;
             last.result = Some(result.clone());
         }
+        self.held_bytes += journal::bytes(&result);
         movement.ended = Some(ended(
             begun.step,
             StepStatus::Completed,
@@ -144,12 +157,18 @@ impl Turn {
         if !stopping {
             self.announce(&mut movement, &next);
         }
-        let written = self.persist(inner, claimed, begun, || {
-            runs::write(&mut inner.store.session()?, &self.lease, &movement, now)
+        let kept = self.persist(inner, claimed, begun, || {
+            let mut session = inner.store.session()?;
+            let written = runs::write(&mut session, &self.lease, self.told, &movement, now)?;
+            Ok(match written {
+                Written::Yes { .. } => Kept::Yes,
+                Written::No => Kept::No,
+            })
         })?;
-        if written == Some(Written::No) {
+        if kept == Kept::No {
             return self.end(inner, claimed, begun, alone, End::Cancelled);
         }
+        self.wrote(&movement);
         if stopping {
             return Ok(Settled::Left(Left::Stopping));
         }
@@ -202,16 +221,16 @@ impl Turn {
         };
         movement.events.push(waiting.row());
         movement.waiting = true;
-        let written = self.persist(inner, claimed, begun, || {
+        let kept = self.persist(inner, claimed, begun, || {
             inner.store.transact(|tx| {
-                let written = runs::write(tx, &self.lease, &movement, now)?;
-                if written != Written::No {
-                    claimed.snooze_in(tx.raw(), wait).map_err(job_error)?;
+                if runs::write(tx, &self.lease, self.told, &movement, now)? == Written::No {
+                    return Ok(Kept::No);
                 }
-                Ok(written)
+                claimed.snooze_in(tx.raw(), wait).map_err(job_error)?;
+                Ok(Kept::Yes)
             })
         })?;
-        if written == Some(Written::No) {
+        if kept == Kept::No {
             return self.end(inner, claimed, begun, alone, End::Cancelled);
         }
         Ok(Settled::Left(Left::Settled))
@@ -228,11 +247,12 @@ impl Turn {
         end: End,
     ) -> Result<Settled> {
         movement.despite_cancel = true;
-        let left = self.persist(inner, claimed, begun, || {
+        let kept = self.persist(inner, claimed, begun, || {
             inner.store.transact(|tx| {
-                let written = runs::write(tx, &self.lease, &movement, inner.clock.now())?;
+                let now = inner.clock.now();
+                let written = runs::write(tx, &self.lease, self.told, &movement, now)?;
                 let Written::Yes { cancel_requested } = written else {
-                    return Ok(Left::Lost);
+                    return Ok(Kept::No);
                 };
                 let end = match (cancel_requested, &end) {
                     (true, _) => &End::Cancelled,
@@ -244,37 +264,55 @@ impl Turn {
                     (false, end) => end,
                 };
                 finish(tx, inner, claimed, &self.lease, end)?;
-                Ok(Left::Settled)
+                Ok(Kept::Yes)
             })
         })?;
-        Ok(Settled::Left(left.unwrap_or(Left::Settled)))
+        Ok(Settled::Left(match kept {
+            Kept::Yes => Left::Settled,
+            Kept::No => Left::Lost,
+        }))
     }
 
-    /// Makes a write about the attempt `begun`, again and again while the database is away and the
-    /// job's lease stands, so that a restart of the database costs no finished step. `None`: an
-    /// earlier try had been committed, and only its answer was lost.
-    fn persist<T>(
+    /// Makes a write about the attempt `begun`, again and again while the database is away, so that
+    /// its absence costs no finished step. It goes on when the job's lease should have run out by
+    /// then: as long as nobody has taken the run over the write is good, and afterwards the fence
+    /// refuses it.
+    fn persist(
         &self,
         inner: &Inner,
         claimed: &Claimed,
         begun: &Begun,
-        mut write: impl FnMut() -> Result<T>,
-    ) -> Result<Option<T>> {
-        let mut answer = write().map(Some);
+        mut write: impl FnMut() -> Result<Kept>,
+    ) -> Result<Kept> {
+        let gives_up_at = Instant::now() + LONGEST_ABSENCE;
         let mut wait = WRITE_WAIT;
-        while matches!(&answer, Err(error) if error.code() == Code::DatabaseUnavailable)
+        let mut kept = write();
+        while matches!(&kept, Err(error) if error.code() == Code::DatabaseUnavailable)
             && !claimed.lost()
+            && Instant::now() < gives_up_at
         {
             std::thread::sleep(wait);
             wait = (wait * 2).min(LONGEST_WRITE_WAIT);
-            answer = inner
-                .store
-                .session()
-                .and_then(|mut session| {
-                    steps::is_settled(&mut session, &self.lease, begun.step, begun.attempt)
-                })
-                .and_then(|settled| if settled { Ok(None) } else { write().map(Some) });
+            kept = self.repeat(inner, begun, &mut write);
         }
-        answer
+        kept
+    }
+
+    /// Makes a write again whose earlier try got no answer. That may have been committed since, or
+    /// be under way even now.
+    fn repeat(
+        &self,
+        inner: &Inner,
+        begun: &Begun,
+        write: &mut impl FnMut() -> Result<Kept>,
+    ) -> Result<Kept> {
+        let is_settled = || {
+            let mut session = inner.store.session()?;
+            steps::is_settled(&mut session, &self.lease, begun.step, begun.attempt)
+        };
+        if is_settled()? || write()? == Kept::Yes || is_settled()? {
+            return Ok(Kept::Yes);
+        }
+        Ok(Kept::No)
     }
 }

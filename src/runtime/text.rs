@@ -1,10 +1,11 @@
 //! Text as a model says it: told to readers in this process at once, and gathered for the others.
 //!
-//! One thread writes what has gathered, of every run at once, ten times a second. What the database
-//! does not take in time is dropped: the truth is the step's whole message.
+//! One thread writes what has gathered, of every run at once, ten times a second. While the database
+//! is away text is kept, up to a bound, and then dropped: the truth is the step's whole message.
 
 use super::Inner;
 use super::feed::Delta;
+use crate::error::Code;
 use crate::store::deltas::{self, NewDelta};
 use crate::store::runs::Lease;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -53,6 +54,24 @@ impl Pending {
         match pieces.last_mut() {
             Some(last) if continues(last, &piece) => last.text.push_str(&piece.text),
             _ => pieces.push(piece),
+        }
+    }
+
+    /// Takes back what could not be written, before what has gathered since, as far as there is room.
+    fn restore(&self, pieces: Vec<NewDelta>) {
+        let mut gathered = self.lock();
+        let mut earlier: HashMap<Uuid, Vec<NewDelta>> = HashMap::new();
+        for piece in pieces {
+            if gathered.bytes + piece.text.len() > PENDING_BYTES {
+                break;
+            }
+            gathered.bytes += piece.text.len();
+            earlier.entry(piece.lease.run_id()).or_default().push(piece);
+        }
+        for (run_id, mut pieces) in earlier {
+            let since = gathered.pieces.entry(run_id).or_default();
+            pieces.append(since);
+            *since = pieces;
         }
     }
 
@@ -131,6 +150,10 @@ pub(super) fn write_gathered(inner: &Inner, stop: &Receiver<()>) {
             .and_then(|mut session| deltas::insert(&mut session, &pieces));
         if let Err(error) = written {
             slog::debug!(inner.log, "Streamed text was not written"; "error" => %error);
+            // Of a run or a step that has gone on meanwhile nothing is written.
+            if error.code() == Code::DatabaseUnavailable {
+                inner.pending.restore(pieces);
+            }
         }
     }
 }

@@ -27,6 +27,10 @@ const JOB_ATTEMPTS: u32 = 100;
 /// How often a run that meets a fault of the service's own is taken up before it is given up.
 const PATIENT_ATTEMPTS: u32 = 5;
 
+/// What a turn's steps may answer together: all of it is read when the turn is taken up again, and
+/// told to the model. The last answer may go beyond.
+const TURN_BYTES: usize = 32 * 1024 * 1024;
+
 /// How a job of a run ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Left {
@@ -98,6 +102,10 @@ pub(super) struct Turn {
     pub(super) lease: Lease,
     pub(super) definition: Definition,
     pub(super) journal: Vec<Step>,
+    /// The events written so far: see [`runs::write`].
+    pub(super) told: i64,
+    /// What the steps answered, in bytes.
+    pub(super) held_bytes: usize,
 }
 
 /// Claims the run and writes the row of its next step, or its end, in one transaction.
@@ -122,15 +130,18 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
         let mut definition = Definition::new(turn)?;
         let journal = std::mem::take(&mut definition.turn.journal);
         let mut turn = Turn {
+            told: runs::told(&run),
+            held_bytes: journal.iter().map(journal::bytes_of).sum(),
             run,
             lease,
             definition,
             journal,
         };
         let (movement, next) = turn.first_movement(claimed, now);
-        if runs::write(tx, &lease, &movement, now)? == Written::No {
+        if runs::write(tx, &lease, turn.told, &movement, now)? == Written::No {
             return Err(Error::internal("a run that was just claimed took no write"));
         }
+        turn.wrote(&movement);
         match next {
             Next::Begin { begun, .. } => {
                 turn.begin(&begun, now);
@@ -201,11 +212,20 @@ impl Turn {
         (movement, next)
     }
 
-    /// What comes next, with the turn's time limit.
+    /// Counts the events of a movement that is written.
+    pub(super) fn wrote(&mut self, movement: &Movement) {
+        self.told += i64::try_from(movement.events.len()).unwrap_or(i64::MAX);
+    }
+
+    /// What comes next, with the turn's time limit and its bound in bytes.
     pub(super) fn decide(&self, now: OffsetDateTime) -> Next {
         let next = journal::next(&self.journal, &self.definition);
         match next {
             Next::Begin { .. } if now >= self.deadline() => Next::End(self.out_of_time()),
+            Next::Begin { .. } if self.held_bytes > TURN_BYTES => Next::End(failed(format!(
+                "The turn's steps answered more than {} MiB together, which is as much as a turn holds.",
+                TURN_BYTES >> 20
+            ))),
             next => next,
         }
     }

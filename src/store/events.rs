@@ -36,6 +36,26 @@ pub struct StoredEvent {
     pub created_at: OffsetDateTime,
 }
 
+/// Events that follow one another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventPage {
+    /// The events, in order.
+    pub events: Vec<StoredEvent>,
+    /// More follow.
+    pub more: bool,
+}
+
+/// What the newest event of a step says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastStep {
+    /// Its kind, such as `step.started`.
+    pub kind: String,
+    /// The step.
+    pub step: i32,
+    /// Its attempt.
+    pub attempt: i32,
+}
+
 /// A run that moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moved {
@@ -49,7 +69,8 @@ pub struct Moved {
     pub position: i64,
 }
 
-/// The events after `seq`, in order, `limit` at most.
+/// The events after `seq`, in order: `limit` at most, and none after the one that takes them past
+/// `bytes` of data.
 ///
 /// # Errors
 /// The database's.
@@ -58,12 +79,15 @@ pub fn after(
     may: &impl May<Read, Run>,
     seq: i64,
     limit: i64,
-) -> Result<Vec<StoredEvent>> {
+    bytes: i64,
+) -> Result<EventPage> {
     let rows = sql.query(
         sql!("events/after"),
-        &[&may.tenant_id(), &may.object_id(), &seq, &limit],
+        &[&may.tenant_id(), &may.object_id(), &seq, &limit, &bytes],
     )?;
-    rows.iter()
+    let more = rows.first().map_or(Ok(false), |row| row.try_get(4))?;
+    let events = rows
+        .iter()
         .map(|row| {
             Ok(StoredEvent {
                 seq: row.try_get(0)?,
@@ -72,7 +96,31 @@ pub fn after(
                 created_at: row.try_get(3)?,
             })
         })
-        .collect()
+        .collect::<Result<_>>()?;
+    Ok(EventPage { events, more })
+}
+
+/// The newest event of a step among those up to `seq`.
+///
+/// # Errors
+/// The database's.
+pub fn last_step(
+    sql: &mut impl Sql,
+    may: &impl May<Read, Run>,
+    seq: i64,
+) -> Result<Option<LastStep>> {
+    let rows = sql.query(
+        sql!("events/last_step"),
+        &[&may.tenant_id(), &may.object_id(), &seq],
+    )?;
+    let Some(row) = rows.first() else {
+        return Ok(None);
+    };
+    Ok(Some(LastStep {
+        kind: row.try_get(0)?,
+        step: row.try_get(1)?,
+        attempt: row.try_get(2)?,
+    }))
 }
 
 /// The runs with events after a position, looking at `limit` events at most: a hint for a reader of

@@ -2,24 +2,29 @@
 //!
 //! A run is carried on by whoever claimed it last: [`claim`] raises the row's lease epoch, and every
 //! later write of the holder ([`write`], [`finish`]) carries that epoch and expects the run to be
-//! `running`. A write that matches no row changes nothing, and its holder stops. A finished state
-//! never changes, and a run that was asked to cancel ends in no other way.
+//! `running`. A write that matches no row changes nothing, and its holder stops. A holder that
+//! repeats a write whose answer was lost is fenced from its own earlier try too: each write says how
+//! many events the run has by then. A finished state never changes, and a run that was asked to
+//! cancel ends in no other way.
 //!
 //! Not here: what a run does (`runtime`), and the job that carries it on.
 
 mod lists;
 mod rows;
+mod storable;
 
 pub use lists::{Filters, list};
 pub use rows::{Agent, Origin, Run, Status, Tokens, Usage, Via};
 
 use super::events::NewEvent;
-use super::{Find, Sql};
+use super::{Find, Sql, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Kind, May, Read, Write};
 use crate::sql;
+use postgres::error::SqlState;
 use rows::run_of;
 use serde_json::Value;
+use std::borrow::Cow;
 use time::{Date, OffsetDateTime};
 use uuid::Uuid;
 
@@ -190,7 +195,10 @@ pub enum Cancelled {
         job_id: Option<i64>,
     },
     /// It is carried on: its holder, or the next one, ends it.
-    Asked,
+    Asked {
+        /// The job that carries it on, or waits for its turn after a fault.
+        job_id: Option<i64>,
+    },
     /// It had finished.
     Finished,
 }
@@ -216,7 +224,9 @@ pub fn cancel(
         "cancelled" => Cancelled::AtOnce {
             job_id: row.try_get(1)?,
         },
-        _ => Cancelled::Asked,
+        _ => Cancelled::Asked {
+            job_id: row.try_get(1)?,
+        },
     })
 }
 
@@ -265,22 +275,31 @@ pub enum Written {
         /// A cancel was asked for.
         cancel_requested: bool,
     },
-    /// It is not: the run is another's, has finished, or was asked to cancel.
+    /// It is not: the run is another's, has finished, was asked to cancel, or has more events by now
+    /// than the writer knows of.
     No,
 }
 
-/// Writes a movement under the fence.
+/// How many events the holders of a run have written. That of a cancel is written by whoever asks.
+pub fn told(run: &Run) -> i64 {
+    run.last_seq - i64::from(run.cancel_requested_at.is_some())
+}
+
+/// Writes a movement under the fence, after the `told` events that the holder knows of.
 ///
 /// # Errors
 /// The database's.
 pub fn write(
     sql: &mut impl Sql,
     lease: &Lease,
+    told: i64,
     movement: &Movement,
     now: OffsetDateTime,
 ) -> Result<Written> {
     let kinds: Vec<&str> = movement.events.iter().map(|event| event.kind).collect();
-    let data: Vec<&Value> = movement.events.iter().map(|event| &event.data).collect();
+    let events = movement.events.iter();
+    let data: Vec<Cow<'_, Value>> = events.map(|event| storable::value(&event.data)).collect();
+    let data: Vec<&Value> = data.iter().map(AsRef::as_ref).collect();
     let status = if movement.waiting {
         "waiting"
     } else {
@@ -300,6 +319,7 @@ pub fn write(
             &json(&movement.ended)?,
             &json(&movement.begun)?,
             &status,
+            &told,
         ],
     )?;
     Ok(match row {
@@ -311,10 +331,9 @@ pub fn write(
 }
 
 fn json<T: serde::Serialize>(part: &Option<T>) -> Result<Option<Value>> {
-    part.as_ref()
-        .map(serde_json::to_value)
-        .transpose()
-        .map_err(Error::internal)
+    let Some(part) = part else { return Ok(None) };
+    let value = serde_json::to_value(part).map_err(Error::internal)?;
+    Ok(Some(storable::value(&value).into_owned()))
 }
 
 /// How a run ends.
@@ -348,12 +367,18 @@ pub fn finish(
     now: OffsetDateTime,
 ) -> Result<bool> {
     let (status, failure, output, message) = match end {
-        End::Completed { output, message } => {
-            (Status::Completed, None, Some(output), message.as_deref())
-        }
-        End::Failed { failure_message } => {
-            (Status::Failed, Some(failure_message.as_str()), None, None)
-        }
+        End::Completed { output, message } => (
+            Status::Completed,
+            None,
+            Some(storable::value(output)),
+            message.as_deref().map(storable::text),
+        ),
+        End::Failed { failure_message } => (
+            Status::Failed,
+            Some(storable::text(failure_message)),
+            None,
+            None,
+        ),
         End::Cancelled => (Status::Cancelled, None, None, None),
     };
     let row = sql.query_opt(
@@ -364,11 +389,11 @@ pub fn finish(
             &lease.epoch,
             &now,
             &status.text(),
-            &failure,
+            &failure.as_deref(),
             &last.kind,
-            &last.data,
-            &output,
-            &message,
+            &storable::value(&last.data).as_ref(),
+            &output.as_deref(),
+            &message.as_deref(),
         ],
     )?;
     Ok(row.is_some())
@@ -415,11 +440,12 @@ pub struct RequestKey {
 }
 
 /// Keeps a request's key beside the object that it makes, in the transaction that makes it. A
-/// concurrent request of the same key waits here until that transaction ends. `Some` is the object
-/// that an earlier request made.
+/// concurrent request of the same key waits here until that transaction ends, as long as statements
+/// wait for locks. `Some` is the object that an earlier request made.
 ///
 /// # Errors
-/// `idempotency-mismatch` when the earlier request had another body.
+/// `idempotency-mismatch` when the earlier request had another body, `idempotency-in-flight` when it
+/// did not end in time.
 pub fn remember_key(
     sql: &mut impl Sql,
     tenant_id: Uuid,
@@ -432,7 +458,13 @@ pub fn remember_key(
     let added = sql.execute(
         sql!("runs/remember_key"),
         &[&tenant_id, principal, route, key, &digest, &object_id, &now],
-    )?;
+    );
+    let added = on_violation(added, &SqlState::LOCK_NOT_AVAILABLE, || {
+        Error::new(
+            Code::IdempotencyInFlight,
+            "A request with this Idempotency-Key is still being worked on. Repeat this one shortly.",
+        )
+    })?;
     if added == 1 {
         return Ok(None);
     }

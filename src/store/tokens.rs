@@ -202,15 +202,14 @@ pub fn revoke(
     Ok(touched == 1)
 }
 
-/// Which of these tokens no longer hold.
+/// Which of these tokens, each of its tenant, no longer hold.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn revoked_among(
-    sql: &mut impl Sql,
-    tenant_id: Uuid,
-    token_ids: &[Uuid],
-) -> Result<std::collections::HashSet<Uuid>> {
-    let rows = sql.query(sql!("tokens/revoked_among"), &[&tenant_id, &token_ids])?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+pub fn revoked_among(sql: &mut impl Sql, tokens: &[(Uuid, Uuid)]) -> Result<Vec<(Uuid, Uuid)>> {
+    let (tenant_ids, token_ids): (Vec<Uuid>, Vec<Uuid>) = tokens.iter().copied().unzip();
+    let rows = sql.query(sql!("tokens/revoked_among"), &[&tenant_ids, &token_ids])?;
+    rows.iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+        .collect()
 }

@@ -13,6 +13,9 @@ use uuid::Uuid;
 /// The messages of a conversation that a turn is given, counted from the newest.
 const HISTORY: i64 = 200;
 
+/// The bytes of those messages. The newest is given whatever its length.
+const HISTORY_BYTES: i64 = 4 * 1024 * 1024;
+
 /// A turn as it stands in the database.
 #[derive(Debug, Clone)]
 pub struct Turn {
@@ -76,7 +79,12 @@ pub struct Said {
 pub fn load(sql: &mut impl Sql, lease: &Lease) -> Result<Option<Turn>> {
     let row = sql.query_opt(
         sql!("turns/load"),
-        &[&lease.tenant_id(), &lease.run_id(), &HISTORY],
+        &[
+            &lease.tenant_id(),
+            &lease.run_id(),
+            &HISTORY,
+            &HISTORY_BYTES,
+        ],
     )?;
     let Some(row) = row else { return Ok(None) };
     Ok(Some(Turn {

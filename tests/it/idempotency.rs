@@ -99,6 +99,32 @@ fn two_at_once_make_one_run() {
 }
 
 #[test]
+fn a_repetition_of_what_is_still_worked_on_is_told_so() {
+    let app = App::start_with(|options| {
+        // Half of it is how long a lock is waited for.
+        options.store.statement_timeout = Duration::from_secs(2);
+    });
+    let provider = provider();
+    let agent = app.agent(&provider.base_url());
+    let first = start(&app, agent, "a", "key-1").expect(202);
+    app.finished(id_of(&first));
+    let mut client = app.database.client();
+    let mut other = client.transaction().unwrap();
+    other
+        .execute(
+            "insert into idempotency_keys (tenant_id, principal, route, key, body_digest, object_id, created_at)
+             select tenant_id, principal, route, 'key-2', body_digest, object_id, created_at
+             from idempotency_keys where tenant_id = $1",
+            &[&app.seeds.tenant_id],
+        )
+        .unwrap();
+    start(&app, agent, "a", "key-2").expect_error(409, "idempotency-in-flight");
+    other.rollback().unwrap();
+    start(&app, agent, "a", "key-2").expect(202);
+    assert_eq!(count_runs(&app), 2);
+}
+
+#[test]
 fn a_key_is_its_callers_own() {
     let app = App::start();
     let provider = provider();

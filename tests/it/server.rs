@@ -80,9 +80,9 @@ fn a_stop_ends_in_time_although_the_database_stands_still() {
     let _ = stuck.join();
     assert!(!in_time && !started_in_time);
     assert!(closed_after < Duration::from_secs(3), "{closed_after:?}");
-    assert!(stopped_after < Duration::from_secs(6), "{stopped_after:?}");
+    assert!(stopped_after < Duration::from_secs(9), "{stopped_after:?}");
     assert!(
-        start_stopped_after < Duration::from_secs(3),
+        start_stopped_after < Duration::from_secs(5),
         "{start_stopped_after:?}"
     );
     cluster.stop();

@@ -5,7 +5,7 @@ use crate::harness::Database;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 7] = [
+const ACROSS_TENANTS: [(&str, &str); 8] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -21,6 +21,10 @@ const ACROSS_TENANTS: [(&str, &str); 7] = [
     (
         "deltas/insert",
         "pieces of many runs at once, each joined to its run by tenant and epoch",
+    ),
+    (
+        "tokens/revoked_among",
+        "the tokens of the streams that are open here, each by tenant and token",
     ),
     (
         "runs/interrupted",

@@ -68,16 +68,18 @@ pub(super) fn run(core: &Core, queue: &Queue, todo: &Receiver<Work>, finished: &
         let keyed = row.key.is_some();
         let attempt = row.attempt;
         let token = CancelToken::new(Arc::clone(&batch), place);
-        let outcome = if core.stopping() || token.lost() {
+        let outcome = if core.stopping() || token.is_too_late_to_begin() {
             None
         } else {
-            Some(call(core, queue, row, token, &batch.slots[place]))
+            Some(call(core, queue, row, token.clone(), &batch.slots[place]))
         };
+        // Told by a stop to end: the job goes on elsewhere, whatever the handler makes of that.
+        let cut = core.stopping() && token.lost();
         batch.slots[place].set_stage(Stage::Finished);
         queue.outstanding.fetch_sub(1, Ordering::AcqRel);
         queue.poke();
         let settled_itself = outcome == Some(Outcome::Settled);
-        let ending = ending(queue, attempt, outcome);
+        let ending = ending(queue, attempt, outcome.filter(|_| !cut));
         if finished
             .send(Finished {
                 batch,

@@ -24,15 +24,6 @@ pub(super) fn renew(core: &Core, stop: &Receiver<()>) {
         } else if whole {
             last_renewal = Instant::now();
         }
-        let batches = core.batches();
-        for batch in batches
-            .values()
-            .filter(|batch| batch.has_run_out())
-            .cloned()
-            .collect::<Vec<_>>()
-        {
-            batch.lose_all();
-        }
     }
     if let Err(error) = hand_back(core).and_then(|()| renew_once(core, false)) {
         core.leases_left.store(true, Ordering::Relaxed);
@@ -112,18 +103,23 @@ fn watch_once(core: &Core) -> Result<()> {
 fn hand_back(core: &Core) -> Result<()> {
     let batches: Vec<Arc<Batch>> = core.batches().values().cloned().collect();
     let mut settlements = Vec::new();
+    let mut over = Vec::new();
     for batch in &batches {
-        for slot in batch
-            .slots
-            .iter()
-            .filter(|slot| slot.is_at(Stage::Queued) || slot.is_at(Stage::Running))
-        {
-            slot.end(false);
-            settlements.push(Settlement {
-                id: slot.id,
-                lease_id: batch.lease_id,
-                ending: Ending::HandBack,
-            });
+        let mut rest_settled = true;
+        for slot in &batch.slots {
+            if slot.is_at(Stage::Queued) || slot.is_at(Stage::Running) {
+                slot.end(false);
+                settlements.push(Settlement {
+                    id: slot.id,
+                    lease_id: batch.lease_id,
+                    ending: Ending::HandBack,
+                });
+            } else {
+                rest_settled &= slot.is_at(Stage::Settled);
+            }
+        }
+        if rest_settled {
+            over.push(batch.lease_id);
         }
     }
     if settlements.is_empty() {
@@ -136,14 +132,49 @@ fn hand_back(core: &Core) -> Result<()> {
         .count();
     core.handed_back
         .fetch_add(waiting as u64, Ordering::Relaxed);
+    // A lease that still has a job must stand, or nobody would ever rescue that job.
+    core.database
+        .with(|client| renew_leases(client, &[], core.lease, &over))?;
     Ok(())
 }
 
 const LEASES_A_ROUND: usize = 100;
 
+/// Whether leases may be taken. While the database was away nobody could renew his: once it is back, all have the time
+/// of one lease to do so.
+#[derive(Default)]
+struct Amnesty {
+    away: bool,
+    until: Option<Instant>,
+}
+
+impl Amnesty {
+    /// Asks the database for something that a renewal needs too, and learns from how that goes.
+    fn holds(&mut self, core: &Core) -> bool {
+        let asked_at = Instant::now();
+        let asked = core
+            .database
+            .with(|client| Ok(client.simple_query("SELECT FROM job_leases LIMIT 1")?));
+        if let Err(error) = asked {
+            warn!(core.log, "cannot look for leases that ran out"; "error" => %error);
+            self.away = true;
+            return true;
+        }
+        let now = Instant::now();
+        if std::mem::take(&mut self.away) || now - asked_at > core.lease / 3 {
+            self.until = Some(now + core.lease);
+        }
+        self.until.is_some_and(|until| now < until)
+    }
+}
+
 pub(super) fn rescue(core: &Core, stop: &Receiver<()>) {
     let pause = (core.lease / 3).min(Duration::from_secs(10));
+    let mut amnesty = Amnesty::default();
     while stop.recv_timeout(jittered(pause, 20)) != Err(RecvTimeoutError::Disconnected) {
+        if amnesty.holds(core) {
+            continue;
+        }
         match core
             .database
             .with(|client| rescue_leases(client, LEASES_A_ROUND))

@@ -146,6 +146,50 @@ fn two_processes_whose_connections_are_ended_again_and_again_lose_nothing_and_ru
 }
 
 #[test]
+fn a_lease_that_could_not_be_renewed_while_the_database_was_away_stays_its_holders() {
+    let schema = schema();
+    let mut client = schema.client();
+    let lease = Duration::from_millis(900);
+    let (starting, starts) = crossbeam_channel::unbounded();
+    let (going, may_end) = crossbeam_channel::bounded::<()>(0);
+    let start_one = || {
+        let (starting, may_end) = (starting.clone(), may_end.clone());
+        Runner::builder(schema.database(5))
+            .queue("q", options())
+            .lease(lease)
+            .watch(Duration::from_millis(50))
+            .handle_named("q", "n", move |claimed| {
+                starting.send(claimed.token()).unwrap();
+                // Disconnected when it may end.
+                let _ = may_end.recv();
+                Outcome::Done
+            })
+            .start()
+            .unwrap()
+    };
+    let runners = [start_one(), start_one()];
+    enqueue_many(&mut client, &[NewJob::named("q", "n", "1")]).unwrap();
+    let token = starts.recv_timeout(Duration::from_secs(10)).unwrap();
+    let mut tx = client.transaction().unwrap();
+    tx.batch_execute("LOCK TABLE job_leases IN ACCESS EXCLUSIVE MODE")
+        .unwrap();
+    std::thread::sleep(lease * 3);
+    assert!(!token.lost(), "nobody has said that it is lost");
+    tx.commit().unwrap();
+    std::thread::sleep(lease * 2);
+    assert!(!token.lost());
+    assert!(starts.is_empty(), "it was begun again");
+    drop(going);
+    until("it is done", || {
+        schema.count(&mut client, "SELECT count(*) FROM job_jobs") == 0
+    });
+    for runner in runners {
+        runner.stop(Duration::from_secs(5));
+    }
+    assert!(starts.is_empty(), "it was begun again");
+}
+
+#[test]
 fn a_runner_starts_and_stops_without_a_database() {
     let schema = schema();
     let mut away = schema.config.clone();

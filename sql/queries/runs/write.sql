@@ -1,6 +1,8 @@
 -- One movement of a run that is held: the fence, the usage, the step that ended, the step that begins and the
 -- events, together. $5: whether it may be written although a cancel was asked for. No row: the lease is lost,
--- or a cancel was asked for and $5 is false.
+-- or a cancel was asked for and $5 is false, or this was written before. The last is seen in the run's row itself,
+-- by the number of its events ($12, without the one of a cancel): a statement that waits for that row sees it anew,
+-- but other tables as they were before.
 with call as materialized (
   select c.*, model_call_cost(c.prompt_tokens, c.completion_tokens, c.cache_read_tokens, c.cache_write_tokens,
     c.reasoning_tokens, c.prompt_price, c.completion_price, c.cache_read_price, c.cache_write_price,
@@ -20,6 +22,7 @@ with call as materialized (
   from (select) one left join call on true
   where r.tenant_id = $1 and r.run_id = $2 and r.lease_epoch = $3 and r.status = 'running'
     and ($5 or r.cancel_requested_at is null)
+    and r.last_seq - case when r.cancel_requested_at is null then 0 else 1 end = $12
   returning r.last_seq, r.cancel_requested_at is not null as cancel_requested
 ), counted as (
   insert into run_model_calls (tenant_id, run_id, step, attempt, model_provider_id, model, outcome, failure,

@@ -8,9 +8,13 @@ select v.instructions, v.model, v.parameters, v.limits, p.model_provider_id, p.b
     from agent_version_tools g join tools t on t.tenant_id = g.tenant_id and t.tool_id = g.tool_id
     where g.tenant_id = v.tenant_id and g.agent_id = v.agent_id and g.version = v.version),
   (select coalesce(jsonb_agg(jsonb_build_object('role', said.role, 'content', said.content) order by said.position), '[]')
-    from (select c.position, c.role, c.content from conversation_messages c
-      where c.tenant_id = r.tenant_id and c.conversation_id = r.conversation_id
-      order by c.position desc limit $3) said),
+    from (select c.position, c.role, c.content, row_number() over newest as place,
+        sum(octet_length(c.content)) over newest as bytes
+      from (select m.position, m.role, m.content from conversation_messages m
+        where m.tenant_id = r.tenant_id and m.conversation_id = r.conversation_id
+        order by m.position desc limit $3) c
+      window newest as (order by c.position desc)) said
+    where said.place = 1 or said.bytes <= $4),
   (select coalesce(jsonb_agg(jsonb_build_object('step', s.step, 'kind', s.kind, 'name', s.name, 'status', s.status,
       'attempt', s.attempt, 'failures', s.failures, 'request', s.request, 'result', s.result,
       'startedAt', s.started_at) order by s.step), '[]')

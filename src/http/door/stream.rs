@@ -87,6 +87,11 @@ impl StreamWriter {
         Ok(())
     }
 
+    /// Bytes that it would take now. Only the writer makes it less.
+    pub fn room_bytes(&self) -> usize {
+        self.0.capacity_bytes - self.0.lock().held_bytes
+    }
+
     /// Nobody reads any more.
     pub fn is_gone(&self) -> bool {
         self.0.lock().ended
@@ -149,6 +154,7 @@ mod tests {
         let (writer, body) = stream(4);
         assert_eq!(writer.try_send("abc"), Ok(()));
         assert_eq!(writer.try_send("de"), Err(NotSent::Full));
+        assert_eq!(writer.room_bytes(), 1);
         assert_eq!(read(&body), Poll::Ready(Some("abc".into())));
         assert_eq!(writer.try_send("de"), Ok(()));
         assert_eq!(writer.try_send("too long"), Err(NotSent::Full));

@@ -22,12 +22,13 @@ use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::runtime::feed::Feed;
 use crate::store::Store;
-use crossbeam_channel::{Sender, TrySendError, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use reader::Reader;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Streams that wait to be taken up by a thread, at most.
@@ -79,6 +80,8 @@ impl Following {
 pub struct Streams {
     shards: Vec<Sender<shard::Command>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Disconnected once every thread has ended.
+    ended: Receiver<Infallible>,
     stopping: Arc<AtomicBool>,
     open: Arc<AtomicUsize>,
     options: Options,
@@ -99,6 +102,7 @@ impl Streams {
         let stopping = Arc::new(AtomicBool::new(false));
         let open = Arc::new(AtomicUsize::new(0));
         let (mut shards, mut threads) = (Vec::new(), Vec::new());
+        let (running, ended) = bounded::<Infallible>(0);
         for number in 0..options.threads.max(1) {
             let (sender, commands) = bounded(JOINS);
             let shard = shard::Shard::new(
@@ -109,8 +113,10 @@ impl Streams {
                 Arc::clone(&open),
                 log.clone(),
             );
+            let running = running.clone();
             threads.push(spawn(format!("stream-{number}"), move || {
-                shard.run(&commands)
+                shard.run(&commands);
+                drop(running);
             })?);
             shards.push(sender);
         }
@@ -123,10 +129,14 @@ impl Streams {
             stopping: Arc::clone(&stopping),
             log: log.clone(),
         };
-        threads.push(spawn("stream-tail".to_owned(), move || tail.run())?);
+        threads.push(spawn("stream-tail".to_owned(), move || {
+            tail.run();
+            drop(running);
+        })?);
         Ok(Self {
             shards,
             threads: Mutex::new(threads),
+            ended,
             stopping,
             open,
             options,
@@ -144,9 +154,8 @@ impl Streams {
         let (writer, body) = door::stream(self.options.buffer_bytes);
         let run_id = may.run().run_id;
         let shard = &self.shards[shard_of(run_id, self.shards.len())];
-        match shard.try_send(shard::Command::Join(Box::new(Reader::new(
-            writer, may, after,
-        )))) {
+        let reader = Reader::new(writer, may, after, self.options.buffer_bytes);
+        match shard.try_send(shard::Command::Join(Box::new(reader))) {
             Ok(()) => Ok(Following(body)),
             Err(TrySendError::Full(_)) => Err(Error::new(
                 Code::Overloaded,
@@ -161,18 +170,24 @@ impl Streams {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Ends every stream so that its client comes back elsewhere, and joins the threads.
-    pub fn stop(&self) {
+    /// Ends every stream so that its client comes back elsewhere, and joins the threads. False: one
+    /// was still busy at the deadline, waiting for the database, and is left to itself.
+    pub fn stop(&self, deadline: Instant) -> bool {
         self.stopping.store(true, Ordering::Relaxed);
         for shard in &self.shards {
             // A full queue is being read: there will be room.
-            let _ = shard.send_timeout(shard::Command::Stop, Duration::from_secs(1));
+            let _ = shard.send_deadline(shard::Command::Stop, deadline);
         }
+        // Nothing is ever sent: the last thread that ends disconnects it.
+        let ended = self.ended.recv_deadline(deadline) == Err(RecvTimeoutError::Disconnected);
         let threads =
             std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
-            let _ = thread.join();
+            if ended || thread.is_finished() {
+                let _ = thread.join();
+            }
         }
+        ended
     }
 }
 

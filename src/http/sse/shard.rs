@@ -2,11 +2,13 @@
 
 use super::Options;
 use super::format::{self, End};
-use super::reader::{Reader, Standing};
-use crate::error::Result;
+use super::reader::{Reader, Standing, Told};
+use crate::error::{Error, Result};
 use crate::ids::Clock;
+use crate::proof::{May, Read};
 use crate::runtime::events::Event;
 use crate::runtime::feed::{self, Delta, Hint};
+use crate::store::events::StoredEvent;
 use crate::store::{Store, deltas, events, tokens};
 use crossbeam_channel::{Receiver, RecvTimeoutError, select};
 use std::collections::{HashMap, HashSet};
@@ -15,8 +17,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// Events read at once.
+/// Events read at once, at most.
 const PAGE: i64 = 200;
+
+/// A page ends with the event that takes it past this many bytes.
+const PAGE_BYTES: i64 = 128 * 1024;
+
+/// Tokens looked up at once.
+const TOKENS: usize = 1000;
+
+/// How long runs are not read after one could not be.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// How often readers that are behind are tried again.
 const RETRY: Duration = Duration::from_millis(25);
@@ -42,6 +53,76 @@ struct Followed {
     readers: Vec<Reader>,
     /// The newest event known to stand.
     newest: i64,
+    /// More may stand: to be read again.
+    moved: bool,
+}
+
+impl Followed {
+    /// Whether there is anything to do that nobody will give a hint of.
+    fn is_restless(&self) -> bool {
+        self.moved
+            || self.readers.iter().any(|reader| {
+                reader.is_new()
+                    || reader.is_behind()
+                    || (reader.seq < self.newest && !reader.is_ending())
+            })
+    }
+
+    /// Where to read on, and for whom: of the readers that have room, the one that has least. None:
+    /// there is nothing to read.
+    fn next(&self) -> Option<&Reader> {
+        self.readers
+            .iter()
+            .filter(|reader| !reader.is_behind() && !reader.is_ending())
+            .min_by_key(|reader| reader.seq)
+            .filter(|reader| self.moved || reader.seq < self.newest)
+    }
+
+    fn flush(&mut self) {
+        for reader in &mut self.readers {
+            reader.flush();
+        }
+    }
+
+    fn give(&mut self, event: &StoredEvent) {
+        let text = format::durable(event);
+        let last = Event::is_last(&event.kind);
+        self.newest = self.newest.max(event.seq);
+        for reader in &mut self.readers {
+            reader.durable(event, &text);
+            if last && reader.seq >= event.seq {
+                reader.end(End::Finished);
+            }
+            reader.flush();
+        }
+    }
+
+    /// Readers that came after the run's last event have nothing to wait for.
+    fn end_finished(&mut self) {
+        for reader in &mut self.readers {
+            let run = reader.may.run();
+            if run.status.is_finished() && reader.seq >= run.last_seq {
+                reader.end(End::Finished);
+                reader.flush();
+            }
+        }
+    }
+
+    /// Gives a piece of text to whoever may have it: the readers that miss text before it, and
+    /// whether one does not know its attempt.
+    fn say(&mut self, delta: &Delta) -> (Vec<usize>, bool) {
+        let (mut missing, mut unknown) = (Vec::new(), false);
+        for (index, reader) in self.readers.iter_mut().enumerate() {
+            match reader.text(delta) {
+                Told::Done => {
+                    reader.flush();
+                }
+                Told::NotBegun => unknown = true,
+                Told::Fill => missing.push(index),
+            }
+        }
+        (missing, unknown)
+    }
 }
 
 pub(super) struct Shard {
@@ -52,6 +133,8 @@ pub(super) struct Shard {
     runs: HashMap<Uuid, Followed>,
     /// Runs with something to do: to be read again, or with readers that are behind.
     restless: HashSet<Uuid>,
+    /// When a run could not be read.
+    failed_at: Option<Instant>,
     open: Arc<AtomicUsize>,
     log: slog::Logger,
 }
@@ -72,6 +155,7 @@ impl Shard {
             feed,
             runs: HashMap::new(),
             restless: HashSet::new(),
+            failed_at: None,
             open,
             log,
         }
@@ -156,6 +240,7 @@ impl Shard {
         let followed = self.runs.entry(run_id).or_insert_with(|| Followed {
             readers: Vec::new(),
             newest: last_seq,
+            moved: false,
         });
         followed.newest = followed.newest.max(last_seq);
         followed.readers.push(reader);
@@ -165,23 +250,26 @@ impl Shard {
         self.restless.insert(run_id);
     }
 
-    /// Gives the newest reader of a run what stands already.
+    /// Gives the new readers of a run what stands already.
     fn greet(&mut self, run_id: Uuid) -> Result<()> {
-        self.catch_up(run_id)?;
-        let followed = self.runs.get_mut(&run_id);
-        let Some(reader) = followed.and_then(|followed| followed.readers.last_mut()) else {
+        let Some(followed) = self.runs.get_mut(&run_id) else {
             return Ok(());
         };
-        if reader.may.run().status.is_finished() {
+        let mut new = Vec::new();
+        for (index, reader) in followed.readers.iter_mut().enumerate() {
+            if reader.is_new() {
+                if reader.seq > 0 {
+                    let mut session = self.store.session()?;
+                    let last = events::last_step(&mut session, &reader.may, reader.seq)?;
+                    reader.begins(last.as_ref());
+                }
+                new.push(index);
+            }
+        }
+        if new.is_empty() {
             return Ok(());
         }
-        let pieces = deltas::of_run(&mut self.store.session()?, &reader.may)?;
-        reader.flush();
-        for piece in pieces {
-            reader.text(&Delta::from(piece));
-            reader.flush();
-        }
-        Ok(())
+        self.fill(run_id, &new, None)
     }
 
     fn heed(&mut self, hint: Hint) {
@@ -191,39 +279,50 @@ impl Shard {
         }
     }
 
+    /// The run has an event of this number, or some new one.
     fn moved(&mut self, run_id: Uuid, seq: Option<i64>) {
-        if let Some(followed) = self.runs.get(&run_id)
+        if let Some(followed) = self.runs.get_mut(&run_id)
             && seq.is_none_or(|seq| seq > followed.newest)
         {
+            followed.moved |= seq.is_none();
+            followed.newest = followed.newest.max(seq.unwrap_or(0));
             self.restless.insert(run_id);
         }
     }
 
     fn text(&mut self, delta: &Delta) {
+        if let Err(error) = self.try_text(delta) {
+            self.note(delta.run_id, &error);
+            self.restless.insert(delta.run_id);
+        }
+    }
+
+    fn try_text(&mut self, delta: &Delta) -> Result<()> {
         let run_id = delta.run_id;
-        // What moved before the text comes before it.
-        if self.restless.remove(&run_id)
-            && let Err(error) = self.catch_up(run_id)
-        {
-            self.note(run_id, &error);
+        // What moved before the text comes before it. The run stays restless: `calm` decides.
+        if self.restless.contains(&run_id) && !self.is_pausing() {
+            self.catch_up(run_id)?;
         }
         let Some(followed) = self.runs.get_mut(&run_id) else {
-            return;
+            return Ok(());
         };
-        let mut missing = Vec::new();
-        for (index, reader) in followed.readers.iter_mut().enumerate() {
-            if reader.text(delta) {
-                reader.flush();
-            } else {
-                missing.push(index);
-            }
+        let (mut missing, unknown) = followed.say(delta);
+        if unknown && !self.is_pausing() {
+            self.moved(run_id, None);
+            self.catch_up(run_id)?;
+            let followed = self.runs.get_mut(&run_id);
+            missing = followed.map_or_else(Vec::new, |followed| followed.say(delta).0);
+        }
+        if missing.is_empty() || self.is_pausing() {
+            return Ok(());
+        }
+        if let Some(followed) = self.runs.get_mut(&run_id) {
+            missing.retain(|index| followed.readers[*index].may_fill());
         }
         if missing.is_empty() {
-            return;
+            return Ok(());
         }
-        if let Err(error) = self.fill(run_id, &missing, Some(delta)) {
-            self.note(run_id, &error);
-        }
+        self.fill(run_id, &missing, Some(delta))
     }
 
     fn read_again(&mut self) {
@@ -234,32 +333,49 @@ impl Shard {
             .collect();
         for (run_id, readers) in counts {
             let readers: Vec<usize> = (0..readers).collect();
+            self.moved(run_id, None);
             if let Err(error) = self.fill(run_id, &readers, None) {
                 self.note(run_id, &error);
             }
-            self.restless.insert(run_id);
         }
     }
 
     /// Gives readers the events and the text that they miss, before this piece if there is one, and
     /// the piece.
     fn fill(&mut self, run_id: Uuid, readers: &[usize], delta: Option<&Delta>) -> Result<()> {
+        let Some(followed) = self.runs.get_mut(&run_id) else {
+            return Ok(());
+        };
+        followed.moved = true;
+        let Some(may) = readers
+            .iter()
+            .filter_map(|index| followed.readers.get(*index))
+            .map(|reader| &reader.may)
+            .find(|may| !may.run().status.is_finished())
+        else {
+            // Whoever came to a finished run is to have its events alone.
+            return self.welcome(run_id, readers, &[]);
+        };
+        // The text is read first, and the events then: so those that began it are among them.
+        let mut pieces: Vec<Delta> = deltas::of_run(&mut self.store.session()?, may)?
+            .into_iter()
+            .map(Delta::from)
+            .collect();
+        pieces.extend(delta.cloned());
+        self.welcome(run_id, readers, &pieces)
+    }
+
+    fn welcome(&mut self, run_id: Uuid, readers: &[usize], pieces: &[Delta]) -> Result<()> {
         self.catch_up(run_id)?;
         let Some(followed) = self.runs.get_mut(&run_id) else {
             return Ok(());
         };
-        let Some(may) = followed.readers.first().map(|reader| &reader.may) else {
-            return Ok(());
-        };
-        let pieces: Vec<Delta> = deltas::of_run(&mut self.store.session()?, may)?
-            .into_iter()
-            .map(Delta::from)
-            .collect();
         for index in readers {
             let Some(reader) = followed.readers.get_mut(*index) else {
                 continue;
             };
-            for piece in pieces.iter().chain(delta) {
+            reader.welcome();
+            for piece in pieces {
                 reader.flush();
                 reader.text(piece);
             }
@@ -270,16 +386,17 @@ impl Shard {
 
     /// Looks after the runs that have something to do.
     fn calm(&mut self) {
-        self.restless.extend(self.feed.take_missed());
+        for run_id in self.feed.take_missed() {
+            self.moved(run_id, None);
+        }
         for run_id in std::mem::take(&mut self.restless) {
-            if let Err(error) = self.catch_up(run_id) {
+            if !self.is_pausing()
+                && let Err(error) = self.greet(run_id).and_then(|()| self.catch_up(run_id))
+            {
                 self.note(run_id, &error);
-                self.restless.insert(run_id);
             }
             self.drop_over(run_id);
-            if let Some(followed) = self.runs.get(&run_id)
-                && followed.readers.iter().any(Reader::is_behind)
-            {
+            if self.runs.get(&run_id).is_some_and(Followed::is_restless) {
                 self.restless.insert(run_id);
             }
         }
@@ -288,56 +405,34 @@ impl Shard {
     /// Reads the events that any reader of the run misses and gives them out, as far as there is
     /// room.
     fn catch_up(&mut self, run_id: Uuid) -> Result<()> {
-        loop {
-            let Some(followed) = self.runs.get_mut(&run_id) else {
-                return Ok(());
-            };
-            for reader in &mut followed.readers {
-                reader.flush();
-            }
-            let eager = followed
-                .readers
-                .iter()
-                .filter(|reader| !reader.is_behind() && !reader.is_ending());
-            let Some(slowest) = eager.min_by_key(|reader| reader.seq) else {
-                return Ok(());
-            };
-            let after = slowest.seq;
-            let page = events::after(&mut self.store.session()?, &slowest.may, after, PAGE)?;
-            for event in &page {
-                let text = format::durable(event);
-                let last = Event::is_last(&event.kind);
-                followed.newest = followed.newest.max(event.seq);
-                for reader in &mut followed.readers {
-                    reader.durable(event.seq, &text);
-                    reader.flush();
-                    if last && reader.seq >= event.seq {
-                        reader.end(End::Finished);
-                    }
-                }
-            }
-            let more = page.len() >= usize::try_from(PAGE).unwrap_or(usize::MAX);
-            if page.is_empty() {
-                self.end_finished(run_id, after);
-            }
-            if !more {
-                return Ok(());
-            }
-        }
-    }
-
-    /// A reader that came after the run's last event has nothing to wait for.
-    fn end_finished(&mut self, run_id: Uuid, seq: i64) {
         let Some(followed) = self.runs.get_mut(&run_id) else {
-            return;
+            return Ok(());
         };
-        for reader in &mut followed.readers {
-            let run = reader.may.run();
-            if run.status.is_finished() && seq >= run.last_seq {
-                reader.end(End::Finished);
-                reader.flush();
+        followed.flush();
+        while let Some(reader) = followed.next() {
+            let (mut session, after) = (self.store.session()?, reader.seq);
+            let page = events::after(&mut session, &reader.may, after, PAGE, PAGE_BYTES)?;
+            drop(session);
+            if page
+                .events
+                .first()
+                .is_some_and(|first| first.seq != after + 1)
+            {
+                return Err(Error::internal(
+                    "a run's events are not numbered without gaps",
+                ));
+            }
+            for event in &page.events {
+                followed.give(event);
+            }
+            if !page.more {
+                // Nothing stands after these.
+                followed.moved = false;
+                followed.newest = page.events.last().map_or(after, |event| event.seq);
             }
         }
+        followed.end_finished();
+        Ok(())
     }
 
     fn sweep(&mut self) {
@@ -360,27 +455,21 @@ impl Shard {
 
     /// Ends the streams whose tokens were revoked since.
     fn recheck(&mut self) -> Result<()> {
-        let mut by_tenant: HashMap<Uuid, HashSet<Uuid>> = HashMap::new();
-        for reader in self.runs.values().flat_map(|followed| &followed.readers) {
-            if let Some(token_id) = reader.may.token_id() {
-                let tenant_id = crate::proof::May::<crate::proof::Read, _>::tenant_id(&reader.may);
-                by_tenant.entry(tenant_id).or_default().insert(token_id);
-            }
+        let readers = self.runs.values().flat_map(|followed| &followed.readers);
+        let held: HashSet<(Uuid, Uuid)> = readers.filter_map(token_of).collect();
+        let held: Vec<(Uuid, Uuid)> = held.into_iter().collect();
+        let mut revoked = HashSet::new();
+        for some in held.chunks(TOKENS) {
+            revoked.extend(tokens::revoked_among(&mut self.store.session()?, some)?);
         }
-        let mut session = self.store.session()?;
-        for (tenant_id, wanted) in by_tenant {
-            let wanted: Vec<Uuid> = wanted.into_iter().collect();
-            let revoked = tokens::revoked_among(&mut session, tenant_id, &wanted)?;
-            for followed in self.runs.values_mut() {
-                for reader in &mut followed.readers {
-                    if reader
-                        .may
-                        .token_id()
-                        .is_some_and(|id| revoked.contains(&id))
-                    {
-                        reader.end(End::Credential);
-                        reader.flush();
-                    }
+        if revoked.is_empty() {
+            return Ok(());
+        }
+        for (run_id, followed) in &mut self.runs {
+            for reader in &mut followed.readers {
+                if token_of(reader).is_some_and(|token| revoked.contains(&token)) {
+                    reader.end(End::Credential);
+                    self.restless.insert(*run_id);
                 }
             }
         }
@@ -412,10 +501,22 @@ impl Shard {
         }
     }
 
-    fn note(&self, run_id: Uuid, error: &crate::error::Error) {
+    /// The database failed a moment ago: let it be.
+    fn is_pausing(&self) -> bool {
+        self.failed_at.is_some_and(|at| at.elapsed() < PAUSE)
+    }
+
+    fn note(&mut self, run_id: Uuid, error: &Error) {
+        self.failed_at = Some(Instant::now());
         slog::warn!(self.log, "A run's events could not be read; trying again";
             "runId" => %run_id, "error" => %error);
     }
+}
+
+/// The bearer token that a reader came with, and its tenant.
+fn token_of(reader: &Reader) -> Option<(Uuid, Uuid)> {
+    let tenant_id = May::<Read, _>::tenant_id(&reader.may);
+    Some((tenant_id, reader.may.token_id()?))
 }
 
 /// The thread is to end.

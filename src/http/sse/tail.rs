@@ -4,9 +4,10 @@
 //! again. What is found is a hint: readers take events by run and number. Text is not asked for
 //! again: a reader that misses a piece finds it by its offset.
 //!
-//! Nobody looks while no stream is open. What was written between the coming of the first reader and
-//! the first look after it is behind the position that the look begins from, so the threads are told
-//! to read their runs again once that position is known.
+//! Nobody looks while no stream is open, but the position is noted all the same, so that the first
+//! look begins as far back as any other. The threads read their runs again when looking begins,
+//! because text is looked for from then on only, and once more when the notes of a process that has
+//! just begun reach back far enough.
 
 use super::shard::Command;
 use crate::error::Result;
@@ -35,12 +36,17 @@ pub(super) struct Tail {
     pub(super) log: slog::Logger,
 }
 
+/// How often the position is noted while nobody looks.
+const IDLE: Duration = Duration::from_secs(1);
+
 /// What was seen so far.
 #[derive(Default)]
 struct Seen {
-    /// Where looks for events have ended, and when: the oldest within the overlap is where the next
-    /// begins.
+    /// Where looks for events have ended, and when: the newest that is older than the overlap is
+    /// where the next begins.
     marks: VecDeque<(Instant, i64)>,
+    /// The marks have reached back far enough once, and the threads know.
+    settled: bool,
     /// The newest event told of a run, since nobody looks twice.
     told: HashMap<Uuid, i64>,
     /// Where the last look for text ended.
@@ -54,6 +60,18 @@ impl Seen {
         }
         self.marks.front().map(|(_, position)| *position)
     }
+
+    /// The next look begins before whatever has not been committed yet.
+    fn reaches_back(&self) -> bool {
+        let first = self.marks.front();
+        first.is_some_and(|(noted_at, _)| noted_at.elapsed() > OVERLAP)
+    }
+
+    /// Whether the last mark is from a while ago.
+    fn is_stale(&self) -> bool {
+        let last = self.marks.back();
+        last.is_none_or(|(noted_at, _)| noted_at.elapsed() >= IDLE)
+    }
 }
 
 impl Tail {
@@ -62,26 +80,45 @@ impl Tail {
         while !self.stopping.load(Ordering::Relaxed) {
             std::thread::sleep(self.every);
             if self.open.load(Ordering::Relaxed) == 0 {
-                seen = Seen::default();
+                // Without a new note the next look begins further back.
+                let _ = self.idle(&mut seen);
                 continue;
             }
-            let looked = self.look(&mut seen);
-            if let Err(error) = looked {
+            if let Err(error) = self.look(&mut seen) {
                 slog::warn!(self.log, "Other replicas' events could not be looked for; trying again"; "error" => %error);
             }
         }
     }
 
+    /// Notes the position, and forgets what only readers need.
+    fn idle(&self, seen: &mut Seen) -> Result<()> {
+        seen.text = None;
+        seen.told.clear();
+        seen.begin();
+        // What nobody follows needs no second reading.
+        seen.settled = seen.reaches_back();
+        if seen.is_stale() {
+            let position = events::last_position(&mut self.store.session()?)?;
+            seen.marks.push_back((Instant::now(), position));
+        }
+        Ok(())
+    }
+
     fn look(&self, seen: &mut Seen) -> Result<()> {
-        let first = seen.marks.is_empty() || seen.text.is_none();
+        let first = seen.text.is_none();
         self.look_for_events(seen)?;
         self.look_for_text(seen)?;
-        if first {
+        let settles = !seen.settled && seen.reaches_back();
+        if first || settles {
+            let mut told = true;
             for shard in &self.shards {
-                if shard.try_send(Command::ReadAgain).is_err() {
-                    // The next look is a first one again.
-                    *seen = Seen::default();
-                }
+                told &= shard.try_send(Command::ReadAgain).is_ok();
+            }
+            if told {
+                seen.settled |= settles;
+            } else {
+                // The next look is a first one again.
+                seen.text = None;
             }
         }
         Ok(())

@@ -1,0 +1,223 @@
+//! What comes from outside and does not fit, and a database that is away or slow.
+
+use super::world::{World, calls_weather};
+use crate::harness::PATIENCE;
+use agent_runtime::dev::provider::{Reply, Step};
+use agent_runtime::store::events::NewEvent;
+use agent_runtime::store::runs::{self, Movement, Status, Written};
+use agent_runtime::store::steps::{Begun, Ended, StepKind, StepStatus};
+use serde_json::json;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+fn calls_pay() -> Step {
+    let call = ("pay".to_owned(), json!({"city": "Rome"}));
+    Step::new(Reply::ToolCalls(vec![call]))
+}
+
+#[test]
+fn an_absence_of_the_database_beyond_the_lease_costs_no_answer() {
+    let mut world = World::new();
+    world.lease = Duration::from_millis(1500);
+    let processes = [world.process(1, true), world.process(1, true)];
+    let closed = world.tool.gate.lock().unwrap();
+    world.provider.push(calls_pay());
+    world.provider.push(Step::text("paid"));
+    let run_id = world.create(&processes[0], true);
+    world.eventually(|| world.tool.asked().len() == 1);
+    world.take_away();
+    drop(closed);
+    // That time passes is what the test is about.
+    std::thread::sleep(world.lease * 4);
+    world.bring_back();
+    let run = world.finished(&processes[0], run_id);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    assert_eq!((run.usage.calls, world.tool.asked().len()), (2, 1));
+    assert!(!world.kinds(run_id).contains(&"step.restarted".to_owned()));
+}
+
+#[test]
+fn a_nul_from_outside_is_replaced() {
+    let world = World::new();
+    world.batch(
+        r#"update tools set arguments_schema = '{"type": "object", "properties": {"city": {}}, "additionalProperties": false}'"#,
+    );
+    let process = world.process(1, true);
+    let call = ("weather".to_owned(), json!({"x\u{0}": "\u{0}"}));
+    world.provider.push(Step::new(Reply::ToolCalls(vec![call])));
+    world.provider.push(Step::json(
+        200,
+        &json!({"choices": [{"message": {"content": "a\u{0}b"}, "finish_reason": "c\u{0}d"}]}),
+    ));
+    let run_id = world.create(&process, true);
+    let run = world.finished(&process, run_id);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    assert_eq!(run.usage.calls, 2, "nothing was asked again");
+    let events = world.events(run_id);
+    let told: Vec<&serde_json::Value> = events
+        .iter()
+        .filter(|event| event.kind == "step.completed")
+        .map(|event| &event.data)
+        .collect();
+    let output = told[1]["output"].as_str().unwrap();
+    assert!(output.contains("x\u{fffd}"), "{output:?}");
+    assert_eq!(told[2]["text"], "a\u{fffd}b");
+    assert_eq!(told[2]["finishReason"], "c\u{fffd}d");
+}
+
+fn movement(step: i32) -> Movement {
+    let event = |kind| NewEvent {
+        kind,
+        data: json!({}),
+    };
+    Movement {
+        events: vec![event("step.completed"), event("step.started")],
+        ended: Some(Ended {
+            step,
+            status: StepStatus::Completed,
+            result: Some(json!({})),
+            failures: 0,
+        }),
+        begun: Some(Begun {
+            step: step + 1,
+            kind: StepKind::Tool,
+            name: "weather".to_owned(),
+            attempt: 1,
+            failures: 0,
+            request: json!({}),
+        }),
+        ..Movement::default()
+    }
+}
+
+#[test]
+fn a_write_that_is_repeated_while_its_first_try_is_under_way_is_refused() {
+    let world = World::new();
+    let process = world.process(0, false);
+    let run_id = world.create(&process, true);
+    let now = world.clock.now();
+    let claimed = world
+        .store
+        .transact(|tx| runs::claim(tx, world.tenant_id, run_id, now));
+    let (run, lease) = claimed.unwrap().unwrap();
+    let told = runs::told(&run);
+    let again = || {
+        world
+            .store
+            .transact(|tx| runs::write(tx, &lease, told, &movement(1), now))
+            .unwrap()
+    };
+    std::thread::scope(|scope| {
+        let (say, said) = mpsc::channel();
+        world
+            .store
+            .transact(|tx| {
+                let first = runs::write(tx, &lease, told, &movement(1), now)?;
+                assert!(matches!(first, Written::Yes { .. }));
+                scope.spawn(move || say.send(again()).unwrap());
+                world.eventually(|| {
+                    world.number(
+                        "select count(*) from pg_stat_activity
+                         where datname = current_database() and wait_event_type = 'Lock'",
+                    ) == 1
+                });
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(said.recv_timeout(PATIENCE).unwrap(), Written::No);
+    });
+    assert_eq!(again(), Written::No);
+    assert_eq!(
+        world.kinds(run_id),
+        ["run.created", "step.completed", "step.started"]
+    );
+    // A cancel that comes between is no write of a holder.
+    process.runtime.cancel(&world.root(run_id)).unwrap();
+    let mut last = movement(2);
+    last.despite_cancel = true;
+    let written = world
+        .store
+        .transact(|tx| runs::write(tx, &lease, told + 2, &last, now))
+        .unwrap();
+    assert_eq!(
+        written,
+        Written::Yes {
+            cancel_requested: true
+        }
+    );
+}
+
+#[test]
+fn a_long_conversation_is_told_from_its_newest_messages() {
+    let world = World::new();
+    let (tenant_id, conversation_id) = (world.tenant_id, world.conversation_id);
+    world.batch(&format!(
+        "insert into conversation_messages (tenant_id, conversation_id, position, role, content, run_id, created_at)
+         select '{tenant_id}', '{conversation_id}', n, 'user', n || repeat('a', 2 * 1024 * 1024 - 10), '{conversation_id}', now()
+         from generate_series(1, 150) n;
+         update conversations set last_position = 150 where tenant_id = '{tenant_id}'"
+    ));
+    let process = world.process(1, true);
+    world.provider.push(Step::text("well"));
+    let run_id = world.create(&process, true);
+    let run = world.finished(&process, run_id);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    let asked = &world.provider.requests()[0].body["messages"];
+    let starts: Vec<&str> = asked
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| &message["content"].as_str().unwrap()[..4])
+        .collect();
+    assert_eq!(starts, ["Be b", "150a", "How "]);
+}
+
+#[test]
+fn a_turn_holds_so_much_and_no_more() {
+    let world = World::new();
+    let process = world.process(1, true);
+    let busy = Step::json(503, &json!({})).header("retry-after", "300");
+    world.provider.push(busy);
+    let run_id = world.create(&process, false);
+    world.until(&process, run_id, |run| run.status == Status::Waiting);
+    let tenant_id = world.tenant_id;
+    world.batch(&format!(
+        "update run_steps set step = 2 where tenant_id = '{tenant_id}';
+         insert into run_steps (tenant_id, run_id, step, kind, name, status, attempt, request, result, started_at)
+         values ('{tenant_id}', '{run_id}', 1, 'tool', 'weather', 'completed', 1, '{{}}',
+           jsonb_build_object('output', repeat('a', 33 * 1024 * 1024)), now());
+         update job_jobs set run_at = now()"
+    ));
+    process.runtime.wake();
+    let run = world.finished(&process, run_id);
+    assert_eq!((run.status, run.usage.calls), (Status::Failed, 1));
+    let message = run.failure_message.unwrap();
+    assert!(message.contains("32 MiB"), "{message}");
+}
+
+#[test]
+fn a_run_that_waits_after_a_fault_of_the_services_own_is_cancelled_at_once() {
+    let world = World::new();
+    let process = world.process(1, true);
+    let away = world.process(0, false);
+    world.provider.push(calls_weather());
+    // As a fault leaves it: nobody holds it, and its job waits.
+    let run = world.new_run(true);
+    let root = super::Root(world.tenant_id, world.agent_id);
+    world
+        .store
+        .transact(|tx| {
+            away.runtime.create::<runs::Run>(tx, &root, &run, None)?;
+            runs::claim(tx, world.tenant_id, run.run_id, world.clock.now())?;
+            let later = "update job_jobs set run_at = now() + interval '1 hour'";
+            Ok(tx.raw().batch_execute(later)?)
+        })
+        .unwrap();
+    let began = Instant::now();
+    let asked = process.runtime.cancel(&world.root(run.run_id)).unwrap();
+    assert_eq!(asked.status, Status::Running);
+    let run = world.finished(&process, run.run_id);
+    assert_eq!(run.status, Status::Cancelled);
+    assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
+    assert_eq!(world.provider.count(), 0);
+}

@@ -1,0 +1,421 @@
+//! A tenant with an agent, its provider and its tools, and processes that run its runs: the runtime
+//! alone, with no server around it.
+
+use crate::harness::{Database, PATIENCE, log};
+use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
+use agent_runtime::error::Code;
+use agent_runtime::ids::Clock;
+use agent_runtime::outbound::{self, HostAccess, Outbound};
+use agent_runtime::proof::{Action, Kind, May};
+use agent_runtime::runtime::feed::Shard;
+use agent_runtime::runtime::{Created, Keepers, ModelKeys, Options, Runtime};
+use agent_runtime::secret::Secret;
+use agent_runtime::store::events::{self, StoredEvent};
+use agent_runtime::store::runs::{self, Agent, NewRun, Origin, Run, Via};
+use agent_runtime::store::{self, Sql, Store};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+fn options(url: &str) -> store::Options {
+    store::Options {
+        url: Secret::new(url),
+        pool_size: 8,
+        checkout_timeout: Duration::from_secs(3),
+        statement_timeout: Duration::from_secs(10),
+    }
+}
+
+/// Whoever may do everything, in tests.
+pub(super) struct Root(pub(super) Uuid, pub(super) Uuid);
+
+impl<A: Action, K: Kind> May<A, K> for Root {
+    fn tenant_id(&self) -> Uuid {
+        self.0
+    }
+
+    fn object_id(&self) -> Uuid {
+        self.1
+    }
+}
+
+/// The idempotency key and the body of a request.
+pub(super) type Asked = (Option<String>, Value);
+
+/// A tool that records what it was asked.
+pub(super) struct ToolServer {
+    url: String,
+    pub(super) asked: Arc<Mutex<Vec<Asked>>>,
+    /// Answers are held back while this is locked.
+    pub(super) gate: Arc<Mutex<()>>,
+    server: Arc<tiny_http::Server>,
+}
+
+impl ToolServer {
+    fn start() -> Self {
+        let server = Arc::new(tiny_http::Server::http("127.0.0.1:0").unwrap());
+        let url = format!("http://{}/tool", server.server_addr());
+        let (asked, gate) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(())));
+        for _ in 0..3 {
+            let (server, asked, gate) = (server.clone(), asked.clone(), gate.clone());
+            let answer = move || {
+                while let Ok(mut request) = server.recv() {
+                    let mut body = String::new();
+                    request.as_reader().read_to_string(&mut body).unwrap();
+                    let key = request
+                        .headers()
+                        .iter()
+                        .find(|header| header.field.equiv("Idempotency-Key"))
+                        .map(|header| header.value.to_string());
+                    let body: Value = serde_json::from_str(&body).unwrap();
+                    asked.lock().unwrap().push((key, body));
+                    drop(gate.lock());
+                    let _ = request.respond(tiny_http::Response::from_string("sunny"));
+                }
+            };
+            std::thread::Builder::new()
+                .name("tool".to_owned())
+                .spawn(answer)
+                .unwrap();
+        }
+        Self {
+            url,
+            asked,
+            gate,
+            server,
+        }
+    }
+
+    pub(super) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Drop for ToolServer {
+    fn drop(&mut self) {
+        for _ in 0..3 {
+            self.server.unblock();
+        }
+    }
+}
+
+pub(super) struct World {
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    pub(super) provider: Provider,
+    pub(super) tool: ToolServer,
+    pub(super) tenant_id: Uuid,
+    pub(super) user_id: Uuid,
+    pub(super) project_id: Uuid,
+    pub(super) agent_id: Uuid,
+    pub(super) conversation_id: Uuid,
+    /// Of a process that is made from here on.
+    pub(super) lease: Duration,
+    /// After the store: it is dropped with its last connection.
+    pub(super) database: Database,
+}
+
+/// A process that runs runs.
+pub(super) struct Process {
+    pub(super) runtime: Runtime,
+    pub(super) shard: Shard,
+    pub(super) runner: Option<jobs::Runner>,
+    _keepers: Option<Keepers>,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(runner) = self.runner.take() {
+            runner.stop(Duration::from_millis(50));
+        }
+    }
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let database = Database::migrated();
+        let store = Store::open(&options(&database.url()), log()).unwrap();
+        let id = || Clock::system().new_id();
+        let world = Self {
+            store,
+            clock: Clock::system(),
+            provider: Provider::start(Script::default()).unwrap(),
+            tool: ToolServer::start(),
+            tenant_id: id(),
+            user_id: id(),
+            project_id: id(),
+            agent_id: id(),
+            conversation_id: id(),
+            lease: Duration::from_secs(15),
+            database,
+        };
+        world.seed(&json!({}));
+        world
+    }
+
+    fn seed(&self, limits: &Value) {
+        let Self {
+            tenant_id,
+            user_id,
+            project_id,
+            agent_id,
+            conversation_id,
+            ..
+        } = self;
+        let provider_id = self.clock.new_id();
+        let (url, tool) = (self.provider.base_url(), &self.tool.url);
+        let tools: String = [("weather", true), ("pay", false)]
+            .map(|(name, idempotent)| {
+                let tool_id = self.clock.new_id();
+                let position = i32::from(idempotent);
+                format!(
+                    "insert into tools values ('{tenant_id}', '{tool_id}', '{project_id}', '{name}', 'd',
+                       '{{\"type\": \"object\", \"required\": [\"city\"]}}', '{tool}', 5000, {idempotent}, '{user_id}', now());
+                     insert into agent_version_tools values ('{tenant_id}', '{agent_id}', '1.0.0', {position}, '{tool_id}');"
+                )
+            })
+            .concat();
+        let script = format!(
+            "insert into tenants values ('{tenant_id}', 't', now());
+             insert into users values ('{tenant_id}', '{user_id}', 'u', now());
+             insert into projects values ('{tenant_id}', '{project_id}', 'p', '{user_id}', now(), now());
+             insert into model_providers values ('{tenant_id}', '{provider_id}', 'mp', '{url}', null, '{user_id}', now(), now());
+             insert into models values ('{tenant_id}', '{provider_id}', 'm', 1, 2, null, null, null);
+             insert into agents (tenant_id, agent_id, project_id, name, description, created_by, created_at, updated_at) values ('{tenant_id}', '{agent_id}', '{project_id}', 'a', '', '{user_id}', now(), now());
+             insert into agent_versions values ('{tenant_id}', '{agent_id}', '1.0.0', 1, 'Be brief.', '{provider_id}', 'm', '{{}}', '{limits}', '{user_id}', now());
+             insert into conversations values ('{tenant_id}', '{conversation_id}', '{project_id}', '{agent_id}', null, '', null, 0, '{user_id}', now());
+             {tools}"
+        );
+        self.batch(&script);
+    }
+
+    pub(super) fn batch(&self, script: &str) {
+        self.store
+            .transact(|tx| Ok(tx.raw().batch_execute(script)?))
+            .unwrap();
+    }
+
+    /// A process with run threads, or none.
+    pub(super) fn process(&self, threads: usize, keepers: bool) -> Process {
+        let outbound = Outbound::new(outbound::Options::default()).unwrap();
+        let options = Options {
+            threads: threads.max(1),
+            first_wait: Duration::from_millis(20),
+            host_access: HostAccess::Local,
+            ..Options::default()
+        };
+        let runtime = Runtime::new(
+            self.store.clone(),
+            self.clock.clone(),
+            outbound,
+            ModelKeys::default(),
+            options,
+            log(),
+        );
+        runtime.prepare().unwrap();
+        let shard = runtime.feed().shard(1024);
+        let runner = (threads > 0).then(|| {
+            let database = jobs::Database::new(self.store.pool().clone(), |one| one.as_mut());
+            let runner = runtime
+                .serve(jobs::Runner::builder(database))
+                .lease(self.lease)
+                .start()
+                .unwrap();
+            runtime.woken_by(runner.handle());
+            runner
+        });
+        Process {
+            _keepers: keepers.then(|| runtime.start_keepers().unwrap()),
+            runtime,
+            shard,
+            runner,
+        }
+    }
+
+    pub(super) fn new_run(&self, conversation: bool) -> NewRun {
+        NewRun {
+            run_id: self.clock.new_id(),
+            project_id: self.project_id,
+            flow_id: "agent.turn".to_owned(),
+            flow_version: "1.0.0".to_owned(),
+            origin: Origin::App,
+            parent_run_id: None,
+            dry_run: false,
+            agent: Some(Agent {
+                id: self.agent_id,
+                version: "1.0.0".to_owned(),
+                conversation_id: conversation.then_some(self.conversation_id),
+                via: Via::Latest,
+            }),
+            input: json!({"message": "How is the weather?"}),
+            message: Some("How is the weather?".to_owned()),
+            created_by: self.user_id,
+            created_at: self.clock.now(),
+        }
+    }
+
+    pub(super) fn create(&self, process: &Process, conversation: bool) -> Uuid {
+        let run = self.new_run(conversation);
+        let root = Root(self.tenant_id, self.agent_id);
+        process.shard.follow(run.run_id);
+        let created = self
+            .store
+            .transact(|tx| process.runtime.create::<Run>(tx, &root, &run, None))
+            .unwrap();
+        assert_eq!(created, Created::New);
+        process.runtime.wake();
+        run.run_id
+    }
+
+    /// Reads, past connections that a restart of the database broke.
+    pub(super) fn read<T>(
+        &self,
+        read: impl Fn(&mut store::Session) -> agent_runtime::error::Result<T>,
+    ) -> T {
+        for _ in 0..20 {
+            match self
+                .store
+                .session()
+                .and_then(|mut session| read(&mut session))
+            {
+                Err(error) if error.code() == Code::DatabaseUnavailable => {}
+                answer => return answer.unwrap(),
+            }
+        }
+        panic!("the database stays away");
+    }
+
+    pub(super) fn run(&self, run_id: Uuid) -> Run {
+        self.read(|session| runs::find(session, self.tenant_id, run_id))
+    }
+
+    pub(super) fn root(&self, run_id: Uuid) -> Root {
+        Root(self.tenant_id, run_id)
+    }
+
+    pub(super) fn events(&self, run_id: Uuid) -> Vec<StoredEvent> {
+        self.read(|session| events::after(session, &self.root(run_id), 0, 1000))
+    }
+
+    /// The kinds of the events, after checking that their numbers have no gap.
+    pub(super) fn kinds(&self, run_id: Uuid) -> Vec<String> {
+        let events = self.events(run_id);
+        for (at, event) in (1_i64..).zip(&events) {
+            assert_eq!(event.seq, at);
+        }
+        events.into_iter().map(|event| event.kind).collect()
+    }
+
+    pub(super) fn number(&self, query: &'static str) -> i64 {
+        self.read(|session| Ok(session.query_one(query, &[])?.get(0)))
+    }
+
+    /// Waits until the run is as wanted, woken by the feed.
+    pub(super) fn until(
+        &self,
+        process: &Process,
+        run_id: Uuid,
+        wanted: impl Fn(&Run) -> bool,
+    ) -> Run {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let run = self.run(run_id);
+            if wanted(&run) {
+                return run;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{run:?} {:?}",
+                self.events(run_id)
+            );
+            let _ = process
+                .shard
+                .hints()
+                .recv_timeout(Duration::from_millis(100));
+        }
+    }
+
+    pub(super) fn finished(&self, process: &Process, run_id: Uuid) -> Run {
+        let run = self.until(process, run_id, |run| run.status.is_finished());
+        assert_eq!(
+            self.number("select count(*) from job_jobs"),
+            0,
+            "a job is left"
+        );
+        assert_eq!(
+            self.number("select count(*) from run_deltas"),
+            0,
+            "text is left"
+        );
+        assert_eq!(
+            self.number("select count(*) from conversations where active_run_id is not null"),
+            0
+        );
+        run
+    }
+
+    /// Waits for something that no event tells of.
+    pub(super) fn eventually(&self, what: impl Fn() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !what() {
+            assert!(Instant::now() < deadline);
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends every connection to the database, and takes no new ones.
+    pub(super) fn take_away(&self) {
+        let (mut admin, name) = self.admin();
+        admin
+            .batch_execute(&format!(
+                "alter database {name} with allow_connections false"
+            ))
+            .unwrap();
+        admin
+            .query(
+                "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1",
+                &[&name],
+            )
+            .unwrap();
+    }
+
+    /// Takes connections again.
+    pub(super) fn bring_back(&self) {
+        let (mut admin, name) = self.admin();
+        admin
+            .batch_execute(&format!(
+                "alter database {name} with allow_connections true"
+            ))
+            .unwrap();
+    }
+
+    /// A connection to another database of the cluster, and this one's name.
+    fn admin(&self) -> (postgres::Client, String) {
+        let mut config: postgres::Config = self.database.url().parse().unwrap();
+        let name = config.get_dbname().unwrap().to_owned();
+        let client = config.dbname("postgres").connect(postgres::NoTls);
+        (client.unwrap(), name)
+    }
+
+    /// As if the process that holds the run had died: its job is given to others at once.
+    pub(super) fn expire_leases(&self) {
+        let mut session = self.store.session().unwrap();
+        session
+            .transact(|tx| {
+                tx.raw().batch_execute(
+                    "update job_leases set expires_at = now() - interval '1 hour'",
+                )?;
+                jobs::protocol::rescue(tx.raw(), 100).unwrap();
+                Ok(())
+            })
+            .unwrap();
+    }
+}
+
+pub(super) fn calls_weather() -> Step {
+    Step::new(Reply::ToolCalls(vec![(
+        "weather".to_owned(),
+        json!({"city": "Rome"}),
+    )]))
+}
