@@ -246,29 +246,45 @@ impl std::error::Error for Error {
     }
 }
 
+/// Whether the database is away for now: it cannot be reached, or takes no work at this moment.
+/// Anything else stays as it is however often one tries.
+pub(crate) fn is_away(error: &postgres::Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, InvalidInput};
+    if let Some(state) = error.code() {
+        return is_away_state(state);
+    }
+    match std::error::Error::source(error) {
+        // A certificate that is refused and an address that is none come as I/O errors, too.
+        Some(cause) => cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|io| ![InvalidData, InvalidInput].contains(&io.kind())),
+        // The client library has no other mark for its timeouts.
+        None => error.is_closed() || error.to_string().starts_with("timeout"),
+    }
+}
+
+fn is_away_state(state: &postgres::error::SqlState) -> bool {
+    use postgres::error::SqlState;
+    [
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
+        SqlState::QUERY_CANCELED,
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+    ]
+    .contains(state)
+        // Connection exceptions; insufficient resources.
+        || ["08", "53"].iter().any(|class| state.code().starts_with(class))
+}
+
 impl From<postgres::Error> for Error {
-    /// A lost or refused connection is the database's absence (503); anything else is our fault.
+    /// A database that is away is a 503; anything else is our fault.
     #[track_caller]
     fn from(cause: postgres::Error) -> Self {
-        use postgres::error::SqlState;
-        let away = match cause.code() {
-            None => true,
-            Some(state) => {
-                [
-                    SqlState::ADMIN_SHUTDOWN,
-                    SqlState::CRASH_SHUTDOWN,
-                    SqlState::CANNOT_CONNECT_NOW,
-                    SqlState::QUERY_CANCELED,
-                    SqlState::LOCK_NOT_AVAILABLE,
-                    SqlState::TOO_MANY_CONNECTIONS,
-                    SqlState::READ_ONLY_SQL_TRANSACTION,
-                    SqlState::DISK_FULL,
-                ]
-                .contains(state)
-                    || state.code().starts_with("08")
-            }
-        };
-        if away {
+        if is_away(&cause) {
             Self::database_unavailable(cause)
         } else {
             Self::internal(cause)
@@ -307,6 +323,36 @@ mod tests {
         texts.sort_unstable();
         texts.dedup();
         assert_eq!(texts.len(), Code::ALL.len());
+    }
+
+    #[test]
+    fn what_passes_by_itself_is_the_database_s_absence_and_a_refusal_is_not() {
+        use postgres::error::SqlState;
+        let away = |code| is_away_state(&SqlState::from_code(code));
+        for code in [
+            "08006", "57P01", "57P03", "57014", "55P03", "53300", "53100", "25006", "40001",
+            "40P01",
+        ] {
+            assert!(away(code), "{code}");
+        }
+        for code in [
+            "28P01", "28000", "3D000", "23505", "42P01", "0A000", "22P02", "XX000",
+        ] {
+            assert!(!away(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_no_address_is_no_absence() {
+        let connect = |url: &str| {
+            let connected = postgres::Client::connect(url, postgres::NoTls);
+            connected.map(|_| ()).unwrap_err()
+        };
+        let nobody = tempfile::tempdir().unwrap();
+        let nobody = format!("host={} user=a", nobody.path().display());
+        assert!(is_away(&connect(&nobody)));
+        let long = format!("host=/{} user=a", "x".repeat(200));
+        assert!(!is_away(&connect(&long)));
     }
 
     #[test]

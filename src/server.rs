@@ -7,8 +7,12 @@
 //! | `stream-N`, `stream-tail` | open streams | `Streams::stop`: each gets `stream.end` |
 //! | `run-N` and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
 //! | `runs-…` | watch runs, write text, keep tables up | with the runs |
-//! | `starter` | waits for the database, migrates, seeds | when the server is ready, or stops |
-//! | `store-watchdog`, the pool's | stuck statements, connections | with the last user of the store |
+//! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers | with the server |
+//! | `store-watchdog`, `store-cancel`, `store-close`, the pool's | stuck statements, connections | with the last user of the store |
+//! | `stop-…` | wait for the above, one each | with what they wait for, or with the process |
+//!
+//! A stop has one deadline for everything. What has not ended by then, such as a statement on a
+//! database that stands still, is left behind: the process is to exit.
 //!
 //! The door is open before the database is up: probes answer, everything else is a 503 that says
 //! so. A database that refuses for good (too old, too new, no rights) ends the server with the
@@ -34,20 +38,24 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Connections that wait to be accepted; the kernel may allow fewer.
 const BACKLOG: i32 = 1024;
 
-/// How long, after the deadline of a stop, jobs are handed back and threads end.
-const LAST_WORDS: Duration = Duration::from_secs(3);
-
 /// Pause between looks at a database that is away.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// How often a ready server looks whether its database still answers.
+const CHECK: Duration = Duration::from_secs(2);
+
+/// How long open streams have for their last word before the door begins to close.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How long, after the deadline of a stop, what is left is cut off and jobs are handed back.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// The tenant that the server seeds or finds again (section 1.3).
 #[derive(Debug, Clone)]
@@ -94,8 +102,10 @@ pub struct Server {
     /// Taken out to be stopped; the metrics look at it without waiting.
     door: Arc<Mutex<Option<door::Door>>>,
     shared: Arc<Shared>,
-    starter: Option<JoinHandle<()>>,
-    stopping: Arc<AtomicBool>,
+    probes: Arc<Probes>,
+    starter: Ending,
+    /// Dropped when the server stops.
+    running: Sender<()>,
     ready: Receiver<Result<()>>,
     work: Arc<Mutex<Option<Work>>>,
     log: slog::Logger,
@@ -114,9 +124,8 @@ impl Work {
         let stopped = self
             .runner
             .stop(deadline.saturating_duration_since(Instant::now()));
-        let keepers = self.keepers;
-        let kept = in_time("stop-keepers", deadline + LAST_WORDS, move || drop(keepers));
-        kept && !stopped.leases_left
+        drop(self.keepers);
+        !stopped.leases_left
     }
 }
 
@@ -148,7 +157,7 @@ impl Server {
         let address = door.local_addr();
         let door = Arc::new(Mutex::new(Some(door)));
         measure(&probes, &door, &shared);
-        let stopping = Arc::new(AtomicBool::new(false));
+        let (running, stopped) = bounded(0);
         let (told, ready) = bounded(1);
         let work = Arc::new(Mutex::new(None));
         let starter = Starter {
@@ -157,20 +166,21 @@ impl Server {
             seeds,
             run_lease,
             work: Arc::clone(&work),
-            probes,
-            stopping: Arc::clone(&stopping),
+            probes: Arc::clone(&probes),
+            stopped,
             log: sub(Subsystem::Server),
         };
-        let starter = std::thread::Builder::new()
-            .name("starter".to_owned())
-            .spawn(move || starter.run(&told))
-            .map_err(Error::internal)?;
+        let starter = Ending::of("starter", move || {
+            starter.run(&told);
+            true
+        })?;
         Ok(Self {
             address,
             door,
             shared,
-            starter: Some(starter),
-            stopping,
+            probes,
+            starter,
+            running,
             ready,
             work,
             log: sub(Subsystem::Server),
@@ -192,44 +202,79 @@ impl Server {
         &self.ready
     }
 
-    /// Stops in order. False: something did not end within the time and was cut off.
-    pub fn stop(mut self, within: Duration) -> bool {
+    /// Stops in order, and takes hardly longer than `within`. False: something did not end within
+    /// the time and was cut off or left behind.
+    pub fn stop(self, within: Duration) -> bool {
+        let Self {
+            door,
+            shared,
+            probes,
+            mut starter,
+            running,
+            work,
+            log,
+            ..
+        } = self;
         let deadline = Instant::now() + within;
-        self.stopping.store(true, Ordering::Relaxed);
-        slog::info!(self.log, "Stopping"; "withinMs" => u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
-        let starter = self.starter.take();
-        let started = in_time("stop-starter", deadline + LAST_WORDS, move || {
-            // One that panicked has been logged by the panic hook.
-            let _ = starter.map(JoinHandle::join);
-        });
-        let work = lock(&self.work).take();
+        probes.set("stop", Err("The server is stopping.".to_owned()));
+        drop(running);
+        slog::info!(log, "Stopping"; "withinMs" => u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
+        let work = lock(&work).take();
         // Runs take their time beside the requests, not after them.
-        let runs = std::thread::Builder::new()
-            .name("stop-runs".to_owned())
-            .spawn(move || work.is_none_or(|work| work.stop(deadline)));
-        // The door is to have time left to say so to the clients.
-        let streams = self.shared.streams.stop(deadline - within / 4);
-        let left = deadline.saturating_duration_since(Instant::now());
-        let door = lock(&self.door).take();
-        let door = door.is_none_or(|door| door.stop(left));
-        let runs = runs.is_ok_and(|thread| thread.join().unwrap_or(false));
-        let in_time = started && streams && door && runs;
-        slog::info!(self.log, "Stopped"; "inTime" => in_time);
+        let runs = Ending::of("stop-runs", move || {
+            work.is_none_or(|work| work.stop(deadline))
+        });
+        let mut streams = Ending::of("stop-streams", move || shared.streams.stop(deadline));
+        // The door ends streams without a word.
+        ended(&mut streams, deadline.min(Instant::now() + LAST_WORDS));
+        let door = lock(&door).take();
+        let door = Ending::of("stop-door", move || {
+            let left = deadline.saturating_duration_since(Instant::now());
+            door.is_none_or(|door| door.stop(left))
+        });
+        let mut in_time = starter.by(deadline);
+        for mut ending in [streams, door, runs] {
+            in_time &= ended(&mut ending, deadline + GRACE);
+        }
+        slog::info!(log, "Stopped"; "inTime" => in_time);
         in_time
     }
 }
 
-/// Does a part of the stop on a thread of its own: a database that does not answer may hold it up.
-/// False: it did not end by then, and is left behind.
-fn in_time(name: &str, deadline: Instant, part: impl FnOnce() + Send + 'static) -> bool {
-    let (alive, ended) = bounded::<()>(0);
-    let thread = std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(move || {
-            part();
-            drop(alive);
-        });
-    thread.is_ok() && ended.recv_deadline(deadline) == Err(RecvTimeoutError::Disconnected)
+/// A thread that is waited for until a deadline, and then left behind.
+struct Ending {
+    told: Receiver<bool>,
+    in_time: Option<bool>,
+}
+
+impl Ending {
+    fn of(name: &str, work: impl FnOnce() -> bool + Send + 'static) -> Result<Self> {
+        let (tell, told) = bounded(1);
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || {
+                // Nobody listens any more where the deadline has passed.
+                let _ = tell.send(work());
+            })
+            .map_err(Error::internal)?;
+        Ok(Self {
+            told,
+            in_time: None,
+        })
+    }
+
+    /// False: it had to cut something off, panicked, or has not ended.
+    fn by(&mut self, deadline: Instant) -> bool {
+        if self.in_time.is_none() {
+            self.in_time = self.told.recv_deadline(deadline).ok();
+        }
+        self.in_time.unwrap_or(false)
+    }
+}
+
+/// As [`Ending::by`]; what could not be begun has not ended.
+fn ended(ending: &mut Result<Ending>, deadline: Instant) -> bool {
+    ending.as_mut().is_ok_and(|ending| ending.by(deadline))
 }
 
 /// Opens the socket. `[::]` takes IPv4 as well, and is `0.0.0.0` on a host without IPv6.
@@ -328,20 +373,21 @@ struct Starter {
     run_lease: Duration,
     work: Arc<Mutex<Option<Work>>>,
     probes: Arc<Probes>,
-    stopping: Arc<AtomicBool>,
+    /// Disconnected when the server stops.
+    stopped: Receiver<()>,
     log: slog::Logger,
 }
 
 impl Starter {
     fn run(self, told: &Sender<Result<()>>) {
         let mut said = Instant::now();
-        while !self.stopping.load(Ordering::Relaxed) {
+        loop {
             match self.prepare() {
                 Ok(()) => {
                     self.probes.set("server", Ok(()));
                     slog::info!(self.log, "Ready"; "tenantId" => %self.seeds.tenant_id);
                     let _ = told.send(Ok(()));
-                    return;
+                    return self.watch_database();
                 }
                 Err(error) if error.code() == Code::DatabaseUnavailable => {
                     self.probes.set("server", Err(error.message().to_owned()));
@@ -349,23 +395,44 @@ impl Starter {
                         said = Instant::now();
                         slog::warn!(self.log, "Waiting for the database"; crate::log::ErrorValue(&error));
                     }
-                    std::thread::sleep(PAUSE);
                 }
                 Err(error) => {
                     let _ = told.send(Err(error));
                     return;
                 }
             }
+            if self.is_stopped_within(PAUSE) {
+                return;
+            }
+        }
+    }
+
+    fn is_stopped_within(&self, time: Duration) -> bool {
+        self.stopped.recv_timeout(time) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// Keeps the probe's word about the database true, whether or not requests come.
+    fn watch_database(&self) {
+        while !self.is_stopped_within(CHECK) {
+            let state = self.shared.store.check(CHECK);
+            self.probes.set(
+                "database",
+                state.map_err(|error| error.message().to_owned()),
+            );
         }
     }
 
     fn prepare(&self) -> Result<()> {
-        migrations::migrate(&self.manager, &self.log)?;
-        seed(&self.shared.store, &self.shared.clock, &self.seeds)?;
+        let is_stopped = || self.is_stopped_within(Duration::ZERO);
+        let (store, clock) = (&self.shared.store, &self.shared.clock);
+        migrations::migrate_unless(&self.manager, &self.log, is_stopped)?;
+        if !seed(store, clock, &self.seeds)? {
+            slog::warn!(self.log, "The seed token was revoked and stays so. Set another SVC_SEED_TOKEN, or remove the file seed-token in SVC_STATE_DIR for a fresh one"; "tenantId" => %self.seeds.tenant_id);
+        }
+        // New runs are written to them. What else the tables need has time until later.
+        store::runs::attach_partitions(&mut store.session()?, clock.now().date())?;
         let runtime = &self.shared.runtime;
-        runtime.prepare()?;
-        let database = jobs::Database::new(self.shared.store.pool().clone(), AsMut::as_mut);
-        let builder = jobs::Runner::builder(database)
+        let builder = jobs::Runner::builder(store.for_jobs())
             .log(crate::log::subsystem(&self.log, Subsystem::Jobs))
             .lease(self.run_lease);
         let runner = runtime
@@ -375,6 +442,12 @@ impl Starter {
         runtime.woken_by(runner.handle());
         let keepers = runtime.start_keepers()?;
         *lock(&self.work) = Some(Work { runner, keepers });
+        if is_stopped() {
+            // The stop may have looked before there was anything to stop.
+            if let Some(work) = lock(&self.work).take() {
+                work.stop(Instant::now());
+            }
+        }
         Ok(())
     }
 }
@@ -383,11 +456,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the tenant, its first user and its token, or finds them again.
+/// Makes the tenant, its first user and its token, or finds them again. False: the token was
+/// revoked, and stays so.
 ///
 /// # Errors
-/// `database-unavailable`.
-pub fn seed(store: &Store, clock: &Clock, seeds: &Seeds) -> Result<()> {
+/// `database-unavailable`; `conflict` when the token is another's.
+pub fn seed(store: &Store, clock: &Clock, seeds: &Seeds) -> Result<bool> {
     let now = clock.now();
     let token = tokens::New {
         token_id: clock.new_id(),

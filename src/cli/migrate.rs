@@ -34,7 +34,7 @@ pub struct Arguments {
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let settings = world.settings()?;
     let manager = Manager::new(&options::store(&settings))?;
-    let mut client = manager.client().map_err(crate::error::Error::from)?;
+    let mut client = manager.client()?;
     let plan = migrations::plan(&mut client)?;
     if arguments.check || !plan.refusals.is_empty() {
         if arguments.json {

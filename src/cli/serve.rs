@@ -53,7 +53,8 @@ pub fn run(world: &World, _: &Arguments) -> Outcome {
     match until_told(&server, &endings, &manager) {
         Ok(()) => stop(server, within, &endings, &manager),
         Err(failure) => {
-            server.stop(within);
+            // Why it never became ready matters more than how it ended.
+            let _ = stop(server, within, &endings, &manager);
             Err(failure)
         }
     }
@@ -203,6 +204,9 @@ fn until_told(server: &Server, endings: &Receiver<()>, manager: &Manager) -> Out
     }
 }
 
+/// Past the server's own deadline: what then still hangs ends with the process.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// Stops in order within the time; a further signal ends it at once.
 pub(super) fn stop(
     server: Server,
@@ -215,14 +219,16 @@ pub(super) fn stop(
     std::thread::Builder::new()
         .name("stop".to_owned())
         .spawn(move || told.send(server.stop(within)))?;
-    select! {
-        recv(stopped) -> in_time => match in_time {
-            Ok(true) => Ok(()),
-            _ => Err(Failure::new(
-                "Not everything ended within SVC_SHUTDOWN_TIMEOUT_MS: the rest was cut off.",
-            )),
-        },
-        recv(endings) -> _ => Err(Failure::new("Ended at once.")),
+    let in_time = select! {
+        recv(stopped) -> in_time => in_time.unwrap_or(false),
+        recv(endings) -> _ => return Err(Failure::new("Ended at once.")),
+        default(within + GRACE) => false,
+    };
+    match in_time {
+        true => Ok(()),
+        false => Err(Failure::new(
+            "Not everything ended within SVC_SHUTDOWN_TIMEOUT_MS: the rest was cut off.",
+        )),
     }
 }
 

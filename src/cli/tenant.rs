@@ -58,11 +58,7 @@ pub fn run(world: &World, command: &Command) -> Outcome {
     let settings = world.settings()?;
     let log = super::serve::open_log(&world.vars, &settings, &world.clock)?;
     let options = options::store(&settings);
-    let plan = migrations::plan(
-        &mut Manager::new(&options)?
-            .client()
-            .map_err(crate::error::Error::from)?,
-    )?;
+    let plan = migrations::plan(&mut Manager::new(&options)?.client()?)?;
     if !plan.refusals.is_empty() || !plan.pending.is_empty() {
         return Err(Failure::new(
             "The database's schema is not this version's. See: agent-runtime migrate --check",

@@ -63,7 +63,7 @@ pub struct Http {
     pub max_body_bytes: usize,
     /// All bodies in memory at most, in bytes; at least `max_body_bytes`.
     pub max_body_bytes_in_flight: usize,
-    /// For a request's headers, and for an idle connection.
+    /// For a request's headers.
     pub header_timeout: Duration,
     /// For a request's body.
     pub body_timeout: Duration,
@@ -71,6 +71,8 @@ pub struct Http {
     pub write_timeout: Duration,
     /// For a request, waiting included.
     pub request_deadline: Duration,
+    /// For a connection between two requests.
+    pub idle_timeout: Duration,
     /// Requests that wait for a thread at most.
     pub queue_length: usize,
     /// Threads that answer requests.
@@ -267,6 +269,7 @@ fn http(take: &Take<'_>) -> Http {
         body_timeout: take.duration("SVC_BODY_TIMEOUT_MS"),
         write_timeout: take.duration("SVC_WRITE_TIMEOUT_MS"),
         request_deadline: take.duration("SVC_REQUEST_DEADLINE_MS"),
+        idle_timeout: take.duration("SVC_IDLE_TIMEOUT_MS"),
         queue_length: take.number("SVC_QUEUE_LENGTH"),
         request_threads: take
             .maybe_number("SVC_REQUEST_THREADS")

@@ -1,22 +1,60 @@
 //! How a connection to Postgres is made: libpq's connection string, TLS up to `verify-full`, and
 //! deadlines that the kernel keeps where the protocol has none.
 
-use super::{Connection, Options};
-use crate::error::{Code, Error, Result};
+use super::watchdog::Watchdog;
+use super::{Connection, Desk, Options};
+use crate::error::{self, Code, Error, Result};
+use percent_encoding::percent_decode_str;
 use postgres::config::SslMode;
 use postgres::{Config, NoTls};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Makes connections for the pool and for the watchdog.
+/// Makes connections.
 #[derive(Clone)]
 pub struct Manager {
     config: Config,
-    tls: Option<MakeRustlsConnect>,
+    canceller: Canceller,
+    watchdog: Arc<Watchdog>,
+    refusal: Refusal,
+}
+
+/// Asks for the end of statements.
+#[derive(Clone)]
+pub(super) struct Canceller(Option<MakeRustlsConnect>);
+
+impl Canceller {
+    /// Asks the server to end what the connection of `token` is doing. It may hang on a server that
+    /// stands still.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub(super) fn cancel(&self, token: &postgres::CancelToken) -> Result<(), postgres::Error> {
+        match &self.0 {
+            Some(tls) => token.cancel_query(tls.clone()),
+            None => token.cancel_query(NoTls),
+        }
+    }
+}
+
+/// Why the last connection was refused for good, if it was.
+#[derive(Clone, Default)]
+pub(super) struct Refusal(Arc<Mutex<Option<String>>>);
+
+impl Refusal {
+    pub(super) fn reason(&self) -> Option<String> {
+        let reason = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        reason.clone()
+    }
+
+    fn note(&self, error: Option<&postgres::Error>) {
+        let reason = error.filter(|error| !error::is_away(error)).map(describe);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+    }
 }
 
 /// Logs, without the connection string, that a connection could not be made.
@@ -33,6 +71,23 @@ fn describe(error: &postgres::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
+    }
+}
+
+/// Closes connections that were given up on threads of their own: the client library waits there
+/// for an answer that may never come.
+#[derive(Debug)]
+pub(super) struct CloseAside;
+
+impl r2d2::CustomizeConnection<Connection, postgres::Error> for CloseAside {
+    fn on_release(&self, connection: Connection) {
+        if connection.desk.place.is_broken() {
+            // Without a thread it is closed here: the closure is dropped.
+            let _ = std::thread::Builder::new()
+                .name("store-close".to_owned())
+                .stack_size(256 * 1024)
+                .spawn(move || drop(connection));
+        }
     }
 }
 
@@ -68,30 +123,44 @@ impl Manager {
         config.options(&all).ssl_mode(tls.mode);
         Ok(Self {
             config,
-            tls: tls.connector()?,
+            canceller: Canceller(tls.connector()?),
+            watchdog: Arc::default(),
+            refusal: Refusal::default(),
         })
     }
 
     /// One connection, outside the pool.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses.
-    pub fn client(&self) -> Result<postgres::Client, postgres::Error> {
-        match &self.tls {
+    /// `database-unavailable` when the server cannot be reached; `invalid-request` with its reason
+    /// when it refuses for good.
+    pub fn client(&self) -> Result<postgres::Client> {
+        self.open().map_err(|error| {
+            if error::is_away(&error) {
+                return Error::from(error);
+            }
+            let reason = describe(&error);
+            invalid(&format!("the database cannot be used: {reason}")).because(error)
+        })
+    }
+
+    fn open(&self) -> Result<postgres::Client, postgres::Error> {
+        match &self.canceller.0 {
             Some(tls) => self.config.connect(tls.clone()),
             None => self.config.connect(NoTls),
         }
     }
 
-    /// Asks the server to end what the connection of `token` is doing.
-    ///
-    /// # Errors
-    /// The server cannot be reached.
-    pub(super) fn cancel(&self, token: &postgres::CancelToken) -> Result<(), postgres::Error> {
-        match &self.tls {
-            Some(tls) => token.cancel_query(tls.clone()),
-            None => token.cancel_query(NoTls),
-        }
+    pub(super) fn canceller(&self) -> Canceller {
+        self.canceller.clone()
+    }
+
+    pub(super) fn refusal(&self) -> Refusal {
+        self.refusal.clone()
+    }
+
+    pub(super) fn watchdog(&self) -> &Arc<Watchdog> {
+        &self.watchdog
     }
 }
 
@@ -100,9 +169,15 @@ impl r2d2::ManageConnection for Manager {
     type Error = postgres::Error;
 
     fn connect(&self) -> Result<Connection, postgres::Error> {
+        let opened = self.open();
+        self.refusal.note(opened.as_ref().err());
+        let client = opened?;
         Ok(Connection {
-            client: self.client()?,
-            statements: std::collections::HashMap::new(),
+            desk: Desk {
+                statements: std::collections::HashMap::new(),
+                place: self.watchdog.place(client.cancel_token()),
+            },
+            client,
             used_at: Instant::now(),
         })
     }
@@ -112,7 +187,9 @@ impl r2d2::ManageConnection for Manager {
     }
 
     fn has_broken(&self, connection: &mut Connection) -> bool {
-        connection.client.is_closed()
+        // The pool asks when a connection comes back: a loan to the job queue ends here.
+        connection.desk.place.end(false);
+        connection.client.is_closed() || connection.desk.place.is_broken()
     }
 }
 
@@ -141,6 +218,7 @@ fn split_tls(text: &str) -> Result<(String, Tls)> {
         return Ok((text.to_owned(), tls));
     };
     let mut kept = Vec::new();
+    let mut rooted = false;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some(("sslmode", mode)) => match mode {
@@ -158,20 +236,16 @@ fn split_tls(text: &str) -> Result<(String, Tls)> {
                     ));
                 }
             },
-            Some(("sslrootcert", path)) if path != "system" => {
-                let decoded: String = url::form_urlencoded::parse(pair.as_bytes())
-                    .map(|(_, value)| value.into_owned())
-                    .collect();
-                tls.roots = Some(if decoded.is_empty() {
-                    path.to_owned()
-                } else {
-                    decoded
-                });
+            Some(("sslrootcert", path)) => {
+                let path = percent_decode_str(path).decode_utf8_lossy().into_owned();
+                rooted = true;
+                tls.roots = (path != "system").then_some(path);
             }
-            Some(("sslrootcert", _)) => {}
             _ => kept.push(pair),
         }
     }
+    // As libpq has it: who names roots wants them asked.
+    tls.verify_chain |= rooted && tls.mode == SslMode::Require;
     let url = if kept.is_empty() {
         before.to_owned()
     } else {
@@ -231,8 +305,8 @@ impl Tls {
     }
 }
 
-/// libpq's modes: `require` encrypts and judges nothing, `verify-ca` judges the chain,
-/// `verify-full` the name as well.
+/// libpq's modes: `require` encrypts and judges nothing unless roots are named, `verify-ca` judges
+/// the chain, `verify-full` the name as well.
 #[derive(Debug)]
 struct Verifier {
     inner: Option<Arc<WebPkiServerVerifier>>,
@@ -350,5 +424,22 @@ mod tests {
         let (_, tls) =
             split_tls("postgres://a@b/c?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem").unwrap();
         assert_eq!(tls.roots.as_deref(), Some("/etc/ca.pem"));
+        let (_, tls) = split_tls("postgres://a@b/c?sslrootcert=/etc/a+b%20c.pem").unwrap();
+        assert_eq!(tls.roots.as_deref(), Some("/etc/a+b c.pem"));
+    }
+
+    #[test]
+    fn roots_are_asked_as_soon_as_tls_is_required() {
+        let rest = "postgres://a@b/c";
+        for (mode, asked) in [("prefer", false), ("require", true), ("verify-ca", true)] {
+            let (_, tls) = split_tls(&format!("{rest}?sslmode={mode}&sslrootcert=x")).unwrap();
+            assert_eq!(
+                (tls.verify_chain, tls.verify_name),
+                (asked, false),
+                "{mode}"
+            );
+        }
+        let (_, tls) = split_tls(&format!("{rest}?sslrootcert=system&sslmode=require")).unwrap();
+        assert!(tls.verify_chain && tls.roots.is_none());
     }
 }

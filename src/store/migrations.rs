@@ -5,7 +5,7 @@
 //! that may run on it: an older one refuses to start and says so.
 
 use super::connect::Manager;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::sql;
 use postgres::GenericClient;
 use sha2::{Digest, Sha256};
@@ -40,8 +40,12 @@ pub struct Migration {
 pub struct Plan {
     /// What would be applied, in order.
     pub pending: Vec<&'static str>,
-    /// Why nothing may be applied: sentences that say what to do.
+    /// Why the database is not served: sentences that say what to do.
     pub refusals: Vec<String>,
+    /// One of them is that it is read-only, which may pass.
+    read_only: bool,
+    /// To be said if something is pending.
+    rights: Option<String>,
 }
 
 /// Every migration, in order.
@@ -91,6 +95,9 @@ pub fn plan(client: &mut impl GenericClient) -> Result<Plan> {
             )),
         }
     }
+    if !plan.pending.is_empty() {
+        plan.refusals.extend(plan.rights.take());
+    }
     Ok(plan)
 }
 
@@ -102,7 +109,8 @@ fn refuse_server(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()>
             "PostgreSQL {version} is too old: version 14 or later is needed."
         ));
     }
-    if row.get::<_, bool>(2) {
+    plan.read_only = row.get(2);
+    if plan.read_only {
         plan.refusals
             .push("The database is read-only. Connect to the primary server.".to_owned());
     }
@@ -113,7 +121,7 @@ fn refuse_server(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()>
         ));
     }
     if row.get::<_, Option<bool>>(4) != Some(true) {
-        plan.refusals.push(format!(
+        plan.rights = Some(format!(
             "Role {0} may not create tables in database {1}. As its owner run: grant create on schema public to {0};",
             row.get::<_, String>(5),
             row.get::<_, String>(6),
@@ -140,9 +148,21 @@ fn refuse_old_binary(client: &mut impl GenericClient, plan: &mut Plan) -> Result
 /// Applies what is pending and returns the names of what this call applied.
 ///
 /// # Errors
-/// Whatever [`plan`] refuses, as one error with every sentence; the database cannot be reached; or
-/// another program holds the lock for longer than two minutes.
+/// `conflict` with every sentence of what [`plan`] refuses; `database-unavailable` when the database
+/// cannot be reached or is read-only, or another program holds the lock for longer than two minutes.
 pub fn migrate(manager: &Manager, log: &slog::Logger) -> Result<Vec<&'static str>> {
+    migrate_unless(manager, log, || false)
+}
+
+/// As [`migrate`], but waits for another program only until it is given up.
+///
+/// # Errors
+/// Those of [`migrate`]; `shutting-down`.
+pub fn migrate_unless(
+    manager: &Manager,
+    log: &slog::Logger,
+    given_up: impl Fn() -> bool,
+) -> Result<Vec<&'static str>> {
     let mut client = manager.client()?;
     let first = plan(&mut client)?;
     refuse(&first)?;
@@ -156,6 +176,9 @@ pub fn migrate(manager: &Manager, log: &slog::Logger) -> Result<Vec<&'static str
             continue;
         }
         while !apply(&mut client, &migration, &mut applied)? {
+            if given_up() {
+                return Err(Error::new(Code::ShuttingDown, "The server is stopping."));
+            }
             if Instant::now() > deadline {
                 return Err(Error::database_unavailable(
                     "another program has been migrating this database for two minutes",
@@ -175,10 +198,11 @@ fn refuse(plan: &Plan) -> Result<()> {
     if plan.refusals.is_empty() {
         return Ok(());
     }
-    Err(Error::new(
-        crate::error::Code::Conflict,
-        plan.refusals.join(" "),
-    ))
+    let code = match plan.read_only {
+        true => Code::DatabaseUnavailable,
+        false => Code::Conflict,
+    };
+    Err(Error::new(code, plan.refusals.join(" ")))
 }
 
 /// False while another replica holds the lock.

@@ -5,8 +5,9 @@
 //! tenant's table names the tenant (invariant 9).
 //!
 //! Guarantees: a checkout ends after its timeout, a statement after the server's own limit, and a
-//! statement that outlives both is cancelled by the watchdog. A connection that a restart of the
-//! database broke is not handed out again after it has rested.
+//! statement that outlives it is cancelled by the watchdog. A connection that a restart of the
+//! database broke is not handed out again after it has rested; one whose ping got no answer, whose
+//! statement was cancelled, or whose prepared statements the server no longer has, is closed.
 //!
 //! Not here: who may do what (`authz`); functions take a proof of it where the caller is a person.
 
@@ -30,7 +31,7 @@ mod watchdog;
 use crate::error::{Error, Result};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
-use postgres::{Row, Statement, Transaction};
+use postgres::{GenericClient, Row, Statement, Transaction};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -82,6 +83,9 @@ fn on_violation<T>(
 /// A connection that has rested this long is asked whether it still lives before it is used.
 const RESTED: Duration = Duration::from_secs(1);
 
+/// How long it may take to answer.
+const PING: Duration = Duration::from_secs(1);
+
 /// How the database is reached and how long one may wait for it.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -100,31 +104,31 @@ pub struct Options {
 pub struct Store {
     pool: r2d2::Pool<connect::Manager>,
     watchdog: Arc<watchdog::Watchdog>,
+    refusal: connect::Refusal,
 }
 
 /// A connection with its prepared statements.
 pub struct Connection {
     client: postgres::Client,
-    statements: HashMap<&'static str, Statement>,
+    desk: Desk,
     used_at: Instant,
 }
 
-impl AsMut<postgres::Client> for Connection {
-    fn as_mut(&mut self) -> &mut postgres::Client {
-        &mut self.client
-    }
+/// What stands beside a connection: its prepared statements, and the watch over the one that runs.
+struct Desk {
+    statements: HashMap<&'static str, Statement>,
+    place: Arc<watchdog::Place>,
 }
 
 /// A connection on loan: the pool takes it back when this is dropped.
 pub struct Session {
     connection: r2d2::PooledConnection<connect::Manager>,
-    _watched: watchdog::Watched,
 }
 
 /// A transaction: rolled back unless [`Store::transact`]'s closure returns `Ok`.
 pub struct Tx<'a> {
     transaction: Transaction<'a>,
-    statements: &'a mut HashMap<&'static str, Statement>,
+    desk: &'a mut Desk,
 }
 
 /// What runs a statement: a session (each statement on its own) or a transaction.
@@ -152,54 +156,95 @@ pub trait Sql {
     }
 }
 
-impl Sql for Session {
-    fn prepared(&mut self, sql: &'static str) -> Result<Statement> {
-        let Connection {
-            client, statements, ..
-        } = &mut *self.connection;
-        if let Some(statement) = statements.get(sql) {
+impl Desk {
+    /// Runs a statement under the watchdog's eyes.
+    fn watch<T>(&mut self, statement: impl FnOnce() -> Result<T, postgres::Error>) -> Result<T> {
+        self.place.begin()?;
+        let outcome = statement();
+        let state = outcome.as_ref().err().and_then(postgres::Error::code);
+        self.place.end(outcome.is_ok() || state.is_some());
+        // A pooler lost the prepared statements, or a migration changed what they give.
+        let stale = state == Some(&SqlState::INVALID_SQL_STATEMENT_NAME)
+            || state == Some(&SqlState::FEATURE_NOT_SUPPORTED);
+        if stale {
+            self.statements.clear();
+            self.place.give_up();
+            return outcome.map_err(Error::database_unavailable);
+        }
+        Ok(outcome?)
+    }
+
+    fn prepared(
+        &mut self,
+        client: &mut impl GenericClient,
+        sql: &'static str,
+    ) -> Result<Statement> {
+        if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
-        let statement = client.prepare(sql)?;
-        statements.insert(sql, statement.clone());
+        let statement = self.watch(|| client.prepare(sql))?;
+        self.statements.insert(sql, statement.clone());
         Ok(statement)
     }
 
+    fn query(
+        &mut self,
+        client: &mut impl GenericClient,
+        sql: &'static str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>> {
+        let statement = self.prepared(client, sql)?;
+        self.watch(|| client.query(&statement, parameters))
+    }
+
+    fn execute(
+        &mut self,
+        client: &mut impl GenericClient,
+        sql: &'static str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<u64> {
+        let statement = self.prepared(client, sql)?;
+        self.watch(|| client.execute(&statement, parameters))
+    }
+}
+
+impl Sql for Session {
+    fn prepared(&mut self, sql: &'static str) -> Result<Statement> {
+        let Connection { client, desk, .. } = &mut *self.connection;
+        desk.prepared(client, sql)
+    }
+
     fn query(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
-        let statement = self.prepared(sql)?;
-        Ok(self.connection.client.query(&statement, parameters)?)
+        let Connection { client, desk, .. } = &mut *self.connection;
+        desk.query(client, sql, parameters)
     }
 
     fn execute(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<u64> {
-        let statement = self.prepared(sql)?;
-        Ok(self.connection.client.execute(&statement, parameters)?)
+        let Connection { client, desk, .. } = &mut *self.connection;
+        desk.execute(client, sql, parameters)
     }
 }
 
 impl Sql for Tx<'_> {
     fn prepared(&mut self, sql: &'static str) -> Result<Statement> {
-        if let Some(statement) = self.statements.get(sql) {
-            return Ok(statement.clone());
-        }
-        let statement = self.transaction.prepare(sql)?;
-        self.statements.insert(sql, statement.clone());
-        Ok(statement)
+        self.desk.prepared(&mut self.transaction, sql)
     }
 
     fn query(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
-        let statement = self.prepared(sql)?;
-        Ok(self.transaction.query(&statement, parameters)?)
+        self.desk.query(&mut self.transaction, sql, parameters)
     }
 
     fn execute(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<u64> {
-        let statement = self.prepared(sql)?;
-        Ok(self.transaction.execute(&statement, parameters)?)
+        self.desk.execute(&mut self.transaction, sql, parameters)
     }
 }
 
 impl<'a> Tx<'a> {
-    /// The transaction itself, for the job queue's functions.
+    /// The transaction itself, for the job queue's functions. It is watched until the next
+    /// statement or the end.
     pub fn raw(&mut self) -> &mut Transaction<'a> {
+        // One that takes no more refuses the commit.
+        let _ = self.desk.place.begin();
         &mut self.transaction
     }
 }
@@ -218,11 +263,13 @@ impl Store {
     /// The connection string is not one, or its certificate file cannot be read.
     pub fn open(options: &Options, log: slog::Logger) -> Result<Self> {
         let manager = connect::Manager::new(options)?;
-        let watchdog = watchdog::Watchdog::start(
-            manager.clone(),
+        let watchdog = Arc::clone(manager.watchdog());
+        watchdog.start(
+            manager.canceller(),
             options.statement_timeout + options.checkout_timeout,
             log.clone(),
         )?;
+        let refusal = manager.refusal();
         let pool = r2d2::Pool::builder()
             .max_size(options.pool_size)
             .min_idle(Some(1))
@@ -230,28 +277,57 @@ impl Store {
             .test_on_check_out(false)
             .max_lifetime(None)
             .error_handler(Box::new(connect::LogFailures(log)))
+            .connection_customizer(Box::new(connect::CloseAside))
             .build_unchecked(manager);
-        Ok(Self { pool, watchdog })
+        Ok(Self {
+            pool,
+            watchdog,
+            refusal,
+        })
     }
 
     /// Takes a connection.
     ///
     /// # Errors
-    /// `database-unavailable` when none is free within the checkout timeout.
+    /// `database-unavailable` when none that answers is free within the checkout timeout;
+    /// `internal` when the database refuses new ones for good.
     pub fn session(&self) -> Result<Session> {
         let deadline = Instant::now() + self.pool.connection_timeout();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let mut connection = self.pool.get_timeout(left.max(Duration::from_millis(1)))?;
-            let watched = self.watchdog.watch(connection.client.cancel_token());
-            if connection.used_at.elapsed() < RESTED
-                || connection.client.is_valid(Duration::from_secs(1)).is_ok()
-            {
-                return Ok(Session {
-                    connection,
-                    _watched: watched,
-                });
+            if left.is_zero() {
+                return Err(Error::database_unavailable(
+                    "no connection answered within the checkout timeout",
+                ));
             }
+            let connection =
+                self.pool
+                    .get_timeout(left)
+                    .map_err(|error| match self.refusal.reason() {
+                        Some(reason) => Error::internal(reason),
+                        None => Error::from(error),
+                    })?;
+            let mut session = Session { connection };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if session.connection.used_at.elapsed() < RESTED || session.ping(left) {
+                return Ok(session);
+            }
+        }
+    }
+
+    /// Whether the database answers: asked on a connection, or, where all are at work, seen of them
+    /// within `lately`.
+    ///
+    /// # Errors
+    /// `database-unavailable`, `internal`, as [`Store::session`].
+    pub fn check(&self, lately: Duration) -> Result<()> {
+        match self.session() {
+            Ok(mut session) => match session.ping(PING) {
+                true => Ok(()),
+                false => Err(Error::database_unavailable("a ping got no answer")),
+            },
+            Err(_) if self.watchdog.answered_within(lately) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -264,7 +340,16 @@ impl Store {
         session.transact(work)
     }
 
-    /// The pool, for the job queue.
+    /// The connections as the job queue takes them: a loan is watched as one statement.
+    pub fn for_jobs(&self) -> jobs::Database {
+        jobs::Database::new(self.pool.clone(), |connection: &mut Connection| {
+            // One that takes no more is not in the pool.
+            let _ = connection.desk.place.begin();
+            &mut connection.client
+        })
+    }
+
+    /// The pool, for its figures.
     pub fn pool(&self) -> &r2d2::Pool<connect::Manager> {
         &self.pool
     }
@@ -276,15 +361,29 @@ impl Session {
     /// # Errors
     /// Those of `work`; `database-unavailable` when the commit is not confirmed.
     pub fn transact<T>(&mut self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
-        let Connection {
-            client, statements, ..
-        } = &mut *self.connection;
-        let mut tx = Tx {
-            transaction: client.transaction()?,
-            statements,
-        };
-        let value = work(&mut tx)?;
-        tx.transaction.commit()?;
-        Ok(value)
+        let Connection { client, desk, .. } = &mut *self.connection;
+        let transaction = desk.watch(|| client.transaction())?;
+        let mut tx = Tx { transaction, desk };
+        let outcome = work(&mut tx);
+        let Tx { transaction, desk } = tx;
+        match outcome {
+            Ok(value) => desk.watch(|| transaction.commit()).map(|()| value),
+            Err(error) => {
+                // What it was about is known already.
+                let _ = desk.watch(|| transaction.rollback());
+                Err(error)
+            }
+        }
+    }
+
+    /// False: it got no answer, and the connection is to be closed.
+    fn ping(&mut self, within: Duration) -> bool {
+        let Connection { client, desk, .. } = &mut *self.connection;
+        let answered = client.is_valid(within.min(PING)).is_ok();
+        desk.place.end(answered);
+        if !answered {
+            desk.place.give_up();
+        }
+        answered
     }
 }

@@ -105,7 +105,8 @@ pub fn insert(
     Ok(token(&row))
 }
 
-/// Makes this the tenant's one seed token.
+/// Makes this the tenant's one seed token; the one before it ends. False: this token was revoked,
+/// and stays so.
 ///
 /// # Errors
 /// `database-unavailable`; `conflict` when another tenant, or another token, has these very bytes.
@@ -115,26 +116,45 @@ pub fn replace_seed(
     user_id: Uuid,
     new: &New<'_>,
     now: OffsetDateTime,
-) -> Result<()> {
-    let replaced = tx.execute(
-        sql!("tokens/replace_seed"),
+) -> Result<bool> {
+    // Replicas that start at once take turns.
+    tx.execute(sql!("tokens/lock_seed"), &[&tenant_id])?;
+    let digest = new.digest.as_slice();
+    if let Some(row) = tx.query_opt(sql!("tokens/find_seed"), &[&tenant_id, &digest])? {
+        let (seed, owner, revoked): (bool, Uuid, bool) = (row.get(0), row.get(1), row.get(2));
+        if seed && owner == user_id && !revoked {
+            return Ok(true);
+        }
+        if !seed && !revoked {
+            return Err(in_use());
+        }
+        if revoked {
+            tx.execute(sql!("tokens/retire_seed"), &[&tenant_id])?;
+            return Ok(false);
+        }
+    }
+    tx.execute(sql!("tokens/retire_seed"), &[&tenant_id])?;
+    let inserted = tx.execute(
+        sql!("tokens/insert_seed"),
         &[
             &tenant_id,
             &new.token_id,
             &user_id,
             &new.name,
-            &new.digest.as_slice(),
+            &digest,
             &new.last_four,
             &now,
         ],
     );
-    on_violation(replaced, &SqlState::UNIQUE_VIOLATION, || {
-        Error::new(
-            Code::Conflict,
-            "The seed token is in use in this database already, by another tenant or as a token of its own. Give this tenant another SVC_SEED_TOKEN, or remove the file seed-token in SVC_STATE_DIR, or set SVC_TENANT_ID to the tenant whose token it is.",
-        )
-    })?;
-    Ok(())
+    on_violation(inserted, &SqlState::UNIQUE_VIOLATION, in_use)?;
+    Ok(true)
+}
+
+fn in_use() -> Error {
+    Error::new(
+        Code::Conflict,
+        "The seed token is in use in this database already, by another tenant or as a token of its own. Give this tenant another SVC_SEED_TOKEN, or remove the file seed-token in SVC_STATE_DIR, or set SVC_TENANT_ID to the tenant whose token it is.",
+    )
 }
 
 /// The caller's own tokens that still hold.

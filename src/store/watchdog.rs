@@ -1,97 +1,187 @@
-//! Cancels statements that outlive their limit on the server and the client's patience.
+//! Cancels statements that outlive their limit.
 //!
-//! wait for ever. The server's `statement_timeout` ends what the server still serves; the kernel's
-//! `tcp_user_timeout` ends a dead link; this ends what neither sees, as far as a cancel request
-//! can. The door answers the client meanwhile and replaces the waiting thread.
+//! The server's own `statement_timeout` ends what the server works on, and the kernel's
+//! `tcp_user_timeout` ends a dead link. This asks the server to end what neither sees. A server
+//! that stands still cannot be asked: the door answers the client meanwhile and replaces the
+//! waiting thread.
+//!
+//! A connection whose statement was cancelled takes no other one and is closed when it comes back,
+//! so that a cancel that arrives late meets nothing.
 
-use super::connect::Manager;
+use super::connect::Canceller;
 use crate::error::{Error, Result};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const PERIOD: Duration = Duration::from_millis(500);
 
-pub(super) struct Watchdog {
-    limit: Duration,
-    next: AtomicU64,
-    loans: Mutex<HashMap<u64, Loan>>,
-}
+/// Every connection of the pool.
+#[derive(Default)]
+pub(super) struct Watchdog(Mutex<Vec<Weak<Place>>>);
 
-struct Loan {
-    since: Instant,
+/// One connection, as the watchdog sees it.
+pub(super) struct Place {
     token: postgres::CancelToken,
+    state: Mutex<State>,
 }
 
-/// Ends the watch when dropped.
-pub(super) struct Watched {
-    id: u64,
-    watchdog: Arc<Watchdog>,
+struct State {
+    /// Since when a statement runs.
+    since: Option<Instant>,
+    cancelled_at: Option<Instant>,
+    answered_at: Instant,
+    broken: bool,
 }
 
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.watchdog.loans().remove(&self.id);
+impl Place {
+    /// A statement begins.
+    ///
+    /// # Errors
+    /// `database-unavailable` on a connection that takes no more.
+    pub(super) fn begin(&self) -> Result<()> {
+        let mut state = lock(&self.state);
+        if state.broken {
+            return Err(Error::database_unavailable(
+                "the connection was given up with its last statement",
+            ));
+        }
+        state.since = Some(Instant::now());
+        Ok(())
+    }
+
+    /// It ended. `answered`: by an answer of the server.
+    pub(super) fn end(&self, answered: bool) {
+        let mut state = lock(&self.state);
+        state.since = None;
+        if answered {
+            state.answered_at = Instant::now();
+        }
+    }
+
+    /// The connection takes no more.
+    pub(super) fn give_up(&self) {
+        lock(&self.state).broken = true;
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        lock(&self.state).broken
+    }
+
+    /// Since when a statement runs that is to be cancelled.
+    fn overdue(&self, limit: Duration) -> Option<Instant> {
+        let state = lock(&self.state);
+        let waits = |at: Option<Instant>| at.is_none_or(|at| at.elapsed() > limit);
+        state
+            .since
+            .filter(|since| since.elapsed() > limit && waits(state.cancelled_at))
+    }
+
+    /// False: that statement has ended meanwhile.
+    fn begin_cancel(&self, since: Instant) -> bool {
+        let mut state = lock(&self.state);
+        let same = state.since == Some(since);
+        if same {
+            state.broken = true;
+            state.cancelled_at = Some(Instant::now());
+        }
+        same
     }
 }
 
 impl Watchdog {
-    pub(super) fn start(manager: Manager, limit: Duration, log: slog::Logger) -> Result<Arc<Self>> {
-        let watchdog = Arc::new(Self {
-            limit,
-            next: AtomicU64::new(0),
-            loans: Mutex::default(),
-        });
-        let watched = Arc::downgrade(&watchdog);
+    /// Starts the thread, which ends when the watchdog is gone.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(super) fn start(
+        self: &Arc<Self>,
+        canceller: Canceller,
+        limit: Duration,
+        log: slog::Logger,
+    ) -> Result<()> {
+        let watchdog = Arc::downgrade(self);
         std::thread::Builder::new()
             .name("store-watchdog".to_owned())
             .stack_size(256 * 1024)
-            .spawn(move || run(&watched, &manager, &log))
+            .spawn(move || run(&watchdog, &canceller, limit, &log))
             .map_err(Error::internal)?;
-        Ok(watchdog)
+        Ok(())
     }
 
-    pub(super) fn watch(self: &Arc<Self>, token: postgres::CancelToken) -> Watched {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let since = Instant::now();
-        self.loans().insert(id, Loan { since, token });
-        Watched {
-            id,
-            watchdog: self.clone(),
-        }
+    /// Watches one more connection.
+    pub(super) fn place(&self, token: postgres::CancelToken) -> Arc<Place> {
+        let place = Arc::new(Place {
+            token,
+            state: Mutex::new(State {
+                since: None,
+                cancelled_at: None,
+                answered_at: Instant::now(),
+                broken: false,
+            }),
+        });
+        let mut places = lock(&self.0);
+        places.retain(|place| place.strong_count() > 0);
+        places.push(Arc::downgrade(&place));
+        place
     }
 
-    fn loans(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Loan>> {
-        self.loans.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether the server answered on any connection within this time.
+    pub(super) fn answered_within(&self, time: Duration) -> bool {
+        let places = self.places();
+        places
+            .iter()
+            .any(|place| lock(&place.state).answered_at.elapsed() < time)
     }
 
-    /// Those over the limit; their watch begins again, so that each is cancelled once a limit.
-    fn overdue(&self) -> Vec<postgres::CancelToken> {
-        let mut overdue = Vec::new();
-        for loan in self.loans().values_mut() {
-            if loan.since.elapsed() > self.limit {
-                loan.since = Instant::now();
-                overdue.push(loan.token.clone());
-            }
-        }
-        overdue
+    fn places(&self) -> Vec<Arc<Place>> {
+        lock(&self.0).iter().filter_map(Weak::upgrade).collect()
     }
 }
 
-/// Ends when the store is gone.
-fn run(watched: &Weak<Watchdog>, manager: &Manager, log: &slog::Logger) {
+fn run(watched: &Weak<Watchdog>, canceller: &Canceller, limit: Duration, log: &slog::Logger) {
+    // A cancel has no deadline of its own. One that hangs hangs on the server that all would ask.
+    let mut cancelling: Option<JoinHandle<()>> = None;
     loop {
         std::thread::sleep(PERIOD);
         let Some(watchdog) = watched.upgrade() else {
             return;
         };
-        for token in watchdog.overdue() {
-            slog::warn!(log, "A statement outlived its limit; cancelling it";
-                "limitMs" => u64::try_from(watchdog.limit.as_millis()).unwrap_or(u64::MAX));
-            if let Err(error) = manager.cancel(&token) {
-                slog::warn!(log, "The statement could not be cancelled"; "error" => %error);
-            }
+        if cancelling
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+        {
+            continue;
+        }
+        let places = watchdog.places().into_iter();
+        let overdue: Vec<_> = places
+            .filter_map(|place| place.overdue(limit).map(|since| (place, since)))
+            .collect();
+        if overdue.is_empty() {
+            continue;
+        }
+        let (canceller, log) = (canceller.clone(), log.clone());
+        cancelling = std::thread::Builder::new()
+            .name("store-cancel".to_owned())
+            .stack_size(512 * 1024)
+            .spawn(move || cancel(overdue, &canceller, &log))
+            .ok();
+    }
+}
+
+fn cancel(overdue: Vec<(Arc<Place>, Instant)>, canceller: &Canceller, log: &slog::Logger) {
+    for (place, since) in overdue {
+        if !place.begin_cancel(since) {
+            continue;
+        }
+        slog::warn!(log, "A statement outlived its limit; cancelling it";
+            "runningMs" => u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
+        if let Err(error) = canceller.cancel(&place.token) {
+            slog::warn!(log, "The statement could not be cancelled"; "error" => %error);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

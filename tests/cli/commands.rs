@@ -216,7 +216,7 @@ fn migrate_says_what_it_would_do_and_does_it() {
     let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
     let changed = client
         .execute(
-            "update schema_requirements set oldest_binary = '99.0.0'",
+            "update agent_runtime_requirements set oldest_binary = '99.0.0'",
             &[],
         )
         .unwrap();

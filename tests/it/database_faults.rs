@@ -132,7 +132,7 @@ fn replicas_that_start_at_once_on_an_empty_database_all_become_ready() {
 }
 
 /// A cluster of the test's own, that can be stopped and started.
-fn cluster(data_dir: &Path) -> Cluster {
+pub(crate) fn cluster(data_dir: &Path) -> Cluster {
     let started = Cluster::start(cluster::Options {
         data_dir: data_dir.to_owned(),
         durable: true,
@@ -174,7 +174,7 @@ fn check_refused(client: &Client) {
 }
 
 /// The processes of a cluster.
-fn processes(postmaster: u32) -> Vec<Pid> {
+pub(crate) fn processes(postmaster: u32) -> Vec<Pid> {
     let children = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let name = entry.ok()?.file_name().into_string().ok()?;
         let pid: i32 = name.parse().ok()?;

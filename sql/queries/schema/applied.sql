@@ -1,1 +1,1 @@
-select name, digest from schema_migrations
+select name, digest from agent_runtime_migrations

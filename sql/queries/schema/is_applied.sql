@@ -1,1 +1,1 @@
-select 1 from schema_migrations where name = $1
+select 1 from agent_runtime_migrations where name = $1

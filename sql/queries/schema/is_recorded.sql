@@ -1,1 +1,1 @@
-select to_regclass('schema_migrations') is not null
+select to_regclass('agent_runtime_migrations') is not null

@@ -1,1 +1,1 @@
-select oldest_binary from schema_requirements
+select oldest_binary from agent_runtime_requirements

@@ -1,1 +1,1 @@
-insert into schema_migrations (name, digest) values ($1, $2)
+insert into agent_runtime_migrations (name, digest) values ($1, $2)

@@ -121,8 +121,7 @@ pub(super) static DOOR: &[Setting] = &[
         "SVC_HEADER_TIMEOUT_MS",
         100,
         10 * MINUTE_MS,
-        "How long a client may take for a request's headers, and how long an idle connection is \
-         kept.",
+        "How long a client may take for a request's headers.",
     )
     .default_value("10000"),
     milliseconds(
@@ -147,6 +146,14 @@ pub(super) static DOOR: &[Setting] = &[
          have no such end.",
     )
     .default_value("15000"),
+    milliseconds(
+        "SVC_IDLE_TIMEOUT_MS",
+        100,
+        60 * MINUTE_MS,
+        "How long a connection is kept between two requests. Longer than a proxy in front keeps its \
+         own, so that the proxy never sends on one that is being closed.",
+    )
+    .default_value("75000"),
     count(
         "SVC_QUEUE_LENGTH",
         1,

@@ -216,7 +216,7 @@ impl World {
         runtime.prepare().unwrap();
         let shard = runtime.feed().shard(1024);
         let runner = (threads > 0).then(|| {
-            let database = jobs::Database::new(self.store.pool().clone(), |one| one.as_mut());
+            let database = self.store.for_jobs();
             let runner = runtime
                 .serve(jobs::Runner::builder(database))
                 .lease(self.lease)

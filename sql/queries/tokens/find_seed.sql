@@ -1,0 +1,3 @@
+select seed, user_id, revoked_at is not null
+from tokens
+where tenant_id = $1 and digest = $2

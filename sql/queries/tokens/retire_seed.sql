@@ -1,0 +1,4 @@
+with replaced as (
+  delete from tokens where tenant_id = $1 and seed and revoked_at is null
+)
+update tokens set seed = false where tenant_id = $1 and seed and revoked_at is not null

@@ -1,0 +1,285 @@
+//! The schema's steps, and the connection that they are made on, against a real Postgres.
+
+use crate::database_faults::cluster;
+use crate::harness::{Database, eventually, log};
+use agent_runtime::error::{Code, Error};
+use agent_runtime::secret::Secret;
+use agent_runtime::store::connect::Manager;
+use agent_runtime::store::{Options, migrations};
+use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+fn manager(url: &str) -> Manager {
+    let options = Options {
+        url: Secret::new(url),
+        pool_size: 1,
+        checkout_timeout: Duration::from_secs(5),
+        statement_timeout: Duration::from_secs(30),
+    };
+    Manager::new(&options).unwrap()
+}
+
+fn migrate(url: &str) -> Result<Vec<&'static str>, Error> {
+    migrations::migrate(&manager(url), &log())
+}
+
+/// The sentence of a refusal.
+#[track_caller]
+fn refused(url: &str, code: Code) -> String {
+    let error = migrate(url).unwrap_err();
+    assert_eq!(error.code(), code, "{error}");
+    error.message().to_owned()
+}
+
+fn names() -> Vec<&'static str> {
+    let all = migrations::all();
+    all.iter().map(|migration| migration.name).collect()
+}
+
+/// The URL for another role.
+fn as_role(url: &str, role: &str) -> String {
+    let (_, rest) = url.split_once('@').unwrap();
+    format!("postgresql://{role}@{rest}")
+}
+
+#[test]
+fn what_is_applied_once_is_not_applied_again() {
+    let database = Database::empty();
+    assert_eq!(migrate(&database.url()).unwrap(), names());
+    assert!(migrate(&database.url()).unwrap().is_empty());
+}
+
+#[test]
+fn programs_that_migrate_at_once_apply_each_step_once() {
+    let database = Database::empty();
+    let mut applied: Vec<&str> = std::thread::scope(|scope| {
+        let both = [0, 1].map(|_| scope.spawn(|| migrate(&database.url()).unwrap()));
+        both.into_iter()
+            .flat_map(|one| one.join().unwrap())
+            .collect()
+    });
+    let mut all = names();
+    applied.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(applied, all);
+}
+
+#[test]
+fn a_program_older_than_the_schema_or_of_another_text_refuses() {
+    let database = Database::migrated();
+    let mut client = database.client();
+    client
+        .batch_execute("update agent_runtime_requirements set oldest_binary = '99.0.0'")
+        .unwrap();
+    let text = refused(&database.url(), Code::Conflict);
+    assert!(text.contains("Install 99.0.0 or later."), "{text}");
+    client
+        .batch_execute(
+            "update agent_runtime_requirements set oldest_binary = '0.0.1';
+             update agent_runtime_migrations set digest = '\\x00' where name = '0001_tenants'",
+        )
+        .unwrap();
+    let text = refused(&database.url(), Code::Conflict);
+    assert!(text.contains("Migration 0001_tenants"), "{text}");
+}
+
+#[test]
+fn rights_are_needed_only_where_something_is_pending() {
+    let empty = Database::empty();
+    let mut client = empty.client();
+    // Roles belong to the whole cluster.
+    client
+        .batch_execute(
+            "create role without_rights login; revoke create on schema public from public",
+        )
+        .unwrap();
+    let text = refused(&as_role(&empty.url(), "without_rights"), Code::Conflict);
+    assert!(
+        text.contains("grant create on schema public to without_rights;"),
+        "{text}"
+    );
+    let migrated = Database::migrated();
+    let mut client = migrated.client();
+    client
+        .batch_execute(
+            "revoke create on schema public from public;
+             grant select on agent_runtime_migrations, agent_runtime_requirements to without_rights",
+        )
+        .unwrap();
+    let applied = migrate(&as_role(&migrated.url(), "without_rights"));
+    assert!(applied.unwrap().is_empty());
+}
+
+#[test]
+fn a_read_only_database_is_waited_for_and_another_encoding_is_not() {
+    let database = Database::migrated();
+    let url = database.url();
+    let (server, name) = url.rsplit_once('/').unwrap();
+    let mut client = database.client();
+    client
+        .batch_execute(&format!(
+            "alter database {name} set default_transaction_read_only = on"
+        ))
+        .unwrap();
+    let text = refused(&url, Code::DatabaseUnavailable);
+    assert!(text.contains("read-only"), "{text}");
+    let other = Database::empty();
+    let ascii = format!("{name}_ascii");
+    other
+        .client()
+        .batch_execute(&format!(
+            "create database {ascii} template template0 encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C'"
+        ))
+        .unwrap();
+    let text = refused(&format!("{server}/{ascii}"), Code::Conflict);
+    assert!(text.contains("encoding is SQL_ASCII"), "{text}");
+}
+
+/// A Postgres that speaks TLS over TCP.
+struct Secured {
+    server: Child,
+    port: u16,
+    roots: PathBuf,
+    other_roots: PathBuf,
+    _place: tempfile::TempDir,
+}
+
+fn openssl(place: &Path, arguments: &str) {
+    let output = Command::new("openssl")
+        .args(arguments.split(' '))
+        .current_dir(place)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Two authorities, and a certificate by one of them for `localhost`.
+fn certificates(place: &Path) {
+    let new = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+    for name in ["roots", "other"] {
+        let arguments =
+            format!("req -x509 {new} -keyout {name}.key -out {name}.pem -days 2 -subj /CN={name}");
+        openssl(place, &arguments);
+    }
+    std::fs::write(
+        place.join("extensions"),
+        "subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n",
+    )
+    .unwrap();
+    openssl(
+        place,
+        &format!("req {new} -keyout server.key -out server.csr -subj /CN=localhost"),
+    );
+    openssl(
+        place,
+        "x509 -req -in server.csr -CA roots.pem -CAkey roots.key -CAcreateserial -days 2 -extfile extensions -out server.pem",
+    );
+}
+
+impl Secured {
+    fn start() -> Self {
+        let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        certificates(place.path());
+        let first = cluster(&place.path().join("d"));
+        let program = format!("/proc/{}/exe", first.pid().unwrap());
+        let program = std::fs::read_link(program).unwrap();
+        first.stop();
+        let data = place.path().join("d/pgdata");
+        let owner = std::fs::metadata(&data).unwrap();
+        for name in ["server.key", "server.pem"] {
+            let kept = data.join(name);
+            std::fs::copy(place.path().join(name), &kept).unwrap();
+            std::fs::set_permissions(&kept, PermissionsExt::from_mode(0o600)).unwrap();
+            chown(&kept, Some(owner.uid()), Some(owner.gid())).unwrap();
+        }
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        drop(taken);
+        let mut command = Command::new(program);
+        command
+            .arg("-D")
+            .arg(&data)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        for setting in [
+            "ssl=on",
+            "ssl_cert_file=server.pem",
+            "ssl_key_file=server.key",
+            "listen_addresses=127.0.0.1",
+            "unix_socket_directories=",
+            &format!("port={port}"),
+        ] {
+            command.args(["-c", setting]);
+        }
+        if rustix::process::geteuid().is_root() {
+            command.uid(owner.uid()).gid(owner.gid()).current_dir("/");
+        }
+        Self {
+            server: command.spawn().unwrap(),
+            port,
+            roots: place.path().join("roots.pem"),
+            other_roots: place.path().join("other.pem"),
+            _place: place,
+        }
+    }
+
+    /// Whether a connection uses TLS, or why there is none.
+    fn connect(&self, host: &str, mode: &str, roots: Option<&Path>) -> Result<bool, Error> {
+        let roots = roots.map_or_else(String::new, |path| {
+            format!("&sslrootcert={}", path.display())
+        });
+        let url = format!(
+            "postgres://agent_runtime@{host}:{}/postgres?sslmode={mode}{roots}",
+            self.port
+        );
+        let mut client = manager(&url).client()?;
+        let row = client.query_one(
+            "select ssl from pg_stat_ssl where pid = pg_backend_pid()",
+            &[],
+        )?;
+        Ok(row.get(0))
+    }
+}
+
+impl Drop for Secured {
+    fn drop(&mut self) {
+        let pid = Pid::from_raw(i32::try_from(self.server.id()).unwrap()).unwrap();
+        let _ = kill_process(pid, Signal::INT);
+        let _ = self.server.wait();
+    }
+}
+
+#[test]
+fn tls_verifies_what_its_mode_says() {
+    let server = Secured::start();
+    let (roots, other) = (server.roots.as_path(), server.other_roots.as_path());
+    eventually("the server", || {
+        server.connect("127.0.0.1", "disable", None).ok()
+    });
+    let secured = |host, mode, roots| server.connect(host, mode, roots).unwrap();
+    assert!(!secured("127.0.0.1", "disable", None));
+    assert!(secured("127.0.0.1", "prefer", None));
+    assert!(secured("127.0.0.1", "require", None));
+    assert!(secured("127.0.0.1", "require", Some(roots)));
+    assert!(secured("127.0.0.1", "verify-ca", Some(roots)));
+    assert!(secured("localhost", "verify-full", Some(roots)));
+    for (host, mode, roots) in [
+        ("127.0.0.1", "verify-full", roots),
+        ("127.0.0.1", "require", other),
+        ("127.0.0.1", "verify-ca", other),
+        ("localhost", "verify-full", other),
+    ] {
+        let error = server.connect(host, mode, Some(roots)).unwrap_err();
+        // Waiting would not mend it: the start ends with the reason.
+        assert_eq!(error.code(), Code::InvalidRequest, "{mode} {host}: {error}");
+        assert!(error.message().contains("certificate"), "{error}");
+    }
+}

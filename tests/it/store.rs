@@ -1,0 +1,149 @@
+//! Connections: how they are taken, watched and given up.
+
+use crate::database_faults::{cluster, processes};
+use crate::harness::{Database, PATIENCE};
+use agent_runtime::error::Code;
+use agent_runtime::secret::Secret;
+use agent_runtime::store::{Options, Sql, Store};
+use rustix::process::{Signal, kill_process};
+use std::time::{Duration, Instant};
+
+/// What a statement may take before the watchdog cancels it: 800 ms.
+fn options(url: &str) -> Options {
+    Options {
+        url: Secret::new(url),
+        pool_size: 1,
+        checkout_timeout: Duration::from_millis(500),
+        statement_timeout: Duration::from_millis(300),
+    }
+}
+
+fn store(options: &Options) -> Store {
+    Store::open(options, crate::harness::log()).unwrap()
+}
+
+fn backend(store: &Store) -> i32 {
+    let mut session = store.session().unwrap();
+    session
+        .query_one("select pg_backend_pid()", &[])
+        .unwrap()
+        .get(0)
+}
+
+#[test]
+fn a_checkout_ends_although_the_database_stands_still() {
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let cluster = cluster(&place.path().join("d"));
+    let mut options = options(&cluster.url());
+    options.pool_size = 3;
+    options.checkout_timeout = Duration::from_secs(2);
+    let store = store(&options);
+    let sessions: Vec<_> = (0..3).map(|_| store.session().unwrap()).collect();
+    drop(sessions);
+    // Then a connection is asked before it is lent.
+    std::thread::sleep(Duration::from_millis(1100));
+    let processes = processes(cluster.pid().unwrap());
+    for pid in &processes {
+        kill_process(*pid, Signal::STOP).unwrap();
+    }
+    let began = Instant::now();
+    let refused = store.session().err().map(|error| error.code());
+    let took = began.elapsed();
+    let checked = store.check(Duration::from_millis(1)).err();
+    for pid in &processes {
+        kill_process(*pid, Signal::CONT).unwrap();
+    }
+    assert_eq!(refused, Some(Code::DatabaseUnavailable));
+    assert!(took < Duration::from_secs(4), "{took:?}");
+    assert_eq!(
+        checked.map(|error| error.code()),
+        Some(Code::DatabaseUnavailable)
+    );
+    // What was asked in vain is not lent again: its late answer would be taken for another's.
+    crate::harness::eventually("a connection", || {
+        let mut session = store.session().ok()?;
+        let row = session.query_one("select 42", &[]).ok()?;
+        assert_eq!(row.get::<_, i32>(0), 42);
+        Some(())
+    });
+    store.check(Duration::from_millis(1)).unwrap();
+}
+
+#[test]
+fn a_statement_that_outlives_every_limit_is_cancelled_and_its_connection_closed() {
+    let database = Database::empty();
+    let store = store(&options(&database.url()));
+    let first = backend(&store);
+    let mut session = store.session().unwrap();
+    session.execute("set statement_timeout = 0", &[]).unwrap();
+    let began = Instant::now();
+    let error = session.execute("select pg_sleep(20)", &[]).unwrap_err();
+    assert_eq!(error.code(), Code::DatabaseUnavailable);
+    assert!(began.elapsed() < Duration::from_secs(10));
+    // A late cancel could hit what comes next.
+    let error = session.query("select 1", &[]).unwrap_err();
+    assert_eq!(error.code(), Code::DatabaseUnavailable);
+    drop(session);
+    let second = crate::harness::eventually("a fresh connection", || {
+        store.session().ok().map(drop)?;
+        Some(backend(&store))
+    });
+    assert_ne!(first, second);
+}
+
+#[test]
+fn many_statements_on_one_loan_may_take_longer_than_one_may() {
+    let database = Database::empty();
+    let store = store(&options(&database.url()));
+    let counted: i64 = store
+        .transact(|tx| {
+            for _ in 0..10 {
+                tx.execute("select pg_sleep(0.2)", &[])?;
+            }
+            Ok(tx.query_one("select count(*) from pg_class", &[])?.get(0))
+        })
+        .unwrap();
+    assert!(counted > 0);
+}
+
+#[test]
+fn a_connection_without_its_prepared_statements_is_given_up() {
+    let database = Database::empty();
+    let store = store(&options(&database.url()));
+    let mut client = database.client();
+    client.batch_execute("create table things (a int)").unwrap();
+    let read = || -> Result<usize, Code> {
+        let mut session = store.session().map_err(|error| error.code())?;
+        let rows = session.query("select * from things", &[]);
+        rows.map(|rows| rows.len()).map_err(|error| error.code())
+    };
+    assert_eq!(read(), Ok(0));
+    // A statement gives something else than it was prepared for.
+    client
+        .batch_execute("alter table things add column b int")
+        .unwrap();
+    assert_eq!(read(), Err(Code::DatabaseUnavailable));
+    crate::harness::eventually("a fresh connection", || read().ok());
+    // A pooler forgot them.
+    let mut session = store.session().unwrap();
+    session.execute("deallocate all", &[]).unwrap();
+    drop(session);
+    assert_eq!(read(), Err(Code::DatabaseUnavailable));
+    crate::harness::eventually("a fresh connection", || read().ok());
+}
+
+#[test]
+fn a_refusal_for_good_is_no_absence() {
+    let database = Database::empty();
+    let url = database.url();
+    let (server, _) = url.rsplit_once('/').unwrap();
+    let store = store(&options(&format!("{server}/nowhere")));
+    let deadline = Instant::now() + PATIENCE;
+    let code = loop {
+        let code = store.session().map(drop).unwrap_err().code();
+        if code != Code::DatabaseUnavailable || Instant::now() > deadline {
+            break code;
+        }
+    };
+    assert_eq!(code, Code::Internal);
+}
