@@ -191,7 +191,8 @@ pub fn renew(
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Of the running jobs given, those that were cancelled (`true`) or are no longer under their lease (`false`).
+/// Of the running jobs given, each with its lease, those that were cancelled (`true`) or are no longer under that
+/// lease (`false`).
 ///
 /// # Errors
 /// What Postgres says.
@@ -199,14 +200,17 @@ pub fn watch(
     client: &mut impl GenericClient,
     ids: &[i64],
     leases: &[i64],
-) -> Result<Vec<(i64, bool)>> {
+) -> Result<Vec<(i64, i64, bool)>> {
     let rows = client.query_typed(
-        "SELECT u.id, j.id IS NOT NULL FROM unnest($1, $2) u (id, lease_id)
+        "SELECT u.id, u.lease_id, j.id IS NOT NULL FROM unnest($1, $2) u (id, lease_id)
          LEFT JOIN LATERAL (SELECT id, cancelled FROM job_jobs j WHERE j.id = u.id AND j.lease_id = u.lease_id) j ON true
          WHERE j.id IS NULL OR j.cancelled",
         &[(&ids, Type::INT8_ARRAY), (&leases, Type::INT8_ARRAY)],
     )?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    Ok(rows
+        .iter()
+        .map(|row| (row.get(0), row.get(1), row.get(2)))
+        .collect())
 }
 
 /// Puts the jobs of at most `limit` expired leases back, or among the dead if that was their last attempt.

@@ -88,11 +88,9 @@ fn watch_once(core: &Core) -> Result<()> {
     }
     let (ids, leases): (Vec<i64>, Vec<i64>) = running.keys().copied().unzip();
     let ended = core.database.with(|client| watch(client, &ids, &leases))?;
-    for (id, cancelled) in ended {
-        for (_, slot) in running
-            .iter()
-            .filter(|((running_id, _), _)| *running_id == id)
-        {
+    // The same job may run here twice, under a lost lease and a new one: each is told of its own.
+    for (id, lease_id, cancelled) in ended {
+        if let Some(slot) = running.get(&(id, lease_id)) {
             slot.end(cancelled);
         }
     }

@@ -43,7 +43,7 @@ fn a_cancelled_job_never_starts_whether_it_waits_runs_or_is_to_be_tried_again() 
         assert_eq!(cancel(&mut client, id).unwrap(), Cancelled::Running);
         assert_eq!(
             watch(&mut client, &[id], &[lease_id]).unwrap(),
-            [(id, true)]
+            [(id, lease_id, true)]
         );
         assert_eq!(
             settle(
@@ -59,7 +59,7 @@ fn a_cancelled_job_never_starts_whether_it_waits_runs_or_is_to_be_tried_again() 
         );
         assert_eq!(
             watch(&mut client, &[id], &[lease_id]).unwrap(),
-            [(id, false)]
+            [(id, lease_id, false)]
         );
     }
     let id = enqueue(&mut client, job()).unwrap().id;

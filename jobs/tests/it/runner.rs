@@ -276,6 +276,40 @@ fn a_cancel_reaches_a_running_job_in_this_process_and_in_another() {
 }
 
 #[test]
+fn a_job_that_is_begun_again_here_is_not_told_of_the_lease_that_was_lost() {
+    let schema = schema();
+    let mut client = schema.client();
+    let (started, starts) = unbounded();
+    let (release, released) = bounded::<()>(2);
+    let runner = builder(&schema)
+        .watch(Duration::from_millis(20))
+        .handle(move |claimed, _: Task| {
+            started.send(claimed.token()).unwrap();
+            // This handler does not heed that it lost: it still runs when the next begins.
+            released.recv().unwrap();
+            Outcome::Done
+        })
+        .start()
+        .unwrap();
+    add(&mut client, 1);
+    let first = starts.recv_timeout(SOON).unwrap();
+    client
+        .batch_execute("UPDATE job_leases SET expires_at = now() - interval '1 s'")
+        .unwrap();
+    jobs::protocol::rescue(&mut client, 10).unwrap();
+    let second = starts.recv_timeout(SOON).unwrap();
+    until("the first is told", || first.lost());
+    // Many rounds of the watch, each of which finds the first lease gone.
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!second.lost());
+    assert_eq!(rows(&schema), 1);
+    release.send(()).unwrap();
+    release.send(()).unwrap();
+    until("it is done", || rows(&schema) == 0);
+    runner.stop(SOON);
+}
+
+#[test]
 fn a_lost_lease_is_told_and_what_the_handler_then_says_is_fenced_off() {
     let schema = schema();
     let mut client = schema.client();

@@ -18,7 +18,7 @@ fn calls_pay() -> Step {
 #[test]
 fn an_absence_of_the_database_beyond_the_lease_costs_no_answer() {
     let mut world = World::new();
-    world.lease = Duration::from_millis(1500);
+    world.lease = Duration::from_secs(3);
     let processes = [world.process(1, true), world.process(1, true)];
     let closed = world.tool.gate.lock().unwrap();
     world.provider.push(calls_pay());
@@ -28,7 +28,7 @@ fn an_absence_of_the_database_beyond_the_lease_costs_no_answer() {
     world.take_away();
     drop(closed);
     // That time passes is what the test is about.
-    std::thread::sleep(world.lease * 4);
+    std::thread::sleep(world.lease * 2);
     world.bring_back();
     let run = world.finished(&processes[0], run_id);
     assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
