@@ -48,10 +48,10 @@ impl Deref for App {
     }
 }
 
-/// A logger for tests: what is logged is read when a test fails.
+/// A logger for tests: faults of ours alone, since many tests take the database away.
 pub(crate) fn log() -> slog::Logger {
     let options = agent_runtime::log::Options {
-        level: agent_runtime::log::Level::Warn,
+        level: agent_runtime::log::Level::Error,
         ..Default::default()
     };
     agent_runtime::log::open(&options, Clock::system(), std::io::stderr())
