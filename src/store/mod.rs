@@ -289,8 +289,8 @@ impl Store {
     /// Takes a connection.
     ///
     /// # Errors
-    /// `database-unavailable` when none that answers is free within the checkout timeout;
-    /// `internal` when the database refuses new ones for good.
+    /// `database-unavailable` when none that answers is free within the checkout timeout. A database
+    /// that refuses is away, too: whoever holds what was accepted waits for its operator to mend it.
     pub fn session(&self) -> Result<Session> {
         let deadline = Instant::now() + self.pool.connection_timeout();
         loop {
@@ -304,7 +304,7 @@ impl Store {
                 self.pool
                     .get_timeout(left)
                     .map_err(|error| match self.refusal.reason() {
-                        Some(reason) => Error::internal(reason),
+                        Some(reason) => Error::database_unavailable(reason),
                         None => Error::from(error),
                     })?;
             let mut session = Session { connection };
@@ -319,7 +319,7 @@ impl Store {
     /// within `lately`.
     ///
     /// # Errors
-    /// `database-unavailable`, `internal`, as [`Store::session`].
+    /// `database-unavailable`, as [`Store::session`].
     pub fn check(&self, lately: Duration) -> Result<()> {
         match self.session() {
             Ok(mut session) => match session.ping(PING) {

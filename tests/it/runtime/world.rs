@@ -22,7 +22,7 @@ fn options(url: &str) -> store::Options {
     store::Options {
         url: Secret::new(url),
         pool_size: 8,
-        checkout_timeout: Duration::from_secs(3),
+        checkout_timeout: Duration::from_secs(1),
         statement_timeout: Duration::from_secs(10),
     }
 }
