@@ -226,17 +226,3 @@ fn a_query_has_one_home_and_one_statement() {
         "Each file in sql/queries holds one statement, so that it can be prepared.",
     );
 }
-
-#[test]
-fn no_registry_is_named() {
-    let text = concat!("see https://crates", ".io/x");
-    assert_eq!(
-        found(rules::registry_hosts, &[("README.md", text)]).len(),
-        1
-    );
-    hold(
-        &rules::registry_hosts(&source::repository()),
-        "These lines name a package registry's host. Name the package and its tool: the reader's own \
-         configuration says where it comes from.",
-    );
-}

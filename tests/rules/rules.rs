@@ -327,28 +327,3 @@ fn statements(sql: &str) -> usize {
         .filter(|part| !part.trim().is_empty())
         .count()
 }
-
-pub(crate) fn registry_hosts(files: &[Source]) -> Vec<String> {
-    let hosts = [
-        concat!("crates", ".io"),
-        concat!("docs", ".rs"),
-        concat!("npmjs", ".org"),
-        concat!("npmjs", ".com"),
-        concat!("pypi", ".org"),
-        concat!("pythonhosted", ".org"),
-        concat!("maven", ".org"),
-        concat!("maven.apache", ".org"),
-        concat!("proxy.golang", ".org"),
-        concat!("rubygems", ".org"),
-    ];
-    files
-        .iter()
-        .flat_map(|file| {
-            hosts.iter().flat_map(move |host| {
-                file.text.match_indices(host).map(move |(at, _)| {
-                    format!("{}:{}: {host}", file.path, line_of(&file.text, at))
-                })
-            })
-        })
-        .collect()
-}
