@@ -38,8 +38,6 @@ pub enum Code {
     Conflict,
     /// 409: a request with this idempotency key is still being answered.
     IdempotencyInFlight,
-    /// 411, as 400: a body needs a length or `chunked`.
-    LengthRequired,
     /// 413: the body is longer than the route takes.
     BodyTooLarge,
     /// 415: the body is not `application/json`.
@@ -66,7 +64,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 24] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -80,7 +78,6 @@ impl Code {
         Self::AlreadyExists,
         Self::Conflict,
         Self::IdempotencyInFlight,
-        Self::LengthRequired,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
         Self::IdempotencyMismatch,
@@ -100,7 +97,6 @@ impl Code {
             Self::InvalidRequest => (400, "invalid-request"),
             Self::InvalidBody => (400, "invalid-body"),
             Self::InvalidCursor => (400, "invalid-cursor"),
-            Self::LengthRequired => (400, "length-required"),
             Self::Unauthenticated => (401, "unauthenticated"),
             Self::PermissionDenied => (403, "permission-denied"),
             Self::HostAccessDenied => (403, "host-access-denied"),
