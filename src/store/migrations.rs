@@ -77,8 +77,16 @@ pub fn all() -> Vec<Migration> {
 pub fn plan(client: &mut impl GenericClient) -> Result<Plan> {
     let mut plan = Plan::default();
     refuse_server(client, &mut plan)?;
+    // Asked first: another replica that migrates just now records before it makes these.
+    let occupied: bool = client.query_one(sql!("schema/is_occupied"), &[])?.get(0);
     let recorded: bool = client.query_one(sql!("schema/is_recorded"), &[])?.get(0);
     let mut applied = std::collections::HashMap::new();
+    if occupied && !recorded {
+        plan.refusals.push(
+            "The database has tables of these names that no release of this program made. Use an empty database; in development, `agent-runtime dev` makes one if its data directory is removed."
+                .to_owned(),
+        );
+    }
     if recorded {
         for row in client.query(sql!("schema/applied"), &[])? {
             applied.insert(row.get::<_, String>(0), row.get::<_, Vec<u8>>(1));

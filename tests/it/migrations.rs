@@ -54,6 +54,18 @@ fn what_is_applied_once_is_not_applied_again() {
 }
 
 #[test]
+fn a_database_with_tables_of_unknown_making_is_refused() {
+    let database = Database::empty();
+    migrate(&database.url()).unwrap();
+    database
+        .client()
+        .batch_execute("drop table agent_runtime_migrations")
+        .unwrap();
+    let said = refused(&database.url(), Code::Conflict);
+    assert!(said.contains("Use an empty database"), "{said}");
+}
+
+#[test]
 fn programs_that_migrate_at_once_apply_each_step_once() {
     let database = Database::empty();
     let mut applied: Vec<&str> = std::thread::scope(|scope| {

@@ -1,0 +1,1 @@
+select to_regclass('run_event_position') is not null
