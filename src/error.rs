@@ -18,10 +18,16 @@ pub enum Code {
     InvalidBody,
     /// 400: the cursor was not made by this list with these filters.
     InvalidCursor,
+    /// 400: the role cannot be given (section 4.3).
+    RoleNotGiven,
+    /// 400: a key may not have a higher role than the key that mints it (section 5.6).
+    RoleExceedsPrincipal,
     /// 401: no credential, or one that is not known, is expired or revoked.
     Unauthenticated,
     /// 403: the caller may not do this (section 5.5).
     PermissionDenied,
+    /// 403: the key is limited to another project than the one the request names (section 5.6).
+    KeyProjectMismatch,
     /// 403: the deployment does not let a tenant reach this host (section 1.4).
     HostAccessDenied,
     /// 404: no route has this path.
@@ -34,6 +40,14 @@ pub enum Code {
     RequestTimeout,
     /// 409: an object with this name or version exists already.
     AlreadyExists,
+    /// 409: the user has another role on the project already (section 4.3).
+    MembershipExists,
+    /// 409: the team has another role on the project already (section 4.5).
+    TeamGrantExists,
+    /// 409: a project keeps an owner.
+    LastOwner,
+    /// 409: a tenant keeps an admin.
+    LastAdmin,
     /// 409: the object is not in a state that allows this.
     Conflict,
     /// 409: a request with this idempotency key is still being answered.
@@ -50,6 +64,10 @@ pub enum Code {
     HeadersTooLarge,
     /// 500: a fault of the service; its cause is in the log under the request id.
     Internal,
+    /// 500: the authorization server does not answer (section 1.2).
+    AuthorizationUnavailable,
+    /// 501: the access list needs an authorization server (section 4.5).
+    ProjectAccessUnsupported,
     /// 501: what the route needs is not configured here.
     NotConfigured,
     /// 503: too much work is waiting; try again.
@@ -64,7 +82,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 33] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -89,6 +107,15 @@ impl Code {
         Self::DatabaseUnavailable,
         Self::ShuttingDown,
         Self::DeadlineExceeded,
+        Self::RoleNotGiven,
+        Self::RoleExceedsPrincipal,
+        Self::KeyProjectMismatch,
+        Self::MembershipExists,
+        Self::TeamGrantExists,
+        Self::LastOwner,
+        Self::LastAdmin,
+        Self::AuthorizationUnavailable,
+        Self::ProjectAccessUnsupported,
     ];
 
     /// The HTTP status and the code's text: the only place that relates them.
@@ -118,6 +145,15 @@ impl Code {
             Self::DatabaseUnavailable => (503, "database-unavailable"),
             Self::ShuttingDown => (503, "shutting-down"),
             Self::DeadlineExceeded => (504, "deadline-exceeded"),
+            Self::RoleNotGiven => (400, "role-not-given"),
+            Self::RoleExceedsPrincipal => (400, "role-exceeds-principal"),
+            Self::KeyProjectMismatch => (403, "key-project-mismatch"),
+            Self::MembershipExists => (409, "membership-exists"),
+            Self::TeamGrantExists => (409, "team-grant-exists"),
+            Self::LastOwner => (409, "last-owner"),
+            Self::LastAdmin => (409, "last-admin"),
+            Self::AuthorizationUnavailable => (500, "authorization-unavailable"),
+            Self::ProjectAccessUnsupported => (501, "project-access-unsupported"),
         }
     }
 

@@ -7,6 +7,8 @@
 //!
 //! Not here: how the check is made (`authz`), and what a role allows (the authorization model).
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use uuid::Uuid;
 
@@ -16,6 +18,19 @@ pub trait Kind {
     const NAME: &'static str;
     /// The object's id.
     fn id(&self) -> Uuid;
+    /// On what the check is made.
+    fn place(&self) -> Place;
+}
+
+/// On what the access to an object is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// On the object itself: who has which role on it is stored.
+    Itself,
+    /// On the object, as a part of this project.
+    InProject(Uuid),
+    /// On the tenant: the object belongs to it as a whole.
+    OnTenant,
 }
 
 /// What one may do to an object.
@@ -60,6 +75,138 @@ pub struct Caller {
     pub user_id: Uuid,
     /// The credential.
     pub token_id: Uuid,
+    /// What the credential may do at most.
+    pub key: Key,
+}
+
+/// What a key may do at most, whatever its owner may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// A `member` key does nothing that takes a tenant admin.
+    pub role: KeyRole,
+    /// What it may write beside that.
+    pub capabilities: Capabilities,
+    /// The one project that it is limited to.
+    pub project_id: Option<Uuid>,
+}
+
+/// The role of a key.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyRole {
+    /// Nothing that takes a tenant admin.
+    Member,
+    /// Whatever its owner may.
+    Admin,
+}
+
+impl KeyRole {
+    /// As it is written.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// A kind of write that a key takes part in only if it says so.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Capability {
+    /// Change who may do what.
+    #[serde(rename = "access:write")]
+    AccessWrite,
+    /// Change environments.
+    #[serde(rename = "env:write")]
+    EnvWrite,
+    /// Mint keys.
+    #[serde(rename = "keys:write")]
+    KeysWrite,
+    /// Put and delete secrets.
+    #[serde(rename = "secrets:write")]
+    SecretsWrite,
+}
+
+impl Capability {
+    /// Every capability, in the order of their texts.
+    pub const ALL: [Self; 4] = [
+        Self::AccessWrite,
+        Self::EnvWrite,
+        Self::KeysWrite,
+        Self::SecretsWrite,
+    ];
+
+    /// As it is written.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::AccessWrite => "access:write",
+            Self::EnvWrite => "env:write",
+            Self::KeysWrite => "keys:write",
+            Self::SecretsWrite => "secrets:write",
+        }
+    }
+}
+
+/// A set of capabilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Capabilities(u8);
+
+impl Capabilities {
+    /// All of them.
+    pub fn all() -> Self {
+        Capability::ALL.into_iter().collect()
+    }
+
+    /// Whether this one is among them.
+    pub fn has(self, capability: Capability) -> bool {
+        self.0 & 1 << capability as u8 != 0
+    }
+
+    /// Those that `held` lacks.
+    #[must_use]
+    pub fn beyond(self, held: Self) -> Self {
+        Self(self.0 & !held.0)
+    }
+
+    /// There are none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Each, in the order of their texts.
+    pub fn iter(self) -> impl Iterator<Item = Capability> {
+        Capability::ALL
+            .into_iter()
+            .filter(move |capability| self.has(*capability))
+    }
+
+    /// As they are stored. A text that is no capability of this version is left out: it allows
+    /// nothing here.
+    pub fn from_texts(texts: &[String]) -> Self {
+        Capability::ALL
+            .into_iter()
+            .filter(|capability| texts.iter().any(|text| text == capability.text()))
+            .collect()
+    }
+
+    /// As they are stored.
+    pub fn texts(self) -> Vec<&'static str> {
+        self.iter().map(Capability::text).collect()
+    }
+}
+
+impl FromIterator<Capability> for Capabilities {
+    fn from_iter<I: IntoIterator<Item = Capability>>(capabilities: I) -> Self {
+        Self(
+            capabilities
+                .into_iter()
+                .fold(0, |set, capability| set | 1 << capability as u8),
+        )
+    }
 }
 
 /// A proof of `A` on the object of kind `K`.
@@ -118,16 +265,28 @@ impl<K: Kind, A: Covers<B>, B: Action> May<B, K> for Authorized<K, A> {
 #[derive(Debug)]
 pub struct Listing<K> {
     caller: Caller,
+    reader: Option<Uuid>,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K: Kind> Listing<K> {
     /// For `authz` alone, after the check.
-    pub(crate) fn mint(caller: Caller) -> Self {
+    pub(crate) fn mint(caller: Caller, reader: Option<Uuid>) -> Self {
         Self {
             caller,
+            reader,
             kind: PhantomData,
         }
+    }
+
+    /// Whose ways into projects bound the list; none where the caller reads all of the tenant.
+    pub fn reader(&self) -> Option<Uuid> {
+        self.reader
+    }
+
+    /// The one project that the list keeps to, where the caller's key is limited to it.
+    pub fn project_id(&self) -> Option<Uuid> {
+        self.caller.key.project_id
     }
 
     /// Who lists.

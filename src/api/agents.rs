@@ -301,9 +301,8 @@ fn create(
     let (id, now) = (cx.new_id(), cx.now());
     let name = body.name.as_str();
     let description = body.description.as_ref().map_or("", Text::as_str);
-    let agent = cx
-        .store()
-        .transact(|tx| agents::insert(tx, &on, on.caller(), id, name, description, now))?;
+    let agent =
+        cx.transact(|tx| agents::insert(tx, &on, on.caller(), id, name, description, now))?;
     Ok(Created(agent.into()))
 }
 
@@ -335,9 +334,7 @@ fn change(
     let now = cx.now();
     let name = change.name.as_ref().map(Name::as_str);
     let description = change.description.as_ref().map(Text::as_str);
-    let changed = cx
-        .store()
-        .transact(|tx| agents::update(tx, &agent, name, description, now))?;
+    let changed = cx.transact(|tx| agents::update(tx, &agent, name, description, now))?;
     Ok(Found(changed.into()))
 }
 
@@ -362,7 +359,7 @@ fn create_version(
     };
     let project_id = agent.row().project_id;
     let now = cx.now();
-    let version = cx.store().transact(|tx| {
+    let version = cx.transact(|tx| {
         let references = agents::references(tx, &agent, project_id, &new)?;
         if !references.has_provider {
             let expected = "the id of a model provider of this tenant";
@@ -463,7 +460,6 @@ fn promote(
     let version = promotion.version.map(|version| version.0.to_string());
     let now = cx.now();
     let promoted = cx
-        .store()
         .transact(|tx| agents::promote(tx, &agent, version.as_deref(), now))
         .map_err(|error| match error.code() {
             Code::NotFound => error.detail("path", "$.version"),

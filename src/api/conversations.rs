@@ -151,9 +151,7 @@ fn create(
         title: body.title.as_ref().map_or("", Text::as_str),
     };
     let now = cx.now();
-    let conversation = cx
-        .store()
-        .transact(|tx| conversations::insert(tx, &on, on.caller(), &new, now))?;
+    let conversation = cx.transact(|tx| conversations::insert(tx, &on, on.caller(), &new, now))?;
     Ok(Created(conversation.into()))
 }
 

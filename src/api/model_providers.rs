@@ -203,7 +203,6 @@ fn create(
     let models = checked(&new.models)?;
     let (id, now) = (cx.new_id(), cx.now());
     let provider = cx
-        .store()
         .transact(|tx| model_providers::insert(tx, &may, may.caller(), id, &about, &models, now))?;
     Ok(Created(provider.into()))
 }
@@ -268,7 +267,7 @@ fn change(
 ) -> Result<Found<View>> {
     let models = change.models.as_deref().map(checked).transpose()?;
     let now = cx.now();
-    let changed = cx.store().transact(|tx| {
+    let changed = cx.transact(|tx| {
         // What stays and what is new must fit each other, so nobody may change the rest meanwhile.
         let before = model_providers::lock(tx, &provider)?;
         let about = About {
@@ -288,8 +287,7 @@ fn change(
 }
 
 fn delete(cx: &Cx<'_>, provider: Authorized<ModelProvider, Admin>, _: Nothing) -> Result<Gone> {
-    cx.store()
-        .transact(|tx| model_providers::delete(tx, &provider))?;
+    cx.transact(|tx| model_providers::delete(tx, &provider))?;
     Ok(Gone)
 }
 

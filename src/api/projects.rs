@@ -91,9 +91,8 @@ fn create(
 ) -> Result<Created<View>> {
     let OnTenant(may) = tenant;
     let (id, now) = (cx.new_id(), cx.now());
-    let project = cx
-        .store()
-        .transact(|tx| projects::insert(tx, &may, may.caller(), id, new.name.as_str(), now))?;
+    let project =
+        cx.transact(|tx| projects::insert(tx, &may, may.caller(), id, new.name.as_str(), now))?;
     Ok(Created(project.into()))
 }
 
@@ -122,8 +121,6 @@ fn rename(
     Body(new): Body<ProjectName>,
 ) -> Result<Found<View>> {
     let now = cx.now();
-    let renamed = cx
-        .store()
-        .transact(|tx| projects::rename(tx, &project, new.name.as_str(), now))?;
+    let renamed = cx.transact(|tx| projects::rename(tx, &project, new.name.as_str(), now))?;
     Ok(Found(renamed.into()))
 }

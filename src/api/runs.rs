@@ -246,7 +246,7 @@ fn create(
     let request = request_key(cx, on.caller().user_id)?;
     let (tenant_id, run_id, now) = (on.caller().tenant_id, cx.new_id(), cx.now());
     let origin = origin(cx)?;
-    let run = cx.store().transact(|tx| {
+    let run = cx.transact(|tx| {
         let conversation = match body.conversation_id {
             Some(id) => Some(find_conversation(tx, tenant_id, id)?),
             None => None,

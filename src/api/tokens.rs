@@ -150,9 +150,7 @@ fn mint(cx: &Cx<'_>, caller: Caller, Body(new): Body<NewToken>) -> Result<Create
         last_four: &bearer::last_four(&token),
         expires_at: new.expires_at,
     };
-    let kept = cx
-        .store()
-        .transact(|tx| tokens::insert(tx, &caller, &row, now))?;
+    let kept = cx.transact(|tx| tokens::insert(tx, &caller, &row, now))?;
     Ok(Created(MintedToken {
         about: kept.into(),
         token: token.expose().to_owned(),
@@ -171,9 +169,7 @@ fn revoke(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Gone> {
     let unknown = || Error::not_found("token", text.chars().take(64).collect::<String>());
     let token_id: Uuid = text.parse().map_err(|_| unknown())?;
     let now = cx.now();
-    let revoked = cx
-        .store()
-        .transact(|tx| tokens::revoke(tx, &caller, token_id, now))?;
+    let revoked = cx.transact(|tx| tokens::revoke(tx, &caller, token_id, now))?;
     if !revoked {
         return Err(unknown());
     }

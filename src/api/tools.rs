@@ -160,9 +160,7 @@ fn create(
         idempotent: body.idempotent,
     };
     let now = cx.now();
-    let tool = cx
-        .store()
-        .transact(|tx| tools::insert(tx, &on, on.caller(), &new, now))?;
+    let tool = cx.transact(|tx| tools::insert(tx, &on, on.caller(), &new, now))?;
     Ok(Created(tool.into()))
 }
 
@@ -187,7 +185,7 @@ fn read(_: &Cx<'_>, tool: Authorized<Tool, Read>, _: Nothing) -> Result<Found<Vi
 }
 
 fn delete(cx: &Cx<'_>, tool: Authorized<Tool, Admin>, _: Nothing) -> Result<Gone> {
-    cx.store().transact(|tx| tools::delete(tx, &tool))?;
+    cx.transact(|tx| tools::delete(tx, &tool))?;
     Ok(Gone)
 }
 

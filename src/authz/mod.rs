@@ -3,6 +3,8 @@
 //! While no authorization server is set, section 1.1 rule 3 holds: whoever holds a token of the
 //! tenant may do anything in it, and nothing outside it. An object of another tenant is not found.
 
+pub mod desired;
+
 use crate::authn::{Credential, PublicToken};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Action, Authorized, Caller, Kind, Listing, May, Read};
@@ -41,7 +43,7 @@ pub fn on_object<K: Find, A: Action>(
 /// # Errors
 /// `permission-denied`.
 pub fn listing<K: Kind>(caller: Caller) -> Result<Listing<K>> {
-    Ok(Listing::mint(caller))
+    Ok(Listing::mint(caller, None))
 }
 
 /// Somebody may read one run: with a bearer token, or with a public token that names the run.

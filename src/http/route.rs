@@ -11,6 +11,7 @@ use super::context::Cx;
 use super::input::Input;
 use super::output::{Answer, Output};
 use crate::error::{Code, Error, Result};
+use crate::proof::Capability;
 use schemars::{Schema, SchemaGenerator};
 use std::collections::BTreeSet;
 
@@ -79,6 +80,8 @@ pub struct Route {
     pub shape: Shape,
     /// Codes that it can answer beside those of the frame.
     pub codes: BTreeSet<Code>,
+    /// What a key must say to be taken here.
+    pub capability: Option<Capability>,
     /// When it is mounted.
     pub mount: Mount,
     /// The largest body in bytes; zero takes none.
@@ -136,6 +139,7 @@ where
             status: O::STATUS,
         },
         codes,
+        capability: None,
         mount: Mount::Always,
         body_bytes: if A::TAKES_BODY || I::TAKES_BODY {
             BODY_BYTES
@@ -164,6 +168,13 @@ impl Route {
     #[must_use]
     pub fn reads(mut self, header: &'static str, meaning: &'static str) -> Self {
         self.headers.push((header, meaning));
+        self
+    }
+
+    /// Takes keys with this capability alone (section 2.1).
+    #[must_use]
+    pub fn needs(mut self, capability: Capability) -> Self {
+        self.capability = Some(capability);
         self
     }
 

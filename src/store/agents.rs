@@ -9,7 +9,7 @@ use super::page::{Order, Request};
 use super::projects::Project;
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Caller, Kind, Listing, May, Read, Write};
+use crate::proof::{Admin, Caller, Kind, Listing, May, Place, Read, Write};
 use crate::sql;
 use crate::store::runs::Via;
 use postgres::Row;
@@ -120,6 +120,9 @@ impl Kind for Agent {
     const NAME: &'static str = "agent";
     fn id(&self) -> Uuid {
         self.agent_id
+    }
+    fn place(&self) -> Place {
+        Place::InProject(self.project_id)
     }
 }
 

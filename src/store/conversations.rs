@@ -7,7 +7,7 @@ use super::agents::Agent;
 use super::page::{Order, Request};
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Error, Result};
-use crate::proof::{Caller, Kind, Listing, May, Read, Write};
+use crate::proof::{Caller, Kind, Listing, May, Place, Read, Write};
 use crate::sql;
 use postgres::Row;
 use postgres::error::SqlState;
@@ -79,6 +79,9 @@ impl Kind for Conversation {
     const NAME: &'static str = "conversation";
     fn id(&self) -> Uuid {
         self.conversation_id
+    }
+    fn place(&self) -> Place {
+        Place::InProject(self.project_id)
     }
 }
 

@@ -63,6 +63,10 @@ pub fn all() -> Vec<Migration> {
             "0003_runs",
             include_str!("../../sql/migrations/0003_runs.sql"),
         ),
+        (
+            "0004_access",
+            include_str!("../../sql/migrations/0004_access.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)

@@ -7,7 +7,7 @@ use super::page::{Order, Request};
 use super::tenants::Tenant;
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Caller, Kind, Listing, May};
+use crate::proof::{Admin, Caller, Kind, Listing, May, Place};
 use crate::sql;
 use postgres::Row;
 use postgres::error::SqlState;
@@ -61,6 +61,9 @@ impl Kind for ModelProvider {
     const NAME: &'static str = "model-provider";
     fn id(&self) -> Uuid {
         self.model_provider_id
+    }
+    fn place(&self) -> Place {
+        Place::OnTenant
     }
 }
 

@@ -4,7 +4,7 @@ use super::page::{Order, Request};
 use super::tenants::Tenant;
 use super::{Find, Sql, Tx};
 use crate::error::Result;
-use crate::proof::{Admin, Caller, Kind, Listing, May, Write};
+use crate::proof::{Admin, Caller, Kind, Listing, May, Place, Write};
 use crate::sql;
 use postgres::Row;
 use time::OffsetDateTime;
@@ -29,6 +29,9 @@ impl Kind for Project {
     const NAME: &'static str = "project";
     fn id(&self) -> Uuid {
         self.project_id
+    }
+    fn place(&self) -> Place {
+        Place::Itself
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Sql, Tx};
 use crate::error::Result;
-use crate::proof::Kind;
+use crate::proof::{Kind, Place};
 use crate::sql;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -18,6 +18,9 @@ impl Kind for Tenant {
     const NAME: &'static str = "tenant";
     fn id(&self) -> Uuid {
         self.tenant_id
+    }
+    fn place(&self) -> Place {
+        Place::Itself
     }
 }
 

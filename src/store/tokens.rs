@@ -3,7 +3,7 @@
 use super::page::{Order, Request};
 use super::{Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::Caller;
+use crate::proof::{Caller, Capabilities, Key, KeyRole};
 use crate::sql;
 use postgres::Row;
 use postgres::error::SqlState;
@@ -62,7 +62,15 @@ fn token(row: &Row) -> Token {
     }
 }
 
-/// Whose token has this digest, unless it was revoked. The one query that runs before the tenant is
+/// A role that this version does not know allows the least.
+fn role(text: &str) -> KeyRole {
+    match text {
+        "admin" => KeyRole::Admin,
+        _ => KeyRole::Member,
+    }
+}
+
+/// Whose token has this digest, unless it was revoked or its owner deactivated. The one query that runs before the tenant is
 /// known.
 ///
 /// # Errors
@@ -74,6 +82,11 @@ pub fn by_digest(sql: &mut impl Sql, digest: &[u8; 32]) -> Result<Option<Known>>
             tenant_id: row.get(0),
             user_id: row.get(1),
             token_id: row.get(2),
+            key: Key {
+                role: role(&row.get::<_, String>(4)),
+                capabilities: Capabilities::from_texts(&row.get::<_, Vec<String>>(5)),
+                project_id: row.get(6),
+            },
         },
         expires_at: row.get(3),
     }))

@@ -7,7 +7,7 @@ use super::page::{Order, Request};
 use super::projects::Project;
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Caller, Kind, Listing, May};
+use crate::proof::{Admin, Caller, Kind, Listing, May, Place};
 use crate::sql;
 use postgres::Row;
 use postgres::error::SqlState;
@@ -63,6 +63,9 @@ impl Kind for Tool {
     const NAME: &'static str = "tool";
     fn id(&self) -> Uuid {
         self.tool_id
+    }
+    fn place(&self) -> Place {
+        Place::InProject(self.project_id)
     }
 }
 

@@ -1,3 +1,4 @@
-select tenant_id, user_id, token_id, expires_at
-from tokens
-where digest = $1 and revoked_at is null
+select t.tenant_id, t.user_id, t.token_id, t.expires_at, t.role, t.capabilities, t.project_id
+from tokens t
+join users u on u.tenant_id = t.tenant_id and u.user_id = t.user_id
+where t.digest = $1 and t.revoked_at is null and u.deactivated_at is null

@@ -1,7 +1,7 @@
 //! The row of a run, as it is read.
 
 use crate::error::{Error, Result};
-use crate::proof::Kind;
+use crate::proof::{Kind, Place};
 use postgres::Row;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,9 @@ impl Kind for Run {
 
     fn id(&self) -> Uuid {
         self.run_id
+    }
+    fn place(&self) -> Place {
+        Place::InProject(self.project_id)
     }
 }
 
