@@ -3,6 +3,8 @@
 //! While no authorization server is set, section 1.1 rule 3 holds: whoever holds a token of the
 //! tenant may do anything in it, and nothing outside it. An object of another tenant is not found.
 
+pub mod fga;
+
 use crate::authn::{Credential, PublicToken};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Action, Authorized, Caller, Kind, Listing, May, Read};
