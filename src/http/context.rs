@@ -5,6 +5,7 @@ use super::route::Parameters;
 use super::sse::Streams;
 use crate::authn::{Authn, Credential};
 use crate::authz::desired::Object;
+use crate::authz::permissions::Permissions;
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
@@ -38,6 +39,8 @@ pub struct Shared {
     pub streams: Streams,
     /// Origins of browsers that may follow a run.
     pub allowed_origins: Vec<String>,
+    /// Who may do what; none: authorization is off.
+    pub permissions: Option<Permissions>,
 }
 
 /// One request.
@@ -74,8 +77,9 @@ impl Cx<'_> {
     ///
     /// # Errors
     /// `authorization-unavailable`: the change stands, and is applied later.
-    pub fn settle(&self, _: Uuid, _: &[Object]) -> Result<()> {
-        Ok(())
+    pub fn settle(&self, tenant_id: Uuid, objects: &[Object]) -> Result<()> {
+        let permissions = self.shared.permissions.as_ref();
+        permissions.map_or(Ok(()), |permissions| permissions.settle(tenant_id, objects))
     }
 
     /// Now.

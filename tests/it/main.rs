@@ -10,6 +10,8 @@
 mod harness;
 
 mod agents;
+mod authz_store;
+mod authz_sync;
 mod cancel;
 mod conversations;
 mod cors;
