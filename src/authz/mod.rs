@@ -4,6 +4,7 @@
 //! tenant may do anything in it, and nothing outside it. An object of another tenant is not found.
 
 pub mod desired;
+pub mod fga;
 
 use crate::authn::{Credential, PublicToken};
 use crate::error::{Code, Error, Result};
