@@ -5,6 +5,7 @@
 
 pub mod desired;
 pub mod fga;
+pub mod model;
 
 use crate::authn::{Credential, PublicToken};
 use crate::error::{Code, Error, Result};
