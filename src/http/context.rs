@@ -4,6 +4,7 @@ use super::door;
 use super::route::Parameters;
 use super::sse::Streams;
 use crate::authn::{Authn, Credential};
+use crate::authz::Asker;
 use crate::authz::desired::Object;
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
@@ -168,6 +169,14 @@ impl Cx<'_> {
                 "A public run token opens the progress of its runs alone. Use a bearer token here.",
             )),
         }
+    }
+
+    /// Asks for the caller behind a bearer token.
+    ///
+    /// # Errors
+    /// As [`Cx::caller`].
+    pub fn asker(&self) -> Result<Asker<'_>> {
+        Ok(Asker::new(self.store(), self.caller()?))
     }
 
     /// A path parameter, percent-decoded.
