@@ -20,6 +20,7 @@ pub mod migrations;
 pub mod model_providers;
 pub mod page;
 pub mod projects;
+mod readable;
 pub mod runs;
 pub mod steps;
 pub mod tenants;
