@@ -56,6 +56,8 @@ pub enum Code {
     Overloaded,
     /// 503: the database does not answer.
     DatabaseUnavailable,
+    /// 503: the decision about the request could not be recorded, so nothing was done.
+    AuditUnavailable,
     /// 503: the server is stopping.
     ShuttingDown,
     /// 504: the request was not answered within its deadline.
@@ -64,7 +66,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -87,6 +89,7 @@ impl Code {
         Self::NotConfigured,
         Self::Overloaded,
         Self::DatabaseUnavailable,
+        Self::AuditUnavailable,
         Self::ShuttingDown,
         Self::DeadlineExceeded,
     ];
@@ -116,6 +119,7 @@ impl Code {
             Self::NotConfigured => (501, "not-configured"),
             Self::Overloaded => (503, "overloaded"),
             Self::DatabaseUnavailable => (503, "database-unavailable"),
+            Self::AuditUnavailable => (503, "audit-unavailable"),
             Self::ShuttingDown => (503, "shutting-down"),
             Self::DeadlineExceeded => (504, "deadline-exceeded"),
         }

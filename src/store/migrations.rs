@@ -63,6 +63,10 @@ pub fn all() -> Vec<Migration> {
             "0003_runs",
             include_str!("../../sql/migrations/0003_runs.sql"),
         ),
+        (
+            "0005_audit",
+            include_str!("../../sql/migrations/0005_audit.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)
