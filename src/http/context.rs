@@ -3,6 +3,7 @@
 use super::door;
 use super::route::Parameters;
 use super::sse::Streams;
+use crate::audit::Audit;
 use crate::authn::{Authn, Credential};
 use crate::authz::Asker;
 use crate::authz::desired::Object;
@@ -27,6 +28,8 @@ pub struct Shared {
     pub clock: Clock,
     /// Who is it.
     pub authn: Authn,
+    /// The record of decisions.
+    pub audit: Audit,
     /// Runs.
     pub runtime: Runtime,
     /// The way out, for judging a URL when it is registered.
@@ -92,6 +95,11 @@ impl Cx<'_> {
     /// Who is it.
     pub fn authn(&self) -> &Authn {
         &self.shared.authn
+    }
+
+    /// The record of decisions.
+    pub fn audit(&self) -> &Audit {
+        &self.shared.audit
     }
 
     /// Runs.

@@ -12,6 +12,7 @@
 //! Not here: who may do what (`authz`); functions take a proof of it where the caller is a person.
 
 pub mod agents;
+pub mod audit;
 pub mod connect;
 pub mod conversations;
 pub mod deltas;
