@@ -5,6 +5,8 @@
 
 mod decide;
 pub mod desired;
+pub mod fga;
+pub mod model;
 
 pub use decide::{Asker, Stage};
 

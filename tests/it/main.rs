@@ -15,6 +15,7 @@ mod cancel;
 mod conversations;
 mod cors;
 mod database_faults;
+mod fga;
 mod idempotency;
 mod migrations;
 mod model_providers;
