@@ -10,6 +10,7 @@
 mod harness;
 
 mod agents;
+mod audit;
 mod cancel;
 mod conversations;
 mod cors;

@@ -5,7 +5,7 @@ use crate::harness::Database;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 8] = [
+const ACROSS_TENANTS: [(&str, &str); 9] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -29,6 +29,10 @@ const ACROSS_TENANTS: [(&str, &str); 8] = [
     (
         "runs/interrupted",
         "the runs that this process holds, each by tenant and run",
+    ),
+    (
+        "audit/write",
+        "decisions of many tenants at once, each with its own tenant",
     ),
     ("deltas/sweep", "upkeep of the whole table"),
     ("runs/forget_keys", "upkeep of the whole table"),
