@@ -8,6 +8,7 @@
 //! | `run-N` and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
 //! | `authz-keeper` | makes tenants' stores, keeps permissions in step | `Keeper::stop`, before the next call |
 //! | `runs-…` | watch runs, write text, keep tables up | with the runs |
+//! | `audit-writer`, `audit-watch` | write access decisions; give up those that are late | `audit::Running::stop`, after all that records: what waits is written |
 //! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers | with the server |
 //! | `store-watchdog`, `store-cancel`, `store-close`, the pool's | stuck statements, connections | with the last user of the store |
 //! | `stop-…` | wait for the above, one each | with what they wait for, or with the process |
@@ -21,6 +22,7 @@
 
 pub mod options;
 
+use crate::audit;
 use crate::authn::{Authn, bearer, public};
 use crate::authz::desired::{self, Object};
 use crate::authz::permissions::{self, Permissions};
@@ -99,6 +101,8 @@ pub struct Options {
     pub streams: sse::Options,
     /// The authorization server; none: authorization is off.
     pub authorization: Option<permissions::Options>,
+    /// The record of decisions.
+    pub audit: audit::Options,
 }
 
 /// A running server.
@@ -113,6 +117,7 @@ pub struct Server {
     running: Sender<()>,
     ready: Receiver<Result<()>>,
     work: Arc<Mutex<Option<Work>>>,
+    audit: audit::Running,
     log: slog::Logger,
 }
 
@@ -150,7 +155,13 @@ impl Server {
         let manager = store::connect::Manager::new(&options.store)?;
         let (seeds, run_lease) = (options.seeds.clone(), options.run_lease);
         let (address, limits, docs) = (options.listen, options.limits.clone(), options.docs);
-        let shared = Arc::new(share(options, clock, log)?);
+        let (recorder, audit) = audit::start(
+            &options.audit,
+            &options.store,
+            clock,
+            &sub(Subsystem::Audit),
+        )?;
+        let shared = Arc::new(share(options, recorder, clock, log)?);
         let probes = Arc::new(Probes::new());
         let frame = Frame::new(
             Arc::clone(&shared),
@@ -194,6 +205,7 @@ impl Server {
             running,
             ready,
             work,
+            audit,
             log: sub(Subsystem::Server),
         })
     }
@@ -223,6 +235,7 @@ impl Server {
             mut starter,
             running,
             work,
+            audit,
             log,
             ..
         } = self;
@@ -247,6 +260,7 @@ impl Server {
         for mut ending in [streams, door, runs] {
             in_time &= ended(&mut ending, deadline + GRACE);
         }
+        in_time &= audit.stop(deadline + GRACE);
         slog::info!(log, "Stopped"; "inTime" => in_time);
         in_time
     }
@@ -323,7 +337,12 @@ fn listen(address: SocketAddr) -> Result<TcpListener> {
 }
 
 /// The parts behind the door.
-fn share(options: Options, clock: &Clock, log: &slog::Logger) -> Result<Shared> {
+fn share(
+    options: Options,
+    audit: audit::Audit,
+    clock: &Clock,
+    log: &slog::Logger,
+) -> Result<Shared> {
     let store = Store::open(&options.store, crate::log::subsystem(log, Subsystem::Store))?;
     let host_access = options.runs.host_access;
     let runtime = Runtime::new(
@@ -356,6 +375,7 @@ fn share(options: Options, clock: &Clock, log: &slog::Logger) -> Result<Shared> 
         authn: Authn::new(store.clone(), clock.clone(), options.signer),
         store,
         clock: clock.clone(),
+        audit,
         runtime,
         outbound: options.outbound,
         host_access,
@@ -452,8 +472,10 @@ impl Starter {
         if !seed(store, clock, &self.seeds)? {
             slog::warn!(self.log, "The seed token was revoked and stays so. Set another SVC_SEED_TOKEN, or remove the file seed-token in SVC_STATE_DIR for a fresh one"; "tenantId" => %self.seeds.tenant_id);
         }
-        // New runs are written to them. What else the tables need has time until later.
-        store::runs::attach_partitions(&mut store.session()?, clock.now().date())?;
+        // New runs and decisions are written to them. What else the tables need has time until later.
+        let today = clock.now().date();
+        store::runs::attach_partitions(&mut store.session()?, today)?;
+        store::audit::attach_partitions(&mut store.session()?, today)?;
         let runtime = &self.shared.runtime;
         let builder = jobs::Runner::builder(store.for_jobs())
             .log(crate::log::subsystem(&self.log, Subsystem::Jobs))

@@ -3,6 +3,7 @@
 //! answer.
 
 pub mod agents;
+pub mod audit;
 pub mod conversations;
 pub mod model_providers;
 pub mod projects;
@@ -23,6 +24,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(agents::routes());
     routes.extend(conversations::routes());
     routes.extend(runs::routes());
+    routes.extend(audit::routes());
     routes.extend(crate::http::docs::routes());
     routes
 }

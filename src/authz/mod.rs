@@ -5,6 +5,7 @@
 
 mod board;
 mod compare;
+mod decide;
 pub mod desired;
 pub mod fga;
 mod keeper;
@@ -13,12 +14,14 @@ pub mod permissions;
 mod stores;
 mod sync;
 
+pub use decide::{Asker, Stage};
+
 use crate::authn::{Credential, PublicToken};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Action, Authorized, Caller, Kind, Listing, May, Read};
+use crate::proof::{Action, Authorized, Kind, Listing, May, Read};
 use crate::store::runs::Run;
 use crate::store::tenants::Tenant;
-use crate::store::{Find, Sql};
+use crate::store::{Find, Store};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -26,32 +29,29 @@ use uuid::Uuid;
 ///
 /// # Errors
 /// `permission-denied`.
-pub fn on_tenant<A: Action>(caller: Caller) -> Result<Authorized<Tenant, A>> {
+pub fn on_tenant<A: Action>(asker: &Asker<'_>) -> Result<Authorized<Tenant, A>> {
     let tenant = Tenant {
-        tenant_id: caller.tenant_id,
+        tenant_id: asker.caller.tenant_id,
     };
-    Ok(Authorized::mint(tenant, caller))
+    Ok(Authorized::mint(tenant, asker.caller.clone()))
 }
 
 /// The caller may do `A` to the object, which is found in the caller's tenant.
 ///
 /// # Errors
 /// `not-found`, `permission-denied`, `database-unavailable`.
-pub fn on_object<K: Find, A: Action>(
-    sql: &mut impl Sql,
-    caller: Caller,
-    id: Uuid,
-) -> Result<Authorized<K, A>> {
-    let row = K::find(sql, caller.tenant_id, id)?.ok_or_else(|| Error::not_found(K::NAME, id))?;
-    Ok(Authorized::mint(row, caller))
+pub fn on_object<K: Find, A: Action>(asker: &Asker<'_>, id: Uuid) -> Result<Authorized<K, A>> {
+    let row = K::find(&mut asker.store.session()?, asker.caller.tenant_id, id)?
+        .ok_or_else(|| Error::not_found(K::NAME, id))?;
+    Ok(Authorized::mint(row, asker.caller.clone()))
 }
 
 /// The caller may list the kind `K`.
 ///
 /// # Errors
 /// `permission-denied`.
-pub fn listing<K: Kind>(caller: Caller) -> Result<Listing<K>> {
-    Ok(Listing::mint(caller, None))
+pub fn listing<K: Kind>(asker: &Asker<'_>) -> Result<Listing<K>> {
+    Ok(Listing::mint(asker.caller.clone(), None))
 }
 
 /// Somebody may read one run: with a bearer token, or with a public token that names the run.
@@ -99,12 +99,12 @@ impl May<Read, Run> for RunReader {
 ///
 /// # Errors
 /// `not-found`, `permission-denied`, `database-unavailable`.
-pub fn run_reader(sql: &mut impl Sql, credential: Credential, run_id: Uuid) -> Result<RunReader> {
+pub fn run_reader(store: &Store, credential: Credential, run_id: Uuid) -> Result<RunReader> {
     match credential {
         Credential::Bearer(known) => {
             let ends_at = known.expires_at;
             let token_id = Some(known.caller.token_id);
-            let proof: Authorized<Run, Read> = on_object(sql, known.caller, run_id)?;
+            let proof: Authorized<Run, Read> = on_object(&Asker::new(store, known.caller), run_id)?;
             Ok(RunReader {
                 tenant_id: proof.tenant_id(),
                 run: proof.into_row(),
@@ -123,7 +123,7 @@ pub fn run_reader(sql: &mut impl Sql, credential: Credential, run_id: Uuid) -> R
                     "This public run token is not for this run. Mint one that names it.",
                 ));
             }
-            let run = Run::find(sql, tenant_id, run_id)?
+            let run = Run::find(&mut store.session()?, tenant_id, run_id)?
                 .ok_or_else(|| Error::not_found(Run::NAME, run_id))?;
             Ok(RunReader {
                 run,

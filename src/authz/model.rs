@@ -446,74 +446,77 @@ mod tests {
         );
     }
 
+    /// A line, and what its refusal says.
+    const REFUSED: &[(&str, &str)] = &[
+        (
+            "    define a: owner and team",
+            "`owner and team` is no name",
+        ),
+        (
+            "    define a: owner but not team",
+            "`owner but not team` is no name",
+        ),
+        (
+            "    define a: (owner or owner) or team",
+            "`(owner` is no name",
+        ),
+        ("    define a: [user:*]", "`user:*` is no name"),
+        (
+            "    define a: [user with soon]",
+            "`user with soon` is no name",
+        ),
+        ("    define a: [nobody]", "there is no type nobody"),
+        (
+            "    define a: [team#captain]",
+            "there is no relation team#captain",
+        ),
+        ("    define a: [user, user]", "`user` is there already"),
+        ("    define a: [user,team]", "`user,team` is no name"),
+        ("    define a: []", "`` is no name"),
+        ("    define a: [user", "is no list of types"),
+        ("    define a: owner or [user]", "stands first"),
+        ("    define a: owner or owner", "`owner` is there already"),
+        ("    define a: nothing", "there is no relation doc#nothing"),
+        ("    define a: a", "a means itself"),
+        (
+            "    define a: captain from team",
+            "there is no relation team#captain",
+        ),
+        (
+            "    define a: member from nothing",
+            "there is no relation doc#nothing",
+        ),
+        (
+            "    define a: member from owner",
+            "owner must name objects alone",
+        ),
+        ("    define a: x from y from z", "is no name"),
+        ("    define a: ", "needs a name, a colon"),
+        ("    define a", "needs a name, a colon"),
+        ("    define or: owner", "`or` is no name"),
+        ("    define owner: [user]", "owner is defined already"),
+        ("    define A: owner", "`A` is no name"),
+        ("   define a: owner", "not part of the language"),
+        ("\tdefine a: owner", "not part of the language"),
+        ("  relations", "`relations` is there already"),
+        ("type user", "the type user is there already"),
+        ("type extend", "`extend` is no name"),
+        ("condition soon(x: int) {", "not part of the language"),
+        ("extend type user", "not part of the language"),
+        (
+            "type other\n    define a: [user]",
+            "must stand below `relations`",
+        ),
+        ("type other\n  relations", "`relations` without a `define`"),
+        (
+            "type other\n  relations\ntype more",
+            "`relations` without a `define`",
+        ),
+    ];
+
     #[test]
     fn what_is_not_taken_is_refused_with_its_line_and_reason() {
-        for (line, reason) in [
-            (
-                "    define a: owner and team",
-                "`owner and team` is no name",
-            ),
-            (
-                "    define a: owner but not team",
-                "`owner but not team` is no name",
-            ),
-            (
-                "    define a: (owner or owner) or team",
-                "`(owner` is no name",
-            ),
-            ("    define a: [user:*]", "`user:*` is no name"),
-            (
-                "    define a: [user with soon]",
-                "`user with soon` is no name",
-            ),
-            ("    define a: [nobody]", "there is no type nobody"),
-            (
-                "    define a: [team#captain]",
-                "there is no relation team#captain",
-            ),
-            ("    define a: [user, user]", "`user` is there already"),
-            ("    define a: [user,team]", "`user,team` is no name"),
-            ("    define a: []", "`` is no name"),
-            ("    define a: [user", "is no list of types"),
-            ("    define a: owner or [user]", "stands first"),
-            ("    define a: owner or owner", "`owner` is there already"),
-            ("    define a: nothing", "there is no relation doc#nothing"),
-            ("    define a: a", "a means itself"),
-            (
-                "    define a: captain from team",
-                "there is no relation team#captain",
-            ),
-            (
-                "    define a: member from nothing",
-                "there is no relation doc#nothing",
-            ),
-            (
-                "    define a: member from owner",
-                "owner must name objects alone",
-            ),
-            ("    define a: x from y from z", "is no name"),
-            ("    define a: ", "needs a name, a colon"),
-            ("    define a", "needs a name, a colon"),
-            ("    define or: owner", "`or` is no name"),
-            ("    define owner: [user]", "owner is defined already"),
-            ("    define A: owner", "`A` is no name"),
-            ("   define a: owner", "not part of the language"),
-            ("\tdefine a: owner", "not part of the language"),
-            ("  relations", "`relations` is there already"),
-            ("type user", "the type user is there already"),
-            ("type extend", "`extend` is no name"),
-            ("condition soon(x: int) {", "not part of the language"),
-            ("extend type user", "not part of the language"),
-            (
-                "type other\n    define a: [user]",
-                "must stand below `relations`",
-            ),
-            ("type other\n  relations", "`relations` without a `define`"),
-            (
-                "type other\n  relations\ntype more",
-                "`relations` without a `define`",
-            ),
-        ] {
+        for (line, reason) in REFUSED {
             let refusal = with(line).unwrap_err();
             assert!(refusal.reason.contains(reason), "{line}: {refusal:?}");
             let at = NEXT + usize::from(line.contains('\n'));

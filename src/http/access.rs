@@ -37,6 +37,8 @@ pub enum Rule {
     },
     /// A list: it holds what the caller may read.
     List(&'static str),
+    /// Both, the first one first.
+    Both(Box<Rule>, Box<Rule>),
 }
 
 impl Rule {
@@ -45,13 +47,18 @@ impl Rule {
         match self {
             Self::OnPath { kind, .. } => vec![parameter_of(kind)],
             Self::RunReader => vec![parameter_of("run")],
+            Self::Both(first, second) => [first.parameters(), second.parameters()].concat(),
             _ => Vec::new(),
         }
     }
 
     /// A bearer token is needed.
     pub fn needs_bearer(&self) -> bool {
-        !matches!(self, Self::Open(_) | Self::RunReader)
+        match self {
+            Self::Open(_) | Self::RunReader => false,
+            Self::Both(first, second) => first.needs_bearer() || second.needs_bearer(),
+            _ => true,
+        }
     }
 }
 
@@ -65,6 +72,7 @@ impl std::fmt::Display for Rule {
             Self::OnPath { kind, action } => write!(f, "{action} on {kind} in path"),
             Self::OnBody { kind, action } => write!(f, "{action} on {kind} in body"),
             Self::List(kind) => write!(f, "readable {kind}s"),
+            Self::Both(first, second) => write!(f, "{first}, and {second}"),
         }
     }
 }
@@ -146,7 +154,7 @@ impl<A: Action> Access for OnTenant<A> {
         vec![Code::Unauthenticated, Code::PermissionDenied]
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        authz::on_tenant(cx.caller()?).map(Self)
+        authz::on_tenant(&cx.asker()?).map(Self)
     }
 }
 
@@ -165,9 +173,8 @@ impl<K: Find, A: Action> Access for Authorized<K, A> {
         ]
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        let caller = cx.caller()?;
-        let id = path_id::<K>(cx)?;
-        authz::on_object(&mut cx.store().session()?, caller, id)
+        let asker = cx.asker()?;
+        authz::on_object(&asker, path_id::<K>(cx)?)
     }
 }
 
@@ -186,7 +193,7 @@ impl<K: Kind> Access for Listing<K> {
         vec![Code::Unauthenticated, Code::PermissionDenied]
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        authz::listing(cx.caller()?)
+        authz::listing(&cx.asker()?)
     }
 }
 
@@ -231,9 +238,9 @@ where
         Some(T::described(generator))
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        let caller = cx.caller()?;
+        let asker = cx.asker()?;
         let body: T = read_body(cx)?;
-        let on = authz::on_object(&mut cx.store().session()?, caller, body.named())?;
+        let on = authz::on_object(&asker, body.named())?;
         Ok(Self { body, on })
     }
 }
@@ -252,7 +259,24 @@ impl Access for authz::RunReader {
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let credential = cx.credential()?;
         let id = path_id::<crate::store::runs::Run>(cx)?;
-        authz::run_reader(&mut cx.store().session()?, credential, id)
+        authz::run_reader(cx.store(), credential, id)
+    }
+}
+
+/// Both, in this order: two objects in the path, or one in the path and one in the body.
+impl<A: Access, B: Access> Access for (A, B) {
+    const TAKES_BODY: bool = A::TAKES_BODY || B::TAKES_BODY;
+    fn rule() -> Rule {
+        Rule::Both(Box::new(A::rule()), Box::new(B::rule()))
+    }
+    fn codes() -> Vec<Code> {
+        [A::codes(), B::codes()].concat()
+    }
+    fn body(generator: &mut SchemaGenerator) -> Option<Schema> {
+        A::body(generator).or_else(|| B::body(generator))
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        Ok((A::check(cx)?, B::check(cx)?))
     }
 }
 

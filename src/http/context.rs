@@ -3,7 +3,9 @@
 use super::door;
 use super::route::Parameters;
 use super::sse::Streams;
+use crate::audit::Audit;
 use crate::authn::{Authn, Credential};
+use crate::authz::Asker;
 use crate::authz::desired::Object;
 use crate::authz::permissions::Permissions;
 use crate::error::{Code, Error, Result};
@@ -27,6 +29,8 @@ pub struct Shared {
     pub clock: Clock,
     /// Who is it.
     pub authn: Authn,
+    /// The record of decisions.
+    pub audit: Audit,
     /// Runs.
     pub runtime: Runtime,
     /// The way out, for judging a URL when it is registered.
@@ -95,6 +99,11 @@ impl Cx<'_> {
     /// Who is it.
     pub fn authn(&self) -> &Authn {
         &self.shared.authn
+    }
+
+    /// The record of decisions.
+    pub fn audit(&self) -> &Audit {
+        &self.shared.audit
     }
 
     /// Runs.
@@ -172,6 +181,14 @@ impl Cx<'_> {
                 "A public run token opens the progress of its runs alone. Use a bearer token here.",
             )),
         }
+    }
+
+    /// Asks for the caller behind a bearer token.
+    ///
+    /// # Errors
+    /// As [`Cx::caller`].
+    pub fn asker(&self) -> Result<Asker<'_>> {
+        Ok(Asker::new(self.store(), self.caller()?))
     }
 
     /// A path parameter, percent-decoded.

@@ -1,6 +1,7 @@
 //! A server's options from the settings: what is not here is a setting without effect.
 
 use super::{Options, Seeds};
+use crate::audit;
 use crate::authn::public::Signer;
 use crate::authz::permissions;
 use crate::config::{HostAccess, Http, Model, PublicTokenKey, Runs, Settings};
@@ -61,6 +62,7 @@ impl Options {
                 buffer_bytes: http.stream_buffer_bytes,
                 ..sse::Options::default()
             },
+            audit: audit::Options::default(),
         })
     }
 }

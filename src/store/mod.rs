@@ -12,6 +12,7 @@
 //! Not here: who may do what (`authz`); functions take a proof of it where the caller is a person.
 
 pub mod agents;
+pub mod audit;
 pub mod authz;
 pub mod connect;
 pub mod conversations;
@@ -21,6 +22,7 @@ pub mod migrations;
 pub mod model_providers;
 pub mod page;
 pub mod projects;
+mod readable;
 pub mod runs;
 pub mod steps;
 pub mod tenants;

@@ -16,6 +16,68 @@ const CURSOR_VERSION: u8 = 1;
 const LIMIT_DEFAULT: u16 = 50;
 const LIMIT_MOST: u16 = 200;
 
+/// What binds a cursor to its list, filters and direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Binding([u8; 8]);
+
+impl Binding {
+    /// `of` is the list's name and its filters.
+    ///
+    /// # Errors
+    /// Never in practice: the filters are always JSON.
+    pub fn new(of: &impl Serialize, order: Order) -> Result<Self> {
+        let text = serde_json::to_string(&(of, order)).map_err(Error::internal)?;
+        let mut bound = [0; 8];
+        bound.copy_from_slice(&Sha256::digest(text)[..8]);
+        Ok(Self(bound))
+    }
+
+    /// A cursor that holds this.
+    pub fn cursor(&self, version: u8, content: &[u8]) -> String {
+        let mut bytes = vec![version];
+        bytes.extend_from_slice(&self.0);
+        bytes.extend_from_slice(content);
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// What a cursor holds.
+    ///
+    /// # Errors
+    /// `invalid-cursor`: it is of another list, filter, direction or version.
+    pub fn read(&self, version: u8, cursor: &str) -> Result<Vec<u8>> {
+        let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| refused())?;
+        let (found, rest) = bytes.split_first().ok_or_else(refused)?;
+        let (bound, content) = rest.split_at_checked(8).ok_or_else(refused)?;
+        if *found != version || *bound != self.0 {
+            return Err(refused());
+        }
+        Ok(content.to_vec())
+    }
+}
+
+fn refused() -> Error {
+    Error::new(
+        Code::InvalidCursor,
+        "The cursor is not of this list with these filters and this order. Begin again without it.",
+    )
+}
+
+/// The number of rows on a page: as asked for, or [`LIMIT_DEFAULT`].
+///
+/// # Errors
+/// `invalid-request` outside 1 to 200.
+pub fn limit(asked: Option<u16>) -> Result<u16> {
+    let limit = asked.unwrap_or(LIMIT_DEFAULT);
+    if limit == 0 || limit > LIMIT_MOST {
+        return Err(Error::new(
+            Code::InvalidRequest,
+            format!("Query parameter limit: expected 1 to {LIMIT_MOST}, got {limit}."),
+        )
+        .detail("parameter", "limit"));
+    }
+    Ok(limit)
+}
+
 /// The direction of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -36,7 +98,7 @@ pub struct Request {
     pub order: Order,
     /// The id after which the page begins.
     pub after: Option<Uuid>,
-    binding: [u8; 8],
+    binding: Binding,
 }
 
 /// A page of a list.
@@ -70,42 +132,18 @@ impl Request {
         order: Option<Order>,
         binding: &impl Serialize,
     ) -> Result<Self> {
-        let limit = limit.unwrap_or(LIMIT_DEFAULT);
-        if limit == 0 || limit > LIMIT_MOST {
-            return Err(Error::new(
-                Code::InvalidRequest,
-                format!("Query parameter limit: expected 1 to {LIMIT_MOST}, got {limit}."),
-            )
-            .detail("parameter", "limit"));
-        }
         let order = order.unwrap_or_default();
-        let text = serde_json::to_string(&(binding, order)).map_err(Error::internal)?;
-        let mut bound = [0; 8];
-        bound.copy_from_slice(&Sha256::digest(text)[..8]);
-        let mut request = Self {
-            limit,
+        let binding = Binding::new(binding, order)?;
+        let read = |cursor| {
+            let id = binding.read(CURSOR_VERSION, cursor)?;
+            Uuid::from_slice(&id).map_err(|_| refused())
+        };
+        Ok(Self {
+            limit: self::limit(limit)?,
             order,
-            after: None,
-            binding: bound,
-        };
-        request.after = cursor.map(|cursor| request.read(cursor)).transpose()?;
-        Ok(request)
-    }
-
-    fn read(&self, cursor: &str) -> Result<Uuid> {
-        let refused = || {
-            Error::new(
-                Code::InvalidCursor,
-                "The cursor is not of this list with these filters and this order. Begin again without it.",
-            )
-        };
-        let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| refused())?;
-        let (version, rest) = bytes.split_first().ok_or_else(refused)?;
-        let (bound, id) = rest.split_at_checked(8).ok_or_else(refused)?;
-        if *version != CURSOR_VERSION || *bound != self.binding {
-            return Err(refused());
-        }
-        Uuid::from_slice(id).map_err(|_| refused())
+            after: cursor.map(read).transpose()?,
+            binding,
+        })
     }
 
     /// The position after which the page begins, for a list whose ids come from [`position_id`].
@@ -139,12 +177,10 @@ impl Request {
         id: impl Fn(&R) -> Uuid,
         show: impl Fn(R) -> T,
     ) -> Page<T> {
-        let next_cursor = rows.last().filter(|_| has_more).map(|last| {
-            let mut bytes = vec![CURSOR_VERSION];
-            bytes.extend_from_slice(&self.binding);
-            bytes.extend_from_slice(id(last).as_bytes());
-            URL_SAFE_NO_PAD.encode(bytes)
-        });
+        let next_cursor = rows
+            .last()
+            .filter(|_| has_more)
+            .map(|last| self.binding.cursor(CURSOR_VERSION, id(last).as_bytes()));
         Page {
             data: rows.into_iter().map(show).collect(),
             has_more,

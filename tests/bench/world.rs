@@ -55,6 +55,7 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         },
         run_lease: Duration::from_secs(30),
         streams: sse::Options::default(),
+        audit: agent_runtime::audit::Options::default(),
     })
 }
 

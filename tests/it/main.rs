@@ -10,12 +10,14 @@
 mod harness;
 
 mod agents;
+mod audit;
 mod authz_store;
 mod authz_sync;
 mod cancel;
 mod conversations;
 mod cors;
 mod database_faults;
+mod fga;
 mod idempotency;
 mod migrations;
 mod model_providers;
