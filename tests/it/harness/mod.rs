@@ -101,6 +101,7 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
             ..Default::default()
         },
         audit: audit::Options::default(),
+        authorization: None,
     }
 }
 
