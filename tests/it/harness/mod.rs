@@ -102,6 +102,7 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
         },
         audit: audit::Options::default(),
         authorization: None,
+        denials_per_minute: 100_000,
     }
 }
 
