@@ -15,6 +15,7 @@ mod conversations;
 mod cors;
 mod database_faults;
 mod idempotency;
+mod memberships;
 mod migrations;
 mod model_providers;
 mod projects;

@@ -5,6 +5,7 @@ mod client;
 mod database;
 pub(crate) mod made;
 mod objects;
+mod people;
 mod puppet;
 mod stream;
 mod tool_server;
