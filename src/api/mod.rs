@@ -6,8 +6,12 @@ pub mod agents;
 pub mod conversations;
 pub mod memberships;
 pub mod model_providers;
+pub mod project_access;
 pub mod projects;
 pub mod runs;
+pub mod team_grants;
+pub mod team_memberships;
+pub mod teams;
 pub mod tokens;
 pub mod tools;
 
@@ -28,6 +32,10 @@ pub fn routes() -> Vec<Route> {
     let mut routes = tokens::routes();
     routes.extend(projects::routes());
     routes.extend(memberships::routes());
+    routes.extend(team_grants::routes());
+    routes.extend(project_access::routes());
+    routes.extend(teams::routes());
+    routes.extend(team_memberships::routes());
     routes.extend(model_providers::routes());
     routes.extend(tools::routes());
     routes.extend(agents::routes());
