@@ -1,8 +1,7 @@
 //! `/v1/projects/{projectId}/memberships`.
 
-use crate::harness::{Answer, App, Client, made};
+use crate::harness::{Answer, App, Client, made, together};
 use serde_json::{Value, json};
-use std::sync::Barrier;
 use uuid::Uuid;
 
 fn path(project: &str) -> String {
@@ -367,22 +366,6 @@ fn the_list_pages_by_cursor_in_either_order() {
         app.get(&format!("{}?order={order}{cursor}", path(&other)))
             .expect_error(400, "invalid-cursor");
     }
-}
-
-/// Runs both at once and gives what each answered.
-fn together(first: impl FnOnce() -> u16 + Send, second: impl FnOnce() -> u16 + Send) -> (u16, u16) {
-    let barrier = Barrier::new(2);
-    std::thread::scope(|scope| {
-        let first = scope.spawn(|| {
-            barrier.wait();
-            first()
-        });
-        let second = scope.spawn(|| {
-            barrier.wait();
-            second()
-        });
-        (first.join().unwrap(), second.join().unwrap())
-    })
 }
 
 #[test]

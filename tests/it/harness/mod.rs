@@ -216,3 +216,22 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// Runs both at once and gives what each answered.
+pub(crate) fn together(
+    first: impl FnOnce() -> u16 + Send,
+    second: impl FnOnce() -> u16 + Send,
+) -> (u16, u16) {
+    let barrier = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| {
+            barrier.wait();
+            first()
+        });
+        let second = scope.spawn(|| {
+            barrier.wait();
+            second()
+        });
+        (first.join().unwrap(), second.join().unwrap())
+    })
+}
