@@ -3,9 +3,11 @@
 use super::door;
 use super::route::Parameters;
 use super::sse::Streams;
+use crate::audit::Audit;
 use crate::authn::{Authn, Credential};
 use crate::authz::Asker;
 use crate::authz::desired::Object;
+use crate::authz::permissions::Permissions;
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
@@ -27,6 +29,8 @@ pub struct Shared {
     pub clock: Clock,
     /// Who is it.
     pub authn: Authn,
+    /// The record of decisions.
+    pub audit: Audit,
     /// Runs.
     pub runtime: Runtime,
     /// The way out, for judging a URL when it is registered.
@@ -39,6 +43,8 @@ pub struct Shared {
     pub streams: Streams,
     /// Origins of browsers that may follow a run.
     pub allowed_origins: Vec<String>,
+    /// Who may do what; none: authorization is off.
+    pub permissions: Option<Permissions>,
 }
 
 /// One request.
@@ -75,8 +81,9 @@ impl Cx<'_> {
     ///
     /// # Errors
     /// `authorization-unavailable`: the change stands, and is applied later.
-    pub fn settle(&self, _: Uuid, _: &[Object]) -> Result<()> {
-        Ok(())
+    pub fn settle(&self, tenant_id: Uuid, objects: &[Object]) -> Result<()> {
+        let permissions = self.shared.permissions.as_ref();
+        permissions.map_or(Ok(()), |permissions| permissions.settle(tenant_id, objects))
     }
 
     /// Now.
@@ -92,6 +99,11 @@ impl Cx<'_> {
     /// Who is it.
     pub fn authn(&self) -> &Authn {
         &self.shared.authn
+    }
+
+    /// The record of decisions.
+    pub fn audit(&self) -> &Audit {
+        &self.shared.audit
     }
 
     /// Runs.

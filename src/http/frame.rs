@@ -181,6 +181,9 @@ fn note(log: &slog::Logger, route: &Route, error: &Error) {
         Code::DatabaseUnavailable | Code::DeadlineExceeded => {
             slog::warn!(log, "A request found no database"; "method" => method, "route" => path, error_value);
         }
+        Code::AuditUnavailable => {
+            slog::warn!(log, "A request's decision could not be recorded"; "method" => method, "route" => path, error_value);
+        }
         _ => {
             slog::debug!(log, "A request was refused"; "method" => method, "route" => path, error_value);
         }

@@ -12,6 +12,8 @@
 //! Not here: who may do what (`authz`); functions take a proof of it where the caller is a person.
 
 pub mod agents;
+pub mod audit;
+pub mod authz;
 pub mod connect;
 pub mod conversations;
 pub mod deltas;
@@ -23,6 +25,7 @@ pub mod page;
 pub mod principals;
 pub mod project_access;
 pub mod projects;
+mod readable;
 pub mod runs;
 pub mod steps;
 pub mod team_grants;

@@ -10,10 +10,14 @@
 mod harness;
 
 mod agents;
+mod audit;
+mod authz_store;
+mod authz_sync;
 mod cancel;
 mod conversations;
 mod cors;
 mod database_faults;
+mod fga;
 mod idempotency;
 mod memberships;
 mod migrations;

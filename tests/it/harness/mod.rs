@@ -5,6 +5,7 @@ mod client;
 mod database;
 pub(crate) mod made;
 mod objects;
+pub(crate) mod openfga;
 mod people;
 mod puppet;
 mod stream;
@@ -19,6 +20,7 @@ pub(crate) use stream::{Event, Item, Stream, check_order, durable, end_of, text_
 pub(crate) use tool_server::{ToolAnswer, ToolServer};
 pub(crate) use turns::{is_finished, kinds};
 
+use agent_runtime::audit;
 use agent_runtime::authn::{bearer, public};
 use agent_runtime::http::{door, sse};
 use agent_runtime::ids::Clock;
@@ -99,6 +101,8 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
             tail_every: Duration::from_millis(50),
             ..Default::default()
         },
+        audit: audit::Options::default(),
+        authorization: None,
     }
 }
 

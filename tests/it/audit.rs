@@ -1,0 +1,4 @@
+//! The record of decisions: on disk before it is confirmed, whole, chained, paged and purged.
+
+mod support;
+mod writing;
