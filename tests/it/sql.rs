@@ -38,7 +38,10 @@ const ACROSS_TENANTS: [(&str, &str); 12] = [
         "authz/unapplied",
         "what is left to be told to the authorization server, each by tenant and object",
     ),
-    ("authz/tenants", "the tenants whose stores are to be compared"),
+    (
+        "authz/tenants",
+        "the tenants whose stores are to be compared",
+    ),
     ("authz/storeless", "the tenants whose stores are to be made"),
     ("deltas/sweep", "upkeep of the whole table"),
     ("runs/forget_keys", "upkeep of the whole table"),
