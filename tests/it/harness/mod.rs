@@ -103,6 +103,7 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
         },
         audit: audit::Options::default(),
         authorization: None,
+        denials_per_minute: 100_000,
     }
 }
 
