@@ -37,6 +37,8 @@ pub struct Settings {
     pub model: Model,
     /// Outbound connections.
     pub outbound: Outbound,
+    /// The record of access decisions.
+    pub audit: Audit,
     /// The license, if one was given and holds. Outside development there always is one.
     pub license: Option<Claims>,
     /// What to log at level `warn` at start.
@@ -187,6 +189,17 @@ pub struct Outbound {
     pub extra_certificates: Vec<CertificateDer<'static>>,
 }
 
+/// The record of access decisions.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    /// Whether what is too old is purged (section 8).
+    pub purges: bool,
+    /// Signs what was purged; there wherever `purges` is on.
+    pub signing_key: Option<Box<SigningKey>>,
+    /// Decisions that wait to be written at most.
+    pub queue_length: usize,
+}
+
 /// Takes a reading without faults.
 pub(super) fn assemble(reading: Reading) -> Settings {
     let take = Take(&reading.rows);
@@ -246,6 +259,12 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             },
             dev_host_alias: take.text("SVC_DEV_HOST_ALIAS"),
             extra_certificates: take.certificates("SVC_OUTBOUND_CA_PATH"),
+        },
+        audit: Audit {
+            // Its one word is `shipped`.
+            purges: take.is_given("SVC_COMPLIANCE_CLASSIFIER"),
+            signing_key: take.signing_key("SVC_AUDIT_SIGNING_KEY_PATH"),
+            queue_length: take.number("SVC_AUDIT_QUEUE_LENGTH"),
         },
         // SVC_LICENSE_KEY: judged by the reading. SVC_SECRETS_BACKEND: none is its one value yet.
         license: reading.license,
@@ -372,6 +391,10 @@ impl<'a> Take<'a> {
             Value::Secret(secret) => Some(secret.clone()),
             _ => defect(name),
         }
+    }
+
+    fn is_given(&self, name: &str) -> bool {
+        self.get(name).is_some()
     }
 
     fn signing_key(&self, name: &str) -> Option<Box<SigningKey>> {
