@@ -168,7 +168,7 @@ impl Board {
     pub(super) fn rest(&self, time: Duration, for_wanted: bool) {
         let state = self.lock();
         let waits =
-            |state: &mut State| !state.is_stopped && !(for_wanted && !state.wanted.is_empty());
+            |state: &mut State| !(state.is_stopped || for_wanted && !state.wanted.is_empty());
         // Whatever ended it, the keeper looks at everything.
         drop(self.changed.wait_timeout_while(state, time, waits));
     }

@@ -11,6 +11,7 @@ pub mod fga;
 mod keeper;
 pub mod model;
 pub mod permissions;
+pub mod report;
 mod stores;
 mod sync;
 

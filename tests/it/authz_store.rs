@@ -36,7 +36,7 @@ fn only_store(fga: &OpenFga, world: &mut World) -> String {
         .stores_named(&name(world.tenant_id))
         .unwrap();
     let (pinned, _, _) = world.standing().expect("the tenant has a store");
-    assert_eq!(named, [pinned.clone()]);
+    assert_eq!(named, std::slice::from_ref(&pinned));
     pinned
 }
 
