@@ -1,7 +1,7 @@
 //! The commands of the binary, a file each: what each takes, does and says.
 //!
 //! Guarantees: exit code 0 when the command did what it was asked to, 1 when it failed, 2 when the
-//! command line was wrong; results on stdout, everything else on stderr; `--json` prints JSON and
+//! command line was wrong or what was compared differs; results on stdout, everything else on stderr; `--json` prints JSON and
 //! nothing else; colours on a terminal alone, and not where `NO_COLOR` is set; no secret is taken
 //! from a command line, and none is shown but where the command is there to show it once.
 //!
@@ -9,6 +9,7 @@
 //! call the API as any client does.
 
 pub mod audit;
+pub mod authz;
 mod client;
 pub mod dev;
 mod display;

@@ -96,6 +96,13 @@ pub(super) fn note(line: impl Display) {
         .write_all(format!("{line}\n").as_bytes());
 }
 
+/// Writes a line to stderr over the one before it, on a terminal.
+pub(super) fn note_over(line: impl Display) {
+    let _ = std::io::stderr()
+        .lock()
+        .write_all(format!("\r\x1b[K{line}").as_bytes());
+}
+
 /// How this program was called, for commands that are shown to be tried.
 pub(super) fn program() -> String {
     let called = std::env::args_os().next();

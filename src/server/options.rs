@@ -48,11 +48,7 @@ impl Options {
                 PublicTokenKey::MakeAtStart => Some(Signer::ephemeral()?),
                 PublicTokenKey::Off => None,
             },
-            outbound: Outbound::new(outbound::Options {
-                host_alias: settings.outbound.dev_host_alias.clone(),
-                extra_roots_pem: pem(&settings.outbound.extra_certificates),
-                ..outbound::Options::default()
-            })?,
+            outbound: outbound(settings)?,
             model_keys: model_keys(settings)?,
             runs: runs(settings),
             run_lease: settings.runs.lease,
@@ -73,6 +69,18 @@ impl Options {
             denials_per_minute: http.max_denials_per_minute,
         })
     }
+}
+
+/// The way out.
+///
+/// # Errors
+/// A certificate is no use.
+pub fn outbound(settings: &Settings) -> Result<Outbound> {
+    Outbound::new(outbound::Options {
+        host_alias: settings.outbound.dev_host_alias.clone(),
+        extra_roots_pem: pem(&settings.outbound.extra_certificates),
+        ..outbound::Options::default()
+    })
 }
 
 /// How the authorization server is reached, if there is one.
