@@ -3,6 +3,7 @@
 //! answer.
 
 pub mod agents;
+pub mod audit;
 pub mod conversations;
 pub mod memberships;
 pub mod model_providers;
@@ -41,6 +42,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(agents::routes());
     routes.extend(conversations::routes());
     routes.extend(runs::routes());
+    routes.extend(audit::routes());
     routes.extend(crate::http::docs::routes());
     routes
 }

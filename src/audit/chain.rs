@@ -3,6 +3,7 @@
 //!
 //! The form is fixed by [`PREFIX`]: another form gets another version there.
 
+use crate::store::audit::pages::micros;
 use crate::store::audit::{Batch, Digest, Outcome, Row, Slot};
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
@@ -21,11 +22,6 @@ pub(super) fn digest(slot: i32, outcome: Outcome, previous: &Digest, rows: &[&Ro
         feed(&mut hash, row);
     }
     hash.finalize().into()
-}
-
-/// Microseconds since 1970, as Postgres keeps times.
-pub(super) fn micros(at: OffsetDateTime) -> i64 {
-    i64::try_from(at.unix_timestamp_nanos() / 1000).unwrap_or(i64::MAX)
 }
 
 fn text(hash: &mut Sha256, text: &str) {

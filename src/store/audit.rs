@@ -5,10 +5,14 @@
 //! Not here: what is recorded and in which order (`audit`). Nothing here takes a proof: the audit
 //! itself writes, and `api/audit` reads for a tenant's admin.
 
+pub mod pages;
+
 use super::Sql;
 use crate::error::{Error, Result};
 use crate::sql;
 use postgres::Row as DatabaseRow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use time::{Date, OffsetDateTime};
 use uuid::Uuid;
 
@@ -16,7 +20,11 @@ use uuid::Uuid;
 pub type Digest = [u8; 32];
 
 /// Whether the caller may. Specification section 2.5.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "DecisionOutcome")]
 pub enum Outcome {
     /// The caller may.
     Allowed,
@@ -133,6 +141,40 @@ pub struct Batch {
 fn digest(row: &DatabaseRow, column: usize) -> Result<Digest> {
     let bytes: &[u8] = row.try_get(column)?;
     bytes.try_into().map_err(Error::internal)
+}
+
+/// How many columns make a [`Row`].
+const COLUMNS: usize = 24;
+
+fn row(row: &DatabaseRow) -> Result<Row> {
+    let outcome: &str = row.try_get(5)?;
+    Ok(Row {
+        id: row.try_get(0)?,
+        tenant_id: row.try_get(1)?,
+        slot: row.try_get(2)?,
+        position: row.try_get(3)?,
+        decided_at: row.try_get(4)?,
+        outcome: Outcome::from_text(outcome)
+            .ok_or_else(|| Error::internal(format!("a decision is {outcome}")))?,
+        actor_subject: row.try_get(6)?,
+        action: row.try_get(7)?,
+        resource: row.try_get(8)?,
+        reason: row.try_get(9)?,
+        stage: row.try_get(10)?,
+        failing_part: row.try_get(11)?,
+        check_user: row.try_get(12)?,
+        check_relation: row.try_get(13)?,
+        check_object: row.try_get(14)?,
+        store_id: row.try_get(15)?,
+        model_id: row.try_get(16)?,
+        duration_us: row.try_get(17)?,
+        request_id: row.try_get(18)?,
+        trace_id: row.try_get(19)?,
+        key_id: row.try_get(20)?,
+        route: row.try_get(21)?,
+        run_id: row.try_get(22)?,
+        client_address: row.try_get(23)?,
+    })
 }
 
 fn slot(row: &DatabaseRow) -> Result<Slot> {

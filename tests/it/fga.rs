@@ -392,6 +392,28 @@ fn a_server_that_forgot_everything_has_no_such_store() {
 }
 
 #[test]
+fn a_store_lost_under_a_running_server_is_seen_by_its_existence() {
+    let openfga = OpenFga::own();
+    let client = client(&openfga.url());
+    let on = store(&client);
+    let granted = tuple("user:a", "member", "team:a");
+    let question = ask("user:a", "can_read", "team:a");
+    client.write(&on, &[], &[granted]).unwrap();
+    assert_eq!(client.check(&on, &question), Ok(true));
+    let lose = "truncate store, authorization_model, tuple, changelog";
+    openfga.database().client().batch_execute(lose).unwrap();
+    // It remembers the model for days, so that this is no failure: nobody may do anything.
+    assert_eq!(client.check(&on, &question), Ok(false));
+    assert_eq!(client.store_exists(&on.store_id), Ok(false));
+    assert_eq!(client.model_exists(&on), Ok(false));
+    let read = client.read_all(&on.store_id, &mut |_| {});
+    assert_eq!(read, Err(Failure::StoreUnknown));
+    openfga.kill();
+    openfga.start();
+    assert_eq!(client.check(&on, &question), Err(Failure::StoreUnknown));
+}
+
+#[test]
 fn a_frozen_server_costs_the_deadline_and_no_more() {
     let openfga = OpenFga::own_in_memory();
     let patient = client(&openfga.url());
@@ -543,10 +565,16 @@ fn what_is_not_openfga_is_said() {
 fn the_newer_version_goes_on_with_what_the_older_one_kept() {
     let openfga = OpenFga::own_at("1.9.0");
     let client = client(&openfga.url());
-    let on = store(&client);
+    let (on, twin) = (store(&client), name());
+    let mut twins: Vec<String> = (0..3)
+        .map(|_| client.create_store(&twin).unwrap())
+        .collect();
+    twins.sort();
     let all = users(120);
     client.write(&on, &[], &all).unwrap();
+    assert_eq!(client.stores_named(&twin).unwrap(), twins);
     openfga.change_version("1.22.1");
+    assert_eq!(client.stores_named(&twin).unwrap(), twins);
     assert_eq!(client.model_exists(&on), Ok(true));
     assert_eq!(
         client.check(&on, &ask("user:7", "can_read", "team:a")),

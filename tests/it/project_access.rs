@@ -60,9 +60,8 @@ fn everybody_with_access_is_listed_once_with_every_way_in() {
     let app = App::start_authorized();
     let (project, team) = (made::project(&app), made::team(&app, "team"));
     let [ann, ben, cleo, dora, eve, finn, gone] =
-        ["Ann", "Ben", "Cleo", "Dora", "Eve", "Finn", "Gone"].map(|name| {
-            app.person(name, &format!("{name}@Example.org"))
-        });
+        ["Ann", "Ben", "Cleo", "Dora", "Eve", "Finn", "Gone"]
+            .map(|name| app.person(name, &format!("{name}@Example.org")));
     let account = app.service_account("pipeline");
     let ann_joined = join(&app, &project, ann, "editor");
     let ben_joined = join(&app, &project, ben, "viewer");
@@ -95,9 +94,7 @@ fn everybody_with_access_is_listed_once_with_every_way_in() {
             "primaryEmail": format!("{name}@Example.org"), "role": role, "via": via})
     };
     let by_team = json!({"kind": "team", "teamId": team, "teamName": "Team", "role": "editor"});
-    let direct = |role: &str, joined_at: &Value| {
-        json!({"kind": "direct", "role": role, "joinedAt": joined_at})
-    };
+    let direct = |role: &str, joined_at: &Value| json!({"kind": "direct", "role": role, "joinedAt": joined_at});
     let all = paged(&app, &project, 200);
     let (seeds, others): (Vec<Value>, Vec<Value>) = all
         .iter()
@@ -106,7 +103,12 @@ fn everybody_with_access_is_listed_once_with_every_way_in() {
     assert_eq!(
         others,
         [
-            person(cleo, "Cleo", "owner", json!([{"kind": "direct", "role": "owner"}])),
+            person(
+                cleo,
+                "Cleo",
+                "owner",
+                json!([{"kind": "direct", "role": "owner"}])
+            ),
             person(
                 dora,
                 "Dora",
@@ -169,8 +171,8 @@ fn a_tenant_admin_who_has_no_role_is_in_by_the_tenant_and_by_every_team() {
 fn it_takes_write_and_emails_are_for_admins() {
     let app = App::start_authorized();
     let project = made::project(&app);
-    let [ann, ben, cleo] = ["Ann", "Ben", "Cleo"]
-        .map(|name| app.person(name, &format!("{name}@example.org")));
+    let [ann, ben, cleo] =
+        ["Ann", "Ben", "Cleo"].map(|name| app.person(name, &format!("{name}@example.org")));
     join(&app, &project, ann, "admin");
     join(&app, &project, ben, "editor");
     join(&app, &project, cleo, "viewer");
@@ -185,14 +187,9 @@ fn it_takes_write_and_emails_are_for_admins() {
         assert_eq!(emails(&app), (4, 3));
         assert_eq!(emails(&app.as_user(ann)), (4, 3));
         assert_eq!(emails(&app.as_user(ben)), (4, 0));
-        let error = app
-            .as_user(cleo)
-            .get(&path)
-            .expect(403)["error"]
-            .clone();
-        let sentence = format!(
-            "permission denied, actor user:{cleo} lacks can_write on project:{project}"
-        );
+        let error = app.as_user(cleo).get(&path).expect(403)["error"].clone();
+        let sentence =
+            format!("permission denied, actor user:{cleo} lacks can_write on project:{project}");
         assert_eq!(error["message"], json!(sentence));
     }
 }
@@ -229,9 +226,7 @@ fn pages_go_on_rightly_whatever_changes_between_them() {
         assert_eq!(paged(&app, &project, limit), all, "{limit}");
     }
     // The row that the cursor stands on is gone, and one before it is raised.
-    let page = app
-        .get(&format!("{}?limit=4", path(&project)))
-        .expect(200);
+    let page = app.get(&format!("{}?limit=4", path(&project))).expect(200);
     let cursor = page["nextCursor"].as_str().unwrap();
     app.delete(&format!("/v1/projects/{project}/memberships/{}", ids[3]))
         .expect(204);

@@ -5,8 +5,9 @@
 //! where a repeat does no harm. Answers are told apart by status and code, never by their text.
 //! OpenFGA 1.9 and 1.22 both answer as is expected here.
 //!
-//! Two things that OpenFGA does not tell: it reads an unknown store as an empty one, and goes on to
-//! answer and to write for a store that was deleted. [`Client::store_exists`] alone tells.
+//! What OpenFGA does not tell: it reads an unknown store as an empty one, and goes on to answer and
+//! to write for a store that was deleted, or that was lost while it remembers the model. Only
+//! [`Client::store_exists`] and [`Client::model_exists`] tell.
 //!
 //! Not here: which store is a tenant's, which model is ours, what permissions there should be.
 
@@ -29,6 +30,8 @@ use std::time::{Duration, Instant};
 const PAGE: usize = 100;
 /// Pages of one object's tuples that are read at the most: 100,000 tuples.
 const MAX_OBJECT_PAGES: usize = 1000;
+/// Models in a page: they come whole, newest first.
+const MODELS_PAGE: usize = 20;
 /// The first pause after a write that met another, doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 /// The longest pause between two tries of a write.
@@ -119,6 +122,12 @@ struct Store {
 #[derive(Deserialize)]
 struct Created {
     id: String,
+}
+
+#[derive(Deserialize)]
+struct Models {
+    authorization_models: Vec<Created>,
+    continuation_token: String,
 }
 
 #[derive(Deserialize)]
@@ -325,27 +334,12 @@ impl Client {
     /// Any [`Failure`] but those of a store.
     pub fn stores_named(&self, name: &str) -> Result<Vec<String>, Failure> {
         let mut found = Vec::new();
-        let mut token = String::new();
-        loop {
-            let mut query = url::form_urlencoded::Serializer::new(String::new());
-            query.append_pair("page_size", &PAGE.to_string());
-            query.append_pair("name", name);
-            if !token.is_empty() {
-                query.append_pair("continuation_token", &token);
-            }
-            let answer = self.get(&format!("/stores?{}", query.finish()))?;
-            let page: Stores = parse(&answer)?;
+        self.list("/stores", &[("name", name)], PAGE, &mut |page: Stores| {
             // A server that does not know the filter gives every store.
             let named = page.stores.into_iter().filter(|store| store.name == name);
             found.extend(named.map(|store| store.id));
-            if page.continuation_token.is_empty() {
-                break;
-            }
-            if page.continuation_token == token {
-                return Err(Failure::Answer("its pages do not end"));
-            }
-            token = page.continuation_token;
-        }
+            page.continuation_token
+        })?;
         // The ids are ULIDs, which begin with the time of their making.
         found.sort();
         Ok(found)
@@ -398,14 +392,44 @@ impl Client {
     /// # Errors
     /// Any [`Failure`] but those of a store or a model.
     pub fn model_exists(&self, on: &Pinned) -> Result<bool, Failure> {
-        let path = store_id(&on.store_id).and_then(|store| {
-            let model = model_id(on)?;
-            Ok(format!("/stores/{store}/authorization-models/{model}"))
-        });
-        match path.and_then(|path| self.get(&path)) {
-            Ok(_) => Ok(true),
-            Err(Failure::StoreUnknown | Failure::ModelUnknown) => Ok(false),
-            Err(failure) => Err(failure),
+        let (Ok(store), Ok(model)) = (store_id(&on.store_id), model_id(on)) else {
+            return Ok(false);
+        };
+        // Asked for the one model, a server answers from memory, also when it is no longer there.
+        let path = format!("/stores/{store}/authorization-models");
+        let mut found = false;
+        self.list(&path, &[], MODELS_PAGE, &mut |page: Models| {
+            found |= page.authorization_models.iter().any(|one| one.id == model);
+            page.continuation_token
+        })?;
+        Ok(found)
+    }
+
+    /// Reads every page of a list. `each` gives the token of the next one.
+    fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        parameters: &[(&str, &str)],
+        page_size: usize,
+        each: &mut dyn FnMut(T) -> String,
+    ) -> Result<(), Failure> {
+        let mut token = String::new();
+        loop {
+            let mut query = url::form_urlencoded::Serializer::new(String::new());
+            query.append_pair("page_size", &page_size.to_string());
+            query.extend_pairs(parameters);
+            if !token.is_empty() {
+                query.append_pair("continuation_token", &token);
+            }
+            let page = parse(&self.get(&format!("{path}?{}", query.finish()))?)?;
+            let next = each(page);
+            if next.is_empty() {
+                return Ok(());
+            }
+            if next == token {
+                return Err(Failure::Answer("its pages do not end"));
+            }
+            token = next;
         }
     }
 

@@ -4,7 +4,7 @@
 //! AGENT_RUNTIME_TEST_OPENFGA names the version under test: 1.22.1 unless set, or 1.9.0.
 
 use super::{Database, PATIENCE, eventually};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -100,6 +100,11 @@ impl OpenFga {
         self.http
     }
 
+    /// Where it keeps its data, to lose or to change it behind its back.
+    pub(crate) fn database(&self) -> &Database {
+        self.database.as_ref().expect("it keeps its data")
+    }
+
     /// Starts it, unless it runs, and waits until it answers.
     pub(crate) fn start(&self) {
         let mut state = self.lock();
@@ -140,7 +145,10 @@ impl OpenFga {
 
     /// Freezes it: it takes connections and answers nothing.
     pub(crate) fn pause(&self) {
-        self.signal(Signal::STOP);
+        let pid = self.signal(Signal::STOP);
+        // The last of its threads has stopped when its parent is told.
+        let stopped = waitpid(Some(pid), WaitOptions::UNTRACED).unwrap();
+        assert!(stopped.is_some_and(|(_, status)| status.stopped()));
     }
 
     /// Lets it go on after [`OpenFga::pause`].
@@ -160,11 +168,13 @@ impl OpenFga {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn signal(&self, signal: Signal) {
+    fn signal(&self, signal: Signal) -> Pid {
         let state = self.lock();
         let running = state.running.as_ref().expect("it runs");
         let pid = i32::try_from(running.server.id()).unwrap();
-        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        let pid = Pid::from_raw(pid).unwrap();
+        kill_process(pid, signal).unwrap();
+        pid
     }
 
     /// Brings its database to what its version wants.
