@@ -131,6 +131,11 @@ impl Board {
         });
     }
 
+    /// The tenants at which the last try failed.
+    pub(super) fn failed(&self) -> Vec<Uuid> {
+        self.lock().failed.keys().copied().collect()
+    }
+
     pub(super) fn has(&self, tenant_id: Uuid) -> bool {
         self.lock().ready.contains_key(&tenant_id)
     }
