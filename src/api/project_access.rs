@@ -138,8 +138,6 @@ fn list(
     let rows = project_access::list(&mut session, &project, &page)?;
     let user_id = project.caller().user_id;
     let sees_emails = project_access::administers(&mut session, &project, user_id)?;
-    let key = |row: &Entry| (row.place.clone(), row.user_id);
-    Ok(Found(
-        page.text_page(rows, key, |row| view(sees_emails, row)),
-    ))
+    let show = |row| view(sees_emails, row);
+    Ok(Found(page.page(rows, Entry::key, show)))
 }
