@@ -8,6 +8,7 @@
 //! Not here: what the commands do. They start the server (`server`), read settings (`config`), or
 //! call the API as any client does.
 
+pub mod audit;
 mod client;
 pub mod dev;
 mod display;
@@ -83,6 +84,14 @@ impl Failure {
         Self {
             code: 2,
             message: message.into(),
+        }
+    }
+
+    /// The command did its work, said what it found, and that is not as it should be: exit code 2.
+    fn found() -> Self {
+        Self {
+            code: 2,
+            message: String::new(),
         }
     }
 

@@ -62,7 +62,14 @@ impl Options {
                 buffer_bytes: http.stream_buffer_bytes,
                 ..sse::Options::default()
             },
-            audit: audit::Options::default(),
+            audit: audit::Options {
+                queue_length: settings.audit.queue_length,
+                retention: match (settings.audit.purges, &settings.audit.signing_key) {
+                    (true, Some(key)) => Some((**key).clone()),
+                    _ => None,
+                },
+                ..audit::Options::default()
+            },
             denials_per_minute: http.max_denials_per_minute,
         })
     }
