@@ -46,6 +46,9 @@ enum Command {
     /// Look at a license key, or sign one
     #[command(subcommand)]
     License(cli::license::Command),
+    /// Verify the record of access decisions, or export it
+    #[command(subcommand)]
+    Audit(cli::audit::Command),
     /// Print the OpenAPI document
     Openapi(cli::openapi::Arguments),
 }
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::Tenant(command) => cli::tenant::run(&world, &command),
         Command::Authz(command) => cli::authz::run(&world, &command),
         Command::License(command) => cli::license::run(&world, &command),
+        Command::Audit(command) => cli::audit::run(&world, &command),
         Command::Openapi(arguments) => cli::openapi::run(&arguments),
     })
 }

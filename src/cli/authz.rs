@@ -118,7 +118,7 @@ pub fn run(world: &World, command: &Command) -> Outcome {
         terminal::say(sums.text(work))?;
     }
     match work {
-        Work::Verify if !equal => Err(Failure::differs()),
+        Work::Verify if !equal => Err(Failure::found()),
         _ => Ok(()),
     }
 }

@@ -8,6 +8,7 @@
 //! Not here: what the commands do. They start the server (`server`), read settings (`config`), or
 //! call the API as any client does.
 
+pub mod audit;
 pub mod authz;
 mod client;
 pub mod dev;
@@ -87,9 +88,12 @@ impl Failure {
         }
     }
 
-    /// What was compared differs, and that was said: exit code 2.
-    fn differs() -> Self {
-        Self::usage("")
+    /// The command did its work, said what it found, and that is not as it should be: exit code 2.
+    fn found() -> Self {
+        Self {
+            code: 2,
+            message: String::new(),
+        }
     }
 
     /// The command failed and has said so: exit code 1.

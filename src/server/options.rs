@@ -58,7 +58,15 @@ impl Options {
                 buffer_bytes: http.stream_buffer_bytes,
                 ..sse::Options::default()
             },
-            audit: audit::Options::default(),
+            audit: audit::Options {
+                queue_length: settings.audit.queue_length,
+                retention: match (settings.audit.purges, &settings.audit.signing_key) {
+                    (true, Some(key)) => Some((**key).clone()),
+                    _ => None,
+                },
+                ..audit::Options::default()
+            },
+            denials_per_minute: http.max_denials_per_minute,
         })
     }
 }
@@ -102,6 +110,7 @@ fn limits(http: &Http) -> door::Limits {
         queue_length,
         request_threads,
         max_streams,
+        max_denials_per_minute: _,
         address: _,
         docs: _,
         allowed_origins: _,
