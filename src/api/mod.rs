@@ -4,12 +4,18 @@
 
 pub mod agents;
 pub mod conversations;
+pub mod enrolments;
 pub mod memberships;
 pub mod model_providers;
+pub mod orgs;
+pub mod permissions;
 pub mod projects;
+pub mod reviewers;
 pub mod runs;
+pub mod service_accounts;
 pub mod tokens;
 pub mod tools;
+pub mod users;
 
 use crate::authz::desired::{Object, mark};
 use crate::error::{Code, Error, Result};
@@ -25,7 +31,13 @@ use uuid::Uuid;
 
 /// Every declared route, mounted or not.
 pub fn routes() -> Vec<Route> {
-    let mut routes = tokens::routes();
+    let mut routes = users::routes();
+    routes.extend(enrolments::routes());
+    routes.extend(permissions::routes());
+    routes.extend(service_accounts::routes());
+    routes.extend(tokens::routes());
+    routes.extend(orgs::routes());
+    routes.extend(reviewers::routes());
     routes.extend(projects::routes());
     routes.extend(memberships::routes());
     routes.extend(model_providers::routes());

@@ -5,8 +5,11 @@
 
 mod decide;
 pub mod desired;
+mod grants;
+pub mod roles;
 
 pub use decide::{Asker, Stage};
+pub use grants::{GrantsReader, grants_reader};
 
 use crate::authn::{Credential, PublicToken};
 use crate::error::{Code, Error, Result};

@@ -50,3 +50,12 @@ pub fn ensure_user(
     )?;
     Ok(())
 }
+
+/// Makes whoever else locks the tenant wait until the transaction ends.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn lock(tx: &mut Tx<'_>, tenant_id: Uuid) -> Result<()> {
+    tx.execute(sql!("tenants/lock"), &[&tenant_id])?;
+    Ok(())
+}
