@@ -74,6 +74,8 @@ pub enum Code {
     Overloaded,
     /// 503: the database does not answer.
     DatabaseUnavailable,
+    /// 503: the decision about the request could not be recorded, so nothing was done.
+    AuditUnavailable,
     /// 503: the server is stopping.
     ShuttingDown,
     /// 504: the request was not answered within its deadline.
@@ -82,7 +84,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -105,6 +107,7 @@ impl Code {
         Self::NotConfigured,
         Self::Overloaded,
         Self::DatabaseUnavailable,
+        Self::AuditUnavailable,
         Self::ShuttingDown,
         Self::DeadlineExceeded,
         Self::RoleNotGiven,
@@ -143,6 +146,7 @@ impl Code {
             Self::NotConfigured => (501, "not-configured"),
             Self::Overloaded => (503, "overloaded"),
             Self::DatabaseUnavailable => (503, "database-unavailable"),
+            Self::AuditUnavailable => (503, "audit-unavailable"),
             Self::ShuttingDown => (503, "shutting-down"),
             Self::DeadlineExceeded => (504, "deadline-exceeded"),
             Self::RoleNotGiven => (400, "role-not-given"),

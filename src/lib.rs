@@ -4,6 +4,7 @@
 //! one way: `http`, `api` → `authn`, `authz`, `runtime` → `store` → the leaves.
 
 pub mod api;
+pub mod audit;
 pub mod authn;
 pub mod authz;
 pub mod cli;

@@ -1,6 +1,7 @@
 //! The figures of `/metrics`: what each part keeps in memory, under its public name. A scrape waits
 //! for nothing.
 
+use crate::audit;
 use crate::http::context::Shared;
 use crate::http::door;
 use crate::http::probes::{Metric, MetricKind};
@@ -80,6 +81,7 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
             size(shared.streams.open()),
         ),
     ];
+    metrics.extend(of_audit(&shared.audit.stats()));
     if let Some(stats) = shared.runtime.queue_stats() {
         let ended = [
             ("done", stats.done),
@@ -115,4 +117,15 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
         ]);
     }
     metrics
+}
+
+#[rustfmt::skip]
+fn of_audit(stats: &audit::Stats) -> Vec<Metric> {
+    vec![
+        gauge("agent_runtime_audit_queued", "Access decisions that wait to be written.", stats.queued),
+        counter("agent_runtime_audit_rows_total", "Access decisions written.", stats.rows_written),
+        counter("agent_runtime_audit_commits_total", "Transactions that wrote access decisions.", stats.batches_written),
+        counter("agent_runtime_audit_refused_total", "Access decisions that the database did not take.", stats.rows_refused),
+        Metric::single("agent_runtime_audit_commit_seconds", "How long the last transaction with access decisions took.", Gauge, stats.last_commit.as_secs_f64()),
+    ]
 }

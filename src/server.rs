@@ -4,9 +4,11 @@
 //! |---|---|---|
 //! | `door` | connections | `Door::stop`: no new ones; answers in flight within the deadline |
 //! | `request-N` | handlers | with the door |
-//! | `stream-N`, `stream-tail` | open streams | `Streams::stop`: each gets `stream.end` |
+//! | `stream-N`, `stream-tail`, `stream-access` | open streams; whether their readers still may | `Streams::stop`: each gets `stream.end` |
 //! | `run-N` and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
+//! | `authz-keeper` | makes tenants' stores, keeps permissions in step | `Keeper::stop`, before the next call |
 //! | `runs-…` | watch runs, write text, keep tables up | with the runs |
+//! | `audit-writer`, `audit-watch` | write access decisions; give up those that are late | `audit::Running::stop`, after all that records: what waits is written |
 //! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers | with the server |
 //! | `store-watchdog`, `store-cancel`, `store-close`, the pool's | stuck statements, connections | with the last user of the store |
 //! | `stop-…` | wait for the above, one each | with what they wait for, or with the process |
@@ -20,7 +22,11 @@
 
 pub mod options;
 
+use crate::audit;
 use crate::authn::{Authn, bearer, public};
+use crate::authz::desired::{self, Object};
+use crate::authz::permissions::{self, Permissions};
+use crate::authz::{self, Gate};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Shared;
 use crate::http::frame::Frame;
@@ -94,6 +100,12 @@ pub struct Options {
     pub run_lease: Duration,
     /// Streams.
     pub streams: sse::Options,
+    /// The record of decisions.
+    pub audit: audit::Options,
+    /// The authorization server; none: authorization is off.
+    pub authorization: Option<permissions::Options>,
+    /// How often one credential may be denied in a minute.
+    pub denials_per_minute: u32,
 }
 
 /// A running server.
@@ -108,6 +120,7 @@ pub struct Server {
     running: Sender<()>,
     ready: Receiver<Result<()>>,
     work: Arc<Mutex<Option<Work>>>,
+    audit: audit::Running,
     log: slog::Logger,
 }
 
@@ -115,17 +128,23 @@ pub struct Server {
 struct Work {
     runner: jobs::Runner,
     keepers: Keepers,
+    permissions: Option<permissions::Keeper>,
 }
 
 impl Work {
     /// Hands back what is not done by then, so that it goes on elsewhere at once. False: something
-    /// could not be handed back, and waits until its lease has run out.
+    /// could not be handed back, and waits until its lease has run out, or the permissions' thread
+    /// has not ended.
     fn stop(self, deadline: Instant) -> bool {
+        if let Some(keeper) = &self.permissions {
+            keeper.tell_to_stop();
+        }
         let stopped = self
             .runner
             .stop(deadline.saturating_duration_since(Instant::now()));
         drop(self.keepers);
-        !stopped.leases_left
+        let kept = self.permissions.is_none_or(|keeper| keeper.stop(deadline));
+        kept && !stopped.leases_left
     }
 }
 
@@ -139,7 +158,13 @@ impl Server {
         let manager = store::connect::Manager::new(&options.store)?;
         let (seeds, run_lease) = (options.seeds.clone(), options.run_lease);
         let (address, limits, docs) = (options.listen, options.limits.clone(), options.docs);
-        let shared = Arc::new(share(options, clock, log)?);
+        let (recorder, audit) = audit::start(
+            &options.audit,
+            &options.store,
+            clock,
+            &sub(Subsystem::Audit),
+        )?;
+        let shared = Arc::new(share(options, recorder, clock, log)?);
         let probes = Arc::new(Probes::new());
         let frame = Frame::new(
             Arc::clone(&shared),
@@ -183,6 +208,7 @@ impl Server {
             running,
             ready,
             work,
+            audit,
             log: sub(Subsystem::Server),
         })
     }
@@ -212,6 +238,7 @@ impl Server {
             mut starter,
             running,
             work,
+            audit,
             log,
             ..
         } = self;
@@ -236,6 +263,7 @@ impl Server {
         for mut ending in [streams, door, runs] {
             in_time &= ended(&mut ending, deadline + GRACE);
         }
+        in_time &= audit.stop(deadline + GRACE);
         slog::info!(log, "Stopped"; "inTime" => in_time);
         in_time
     }
@@ -312,7 +340,12 @@ fn listen(address: SocketAddr) -> Result<TcpListener> {
 }
 
 /// The parts behind the door.
-fn share(options: Options, clock: &Clock, log: &slog::Logger) -> Result<Shared> {
+fn share(
+    options: Options,
+    audit: audit::Audit,
+    clock: &Clock,
+    log: &slog::Logger,
+) -> Result<Shared> {
     let store = Store::open(&options.store, crate::log::subsystem(log, Subsystem::Store))?;
     let host_access = options.runs.host_access;
     let runtime = Runtime::new(
@@ -323,23 +356,45 @@ fn share(options: Options, clock: &Clock, log: &slog::Logger) -> Result<Shared> 
         options.runs,
         crate::log::subsystem(log, Subsystem::Runtime),
     );
+    let permissions = options.authorization.map(|authorization| {
+        Permissions::new(
+            &authorization,
+            store.clone(),
+            clock.clone(),
+            &options.outbound,
+            Some((options.seeds.tenant_id, options.seeds.user_id)),
+            crate::log::subsystem(log, Subsystem::Authz),
+        )
+    });
+    let permissions = permissions.transpose()?;
+    let bounds = authz::Options {
+        checks_in_flight: options.limits.request_threads / 2,
+        denials_per_minute: options.denials_per_minute,
+    };
+    let gate = permissions
+        .clone()
+        .map(|permissions| Arc::new(Gate::new(permissions, audit.clone(), &bounds)));
     let streams = sse::Streams::start(
         options.streams,
         &store,
         clock,
         runtime.feed(),
+        gate.clone(),
         &crate::log::subsystem(log, Subsystem::HttpStream),
     )?;
     Ok(Shared {
         authn: Authn::new(store.clone(), clock.clone(), options.signer),
         store,
         clock: clock.clone(),
+        audit,
+        gate,
         runtime,
         outbound: options.outbound,
         host_access,
         model_keys: options.model_keys,
         streams,
         allowed_origins: options.allowed_origins,
+        permissions,
     })
 }
 
@@ -429,8 +484,10 @@ impl Starter {
         if !seed(store, clock, &self.seeds)? {
             slog::warn!(self.log, "The seed token was revoked and stays so. Set another SVC_SEED_TOKEN, or remove the file seed-token in SVC_STATE_DIR for a fresh one"; "tenantId" => %self.seeds.tenant_id);
         }
-        // New runs are written to them. What else the tables need has time until later.
-        store::runs::attach_partitions(&mut store.session()?, clock.now().date())?;
+        // New runs and decisions are written to them. What else the tables need has time until later.
+        let today = clock.now().date();
+        store::runs::attach_partitions(&mut store.session()?, today)?;
+        store::audit::attach_partitions(&mut store.session()?, today)?;
         let runtime = &self.shared.runtime;
         let builder = jobs::Runner::builder(store.for_jobs())
             .log(crate::log::subsystem(&self.log, Subsystem::Jobs))
@@ -441,7 +498,12 @@ impl Starter {
             .map_err(runtime::queue_error)?;
         runtime.woken_by(runner.handle());
         let keepers = runtime.start_keepers()?;
-        *lock(&self.work) = Some(Work { runner, keepers });
+        let permissions = self.keep_permissions()?;
+        *lock(&self.work) = Some(Work {
+            runner,
+            keepers,
+            permissions,
+        });
         if is_stopped() {
             // The stop may have looked before there was anything to stop.
             if let Some(work) = lock(&self.work).take() {
@@ -449,6 +511,18 @@ impl Starter {
             }
         }
         Ok(())
+    }
+}
+
+impl Starter {
+    /// Begins to keep permissions in step; readiness waits for the first comparison of all.
+    fn keep_permissions(&self) -> Result<Option<permissions::Keeper>> {
+        let permissions = self.shared.permissions.as_ref();
+        let started = permissions.map(|permissions| {
+            let probes = Arc::clone(&self.probes);
+            permissions.start_keeper(move |state| probes.set("authz", state))
+        });
+        started.transpose()
     }
 }
 
@@ -472,7 +546,9 @@ pub fn seed(store: &Store, clock: &Clock, seeds: &Seeds) -> Result<bool> {
     };
     store.transact(|tx| {
         tenants::ensure(tx, seeds.tenant_id, "tenant", now)?;
-        tenants::ensure_user(tx, seeds.tenant_id, seeds.user_id, "seed user", now)?;
+        if tenants::ensure_user(tx, seeds.tenant_id, seeds.user_id, "seed user", now)? {
+            desired::mark(tx, seeds.tenant_id, &[Object::Tenant(seeds.tenant_id)])?;
+        }
         tokens::replace_seed(tx, seeds.tenant_id, seeds.user_id, &token, now)
     })
 }

@@ -3,7 +3,9 @@
 //! Guarantees: a code is shown once, taken once, replaced by a newer one, and ends after
 //! [`LIFE`]. Whoever brings a code that is none learns nothing of why.
 
+use super::tokens::{Fresh, MintedToken};
 use crate::authn::bearer;
+use crate::authz::Stage;
 use crate::error::{self, Error, Result};
 use crate::http::access::Enrolling;
 use crate::http::context::Cx;
@@ -13,14 +15,14 @@ use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::{Admin, Authorized, Caller, Capabilities, Capability, Key, KeyRole};
 use crate::secret::Secret;
+use crate::store::enrolments::Enrolled;
 use crate::store::users::{Person, TenantRole};
 use crate::store::{Tx, enrolments, tokens};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use time::OffsetDateTime;
-
-use super::tokens::{Fresh, MintedToken};
+use uuid::Uuid;
 
 /// How long a code may be taken.
 const LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -145,7 +147,28 @@ fn take(
             project_id: None,
         };
         let owner = tokens::Owner::enrolled(&enrolled);
-        tokens::insert(tx, owner, &fresh.row(token_id, name, None), key, now)
+        let kept = tokens::insert(tx, owner, &fresh.row(token_id, name, None), key, now)?;
+        record(cx, &enrolled, token_id, key)?;
+        Ok(kept)
     })?;
     Ok(Created(fresh.show(kept)))
+}
+
+/// Records whose first key was minted, under the key's own id.
+fn record(cx: &Cx<'_>, enrolled: &Enrolled, token_id: Uuid, key: Key) -> Result<()> {
+    let caller = Caller {
+        tenant_id: enrolled.tenant_id,
+        user_id: enrolled.user_id,
+        token_id,
+        key,
+    };
+    let (resource, reason) = (
+        format!("tenant:{}", enrolled.tenant_id),
+        format!(
+            "user:{} took enrolment {}",
+            enrolled.user_id, enrolled.enrolment_id
+        ),
+    );
+    let asker = cx.asker_of(caller);
+    asker.allow(Stage::Enrolment, "write", &resource, reason)
 }

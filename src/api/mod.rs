@@ -3,16 +3,21 @@
 //! answer.
 
 pub mod agents;
+pub mod audit;
 pub mod conversations;
 pub mod enrolments;
 pub mod memberships;
 pub mod model_providers;
 pub mod orgs;
 pub mod permissions;
+pub mod project_access;
 pub mod projects;
 pub mod reviewers;
 pub mod runs;
 pub mod service_accounts;
+pub mod team_grants;
+pub mod team_memberships;
+pub mod teams;
 pub mod tokens;
 pub mod tools;
 pub mod users;
@@ -40,11 +45,16 @@ pub fn routes() -> Vec<Route> {
     routes.extend(reviewers::routes());
     routes.extend(projects::routes());
     routes.extend(memberships::routes());
+    routes.extend(team_grants::routes());
+    routes.extend(project_access::routes());
+    routes.extend(teams::routes());
+    routes.extend(team_memberships::routes());
     routes.extend(model_providers::routes());
     routes.extend(tools::routes());
     routes.extend(agents::routes());
     routes.extend(conversations::routes());
     routes.extend(runs::routes());
+    routes.extend(audit::routes());
     routes.extend(crate::http::docs::routes());
     routes
 }

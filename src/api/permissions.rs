@@ -1,5 +1,6 @@
 //! What the caller is and what roles allow, and which roles a user has (section 4.2).
 
+use super::project_access::Way as WayView;
 use crate::authz::GrantsReader;
 use crate::authz::roles::{Action, ObjectKind, Role};
 use crate::error::{Error, Result};
@@ -7,18 +8,17 @@ use crate::http::context::Cx;
 use crate::http::input::{Nothing, Query};
 use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
 use crate::proof::{Caller, Capability, KeyRole};
-use crate::store::grants::{self, ProjectGrant, SHOWN_MOST, TeamRole, Way};
+use crate::store::grants::{self, ProjectGrant, SHOWN_MOST};
 use crate::store::memberships::Role as ProjectRole;
 use crate::store::page::{Order, Request};
 use crate::store::principals::PrincipalKind;
 use crate::store::reviewers;
+use crate::store::team_memberships::Role as TeamRole;
 use crate::store::users::{self, TenantRole};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -130,35 +130,6 @@ struct TeamView {
     role: TeamRole,
 }
 
-/// A way into a project.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(
-    tag = "kind",
-    rename_all = "kebab-case",
-    rename_all_fields = "camelCase"
-)]
-#[schemars(rename = "GrantWay")]
-enum WayView {
-    /// A role of the user's own.
-    Direct {
-        role: ProjectRole,
-        /// Present where a membership stands behind the role.
-        #[serde(with = "rfc3339::option", skip_serializing_if = "Option::is_none")]
-        #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-        joined_at: Option<OffsetDateTime>,
-    },
-    /// As an admin of the tenant.
-    TenantAdmin,
-    /// As an admin of the project's org.
-    OrgAdmin,
-    /// Through a team.
-    Team {
-        team_id: Uuid,
-        team_name: String,
-        role: ProjectRole,
-    },
-}
-
 /// A project that the user has ways into.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -206,20 +177,7 @@ struct ListGrants {
 
 fn project_view(grant: ProjectGrant, tenant_role: Option<TenantRole>) -> ProjectView {
     let mut role = grant.role;
-    let ways = grant.ways.into_iter().map(|way| match way {
-        Way::Direct { role, joined_at } => WayView::Direct { role, joined_at },
-        Way::OrgAdmin => WayView::OrgAdmin,
-        Way::Team {
-            team_id,
-            name,
-            role,
-        } => WayView::Team {
-            team_id,
-            team_name: name,
-            role,
-        },
-    });
-    let mut via: Vec<WayView> = ways.collect();
+    let mut via: Vec<WayView> = grant.ways.into_iter().map(WayView::from).collect();
     if tenant_role == Some(TenantRole::Admin) {
         // The highest role is the first.
         role = role.min(ProjectRole::Admin);

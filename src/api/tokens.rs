@@ -265,10 +265,15 @@ fn capabilities_of(asker: &Asker<'_>, asked: Option<&[Capability]>) -> Result<Ca
     Err(asker.refuse(stage, "write", &resource, sentence, code))
 }
 
-/// The project that the token is limited to, which the caller reads.
-fn project_of(asker: &Asker<'_>, asked: Option<Uuid>) -> Result<Option<Uuid>> {
+/// The project that the token is limited to, which the caller and the owner read.
+fn project_of(
+    cx: &Cx<'_>,
+    asker: &Asker<'_>,
+    owner: Owner,
+    asked: Option<Uuid>,
+) -> Result<Option<Uuid>> {
     let caller = asker.caller();
-    match (caller.key.project_id, asked) {
+    let project_id = match (caller.key.project_id, asked) {
         (Some(own), Some(asked)) if own != asked => {
             let sentence = format!(
                 "permission denied, the key of actor user:{} is limited to project:{own} and mints no key for project:{asked}",
@@ -276,15 +281,22 @@ fn project_of(asker: &Asker<'_>, asked: Option<Uuid>) -> Result<Option<Uuid>> {
             );
             let resource = format!("project:{asked}");
             let (stage, code) = (Stage::KeyProjectMismatch, Code::KeyProjectMismatch);
-            Err(asker.refuse(stage, "write", &resource, sentence, code))
+            return Err(asker.refuse(stage, "write", &resource, sentence, code));
         }
-        (Some(own), _) => Ok(Some(own)),
+        (Some(own), _) => own,
         (None, Some(asked)) => {
             authz::on_object::<Project, Read>(asker, asked)?;
-            Ok(Some(asked))
+            asked
         }
-        (None, None) => Ok(None),
+        (None, None) => return Ok(None),
+    };
+    let is_others = owner.user_id() != caller.user_id;
+    if is_others && asker.enforces() && !owner.has_way(&mut cx.store().session()?, project_id)? {
+        let message =
+            format!("The service account has no role on project {project_id}. Give it one first.");
+        return Err(Error::new(Code::Conflict, message));
     }
+    Ok(Some(project_id))
 }
 
 /// Mints a key for its owner, within what the key of the request may do.
@@ -305,7 +317,7 @@ pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Creat
     let key = Key {
         role: role_of(new.role, caller, &user)?,
         capabilities: capabilities_of(&asker, new.capabilities.as_deref())?,
-        project_id: project_of(&asker, new.project_id)?,
+        project_id: project_of(cx, &asker, owner, new.project_id)?,
     };
     let fresh = Fresh::mint()?;
     let row = fresh.row(cx.new_id(), new.name.as_str(), expires_at);

@@ -1,6 +1,6 @@
 //! Who reads which roles a user has (section 4.2): the user themselves, or who decides about the tenant.
 
-use super::{Asker, on_tenant};
+use super::{Asker, as_caller, on_tenant};
 use crate::error::{Error, Result};
 use crate::proof::{Admin, Authorized};
 use crate::store::tenants::Tenant;
@@ -36,10 +36,12 @@ impl GrantsReader {
 /// is asked before the user is looked up.
 ///
 /// # Errors
-/// `permission-denied`, `not-found`, `database-unavailable`.
+/// `permission-denied`, `not-found`, and those of every check.
 pub fn grants_reader(asker: &Asker<'_>, user_id: Uuid) -> Result<GrantsReader> {
     let caller = asker.caller();
-    if user_id != caller.user_id {
+    if user_id == caller.user_id {
+        as_caller(asker)?;
+    } else {
         let _: Authorized<Tenant, Admin> = on_tenant(asker)?;
     }
     let user = users::find(&mut asker.store.session()?, caller.tenant_id, user_id)?
@@ -47,6 +49,6 @@ pub fn grants_reader(asker: &Asker<'_>, user_id: Uuid) -> Result<GrantsReader> {
     Ok(GrantsReader {
         tenant_id: caller.tenant_id,
         user,
-        project_id: caller.key.project_id,
+        project_id: caller.key.project_id.filter(|_| asker.enforces()),
     })
 }

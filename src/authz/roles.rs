@@ -3,8 +3,8 @@
 //!
 //! It says what `model.fga` says; a test holds the two together. Not here: who has which role.
 
-use crate::store::grants::TeamRole;
 use crate::store::memberships::Role as ProjectRole;
+use crate::store::team_memberships::Role as TeamRole;
 use crate::store::users::TenantRole;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -159,6 +159,7 @@ pub fn may(roles: &[Role], action: Action, kind: ObjectKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     /// One line a role: what it allows on tenant, org, team, project and what lies in it.
     const TABLE: &str = "
@@ -205,5 +206,64 @@ mod tests {
         assert!(may(&both, Action::Write, ObjectKind::Run));
         assert!(!may(&both, Action::Admin, ObjectKind::Run));
         assert!(!may(&[], Action::Read, ObjectKind::Tenant));
+    }
+
+    /// Whether the model gives the relation to an object, of which there is one of each type, by
+    /// these tuples: type, relation, and whom it names.
+    fn holds(model: &Value, tuples: &[(&str, &str, &str)], kind: &str, relation: &str) -> bool {
+        let types = model["type_definitions"].as_array().unwrap();
+        let own = types.iter().find(|own| own["type"] == kind).unwrap();
+        let rewrite = &own["relations"][relation];
+        assert!(rewrite.is_object(), "{kind} has no {relation}");
+        let text = |value: &Value| value["relation"].as_str().unwrap().to_owned();
+        let one = std::slice::from_ref(rewrite);
+        let terms = rewrite["union"]["child"].as_array().map_or(one, |all| all);
+        terms.iter().any(|term| {
+            if term["this"].is_object() {
+                return tuples.contains(&(kind, relation, "user"));
+            }
+            if term["computedUserset"].is_object() {
+                return holds(model, tuples, kind, &text(&term["computedUserset"]));
+            }
+            let by = text(&term["tupleToUserset"]["tupleset"]);
+            let further = text(&term["tupleToUserset"]["computedUserset"]);
+            let named = tuples.iter().filter(|tuple| (tuple.0, tuple.1) == (kind, &by));
+            named
+                .into_iter()
+                .any(|tuple| holds(model, tuples, tuple.2, &further))
+        })
+    }
+
+    #[test]
+    fn the_model_says_the_same() {
+        let model = crate::authz::model::json();
+        let mut places = vec![
+            ("org", "tenant", "tenant"),
+            ("team", "tenant", "tenant"),
+            ("project", "tenant", "tenant"),
+            ("project", "org", "org"),
+        ];
+        let inside = ["agent", "tool", "conversation", "run"];
+        places.extend(inside.map(|kind| (kind, "project", "project")));
+        let types = model["type_definitions"].as_array().unwrap();
+        assert_eq!(types.len(), ObjectKind::ALL.len() + 1, "and `user`");
+        for first in Role::ALL {
+            for second in Role::ALL {
+                let mut tuples = places.clone();
+                for role in [first, second] {
+                    let (scope, name) = role.texts();
+                    tuples.push((scope, name, "user"));
+                }
+                for kind in ObjectKind::ALL {
+                    for action in Action::ALL {
+                        assert_eq!(
+                            may(&[first, second], action, kind),
+                            holds(&model, &tuples, kind.text(), action.relation()),
+                            "{first:?}, {second:?}: {action:?} {kind:?}"
+                        );
+                    }
+                }
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::context::Cx;
 use super::input::{Described, read_body};
+use crate::authn::Credential;
 use crate::authz;
 use crate::error::{Code, Error, Result};
 use crate::proof::{Action, Authorized, Caller, Kind, Listing};
@@ -102,6 +103,17 @@ pub(super) fn parameter_of(kind: &str) -> String {
     name
 }
 
+/// What every check can answer beside what it is about.
+const CHECK_CODES: [Code; 3] = [
+    Code::Unauthenticated,
+    Code::PermissionDenied,
+    Code::AuthorizationUnavailable,
+];
+
+fn found_codes() -> Vec<Code> {
+    [&CHECK_CODES[..], &[Code::NotFound]].concat()
+}
+
 /// One way into a route.
 pub trait Access: Sized {
     /// The access reads the body itself.
@@ -158,10 +170,10 @@ impl Access for Caller {
         Rule::Authenticated
     }
     fn codes() -> Vec<Code> {
-        vec![Code::Unauthenticated]
+        CHECK_CODES.to_vec()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        cx.caller()
+        authz::as_caller(&cx.asker()?)
     }
 }
 
@@ -174,7 +186,7 @@ impl<A: Action> Access for OnTenant<A> {
         Rule::OnTenant(A::NAME)
     }
     fn codes() -> Vec<Code> {
-        vec![Code::Unauthenticated, Code::PermissionDenied]
+        CHECK_CODES.to_vec()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         authz::on_tenant(&cx.asker()?).map(Self)
@@ -189,11 +201,7 @@ impl<K: Find, A: Action> Access for Authorized<K, A> {
         }
     }
     fn codes() -> Vec<Code> {
-        vec![
-            Code::Unauthenticated,
-            Code::PermissionDenied,
-            Code::NotFound,
-        ]
+        found_codes()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let asker = cx.asker()?;
@@ -213,7 +221,7 @@ impl<K: Kind> Access for Listing<K> {
         Rule::List(K::NAME)
     }
     fn codes() -> Vec<Code> {
-        vec![Code::Unauthenticated, Code::PermissionDenied]
+        CHECK_CODES.to_vec()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         authz::listing(&cx.asker()?)
@@ -250,11 +258,7 @@ where
     }
     fn codes() -> Vec<Code> {
         let mut codes = super::input::body_codes();
-        codes.extend([
-            Code::Unauthenticated,
-            Code::PermissionDenied,
-            Code::NotFound,
-        ]);
+        codes.extend(found_codes());
         codes
     }
     fn body(generator: &mut SchemaGenerator) -> Option<Schema> {
@@ -273,16 +277,18 @@ impl Access for authz::RunReader {
         Rule::RunReader
     }
     fn codes() -> Vec<Code> {
-        vec![
-            Code::Unauthenticated,
-            Code::PermissionDenied,
-            Code::NotFound,
-        ]
+        found_codes()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let credential = cx.credential()?;
-        let id = path_id::<crate::store::runs::Run>(cx)?;
-        authz::run_reader(cx.store(), credential, id)
+        let run_id = path_id::<crate::store::runs::Run>(cx)?;
+        match credential {
+            Credential::Bearer(known) => {
+                let asker = cx.asker_of(cx.identify(known.caller));
+                authz::run_reader(&asker, known.expires_at, run_id)
+            }
+            Credential::Public(token) => authz::public_reader(cx.store(), &token, run_id),
+        }
     }
 }
 
@@ -291,11 +297,7 @@ impl Access for authz::GrantsReader {
         Rule::GrantsReader
     }
     fn codes() -> Vec<Code> {
-        vec![
-            Code::Unauthenticated,
-            Code::PermissionDenied,
-            Code::NotFound,
-        ]
+        found_codes()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let asker = cx.asker()?;

@@ -26,6 +26,7 @@ pub(super) fn error(error: &Error, context: &Context) -> Response {
     match code {
         Code::Overloaded
         | Code::DatabaseUnavailable
+        | Code::AuditUnavailable
         | Code::ShuttingDown
         | Code::TooManyRequests => {
             headers.push(("retry-after".into(), RETRY_AFTER_SECONDS.into()));

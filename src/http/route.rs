@@ -97,7 +97,7 @@ pub struct Route {
 pub const BODY_BYTES: u64 = 256 * 1024;
 
 /// Codes that every route can answer, because the door, the frame or the database gives them.
-pub const COMMON_CODES: [Code; 10] = [
+pub const COMMON_CODES: [Code; 11] = [
     Code::InvalidRequest,
     Code::RequestTimeout,
     Code::BodyTooLarge,
@@ -106,6 +106,7 @@ pub const COMMON_CODES: [Code; 10] = [
     Code::Internal,
     Code::Overloaded,
     Code::DatabaseUnavailable,
+    Code::AuditUnavailable,
     Code::ShuttingDown,
     Code::DeadlineExceeded,
 ];

@@ -124,6 +124,11 @@ impl Client {
         CancelHandle(Arc::clone(&self.token))
     }
 
+    /// How long each part of the exchanges that begin from now on may take.
+    pub fn set_timeouts(&mut self, timeouts: Timeouts) {
+        self.timeouts = timeouts;
+    }
+
     /// Posts JSON and reads the whole answer, of at most `cap` bytes.
     pub fn post_json(
         &mut self,

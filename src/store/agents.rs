@@ -7,6 +7,7 @@
 use super::conversations::Conversation;
 use super::page::{Order, Request};
 use super::projects::Project;
+use super::readable::{Readable, readable};
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Place, Read, Write};
@@ -262,18 +263,30 @@ pub fn list(
     project_id: Option<Uuid>,
     page: &Request,
 ) -> Result<Vec<Agent>> {
+    let tenant_id = listing.caller().tenant_id;
+    let project_id = match readable(sql, listing, project_id)? {
+        Readable::Nothing => return Ok(Vec::new()),
+        Readable::OfProject(project_id) => Some(project_id),
+        Readable::All => None,
+        Readable::By(user_id) => {
+            let statement = match page.order {
+                Order::Asc => sql!("agents/list_reader_asc"),
+                Order::Desc => sql!("agents/list_reader_desc"),
+            };
+            let rows = sql.query(
+                statement,
+                &[&tenant_id, &user_id, &page.after, &page.rows()],
+            )?;
+            return Ok(rows.iter().map(agent).collect());
+        }
+    };
     let statement = match page.order {
         Order::Asc => sql!("agents/list_asc"),
         Order::Desc => sql!("agents/list_desc"),
     };
     let rows = sql.query(
         statement,
-        &[
-            &listing.caller().tenant_id,
-            &project_id,
-            &page.after,
-            &page.rows(),
-        ],
+        &[&tenant_id, &project_id, &page.after, &page.rows()],
     )?;
     Ok(rows.iter().map(agent).collect())
 }

@@ -5,6 +5,7 @@
 
 use super::agents::Agent;
 use super::page::{Order, Request};
+use super::readable::{Readable, readable};
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Error, Result};
 use crate::proof::{Caller, Kind, Listing, May, Place, Read, Write};
@@ -148,7 +149,23 @@ pub fn list(
 ) -> Result<Vec<Conversation>> {
     let tenant_id = listing.caller().tenant_id;
     let limit = page.rows();
-    let rows = match (filter.agent_id, filter.project_id) {
+    let Some(named) = named_project(sql, listing, filter)? else {
+        return Ok(Vec::new());
+    };
+    let project_id = match readable(sql, listing, named)? {
+        Readable::Nothing => return Ok(Vec::new()),
+        Readable::All => None,
+        Readable::OfProject(project_id) => Some(project_id),
+        Readable::By(user_id) => {
+            let statement = match page.order {
+                Order::Asc => sql!("conversations/list_reader_asc"),
+                Order::Desc => sql!("conversations/list_reader_desc"),
+            };
+            let rows = sql.query(statement, &[&tenant_id, &user_id, &page.after, &limit])?;
+            return Ok(rows.iter().map(conversation).collect());
+        }
+    };
+    let rows = match (filter.agent_id, project_id) {
         (Some(agent_id), project_id) => sql.query(
             match page.order {
                 Order::Asc => sql!("conversations/list_agent_asc"),
@@ -172,6 +189,20 @@ pub fn list(
         )?,
     };
     Ok(rows.iter().map(conversation).collect())
+}
+
+/// The project that the filters name, which an agent names too. None: they fit no conversation.
+fn named_project(
+    sql: &mut impl Sql,
+    listing: &Listing<Conversation>,
+    filter: Filter,
+) -> Result<Option<Option<Uuid>>> {
+    let Some(agent_id) = filter.agent_id else {
+        return Ok(Some(filter.project_id));
+    };
+    let agent = Agent::find(sql, listing.caller().tenant_id, agent_id)?;
+    let fits = |agent: &Agent| filter.project_id.is_none_or(|id| id == agent.project_id);
+    Ok(agent.filter(fits).map(|agent| Some(agent.project_id)))
 }
 
 /// A page of its messages, and whether more follow. A page of long messages holds fewer of them.

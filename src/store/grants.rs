@@ -6,35 +6,15 @@
 use super::Sql;
 use super::memberships::Role;
 use super::page::Request;
+use super::project_access::Way;
+use super::team_memberships::Role as TeamRole;
 use crate::error::Result;
 use crate::sql;
 use postgres::Row;
-use schemars::JsonSchema;
-use serde::Serialize;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Orgs and teams of one user that are shown at most.
 pub const SHOWN_MOST: usize = 1000;
-
-/// A role in a team.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum TeamRole {
-    /// Decides about it.
-    Admin,
-    /// Reads the team.
-    Member,
-}
-
-impl TeamRole {
-    fn stored(text: &str) -> Self {
-        match text {
-            "admin" => Self::Admin,
-            _ => Self::Member,
-        }
-    }
-}
 
 /// An org that the user is an admin of.
 #[derive(Debug, Clone)]
@@ -54,29 +34,6 @@ pub struct TeamGrant {
     pub name: String,
     /// The user's role in it.
     pub role: TeamRole,
-}
-
-/// A way into a project.
-#[derive(Debug, Clone)]
-pub enum Way {
-    /// A role of the user's own.
-    Direct {
-        /// The role.
-        role: Role,
-        /// Since when, where a membership stands behind it.
-        joined_at: Option<OffsetDateTime>,
-    },
-    /// As an admin of the project's org.
-    OrgAdmin,
-    /// Through a team.
-    Team {
-        /// The team.
-        team_id: Uuid,
-        /// Its name.
-        name: String,
-        /// What the team was granted.
-        role: Role,
-    },
 }
 
 /// A project that the user has ways into.
@@ -173,7 +130,7 @@ fn way(row: &Row, role: Role) -> Way {
         },
         "team" => Way::Team {
             team_id: row.get(5),
-            name: row.get(6),
+            team_name: row.get(6),
             role,
         },
         _ => Way::OrgAdmin,

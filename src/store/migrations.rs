@@ -67,6 +67,10 @@ pub fn all() -> Vec<Migration> {
             "0004_access",
             include_str!("../../sql/migrations/0004_access.sql"),
         ),
+        (
+            "0005_audit",
+            include_str!("../../sql/migrations/0005_audit.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)

@@ -12,6 +12,8 @@
 //! Not here: who may do what (`authz`); functions take a proof of it where the caller is a person.
 
 pub mod agents;
+pub mod audit;
+pub mod authz;
 pub mod connect;
 pub mod conversations;
 pub mod deltas;
@@ -26,9 +28,13 @@ pub mod page;
 pub mod principals;
 pub mod project_access;
 pub mod projects;
+mod readable;
 pub mod reviewers;
 pub mod runs;
 pub mod steps;
+pub mod team_grants;
+pub mod team_memberships;
+pub mod teams;
 pub mod tenants;
 pub mod tokens;
 pub mod tools;

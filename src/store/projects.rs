@@ -2,6 +2,7 @@
 
 use super::orgs::Org;
 use super::page::{Order, Request};
+use super::readable::{Readable, readable};
 use super::tenants::Tenant;
 use super::{Find, Sql, Tx};
 use crate::error::{Error, Result};
@@ -144,13 +145,37 @@ pub fn list(
     listing: &Listing<Project>,
     page: &Request,
 ) -> Result<Vec<Project>> {
-    let statement = match page.order {
-        Order::Asc => sql!("projects/list_asc"),
-        Order::Desc => sql!("projects/list_desc"),
+    let tenant_id = listing.caller().tenant_id;
+    let rows = match readable(sql, listing, None)? {
+        Readable::Nothing => Vec::new(),
+        Readable::OfProject(project_id) => {
+            let is_after = page.after.is_none_or(|after| match page.order {
+                Order::Asc => project_id > after,
+                Order::Desc => project_id < after,
+            });
+            if is_after {
+                sql.query(sql!("projects/find"), &[&tenant_id, &project_id])?
+            } else {
+                Vec::new()
+            }
+        }
+        Readable::By(user_id) => {
+            let statement = match page.order {
+                Order::Asc => sql!("projects/list_reader_asc"),
+                Order::Desc => sql!("projects/list_reader_desc"),
+            };
+            sql.query(
+                statement,
+                &[&tenant_id, &user_id, &page.after, &page.rows()],
+            )?
+        }
+        Readable::All => {
+            let statement = match page.order {
+                Order::Asc => sql!("projects/list_asc"),
+                Order::Desc => sql!("projects/list_desc"),
+            };
+            sql.query(statement, &[&tenant_id, &page.after, &page.rows()])?
+        }
     };
-    let rows = sql.query(
-        statement,
-        &[&listing.caller().tenant_id, &page.after, &page.rows()],
-    )?;
     Ok(rows.iter().map(project).collect())
 }

@@ -2,6 +2,7 @@
 
 use super::enrolments::Enrolled;
 use super::page::{Order, Request};
+use super::readable::has_way;
 use super::users::{self, ServiceAccount};
 use super::{Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
@@ -137,6 +138,14 @@ impl Owner {
     /// The user.
     pub fn user_id(&self) -> Uuid {
         self.user_id
+    }
+
+    /// Whether the owner has a way into the project that is not a tenant admin's.
+    ///
+    /// # Errors
+    /// `database-unavailable`.
+    pub fn has_way(&self, sql: &mut impl Sql, project_id: Uuid) -> Result<bool> {
+        has_way(sql, self.tenant_id, project_id, self.user_id)
     }
 }
 

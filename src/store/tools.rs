@@ -5,6 +5,7 @@
 
 use super::page::{Order, Request};
 use super::projects::Project;
+use super::readable::{Readable, readable};
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Place};
@@ -155,18 +156,30 @@ pub fn list(
     project_id: Option<Uuid>,
     page: &Request,
 ) -> Result<Vec<Tool>> {
+    let tenant_id = listing.caller().tenant_id;
+    let project_id = match readable(sql, listing, project_id)? {
+        Readable::Nothing => return Ok(Vec::new()),
+        Readable::OfProject(project_id) => Some(project_id),
+        Readable::All => None,
+        Readable::By(user_id) => {
+            let statement = match page.order {
+                Order::Asc => sql!("tools/list_reader_asc"),
+                Order::Desc => sql!("tools/list_reader_desc"),
+            };
+            let rows = sql.query(
+                statement,
+                &[&tenant_id, &user_id, &page.after, &page.rows()],
+            )?;
+            return Ok(rows.iter().map(tool).collect());
+        }
+    };
     let statement = match page.order {
         Order::Asc => sql!("tools/list_asc"),
         Order::Desc => sql!("tools/list_desc"),
     };
     let rows = sql.query(
         statement,
-        &[
-            &listing.caller().tenant_id,
-            &project_id,
-            &page.after,
-            &page.rows(),
-        ],
+        &[&tenant_id, &project_id, &page.after, &page.rows()],
     )?;
     Ok(rows.iter().map(tool).collect())
 }

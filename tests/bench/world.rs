@@ -45,6 +45,7 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         seeds: seeds.clone(),
         docs: false,
         allowed_origins: Vec::new(),
+        authorization: None,
         signer: Some(public::Signer::ephemeral()?),
         outbound: Outbound::new(outbound::Options::default())?,
         model_keys: runtime::ModelKeys::default(),
@@ -54,6 +55,7 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         },
         run_lease: Duration::from_secs(30),
         streams: sse::Options::default(),
+        audit: agent_runtime::audit::Options::default(),
     })
 }
 

@@ -76,11 +76,16 @@ fn a_user_s_roles_name_every_way() {
 
 #[test]
 fn a_user_reads_their_own_roles_within_what_the_key_is_limited_to() {
-    let app = App::start();
+    let app = App::start_authorized();
     let ann = made::person(&app, "ann@b", "member");
     let client = made::enrolled(&app, &ann);
     let path = format!("/v1/identity/users/{}/grants", made::id(&ann));
-    let projects: Vec<String> = (0..2).map(|_| made::project(&client)).collect();
+    let projects: Vec<String> = (0..2).map(|_| made::project(&app)).collect();
+    for project in &projects {
+        let role = json!({"userId": ann["id"], "role": "viewer"});
+        let members = format!("/v1/projects/{project}/memberships");
+        app.post(&members, &role).expect(201);
+    }
     let own = client.get(&path).expect(200);
     assert_eq!(
         made::column(&json!({"data": own["projects"]}), "projectId"),
@@ -106,4 +111,23 @@ fn a_user_reads_their_own_roles_within_what_the_key_is_limited_to() {
     let seen = app.get(&of_account).expect(200);
     assert_eq!(seen["kind"], json!("service-account"));
     assert_eq!(seen["projects"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn the_roles_of_others_are_a_tenant_admin_s() {
+    let app = App::start_authorized();
+    let ann = made::person(&app, "ann@b", "member");
+    let client = made::enrolled(&app, &ann);
+    let nobody = app.clock.new_id();
+    for user in [app.seeds.user_id, nobody] {
+        let path = format!("/v1/identity/users/{user}/grants");
+        let refused = client.get(&path).expect(403)["error"].clone();
+        assert_eq!(refused["code"], json!("permission-denied"));
+        let tenant = format!("tenant:{}", app.seeds.tenant_id);
+        assert_eq!(refused["details"]["resource"], json!(tenant));
+        assert_eq!(refused["details"]["action"], json!("admin"));
+    }
+    let path = format!("/v1/identity/users/{nobody}/grants");
+    app.get(&path).expect_error(404, "not-found");
+    client.get("/v1/identity/me/permissions").expect(200);
 }

@@ -128,3 +128,34 @@ fn a_project_is_made_in_an_org() {
     app.post(&nowhere, &json!({"name": "project"}))
         .expect_error(404, "not-found");
 }
+
+#[test]
+fn an_org_s_admins_work_in_it_and_see_no_other() {
+    let app = App::start_authorized();
+    let (own, other) = (org(&app, "own"), org(&app, "other"));
+    let ann = made::person(&app, "ann@b", "member");
+    let client = made::enrolled(&app, &ann);
+    assert_eq!(client.get("/v1/orgs").expect(200)["data"], json!([]));
+    client.get(&path(&own)).expect(403);
+    let admins = format!("{}/admins", path(&own));
+    app.post(&admins, &json!({"userId": ann["id"]})).expect(201);
+    let listed = client.get("/v1/orgs").expect(200);
+    assert_eq!(made::column(&listed, "id"), [made::id(&own)]);
+    let all = app.get("/v1/orgs").expect(200);
+    assert_eq!(all["data"].as_array().unwrap().len(), 2);
+    client.get(&path(&own)).expect(200);
+    client.patch(&path(&own), &json!({"name": "new"})).expect(200);
+    let projects = format!("{}/projects", path(&own));
+    let project = client.post(&projects, &json!({"name": "a"})).expect(201);
+    let later = app.post(&projects, &json!({"name": "b"})).expect(201);
+    for project in [&project, &later] {
+        let path = format!("/v1/projects/{}", made::id(project));
+        client.patch(&path, &json!({"name": "c"})).expect(200);
+    }
+    client.get(&path(&other)).expect(403);
+    client.post(&format!("{}/projects", path(&other)), &json!({"name": "a"})).expect(403);
+    app.delete(&format!("{admins}/{}", made::id(&ann))).expect(204);
+    client.get(&path(&own)).expect(403);
+    let later = format!("/v1/projects/{}", made::id(&later));
+    client.get(&later).expect(403);
+}

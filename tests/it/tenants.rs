@@ -38,6 +38,13 @@ impl Objects {
             }
             client.post(path, &body).expect(201);
         }
+        let body = json!({"name": "secret", "slug": "secret"});
+        let team = client.post("/v1/teams", &body).expect(201);
+        let team = team["id"].clone();
+        let grant = json!({"teamId": team, "role": "viewer"});
+        client
+            .post(&format!("/v1/projects/{project}/team-grants"), &grant)
+            .expect(201);
         Self(json!({
             "projectId": project,
             "userId": user["id"],
@@ -51,6 +58,7 @@ impl Objects {
             "runId": run,
             "tokenId": token["id"],
             "version": "1.0.0",
+            "teamId": team,
         }))
     }
 
@@ -89,6 +97,18 @@ impl Objects {
                 "description": "", "argumentsSchema": {"type": "object"}, "url": "http://127.0.0.1:9/"}),
             ("POST", "/v1/conversations") => json!({"agentId": id("agentId")}),
             ("PATCH", "/v1/identity/users/{userId}") => json!({"tenantRole": "admin"}),
+            ("POST", "/v1/teams") => json!({"name": "new", "slug": "new"}),
+            ("POST", "/v1/projects/{projectId}/team-grants") => {
+                json!({"teamId": id("teamId"), "role": "viewer"})
+            }
+            ("POST", "/v1/projects/{projectId}/memberships") => {
+                json!({"userId": id("userId"), "role": "viewer"})
+            }
+            ("POST", "/v1/teams/{teamId}/memberships") => {
+                json!({"userId": id("userId"), "role": "member"})
+            }
+            ("PATCH", path) if path.contains("/memberships/") => json!({"role": "admin"}),
+            ("PATCH", path) if path.contains("/team-grants/") => json!({"role": "admin"}),
             ("PATCH", _) => json!({"name": "new"}),
             ("POST", "/v1/projects" | "/v1/tokens" | "/v1/service-accounts" | "/v1/orgs") => {
                 json!({"name": "new"})

@@ -1,6 +1,7 @@
 //! `/v1/identity/users`.
 
 use crate::harness::{App, Client, Puppet, end_of, eventually, made};
+use agent_runtime::authz::desired::Object;
 use serde_json::{Value, json};
 use std::sync::Barrier;
 use std::time::Duration;
@@ -367,4 +368,36 @@ fn open_streams_of_a_deactivated_person_end() {
     assert_eq!(end_of(&ending.rest()), "credential-ended");
     call.finish();
     assert_eq!(end_of(&staying.rest()), "run-finished");
+}
+
+#[test]
+fn what_a_person_may_follows_their_tenant_role_and_ends_with_them() {
+    let app = App::start_authorized();
+    let replica = app.replica(|_| {});
+    let ann = made::person(&app, "ann@b", "member");
+    let client = made::enrolled(&app, &ann);
+    let user = made::id(&ann).parse().unwrap();
+    let may = |at: &App, relation| at.may(user, relation, Object::Tenant(app.seeds.tenant_id)).unwrap();
+    assert!(may(&replica, "can_read") && !may(&replica, "can_admin"));
+    for answer in [
+        client.get(USERS),
+        client.get(&path(&ann)),
+        client.post("/v1/service-accounts", &json!({"name": "a"})),
+        client.get("/v1/service-accounts"),
+        client.post("/v1/orgs", &json!({"name": "a"})),
+        client.get("/v1/reviewers"),
+        client.post("/v1/reviewers", &json!({"userId": ann["id"], "role": "standard"})),
+        client.patch(&path(&ann), &json!({"tenantRole": "admin"})),
+        deactivate(&client, &ann),
+    ] {
+        assert_eq!(answer.expect(403)["error"]["code"], json!("permission-denied"));
+    }
+    app.patch(&path(&ann), &json!({"tenantRole": "admin"})).expect(200);
+    assert!(may(&replica, "can_admin"));
+    // The key stays a member's.
+    assert_eq!(client.get(USERS).expect(403)["error"]["code"], json!("permission-denied"));
+    app.patch(&path(&ann), &json!({"tenantRole": "member"})).expect(200);
+    assert!(!may(&replica, "can_admin"));
+    deactivate(&app, &ann).expect(200);
+    assert!(!may(&replica, "can_read") && !may(&app, "can_read"));
 }

@@ -7,8 +7,11 @@ use super::rows::{Origin, Run, Status, run_of};
 use crate::error::Result;
 use crate::proof::Listing;
 use crate::sql;
-use crate::store::Sql;
+use crate::store::agents::Agent;
+use crate::store::conversations::Conversation;
 use crate::store::page::{Order, Request};
+use crate::store::readable::{Readable, readable};
+use crate::store::{Find, Sql};
 use uuid::Uuid;
 
 /// Which runs.
@@ -36,20 +39,83 @@ pub fn list(
     filters: &Filters,
     page: &Request,
 ) -> Result<Vec<Run>> {
+    let tenant_id = listing.caller().tenant_id;
+    let (status, origin) = (
+        filters.status.map(Status::text),
+        filters.origin.map(Origin::text),
+    );
+    let Some(named) = named_project(sql, listing, filters)? else {
+        return Ok(Vec::new());
+    };
+    let project_id = match readable(sql, listing, named)? {
+        Readable::Nothing => return Ok(Vec::new()),
+        Readable::All => None,
+        Readable::OfProject(project_id) => Some(project_id),
+        Readable::By(user_id) => {
+            let statement = match page.order {
+                Order::Asc => sql!("runs/list_reader_asc"),
+                Order::Desc => sql!("runs/list_reader_desc"),
+            };
+            let rows = sql.query(
+                statement,
+                &[
+                    &tenant_id,
+                    &user_id,
+                    &page.after,
+                    &page.rows(),
+                    &status,
+                    &origin,
+                ],
+            )?;
+            return rows.iter().map(run_of).collect();
+        }
+    };
+    let filters = Filters {
+        project_id,
+        ..*filters
+    };
     let rows = sql.query(
-        statement(filters, page.order),
+        statement(&filters, page.order),
         &[
-            &listing.caller().tenant_id,
+            &tenant_id,
             &filters.project_id,
             &filters.agent_id,
             &filters.conversation_id,
-            &filters.status.map(Status::text),
-            &filters.origin.map(Origin::text),
+            &status,
+            &origin,
             &page.after,
             &page.rows(),
         ],
     )?;
     rows.iter().map(run_of).collect()
+}
+
+/// The project that the filters name, which an agent and a conversation name too. None: they fit no
+/// run.
+fn named_project(
+    sql: &mut impl Sql,
+    listing: &Listing<Run>,
+    filters: &Filters,
+) -> Result<Option<Option<Uuid>>> {
+    let tenant_id = listing.caller().tenant_id;
+    let mut named = filters.project_id;
+    if let Some(id) = filters.agent_id {
+        match Agent::find(sql, tenant_id, id)? {
+            Some(agent) if named.is_none_or(|named| named == agent.project_id) => {
+                named = Some(agent.project_id);
+            }
+            _ => return Ok(None),
+        }
+    }
+    if let Some(id) = filters.conversation_id {
+        match Conversation::find(sql, tenant_id, id)? {
+            Some(found) if named.is_none_or(|named| named == found.project_id) => {
+                named = Some(found.project_id);
+            }
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(named))
 }
 
 fn statement(filters: &Filters, order: Order) -> &'static str {

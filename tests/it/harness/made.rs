@@ -71,3 +71,16 @@ pub(crate) fn enrolled(app: &super::App, person: &Value) -> Client {
     let key = nobody.post("/v1/identity/enrolments", &body).expect(201);
     app.with_token(key["token"].as_str())
 }
+
+/// A team named `Team`.
+pub(crate) fn team(client: &Client, slug: &str) -> String {
+    let body = json!({"name": "Team", "slug": slug});
+    id(&client.post("/v1/teams", &body).expect(201))
+}
+
+/// Gives a team a role on a project.
+pub(crate) fn grant(client: &Client, project_id: &str, team_id: &str, role: &str) {
+    let path = format!("/v1/projects/{project_id}/team-grants");
+    let body = json!({"teamId": team_id, "role": role});
+    client.post(&path, &body).expect(201);
+}

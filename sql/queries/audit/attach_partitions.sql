@@ -1,0 +1,1 @@
+select attach_audit_partitions($1)

@@ -1,0 +1,10 @@
+with free as (
+  select slot from audit_writers
+  where leased_until is null or leased_until < now()
+  order by slot limit 1
+  for update skip locked
+)
+update audit_writers as writer
+set epoch = writer.epoch + 1, leased_until = now() + make_interval(secs => $1)
+from free where writer.slot = free.slot
+returning writer.slot, writer.epoch, writer.position, writer.decided_at, writer.allowed_digest, writer.denied_digest

@@ -1,0 +1,232 @@
+//! `/v1/audit/authz`: who was allowed what, and who was refused. Specification sections 2.5, 4.6.
+
+use crate::error::{Code, Error, Result};
+use crate::http::access::OnTenant;
+use crate::http::context::Cx;
+use crate::http::input::Query;
+use crate::http::output::Found;
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::proof::Admin;
+use crate::store::audit::pages::{self, Filter};
+use crate::store::audit::{Outcome, Row};
+use crate::store::page::{self, Order, Page};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// The longest text of a filter, in characters.
+const TEXT_MOST: usize = 400;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![route(
+        Method::Get,
+        "/v1/audit/authz",
+        "List the tenant's access decisions, oldest first unless asked otherwise",
+        list,
+    )]
+}
+
+/// Which decisions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ListDecisions {
+    /// Of this actor, as `user:<user id>`.
+    actor_subject: Option<String>,
+    /// Of this action: `read`, `write` or `admin`.
+    action: Option<String>,
+    /// On this resource, as `<kind>:<id>`.
+    resource: Option<String>,
+    /// With this outcome.
+    outcome: Option<Outcome>,
+    /// Decided then or later (RFC 3339).
+    #[serde(default, with = "rfc3339::option")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    from: Option<OffsetDateTime>,
+    /// Decided before then (RFC 3339).
+    #[serde(default, with = "rfc3339::option")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    to: Option<OffsetDateTime>,
+    /// About this run.
+    run_id: Option<Uuid>,
+    /// `asc` if left out.
+    order: Option<Order>,
+    cursor: Option<String>,
+    limit: Option<u16>,
+}
+
+/// An access decision.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "AccessDecision")]
+struct View {
+    id: Uuid,
+    /// When it was decided.
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    timestamp: OffsetDateTime,
+    /// Who, as `user:<user id>`.
+    actor_subject: String,
+    /// What was asked for: `read`, `write` or `admin`.
+    action: String,
+    /// On what, as `<kind>:<id>`.
+    resource: String,
+    outcome: Outcome,
+    /// Why, or which check refused.
+    reason: String,
+    /// Which check decided: `model`, or the name of a check before it.
+    stage: String,
+    /// The part of the check that refused.
+    failing_part: Option<String>,
+    /// What was asked of the authorization server; null if it was not asked.
+    check: Option<CheckView>,
+    /// How long the decision took, in milliseconds.
+    duration_ms: f64,
+    /// The request, as its answer named it.
+    request_id: Option<String>,
+    /// The request's trace (W3C Trace Context).
+    trace_id: Option<String>,
+    /// The key that the request came with.
+    key_id: Option<Uuid>,
+    /// The route, as `METHOD /path/{parameter}`.
+    route: Option<String>,
+    /// The run that it is about.
+    run_id: Option<Uuid>,
+    /// The address that the request came from.
+    client_address: Option<String>,
+}
+
+/// What was asked of the authorization server.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "AccessCheck")]
+struct CheckView {
+    user: String,
+    relation: String,
+    object: String,
+    /// The authorization server's store.
+    store_id: String,
+    /// The authorization model.
+    model_id: String,
+}
+
+impl From<Row> for View {
+    fn from(row: Row) -> Self {
+        let check = match (row.check_user, row.check_relation, row.check_object) {
+            (Some(user), Some(relation), Some(object)) => Some(CheckView {
+                user,
+                relation,
+                object,
+                store_id: row.store_id.unwrap_or_default(),
+                model_id: row.model_id.unwrap_or_default(),
+            }),
+            _ => None,
+        };
+        Self {
+            id: row.id,
+            timestamp: row.decided_at,
+            actor_subject: row.actor_subject,
+            action: row.action,
+            resource: row.resource,
+            outcome: row.outcome,
+            reason: row.reason,
+            stage: row.stage,
+            failing_part: row.failing_part,
+            check,
+            duration_ms: milliseconds(row.duration_us),
+            request_id: row.request_id.map(|id| format!("req-{id}")),
+            trace_id: row.trace_id,
+            key_id: row.key_id,
+            route: row.route,
+            run_id: row.run_id,
+            client_address: row.client_address,
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "durations are far below what a double counts exactly"
+)]
+fn milliseconds(us: i64) -> f64 {
+    us as f64 / 1000.0
+}
+
+fn list(
+    cx: &Cx<'_>,
+    OnTenant(admin): OnTenant<Admin>,
+    Query(query): Query<ListDecisions>,
+) -> Result<Found<Page<View>>> {
+    let limit = page::limit(query.limit)?;
+    let order = query.order.unwrap_or(Order::Asc);
+    let cursor = query.cursor.clone();
+    let filter = query.filter()?;
+    let mut session = cx.store().session()?;
+    let found = pages::list(
+        &mut session,
+        &admin,
+        &filter,
+        (order, limit),
+        cursor.as_deref(),
+    )?;
+    Ok(Found(Page {
+        data: found.rows.into_iter().map(View::from).collect(),
+        has_more: found.next_cursor.is_some(),
+        next_cursor: found.next_cursor,
+    }))
+}
+
+impl ListDecisions {
+    fn filter(self) -> Result<Filter> {
+        let subject = self.actor_subject.as_deref();
+        let is_subject = |text: &str| text.starts_with("user:") && text.len() > 5;
+        if !subject.is_none_or(|text| is_subject(text) && fits(text)) {
+            return Err(invalid("actorSubject", "user: and the id of a user"));
+        }
+        let resource = self.resource.as_deref();
+        let is_resource = |text: &str| {
+            text.split_once(':')
+                .is_some_and(|(a, b)| !a.is_empty() && !b.is_empty())
+        };
+        if !resource.is_none_or(|text| is_resource(text) && fits(text)) {
+            return Err(invalid(
+                "resource",
+                "<kind>:<id>, such as project:<project id>",
+            ));
+        }
+        let action = self.action.as_deref();
+        if !action.is_none_or(|text| !text.is_empty() && fits(text)) {
+            return Err(invalid("action", "an action such as read, write or admin"));
+        }
+        for (name, at) in [("from", self.from), ("to", self.to)] {
+            if at.is_some_and(|at| !(1970..=9999).contains(&at.year())) {
+                return Err(invalid(name, "a time between the years 1970 and 9999"));
+            }
+        }
+        if self.from.zip(self.to).is_some_and(|(from, to)| from > to) {
+            return Err(invalid("to", "a time that is not before from"));
+        }
+        Ok(Filter {
+            actor_subject: self.actor_subject,
+            action: self.action,
+            resource: self.resource,
+            outcome: self.outcome,
+            from: self.from,
+            to: self.to,
+            run_id: self.run_id,
+        })
+    }
+}
+
+fn fits(text: &str) -> bool {
+    text.chars().count() <= TEXT_MOST
+}
+
+fn invalid(parameter: &str, expected: &str) -> Error {
+    Error::new(
+        Code::InvalidRequest,
+        format!("Query parameter {parameter}: expected {expected}."),
+    )
+    .detail("parameter", parameter)
+}

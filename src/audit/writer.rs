@@ -1,0 +1,351 @@
+//! The thread `audit-writer`: takes what waits and commits it as one batch, with no timer.
+//!
+//! Guarantees: a ticket is told that its decision is on disk only when its commit was confirmed, or
+//! was seen to have happened; a decision is written once; what the database refuses takes no other
+//! decision with it.
+
+use super::chain;
+use super::queue::{Entry, Queue, Work, settle};
+use super::ticket::{Reason, Settlement, Ticket};
+use crate::error::{Code, Error, Result};
+use crate::store::audit::{self as rows, Batch, Row, Slot};
+use crate::store::{Session, Store};
+use postgres::error::SqlState;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use time::Date;
+
+/// Decisions in one transaction, at most.
+const BATCH: usize = 500;
+/// Between two attempts on a database that is away.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Attempts to make a slot while other writers make theirs.
+const CLAIMS: usize = 100;
+
+/// What the writer has done, for `/metrics`.
+#[derive(Default)]
+pub(super) struct Counters {
+    pub(super) rows: AtomicU64,
+    pub(super) batches: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) last_commit_us: AtomicU64,
+}
+
+pub(super) struct Writer {
+    pub(super) queue: Arc<Queue>,
+    pub(super) store: Store,
+    pub(super) counters: Arc<Counters>,
+    pub(super) lease: Duration,
+    /// A stop waits no longer than this.
+    pub(super) stop_by: Arc<Mutex<Option<Instant>>>,
+    pub(super) log: slog::Logger,
+    pub(super) held: Held,
+}
+
+/// What the writer knows of its slot.
+#[derive(Default)]
+pub(super) struct Held {
+    slot: Option<Slot>,
+    /// The slot and epoch that it had when its connection broke: to be claimed again, so that
+    /// nothing of the old connection can still be committed.
+    before: Option<(i32, i64)>,
+    /// The last month whose partitions were looked after.
+    month: Option<Date>,
+}
+
+/// A batch whose commit was not confirmed.
+struct Doubt {
+    slot: i32,
+    batch: Batch,
+}
+
+/// What became of an attempt.
+enum Attempt {
+    Committed,
+    /// Nothing was written: the slot had been lost.
+    SlotLost,
+    /// It cannot be known yet.
+    Unknown(Doubt, Error),
+    /// Nothing was written; the database is away.
+    Away(Error),
+    /// Nothing was written: it does not take this.
+    Refused(Error),
+}
+
+impl Writer {
+    /// Until the queue is closed and empty, or a stop has waited long enough.
+    pub(super) fn run(mut self) {
+        loop {
+            match self.queue.take(BATCH, self.lease / 3) {
+                Work::Write(entries) => self.write(entries),
+                Work::Idle => self.renew(),
+                Work::End => break,
+            }
+            if self.is_over() {
+                break;
+            }
+        }
+        self.free();
+        self.noted(self.queue.end());
+    }
+
+    fn is_over(&self) -> bool {
+        let by = *self
+            .stop_by
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.queue.has_ended() || by.is_some_and(|by| by <= Instant::now())
+    }
+
+    fn lease_seconds(&self) -> f64 {
+        self.lease.as_secs_f64()
+    }
+
+    /// Writes these, however long it takes, unless nobody waits for them any more.
+    fn write(&mut self, mut entries: Vec<Entry>) {
+        let mut doubt: Option<Doubt> = None;
+        loop {
+            if let Some(open) = doubt.take() {
+                match self.was_committed(&open) {
+                    Ok(true) => return self.committed(&entries),
+                    Ok(false) => {}
+                    Err(error) => {
+                        doubt = Some(open);
+                        if self.is_over() || entries.iter().all(|entry| entry.ticket.is_settled()) {
+                            return;
+                        }
+                        self.wait(&error);
+                        continue;
+                    }
+                }
+            }
+            entries.retain(|entry| !entry.ticket.is_settled());
+            if entries.is_empty() || self.is_over() {
+                return;
+            }
+            match self.attempt(&mut entries) {
+                Attempt::Committed => return self.committed(&entries),
+                Attempt::SlotLost => {
+                    slog::warn!(
+                        self.log,
+                        "The slot of this audit writer was taken by another; it takes a new one"
+                    );
+                }
+                Attempt::Unknown(open, error) => {
+                    doubt = Some(open);
+                    self.wait(&error);
+                }
+                Attempt::Away(error) => self.wait(&error),
+                Attempt::Refused(error) => return self.refused(entries, &error),
+            }
+        }
+    }
+
+    /// One transaction.
+    fn attempt(&mut self, entries: &mut [Entry]) -> Attempt {
+        let began = Instant::now();
+        let (mut session, slot) = match self.ready() {
+            Ok(ready) => ready,
+            Err(error) => return self.fault(error, None),
+        };
+        let mut decisions: Vec<&mut Row> = entries.iter_mut().map(|entry| &mut entry.row).collect();
+        let (after, batches) = chain::stamp(&slot, &mut decisions);
+        if let Some(last) = batches.last() {
+            self.look_after(&mut session, last.decided_at.date());
+        }
+        let written = rows::write(
+            &mut session,
+            &after,
+            &batches,
+            &decisions,
+            self.lease_seconds(),
+        );
+        match written {
+            Ok(true) => {
+                self.held.slot = Some(after);
+                let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+                self.counters.last_commit_us.store(took, Ordering::Relaxed);
+                self.counters.batches.fetch_add(1, Ordering::Relaxed);
+                Attempt::Committed
+            }
+            Ok(false) => {
+                self.held.slot = None;
+                self.held.before = None;
+                Attempt::SlotLost
+            }
+            Err(error) => {
+                let doubt = batches.into_iter().next().map(|batch| Doubt {
+                    slot: slot.slot,
+                    batch,
+                });
+                self.fault(error, doubt)
+            }
+        }
+    }
+
+    fn fault(&mut self, error: Error, doubt: Option<Doubt>) -> Attempt {
+        let away = error.code() == Code::DatabaseUnavailable;
+        if away {
+            self.let_go();
+        }
+        match doubt {
+            Some(doubt) if away => Attempt::Unknown(doubt, error),
+            None if away => Attempt::Away(error),
+            _ => Attempt::Refused(error),
+        }
+    }
+
+    /// The connection is not to be trusted: what it was doing may still be going on.
+    fn let_go(&mut self) {
+        if let Some(slot) = self.held.slot.take() {
+            self.held.before = Some((slot.slot, slot.epoch));
+        }
+    }
+
+    /// A connection, and the slot as the database has it.
+    fn ready(&mut self) -> Result<(Session, Slot)> {
+        let mut session = self.store.session()?;
+        if let Some(slot) = &self.held.slot {
+            return Ok((session, slot.clone()));
+        }
+        let slot = self.claim(&mut session)?;
+        slog::info!(self.log, "Writing decisions"; "slot" => slot.slot, "position" => slot.position);
+        self.held.slot = Some(slot.clone());
+        Ok((session, slot))
+    }
+
+    fn claim(&mut self, session: &mut Session) -> Result<Slot> {
+        let lease = self.lease_seconds();
+        if let Some(before) = self.held.before {
+            let again = rows::claim_again(session, before, lease)?;
+            // Kept until now: the answer may get lost, and then it is lost for good.
+            self.held.before = None;
+            if let Some(slot) = again {
+                return Ok(slot);
+            }
+        }
+        for _ in 0..CLAIMS {
+            if let Some(slot) = rows::claim(session, lease)? {
+                return Ok(slot);
+            }
+        }
+        Err(Error::database_unavailable(
+            "no slot could be claimed: other writers were always faster",
+        ))
+    }
+
+    /// Whether the batch is written after all. The slot has a new epoch first, so that the answer
+    /// is final.
+    fn was_committed(&mut self, doubt: &Doubt) -> Result<bool> {
+        let asked = self
+            .ready()
+            .and_then(|(mut session, _)| rows::has_batch(&mut session, doubt.slot, &doubt.batch));
+        if asked.is_err() {
+            self.let_go();
+        }
+        asked
+    }
+
+    /// Partitions are made ahead by the keeper; this is for a clock that jumped, and for the turn
+    /// of the month on a server whose keeper cannot.
+    fn look_after(&mut self, session: &mut Session, today: Date) {
+        let month = today.replace_day(1).unwrap_or(today);
+        if self.held.month == Some(month) {
+            return;
+        }
+        match rows::attach_partitions(session, today) {
+            Ok(()) => self.held.month = Some(month),
+            Err(error) => {
+                slog::warn!(self.log, "The partitions of the audit could not be looked after"; crate::log::ErrorValue(&error));
+            }
+        }
+    }
+
+    fn wait(&self, error: &Error) {
+        slog::warn!(self.log, "The audit cannot be written; trying again"; crate::log::ErrorValue(error));
+        std::thread::sleep(PAUSE);
+    }
+
+    fn committed(&self, entries: &[Entry]) {
+        let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
+        self.counters.rows.fetch_add(count, Ordering::Relaxed);
+        self.noted(settle(&tickets(entries), Settlement::Committed));
+    }
+
+    /// Finds the decision that the database does not take.
+    fn refused(&mut self, mut entries: Vec<Entry>, error: &Error) {
+        if entries.len() > 1 && is_about_a_row(error) {
+            let second = entries.split_off(entries.len() / 2);
+            self.write(entries);
+            return self.write(second);
+        }
+        let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
+        self.counters.failed.fetch_add(count, Ordering::Relaxed);
+        slog::error!(self.log, "The database does not take decisions; their requests fail";
+            "decisions" => count, crate::log::ErrorValue(error));
+        self.noted(settle(
+            &tickets(&entries),
+            Settlement::Failed(Reason::Refused),
+        ));
+    }
+
+    fn renew(&mut self) {
+        let Some(held) = self.held.slot.as_ref().map(|slot| (slot.slot, slot.epoch)) else {
+            return;
+        };
+        let lease = self.lease_seconds();
+        let renewed = self
+            .store
+            .session()
+            .and_then(|mut session| rows::renew(&mut session, held, lease));
+        match renewed {
+            Ok(true) => {}
+            Ok(false) => self.held.slot = None,
+            // It is asked again with the next decision.
+            Err(error) => {
+                slog::debug!(self.log, "The audit's slot could not be held longer"; crate::log::ErrorValue(&error));
+            }
+        }
+    }
+
+    fn free(&mut self) {
+        self.let_go();
+        let Some(held) = self.held.before else {
+            return;
+        };
+        let freed = self
+            .store
+            .session()
+            .and_then(|mut session| rows::free(&mut session, held));
+        if let Err(error) = freed {
+            slog::warn!(self.log, "The audit's slot stays until its lease has run out"; crate::log::ErrorValue(&error));
+        }
+    }
+
+    fn noted(&self, panics: usize) {
+        if panics > 0 {
+            slog::error!(self.log, "Callbacks of the audit panicked"; "panics" => panics);
+        }
+    }
+}
+
+fn tickets(entries: &[Entry]) -> Vec<Ticket> {
+    entries.iter().map(|entry| entry.ticket.clone()).collect()
+}
+
+/// The database says something of the values, such as a character that it cannot store, and not of
+/// the table.
+fn is_about_a_row(error: &Error) -> bool {
+    let cause = error
+        .cause()
+        .and_then(|cause| cause.downcast_ref::<postgres::Error>());
+    cause
+        .and_then(postgres::Error::code)
+        .map(SqlState::code)
+        .is_some_and(|code| {
+            ["22", "23", "54"]
+                .iter()
+                .any(|class| code.starts_with(class))
+        })
+}

@@ -1,0 +1,77 @@
+//! Why OpenFGA gave no answer that can be used: a kind for the program, a sentence for a person.
+//!
+//! Sentences hold hosts, statuses and codes, never a tuple, a body or a header.
+
+use crate::outbound;
+
+/// A call to OpenFGA that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// It could not be reached, or did not answer in time; what the connection said, in a sentence.
+    Unreachable(String),
+    /// Every connection of the client was in use until the call's deadline.
+    Busy,
+    /// It has no such store, or no longer.
+    StoreUnknown,
+    /// The store has no such model.
+    ModelUnknown,
+    /// Others kept changing the same tuples until the call's deadline.
+    Contended,
+    /// It refused the request.
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// OpenFGA's own code, such as `validation_error`; empty if the answer holds none.
+        code: String,
+    },
+    /// The answer is not one of OpenFGA's.
+    Answer(&'static str),
+}
+
+impl Failure {
+    /// Whether the same call may succeed later without a change of ours.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::Busy | Self::Contended => true,
+            Self::Refused { status, .. } => *status >= 500 || matches!(status, 408 | 409 | 429),
+            Self::StoreUnknown | Self::ModelUnknown | Self::Answer(_) => false,
+        }
+    }
+}
+
+impl From<outbound::Failure> for Failure {
+    fn from(failure: outbound::Failure) -> Self {
+        match failure.kind() {
+            outbound::Kind::TooLarge => Self::Answer("it is too long"),
+            outbound::Kind::Protocol => Self::Answer("it is not HTTP/1.1"),
+            _ => Self::Unreachable(failure.message().to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreachable(why) => f.write_str(why),
+            Self::Busy => f.write_str("No connection to the authorization server came free in time."),
+            Self::StoreUnknown => f.write_str("The authorization server does not have the store."),
+            Self::ModelUnknown => {
+                f.write_str("The authorization server does not have the store's model.")
+            }
+            Self::Contended => f.write_str(
+                "The authorization server could not write in time, because the same permissions kept changing.",
+            ),
+            Self::Refused { status, code } if code.is_empty() => {
+                write!(f, "The authorization server answered with status {status}.")
+            }
+            Self::Refused { status, code } => {
+                write!(f, "The authorization server answered with status {status}, {code}.")
+            }
+            Self::Answer(why) => {
+                write!(f, "The answer of the authorization server is not usable: {why}.")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

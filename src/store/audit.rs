@@ -1,0 +1,329 @@
+//! Rows of the audit: decisions, the slots of their writers, the chain over them.
+//!
+//! Guarantees: a batch is written whole and under the epoch of its slot, or not at all.
+//!
+//! Not here: what is recorded and in which order (`audit`). Nothing here takes a proof: the audit
+//! itself writes, and `api/audit` reads for a tenant's admin.
+
+pub mod pages;
+
+use super::Sql;
+use crate::error::{Error, Result};
+use crate::sql;
+use postgres::Row as DatabaseRow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use time::{Date, OffsetDateTime};
+use uuid::Uuid;
+
+/// A SHA-256.
+pub type Digest = [u8; 32];
+
+/// Whether the caller may. Specification section 2.5.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "DecisionOutcome")]
+pub enum Outcome {
+    /// The caller may.
+    Allowed,
+    /// The caller may not.
+    Denied,
+}
+
+impl Outcome {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Allowed, Self::Denied];
+
+    /// As it is recorded.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Denied => "denied",
+        }
+    }
+
+    /// From its text.
+    pub fn from_text(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.text() == text)
+    }
+}
+
+/// A decision as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its id.
+    pub id: Uuid,
+    /// Whose.
+    pub tenant_id: Uuid,
+    /// Of its writer; 0 before it is written.
+    pub slot: i32,
+    /// Within its slot; 0 before it is written.
+    pub position: i64,
+    /// When, in microseconds.
+    pub decided_at: OffsetDateTime,
+    /// Allowed or denied.
+    pub outcome: Outcome,
+    /// Who, as `user:<id>`.
+    pub actor_subject: String,
+    /// What was asked for.
+    pub action: String,
+    /// On what, as `<kind>:<id>`.
+    pub resource: String,
+    /// Why.
+    pub reason: String,
+    /// Which check decided.
+    pub stage: String,
+    /// The part of it that refused.
+    pub failing_part: Option<String>,
+    /// The check asked of the authorization server: who.
+    pub check_user: Option<String>,
+    /// What.
+    pub check_relation: Option<String>,
+    /// On what.
+    pub check_object: Option<String>,
+    /// In which of its stores.
+    pub store_id: Option<String>,
+    /// Under which model.
+    pub model_id: Option<String>,
+    /// How long the check took, in microseconds.
+    pub duration_us: i64,
+    /// The request.
+    pub request_id: Option<Uuid>,
+    /// Its trace.
+    pub trace_id: Option<String>,
+    /// The key that it came with.
+    pub key_id: Option<Uuid>,
+    /// The route, as `METHOD /path/{parameter}`.
+    pub route: Option<String>,
+    /// The run that it is about.
+    pub run_id: Option<Uuid>,
+    /// Where it came from.
+    pub client_address: Option<String>,
+}
+
+/// A writer's place, held under an epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// Which.
+    pub slot: i32,
+    /// Fences whoever held it before.
+    pub epoch: i64,
+    /// Of the last decision.
+    pub position: i64,
+    /// Of the last decision.
+    pub decided_at: OffsetDateTime,
+    /// Of the last batch of each chain, in the order of [`Outcome::ALL`].
+    pub digests: [Digest; 2],
+}
+
+/// Decisions of one slot and outcome that were committed together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    /// Which chain.
+    pub outcome: Outcome,
+    /// Of its first decision.
+    pub first_position: i64,
+    /// Of its last decision.
+    pub last_position: i64,
+    /// Decisions.
+    pub row_count: i32,
+    /// Of its last decision.
+    pub decided_at: OffsetDateTime,
+    /// Over the decisions and the digest before.
+    pub digest: Digest,
+    /// Of the batch before; zeros before the first.
+    pub previous_digest: Digest,
+}
+
+/// A digest column, whose length the table checks.
+fn digest(row: &DatabaseRow, column: usize) -> Result<Digest> {
+    let bytes: &[u8] = row.try_get(column)?;
+    bytes.try_into().map_err(Error::internal)
+}
+
+/// How many columns make a [`Row`].
+const COLUMNS: usize = 24;
+
+fn row(row: &DatabaseRow) -> Result<Row> {
+    let outcome: &str = row.try_get(5)?;
+    Ok(Row {
+        id: row.try_get(0)?,
+        tenant_id: row.try_get(1)?,
+        slot: row.try_get(2)?,
+        position: row.try_get(3)?,
+        decided_at: row.try_get(4)?,
+        outcome: Outcome::from_text(outcome)
+            .ok_or_else(|| Error::internal(format!("a decision is {outcome}")))?,
+        actor_subject: row.try_get(6)?,
+        action: row.try_get(7)?,
+        resource: row.try_get(8)?,
+        reason: row.try_get(9)?,
+        stage: row.try_get(10)?,
+        failing_part: row.try_get(11)?,
+        check_user: row.try_get(12)?,
+        check_relation: row.try_get(13)?,
+        check_object: row.try_get(14)?,
+        store_id: row.try_get(15)?,
+        model_id: row.try_get(16)?,
+        duration_us: row.try_get(17)?,
+        request_id: row.try_get(18)?,
+        trace_id: row.try_get(19)?,
+        key_id: row.try_get(20)?,
+        route: row.try_get(21)?,
+        run_id: row.try_get(22)?,
+        client_address: row.try_get(23)?,
+    })
+}
+
+fn slot(row: &DatabaseRow) -> Result<Slot> {
+    Ok(Slot {
+        slot: row.try_get(0)?,
+        epoch: row.try_get(1)?,
+        position: row.try_get(2)?,
+        decided_at: row.try_get(3)?,
+        digests: [digest(row, 4)?, digest(row, 5)?],
+    })
+}
+
+/// Takes a slot that nobody holds, or makes one. None: another writer made one at this moment.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn claim(sql: &mut impl Sql, lease_seconds: f64) -> Result<Option<Slot>> {
+    let free = sql.query_opt(sql!("audit/claim"), &[&lease_seconds])?;
+    let row = match free {
+        Some(row) => Some(row),
+        None => sql.query_opt(
+            sql!("audit/add_slot"),
+            &[&lease_seconds, &[0_u8; 32].as_slice()],
+        )?,
+    };
+    row.as_ref().map(slot).transpose()
+}
+
+/// Takes one's own slot again, under a new epoch. None: it was lost.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn claim_again(
+    sql: &mut impl Sql,
+    held: (i32, i64),
+    lease_seconds: f64,
+) -> Result<Option<Slot>> {
+    let row = sql.query_opt(
+        sql!("audit/claim_again"),
+        &[&held.0, &held.1, &lease_seconds],
+    )?;
+    row.as_ref().map(slot).transpose()
+}
+
+/// Holds it longer. False: it was lost.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn renew(sql: &mut impl Sql, held: (i32, i64), lease_seconds: f64) -> Result<bool> {
+    let touched = sql.execute(sql!("audit/renew"), &[&held.0, &held.1, &lease_seconds])?;
+    Ok(touched == 1)
+}
+
+/// Gives it back.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn free(sql: &mut impl Sql, held: (i32, i64)) -> Result<()> {
+    sql.execute(sql!("audit/free"), &[&held.0, &held.1])?;
+    Ok(())
+}
+
+/// Whether this very batch is written.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn has_batch(sql: &mut impl Sql, slot: i32, batch: &Batch) -> Result<bool> {
+    let row = sql.query_one(
+        sql!("audit/has_batch"),
+        &[
+            &slot,
+            &batch.outcome.text(),
+            &batch.first_position,
+            &batch.decided_at,
+            &batch.digest.as_slice(),
+        ],
+    )?;
+    Ok(row.get(0))
+}
+
+/// Writes the decisions and their batches. `after` is the slot as it stands then. False: the slot
+/// was lost, and nothing is written.
+///
+/// # Errors
+/// `database-unavailable`: it may be written all the same. `internal`: a row cannot be kept.
+pub fn write(
+    sql: &mut impl Sql,
+    after: &Slot,
+    batches: &[Batch],
+    rows: &[&mut Row],
+    lease_seconds: f64,
+) -> Result<bool> {
+    let rows: Vec<&Row> = rows.iter().map(|row| &**row).collect();
+    let rows = rows.as_slice();
+    let text = |take: fn(&Row) -> &Option<String>| each(rows, move |row| take(row).as_deref());
+    let written = sql.execute(
+        sql!("audit/write"),
+        &[
+            &after.slot,
+            &after.epoch,
+            &after.position,
+            &after.decided_at,
+            &after.digests[0].as_slice(),
+            &after.digests[1].as_slice(),
+            &lease_seconds,
+            &each(batches, |batch| batch.outcome.text()),
+            &each(batches, |batch| batch.first_position),
+            &each(batches, |batch| batch.last_position),
+            &each(batches, |batch| batch.row_count),
+            &each(batches, |batch| batch.decided_at),
+            &each(batches, |batch| batch.digest.as_slice()),
+            &each(batches, |batch| batch.previous_digest.as_slice()),
+            &each(rows, |row| row.tenant_id),
+            &each(rows, |row| row.position),
+            &each(rows, |row| row.decided_at),
+            &each(rows, |row| row.outcome.text()),
+            &each(rows, |row| row.id),
+            &each(rows, |row| row.actor_subject.as_str()),
+            &each(rows, |row| row.action.as_str()),
+            &each(rows, |row| row.resource.as_str()),
+            &each(rows, |row| row.reason.as_str()),
+            &each(rows, |row| row.stage.as_str()),
+            &text(|row| &row.failing_part),
+            &text(|row| &row.check_user),
+            &text(|row| &row.check_relation),
+            &text(|row| &row.check_object),
+            &text(|row| &row.store_id),
+            &text(|row| &row.model_id),
+            &each(rows, |row| row.duration_us),
+            &each(rows, |row| row.request_id),
+            &text(|row| &row.trace_id),
+            &each(rows, |row| row.key_id),
+            &text(|row| &row.route),
+            &each(rows, |row| row.run_id),
+            &text(|row| &row.client_address),
+        ],
+    )?;
+    Ok(written > 0)
+}
+
+fn each<'a, S, T>(all: &'a [S], take: impl Fn(&'a S) -> T) -> Vec<T> {
+    all.iter().map(take).collect()
+}
+
+/// Makes the partitions that are not there yet: two months ahead.
+///
+/// # Errors
+/// `database-unavailable`; `internal` where the role may not make tables.
+pub fn attach_partitions(sql: &mut impl Sql, today: Date) -> Result<()> {
+    sql.query(sql!("audit/attach_partitions"), &[&today])?;
+    Ok(())
+}

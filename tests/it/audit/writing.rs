@@ -1,0 +1,87 @@
+//! What is confirmed is on disk, once, whatever happens on the way.
+
+use super::support::{count, decision, denied, soon, writer};
+use crate::harness::Database;
+use agent_runtime::error::Code;
+use agent_runtime::ids::Clock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use uuid::Uuid;
+
+#[test]
+fn many_threads_share_transactions_and_every_ticket_has_its_row() {
+    let database = Database::migrated();
+    let (audit, running) = writer(&database.url(), &Clock::system(), |_| {});
+    let committed = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..32 {
+            let (audit, committed) = (&audit, &committed);
+            scope.spawn(move || {
+                let tenant_id = Uuid::from_u128(thread % 4);
+                for number in 0..25 {
+                    let one = match number % 3 {
+                        0 => denied(tenant_id, "project:a"),
+                        _ => decision(tenant_id, "project:a"),
+                    };
+                    audit.record(one).unwrap().wait(soon()).unwrap();
+                    committed.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(committed.into_inner(), 800);
+    assert_eq!(count(&database), 800);
+    let stats = audit.stats();
+    assert_eq!((stats.queued, stats.rows_written), (0, 800));
+    assert!(stats.batches_written < 400, "{stats:?}");
+    assert!(running.stop(soon()));
+    let free: bool = database
+        .client()
+        .query_one("select leased_until is null from audit_writers", &[])
+        .unwrap()
+        .get(0);
+    assert!(free, "a clean stop gives the slot back");
+}
+
+#[test]
+fn a_callback_is_called_once_after_the_row_is_there() {
+    let database = Database::migrated();
+    let (audit, _running) = writer(&database.url(), &Clock::system(), |_| {});
+    let (tell, told) = mpsc::channel();
+    let ticket = audit
+        .record(decision(Uuid::from_u128(1), "project:a"))
+        .unwrap();
+    let seen = database.clone();
+    ticket.then(move |result| {
+        result.unwrap();
+        tell.send(count(&seen)).unwrap();
+    });
+    assert_eq!(told.iter().collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn what_cannot_be_stored_fails_alone() {
+    let database = Database::migrated();
+    let (audit, _running) = writer(&database.url(), &Clock::system(), |_| {});
+    let tenant_id = Uuid::from_u128(1);
+    let tickets: Vec<_> = (0..40)
+        .map(|number| {
+            let mut one = decision(tenant_id, "project:a");
+            if number == 17 {
+                one.reason = "with \0 in it".to_owned();
+            }
+            audit.record(one).unwrap()
+        })
+        .collect();
+    for (number, ticket) in tickets.iter().enumerate() {
+        match ticket.wait(soon()) {
+            Ok(()) => assert_ne!(number, 17),
+            Err(error) => {
+                assert_eq!((number, error.code()), (17, Code::AuditUnavailable));
+                assert!(error.message().contains("audit"), "{error}");
+            }
+        }
+    }
+    assert_eq!(count(&database), 39);
+    assert_eq!(audit.stats().rows_refused, 1);
+}
