@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "serve",
     "dev",
     "run",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 10] = [
     "settings",
     "tenant",
     "license",
+    "audit",
     "openapi",
 ];
 
@@ -43,6 +44,8 @@ fn every_command_has_help_with_examples() {
         &["check-config"],
         &["settings"],
         &["tenant", "create"],
+        &["audit", "verify"],
+        &["audit", "export"],
         &["license", "inspect"],
         &["license", "sign"],
         &["openapi"],
