@@ -10,20 +10,28 @@
     reason = "this is a test throughout, its helpers included"
 )]
 
+mod access;
 mod check;
 mod database;
+mod decisions;
 mod descriptors;
 mod follow;
 mod kills;
+#[path = "../it/harness/openfga.rs"]
+#[allow(dead_code, reason = "the tests in one process use more of it")]
+mod openfga;
+mod permissions;
 mod probe;
 mod random;
 mod replicas;
 mod server;
 mod stop;
 mod tool;
+mod trap;
 mod world;
 
 use std::time::{Duration, Instant};
+use world::Database;
 
 /// How long a test waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(60);
