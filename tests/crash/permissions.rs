@@ -272,7 +272,7 @@ fn permissions_agree_after_kills_at_random_moments() {
                     scope.spawn(move || change_at_random(client, ways, person.id, own, stop))
                 })
                 .collect();
-            std::thread::sleep(Duration::from_millis(50) + random.within(900));
+            std::thread::sleep(Duration::from_millis(200) + random.within(1500));
             dying.kill();
             stop.store(true, Ordering::Relaxed);
             let each = changing.into_iter().map(|thread| thread.join().unwrap());
@@ -308,6 +308,8 @@ struct Seen {
     checks: usize,
     /// Checks that could not be made.
     undecided: usize,
+    /// The longest time without an answer.
+    longest_wait: Duration,
 }
 
 /// Gives and takes a role on one replica and checks it on the other, until then.
@@ -338,12 +340,14 @@ fn give_and_take(
         }
         // Whatever the answer was: what Postgres has by now is what everybody answers from.
         for place in [there, here] {
+            let began = Instant::now();
             let said = eventually("an answer", || {
                 seen.checks += 1;
                 let said = person.may(place, project_id);
                 seen.undecided += usize::from(said.is_none());
                 said
             });
+            seen.longest_wait = seen.longest_wait.max(began.elapsed());
             let change = (change.method, answer.status);
             assert_eq!(said, has, "{change:?} see {}", place.log.display());
         }
@@ -355,7 +359,7 @@ fn give_and_take(
 fn hurt(fga: &OpenFga, relay: &Relay, random: &mut Random, until: Instant) -> [usize; 3] {
     let mut hurts = [0; 3];
     for way in (0..3).cycle() {
-        std::thread::sleep(Duration::from_millis(300) + random.within(500));
+        std::thread::sleep(Duration::from_millis(700) + random.within(800));
         if Instant::now() >= until {
             break;
         }
@@ -364,7 +368,7 @@ fn hurt(fga: &OpenFga, relay: &Relay, random: &mut Random, until: Instant) -> [u
             1 => fga.pause(),
             _ => relay.slow(Duration::from_millis(100) + random.within(2500)),
         }
-        std::thread::sleep(Duration::from_millis(200) + random.within(1800));
+        std::thread::sleep(Duration::from_millis(100) + random.within(1500));
         match way {
             0 => fga.start(),
             1 => fga.go_on(),
@@ -386,21 +390,30 @@ fn no_replica_answers_from_before_an_acknowledged_change() {
     let client = place.client();
     let project_id = project(&client);
     let team_id = team(&client, project_id);
-    let people = [Person::add(&client), Person::add(&client)];
+    let people: Vec<Person> = (0..4).map(|_| Person::add(&client)).collect();
     let until = Instant::now() + Duration::from_secs(setting("CRASH_HURT_SECONDS", 20));
     let (hurts, seen) = std::thread::scope(|scope| {
-        let direct = scope.spawn(|| {
-            let of = format!("/v1/projects/{project_id}");
-            let who = (&people[0], project_id);
-            give_and_take([&place, &other], &of, "viewer", who, until)
-        });
-        let by_team = scope.spawn(|| {
-            let of = format!("/v1/teams/{team_id}");
-            let who = (&people[1], project_id);
-            give_and_take([&other, &place], &of, "member", who, until)
-        });
+        let changing: Vec<_> = people
+            .iter()
+            .enumerate()
+            .map(|(number, person)| {
+                let who = (person, project_id);
+                let (place, other) = (&place, &other);
+                scope.spawn(move || match number % 2 {
+                    0 => {
+                        let of = format!("/v1/projects/{project_id}");
+                        give_and_take([place, other], &of, "viewer", who, until)
+                    }
+                    _ => {
+                        let of = format!("/v1/teams/{team_id}");
+                        give_and_take([other, place], &of, "member", who, until)
+                    }
+                })
+            })
+            .collect();
         let hurts = hurt(&fga, &relay, &mut random, until);
-        (hurts, [direct.join().unwrap(), by_team.join().unwrap()])
+        let each = changing.into_iter().map(|thread| thread.join().unwrap());
+        (hurts, each.collect::<Vec<_>>())
     });
     let sum = |of: fn(&Seen) -> usize| seen.iter().map(of).sum::<usize>();
     let acknowledged = sum(|seen| seen.acknowledged);
@@ -415,7 +428,7 @@ fn no_replica_answers_from_before_an_acknowledged_change() {
     report(
         "stale answers",
         &format!(
-            "killed={} stopped={} slowed={} acknowledged={acknowledged} refused={} refusedButStand={} checks={} undecided={} stale=0",
+            "killed={} stopped={} slowed={} acknowledged={acknowledged} refused={} refusedButStand={} checks={} undecided={} longestWaitMs={} stale=0",
             hurts[0],
             hurts[1],
             hurts[2],
@@ -423,6 +436,10 @@ fn no_replica_answers_from_before_an_acknowledged_change() {
             sum(|seen| seen.refused_but_stand),
             sum(|seen| seen.checks),
             sum(|seen| seen.undecided),
+            seen.iter()
+                .map(|seen| seen.longest_wait.as_millis())
+                .max()
+                .unwrap_or_default(),
         ),
     );
 }

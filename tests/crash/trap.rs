@@ -39,8 +39,7 @@ impl Trap {
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared::default());
         let kept = Arc::clone(&shared);
-        // It ends with the process.
-        std::thread::spawn(move || {
+        carry(move || {
             for client in listener.incoming() {
                 pass(client.unwrap(), target, &kept);
             }
@@ -99,6 +98,12 @@ impl Shared {
     }
 }
 
+/// On a thread that ends with its connection, or with the process.
+fn carry(work: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().name("trap".to_owned());
+    thread.spawn(work).unwrap();
+}
+
 fn pass(client: TcpStream, target: SocketAddr, shared: &Arc<Shared>) {
     let Ok(server) = TcpStream::connect(target) else {
         return;
@@ -106,7 +111,7 @@ fn pass(client: TcpStream, target: SocketAddr, shared: &Arc<Shared>) {
     let answer_is_held = Arc::new(AtomicBool::new(false));
     let (asking, asked) = (client.try_clone().unwrap(), server.try_clone().unwrap());
     let (catching, told) = (Arc::clone(shared), Arc::clone(&answer_is_held));
-    std::thread::spawn(move || {
+    carry(move || {
         copy(asking, asked, |bytes| match catching.catches(bytes) {
             Some(Half::Question) => {
                 catching.hold();
@@ -120,7 +125,7 @@ fn pass(client: TcpStream, target: SocketAddr, shared: &Arc<Shared>) {
         });
     });
     let holding = Arc::clone(shared);
-    std::thread::spawn(move || {
+    carry(move || {
         copy(server, client, |_| {
             let is_held = answer_is_held.load(Ordering::SeqCst);
             if is_held {
