@@ -86,7 +86,7 @@ class World:
 
 def start(directory, opened):
     """PostgreSQL, OpenFGA on a database of its own there, and two replicas that start at once."""
-    postgres = Postgres(directory)
+    postgres = Postgres(directory, [OpenFga.DATABASE])
     opened.callback(postgres.close)
     openfga = OpenFga(directory, postgres)
     opened.callback(openfga.close)

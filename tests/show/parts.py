@@ -137,9 +137,9 @@ class Directory:
 
 class Postgres:
     """A private PostgreSQL from the host's own binaries, on a unix socket. It refuses to run as root,
-    so root hands it to a system user."""
+    so root hands it to a system user. `databases` are there beside its first one."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, databases=()):
         home = directory.path / "postgres"
         home.mkdir(mode=0o700)
         account = {}
@@ -150,7 +150,7 @@ class Postgres:
         bin_dir = self.binaries()
         environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"}
         options = {"cwd": "/", "env": environment, **account}
-        self.home, self.bin_dir, self.directory = home, bin_dir, directory
+        self.home = home
         with directory.log("initdb") as log:
             made = subprocess.run(
                 [bin_dir / "initdb", "-D", home / "data", "-U", "show", "-A", "trust", "-E", "UTF8"]
@@ -159,6 +159,14 @@ class Postgres:
             )
         if made.returncode != 0:
             raise Failed(f"initdb failed:\n{directory.tail('initdb')}")
+        for name in databases:
+            # Not every installation has its clients beside it.
+            with directory.log("initdb") as log:
+                subprocess.run(
+                    [bin_dir / "postgres", "--single", "-D", home / "data", "postgres"],
+                    input=f"create database {name};\n".encode(), stdout=log, stderr=log,
+                    check=True, **options,
+                )
         settings = {
             "listen_addresses": "",
             "unix_socket_directories": str(home),
@@ -199,32 +207,22 @@ class Postgres:
                 return place
         raise Failed("PostgreSQL's initdb and postgres are not here: run make setup")
 
-    def create(self, name):
-        """Another database on this server."""
-        with self.directory.log("postgres-client") as log:
-            made = subprocess.run(
-                [self.bin_dir / "createdb", "-h", self.home, "-U", "show", name],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            )
-        if made.returncode != 0:
-            raise Failed(f"createdb failed:\n{self.directory.tail('postgres-client')}")
-
     def close(self):
         end(self.process, signal.SIGINT)  # Its fast shutdown.
 
 
 class OpenFga:
-    """The authorization server, with a database of its own on a PostgreSQL."""
+    """The authorization server, on a PostgreSQL that has its database."""
 
+    DATABASE = "openfga"
     VERSION = "1.22.1"
 
     def __init__(self, directory, postgres):
         self.program = set_up() / f"openfga-{self.VERSION}" / "openfga"
         if not self.program.exists():
             raise Failed(f"{self.program} is missing: run make setup")
-        postgres.create("openfga")
         self.directory = directory
-        uri = f"postgres://show@/openfga?host={postgres.home}&sslmode=disable"
+        uri = f"postgres://show@/{self.DATABASE}?host={postgres.home}&sslmode=disable"
         self.datastore = ["--datastore-engine=postgres", f"--datastore-uri={uri}"]
         http, grpc = free_port(), free_port()
         self.url = f"http://127.0.0.1:{http}"
