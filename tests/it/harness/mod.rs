@@ -101,6 +101,8 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
             ..Default::default()
         },
         audit: audit::Options::default(),
+        authorization: None,
+        denials_per_minute: 100_000,
     }
 }
 
