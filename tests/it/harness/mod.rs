@@ -6,6 +6,7 @@ mod database;
 pub(crate) mod made;
 mod objects;
 pub(crate) mod openfga;
+mod people;
 mod puppet;
 mod stream;
 mod tool_server;
@@ -219,4 +220,23 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
         );
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Runs both at once and gives what each answered.
+pub(crate) fn together(
+    first: impl FnOnce() -> u16 + Send,
+    second: impl FnOnce() -> u16 + Send,
+) -> (u16, u16) {
+    let barrier = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| {
+            barrier.wait();
+            first()
+        });
+        let second = scope.spawn(|| {
+            barrier.wait();
+            second()
+        });
+        (first.join().unwrap(), second.join().unwrap())
+    })
 }
