@@ -9,7 +9,7 @@ use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::{Authorized, Write};
 use crate::store::memberships::Role;
-use crate::store::page::{Page, Request};
+use crate::store::page::{Page, TextRequest};
 use crate::store::principals::PrincipalKind;
 use crate::store::project_access::{self, Entry};
 use crate::store::projects::Project;
@@ -133,13 +133,11 @@ fn list(
         ));
     }
     let binding = ("access", project.row().project_id);
-    let page = Request::of_text(query.cursor.as_deref(), query.limit, None, &binding)?;
+    let page = TextRequest::new(query.cursor.as_deref(), query.limit, &binding)?;
     let mut session = cx.store().session()?;
     let rows = project_access::list(&mut session, &project, &page)?;
     let user_id = project.caller().user_id;
     let sees_emails = project_access::administers(&mut session, &project, user_id)?;
-    let key = |row: &Entry| (row.place.clone(), row.user_id);
-    Ok(Found(
-        page.text_page(rows, key, |row| view(sees_emails, row)),
-    ))
+    let show = |row| view(sees_emails, row);
+    Ok(Found(page.page(rows, Entry::key, show)))
 }

@@ -2,9 +2,8 @@
 //!
 //! A list is ordered by its rows' ids (UUIDv7: by time), newest first unless asked otherwise. A
 //! cursor holds the last id and is bound to the list, its filters and its direction: with another
-//! filter it is refused. It is opaque and begins with a format version. A list that is ordered by a
-//! text and then by id has a cursor that holds both, so that it goes on rightly whatever became of the
-//! row meanwhile.
+//! filter it is refused. It is opaque and begins with a format version. Where a list is ordered by a
+//! text and then by id, its cursor holds both, so that it goes on rightly whatever became of the row.
 
 use crate::error::{Code, Error, Result};
 use base64::Engine;
@@ -100,8 +99,6 @@ pub struct Request {
     pub order: Order,
     /// The id after which the page begins.
     pub after: Option<Uuid>,
-    /// The text after which it begins, in a list that is ordered by one and then by id.
-    pub after_text: Option<String>,
     binding: Binding,
 }
 
@@ -136,42 +133,16 @@ impl Request {
         order: Option<Order>,
         binding: &impl Serialize,
     ) -> Result<Self> {
-        let request = Self::of_text(cursor, limit, order, binding)?;
-        match request.after_text.as_deref() {
-            None | Some("") => Ok(request),
-            Some(_) => Err(refused()),
-        }
-    }
-
-    /// As [`Request::new`], for a list that is ordered by a text and then by id.
-    ///
-    /// # Errors
-    /// As [`Request::new`].
-    pub fn of_text(
-        cursor: Option<&str>,
-        limit: Option<u16>,
-        order: Option<Order>,
-        binding: &impl Serialize,
-    ) -> Result<Self> {
         let order = order.unwrap_or_default();
         let binding = Binding::new(binding, order)?;
         let read = |cursor| {
-            let content = binding.read(CURSOR_VERSION, cursor)?;
-            let (id, text) = content.split_at_checked(16).ok_or_else(refused)?;
-            let id = Uuid::from_slice(id).map_err(|_| refused())?;
-            let text = std::str::from_utf8(text).map_err(|_| refused())?;
-            // A NUL cannot be asked for.
-            if text.contains('\0') {
-                return Err(refused());
-            }
-            Ok((id, text.to_owned()))
+            let id = binding.read(CURSOR_VERSION, cursor)?;
+            Uuid::from_slice(&id).map_err(|_| refused())
         };
-        let (after, after_text) = cursor.map(read).transpose()?.unzip();
         Ok(Self {
             limit: self::limit(limit)?,
             order,
-            after,
-            after_text,
+            after: cursor.map(read).transpose()?,
             binding,
         })
     }
@@ -199,29 +170,6 @@ impl Request {
         self.ended_page(rows, has_more, id, show)
     }
 
-    /// As [`Request::page`], for a list that is ordered by a text and then by id.
-    pub fn text_page<R, T>(
-        &self,
-        mut rows: Vec<R>,
-        key: impl Fn(&R) -> (String, Uuid),
-        show: impl Fn(R) -> T,
-    ) -> Page<T> {
-        let has_more = rows.len() > usize::from(self.limit);
-        rows.truncate(usize::from(self.limit));
-        let last = rows.last().filter(|_| has_more).map(key);
-        let next_cursor = last.map(|(text, id)| self.cursor(id, &text));
-        Page {
-            data: rows.into_iter().map(show).collect(),
-            has_more,
-            next_cursor,
-        }
-    }
-
-    fn cursor(&self, id: Uuid, text: &str) -> String {
-        let content = [id.as_bytes(), text.as_bytes()].concat();
-        self.binding.cursor(CURSOR_VERSION, &content)
-    }
-
     /// The page of exactly these rows, where the list itself knew where to end it.
     pub fn ended_page<R, T>(
         &self,
@@ -230,8 +178,71 @@ impl Request {
         id: impl Fn(&R) -> Uuid,
         show: impl Fn(R) -> T,
     ) -> Page<T> {
-        let last = rows.last().filter(|_| has_more);
-        let next_cursor = last.map(|last| self.cursor(id(last), ""));
+        let next_cursor = rows
+            .last()
+            .filter(|_| has_more)
+            .map(|last| self.binding.cursor(CURSOR_VERSION, id(last).as_bytes()));
+        Page {
+            data: rows.into_iter().map(show).collect(),
+            has_more,
+            next_cursor,
+        }
+    }
+}
+
+/// Which page is asked for, of a list that has one order: by a text of each row, and then by id.
+#[derive(Debug, Clone)]
+pub struct TextRequest {
+    limit: u16,
+    /// The text and the id after which the page begins.
+    pub after: Option<(String, Uuid)>,
+    binding: Binding,
+}
+
+impl TextRequest {
+    /// Reads the paging parameters of a list. `binding` is the list's name and its filters.
+    ///
+    /// # Errors
+    /// As [`Request::new`].
+    pub fn new(cursor: Option<&str>, limit: Option<u16>, binding: &impl Serialize) -> Result<Self> {
+        let binding = Binding::new(binding, Order::Asc)?;
+        let read = |cursor| {
+            let content = binding.read(CURSOR_VERSION, cursor)?;
+            let (id, text) = content.split_at_checked(16).ok_or_else(refused)?;
+            let id = Uuid::from_slice(id).map_err(|_| refused())?;
+            let text = std::str::from_utf8(text).map_err(|_| refused())?;
+            // The database takes no NUL.
+            match text.contains('\0') {
+                true => Err(refused()),
+                false => Ok((text.to_owned(), id)),
+            }
+        };
+        Ok(Self {
+            limit: self::limit(limit)?,
+            after: cursor.map(read).transpose()?,
+            binding,
+        })
+    }
+
+    /// As [`Request::rows`].
+    pub fn rows(&self) -> i64 {
+        i64::from(self.limit) + 1
+    }
+
+    /// As [`Request::page`].
+    pub fn page<R, T>(
+        &self,
+        mut rows: Vec<R>,
+        key: impl Fn(&R) -> (&str, Uuid),
+        show: impl Fn(R) -> T,
+    ) -> Page<T> {
+        let has_more = rows.len() > usize::from(self.limit);
+        rows.truncate(usize::from(self.limit));
+        let next_cursor = rows.last().filter(|_| has_more).map(|last| {
+            let (text, id) = key(last);
+            let content = [id.as_bytes(), text.as_bytes()].concat();
+            self.binding.cursor(CURSOR_VERSION, &content)
+        });
         Page {
             data: rows.into_iter().map(show).collect(),
             has_more,
@@ -276,20 +287,17 @@ mod tests {
 
     #[test]
     fn a_text_and_an_id_come_back_from_their_cursor() {
-        let of_text = |cursor: Option<&str>| Request::of_text(cursor, Some(1), None, &"access");
-        let first = of_text(None).unwrap();
-        let rows = vec![("2zoë", 7), ("3", 1)];
-        let page = first.text_page(
-            rows,
-            |row| (row.0.to_owned(), Uuid::from_u128(row.1)),
-            |row| row,
-        );
+        let of = |cursor: Option<&str>| TextRequest::new(cursor, Some(1), &"access");
+        let first = of(None).unwrap();
+        let rows = vec![("2zoë", Uuid::from_u128(7)), ("3", Uuid::from_u128(1))];
+        let page = first.page(rows, |row| *row, |row| row);
         let cursor = page.next_cursor.unwrap();
-        let next = of_text(Some(&cursor)).unwrap();
-        assert_eq!(next.after_text.as_deref(), Some("2zoë"));
-        assert_eq!(next.after, Some(Uuid::from_u128(7)));
-        assert!(Request::new(Some(&cursor), None, None, &"access").is_err());
-        let nul = first.cursor(Uuid::nil(), "a\0");
-        assert!(of_text(Some(&nul)).is_err());
+        let next = of(Some(&cursor)).unwrap();
+        assert_eq!(next.after, Some(("2zoë".to_owned(), Uuid::from_u128(7))));
+        assert!(TextRequest::new(Some(&cursor), None, &"other").is_err());
+        let nul = [Uuid::nil().as_bytes(), "a\0".as_bytes()].concat();
+        for content in [&nul[..], b"short", &[0xff; 20]] {
+            assert!(of(Some(&first.binding.cursor(CURSOR_VERSION, content))).is_err());
+        }
     }
 }

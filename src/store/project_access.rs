@@ -7,7 +7,7 @@
 
 use super::Sql;
 use super::memberships::Role;
-use super::page::Request;
+use super::page::TextRequest;
 use super::principals::PrincipalKind;
 use super::projects::Project;
 use crate::error::Result;
@@ -28,13 +28,17 @@ pub struct Entry {
     pub display_name: String,
     /// A person's email.
     pub primary_email: Option<String>,
-    /// Their place in the list's order, before their id.
-    pub place: String,
+    place: String,
     /// Every way in; at least one.
     pub ways: Vec<Way>,
 }
 
 impl Entry {
+    /// Their place in the list's order.
+    pub fn key(&self) -> (&str, Uuid) {
+        (&self.place, self.user_id)
+    }
+
     /// The highest role that a way gives.
     pub fn role(&self) -> Role {
         let roles = self.ways.iter().map(Way::role);
@@ -100,15 +104,16 @@ fn way(row: &Row) -> Way {
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Write, Project>,
-    page: &Request,
+    page: &TextRequest,
 ) -> Result<Vec<Entry>> {
+    let (after_place, after_id) = page.after.clone().unzip();
     let rows = sql.query(
         sql!("project_access/list"),
         &[
             &may.tenant_id(),
             &may.object_id(),
-            &page.after_text,
-            &page.after,
+            &after_place,
+            &after_id,
             &page.rows(),
         ],
     )?;

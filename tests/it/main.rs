@@ -9,6 +9,7 @@
 
 mod harness;
 
+mod access;
 mod agents;
 mod audit;
 mod authz_store;

@@ -456,3 +456,116 @@ fn of_two_owners_who_remove_each_other_one_stays() {
         );
     }
 }
+
+#[test]
+fn after_each_answer_every_replica_knows() {
+    let app = App::start_authorized();
+    let replica = app.replica(|_| {});
+    replica.is_in_step();
+    let project = made::project(&app);
+    let ann = app.person("Ann", "ann@example.org");
+    let token = app.as_user(ann);
+    let elsewhere = replica.with_token(Some(token.token()));
+    let read = format!("/v1/projects/{project}");
+    // What she may do there: read it, see its members, change them.
+    let may = || {
+        let rename = json!({"name": "project"});
+        [
+            elsewhere.get(&read).status,
+            elsewhere.get(&path(&project)).status,
+            elsewhere.patch(&read, &rename).status,
+        ]
+    };
+    for _ in 0..5 {
+        assert_eq!(may(), [403, 403, 403]);
+        add(&app, &project, ann, "viewer").expect(201);
+        assert_eq!(may(), [200, 403, 403]);
+        for (role, expected) in [
+            ("editor", [200, 200, 403]),
+            ("owner", [200, 200, 200]),
+            ("admin", [200, 200, 200]),
+            ("viewer", [200, 403, 403]),
+        ] {
+            let changed = app.patch(&one(&project, ann), &json!({"role": role}));
+            changed.expect(200);
+            assert_eq!(may(), expected, "{role}");
+        }
+        app.delete(&one(&project, ann)).expect(204);
+    }
+    assert_eq!(may(), [403, 403, 403]);
+}
+
+#[test]
+fn who_changes_members_is_an_admin_of_the_project() {
+    let app = App::start_authorized();
+    let project = made::project(&app);
+    let [ann, ben, cleo, dora] =
+        ["Ann", "Ben", "Cleo", "Dora"].map(|name| app.person(name, &format!("{name}@x.org")));
+    add(&app, &project, ann, "admin").expect(201);
+    add(&app, &project, ben, "editor").expect(201);
+    add(&app, &project, cleo, "viewer").expect(201);
+    let denied = |answer: Answer, user: Uuid, action: &str| {
+        let error = answer.expect(403)["error"].clone();
+        let sentence =
+            format!("permission denied, actor user:{user} lacks can_{action} on project:{project}");
+        assert_eq!(error["code"], json!("permission-denied"));
+        assert_eq!(error["message"], json!(sentence));
+        let details = json!({"action": action, "resource": format!("project:{project}"),
+            "reason": sentence});
+        assert_eq!(error["details"], details);
+    };
+    for user in [ben, cleo, dora] {
+        let client = app.as_user(user);
+        denied(add(&client, &project, dora, "viewer"), user, "admin");
+        denied(add(&client, &project, dora, "member"), user, "admin");
+        let to = json!({"role": "owner"});
+        denied(client.patch(&one(&project, user), &to), user, "admin");
+        denied(client.delete(&one(&project, cleo)), user, "admin");
+    }
+    for user in [cleo, dora] {
+        denied(app.as_user(user).get(&path(&project)), user, "write");
+    }
+    let by_ann = app.as_user(ann);
+    add(&by_ann, &project, dora, "owner").expect(201);
+    by_ann.delete(&one(&project, app.seeds.user_id)).expect(204);
+    // A tenant admin needs no role on the project.
+    app.delete(&one(&project, ann)).expect(204);
+    denied(by_ann.get(&path(&project)), ann, "write");
+    // A key without the capability is refused, whoever holds it.
+    let by_dora = app.as_user(dora);
+    add(&by_dora, &project, ann, "viewer").expect(201);
+    app.sql(&format!(
+        "update tokens set capabilities = '{{keys:write}}' where user_id = '{dora}'"
+    ));
+    let replica = app.replica(|_| {});
+    replica.is_in_step();
+    let without = replica.with_token(Some(by_dora.token()));
+    let refused = without.delete(&one(&project, ann)).expect(403);
+    assert_eq!(refused["error"]["code"], json!("permission-denied"));
+    without.get(&path(&project)).expect(200);
+}
+
+#[test]
+fn a_role_without_a_membership_and_an_older_one_count_until_they_are_changed() {
+    let app = App::start_authorized();
+    let project = made::project(&app);
+    let [ann, ben] = ["Ann", "Ben"].map(|name| app.person(name, &format!("{name}@x.org")));
+    let tenant_id = app.seeds.tenant_id;
+    app.marked_sql(
+        &format!("project:{project}"),
+        &format!(
+            "insert into project_direct_roles (tenant_id, project_id, user_id, role)
+               values ('{tenant_id}', '{project}', '{ann}', 'owner');
+             insert into project_memberships (tenant_id, project_id, user_id, role, joined_at)
+               values ('{tenant_id}', '{project}', '{ben}', 'member', now())"
+        ),
+    );
+    let (by_ann, by_ben) = (app.as_user(ann), app.as_user(ben));
+    by_ann.get(&path(&project)).expect(200);
+    by_ben.get(&format!("/v1/projects/{project}")).expect(200);
+    assert_eq!(by_ben.get(&path(&project)).status, 403);
+    add(&app, &project, ann, "viewer").expect(201);
+    assert_eq!(by_ann.get(&path(&project)).status, 403);
+    app.delete(&one(&project, ann)).expect(204);
+    assert_eq!(by_ann.get(&format!("/v1/projects/{project}")).status, 403);
+}

@@ -160,3 +160,47 @@ fn changes_at_once_answer_as_if_one_came_first() {
         app.delete(&grant).expect(204);
     }
 }
+
+#[test]
+fn a_grant_takes_admin_on_the_project_and_read_on_the_team() {
+    let app = App::start_authorized();
+    let (project, team) = (made::project(&app), made::team(&app, "team"));
+    let [ann, ben, cleo] =
+        ["Ann", "Ben", "Cleo"].map(|name| app.person(name, &format!("{name}@x.org")));
+    let join = |path: String, user, role: &str| {
+        let body = json!({"userId": user, "role": role});
+        app.post(&path, &body).expect(201);
+    };
+    let (of_project, of_team) = (
+        format!("/v1/projects/{project}/memberships"),
+        format!("/v1/teams/{team}/memberships"),
+    );
+    join(of_project.clone(), ann, "admin");
+    join(of_project.clone(), ben, "editor");
+    join(of_project, cleo, "viewer");
+    join(of_team.clone(), ben, "admin");
+    let denied = |answer: Answer, user, lacks: &str| {
+        let error = answer.expect(403)["error"].clone();
+        let sentence = format!("permission denied, actor user:{user} lacks {lacks}");
+        assert_eq!(error["message"], json!(sentence));
+    };
+    let by_ann = app.as_user(ann);
+    let reads = format!("can_read on team:{team}");
+    denied(add(&by_ann, &project, &team, "viewer"), ann, &reads);
+    let admins = format!("can_admin on project:{project}");
+    let by_ben = app.as_user(ben);
+    denied(add(&by_ben, &project, &team, "viewer"), ben, &admins);
+    by_ben.get(&path(&project)).expect(200);
+    let writes = format!("can_write on project:{project}");
+    denied(app.as_user(cleo).get(&path(&project)), cleo, &writes);
+    join(of_team, ann, "member");
+    add(&by_ann, &project, &team, "viewer").expect(201);
+    let to = json!({"role": "editor"});
+    denied(by_ben.patch(&one(&project, &team), &to), ben, &admins);
+    denied(by_ben.delete(&one(&project, &team)), ben, &admins);
+    by_ann.patch(&one(&project, &team), &to).expect(200);
+    by_ann.delete(&one(&project, &team)).expect(204);
+    // A team that is admin hands the project to whoever the team's admins add to it.
+    add(&by_ann, &project, &team, "admin").expect(201);
+    by_ben.patch(&one(&project, &team), &to).expect(200);
+}

@@ -194,3 +194,103 @@ fn of_two_teams_with_one_slug_one_is_made() {
         assert_eq!(both, [201, 409]);
     }
 }
+
+#[test]
+fn who_may_do_what_with_a_team() {
+    let app = App::start_authorized();
+    let (team, other) = (made::team(&app, "team"), made::team(&app, "other"));
+    let path = format!("/v1/teams/{team}");
+    let [ann, ben, cleo, dora] =
+        ["Ann", "Ben", "Cleo", "Dora"].map(|name| app.person(name, &format!("{name}@x.org")));
+    let members = format!("{path}/memberships");
+    let body = |user, role: &str| json!({"userId": user, "role": role});
+    app.post(&members, &body(ann, "admin")).expect(201);
+    app.post(&members, &body(ben, "member")).expect(201);
+    let [by_ann, by_ben, by_cleo] = [ann, ben, cleo].map(|user| app.as_user(user));
+    // A plain member sees the team and not who else is in it; a stranger not even the team.
+    let listed = |client: &crate::harness::Client| {
+        made::column(&client.get("/v1/teams?order=asc").expect(200), "id")
+    };
+    assert_eq!(listed(&app), [team.clone(), other.clone()]);
+    assert_eq!(listed(&by_ann), [team.clone()]);
+    assert_eq!(listed(&by_ben), [team.clone()]);
+    assert!(listed(&by_cleo).is_empty());
+    by_ben.get(&path).expect(200);
+    assert_eq!(by_ben.get(&format!("/v1/teams/{other}")).status, 403);
+    for (client, user) in [(&by_ben, ben), (&by_cleo, cleo)] {
+        let to = json!({"role": "admin"});
+        for answer in [
+            client.get(&members),
+            client.get(&format!("{path}/project-grants")),
+            client.patch(&path, &json!({"name": "mine"})),
+            client.delete(&path),
+            client.post(&members, &body(dora, "member")),
+            client.patch(&format!("{members}/{user}"), &to),
+            client.delete(&format!("{members}/{ann}")),
+        ] {
+            let error = answer.expect(403)["error"].clone();
+            let sentence =
+                format!("permission denied, actor user:{user} lacks can_admin on team:{team}");
+            assert_eq!(error["message"], json!(sentence));
+        }
+    }
+    assert_eq!(by_cleo.get(&path).status, 403);
+    // Its admins decide about it; making one takes a tenant admin.
+    by_ann.get(&members).expect(200);
+    by_ann.get(&format!("{path}/project-grants")).expect(200);
+    by_ann.patch(&path, &json!({"name": "Ours"})).expect(200);
+    by_ann.post(&members, &body(dora, "admin")).expect(201);
+    by_ann.delete(&format!("{members}/{dora}")).expect(204);
+    let new = json!({"name": "New", "slug": "new"});
+    let error = by_ann.post("/v1/teams", &new).expect(403)["error"].clone();
+    let tenant = format!("tenant:{}", app.seeds.tenant_id);
+    assert_eq!(error["details"]["resource"], json!(tenant));
+    by_ann.delete(&path).expect(204);
+}
+
+#[test]
+fn what_a_team_gives_and_takes_every_replica_knows() {
+    let app = App::start_authorized();
+    let replica = app.replica(|_| {});
+    replica.is_in_step();
+    let project = made::project(&app);
+    let ann = app.person("Ann", "ann@example.org");
+    let elsewhere = replica.with_token(Some(app.as_user(ann).token()));
+    let may = || {
+        [
+            format!("/v1/projects/{project}"),
+            format!("/v1/projects/{project}/memberships"),
+        ]
+        .map(|path| elsewhere.get(&path).status)
+    };
+    for round in 0..4 {
+        let team = made::team(&app, &format!("t{round}"));
+        let path = format!("/v1/teams/{team}");
+        let member =
+            json!({"userId": ann, "role": if round % 2 == 0 { "member" } else { "admin" }});
+        let join = || {
+            app.post(&format!("{path}/memberships"), &member)
+                .expect(201)
+        };
+        assert_eq!(may(), [403, 403]);
+        join();
+        assert_eq!(may(), [403, 403]);
+        made::grant(&app, &project, &team, "viewer");
+        assert_eq!(may(), [200, 403]);
+        let grant = format!("/v1/projects/{project}/team-grants/{team}");
+        app.patch(&grant, &json!({"role": "editor"})).expect(200);
+        assert_eq!(may(), [200, 200]);
+        app.delete(&format!("{path}/memberships/{ann}")).expect(204);
+        assert_eq!(may(), [403, 403]);
+        join();
+        assert_eq!(may(), [200, 200]);
+        app.delete(&grant).expect(204);
+        assert_eq!(may(), [403, 403]);
+        made::grant(&app, &project, &team, "admin");
+        assert_eq!(may(), [200, 200]);
+        assert_eq!(elsewhere.get(&path).status, 200);
+        app.delete(&path).expect(204);
+        assert_eq!(may(), [403, 403]);
+        assert_eq!(elsewhere.get(&path).status, 404);
+    }
+}

@@ -46,6 +46,17 @@ impl App {
         self.database.client().batch_execute(statement).unwrap();
     }
 
+    /// As [`App::sql`], where permissions of an object change with it.
+    pub(crate) fn marked_sql(&self, object: &str, statement: &str) {
+        self.sql(&format!(
+            "begin; {statement};
+             insert into authz_objects (tenant_id, object) values ('{}', '{object}')
+               on conflict (tenant_id, object) do update set desired = authz_objects.desired + 1;
+             commit",
+            self.seeds.tenant_id
+        ));
+    }
+
     /// A client of this user's, with a key that may do whatever they may.
     pub(crate) fn as_user(&self, user_id: Uuid) -> super::Client {
         let token: Secret = bearer::mint().unwrap();
@@ -66,7 +77,7 @@ impl App {
         self.with_token(Some(token.expose()))
     }
 
-    /// Deactivates a user.
+    /// Deactivates a user, without what the route ends with them.
     pub(crate) fn deactivate(&self, user_id: Uuid) {
         self.sql(&format!(
             "update users set deactivated_at = now() where user_id = '{user_id}'"
