@@ -14,10 +14,12 @@ Decision = collections.namedtuple("Decision", "request_id actor action resource 
 
 
 class Book:
-    """The decisions that the requests so far took, and names for the ids that they are about."""
+    """The decisions that the requests so far took, what each refusal said, and names for the ids that
+    they are about."""
 
     def __init__(self):
         self.made = []
+        self.sentences = {}
         self.names = {}
 
     def name(self, made, name):
@@ -28,7 +30,7 @@ class Book:
     def readable(self, text):
         """With names in the place of ids."""
         for known, name in self.names.items():
-            text = text.replace(known, name)
+            text = text.replace(known, f"<{name}>")
         return text
 
 
@@ -54,20 +56,20 @@ class Caller:
         headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
         return self.replicas[on].request(method, path, json=body, headers=headers)
 
-    def does(self, method, path, body=None, asks=(), on=0, status=None):
+    def does(self, method, path, body=None, asks=(), on=0, status=None, stage="model"):
         """A request that is allowed; its JSON. `status` is another than success."""
         response = self.send(method, path, body, on)
         answered = self.book.readable(f"{method} {path} by {self.name}: {response.status_code}")
         right = response.is_success if status is None else response.status_code == status
         check(right, f"{answered} {response.text}")
         for asked in asks:
-            self.enter(response, asked, "allowed", "model")
+            self.enter(response, asked, "allowed", stage)
         return response.json() if response.content else None
 
     def may(self, method, path, body=None, asks=(), on=0):
         """As `does`, and told."""
         answer = self.does(method, path, body, asks, on)
-        say(f"  may      {method:<6} {self.book.readable(path)}")
+        say(f"may      {method:<6} {self.book.readable(path)}")
         return answer
 
     def may_not(self, method, path, body=None, asks=(), on=0, stage="model", why=None, quiet=False):
@@ -85,9 +87,10 @@ class Caller:
         self.enter(response, (action, resource), "denied", stage)
         details = {"action": action, "resource": resource, "reason": sentence}
         check_body(response, 403, code, sentence, details)
+        self.book.sentences[response.headers["x-request-id"]] = sentence
         if not quiet:
-            say(f"  may not  {method:<6} {self.book.readable(path)}")
-            say(f"           403 {response.text}")
+            say(f"may not  {method:<6} {self.book.readable(path)}")
+            say(f"         403 {response.text}")
 
     def enter(self, response, asked, outcome, stage):
         action, resource = asked
@@ -121,8 +124,20 @@ def recorded(row):
     )
 
 
-def check_equal(made, rows, where):
-    """Every decision made is recorded once, and nothing else is."""
+def check_equal(book, made, rows, where):
+    """Every decision made is recorded once, and nothing else is. What was asked of the model is what
+    the record says, and why it refused is what the caller was told."""
+    for row in rows:
+        asked = row["check"]
+        if row["stage"] == "model":
+            wanted = (row["actorSubject"], f"can_{row['action']}", row["resource"])
+            check((asked["user"], asked["relation"], asked["object"]) == wanted, f"{where}: {row}")
+        else:
+            check(asked is None, f"{where}: the model was not asked, and yet: {row}")
+        if row["outcome"] == "denied":
+            check(row["reason"] == book.sentences[row["requestId"]], f"{where}: {row}")
+        else:
+            check(row["reason"], f"{where}: no reason: {row}")
     made, found = collections.Counter(made), collections.Counter(map(recorded, rows))
     missing, beyond = made - found, found - made
     check(

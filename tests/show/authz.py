@@ -18,10 +18,12 @@ from parts import (
     PATIENCE_S, OpenFga, Postgres, Provider, Server, check, end, eventually, run, say,
 )
 
-# The whole show takes about twenty seconds.
-MOST_S = 60
+# The whole show takes about fifteen seconds on a quiet machine.
+MOST_S = 120
 ANSWER = "A short answer."
 FIXTURES = [{"match": {}, "response": {"content": ANSWER}}]
+# The project roles, the one that includes the others first.
+ORDER = ["owner", "admin", "editor", "viewer"]
 # Granted on one replica and used on the other, and taken again, so often.
 ROUNDS = 5
 
@@ -48,8 +50,9 @@ class World:
         path = "/v1/identity/users"
         added = self.admin.does("POST", path, body, asks=[("admin", self.tenant)])
         nobody = Caller(self.book, self.http, name, added["id"], None)
-        code = {"code": added["enrolment"]["code"]}
-        return nobody.with_key(name, nobody.does("POST", "/v1/identity/enrolments", code)["token"])
+        code, path = {"code": added["enrolment"]["code"]}, "/v1/identity/enrolments"
+        minted = nobody.does("POST", path, code, asks=[("write", self.tenant)], stage="enrolment")
+        return nobody.with_key(name, minted["token"])
 
     def service_account(self, name):
         path, asks = "/v1/service-accounts", [("admin", self.tenant)]
@@ -124,16 +127,16 @@ def start(directory, opened):
 def build(world, provider):
     """The tenant."""
     who, what = types.SimpleNamespace(), types.SimpleNamespace()
-    for role in ("viewer", "editor", "admin", "owner"):
+    for role in ORDER:
         setattr(who, role, world.person(f"{role} of alpha"))
-    for role in ("viewer", "editor", "admin"):
+    for role in ORDER[1:]:
         setattr(who, f"team_{role}", world.person(f"{role} through a team"))
     who.org_admin, who.outsider = world.person("admin of the org"), world.person("outsider")
     who.pipeline = world.service_account("pipeline")
     what.alpha, what.beta = world.project("alpha"), world.project("beta")
-    for role in ("viewer", "editor", "admin", "owner"):
+    for role in ORDER:
         world.add(what.alpha, getattr(who, role), role)
-    for role in ("viewer", "editor", "admin"):
+    for role in ORDER[1:]:
         team_id = world.team(f"{role}s")
         setattr(what, f"{role}s", team_id)
         world.join(team_id, getattr(who, f"team_{role}"))
@@ -169,7 +172,7 @@ def show_direct_roles(world, who, what):
     begin("An admin of a project also promotes versions, and makes no teams")
     who.admin.may("POST", f"{agents}/promote", promote, asks=[("admin", agent)])
     team = {"name": "another", "slug": "another"}
-    # A member key would be the reason otherwise.
+    # Every key of a tenant member is a member key, which is said before the model is asked.
     who.admin.may_not(
         "POST", "/v1/teams", team, asks=[("admin", tenant)], stage="key-role",
         why=f"does not allow can_admin on {tenant}: it is a member key, and this takes a tenant admin",
@@ -206,12 +209,12 @@ def show_team_roles(world, who, what, run_id):
     body, path = {"teamId": what.admins, "role": "owner"}, f"{in_alpha}/team-grants"
     asks = [("admin", alpha), ("read", team)]
     refused = world.admin.does("POST", path, body, asks=asks, status=400)
-    say(f"  400 {json.dumps(refused)}")
+    say(f"as owner 400 {json.dumps(refused)}")
 
 
 def show_tenant_roles(world, who, what):
     tenant, alpha = world.tenant, f"project:{what.alpha}"
-    begin("A tenant admin is admin of every project; with a member key, of none of the tenant's own")
+    begin("A tenant admin is admin of every project; a member key of theirs takes no tenant admin's action")
     path = f"/v1/projects/{what.beta}/memberships"
     world.admin.may("GET", path, asks=[("write", f"project:{what.beta}")])
     minted = world.admin.does("POST", "/v1/tokens", {"name": "member key", "role": "member"})
@@ -224,15 +227,19 @@ def show_tenant_roles(world, who, what):
     made = who.org_admin.may("POST", path, {"name": "gamma"}, asks=[("admin", f"org:{what.org}")])
     what.gamma = world.book.name(made, "gamma")
     who.org_admin.may_not("GET", f"/v1/projects/{what.alpha}", asks=[("read", alpha)])
-    begin("A service account has the role that it was given, and never owns")
+    begin("A service account has the role that it was given, and is never an owner")
     beta = f"project:{what.beta}"
     who.pipeline.may("GET", f"/v1/projects/{what.beta}/access", asks=[("write", beta)])
     body = {"name": "renamed"}
     who.pipeline.may_not("PATCH", f"/v1/projects/{what.beta}", body, asks=[("admin", beta)])
+    path = f"/v1/projects/{what.beta}/memberships/{who.pipeline.user_id}"
+    asks = [("admin", beta)]
+    refused = world.admin.does("PATCH", path, {"role": "owner"}, asks=asks, status=400)
+    say(f"as owner 400 {json.dumps(refused)}")
     begin("An outsider is of the tenant, and of no project")
     listed = who.outsider.may("GET", "/v1/projects", asks=[("read", tenant)])
     check(listed["data"] == [], f"an outsider's list of projects has {listed['data']}")
-    say("           their list of projects is empty")
+    say("         their list of projects is empty")
     who.outsider.may_not("GET", f"/v1/projects/{what.alpha}", asks=[("read", alpha)])
 
 
@@ -281,17 +288,20 @@ def show_access(world, what):
     begin("Who has access to alpha")
     path, asks = f"/v1/projects/{what.alpha}/access", [("write", f"project:{what.alpha}")]
     entries = world.admin.does("GET", path, asks=asks)["data"]
-    order = ["owner", "admin", "editor", "viewer"]
-    ranks = [(order.index(it["role"]), it["displayName"].lower()) for it in entries]
+    roles = {world.book.names[it["principal"]["id"]]: it["role"] for it in entries}
+    wanted = {f"{role} of alpha": role for role in ORDER}
+    wanted |= {f"{role} through a team": role for role in ORDER[1:]}
+    # They made it, so they own it.
+    wanted["tenant admin"] = "owner"
+    check(roles == wanted, f"the access list has {roles}")
+    ranks = [(ORDER.index(it["role"]), it["displayName"].lower()) for it in entries]
     check(ranks == sorted(ranks), f"the access list is not in order: {ranks}")
     for entry in entries:
         ways = []
         for way in entry["via"]:
-            said = {"team": lambda it: f"team {it['teamName']}: {it['role']}"}
-            ways.append(said.get(way["kind"], lambda it: " ".join(
-                filter(None, [it["kind"], it.get("role")])))(way))
-        who = world.book.readable(entry["principal"]["id"])
-        say(f"{entry['role']:<7} {who:<22} via {', '.join(ways)}")
+            name = f"{way['kind']} {way['teamName']}" if way["kind"] == "team" else way["kind"]
+            ways.append(f"{name} ({way['role']})" if "role" in way else name)
+        say(f"{entry['role']:<7} {entry['displayName']:<22} via {', '.join(ways)}")
 
 
 def show_loss(world, who, what):
@@ -305,22 +315,24 @@ def show_loss(world, who, what):
         message = failed.json()["error"]["message"]
         check(message.startswith("FGA Error: "), f"without OpenFGA: {failed.text}")
         check_body(failed, 500, "authorization-unavailable", message, {})
-    say(f"  500 {failed.text}")
-    for n in (0, 1):
-        ready = eventually("not ready", lambda: refused(world.http[n].get("/readyz")))
-    say(f"  /readyz: {ready.status_code} {ready.text.strip()}")
+    say(f"500 {failed.text}")
+    for http in world.http:
+        probe = eventually("/readyz to say so", lambda: not_ready(http))
+    check("authz" in probe.json()["missing"], f"/readyz says {probe.text}")
+    say(f"/readyz: {probe.status_code} {probe.text.strip()}")
     answer = who.viewer.does("GET", "/v1/tokens")
-    say(f"  GET /v1/tokens goes on: 200 with {len(answer['data'])} key")
+    say(f"GET /v1/tokens goes on: 200 with {len(answer['data'])} key")
     began = time.monotonic()
     world.openfga.start()
     say(f"started OpenFGA again (process {world.openfga.process.pid})")
     for on in (0, 1):
         eventually("checks work again", lambda: again(who.viewer, path, asks, on))
         eventually("ready", world.servers[on].is_ready)
-    say(f"  checks work on both replicas again, {time.monotonic() - began:.1f} s later, not restarted")
+    say(f"checks work on both replicas again, {time.monotonic() - began:.1f} s later, not restarted")
 
 
-def refused(response):
+def not_ready(http):
+    response = http.get("/readyz")
     return response if response.status_code == 503 else None
 
 
@@ -350,16 +362,15 @@ def show_audit(world):
             break
         query = f"limit=100&cursor={page['nextCursor']}"
     rows = [row for row in rows if row["requestId"] not in pages]
-    check_equal(made, rows, "GET /v1/audit/authz")
+    check_equal(world.book, made, rows, "GET /v1/audit/authz")
     times = [row["timestamp"] for row in rows]
     check(times == sorted(times), "the audit is not oldest first")
     for row in rows:
-        check(row["reason"], f"a decision without a reason: {row}")
         actor, resource = (world.book.readable(row[it]) for it in ("actorSubject", "resource"))
         actor = actor.removeprefix("user:")
         say(
-            f"{row['timestamp'][11:23]} {actor:<22} {row['action']:<5} {resource:<20} "
-            f"{row['outcome']:<7} {row['stage']}"
+            f"{row['timestamp'][11:23]}  {actor:<23} {row['action']:<5}  {resource:<20} "
+            f"{row['outcome']:<7}  {row['stage']}"
         )
     return len(rows)
 
@@ -407,7 +418,7 @@ def tell(directory, opened):
     verify(world.servers[0], "audit", "verify")
     verify(world.servers[0], "authz", "verify")
     made, rows = world.book.made, export(world.servers[0])
-    check_equal(made, rows, "audit export")
+    check_equal(world.book, made, rows, "audit export")
     counted = written(world)
     check(counted == len(rows), f"the replicas wrote {counted} rows, {len(rows)} are exported")
     return f"decisions made: {len(made)}, decisions recorded: {len(rows)}"
