@@ -27,10 +27,10 @@ class Book:
         self.names[made["id"]] = name
         return made["id"]
 
-    def readable(self, text):
+    def readable(self, text, form="<{}>"):
         """With names in the place of ids."""
         for known, name in self.names.items():
-            text = text.replace(known, f"<{name}>")
+            text = text.replace(known, form.format(name))
         return text
 
 

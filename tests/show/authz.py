@@ -366,13 +366,13 @@ def show_audit(world):
     times = [row["timestamp"] for row in rows]
     check(times == sorted(times), "the audit is not oldest first")
     for row in rows:
-        actor, resource = (world.book.readable(row[it]) for it in ("actorSubject", "resource"))
-        actor = actor.removeprefix("user:")
-        say(
-            f"{row['timestamp'][11:23]}  {actor:<23} {row['action']:<5}  {resource:<20} "
-            f"{row['outcome']:<7}  {row['stage']}"
+        actor, resource = (
+            world.book.readable(row[it], "{}") for it in ("actorSubject", "resource")
         )
-    return len(rows)
+        say(
+            f"{row['timestamp'][11:23]}  {actor.removeprefix('user:'):<21}  {row['action']:<5}  "
+            f"{resource:<18}  {row['outcome']:<7}  {row['stage']}"
+        )
 
 
 def verify(server, *arguments):
