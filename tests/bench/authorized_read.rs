@@ -17,7 +17,7 @@ use std::time::Instant;
 use uuid::Uuid;
 
 /// In each round, of all clients together.
-const READS: usize = 800;
+const READS: usize = 400;
 
 const POINT_READ: &str = include_str!("../../sql/queries/projects/find.sql");
 

@@ -10,6 +10,15 @@ use std::time::{Duration, Instant};
 const VERSION: &str = "1.22.1";
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Runs the program and ends it when our end of its input is gone, however that came about.
+const UNTIL_WE_END: &str = r#"
+"$0" "$@" </dev/null &
+server=$!
+read -r _
+kill "$server"
+wait "$server"
+"#;
+
 /// A running server. It ends with this value, or when this process is gone.
 pub(crate) struct OpenFga {
     address: SocketAddr,
@@ -24,29 +33,27 @@ impl OpenFga {
         let datastore = ["--datastore-engine", "postgres", "--datastore-uri", &uri];
         let log = File::create(directory.join("openfga.log"))?;
         let program = program()?;
-        let command = |what: &str| -> Outcome<Command> {
-            let mut command = Command::new("/bin/sh");
-            // The shell ends the server when its own input does, which is when this process ends.
-            command
-                .args(["-c", r#""$0" "$@" </dev/null & s=$!; if [ "$1" = run ]; then read -r _; kill $s; fi; wait $s"#])
-                .arg(&program)
-                .arg(what)
-                .args(datastore)
-                .env_clear()
-                .env("HOME", directory)
-                .stdin(Stdio::piped())
-                .stdout(log.try_clone()?)
-                .stderr(log.try_clone()?);
+        let command = |program: &Path| -> Outcome<Command> {
+            let mut command = Command::new(program);
+            // Nothing of OPENFGA_* or OTEL_* comes in.
+            command.env_clear().env("HOME", directory);
+            command.stdout(log.try_clone()?).stderr(log.try_clone()?);
             Ok(command)
         };
-        if !command("migrate")?.status()?.success() {
+        let migrated = command(&program)?.arg("migrate").args(datastore).status()?;
+        if !migrated.success() {
             return Err("OpenFGA's migration failed".into());
         }
-        let server = command("run")?
+        let server = command(Path::new("/bin/sh"))?
+            .args(["-c", UNTIL_WE_END])
+            .arg(&program)
+            .arg("run")
+            .args(datastore)
             .args(["--http-addr", &address.to_string()])
             .args(["--grpc-addr", &grpc.to_string()])
             .args(["--playground-enabled=false", "--metrics-enabled=false"])
             .arg("--log-level=error")
+            .stdin(Stdio::piped())
             .spawn()?;
         let made = Self { address, server };
         made.wait()?;
