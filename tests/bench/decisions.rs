@@ -18,10 +18,24 @@ use agent_runtime::http::route::Table;
 use agent_runtime::http::sse;
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// The same service behind a door of its own.
+struct Side {
+    door: Door,
+    shared: Arc<Shared>,
+}
+
+impl Side {
+    fn stop(self) {
+        let patience = Duration::from_secs(5);
+        self.shared.streams.stop(Instant::now() + patience);
+        self.door.stop(patience);
+    }
+}
 
 /// Another door of the world's service, whose decisions go to this audit.
-fn door(world: &World, audit: Audit) -> Outcome<Door> {
+fn side(world: &World, audit: Audit) -> Outcome<Side> {
     let limits = Limits::default();
     let shared = world.server()?.shared();
     let permissions = shared.permissions.clone().ok_or("authorization is off")?;
@@ -56,9 +70,11 @@ fn door(world: &World, audit: Audit) -> Outcome<Door> {
     let probes = Arc::new(Probes::new());
     probes.set("server", Ok(()));
     let table = Table::new(api::routes(), |_| true);
-    let frame = Arc::new(Frame::new(Arc::new(own), table, probes, log()));
+    let shared = Arc::new(own);
+    let frame = Arc::new(Frame::new(Arc::clone(&shared), table, probes, log()));
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
-    Ok(Door::open(listener, limits, frame, clock, log())?)
+    let door = Door::open(listener, limits, frame, clock, log())?;
+    Ok(Side { door, shared })
 }
 
 pub(crate) fn run() -> Outcome<bool> {
@@ -66,19 +82,17 @@ pub(crate) fn run() -> Outcome<bool> {
     let world = World::start_authorized()?;
     let reader = Reader::of(&world)?;
     let audit = world.server()?.shared().audit.clone();
-    let (ours, baseline) = (
-        door(&world, audit.clone())?,
-        door(&world, audit.discarding())?,
-    );
+    let ours = side(&world, audit.clone())?;
+    let baseline = side(&world, audit.discarding())?;
     let (path, token) = (reader.path(), Some(reader.token.as_str()));
     let met = compare(
         "decisions",
         "requests/s",
         &Target::AtLeast(0.9),
-        || wrk::load(ours.local_addr(), &path, token),
-        || wrk::load(baseline.local_addr(), &path, token),
+        || wrk::load(ours.door.local_addr(), &path, token),
+        || wrk::load(baseline.door.local_addr(), &path, token),
     )?;
-    ours.stop(Duration::from_secs(5));
-    baseline.stop(Duration::from_secs(5));
+    ours.stop();
+    baseline.stop();
     Ok(met)
 }
