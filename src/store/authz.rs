@@ -73,6 +73,15 @@ pub enum Many {
     Projects,
 }
 
+/// Marks objects, in this order, as changed by this transaction.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn mark(tx: &mut Tx<'_>, tenant_id: Uuid, objects: &[String]) -> Result<()> {
+    tx.execute(sql!("authz/mark"), &[&tenant_id, &objects])?;
+    Ok(())
+}
+
 /// The tenant's store, if it has one.
 ///
 /// # Errors
