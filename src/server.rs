@@ -6,6 +6,7 @@
 //! | `request-N` | handlers | with the door |
 //! | `stream-N`, `stream-tail` | open streams | `Streams::stop`: each gets `stream.end` |
 //! | `run-N` and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
+//! | `authz-keeper` | makes tenants' stores, keeps permissions in step | `Keeper::stop`, before the next call |
 //! | `runs-…` | watch runs, write text, keep tables up | with the runs |
 //! | `audit-writer`, `audit-watch` | write access decisions; give up those that are late | `audit::Running::stop`, after all that records: what waits is written |
 //! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers | with the server |
@@ -23,6 +24,8 @@ pub mod options;
 
 use crate::audit;
 use crate::authn::{Authn, bearer, public};
+use crate::authz::desired::{self, Object};
+use crate::authz::permissions::{self, Permissions};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Shared;
 use crate::http::frame::Frame;
@@ -96,6 +99,8 @@ pub struct Options {
     pub run_lease: Duration,
     /// Streams.
     pub streams: sse::Options,
+    /// The authorization server; none: authorization is off.
+    pub authorization: Option<permissions::Options>,
     /// The record of decisions.
     pub audit: audit::Options,
 }
@@ -120,17 +125,23 @@ pub struct Server {
 struct Work {
     runner: jobs::Runner,
     keepers: Keepers,
+    permissions: Option<permissions::Keeper>,
 }
 
 impl Work {
     /// Hands back what is not done by then, so that it goes on elsewhere at once. False: something
-    /// could not be handed back, and waits until its lease has run out.
+    /// could not be handed back, and waits until its lease has run out, or the permissions' thread
+    /// has not ended.
     fn stop(self, deadline: Instant) -> bool {
+        if let Some(keeper) = &self.permissions {
+            keeper.tell_to_stop();
+        }
         let stopped = self
             .runner
             .stop(deadline.saturating_duration_since(Instant::now()));
         drop(self.keepers);
-        !stopped.leases_left
+        let kept = self.permissions.is_none_or(|keeper| keeper.stop(deadline));
+        kept && !stopped.leases_left
     }
 }
 
@@ -349,6 +360,17 @@ fn share(
         runtime.feed(),
         &crate::log::subsystem(log, Subsystem::HttpStream),
     )?;
+    let permissions = options.authorization.map(|authorization| {
+        Permissions::new(
+            &authorization,
+            store.clone(),
+            clock.clone(),
+            &options.outbound,
+            Some((options.seeds.tenant_id, options.seeds.user_id)),
+            crate::log::subsystem(log, Subsystem::Authz),
+        )
+    });
+    let permissions = permissions.transpose()?;
     Ok(Shared {
         authn: Authn::new(store.clone(), clock.clone(), options.signer),
         store,
@@ -360,6 +382,7 @@ fn share(
         model_keys: options.model_keys,
         streams,
         allowed_origins: options.allowed_origins,
+        permissions,
     })
 }
 
@@ -463,7 +486,12 @@ impl Starter {
             .map_err(runtime::queue_error)?;
         runtime.woken_by(runner.handle());
         let keepers = runtime.start_keepers()?;
-        *lock(&self.work) = Some(Work { runner, keepers });
+        let permissions = self.keep_permissions()?;
+        *lock(&self.work) = Some(Work {
+            runner,
+            keepers,
+            permissions,
+        });
         if is_stopped() {
             // The stop may have looked before there was anything to stop.
             if let Some(work) = lock(&self.work).take() {
@@ -471,6 +499,18 @@ impl Starter {
             }
         }
         Ok(())
+    }
+}
+
+impl Starter {
+    /// Begins to keep permissions in step; readiness waits for the first comparison of all.
+    fn keep_permissions(&self) -> Result<Option<permissions::Keeper>> {
+        let permissions = self.shared.permissions.as_ref();
+        let started = permissions.map(|permissions| {
+            let probes = Arc::clone(&self.probes);
+            permissions.start_keeper(move |state| probes.set("authz", state))
+        });
+        started.transpose()
     }
 }
 
@@ -494,7 +534,9 @@ pub fn seed(store: &Store, clock: &Clock, seeds: &Seeds) -> Result<bool> {
     };
     store.transact(|tx| {
         tenants::ensure(tx, seeds.tenant_id, "tenant", now)?;
-        tenants::ensure_user(tx, seeds.tenant_id, seeds.user_id, "seed user", now)?;
+        if tenants::ensure_user(tx, seeds.tenant_id, seeds.user_id, "seed user", now)? {
+            desired::mark(tx, seeds.tenant_id, &[Object::Tenant(seeds.tenant_id)])?;
+        }
         tokens::replace_seed(tx, seeds.tenant_id, seeds.user_id, &token, now)
     })
 }

@@ -3,10 +3,16 @@
 //! While no authorization server is set, section 1.1 rule 3 holds: whoever holds a token of the
 //! tenant may do anything in it, and nothing outside it. An object of another tenant is not found.
 
+mod board;
+mod compare;
 mod decide;
 pub mod desired;
 pub mod fga;
+mod keeper;
 pub mod model;
+pub mod permissions;
+mod stores;
+mod sync;
 
 pub use decide::{Asker, Stage};
 

@@ -37,6 +37,8 @@ pub struct Settings {
     pub model: Model,
     /// Outbound connections.
     pub outbound: Outbound,
+    /// The authorization server; nothing: authorization is off.
+    pub authorization: Option<Authorization>,
     /// The license, if one was given and holds. Outside development there always is one.
     pub license: Option<Claims>,
     /// What to log at level `warn` at start.
@@ -187,6 +189,17 @@ pub struct Outbound {
     pub extra_certificates: Vec<CertificateDer<'static>>,
 }
 
+/// The authorization server.
+#[derive(Debug, Clone)]
+pub struct Authorization {
+    /// Its base URL.
+    pub url: String,
+    /// For one call, the wait for a connection included.
+    pub timeout: Duration,
+    /// Connections at most.
+    pub connections: usize,
+}
+
 /// Takes a reading without faults.
 pub(super) fn assemble(reading: Reading) -> Settings {
     let take = Take(&reading.rows);
@@ -247,6 +260,11 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             dev_host_alias: take.text("SVC_DEV_HOST_ALIAS"),
             extra_certificates: take.certificates("SVC_OUTBOUND_CA_PATH"),
         },
+        authorization: take.text("SVC_AUTHZ_API_URL").map(|url| Authorization {
+            url,
+            timeout: take.duration("SVC_AUTHZ_TIMEOUT_MS"),
+            connections: take.number("SVC_AUTHZ_CONNECTIONS"),
+        }),
         // SVC_LICENSE_KEY: judged by the reading. SVC_SECRETS_BACKEND: none is its one value yet.
         license: reading.license,
         warnings: reading.warnings,

@@ -286,7 +286,7 @@ fn all_faults_are_told_at_once() {
     let vars = Vars::from_pairs([
         ("SVC_HTTP_PORT", "x"),
         ("SVC_BIND_ADDRESS", "x"),
-        ("SVC_AUTHZ_API_URL", "http://localhost:8080"),
+        ("SVC_PACK_SERVICE_URL", "http://localhost:8080"),
         ("SVC_DEV_HOST_ALIAS", "host"),
         ("SVC_NOPE", "x"),
     ]);
@@ -299,7 +299,7 @@ fn all_faults_are_told_at_once() {
             "SVC_BIND_ADDRESS",
             "SVC_DATABASE_URL",
             "SVC_DEV_HOST_ALIAS",
-            "SVC_AUTHZ_API_URL",
+            "SVC_PACK_SERVICE_URL",
         ],
     );
 }

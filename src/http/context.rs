@@ -7,6 +7,7 @@ use crate::audit::Audit;
 use crate::authn::{Authn, Credential};
 use crate::authz::Asker;
 use crate::authz::desired::Object;
+use crate::authz::permissions::Permissions;
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
@@ -42,6 +43,8 @@ pub struct Shared {
     pub streams: Streams,
     /// Origins of browsers that may follow a run.
     pub allowed_origins: Vec<String>,
+    /// Who may do what; none: authorization is off.
+    pub permissions: Option<Permissions>,
 }
 
 /// One request.
@@ -78,8 +81,9 @@ impl Cx<'_> {
     ///
     /// # Errors
     /// `authorization-unavailable`: the change stands, and is applied later.
-    pub fn settle(&self, _: Uuid, _: &[Object]) -> Result<()> {
-        Ok(())
+    pub fn settle(&self, tenant_id: Uuid, objects: &[Object]) -> Result<()> {
+        let permissions = self.shared.permissions.as_ref();
+        permissions.map_or(Ok(()), |permissions| permissions.settle(tenant_id, objects))
     }
 
     /// Now.

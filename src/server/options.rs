@@ -3,6 +3,7 @@
 use super::{Options, Seeds};
 use crate::audit;
 use crate::authn::public::Signer;
+use crate::authz::permissions;
 use crate::config::{HostAccess, Http, Model, PublicTokenKey, Runs, Settings};
 use crate::error::{Error, Result};
 use crate::http::{door, sse};
@@ -55,6 +56,7 @@ impl Options {
             model_keys: model_keys(settings)?,
             runs: runs(settings),
             run_lease: settings.runs.lease,
+            authorization: authorization(settings),
             streams: sse::Options {
                 threads: http.stream_threads,
                 buffer_bytes: http.stream_buffer_bytes,
@@ -63,6 +65,17 @@ impl Options {
             audit: audit::Options::default(),
         })
     }
+}
+
+/// How the authorization server is reached, if there is one.
+pub fn authorization(settings: &Settings) -> Option<permissions::Options> {
+    let authorization = settings.authorization.as_ref();
+    authorization.map(|authorization| permissions::Options {
+        url: authorization.url.clone(),
+        timeout: authorization.timeout,
+        connections: authorization.connections,
+        model: permissions::Model::own(),
+    })
 }
 
 fn limits(http: &Http) -> door::Limits {

@@ -13,6 +13,7 @@
 
 pub mod agents;
 pub mod audit;
+pub mod authz;
 pub mod connect;
 pub mod conversations;
 pub mod deltas;

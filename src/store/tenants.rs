@@ -33,7 +33,8 @@ pub fn ensure(tx: &mut Tx<'_>, tenant_id: Uuid, name: &str, now: OffsetDateTime)
     Ok(made == 1)
 }
 
-/// Makes the user unless it stands.
+/// Makes the user, a person who is an admin of the tenant, unless it stands. Whoever makes one
+/// marks the tenant's permissions.
 ///
 /// # Errors
 /// `database-unavailable`.
@@ -43,10 +44,10 @@ pub fn ensure_user(
     user_id: Uuid,
     display_name: &str,
     now: OffsetDateTime,
-) -> Result<()> {
-    tx.execute(
+) -> Result<bool> {
+    let made = tx.execute(
         sql!("tenants/ensure_user"),
         &[&tenant_id, &user_id, &display_name, &now],
     )?;
-    Ok(())
+    Ok(made == 1)
 }

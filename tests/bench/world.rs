@@ -45,6 +45,7 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         seeds: seeds.clone(),
         docs: false,
         allowed_origins: Vec::new(),
+        authorization: None,
         signer: Some(public::Signer::ephemeral()?),
         outbound: Outbound::new(outbound::Options::default())?,
         model_keys: runtime::ModelKeys::default(),

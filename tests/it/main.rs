@@ -11,6 +11,8 @@ mod harness;
 
 mod agents;
 mod audit;
+mod authz_store;
+mod authz_sync;
 mod cancel;
 mod conversations;
 mod cors;

@@ -5,7 +5,7 @@ use crate::harness::Database;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 9] = [
+const ACROSS_TENANTS: [(&str, &str); 12] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -30,6 +30,15 @@ const ACROSS_TENANTS: [(&str, &str); 9] = [
         "runs/interrupted",
         "the runs that this process holds, each by tenant and run",
     ),
+    (
+        "authz/unapplied",
+        "what is left to be told to the authorization server, each by tenant and object",
+    ),
+    (
+        "authz/tenants",
+        "the tenants whose stores are to be compared",
+    ),
+    ("authz/storeless", "the tenants whose stores are to be made"),
     (
         "audit/write",
         "decisions of many tenants at once, each with its own tenant",

@@ -185,6 +185,7 @@ impl Client {
         let narrowed = json!({ "object": object });
         self.read(store_id, Some(&narrowed), MAX_OBJECT_PAGES, &mut |tuple| {
             found.insert(tuple);
+            true
         })?;
         Ok(found)
     }
@@ -192,8 +193,23 @@ impl Client {
     /// Every tuple of a store, in the server's order, as it is read.
     ///
     /// # Errors
-    /// Any [`Failure`] but `ModelUnknown` and `Contended`; `StoreUnknown` if there is no such store.
+    /// As [`Client::read_while`].
     pub fn read_all(&self, store_id: &str, each: &mut dyn FnMut(Tuple)) -> Result<(), Failure> {
+        self.read_while(store_id, &mut |tuple| {
+            each(tuple);
+            true
+        })
+    }
+
+    /// The tuples of a store, in the server's order, as they are read, until `each` says false.
+    ///
+    /// # Errors
+    /// Any [`Failure`] but `ModelUnknown` and `Contended`; `StoreUnknown` if there is no such store.
+    pub fn read_while(
+        &self,
+        store_id: &str,
+        each: &mut dyn FnMut(Tuple) -> bool,
+    ) -> Result<(), Failure> {
         if !self.store_exists(store_id)? {
             return Err(Failure::StoreUnknown);
         }
@@ -205,7 +221,7 @@ impl Client {
         store: &str,
         narrowed: Option<&Value>,
         max_pages: usize,
-        each: &mut dyn FnMut(Tuple),
+        each: &mut dyn FnMut(Tuple) -> bool,
     ) -> Result<(), Failure> {
         let path = format!("/stores/{}/read", store_id(store)?);
         let mut body = json!({ "page_size": PAGE, "consistency": "HIGHER_CONSISTENCY" });
@@ -215,8 +231,8 @@ impl Client {
         let mut token = String::new();
         for _ in 0..max_pages {
             let page: Page = parse(&self.post(&path, &body, self.deadline())?)?;
-            page.tuples.into_iter().for_each(|tuple| each(tuple.key));
-            if page.continuation_token.is_empty() {
+            let goes_on = page.tuples.into_iter().all(|tuple| each(tuple.key));
+            if !goes_on || page.continuation_token.is_empty() {
                 return Ok(());
             }
             if page.continuation_token == token {
@@ -338,6 +354,24 @@ impl Client {
         match answer {
             Ok(_) => Ok(true),
             Err(Failure::StoreUnknown) => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Removes a store with all that is in it; one that is not there is as wanted.
+    ///
+    /// # Errors
+    /// Any [`Failure`] but those of a store.
+    pub fn delete_store(&self, id: &str) -> Result<(), Failure> {
+        let path = format!("/stores/{}", store_id(id)?);
+        let request = Request {
+            method: Method::DELETE,
+            path: &path,
+            body: &[],
+            repeatable: true,
+        };
+        match self.0.pool.exchange(&request, self.deadline()) {
+            Ok(_) | Err(Failure::StoreUnknown) => Ok(()),
             Err(failure) => Err(failure),
         }
     }

@@ -6,7 +6,6 @@ use super::{Item, KeyForm, Kind, Setting, Source, Word};
 const SPEC: Source = Source::Named("1.3");
 const MEANT: Source = Source::Meant("1.3");
 
-const AUTHORIZATION_FEATURE: &str = "authorization";
 const RETENTION: &str = "audit retention";
 const WEBHOOKS: &str = "webhooks";
 const STORED_SECRETS: &str = "the secrets store";
@@ -17,6 +16,7 @@ const CONSOLE: &str = "the console";
 const WITH_POSTGRES: &str = "server, with SVC_SECRETS_BACKEND=postgres";
 const WITH_CLOUD_A: &str =
     "server, with SVC_SECRETS_BACKEND=postgres and SVC_SECRETS_BACKEND_KMS=cloud-a";
+const WITH_AUTHZ: &str = "server, with SVC_AUTHZ_API_URL";
 const WITH_PACK_SERVICE: &str = "server, with SVC_PACK_SERVICE_URL";
 
 pub(super) static AUTHORIZATION: &[Setting] = &[
@@ -26,8 +26,32 @@ pub(super) static AUTHORIZATION: &[Setting] = &[
         SPEC,
         "The authorization server. Set: each tenant's store is made and every request is checked. \
          Unset: whoever holds a token may do anything inside its tenant.",
+    ),
+    Setting::new(
+        "SVC_AUTHZ_TIMEOUT_MS",
+        Kind::Integer {
+            min: 100,
+            max: 60_000,
+            unit: "milliseconds",
+        },
+        Source::Ours,
+        "How long one call of the authorization server may take, the wait for a connection to it \
+         included. Then what needed it is answered 500.",
     )
-    .not_built(AUTHORIZATION_FEATURE),
+    .read_by(WITH_AUTHZ)
+    .default_value("3000"),
+    Setting::new(
+        "SVC_AUTHZ_CONNECTIONS",
+        Kind::Integer {
+            min: 2,
+            max: 500,
+            unit: "",
+        },
+        Source::Ours,
+        "How many connections to the authorization server this process holds at most.",
+    )
+    .read_by(WITH_AUTHZ)
+    .default_value("16"),
     Setting::new(
         "SVC_COMPLIANCE_CLASSIFIER",
         Kind::Choice(&[Word::built("shipped")]),

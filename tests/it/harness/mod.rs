@@ -100,6 +100,7 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
             tail_every: Duration::from_millis(50),
             ..Default::default()
         },
+        authorization: None,
         audit: audit::Options::default(),
     }
 }

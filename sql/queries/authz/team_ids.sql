@@ -1,0 +1,1 @@
+select team_id from teams where tenant_id = $1 and team_id > $2 order by team_id limit $3

@@ -1,0 +1,262 @@
+//! Permissions, asked of OpenFGA and told to it.
+//!
+//! Guarantees: no answer comes from a change that Postgres has and OpenFGA has not (invariant 3):
+//! a question first tells what it depends on and was not told. It is answered by the store and the
+//! model that Postgres names, and not before this process has compared that store with Postgres.
+//! At most two applies run at once; who waits for one waits until a deadline.
+//!
+//! Not here: what a refusal looks like and where decisions are recorded (`authz`'s gate).
+
+use super::board::{Board, Permits};
+use super::desired::Object;
+use super::fga::{self, Pinned, Question, Tuple};
+pub use super::keeper::Keeper;
+pub use super::stores::Model;
+use super::sync::{self, Fault};
+use crate::error::{Code, Error, Result};
+use crate::ids::Clock;
+use crate::outbound::Outbound;
+use crate::store::{Store, authz};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// Applies at once: they hold a connection to the database while they talk to OpenFGA.
+const APPLIES: usize = 2;
+
+/// How OpenFGA is reached and what it is told.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The base URL.
+    pub url: String,
+    /// For one call of OpenFGA, and for the wait before it.
+    pub timeout: Duration,
+    /// Connections at most.
+    pub connections: usize,
+    /// The model to keep: [`Model::own`] but in tests.
+    pub model: Model,
+}
+
+/// Whoever asks what somebody may do.
+#[derive(Debug)]
+pub struct Asked {
+    /// The user, a person or a service account.
+    pub user: Uuid,
+    /// The relation, such as `can_read`.
+    pub relation: &'static str,
+    /// The object, `<type>:<id>`.
+    pub object: String,
+    /// A tuple that holds for this question: the project that the object lies in.
+    pub contextual: Option<Tuple>,
+    /// The project that the answer depends on.
+    pub project_id: Option<Uuid>,
+}
+
+/// What OpenFGA said, and by which model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Yes or no.
+    pub allowed: bool,
+    /// The tenant's store.
+    pub store_id: String,
+    /// The model in it.
+    pub model_id: String,
+}
+
+/// The permissions of every tenant. Cheap to clone.
+#[derive(Clone)]
+pub struct Permissions(Arc<Inner>);
+
+/// What the parts of this folder share.
+pub(super) struct Inner {
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    pub(super) client: fga::Client,
+    pub(super) timeout: Duration,
+    pub(super) model: Model,
+    /// The tenant and the user that the server seeds.
+    pub(super) seed: Option<(Uuid, Uuid)>,
+    pub(super) applies: Permits,
+    pub(super) board: Board,
+    pub(super) log: slog::Logger,
+}
+
+impl Inner {
+    /// When who begins to wait now gives up.
+    pub(super) fn patience(&self) -> Instant {
+        Instant::now() + self.timeout
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.board.is_stopped()
+    }
+
+    /// # Errors
+    /// `shutting-down`.
+    pub(super) fn check_stop(&self) -> Result<()> {
+        match self.is_stopped() {
+            true => Err(Error::new(Code::ShuttingDown, "The server is stopping.")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Permissions {
+    /// Permissions over this OpenFGA; nothing is connected yet.
+    ///
+    /// # Errors
+    /// The URL is not one.
+    pub fn new(
+        options: &Options,
+        store: Store,
+        clock: Clock,
+        outbound: &Outbound,
+        seed: Option<(Uuid, Uuid)>,
+        log: slog::Logger,
+    ) -> Result<Self> {
+        let client = fga::Client::new(
+            outbound,
+            &fga::Options {
+                url: options.url.clone(),
+                timeout: options.timeout,
+                connections: options.connections,
+            },
+        )?;
+        Ok(Self(Arc::new(Inner {
+            store,
+            clock,
+            client,
+            timeout: options.timeout,
+            model: options.model.clone(),
+            seed,
+            applies: Permits::new(APPLIES),
+            board: Board::default(),
+            log,
+        })))
+    }
+
+    pub(super) fn inner(&self) -> &Arc<Inner> {
+        &self.0
+    }
+
+    /// Starts the thread that makes stores, compares them and tells what was left untold. `say`
+    /// hears of every change between well and ill.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start_keeper(
+        &self,
+        say: impl Fn(Result<(), String>) + Send + 'static,
+    ) -> Result<Keeper> {
+        Keeper::start(Arc::clone(&self.0), say)
+    }
+
+    /// Asks whether a user has a relation to an object of the tenant.
+    ///
+    /// # Errors
+    /// `authorization-unavailable`, with a message that begins with `FGA Error:`;
+    /// `database-unavailable`; `overloaded`.
+    pub fn ask(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
+        match self.ask_once(tenant_id, asked) {
+            Err(fault) if fault.is_lost_store() => {
+                self.0.board.doubt(tenant_id);
+                self.ask_once(tenant_id, asked).map_err(Error::from)
+            }
+            outcome => outcome.map_err(Error::from),
+        }
+    }
+
+    fn ask_once(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer, Fault> {
+        let inner = &self.0;
+        let on = self.ready_store(tenant_id, asked)?;
+        let user = format!("user:{}", asked.user);
+        let question = Question {
+            user: &user,
+            relation: asked.relation,
+            object: &asked.object,
+            contextual: asked.contextual.as_slice(),
+        };
+        let allowed = inner.client.check(&on, &question).inspect_err(|failure| {
+            if failure.is_transient() {
+                inner.board.suspect_outage();
+            }
+        })?;
+        Ok(Answer {
+            allowed,
+            store_id: on.store_id,
+            model_id: on.model_id,
+        })
+    }
+
+    /// The store that answers, once everything is told that the answer depends on.
+    fn ready_store(&self, tenant_id: Uuid, asked: &Asked) -> Result<Pinned, Fault> {
+        let inner = &self.0;
+        let deadline = inner.patience();
+        let objects = [asked.object.clone(), Object::Tenant(tenant_id).to_string()]
+            .into_iter()
+            .chain(asked.project_id.map(|id| Object::Project(id).to_string()))
+            .collect::<Vec<_>>();
+        loop {
+            let guard = authz::guard(
+                &mut inner.store.session()?,
+                tenant_id,
+                &objects,
+                asked.project_id,
+            )?;
+            let Some(guard) = guard.filter(|guard| guard.model_version >= inner.model.version())
+            else {
+                inner.board.await_ready(tenant_id, None, deadline)?;
+                continue;
+            };
+            if !inner.board.is_ready(tenant_id, &guard.store_id) {
+                let store_id = Some(guard.store_id.as_str());
+                inner.board.await_ready(tenant_id, store_id, deadline)?;
+                // The store may be another one since.
+                continue;
+            }
+            for object in &guard.unapplied {
+                sync::apply(inner, tenant_id, object, false, deadline)?;
+            }
+            return Ok(Pinned {
+                store_id: guard.store_id,
+                model_id: guard.model_id,
+            });
+        }
+    }
+
+    /// Tells OpenFGA of objects that were marked; those that are applied already cost a look.
+    ///
+    /// # Errors
+    /// `authorization-unavailable`: the change stands, and is told later; `database-unavailable`;
+    /// `overloaded`.
+    pub fn settle(&self, tenant_id: Uuid, objects: &[Object]) -> Result<()> {
+        let mut names: Vec<String> = objects.iter().map(Object::to_string).collect();
+        // In one order, or two could wait for each other.
+        names.sort_unstable();
+        names.dedup();
+        for name in &names {
+            self.settle_one(tenant_id, name)?;
+        }
+        Ok(())
+    }
+
+    fn settle_one(&self, tenant_id: Uuid, object: &str) -> Result<(), Fault> {
+        let inner = &self.0;
+        let apply = || sync::apply(inner, tenant_id, object, false, inner.patience());
+        match apply() {
+            Err(fault) if fault.is_lost_store() => {
+                inner.board.doubt(tenant_id);
+                inner.board.await_ready(tenant_id, None, inner.patience())?;
+                apply()?;
+            }
+            outcome => {
+                outcome.inspect_err(|fault| {
+                    if fault.is_outage() {
+                        inner.board.suspect_outage();
+                    }
+                })?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,178 @@
+//! The life of a tenant's store: made once, found again, put right, its model upgraded.
+//!
+//! Guarantees: one store a tenant, named `tenant-<tenant_id>`, whatever starts at once, crashes in
+//! between or is lost; a model is only ever replaced by a newer one. Who makes or changes a store
+//! holds the tenant's row in Postgres, so that two never do.
+//!
+//! Not here: the tuples in it (`sync`).
+
+use super::fga::{self, Failure, Pinned};
+use super::permissions::Inner;
+use super::sync::Fault;
+use crate::store::authz::{self, Standing};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+/// A model and its version: this program's own, or another one's in tests.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// Raised with every change.
+    pub version: u32,
+    /// As OpenFGA takes it.
+    pub json: Value,
+}
+
+impl Model {
+    /// This program's.
+    pub fn own() -> Self {
+        Self {
+            version: super::model::VERSION,
+            json: super::model::json(),
+        }
+    }
+
+    pub(super) fn version(&self) -> i32 {
+        i32::try_from(self.version).unwrap_or(i32::MAX)
+    }
+
+    fn digest(&self) -> Vec<u8> {
+        Sha256::digest(self.json.to_string().as_bytes()).to_vec()
+    }
+}
+
+/// A tenant's store as it stands.
+#[derive(Debug)]
+pub(super) struct Ensured {
+    pub(super) pinned: Pinned,
+    pub(super) model_version: i32,
+    /// It was made or taken over just now, and holds nothing of ours yet.
+    pub(super) is_new: bool,
+}
+
+/// The name of a tenant's store (section 1.2).
+pub(super) fn name(tenant_id: Uuid) -> String {
+    format!("tenant-{tenant_id}")
+}
+
+/// Finds the tenant's store, or makes it, and gives it its model.
+pub(super) fn ensure(inner: &Inner, tenant_id: Uuid) -> Result<Ensured, Fault> {
+    let standing = authz::standing(&mut inner.store.session()?, tenant_id)?;
+    if let Some(standing) = standing {
+        let pinned = pinned(&standing);
+        let named = inner.client.stores_named(&name(tenant_id))?;
+        let alone = named == [pinned.store_id.clone()];
+        if alone && is_right(inner, &standing, &pinned)? {
+            return Ok(Ensured {
+                pinned,
+                model_version: standing.model_version,
+                is_new: false,
+            });
+        }
+    }
+    inner.store.transact(|tx| {
+        if !authz::lock_tenant(tx, tenant_id)? {
+            return Ok(Err(Fault::Gone));
+        }
+        let before = authz::standing(tx, tenant_id)?;
+        let after = match settle(inner, tenant_id, before.as_ref()) {
+            Ok(after) => after,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        if before.as_ref() != Some(&after) {
+            authz::put_standing(tx, tenant_id, &after, inner.clock.now())?;
+        }
+        Ok(Ok(Ensured {
+            pinned: pinned(&after),
+            model_version: after.model_version,
+            is_new: before.is_none_or(|before| before.store_id != after.store_id),
+        }))
+    })?
+}
+
+fn pinned(standing: &Standing) -> Pinned {
+    Pinned {
+        store_id: standing.store_id.clone(),
+        model_id: standing.model_id.clone(),
+    }
+}
+
+/// Whether the model that the tenant is pinned to is there, and the one that it should have.
+fn is_right(inner: &Inner, standing: &Standing, pinned: &Pinned) -> Result<bool, Failure> {
+    let ours = &inner.model;
+    let is_wanted = standing.model_version > ours.version()
+        || standing.model_version == ours.version() && standing.model_digest == ours.digest();
+    Ok(is_wanted && inner.client.model_exists(pinned)?)
+}
+
+/// What the tenant's store is to be from now on. The tenant is locked.
+fn settle(inner: &Inner, tenant_id: Uuid, before: Option<&Standing>) -> Result<Standing, Fault> {
+    let store_id = find(inner, tenant_id, before)?;
+    let known = before.filter(|before| before.store_id == store_id);
+    let ours = &inner.model;
+    if let Some(standing) = known {
+        if is_right(inner, standing, &pinned(standing))? {
+            return Ok(standing.clone());
+        }
+        if standing.model_version > ours.version() {
+            return Err(Fault::NewerModelLost {
+                lost: standing.model_version,
+                ours: ours.version(),
+            });
+        }
+        if standing.model_version < ours.version() {
+            slog::info!(inner.log, "The authorization model goes from version {} to {}", standing.model_version, ours.version();
+                "tenantId" => %tenant_id, "storeId" => &store_id);
+        } else {
+            slog::warn!(inner.log, "The authorization model is written again: version {} was lost or is another", ours.version();
+                "tenantId" => %tenant_id, "storeId" => &store_id);
+        }
+    }
+    Ok(Standing {
+        model_id: inner.client.write_model(&store_id, &ours.json)?,
+        store_id,
+        model_version: ours.version(),
+        model_digest: ours.digest(),
+    })
+}
+
+/// The store's id: the one we know if it is there, else the oldest of the name, else a new one.
+/// Others of the name are what a crash left; those without a tuple are removed.
+fn find(inner: &Inner, tenant_id: Uuid, before: Option<&Standing>) -> Result<String, Fault> {
+    let name = name(tenant_id);
+    let mut named = inner.client.stores_named(&name)?;
+    let known = before.map(|before| &before.store_id);
+    if let Some(lost) = known.filter(|known| !named.contains(known)) {
+        slog::warn!(inner.log, "The authorization server has lost the tenant's store; it gets another one";
+            "tenantId" => %tenant_id, "storeId" => lost);
+    }
+    if named.is_empty() {
+        inner.client.create_store(&name)?;
+        // One that was asked for in vain may have come after all, and be the older one.
+        named = inner.client.stores_named(&name)?;
+    }
+    let chosen = known
+        .filter(|known| named.contains(known))
+        .or(named.first())
+        .ok_or(Fault::Fga(Failure::StoreUnknown))?
+        .clone();
+    for other in named.iter().filter(|other| **other != chosen) {
+        remove_empty(inner, tenant_id, other)?;
+    }
+    Ok(chosen)
+}
+
+fn remove_empty(inner: &Inner, tenant_id: Uuid, store_id: &str) -> Result<(), fga::Failure> {
+    let mut is_empty = true;
+    inner.client.read_while(store_id, &mut |_| {
+        is_empty = false;
+        false
+    })?;
+    if is_empty {
+        slog::warn!(inner.log, "A second, empty store of the tenant is removed"; "tenantId" => %tenant_id, "storeId" => store_id);
+        return inner.client.delete_store(store_id);
+    }
+    slog::warn!(inner.log, "The authorization server has a second store of the tenant's name, with permissions in it. It is not used; remove it";
+        "tenantId" => %tenant_id, "storeId" => store_id);
+    Ok(())
+}

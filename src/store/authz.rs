@@ -1,0 +1,270 @@
+//! What the authorization server is told and was told: tenants' stores, objects and their
+//! desired tuples (invariant 3).
+//!
+//! Not here: the authorization server itself (`authz`).
+
+use super::{Sql, Tx};
+use crate::error::Result;
+use crate::sql;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A tenant's store and the model that its checks name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The store.
+    pub store_id: String,
+    /// The model in it.
+    pub model_id: String,
+    /// The model's version.
+    pub model_version: i32,
+    /// SHA-256 of the model.
+    pub model_digest: Vec<u8>,
+}
+
+/// What a check stands on, as of one moment.
+#[derive(Debug)]
+pub struct Guard {
+    /// The tenant's store.
+    pub store_id: String,
+    /// The model in it.
+    pub model_id: String,
+    /// The model's version.
+    pub model_version: i32,
+    /// Objects that the check depends on and whose changes were not applied yet.
+    pub unapplied: Vec<String>,
+}
+
+/// An object whose row is locked, and its tenant's store, which stays until the transaction ends.
+#[derive(Debug)]
+pub struct Held {
+    /// Raised by every change.
+    pub desired: i64,
+    /// As far as the authorization server was told.
+    pub applied: i64,
+    /// The store.
+    pub store_id: String,
+    /// The model in it.
+    pub model_id: String,
+    /// The model's version.
+    pub model_version: i32,
+}
+
+/// A tuple that there should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Desired {
+    /// `user:<id>`, an object, or `team:<id>#member`.
+    pub user: String,
+    /// The relation.
+    pub relation: String,
+    /// The object.
+    pub object: String,
+}
+
+/// A kind of object that a tenant has many of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Many {
+    /// Orgs.
+    Orgs,
+    /// Teams.
+    Teams,
+    /// Projects.
+    Projects,
+}
+
+/// The tenant's store, if it has one.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn standing(sql: &mut impl Sql, tenant_id: Uuid) -> Result<Option<Standing>> {
+    let row = sql.query_opt(sql!("authz/standing"), &[&tenant_id])?;
+    Ok(row.map(|row| Standing {
+        store_id: row.get(0),
+        model_id: row.get(1),
+        model_version: row.get(2),
+        model_digest: row.get(3),
+    }))
+}
+
+/// The tenant's store, if it has one, and what of these objects, and of the project's org and
+/// teams, is not applied.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn guard(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    objects: &[String],
+    project_id: Option<Uuid>,
+) -> Result<Option<Guard>> {
+    let row = sql.query_opt(sql!("authz/guard"), &[&tenant_id, &objects, &project_id])?;
+    Ok(row.map(|row| Guard {
+        store_id: row.get(0),
+        model_id: row.get(1),
+        model_version: row.get(2),
+        unapplied: row.get(3),
+    }))
+}
+
+/// Locks the tenant against others that make its store. False: there is no such tenant.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn lock_tenant(tx: &mut Tx<'_>, tenant_id: Uuid) -> Result<bool> {
+    let row = tx.query_opt(sql!("authz/lock_tenant"), &[&tenant_id])?;
+    Ok(row.is_some())
+}
+
+/// Keeps what the tenant's store is.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn put_standing(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    standing: &Standing,
+    now: OffsetDateTime,
+) -> Result<()> {
+    tx.execute(
+        sql!("authz/put_standing"),
+        &[
+            &tenant_id,
+            &standing.store_id,
+            &standing.model_id,
+            &standing.model_version,
+            &standing.model_digest,
+            &now,
+        ],
+    )?;
+    Ok(())
+}
+
+/// Locks an object. None: its tenant has no store.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn hold(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<Option<Held>> {
+    if let Some(held) = try_hold(tx, tenant_id, object)? {
+        return Ok(Some(held));
+    }
+    // It was never changed since its tenant stands.
+    tx.execute(sql!("authz/ensure_object"), &[&tenant_id, &object])?;
+    try_hold(tx, tenant_id, object)
+}
+
+fn try_hold(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<Option<Held>> {
+    let row = tx.query_opt(sql!("authz/lock_object"), &[&tenant_id, &object])?;
+    Ok(row.map(|row| Held {
+        desired: row.get(0),
+        applied: row.get(1),
+        store_id: row.get(2),
+        model_id: row.get(3),
+        model_version: row.get(4),
+    }))
+}
+
+/// Says that a held object was applied.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn set_applied(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<()> {
+    tx.execute(sql!("authz/set_applied"), &[&tenant_id, &object])?;
+    Ok(())
+}
+
+/// Objects of any tenant whose changes were not applied, in order.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn unapplied(
+    sql: &mut impl Sql,
+    after: &(Uuid, String),
+    limit: i64,
+) -> Result<Vec<(Uuid, String)>> {
+    let (tenant_id, object) = after;
+    let rows = sql.query(sql!("authz/unapplied"), &[tenant_id, object, &limit])?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// Tenants, in order.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn tenants(sql: &mut impl Sql, after: Uuid, limit: i64) -> Result<Vec<Uuid>> {
+    let rows = sql.query(sql!("authz/tenants"), &[&after, &limit])?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// Tenants without a store.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn storeless(sql: &mut impl Sql, limit: i64) -> Result<Vec<Uuid>> {
+    let rows = sql.query(sql!("authz/storeless"), &[&limit])?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// The admin that the tenant has had longest.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn first_admin(sql: &mut impl Sql, tenant_id: Uuid) -> Result<Option<Uuid>> {
+    let row = sql.query_opt(sql!("authz/first_admin"), &[&tenant_id])?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// The tuples that there should be of the tenant itself.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn desired_of_tenant(sql: &mut impl Sql, tenant_id: Uuid) -> Result<Vec<Desired>> {
+    let rows = sql.query(sql!("authz/tenant_tuples"), &[&tenant_id])?;
+    Ok(rows.iter().map(desired).collect())
+}
+
+/// The tuples that there should be of these objects.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn desired_of(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    kind: Many,
+    ids: &[Uuid],
+) -> Result<Vec<Desired>> {
+    let text = match kind {
+        Many::Orgs => sql!("authz/org_tuples"),
+        Many::Teams => sql!("authz/team_tuples"),
+        Many::Projects => sql!("authz/project_tuples"),
+    };
+    let rows = sql.query(text, &[&tenant_id, &ids])?;
+    Ok(rows.iter().map(desired).collect())
+}
+
+/// The tenant's objects of a kind, in order.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn ids(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    kind: Many,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<Uuid>> {
+    let text = match kind {
+        Many::Orgs => sql!("authz/org_ids"),
+        Many::Teams => sql!("authz/team_ids"),
+        Many::Projects => sql!("authz/project_ids"),
+    };
+    let rows = sql.query(text, &[&tenant_id, &after, &limit])?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+fn desired(row: &postgres::Row) -> Desired {
+    Desired {
+        user: row.get(0),
+        relation: row.get(1),
+        object: row.get(2),
+    }
+}

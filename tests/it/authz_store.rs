@@ -1,0 +1,1 @@
+//! The life of tenants' stores at the authorization server.

@@ -1,0 +1,1 @@
+//! Keeping the authorization server in step with Postgres.
