@@ -266,15 +266,17 @@ impl<K: Kind, A: Covers<B>, B: Action> May<B, K> for Authorized<K, A> {
 pub struct Listing<K> {
     caller: Caller,
     reader: Option<Uuid>,
+    project_id: Option<Uuid>,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K: Kind> Listing<K> {
     /// For `authz` alone, after the check.
-    pub(crate) fn mint(caller: Caller, reader: Option<Uuid>) -> Self {
+    pub(crate) fn mint(caller: Caller, reader: Option<Uuid>, project_id: Option<Uuid>) -> Self {
         Self {
             caller,
             reader,
+            project_id,
             kind: PhantomData,
         }
     }
@@ -286,7 +288,7 @@ impl<K: Kind> Listing<K> {
 
     /// The one project that the list keeps to, where the caller's key is limited to it.
     pub fn project_id(&self) -> Option<Uuid> {
-        self.caller.key.project_id
+        self.project_id
     }
 
     /// Who lists.

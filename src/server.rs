@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `door` | connections | `Door::stop`: no new ones; answers in flight within the deadline |
 //! | `request-N` | handlers | with the door |
-//! | `stream-N`, `stream-tail` | open streams | `Streams::stop`: each gets `stream.end` |
+//! | `stream-N`, `stream-tail`, `stream-access` | open streams; whether their readers still may | `Streams::stop`: each gets `stream.end` |
 //! | `run-N` and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
 //! | `authz-keeper` | makes tenants' stores, keeps permissions in step | `Keeper::stop`, before the next call |
 //! | `runs-…` | watch runs, write text, keep tables up | with the runs |
@@ -26,6 +26,7 @@ use crate::audit;
 use crate::authn::{Authn, bearer, public};
 use crate::authz::desired::{self, Object};
 use crate::authz::permissions::{self, Permissions};
+use crate::authz::{self, Gate};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Shared;
 use crate::http::frame::Frame;
@@ -99,10 +100,12 @@ pub struct Options {
     pub run_lease: Duration,
     /// Streams.
     pub streams: sse::Options,
-    /// The authorization server; none: authorization is off.
-    pub authorization: Option<permissions::Options>,
     /// The record of decisions.
     pub audit: audit::Options,
+    /// The authorization server; none: authorization is off.
+    pub authorization: Option<permissions::Options>,
+    /// How often one credential may be denied in a minute.
+    pub denials_per_minute: u32,
 }
 
 /// A running server.
@@ -353,13 +356,6 @@ fn share(
         options.runs,
         crate::log::subsystem(log, Subsystem::Runtime),
     );
-    let streams = sse::Streams::start(
-        options.streams,
-        &store,
-        clock,
-        runtime.feed(),
-        &crate::log::subsystem(log, Subsystem::HttpStream),
-    )?;
     let permissions = options.authorization.map(|authorization| {
         Permissions::new(
             &authorization,
@@ -371,11 +367,27 @@ fn share(
         )
     });
     let permissions = permissions.transpose()?;
+    let bounds = authz::Options {
+        checks_in_flight: options.limits.request_threads / 2,
+        denials_per_minute: options.denials_per_minute,
+    };
+    let gate = permissions
+        .clone()
+        .map(|permissions| Arc::new(Gate::new(permissions, audit.clone(), &bounds)));
+    let streams = sse::Streams::start(
+        options.streams,
+        &store,
+        clock,
+        runtime.feed(),
+        gate.clone(),
+        &crate::log::subsystem(log, Subsystem::HttpStream),
+    )?;
     Ok(Shared {
         authn: Authn::new(store.clone(), clock.clone(), options.signer),
         store,
         clock: clock.clone(),
         audit,
+        gate,
         runtime,
         outbound: options.outbound,
         host_access,

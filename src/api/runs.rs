@@ -9,7 +9,6 @@ use crate::http::input::{Nothing, Query};
 use crate::http::output::{Accepted, Events, Found};
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
-use crate::proof::Kind;
 use crate::proof::{Authorized, Listing, Read, Write};
 use crate::runtime::definition::{AGENT_TURN, AGENT_TURN_VERSION};
 use crate::runtime::{Created, events};
@@ -287,7 +286,9 @@ fn create(
 }
 
 fn find_conversation(tx: &mut Tx<'_>, tenant_id: Uuid, id: Uuid) -> Result<Conversation> {
-    Conversation::find(tx, tenant_id, id)?.ok_or_else(|| Error::not_found(Conversation::NAME, id))
+    // In the words for another agent's: which of the two it is, is not for everyone to know.
+    Conversation::find(tx, tenant_id, id)?
+        .ok_or_else(|| Error::not_found("conversation with this agent", id))
 }
 
 fn check_message(message: &str) -> Result<()> {
@@ -376,7 +377,8 @@ fn payload(cx: &Cx<'_>, run: Authorized<Run, Read>, _: Nothing) -> Result<Found<
 }
 
 fn cancel(cx: &Cx<'_>, run: Authorized<Run, Write>, _: Nothing) -> Result<Accepted<View>> {
-    Ok(Accepted(cx.runtime().cancel(&run)?.into()))
+    let asked = cx.runtime().cancel(&run, || cx.recorded())?;
+    Ok(Accepted(asked.into()))
 }
 
 fn read_progress(

@@ -1,30 +1,184 @@
-//! One request's questions: who asks, and what was decided.
+//! One request's questions: who asks, what the key allows, what the model says, and the record of it.
+//!
+//! Guarantees: every decision is handed to the audit before its outcome is used, and its ticket is
+//! kept with the request's (invariant 2). What is not found is no decision, nor is a question that
+//! the authorization server did not answer.
+//!
+//! Not here: what waits for the tickets (`http`).
 
-use crate::error::{Code, Error};
-use crate::proof::Caller;
+use super::fga::Tuple;
+use super::gate::Gate;
+use super::permissions::{Answer, Asked};
+use crate::audit::{Check, Decision, Outcome, Stage, Ticket};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Caller, Capability, KeyRole, Kind, Place};
 use crate::store::Store;
+use std::cell::RefCell;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
 
-/// Which check decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// A key is to get a capability that its maker lacks.
-    CapabilityNotHeld,
-    /// The request names another project than its key's.
-    KeyProjectMismatch,
-    /// A code for enrolling was refused or taken.
-    Enrolment,
+/// How long a change waits for its decisions to be on disk. The audit gives up before.
+const RECORDED_WITHIN: Duration = Duration::from_secs(20);
+
+/// What is recorded of the request beside the decision.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// The request's id.
+    pub request_id: Uuid,
+    /// Its trace.
+    pub trace_id: String,
+    /// `METHOD /path/{parameter}`.
+    pub route: String,
+    /// The other end of the connection.
+    pub client_address: IpAddr,
+    /// What the route takes of a key.
+    pub capability: Option<Capability>,
+}
+
+/// The decisions of one request, on their way to the disk.
+#[derive(Default)]
+pub struct Tickets(RefCell<Vec<Ticket>>);
+
+impl Tickets {
+    fn add(&self, ticket: Ticket) {
+        self.0.borrow_mut().push(ticket);
+    }
+
+    /// There are none: nothing was decided.
+    pub fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
+    /// Waits until all are on disk.
+    ///
+    /// # Errors
+    /// `audit-unavailable`: one is not, and nothing that it was to allow may happen.
+    pub fn wait(&self) -> Result<()> {
+        let deadline = Instant::now() + RECORDED_WITHIN;
+        let waiting = self.0.borrow();
+        waiting.iter().try_for_each(|ticket| ticket.wait(deadline))
+    }
+
+    /// Calls `f` once all are on disk, or one of them never will be: on the audit's thread, so `f`
+    /// must not block.
+    pub fn then(self, f: impl FnOnce(Result<()>) + Send + 'static) {
+        all(self.0.into_inner(), f);
+    }
+}
+
+fn all(mut tickets: Vec<Ticket>, f: impl FnOnce(Result<()>) + Send + 'static) {
+    let Some(last) = tickets.pop() else {
+        return f(Ok(()));
+    };
+    last.then(move |recorded| match recorded {
+        Ok(()) => all(tickets, Box::new(f) as Box<dyn FnOnce(Result<()>) + Send>),
+        Err(error) => f(Err(error)),
+    });
+}
+
+/// On what access is checked.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    /// `<kind>:<id>`: what a record and a denial name.
+    resource: String,
+    /// The project that it lies in, or is.
+    project_id: Option<Uuid>,
+    /// It lies in the project: who may do what in it is the project's.
+    inside: bool,
+    is_tenant: bool,
+    run_id: Option<Uuid>,
+}
+
+impl Target {
+    pub(super) fn tenant(tenant_id: Uuid) -> Self {
+        Self {
+            resource: format!("tenant:{tenant_id}"),
+            project_id: None,
+            inside: false,
+            is_tenant: true,
+            run_id: None,
+        }
+    }
+
+    pub(super) fn of<K: Kind>(row: &K, tenant_id: Uuid) -> Self {
+        let id = row.id();
+        let (project_id, inside) = match row.place() {
+            Place::OnTenant => return Self::tenant(tenant_id),
+            Place::Itself => ((K::NAME == "project").then_some(id), false),
+            Place::InProject(project_id) => (Some(project_id), true),
+        };
+        Self {
+            resource: format!("{}:{id}", K::NAME),
+            project_id,
+            inside,
+            is_tenant: K::NAME == "tenant",
+            run_id: (K::NAME == "run").then_some(id),
+        }
+    }
+
+    fn asked(&self, user: Uuid, relation: &'static str) -> Asked {
+        let project = self.project_id.filter(|_| self.inside);
+        Asked {
+            user,
+            relation,
+            object: self.resource.clone(),
+            contextual: project.map(|project_id| Tuple {
+                user: format!("project:{project_id}"),
+                relation: "project".to_owned(),
+                object: self.resource.clone(),
+            }),
+            project_id: self.project_id,
+        }
+    }
+}
+
+fn relation(action: &str) -> &'static str {
+    match action {
+        "read" => "can_read",
+        "write" => "can_write",
+        _ => "can_admin",
+    }
+}
+
+/// What is recorded of one decision.
+struct Recorded<'r> {
+    stage: Stage,
+    outcome: Outcome,
+    action: &'r str,
+    resource: &'r str,
+    reason: String,
+    failing_part: Option<String>,
+    check: Option<Check>,
+    duration: Duration,
+    run_id: Option<Uuid>,
 }
 
 /// Asks on behalf of one request's caller.
 pub struct Asker<'a> {
     pub(super) store: &'a Store,
+    gate: Option<&'a Gate>,
     pub(super) caller: Caller,
+    facts: &'a Facts,
+    tickets: &'a Tickets,
 }
 
 impl<'a> Asker<'a> {
-    /// For the frame.
-    pub fn new(store: &'a Store, caller: Caller) -> Self {
-        Self { store, caller }
+    /// For the frame. Without a gate authorization is off.
+    pub fn new(
+        store: &'a Store,
+        gate: Option<&'a Gate>,
+        caller: Caller,
+        facts: &'a Facts,
+        tickets: &'a Tickets,
+    ) -> Self {
+        Self {
+            store,
+            gate,
+            caller,
+            facts,
+            tickets,
+        }
     }
 
     /// Who asks.
@@ -34,27 +188,202 @@ impl<'a> Asker<'a> {
 
     /// Whether authorization is on: with it off there are no decisions, and no rules for keys.
     pub fn enforces(&self) -> bool {
-        false
+        self.gate.is_some()
     }
 
-    /// Records a refusal that the model is not asked about, and gives the error for it.
+    pub(super) fn facts(&self) -> &Facts {
+        self.facts
+    }
+
+    /// Records a refusal that the model is not asked about, and gives the error for it. With
+    /// authorization off nothing is recorded.
     #[track_caller]
     pub fn refuse(
         &self,
-        _: Stage,
+        stage: Stage,
         action: &'static str,
         resource: &str,
         sentence: impl Into<String>,
         code: Code,
     ) -> Error {
-        denial(code, sentence.into(), action, resource)
+        let refused = Recorded {
+            stage,
+            outcome: Outcome::Denied,
+            action,
+            resource,
+            reason: sentence.into(),
+            failing_part: Some(stage.text().to_owned()),
+            check: None,
+            duration: Duration::ZERO,
+            run_id: None,
+        };
+        let error = denial(code, &refused.reason, action, resource);
+        match self.gate.map(|gate| self.record(gate, refused)) {
+            Some(Err(unrecorded)) => unrecorded,
+            _ => error,
+        }
+    }
+
+    /// Refuses a credential that was denied too often, before anything is decided about it.
+    pub(super) fn admit(&self) -> Result<()> {
+        self.gate
+            .map_or(Ok(()), |gate| gate.admit(self.caller.token_id))
+    }
+
+    /// What the route takes of a key, where the route checks nothing else.
+    pub(super) fn check_key(&self) -> Result<()> {
+        let tenant = Target::tenant(self.caller.tenant_id);
+        match self.lacking() {
+            Some(lacking) if self.enforces() => {
+                Err(self.refuse_key(Stage::KeyCapability, "write", &tenant, &lacking))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Decides whether the caller may do the action.
+    pub(super) fn check(&self, action: &'static str, target: &Target) -> Result<()> {
+        let Some(gate) = self.gate else {
+            return Ok(());
+        };
+        if let Some((stage, why)) = self.key_rule(action, target) {
+            return Err(self.refuse_key(stage, action, target, &why));
+        }
+        let asked = target.asked(self.caller.user_id, relation(action));
+        let began = Instant::now();
+        let answer = gate.ask(self.caller.tenant_id, &asked)?;
+        self.decided(gate, action, target, answer, began.elapsed())
+    }
+
+    /// Decides again, for what goes on after the request: no key's rules, no place among the
+    /// requests.
+    pub(super) fn check_again(&self, action: &'static str, target: &Target) -> Result<()> {
+        let Some(gate) = self.gate else {
+            return Ok(());
+        };
+        let asked = target.asked(self.caller.user_id, relation(action));
+        let began = Instant::now();
+        let answer = gate.ask_aside(self.caller.tenant_id, &asked)?;
+        self.decided(gate, action, target, answer, began.elapsed())
+    }
+
+    fn decided(
+        &self,
+        gate: &Gate,
+        action: &'static str,
+        target: &Target,
+        answer: Answer,
+        duration: Duration,
+    ) -> Result<()> {
+        let (user, relation) = (format!("user:{}", self.caller.user_id), relation(action));
+        let resource = target.resource.as_str();
+        let reason = if answer.allowed {
+            format!("{user} has {relation} on {resource}")
+        } else {
+            format!("permission denied, actor {user} lacks {relation} on {resource}")
+        };
+        let error =
+            (!answer.allowed).then(|| denial(Code::PermissionDenied, &reason, action, resource));
+        let decision = Recorded {
+            stage: Stage::Model,
+            outcome: if answer.allowed {
+                Outcome::Allowed
+            } else {
+                Outcome::Denied
+            },
+            action,
+            resource,
+            reason,
+            failing_part: (!answer.allowed).then(|| relation.to_owned()),
+            check: Some(Check {
+                user,
+                relation: relation.to_owned(),
+                object: resource.to_owned(),
+                store_id: answer.store_id,
+                model_id: answer.model_id,
+            }),
+            duration,
+            run_id: target.run_id,
+        };
+        self.record(gate, decision)?;
+        error.map_or(Ok(()), Err)
+    }
+
+    fn record(&self, gate: &Gate, recorded: Recorded<'_>) -> Result<()> {
+        if recorded.outcome == Outcome::Denied {
+            gate.denied(self.caller.token_id);
+        }
+        let facts = self.facts;
+        let ticket = gate.audit.record(Decision {
+            tenant_id: self.caller.tenant_id,
+            actor_subject: format!("user:{}", self.caller.user_id),
+            action: recorded.action.to_owned(),
+            resource: recorded.resource.to_owned(),
+            outcome: recorded.outcome,
+            reason: recorded.reason,
+            stage: recorded.stage,
+            failing_part: recorded.failing_part,
+            check: recorded.check,
+            duration: recorded.duration,
+            request_id: Some(facts.request_id),
+            trace_id: Some(facts.trace_id.clone()),
+            key_id: Some(self.caller.token_id),
+            route: Some(facts.route.clone()),
+            run_id: recorded.run_id,
+            client_address: Some(facts.client_address),
+        })?;
+        self.tickets.add(ticket);
+        Ok(())
+    }
+
+    /// The rule by which the key rules it out (section 5.6 rule 3), and why.
+    fn key_rule(&self, action: &str, target: &Target) -> Option<(Stage, String)> {
+        let (key, reads) = (self.caller.key, action == "read");
+        if key.role == KeyRole::Member && target.is_tenant && !reads {
+            let why = "it is a member key, and this takes a tenant admin".to_owned();
+            return Some((Stage::KeyRole, why));
+        }
+        if let Some(project_id) = key.project_id {
+            let is_elsewhere = match target.project_id {
+                Some(own) => own != project_id,
+                None => !reads,
+            };
+            if is_elsewhere {
+                let why = format!("it is limited to project:{project_id}");
+                return Some((Stage::KeyProject, why));
+            }
+        }
+        self.lacking().map(|why| (Stage::KeyCapability, why))
+    }
+
+    fn lacking(&self) -> Option<String> {
+        let needed = self.facts.capability?;
+        (!self.caller.key.capabilities.has(needed))
+            .then(|| format!("it lacks the capability {}", needed.text()))
+    }
+
+    #[track_caller]
+    fn refuse_key(&self, stage: Stage, action: &'static str, on: &Target, why: &str) -> Error {
+        let sentence = format!(
+            "permission denied, the key of actor user:{} does not allow {} on {}: {why}",
+            self.caller.user_id,
+            relation(action),
+            on.resource,
+        );
+        self.refuse(
+            stage,
+            action,
+            &on.resource,
+            sentence,
+            Code::PermissionDenied,
+        )
     }
 }
 
 /// The body of section 7.
 #[track_caller]
-fn denial(code: Code, sentence: String, action: &str, resource: &str) -> Error {
-    Error::new(code, sentence.clone())
+fn denial(code: Code, sentence: &str, action: &str, resource: &str) -> Error {
+    Error::new(code, sentence)
         .detail("action", action)
         .detail("resource", resource)
         .detail("reason", sentence)

@@ -8,50 +8,79 @@ mod compare;
 mod decide;
 pub mod desired;
 pub mod fga;
+mod gate;
 mod keeper;
 pub mod model;
 pub mod permissions;
 mod stores;
 mod sync;
 
-pub use decide::{Asker, Stage};
+pub use crate::audit::Stage;
+pub use decide::{Asker, Facts, Tickets};
+pub use gate::{Gate, Options};
 
-use crate::authn::{Credential, PublicToken};
+use crate::authn::PublicToken;
 use crate::error::{Code, Error, Result};
-use crate::proof::{Action, Authorized, Kind, Listing, May, Read};
+use crate::proof::{Action, Authorized, Caller, Kind, Listing, May, Read};
 use crate::store::runs::Run;
-use crate::store::tenants::Tenant;
+use crate::store::tenants::{self, Tenant};
 use crate::store::{Find, Store};
+use decide::Target;
 use time::OffsetDateTime;
 use uuid::Uuid;
+
+/// The caller is known, and the key is one that the route takes.
+///
+/// # Errors
+/// `permission-denied`, `too-many-requests`, `audit-unavailable`.
+pub fn as_caller(asker: &Asker<'_>) -> Result<Caller> {
+    asker.admit()?;
+    asker.check_key()?;
+    Ok(asker.caller.clone())
+}
 
 /// The caller may do `A` to the tenant of the credential.
 ///
 /// # Errors
-/// `permission-denied`.
+/// `permission-denied`, and those of every check: `too-many-requests`, `authorization-unavailable`,
+/// `overloaded`, `audit-unavailable`, `database-unavailable`.
 pub fn on_tenant<A: Action>(asker: &Asker<'_>) -> Result<Authorized<Tenant, A>> {
-    let tenant = Tenant {
-        tenant_id: asker.caller.tenant_id,
-    };
-    Ok(Authorized::mint(tenant, asker.caller.clone()))
+    let tenant_id = asker.caller.tenant_id;
+    asker.admit()?;
+    asker.check(A::NAME, &Target::tenant(tenant_id))?;
+    Ok(Authorized::mint(Tenant { tenant_id }, asker.caller.clone()))
 }
 
 /// The caller may do `A` to the object, which is found in the caller's tenant.
 ///
 /// # Errors
-/// `not-found`, `permission-denied`, `database-unavailable`.
+/// `not-found`, `permission-denied`, and those of every check.
 pub fn on_object<K: Find, A: Action>(asker: &Asker<'_>, id: Uuid) -> Result<Authorized<K, A>> {
-    let row = K::find(&mut asker.store.session()?, asker.caller.tenant_id, id)?
+    let tenant_id = asker.caller.tenant_id;
+    asker.admit()?;
+    // No connection is held while the authorization server is asked.
+    let row = K::find(&mut asker.store.session()?, tenant_id, id)?
         .ok_or_else(|| Error::not_found(K::NAME, id))?;
+    asker.check(A::NAME, &Target::of(&row, tenant_id))?;
     Ok(Authorized::mint(row, asker.caller.clone()))
 }
 
-/// The caller may list the kind `K`.
+/// The caller may list the kind `K`: the standing on the tenant is decided, once. What a member may
+/// read of it is a question for the database's own tables of roles.
 ///
 /// # Errors
-/// `permission-denied`.
+/// `permission-denied`, and those of every check.
 pub fn listing<K: Kind>(asker: &Asker<'_>) -> Result<Listing<K>> {
-    Ok(Listing::mint(asker.caller.clone(), None))
+    let caller = asker.caller.clone();
+    asker.admit()?;
+    asker.check(Read::NAME, &Target::tenant(caller.tenant_id))?;
+    if !asker.enforces() {
+        return Ok(Listing::mint(caller, None, None));
+    }
+    let mut session = asker.store.session()?;
+    let is_admin = tenants::is_admin(&mut session, caller.tenant_id, caller.user_id)?;
+    let (reader, project_id) = ((!is_admin).then_some(caller.user_id), caller.key.project_id);
+    Ok(Listing::mint(caller, reader, project_id))
 }
 
 /// Somebody may read one run: with a bearer token, or with a public token that names the run.
@@ -60,7 +89,14 @@ pub struct RunReader {
     run: Run,
     tenant_id: Uuid,
     ends_at: Option<OffsetDateTime>,
-    token_id: Option<Uuid>,
+    bearer: Option<Bearer>,
+}
+
+/// Who reads a run with a bearer token, and by which request.
+#[derive(Debug, Clone)]
+struct Bearer {
+    caller: Caller,
+    facts: Facts,
 }
 
 impl RunReader {
@@ -81,7 +117,16 @@ impl RunReader {
 
     /// The bearer token, if it was one.
     pub fn token_id(&self) -> Option<Uuid> {
-        self.token_id
+        self.bearer.as_ref().map(|bearer| bearer.caller.token_id)
+    }
+
+    /// What it takes to decide again; none for a public token.
+    pub fn again(&self) -> Option<Again> {
+        Some(Again {
+            bearer: self.bearer.clone()?,
+            target: Target::of(&self.run, self.tenant_id),
+            run_id: self.run.run_id,
+        })
     }
 }
 
@@ -95,42 +140,78 @@ impl May<Read, Run> for RunReader {
     }
 }
 
-/// A bearer token with read on the run, or a public token of the run.
+/// A reader of a run whose right to it is decided again while the stream is open.
+#[derive(Debug, Clone)]
+pub struct Again {
+    bearer: Bearer,
+    target: Target,
+    run_id: Uuid,
+}
+
+impl Again {
+    /// The run.
+    pub fn run_id(&self) -> Uuid {
+        self.run_id
+    }
+
+    /// The bearer token.
+    pub fn token_id(&self) -> Uuid {
+        self.bearer.caller.token_id
+    }
+
+    /// Decides again, and records it. It waits for the authorization server and for the record, so
+    /// it is not for a thread that serves others.
+    ///
+    /// # Errors
+    /// `permission-denied`, and those of every check; only the first says that it may not go on.
+    pub fn decide(&self, store: &Store, gate: &Gate) -> Result<()> {
+        let tickets = Tickets::default();
+        let Bearer { caller, facts } = &self.bearer;
+        let asker = Asker::new(store, Some(gate), caller.clone(), facts, &tickets);
+        let decided = asker.check_again(Read::NAME, &self.target);
+        tickets.wait()?;
+        decided
+    }
+}
+
+/// A bearer token with read on the run.
+///
+/// # Errors
+/// `not-found`, `permission-denied`, and those of every check.
+pub fn run_reader(
+    asker: &Asker<'_>,
+    ends_at: Option<OffsetDateTime>,
+    run_id: Uuid,
+) -> Result<RunReader> {
+    let proof: Authorized<Run, Read> = on_object(asker, run_id)?;
+    Ok(RunReader {
+        tenant_id: asker.caller.tenant_id,
+        run: proof.into_row(),
+        ends_at,
+        bearer: Some(Bearer {
+            caller: asker.caller.clone(),
+            facts: asker.facts().clone(),
+        }),
+    })
+}
+
+/// A public token of the run. Nothing is decided: the token says it (section 5.6 rule 4).
 ///
 /// # Errors
 /// `not-found`, `permission-denied`, `database-unavailable`.
-pub fn run_reader(store: &Store, credential: Credential, run_id: Uuid) -> Result<RunReader> {
-    match credential {
-        Credential::Bearer(known) => {
-            let ends_at = known.expires_at;
-            let token_id = Some(known.caller.token_id);
-            let proof: Authorized<Run, Read> = on_object(&Asker::new(store, known.caller), run_id)?;
-            Ok(RunReader {
-                tenant_id: proof.tenant_id(),
-                run: proof.into_row(),
-                ends_at,
-                token_id,
-            })
-        }
-        Credential::Public(PublicToken {
-            tenant_id,
-            run_ids,
-            expires_at,
-        }) => {
-            if !run_ids.contains(&run_id) {
-                return Err(Error::new(
-                    Code::PermissionDenied,
-                    "This public run token is not for this run. Mint one that names it.",
-                ));
-            }
-            let run = Run::find(&mut store.session()?, tenant_id, run_id)?
-                .ok_or_else(|| Error::not_found(Run::NAME, run_id))?;
-            Ok(RunReader {
-                run,
-                tenant_id,
-                ends_at: Some(expires_at),
-                token_id: None,
-            })
-        }
+pub fn public_reader(store: &Store, token: &PublicToken, run_id: Uuid) -> Result<RunReader> {
+    if !token.run_ids.contains(&run_id) {
+        return Err(Error::new(
+            Code::PermissionDenied,
+            "This public run token is not for this run. Mint one that names it.",
+        ));
     }
+    let run = Run::find(&mut store.session()?, token.tenant_id, run_id)?
+        .ok_or_else(|| Error::not_found(Run::NAME, run_id))?;
+    Ok(RunReader {
+        run,
+        tenant_id: token.tenant_id,
+        ends_at: Some(token.expires_at),
+        bearer: None,
+    })
 }

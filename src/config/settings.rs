@@ -79,6 +79,8 @@ pub struct Http {
     pub queue_length: usize,
     /// Threads that answer requests.
     pub request_threads: usize,
+    /// How often one credential may be denied in a minute.
+    pub max_denials_per_minute: u32,
     /// Open streams at most.
     pub max_streams: usize,
     /// Threads that write streams.
@@ -292,6 +294,7 @@ fn http(take: &Take<'_>) -> Http {
         request_threads: take
             .maybe_number("SVC_REQUEST_THREADS")
             .unwrap_or(pool_size + 4),
+        max_denials_per_minute: take.number("SVC_MAX_DENIALS_PER_MINUTE"),
         max_streams: take.number("SVC_MAX_STREAMS"),
         stream_threads: take.number("SVC_STREAM_THREADS"),
         stream_buffer_bytes: take.number("SVC_STREAM_BUFFER_BYTES"),

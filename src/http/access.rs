@@ -2,6 +2,7 @@
 
 use super::context::Cx;
 use super::input::{Described, read_body};
+use crate::authn::Credential;
 use crate::authz;
 use crate::error::{Code, Error, Result};
 use crate::proof::{Action, Authorized, Caller, Kind, Listing};
@@ -95,6 +96,17 @@ pub(super) fn parameter_of(kind: &str) -> String {
     name
 }
 
+/// What every check can answer beside what it is about.
+const CHECK_CODES: [Code; 3] = [
+    Code::Unauthenticated,
+    Code::PermissionDenied,
+    Code::AuthorizationUnavailable,
+];
+
+fn found_codes() -> Vec<Code> {
+    [&CHECK_CODES[..], &[Code::NotFound]].concat()
+}
+
 /// One way into a route.
 pub trait Access: Sized {
     /// The access reads the body itself.
@@ -135,10 +147,10 @@ impl Access for Caller {
         Rule::Authenticated
     }
     fn codes() -> Vec<Code> {
-        vec![Code::Unauthenticated]
+        CHECK_CODES.to_vec()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        cx.caller()
+        authz::as_caller(&cx.asker()?)
     }
 }
 
@@ -151,7 +163,7 @@ impl<A: Action> Access for OnTenant<A> {
         Rule::OnTenant(A::NAME)
     }
     fn codes() -> Vec<Code> {
-        vec![Code::Unauthenticated, Code::PermissionDenied]
+        CHECK_CODES.to_vec()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         authz::on_tenant(&cx.asker()?).map(Self)
@@ -166,11 +178,7 @@ impl<K: Find, A: Action> Access for Authorized<K, A> {
         }
     }
     fn codes() -> Vec<Code> {
-        vec![
-            Code::Unauthenticated,
-            Code::PermissionDenied,
-            Code::NotFound,
-        ]
+        found_codes()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let asker = cx.asker()?;
@@ -190,7 +198,7 @@ impl<K: Kind> Access for Listing<K> {
         Rule::List(K::NAME)
     }
     fn codes() -> Vec<Code> {
-        vec![Code::Unauthenticated, Code::PermissionDenied]
+        CHECK_CODES.to_vec()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         authz::listing(&cx.asker()?)
@@ -227,11 +235,7 @@ where
     }
     fn codes() -> Vec<Code> {
         let mut codes = super::input::body_codes();
-        codes.extend([
-            Code::Unauthenticated,
-            Code::PermissionDenied,
-            Code::NotFound,
-        ]);
+        codes.extend(found_codes());
         codes
     }
     fn body(generator: &mut SchemaGenerator) -> Option<Schema> {
@@ -250,16 +254,18 @@ impl Access for authz::RunReader {
         Rule::RunReader
     }
     fn codes() -> Vec<Code> {
-        vec![
-            Code::Unauthenticated,
-            Code::PermissionDenied,
-            Code::NotFound,
-        ]
+        found_codes()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let credential = cx.credential()?;
-        let id = path_id::<crate::store::runs::Run>(cx)?;
-        authz::run_reader(cx.store(), credential, id)
+        let run_id = path_id::<crate::store::runs::Run>(cx)?;
+        match credential {
+            Credential::Bearer(known) => {
+                let asker = cx.asker_of(cx.identify(known.caller));
+                authz::run_reader(&asker, known.expires_at, run_id)
+            }
+            Credential::Public(token) => authz::public_reader(cx.store(), &token, run_id),
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! What a handler knows: the request, the caller, and the service behind it.
 
 use super::door;
-use super::route::Parameters;
+use super::route::{Parameters, Route};
 use super::sse::Streams;
 use crate::audit::Audit;
 use crate::authn::{Authn, Credential};
-use crate::authz::Asker;
 use crate::authz::desired::Object;
 use crate::authz::permissions::Permissions;
+use crate::authz::{Asker, Facts, Gate, Tickets};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
@@ -31,6 +31,8 @@ pub struct Shared {
     pub authn: Authn,
     /// The record of decisions.
     pub audit: Audit,
+    /// Where access is decided; none while authorization is off.
+    pub gate: Option<Arc<Gate>>,
     /// Runs.
     pub runtime: Runtime,
     /// The way out, for judging a URL when it is registered.
@@ -59,6 +61,9 @@ pub struct Cx<'a> {
     pub(super) body: OnceLock<Vec<u8>>,
     /// Who it turned out to be, for the log.
     pub(super) identified: OnceLock<Caller>,
+    pub(super) route: &'a Route,
+    pub(super) facts: OnceLock<Facts>,
+    pub(super) tickets: &'a Tickets,
 }
 
 impl Cx<'_> {
@@ -73,7 +78,19 @@ impl Cx<'_> {
     /// # Errors
     /// Those of `work`; `database-unavailable`; `audit-unavailable`.
     pub fn transact<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
-        self.shared.store.transact(work)
+        self.shared.store.transact(|tx| {
+            let done = work(tx)?;
+            self.recorded()?;
+            Ok(done)
+        })
+    }
+
+    /// Waits until the request's decisions are on disk: for a change that is committed elsewhere.
+    ///
+    /// # Errors
+    /// `audit-unavailable`: nothing may be changed.
+    pub fn recorded(&self) -> Result<()> {
+        self.tickets.wait()
     }
 
     /// Tells the authorization server of objects that the request marked (invariant 3). Called
@@ -175,7 +192,7 @@ impl Cx<'_> {
     /// `unauthenticated`, `database-unavailable`.
     pub fn caller(&self) -> Result<Caller> {
         match self.credential()? {
-            Credential::Bearer(known) => Ok(self.identified.get_or_init(|| known.caller).clone()),
+            Credential::Bearer(known) => Ok(self.identify(known.caller)),
             Credential::Public(_) => Err(Error::new(
                 Code::Unauthenticated,
                 "A public run token opens the progress of its runs alone. Use a bearer token here.",
@@ -183,12 +200,28 @@ impl Cx<'_> {
         }
     }
 
+    pub(super) fn identify(&self, caller: Caller) -> Caller {
+        self.identified.get_or_init(|| caller).clone()
+    }
+
     /// Asks for the caller behind a bearer token.
     ///
     /// # Errors
     /// As [`Cx::caller`].
     pub fn asker(&self) -> Result<Asker<'_>> {
-        Ok(Asker::new(self.store(), self.caller()?))
+        Ok(self.asker_of(self.caller()?))
+    }
+
+    pub(super) fn asker_of(&self, caller: Caller) -> Asker<'_> {
+        let facts = self.facts.get_or_init(|| Facts {
+            request_id: self.context.request_id(),
+            trace_id: self.trace.trace_id(),
+            route: format!("{} {}", self.route.method.text(), self.route.path),
+            client_address: self.context.peer().ip(),
+            capability: self.route.capability,
+        });
+        let gate = self.shared.gate.as_deref();
+        Asker::new(self.store(), gate, caller, facts, self.tickets)
     }
 
     /// A path parameter, percent-decoded.

@@ -7,6 +7,7 @@ use super::door::{App, Context, Reply, Responder};
 use super::probes::Probes;
 use super::route::{Found, Parameters, Route, Table};
 use super::{cors, reply};
+use crate::authz::Tickets;
 use crate::error::{Code, Error, Result};
 use crate::log::trace::TraceContext;
 use rouille::Response;
@@ -47,6 +48,7 @@ impl Frame {
         request: &rouille::Request,
         context: &Arc<Context>,
         trace: &TraceContext,
+        tickets: &Tickets,
     ) -> Reply {
         let (route, parameters) = match self.locate(context) {
             Ok(located) => located,
@@ -64,6 +66,9 @@ impl Frame {
                 .new(slog::o!("requestId" => reply::request_id(context), trace.clone())),
             body: OnceLock::new(),
             identified: OnceLock::new(),
+            route,
+            facts: OnceLock::new(),
+            tickets,
         };
         let called = self
             .ready_for(route)
@@ -100,13 +105,13 @@ impl Frame {
     /// What every answer carries, whoever gives it: the trace, and on some routes the headers for
     /// browsers.
     fn dress(&self, response: &mut Response, context: &Context, trace: &TraceContext) {
-        response
-            .headers
-            .push(("traceresponse".into(), trace.traceresponse().into()));
+        self.looks(context).put_on(response, context, trace);
+    }
+
+    fn looks(&self, context: &Context) -> Looks {
         let found = self.table.find(context.method(), path_of(context));
-        if matches!(found, Found::Route(route, _) if route.cross_origin) {
-            cors::add(&self.shared.allowed_origins, context, response);
-        }
+        let cross_origin = matches!(found, Found::Route(route, _) if route.cross_origin);
+        Looks(cross_origin.then(|| Arc::clone(&self.shared)))
     }
 
     fn other_method(&self, routes: &[&Route], context: &Context) -> Response {
@@ -121,6 +126,21 @@ impl Frame {
             methods.push("HEAD");
         }
         not_taken(&methods.join(", "), context)
+    }
+}
+
+/// What an answer carries beside itself. Browsers on other origins may have it where the service's
+/// settings are given.
+struct Looks(Option<Arc<Shared>>);
+
+impl Looks {
+    fn put_on(&self, response: &mut Response, context: &Context, trace: &TraceContext) {
+        response
+            .headers
+            .push(("traceresponse".into(), trace.traceresponse().into()));
+        if let Some(shared) = &self.0 {
+            cors::add(&shared.allowed_origins, context, response);
+        }
     }
 }
 
@@ -181,6 +201,9 @@ fn note(log: &slog::Logger, route: &Route, error: &Error) {
         Code::DatabaseUnavailable | Code::DeadlineExceeded => {
             slog::warn!(log, "A request found no database"; "method" => method, "route" => path, error_value);
         }
+        Code::AuthorizationUnavailable => {
+            slog::warn!(log, "A request could not be checked"; "method" => method, "route" => path, error_value);
+        }
         Code::AuditUnavailable => {
             slog::warn!(log, "A request's decision could not be recorded"; "method" => method, "route" => path, error_value);
         }
@@ -225,9 +248,26 @@ impl App for Frame {
     fn handle(&self, request: &rouille::Request, responder: Responder) {
         let context = Arc::clone(responder.context());
         let trace = trace_of(&context);
-        let mut reply = self.answer(request, &context, &trace);
+        let tickets = Tickets::default();
+        let mut reply = self.answer(request, &context, &trace, &tickets);
         self.dress(reply::head(&mut reply), &context, &trace);
-        responder.send(reply);
+        if tickets.is_empty() {
+            return responder.send(reply);
+        }
+        // This thread is free: whoever writes the record releases the answer (invariant 2).
+        let (ready, looks) = (responder.prepare(reply), self.looks(&context));
+        let log = self
+            .log
+            .new(slog::o!("requestId" => reply::request_id(&context)));
+        tickets.then(move |recorded| match recorded {
+            Ok(()) => ready.send(),
+            Err(error) => {
+                slog::warn!(log, "An answer is withheld: its decision could not be recorded"; crate::log::ErrorValue(&error));
+                let mut refusal = reply::error(&error, &context);
+                looks.put_on(&mut refusal, &context, &trace);
+                ready.send_instead(Reply::Full(refusal));
+            }
+        });
     }
 
     fn refuse(&self, error: &Error, context: &Context) -> Response {

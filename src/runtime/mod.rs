@@ -302,11 +302,16 @@ impl Runtime {
 
     /// Asks a run to end, and returns it as it stands then. A run that nobody carries on ends at
     /// once; one that is carried on in this process is cut at once; one on another replica within
-    /// about half a second. A finished run is returned as it is.
+    /// about half a second. A finished run is returned as it is. `before_commit` comes last: nothing
+    /// is changed where it fails.
     ///
     /// # Errors
-    /// The database's.
-    pub fn cancel(&self, may: &impl May<Write, Run>) -> Result<Run> {
+    /// The database's; those of `before_commit`.
+    pub fn cancel(
+        &self,
+        may: &impl May<Write, Run>,
+        before_commit: impl FnOnce() -> Result<()>,
+    ) -> Result<Run> {
         let kinds = (
             Event::RunCancelled {}.kind(),
             Event::RunCancelRequested {}.kind(),
@@ -325,7 +330,9 @@ impl Runtime {
                 }
                 _ => {}
             }
-            Ok((cancelled, runs::find(tx, tenant_id, run_id)?))
+            let run = runs::find(tx, tenant_id, run_id)?;
+            before_commit()?;
+            Ok((cancelled, run))
         })?;
         if cancelled != Cancelled::Finished {
             self.0.feed.moved(run_id);

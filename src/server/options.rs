@@ -63,6 +63,7 @@ impl Options {
                 ..sse::Options::default()
             },
             audit: audit::Options::default(),
+            denials_per_minute: http.max_denials_per_minute,
         })
     }
 }
@@ -94,6 +95,7 @@ fn limits(http: &Http) -> door::Limits {
         queue_length,
         request_threads,
         max_streams,
+        max_denials_per_minute: _,
         address: _,
         docs: _,
         allowed_origins: _,

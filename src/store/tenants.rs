@@ -51,3 +51,12 @@ pub fn ensure_user(
     )?;
     Ok(made == 1)
 }
+
+/// Whether the user is an admin of the tenant.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn is_admin(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<bool> {
+    let row = sql.query_one(sql!("tenants/is_admin"), &[&tenant_id, &user_id])?;
+    Ok(row.get(0))
+}

@@ -2,9 +2,12 @@
 //! each as every kind of caller.
 
 use crate::harness::App;
+use agent_runtime::error::Code;
 use agent_runtime::http::access::Rule;
+use agent_runtime::proof::Capability;
 use agent_runtime::server;
 use serde_json::{Value, json};
+use std::path::Path;
 
 #[test]
 fn the_api_description_is_a_snapshot() {
@@ -14,25 +17,47 @@ fn the_api_description_is_a_snapshot() {
     insta::assert_json_snapshot!("openapi", described);
 }
 
+/// Who may call what, and what it may answer: a change of it is a change of `routes.txt`, which
+/// `UPDATE_GENERATED=1` writes anew.
 #[test]
 fn the_route_table_is_a_snapshot() {
-    let mut lines = String::new();
+    let common = &agent_runtime::http::route::COMMON_CODES;
+    let texts = |codes: &[Code]| {
+        codes
+            .iter()
+            .map(|code| code.text())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let mut lines = format!(
+        "# method, path | access | capability of the key | codes\n# every route: {}\n",
+        texts(common)
+    );
     for route in server::table(true).routes() {
-        let codes: Vec<&str> = route
+        let codes: Vec<Code> = route
             .codes
             .iter()
-            .filter(|code| !agent_runtime::http::route::COMMON_CODES.contains(code))
-            .map(|code| code.text())
+            .filter(|code| !common.contains(code))
+            .copied()
             .collect();
         lines += &format!(
-            "{:6} {:55} {:45} {}\n",
+            "{:6} {:52} | {:36} | {:13} | {}\n",
             route.method.text(),
             route.path,
             route.rule.to_string(),
-            codes.join(" ")
+            route.capability.map_or("-", Capability::text),
+            texts(&codes),
         );
     }
-    insta::assert_snapshot!("routes", lines);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/snapshots/routes.txt");
+    if std::env::var_os("UPDATE_GENERATED").is_some() {
+        std::fs::write(&file, &lines).unwrap();
+    }
+    let kept = std::fs::read_to_string(&file).unwrap_or_default();
+    for (now, kept) in lines.lines().zip(kept.lines()) {
+        assert_eq!(now, kept, "routes.txt differs: see above this test");
+    }
+    assert_eq!(lines.lines().count(), kept.lines().count());
 }
 
 #[test]

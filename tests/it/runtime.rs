@@ -114,7 +114,10 @@ fn cancel_cuts_a_stream_at_once() {
         }
     }
     let began = Instant::now();
-    let asked = process.runtime.cancel(&world.root(run_id)).unwrap();
+    let asked = process
+        .runtime
+        .cancel(&world.root(run_id), || Ok(()))
+        .unwrap();
     assert_eq!(asked.status, Status::Running);
     let run = world.finished(&process, run_id);
     assert!(
@@ -133,7 +136,10 @@ fn cancel_cuts_a_stream_at_once() {
             "run.cancelled"
         ]
     );
-    let again = process.runtime.cancel(&world.root(run_id)).unwrap();
+    let again = process
+        .runtime
+        .cancel(&world.root(run_id), || Ok(()))
+        .unwrap();
     assert_eq!((again.status, again.last_seq), (Status::Cancelled, 5));
 }
 
@@ -146,7 +152,10 @@ fn cancel_on_another_replica_is_noticed() {
         .push(Step::text("one two three").fault(1, Fault::Hang));
     let run_id = world.create(&holder, true);
     world.eventually(|| world.provider.count() == 1);
-    other.runtime.cancel(&world.root(run_id)).unwrap();
+    other
+        .runtime
+        .cancel(&world.root(run_id), || Ok(()))
+        .unwrap();
     assert_eq!(world.finished(&holder, run_id).status, Status::Cancelled);
 }
 
@@ -160,7 +169,10 @@ fn cancel_wins_over_a_late_success() {
         .push(Step::text("too late").before(Duration::from_secs(2)));
     let run_id = world.create(&holder, true);
     world.eventually(|| world.provider.count() == 1);
-    other.runtime.cancel(&world.root(run_id)).unwrap();
+    other
+        .runtime
+        .cancel(&world.root(run_id), || Ok(()))
+        .unwrap();
     let run = world.finished(&holder, run_id);
     assert_eq!(run.status, Status::Cancelled);
     assert!(run.usage.tokens.completion > 0, "what it used is counted");
@@ -180,7 +192,10 @@ fn cancel_between_steps_stops_the_next() {
         .push(calls_weather().before(Duration::from_secs(2)));
     let run_id = world.create(&holder, true);
     world.eventually(|| world.provider.count() == 1);
-    other.runtime.cancel(&world.root(run_id)).unwrap();
+    other
+        .runtime
+        .cancel(&world.root(run_id), || Ok(()))
+        .unwrap();
     assert_eq!(world.finished(&holder, run_id).status, Status::Cancelled);
     assert!(world.tool.asked().is_empty());
 }
@@ -190,7 +205,10 @@ fn a_run_that_waits_in_the_queue_is_cancelled_at_once() {
     let world = World::new();
     let process = world.process(0, false);
     let run_id = world.create(&process, true);
-    let run = process.runtime.cancel(&world.root(run_id)).unwrap();
+    let run = process
+        .runtime
+        .cancel(&world.root(run_id), || Ok(()))
+        .unwrap();
     assert_eq!(run.status, Status::Cancelled);
     assert_eq!(world.kinds(run_id), ["run.created", "run.cancelled"]);
     world.finished(&process, run_id);
@@ -245,7 +263,10 @@ fn a_waiting_run_is_cancelled_at_once() {
         .push(Step::json(503, &json!({})).header("retry-after", "60"));
     let run_id = world.create(&process, true);
     world.until(&process, run_id, |run| run.status == Status::Waiting);
-    let run = process.runtime.cancel(&world.root(run_id)).unwrap();
+    let run = process
+        .runtime
+        .cancel(&world.root(run_id), || Ok(()))
+        .unwrap();
     assert_eq!(run.status, Status::Cancelled);
     world.finished(&process, run_id);
 }

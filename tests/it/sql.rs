@@ -31,6 +31,10 @@ const ACROSS_TENANTS: [(&str, &str); 12] = [
         "the runs that this process holds, each by tenant and run",
     ),
     (
+        "audit/write",
+        "decisions of many tenants at once, each with its own tenant",
+    ),
+    (
         "authz/unapplied",
         "what is left to be told to the authorization server, each by tenant and object",
     ),
@@ -39,10 +43,6 @@ const ACROSS_TENANTS: [(&str, &str); 12] = [
         "the tenants whose stores are to be compared",
     ),
     ("authz/storeless", "the tenants whose stores are to be made"),
-    (
-        "audit/write",
-        "decisions of many tenants at once, each with its own tenant",
-    ),
     ("deltas/sweep", "upkeep of the whole table"),
     ("runs/forget_keys", "upkeep of the whole table"),
 ];

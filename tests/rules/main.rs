@@ -194,6 +194,29 @@ fn proofs_are_made_where_the_check_is() {
 }
 
 #[test]
+fn a_request_commits_behind_its_record() {
+    let files = [
+        (
+            "src/api/a.rs",
+            "cx.transact(|tx| f(tx)); cx\n    .transact(g)",
+        ),
+        ("src/api/b.rs", "fn f() {\n    cx.store().transact(g)\n}"),
+        ("src/http/a.rs", "session.transact(g)"),
+        ("src/http/context.rs", "self.shared.store.transact(work)"),
+        ("src/runtime/a.rs", "store.transact(g)"),
+    ];
+    assert_eq!(
+        found(rules::commits_past_the_record, &files),
+        ["src/api/b.rs:2", "src/http/a.rs:1"]
+    );
+    hold(
+        &rules::commits_past_the_record(&source::repository()),
+        "A handler changes nothing before its decisions are on disk (ARCHITECTURE.md, invariant 2): \
+         use cx.transact.",
+    );
+}
+
+#[test]
 fn a_query_has_one_home_and_one_statement() {
     let files = [
         (

@@ -253,6 +253,28 @@ pub(crate) fn proofs_made_elsewhere(files: &[Source]) -> Vec<String> {
         .collect()
 }
 
+/// Transactions that a request could commit before its decisions are on disk.
+pub(crate) fn commits_past_the_record(files: &[Source]) -> Vec<String> {
+    let in_a_request = |file: &&Source| {
+        file.is_product()
+            && ["src/api", "src/http"]
+                .iter()
+                .any(|place| file.path.starts_with(place))
+            && file.path != "src/http/context.rs"
+    };
+    let mut faults = Vec::new();
+    for file in files.iter().filter(in_a_request) {
+        for (at, _) in file.bare.match_indices("transact(") {
+            let before = file.bare[..at].trim_end();
+            let by = before.strip_suffix('.').map(str::trim_end);
+            if !by.is_some_and(|by| by.ends_with("cx")) {
+                faults.push(format!("{}:{}", file.path, line_of(&file.bare, at)));
+            }
+        }
+    }
+    faults
+}
+
 pub(crate) fn misplaced_words(files: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     for file in files.iter().filter(|file| file.is_product()) {

@@ -169,6 +169,14 @@ pub(super) static DOOR: &[Setting] = &[
     )
     .default_told("SVC_DATABASE_POOL_SIZE plus 4"),
     count(
+        "SVC_MAX_DENIALS_PER_MINUTE",
+        1,
+        1_000_000,
+        "How often one credential may be refused by the access check in a minute, all at once or \
+         spread; beyond it its requests are answered 429 before anything is checked.",
+    )
+    .default_value("120"),
+    count(
         "SVC_MAX_STREAMS",
         1,
         1_000_000,

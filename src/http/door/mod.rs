@@ -23,7 +23,7 @@ mod serve;
 mod stream;
 
 pub use context::Context;
-pub use reply::{Reply, Responder};
+pub use reply::{Ready, Reply, Responder};
 pub use stream::{NotSent, StreamBody, StreamWriter, stream};
 
 use crate::error::{Error, Result};

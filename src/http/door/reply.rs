@@ -62,6 +62,14 @@ impl Responder {
         !self.to.is_closed()
     }
 
+    /// Keeps an answer until it may go. Whole bodies are read here, on the caller's thread.
+    pub fn prepare(self, reply: Reply) -> Ready {
+        Ready {
+            answer: convert(reply, self.answer_bytes, &self.context),
+            responder: self,
+        }
+    }
+
     /// Answers. Whole bodies are read here, on the caller's thread. An answer that nobody waits
     /// for any more is dropped and counted.
     pub fn send(self, reply: Reply) {
@@ -74,6 +82,29 @@ impl Responder {
         if !sent {
             self.counters.answers_discarded.fetch_add(1, Relaxed);
         }
+    }
+}
+
+/// An answer that waits for the word to go. Dropped unused, it answers 500.
+pub struct Ready {
+    responder: Responder,
+    answer: Answer,
+}
+
+impl Ready {
+    /// Answers; it costs the caller's thread next to nothing.
+    pub fn send(self) {
+        if self.responder.to.send(self.answer).is_err() {
+            self.responder
+                .counters
+                .answers_discarded
+                .fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Answers something else.
+    pub fn send_instead(self, reply: Reply) {
+        self.responder.send(reply);
     }
 }
 

@@ -44,6 +44,8 @@ pub(super) enum End {
     Finished,
     /// The credential has ended or was revoked.
     Credential,
+    /// The reader may not read the run any more.
+    Access,
     /// The server is stopping: come back.
     Stopping,
 }
@@ -53,6 +55,7 @@ impl End {
         let reason = match self {
             Self::Finished => "run-finished",
             Self::Credential => "credential-ended",
+            Self::Access => "permission-denied",
             Self::Stopping => "server-stopping",
         };
         passing("stream.end", &json!({"reason": reason}))

@@ -11,13 +11,14 @@
 //! Form: WHATWG server-sent events. `id` is the event's number in the run, `event` its kind,
 //! `data` one line of JSON.
 
+mod access;
 mod format;
 mod reader;
 mod shard;
 mod tail;
 
 use super::door;
-use crate::authz::RunReader;
+use crate::authz::{Gate, RunReader};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::runtime::feed::Feed;
@@ -48,7 +49,7 @@ pub struct Options {
     pub tail_every: Duration,
     /// How often an idle stream gets a comment.
     pub comment_every: Duration,
-    /// How often open streams' tokens are looked up again.
+    /// How often open streams' tokens are looked up again, and their readers' rights decided again.
     pub recheck_every: Duration,
     /// How long a reader may take nothing before it is reset.
     pub patience: Duration,
@@ -88,7 +89,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Starts the threads `stream-N` and `stream-tail`.
+    /// Starts the threads `stream-N` and `stream-tail`, and with a gate `stream-access`.
     ///
     /// # Errors
     /// The system gives no thread.
@@ -97,15 +98,18 @@ impl Streams {
         store: &Store,
         clock: &Clock,
         feed: &Feed,
+        gate: Option<Arc<Gate>>,
         log: &slog::Logger,
     ) -> Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
         let open = Arc::new(AtomicUsize::new(0));
         let (mut shards, mut threads) = (Vec::new(), Vec::new());
         let (running, ended) = bounded::<Infallible>(0);
-        for number in 0..options.threads.max(1) {
+        let count = options.threads.max(1);
+        let (rounds, given) = bounded(count);
+        for number in 0..count {
             let (sender, commands) = bounded(JOINS);
-            let shard = shard::Shard::new(
+            let mut shard = shard::Shard::new(
                 options.clone(),
                 store.clone(),
                 clock.clone(),
@@ -113,12 +117,31 @@ impl Streams {
                 Arc::clone(&open),
                 log.clone(),
             );
+            shard.access = gate.is_some().then(|| shard::ToAccess {
+                rounds: rounds.clone(),
+                shard: number,
+                pending: Arc::default(),
+            });
             let running = running.clone();
             threads.push(spawn(format!("stream-{number}"), move || {
                 shard.run(&commands);
                 drop(running);
             })?);
             shards.push(sender);
+        }
+        if let Some(gate) = gate {
+            let access = access::Access {
+                gate,
+                store: store.clone(),
+                shards: shards.clone(),
+                stopping: Arc::clone(&stopping),
+                log: log.clone(),
+            };
+            let running = running.clone();
+            threads.push(spawn("stream-access".to_owned(), move || {
+                access.run(&given);
+                drop(running);
+            })?);
         }
         let tail = tail::Tail {
             store: store.clone(),

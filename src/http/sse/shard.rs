@@ -1,8 +1,10 @@
 //! One stream thread: the readers of its runs, served together.
 
 use super::Options;
+use super::access::Round;
 use super::format::{self, End};
 use super::reader::{Reader, Standing, Told};
+use crate::authz::Again;
 use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::proof::{May, Read};
@@ -10,7 +12,7 @@ use crate::runtime::events::Event;
 use crate::runtime::feed::{self, Delta, Hint};
 use crate::store::events::StoredEvent;
 use crate::store::{Store, deltas, events, tokens};
-use crossbeam_channel::{Receiver, RecvTimeoutError, select};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, select};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,6 +44,8 @@ pub(super) enum Command {
     Moved { run_id: Uuid, seq: i64 },
     /// The tail saw text.
     Text(Delta),
+    /// The holder of this token may not read the run any more.
+    Refused { run_id: Uuid, token_id: Uuid },
     /// The tail begins to look: what came before is to be read again.
     ReadAgain,
     /// The thread is to end.
@@ -125,7 +129,17 @@ impl Followed {
     }
 }
 
+/// The way to the thread that decides about readers again.
+pub(super) struct ToAccess {
+    pub(super) rounds: Sender<Round>,
+    /// Where its answers go: this thread's number.
+    pub(super) shard: usize,
+    /// Shared with the round that is under way.
+    pub(super) pending: Arc<()>,
+}
+
 pub(super) struct Shard {
+    pub(super) access: Option<ToAccess>,
     options: Options,
     store: Store,
     clock: Clock,
@@ -149,6 +163,7 @@ impl Shard {
         log: slog::Logger,
     ) -> Self {
         Self {
+            access: None,
             options,
             store,
             clock,
@@ -180,6 +195,7 @@ impl Shard {
             }
             if rechecked_at.elapsed() >= self.options.recheck_every {
                 rechecked_at = Instant::now();
+                self.ask_again();
                 if let Err(error) = self.recheck() {
                     slog::warn!(self.log, "Open streams' tokens could not be looked up; trying again"; "error" => %error);
                 }
@@ -224,6 +240,7 @@ impl Shard {
             Command::Join(reader) => self.join(*reader),
             Command::Moved { run_id, seq } => self.moved(run_id, Some(seq)),
             Command::Text(delta) => self.text(&delta),
+            Command::Refused { run_id, token_id } => self.refuse(run_id, token_id),
             Command::ReadAgain => self.read_again(),
             Command::Stop => return Err(Stopped),
         }
@@ -451,6 +468,50 @@ impl Shard {
             }
             self.drop_over(run_id);
         }
+    }
+
+    /// Ends the streams of a run that this token reads.
+    fn refuse(&mut self, run_id: Uuid, token_id: Uuid) {
+        let Some(followed) = self.runs.get_mut(&run_id) else {
+            return;
+        };
+        for reader in &mut followed.readers {
+            if reader.may.token_id() == Some(token_id) {
+                reader.end(End::Access);
+            }
+        }
+        self.restless.insert(run_id);
+    }
+
+    /// Has the rights of every reader decided again, unless the last round is under way.
+    fn ask_again(&mut self) {
+        let Some(access) = &self.access else { return };
+        if Arc::strong_count(&access.pending) > 1 {
+            slog::warn!(
+                self.log,
+                "Readers of open streams are still being checked; the next check comes later"
+            );
+            return;
+        }
+        let mut seen = HashSet::new();
+        let readers: Vec<Again> = self
+            .runs
+            .values()
+            .flat_map(|followed| &followed.readers)
+            .filter(|reader| !reader.is_ending())
+            .filter_map(|reader| reader.may.again())
+            .filter(|again| seen.insert((again.run_id(), again.token_id())))
+            .collect();
+        if readers.is_empty() {
+            return;
+        }
+        let round = Round {
+            readers,
+            shard: access.shard,
+            pending: Arc::clone(&access.pending),
+        };
+        // It has room for a round of each stream thread; it is gone when the server stops.
+        let _ = access.rounds.try_send(round);
     }
 
     /// Ends the streams whose tokens were revoked since.

@@ -100,8 +100,9 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
             tail_every: Duration::from_millis(50),
             ..Default::default()
         },
-        authorization: None,
         audit: audit::Options::default(),
+        authorization: None,
+        denials_per_minute: 100_000,
     }
 }
 

@@ -105,7 +105,10 @@ fn a_cancelled_run_whose_holder_died_is_ended_by_the_next() {
     let run_id = world.create(&dying, true);
     world.eventually(|| world.provider.count() == 1);
     let other = world.process(0, false);
-    other.runtime.cancel(&world.root(run_id)).unwrap();
+    other
+        .runtime
+        .cancel(&world.root(run_id), || Ok(()))
+        .unwrap();
     world.expire_leases();
     let next = world.process(1, false);
     let run = world.finished(&next, run_id);

@@ -132,7 +132,10 @@ fn a_write_that_is_repeated_while_its_first_try_is_under_way_is_refused() {
         ["run.created", "step.completed", "step.started"]
     );
     // A cancel that comes between is no write of a holder.
-    process.runtime.cancel(&world.root(run_id)).unwrap();
+    process
+        .runtime
+        .cancel(&world.root(run_id), || Ok(()))
+        .unwrap();
     let mut last = movement(2);
     last.despite_cancel = true;
     let written = world
@@ -214,7 +217,10 @@ fn a_run_that_waits_after_a_fault_of_the_services_own_is_cancelled_at_once() {
         })
         .unwrap();
     let began = Instant::now();
-    let asked = process.runtime.cancel(&world.root(run.run_id)).unwrap();
+    let asked = process
+        .runtime
+        .cancel(&world.root(run.run_id), || Ok(()))
+        .unwrap();
     assert_eq!(asked.status, Status::Running);
     let run = world.finished(&process, run.run_id);
     assert_eq!(run.status, Status::Cancelled);

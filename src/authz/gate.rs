@@ -1,0 +1,324 @@
+//! The gate before the authorization server: how many may ask at once, when nobody asks, and who has
+//! been denied too often.
+//!
+//! Guarantees (invariant 6): at most half of the request threads wait for the authorization server,
+//! and none while it is known to be away; beyond that the answer comes at once.
+//!
+//! Not here: what is asked (`decide`), and how (`permissions`).
+
+use super::permissions::{Answer, Asked, Permissions};
+use crate::audit::Audit;
+use crate::error::{Code, Error, Result};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// Failures in a row after which nobody asks for a while.
+const FAILURES: u32 = 5;
+
+/// How long nobody asks then; after it one asks for all.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Credentials whose denials are counted at once. One that was forgotten begins anew.
+const COUNTED: usize = 10_000;
+
+/// The gate's bounds.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Requests that may ask at once.
+    pub checks_in_flight: usize,
+    /// How often a credential may be denied in a minute, and at once.
+    pub denials_per_minute: u32,
+}
+
+/// What stands between the requests and the authorization server, while authorization is on.
+pub struct Gate {
+    permissions: Permissions,
+    pub(super) audit: Audit,
+    free: AtomicUsize,
+    breaker: Breaker,
+    denials: Denials,
+}
+
+impl Gate {
+    /// Asks nothing yet.
+    pub fn new(permissions: Permissions, audit: Audit, options: &Options) -> Self {
+        Self {
+            permissions,
+            audit,
+            free: AtomicUsize::new(options.checks_in_flight.max(1)),
+            breaker: Breaker::default(),
+            denials: Denials::new(options.denials_per_minute),
+        }
+    }
+
+    /// Asks for a request.
+    ///
+    /// # Errors
+    /// `overloaded`: too many ask already. `authorization-unavailable`: there is no answer, or none
+    /// is expected. Those of the database.
+    pub(super) fn ask(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
+        let _place = Place::take(&self.free).ok_or_else(|| {
+            Error::new(
+                Code::Overloaded,
+                "Too many requests wait for the authorization server. Try again shortly.",
+            )
+        })?;
+        self.ask_aside(tenant_id, asked)
+    }
+
+    /// Asks on a thread that serves no requests.
+    ///
+    /// # Errors
+    /// As [`Gate::ask`], without `overloaded`.
+    pub(super) fn ask_aside(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
+        self.breaker
+            .call(Instant::now, || self.permissions.ask(tenant_id, asked))
+    }
+
+    /// Refuses a credential that was denied too often.
+    ///
+    /// # Errors
+    /// `too-many-requests`.
+    pub(super) fn admit(&self, key_id: Uuid) -> Result<()> {
+        if self.denials.is_spent(key_id, Instant::now()) {
+            return Err(Error::new(
+                Code::TooManyRequests,
+                "This credential was refused too often. Ask for what it may do, after a while.",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Counts a denial.
+    pub(super) fn denied(&self, key_id: Uuid) {
+        self.denials.count(key_id, Instant::now());
+    }
+}
+
+/// One of the places for asking, free again when dropped.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(free: &'a AtomicUsize) -> Option<Self> {
+        let take = |free: usize| free.checked_sub(1);
+        free.fetch_update(Ordering::AcqRel, Ordering::Acquire, take)
+            .ok()
+            .map(|_| Self(free))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// Lets nobody ask for a while after several failures in a row, and then one.
+#[derive(Default)]
+struct Breaker(Mutex<Failures>);
+
+#[derive(Default)]
+struct Failures {
+    in_a_row: u32,
+    /// Nobody asks until then.
+    until: Option<Instant>,
+    /// One asks for all at this moment.
+    probing: bool,
+    /// What the last one said.
+    said: String,
+}
+
+impl Breaker {
+    fn call<T>(&self, now: impl Fn() -> Instant, ask: impl FnOnce() -> Result<T>) -> Result<T> {
+        let probe = self.enter(now())?;
+        let answer = ask();
+        let mut failures = self.lock();
+        match &answer {
+            Ok(_) => {
+                failures.in_a_row = 0;
+                failures.until = None;
+            }
+            Err(error) if error.code() == Code::AuthorizationUnavailable => {
+                failures.in_a_row = failures.in_a_row.saturating_add(1);
+                error.message().clone_into(&mut failures.said);
+                if failures.in_a_row >= FAILURES {
+                    failures.until = Some(now() + PAUSE);
+                }
+            }
+            // It says nothing of the authorization server.
+            Err(_) => {}
+        }
+        drop(failures);
+        drop(probe);
+        answer
+    }
+
+    fn enter(&self, now: Instant) -> Result<Option<Probe<'_>>> {
+        let mut failures = self.lock();
+        let Some(until) = failures.until else {
+            return Ok(None);
+        };
+        if now < until || failures.probing {
+            return Err(
+                Error::new(Code::AuthorizationUnavailable, failures.said.clone())
+                    .because("not asked: it failed several times in a row a moment ago"),
+            );
+        }
+        failures.probing = true;
+        Ok(Some(Probe(self)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Failures> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The one that asks for all; another may when it is dropped, however it ended.
+struct Probe<'a>(&'a Breaker);
+
+impl Drop for Probe<'_> {
+    fn drop(&mut self) {
+        self.0.lock().probing = false;
+    }
+}
+
+/// How often each credential was denied of late: a bucket that a denial empties and time fills.
+struct Denials {
+    most: f64,
+    spent: Mutex<HashMap<Uuid, Spent>>,
+}
+
+#[derive(Clone, Copy)]
+struct Spent {
+    denials: f64,
+    at: Instant,
+}
+
+impl Denials {
+    fn new(per_minute: u32) -> Self {
+        Self {
+            most: f64::from(per_minute.max(1)),
+            spent: Mutex::default(),
+        }
+    }
+
+    fn left_of(&self, spent: Spent, now: Instant) -> f64 {
+        let forgiven = now.saturating_duration_since(spent.at).as_secs_f64() * self.most / 60.0;
+        (spent.denials - forgiven).max(0.0)
+    }
+
+    fn is_spent(&self, key_id: Uuid, now: Instant) -> bool {
+        let spent = self.lock().get(&key_id).copied();
+        spent.is_some_and(|spent| self.left_of(spent, now) > self.most - 1.0)
+    }
+
+    fn count(&self, key_id: Uuid, now: Instant) {
+        let mut all = self.lock();
+        if all.len() >= COUNTED && !all.contains_key(&key_id) {
+            all.retain(|_, spent| self.left_of(*spent, now) > 0.0);
+            if all.len() >= COUNTED {
+                // Some other credential begins anew: better than no bound.
+                let some = all.keys().next().copied();
+                some.map(|some| all.remove(&some));
+            }
+        }
+        let before = all
+            .get(&key_id)
+            .map_or(0.0, |spent| self.left_of(*spent, now));
+        let denials = (before + 1.0).min(self.most);
+        all.insert(key_id, Spent { denials, at: now });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Spent>> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn away() -> Result<()> {
+        let said = "FGA Error: connection refused";
+        Err(Error::new(Code::AuthorizationUnavailable, said))
+    }
+
+    #[test]
+    fn places_are_given_back() {
+        let free = AtomicUsize::new(2);
+        let first = Place::take(&free).unwrap();
+        let second = Place::take(&free).unwrap();
+        assert!(Place::take(&free).is_none());
+        drop(first);
+        assert!(Place::take(&free).is_some());
+        drop(second);
+        assert_eq!(free.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn after_failures_in_a_row_nobody_asks_until_one_gets_an_answer() {
+        let breaker = Breaker::default();
+        let start = Instant::now();
+        let call = |at: Duration, ask: fn() -> Result<()>| breaker.call(|| start + at, ask);
+        for _ in 0..FAILURES - 1 {
+            call(Duration::ZERO, away).unwrap_err();
+        }
+        call(Duration::ZERO, || Ok(())).unwrap();
+        for _ in 0..FAILURES {
+            call(Duration::ZERO, away).unwrap_err();
+        }
+        let error = call(PAUSE / 2, || panic!("nobody asks")).unwrap_err();
+        assert_eq!(error.code(), Code::AuthorizationUnavailable);
+        assert_eq!(error.message(), "FGA Error: connection refused");
+        // The one that asks for all fails: the pause begins anew.
+        call(PAUSE, away).unwrap_err();
+        call(PAUSE + PAUSE / 2, || panic!("nobody asks")).unwrap_err();
+        // While one asks, no other does.
+        let probe = breaker.enter(start + 2 * PAUSE).unwrap();
+        assert!(probe.is_some() && breaker.enter(start + 2 * PAUSE).is_err());
+        drop(probe);
+        call(2 * PAUSE, || Ok(())).unwrap();
+        assert!(breaker.enter(start + 2 * PAUSE).unwrap().is_none());
+    }
+
+    #[test]
+    fn other_failures_do_not_count() {
+        let breaker = Breaker::default();
+        for _ in 0..3 * FAILURES {
+            let other = || -> Result<()> { Err(Error::database_unavailable("away")) };
+            breaker.call(Instant::now, other).unwrap_err();
+        }
+        assert!(breaker.enter(Instant::now()).is_ok());
+    }
+
+    #[test]
+    fn denials_are_forgiven_with_time() {
+        let denials = Denials::new(60);
+        let (key, other, start) = (Uuid::from_u128(1), Uuid::from_u128(2), Instant::now());
+        for _ in 0..60 {
+            assert!(!denials.is_spent(key, start));
+            denials.count(key, start);
+        }
+        assert!(denials.is_spent(key, start));
+        assert!(!denials.is_spent(other, start));
+        let later = start + Duration::from_secs(1);
+        assert!(!denials.is_spent(key, later), "one a second is forgiven");
+        denials.count(key, later);
+        assert!(denials.is_spent(key, later));
+    }
+
+    #[test]
+    fn counted_credentials_have_a_bound() {
+        let denials = Denials::new(60);
+        let start = Instant::now();
+        for key in 0..COUNTED as u128 + 10 {
+            denials.count(Uuid::from_u128(key), start);
+        }
+        assert_eq!(denials.lock().len(), COUNTED);
+        denials.count(Uuid::max(), start + Duration::from_secs(3600));
+        assert_eq!(denials.lock().len(), 1, "those that were forgiven go");
+    }
+}
