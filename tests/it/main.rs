@@ -33,6 +33,7 @@ mod sql;
 mod store;
 mod stream_faults;
 mod streams;
+mod sweep;
 mod tenants;
 mod tokens;
 mod tool_calls;
