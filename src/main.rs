@@ -40,9 +40,15 @@ enum Command {
     /// Make a further tenant
     #[command(subcommand)]
     Tenant(cli::tenant::Command),
+    /// Compare permissions with the authorization server, or repair them there
+    #[command(subcommand)]
+    Authz(cli::authz::Command),
     /// Look at a license key, or sign one
     #[command(subcommand)]
     License(cli::license::Command),
+    /// Verify the record of access decisions, or export it
+    #[command(subcommand)]
+    Audit(cli::audit::Command),
     /// Print the OpenAPI document
     Openapi(cli::openapi::Arguments),
 }
@@ -59,7 +65,9 @@ fn main() -> ExitCode {
         Command::CheckConfig(arguments) => cli::settings::check(&world, &arguments),
         Command::Settings(arguments) => cli::settings::print(&arguments),
         Command::Tenant(command) => cli::tenant::run(&world, &command),
+        Command::Authz(command) => cli::authz::run(&world, &command),
         Command::License(command) => cli::license::run(&world, &command),
+        Command::Audit(command) => cli::audit::run(&world, &command),
         Command::Openapi(arguments) => cli::openapi::run(&arguments),
     })
 }

@@ -8,7 +8,7 @@
 //! | `run-N` and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
 //! | `authz-keeper` | makes tenants' stores, keeps permissions in step | `Keeper::stop`, before the next call |
 //! | `runs-…` | watch runs, write text, keep tables up | with the runs |
-//! | `audit-writer`, `audit-watch` | write access decisions; give up those that are late | `audit::Running::stop`, after all that records: what waits is written |
+//! | `audit-writer`, `audit-watch`, `audit-keeper` | write access decisions; give up those that are late; keep their tables up | `audit::Running::stop`, after all that records: what waits is written |
 //! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers | with the server |
 //! | `store-watchdog`, `store-cancel`, `store-close`, the pool's | stuck statements, connections | with the last user of the store |
 //! | `stop-…` | wait for the above, one each | with what they wait for, or with the process |
@@ -484,10 +484,10 @@ impl Starter {
         if !seed(store, clock, &self.seeds)? {
             slog::warn!(self.log, "The seed token was revoked and stays so. Set another SVC_SEED_TOKEN, or remove the file seed-token in SVC_STATE_DIR for a fresh one"; "tenantId" => %self.seeds.tenant_id);
         }
-        // New runs and decisions are written to them. What else the tables need has time until later.
+        // New runs are written to them. What else the tables need has time until later.
         let today = clock.now().date();
         store::runs::attach_partitions(&mut store.session()?, today)?;
-        store::audit::attach_partitions(&mut store.session()?, today)?;
+        self.shared.audit.keep_up();
         let runtime = &self.shared.runtime;
         let builder = jobs::Runner::builder(store.for_jobs())
             .log(crate::log::subsystem(&self.log, Subsystem::Jobs))

@@ -1,5 +1,6 @@
 //! `/v1/audit/authz`: who was allowed what, and who was refused. Specification sections 2.5, 4.6.
 
+use crate::audit::Record;
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
@@ -8,11 +9,11 @@ use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::Admin;
+use crate::store::audit::Outcome;
 use crate::store::audit::pages::{self, Filter};
-use crate::store::audit::{Outcome, Row};
 use crate::store::page::{self, Order, Page};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -56,108 +57,11 @@ struct ListDecisions {
     limit: Option<u16>,
 }
 
-/// An access decision.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "AccessDecision")]
-struct View {
-    id: Uuid,
-    /// When it was decided.
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    timestamp: OffsetDateTime,
-    /// Who, as `user:<user id>`.
-    actor_subject: String,
-    /// What was asked for: `read`, `write` or `admin`.
-    action: String,
-    /// On what, as `<kind>:<id>`.
-    resource: String,
-    outcome: Outcome,
-    /// Why, or which check refused.
-    reason: String,
-    /// Which check decided: `model`, or the name of a check before it.
-    stage: String,
-    /// The part of the check that refused.
-    failing_part: Option<String>,
-    /// What was asked of the authorization server; null if it was not asked.
-    check: Option<CheckView>,
-    /// How long the decision took, in milliseconds.
-    duration_ms: f64,
-    /// The request, as its answer named it.
-    request_id: Option<String>,
-    /// The request's trace (W3C Trace Context).
-    trace_id: Option<String>,
-    /// The key that the request came with.
-    key_id: Option<Uuid>,
-    /// The route, as `METHOD /path/{parameter}`.
-    route: Option<String>,
-    /// The run that it is about.
-    run_id: Option<Uuid>,
-    /// The address that the request came from.
-    client_address: Option<String>,
-}
-
-/// What was asked of the authorization server.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "AccessCheck")]
-struct CheckView {
-    user: String,
-    relation: String,
-    object: String,
-    /// The authorization server's store.
-    store_id: String,
-    /// The authorization model.
-    model_id: String,
-}
-
-impl From<Row> for View {
-    fn from(row: Row) -> Self {
-        let check = match (row.check_user, row.check_relation, row.check_object) {
-            (Some(user), Some(relation), Some(object)) => Some(CheckView {
-                user,
-                relation,
-                object,
-                store_id: row.store_id.unwrap_or_default(),
-                model_id: row.model_id.unwrap_or_default(),
-            }),
-            _ => None,
-        };
-        Self {
-            id: row.id,
-            timestamp: row.decided_at,
-            actor_subject: row.actor_subject,
-            action: row.action,
-            resource: row.resource,
-            outcome: row.outcome,
-            reason: row.reason,
-            stage: row.stage,
-            failing_part: row.failing_part,
-            check,
-            duration_ms: milliseconds(row.duration_us),
-            request_id: row.request_id.map(|id| format!("req-{id}")),
-            trace_id: row.trace_id,
-            key_id: row.key_id,
-            route: row.route,
-            run_id: row.run_id,
-            client_address: row.client_address,
-        }
-    }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "durations are far below what a double counts exactly"
-)]
-fn milliseconds(us: i64) -> f64 {
-    us as f64 / 1000.0
-}
-
 fn list(
     cx: &Cx<'_>,
     OnTenant(admin): OnTenant<Admin>,
     Query(query): Query<ListDecisions>,
-) -> Result<Found<Page<View>>> {
+) -> Result<Found<Page<Record>>> {
     let limit = page::limit(query.limit)?;
     let order = query.order.unwrap_or(Order::Asc);
     let cursor = query.cursor.clone();
@@ -171,7 +75,7 @@ fn list(
         cursor.as_deref(),
     )?;
     Ok(Found(Page {
-        data: found.rows.into_iter().map(View::from).collect(),
+        data: found.rows.into_iter().map(Record::from).collect(),
         has_more: found.next_cursor.is_some(),
         next_cursor: found.next_cursor,
     }))

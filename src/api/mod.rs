@@ -5,20 +5,38 @@
 pub mod agents;
 pub mod audit;
 pub mod conversations;
+pub mod memberships;
 pub mod model_providers;
+pub mod project_access;
 pub mod projects;
 pub mod runs;
+pub mod team_grants;
+pub mod team_memberships;
+pub mod teams;
 pub mod tokens;
 pub mod tools;
 
+use crate::authz::desired::{Object, mark};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
+use crate::http::input::Text;
 use crate::http::route::Route;
+use crate::proof::Caller;
+use crate::store::Tx;
+use crate::store::memberships::Role;
+use crate::store::principals::Named;
+use schemars::{Schema, SchemaGenerator};
+use uuid::Uuid;
 
 /// Every declared route, mounted or not.
 pub fn routes() -> Vec<Route> {
     let mut routes = tokens::routes();
     routes.extend(projects::routes());
+    routes.extend(memberships::routes());
+    routes.extend(team_grants::routes());
+    routes.extend(project_access::routes());
+    routes.extend(teams::routes());
+    routes.extend(team_memberships::routes());
     routes.extend(model_providers::routes());
     routes.extend(tools::routes());
     routes.extend(agents::routes());
@@ -51,4 +69,59 @@ fn invalid_body(path: &str, expected: impl std::fmt::Display) -> Error {
     )
     .detail("path", path)
     .detail("expected", expected.to_string())
+}
+
+/// Changes who may do what with these objects, and answers once the authorization server knows of it,
+/// also where nothing was left to change: what was repeated may be what it was not yet told.
+fn change_access<T>(
+    cx: &Cx<'_>,
+    caller: &Caller,
+    objects: &[Object],
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
+) -> Result<T> {
+    let changed = cx.transact(|tx| {
+        let changed = work(tx)?;
+        mark(tx, caller.tenant_id, objects)?;
+        Ok(changed)
+    })?;
+    cx.settle(caller.tenant_id, objects)?;
+    Ok(changed)
+}
+
+/// An id from the path that no access check reads. A text that is no id names nothing.
+fn id_in_path(cx: &Cx<'_>, parameter: &str, kind: &'static str) -> Result<Uuid> {
+    let text = cx.parameter(parameter)?;
+    text.parse()
+        .map_err(|_| Error::not_found(kind, text.chars().take(64).collect::<String>()))
+}
+
+/// Whom a body names: by `userId` or by `email`.
+struct Whom(Option<Uuid>, Option<Text<1, 320>>);
+
+impl Whom {
+    fn named(self) -> Result<Named> {
+        match (self.0, self.1) {
+            (Some(user_id), None) => Ok(Named::Id(user_id)),
+            (None, Some(email)) => Ok(Named::Email(email.as_str().to_owned())),
+            (None, None) => Err(invalid_body("$.userId", "a userId or an email")),
+            (Some(_), Some(_)) => Err(invalid_body("$.email", "no email beside a userId")),
+        }
+    }
+}
+
+/// A project role that may be given (section 4.3 rule 2).
+fn given_role(role: Role) -> Result<Role> {
+    if role == Role::Member {
+        return Err(Error::new(
+            Code::RoleNotGiven,
+            "The project role member is given no more. Use viewer, which grants the same.",
+        )
+        .detail("path", "$.role"));
+    }
+    Ok(role)
+}
+
+/// The project roles that may be given to a user.
+fn given_roles(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({"type": "string", "enum": ["owner", "admin", "editor", "viewer"]})
 }

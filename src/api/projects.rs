@@ -1,5 +1,7 @@
 //! `/v1/projects`.
 
+use super::change_access;
+use crate::authz::desired::Object;
 use crate::error::Result;
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
@@ -91,8 +93,9 @@ fn create(
 ) -> Result<Created<View>> {
     let OnTenant(may) = tenant;
     let (id, now) = (cx.new_id(), cx.now());
-    let project =
-        cx.transact(|tx| projects::insert(tx, &may, may.caller(), id, new.name.as_str(), now))?;
+    let project = change_access(cx, may.caller(), &[Object::Project(id)], |tx| {
+        projects::insert(tx, &may, may.caller(), id, new.name.as_str(), now)
+    })?;
     Ok(Created(project.into()))
 }
 

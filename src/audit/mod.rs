@@ -10,19 +10,26 @@
 //!
 //! Not here: what is decided (`authz`), and who may read it (`api::audit`).
 
+mod anchor;
 mod chain;
 mod decision;
+mod keeper;
 mod queue;
+mod record;
 mod ticket;
+pub mod verify;
 mod writer;
 
 pub use decision::{Check, Decision, Outcome, Stage};
+pub use record::{CheckRecord, Record};
 pub use ticket::Ticket;
 
 use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::store::{self, Store};
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use ed25519_dalek::SigningKey;
+use keeper::Keeper;
 use queue::{Entry, Queue};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +40,7 @@ use writer::{Counters, Writer};
 const STATEMENT: Duration = Duration::from_secs(5);
 
 /// How decisions are written.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Options {
     /// Decisions that may wait at once.
     pub queue_length: usize,
@@ -41,6 +48,8 @@ pub struct Options {
     pub patience: Duration,
     /// After it the slot of a dead process is taken again.
     pub lease: Duration,
+    /// Purge what section 8 says, and sign what was purged.
+    pub retention: Option<SigningKey>,
 }
 
 impl Default for Options {
@@ -49,6 +58,7 @@ impl Default for Options {
             queue_length: 10_000,
             patience: Duration::from_secs(5),
             lease: Duration::from_secs(60),
+            retention: None,
         }
     }
 }
@@ -77,7 +87,11 @@ struct Inner {
     counters: Arc<Counters>,
     clock: Clock,
     patience: Duration,
+    keeper: Wake,
 }
+
+/// Wakes the keeper; gone once it is to end.
+type Wake = Arc<Mutex<Option<Sender<()>>>>;
 
 /// The threads behind an [`Audit`].
 pub struct Running {
@@ -85,6 +99,7 @@ pub struct Running {
     stop_by: Arc<Mutex<Option<Instant>>>,
     /// Disconnected when the writer has ended.
     ended: Receiver<()>,
+    keeper: Wake,
 }
 
 impl Audit {
@@ -102,6 +117,15 @@ impl Audit {
         Ok(ticket)
     }
 
+    /// The schema is there: partitions are made ahead from now on, and old decisions purged. Called
+    /// again, it looks at once whether there is something to do.
+    pub fn keep_up(&self) {
+        if let Some(keeper) = lock(&self.0.keeper).as_ref() {
+            // One that is full is awake.
+            let _ = keeper.try_send(());
+        }
+    }
+
     /// The figures so far.
     pub fn stats(&self) -> Stats {
         let counters = &self.0.counters;
@@ -115,8 +139,8 @@ impl Audit {
     }
 }
 
-/// Starts the threads `audit-writer` and `audit-watch`. The database need not be up. The writer's
-/// connection is its own, made from `database`.
+/// Starts the threads `audit-writer`, `audit-watch` and `audit-keeper`. The database need not be up.
+/// Their connections are their own, made from `database`.
 ///
 /// # Errors
 /// The connection string is none, or the system gives no thread.
@@ -127,16 +151,24 @@ pub fn start(
     log: &slog::Logger,
 ) -> Result<(Audit, Running)> {
     let own = store::Options {
-        pool_size: 1,
+        // The writer's and the keeper's.
+        pool_size: 2,
         statement_timeout: database.statement_timeout.min(STATEMENT),
         ..database.clone()
     };
     let queue = Arc::new(Queue::new(options.queue_length));
     let counters = Arc::new(Counters::default());
     let stop_by = Arc::default();
+    let store = Store::open(&own, log.clone())?;
+    let keeper = Keeper {
+        store: store.clone(),
+        clock: clock.clone(),
+        retention: options.retention.clone(),
+        log: log.clone(),
+    };
     let writer = Writer {
         queue: Arc::clone(&queue),
-        store: Store::open(&own, log.clone())?,
+        store,
         counters: Arc::clone(&counters),
         lease: options.lease,
         stop_by: Arc::clone(&stop_by),
@@ -148,10 +180,14 @@ pub fn start(
         let _alive: crossbeam_channel::Sender<()> = alive;
         writer.run();
     })?;
+    let (wake, woken) = bounded(1);
+    let wake: Wake = Arc::new(Mutex::new(Some(wake)));
+    spawn("audit-keeper", move || keeper.run(&woken))?;
     let running = Running {
         queue: Arc::clone(&queue),
         stop_by,
         ended,
+        keeper: Arc::clone(&wake),
     };
     let (watched, log) = (Arc::clone(&queue), log.clone());
     spawn("audit-watch", move || {
@@ -166,6 +202,7 @@ pub fn start(
         counters,
         clock: clock.clone(),
         patience: options.patience,
+        keeper: wake,
     }));
     Ok((audit, running))
 }
@@ -183,7 +220,7 @@ impl Running {
     /// Takes no more decisions, writes those that wait, and gives the slot back. Call it after
     /// everything that records. False: something could not be written by then, and has failed.
     pub fn stop(self, deadline: Instant) -> bool {
-        *self.stop_by.lock().unwrap_or_else(PoisonError::into_inner) = Some(deadline);
+        *lock(&self.stop_by) = Some(deadline);
         self.queue.close();
         // Nothing is sent: it ends by being disconnected.
         let left = self.ended.recv_deadline(deadline);
@@ -195,7 +232,12 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        lock(&self.keeper).take();
         // What a writer on a database that stands still holds has failed.
         self.queue.end();
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -131,6 +131,11 @@ impl Board {
         });
     }
 
+    /// The tenants at which the last try failed.
+    pub(super) fn failed(&self) -> Vec<Uuid> {
+        self.lock().failed.keys().copied().collect()
+    }
+
     pub(super) fn has(&self, tenant_id: Uuid) -> bool {
         self.lock().ready.contains_key(&tenant_id)
     }
@@ -163,7 +168,7 @@ impl Board {
     pub(super) fn rest(&self, time: Duration, for_wanted: bool) {
         let state = self.lock();
         let waits =
-            |state: &mut State| !state.is_stopped && !(for_wanted && !state.wanted.is_empty());
+            |state: &mut State| !(state.is_stopped || for_wanted && !state.wanted.is_empty());
         // Whatever ended it, the keeper looks at everything.
         drop(self.changed.wait_timeout_while(state, time, waits));
     }

@@ -1,8 +1,9 @@
 //! The gate before the authorization server: how many may ask at once, when nobody asks, and who has
 //! been denied too often.
 //!
-//! Guarantees (invariant 6): at most half of the request threads wait for the authorization server,
-//! and none while it is known to be away; beyond that the answer comes at once.
+//! Guarantees (invariant 6): a bounded number of requests asks the authorization server at once, and
+//! none while it is known to be away. Beyond that the answer comes at once, unless checks are quick
+//! just now: then a place is worth a moment's wait.
 //!
 //! Not here: what is asked (`decide`), and how (`permissions`).
 
@@ -10,8 +11,7 @@ use super::permissions::{Answer, Asked, Permissions};
 use crate::audit::Audit;
 use crate::error::{Code, Error, Result};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -20,6 +20,12 @@ const FAILURES: u32 = 5;
 
 /// How long nobody asks then; after it one asks for all.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// A check that takes longer is slow, and nobody waits for its place.
+const QUICK: Duration = Duration::from_millis(100);
+
+/// The longest wait for a place.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Credentials whose denials are counted at once. One that was forgotten begins anew.
 const COUNTED: usize = 10_000;
@@ -37,7 +43,7 @@ pub struct Options {
 pub struct Gate {
     permissions: Permissions,
     pub(super) audit: Audit,
-    free: AtomicUsize,
+    places: Places,
     breaker: Breaker,
     denials: Denials,
 }
@@ -48,7 +54,7 @@ impl Gate {
         Self {
             permissions,
             audit,
-            free: AtomicUsize::new(options.checks_in_flight.max(1)),
+            places: Places::new(options.checks_in_flight.max(1)),
             breaker: Breaker::default(),
             denials: Denials::new(options.denials_per_minute),
         }
@@ -60,7 +66,7 @@ impl Gate {
     /// `overloaded`: too many ask already. `authorization-unavailable`: there is no answer, or none
     /// is expected. Those of the database.
     pub(super) fn ask(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
-        let _place = Place::take(&self.free).ok_or_else(|| {
+        let _place = self.places.take().ok_or_else(|| {
             Error::new(
                 Code::Overloaded,
                 "Too many requests wait for the authorization server. Try again shortly.",
@@ -98,21 +104,74 @@ impl Gate {
     }
 }
 
-/// One of the places for asking, free again when dropped.
-struct Place<'a>(&'a AtomicUsize);
+/// The places for asking.
+struct Places {
+    state: Mutex<Taken>,
+    changed: Condvar,
+}
 
-impl<'a> Place<'a> {
-    fn take(free: &'a AtomicUsize) -> Option<Self> {
-        let take = |free: usize| free.checked_sub(1);
-        free.fetch_update(Ordering::AcqRel, Ordering::Acquire, take)
-            .ok()
-            .map(|_| Self(free))
+struct Taken {
+    free: usize,
+    /// When a place was last taken or given back.
+    moved_at: Instant,
+    /// How long the last one was held.
+    held: Duration,
+}
+
+/// One of them, free again when dropped.
+struct Place<'a> {
+    places: &'a Places,
+    since: Instant,
+}
+
+impl Places {
+    fn new(free: usize) -> Self {
+        Self {
+            state: Mutex::new(Taken {
+                free,
+                moved_at: Instant::now(),
+                held: Duration::ZERO,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Waits as long as places move quickly.
+    fn take(&self) -> Option<Place<'_>> {
+        let since = Instant::now();
+        let mut taken = self.lock();
+        while taken.free == 0 {
+            let still = taken.moved_at.elapsed();
+            let left = QUICK.saturating_sub(still);
+            if taken.held >= QUICK || left.is_zero() || since.elapsed() >= PATIENCE {
+                return None;
+            }
+            taken = self
+                .changed
+                .wait_timeout(taken, left)
+                .map_or_else(|poisoned| poisoned.into_inner().0, |(taken, _)| taken);
+        }
+        taken.free -= 1;
+        taken.moved_at = Instant::now();
+        Some(Place {
+            places: self,
+            since: taken.moved_at,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.fetch_add(1, Ordering::AcqRel);
+        let mut taken = self.places.lock();
+        taken.free += 1;
+        taken.moved_at = Instant::now();
+        taken.held = self.since.elapsed();
+        drop(taken);
+        self.places.changed.notify_one();
     }
 }
 
@@ -247,15 +306,31 @@ mod tests {
     }
 
     #[test]
-    fn places_are_given_back() {
-        let free = AtomicUsize::new(2);
-        let first = Place::take(&free).unwrap();
-        let second = Place::take(&free).unwrap();
-        assert!(Place::take(&free).is_none());
+    fn places_are_given_back_and_waited_for_while_they_move_quickly() {
+        let places = Places::new(2);
+        let first = places.take().unwrap();
+        let second = places.take().unwrap();
+        let began = Instant::now();
+        assert!(places.take().is_none(), "nothing moves");
+        assert!(began.elapsed() < PATIENCE);
+        let began = Instant::now();
+        assert!(places.take().is_none());
+        assert!(began.elapsed() < QUICK, "nothing has moved for long");
+        // These were held too long for anybody to wait for the next.
         drop(first);
-        assert!(Place::take(&free).is_some());
         drop(second);
-        assert_eq!(free.load(Ordering::Relaxed), 2);
+        let held = [places.take().unwrap(), places.take().unwrap()];
+        let began = Instant::now();
+        assert!(places.take().is_none());
+        assert!(began.elapsed() < QUICK);
+        drop(held);
+        let held = [places.take().unwrap(), places.take().unwrap()];
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| places.take().is_some());
+            drop(held);
+            assert!(waits.join().unwrap());
+        });
+        assert_eq!(places.lock().free, 2);
     }
 
     #[test]

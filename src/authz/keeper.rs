@@ -134,10 +134,12 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
         let mut first = Ok(());
         let is_due = self.everyone_at.is_none_or(|at| at.elapsed() > EVERYONE);
         if is_due || self.again {
-            first = self.bring_everyone();
-            if first.is_ok() {
-                self.everyone_at = Some(Instant::now());
-                self.again = false;
+            keep_first(&mut first, self.bring_everyone())?;
+            self.everyone_at = Some(Instant::now());
+            self.again = false;
+        } else {
+            for tenant_id in self.inner.board.failed() {
+                keep_first(&mut first, self.bring(tenant_id))?;
             }
         }
         let fresh = self.session(|sql| authz::storeless(sql, i64::from(PAGE)))?;

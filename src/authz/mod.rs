@@ -12,6 +12,7 @@ mod gate;
 mod keeper;
 pub mod model;
 pub mod permissions;
+pub mod report;
 mod stores;
 mod sync;
 

@@ -90,7 +90,7 @@ pub(super) fn ensure(inner: &Inner, tenant_id: Uuid) -> Result<Ensured, Fault> {
     })?
 }
 
-fn pinned(standing: &Standing) -> Pinned {
+pub(super) fn pinned(standing: &Standing) -> Pinned {
     Pinned {
         store_id: standing.store_id.clone(),
         model_id: standing.model_id.clone(),

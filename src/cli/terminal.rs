@@ -62,11 +62,25 @@ pub(super) fn write(text: impl Display) -> Outcome {
     let mut out = std::io::stdout().lock();
     out.write_all(text.to_string().as_bytes())
         .and_then(|()| out.flush())
-        .map_err(|error| match error.kind() {
-            // The reader has what it wanted (`| head`).
-            ErrorKind::BrokenPipe => Failure::said(),
-            _ => Failure::new(format!("Nothing can be written to stdout: {error}.")),
-        })
+        .map_err(unwritable)
+}
+
+/// Why stdout takes no more.
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the shape that map_err takes"
+)]
+pub(super) fn unwritable(error: std::io::Error) -> Failure {
+    match error.kind() {
+        // The reader has what it wanted (`| head`).
+        ErrorKind::BrokenPipe => Failure::said(),
+        _ => Failure::new(format!("Nothing can be written to stdout: {error}.")),
+    }
+}
+
+/// Writes over the last line of a terminal on stderr: how far something has come.
+pub(super) fn progress(text: impl Display) {
+    let _ = write!(std::io::stderr().lock(), "\r\x1b[K{text}");
 }
 
 /// Writes a value as JSON, on one line.
@@ -80,6 +94,13 @@ pub(super) fn note(line: impl Display) {
     let _ = std::io::stderr()
         .lock()
         .write_all(format!("{line}\n").as_bytes());
+}
+
+/// Writes a line to stderr over the one before it, on a terminal.
+pub(super) fn note_over(line: impl Display) {
+    let _ = std::io::stderr()
+        .lock()
+        .write_all(format!("\r\x1b[K{line}").as_bytes());
 }
 
 /// How this program was called, for commands that are shown to be tried.

@@ -27,7 +27,7 @@ use crate::ids::Clock;
 pub use license::TrustedKeys;
 pub use report::{Report, ReportRow};
 pub use settings::{
-    Database, Http, Log, Model, ModelKey, Outbound, PublicTokenKey, Runs, Settings, Tenant,
+    Audit, Database, Http, Log, Model, ModelKey, Outbound, PublicTokenKey, Runs, Settings, Tenant,
 };
 pub use types::{HostAccess, LogFormat, LogLevel, Origin};
 pub use vars::Vars;

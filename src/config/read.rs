@@ -70,6 +70,7 @@ pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading
     let rows: Vec<Row> = table::settings().map(|s| reader.row(s)).collect();
     reader.variants(&rows);
     reader.body_limits(&rows);
+    reader.retention(&rows);
     let model_keys = reader.model_keys(&rows);
     let mut warnings = Vec::new();
     let license = reader.license(&rows, clock, trusted, &mut warnings);
@@ -324,6 +325,21 @@ impl Reader<'_> {
                 let problem = format!("and {other} give the same thing, and both are set");
                 self.fault(setting.name, problem, "Keep one of them");
             }
+        }
+    }
+
+    /// What a purge leaves behind has to be signed.
+    fn retention(&mut self, rows: &[Row]) {
+        let key = rows
+            .iter()
+            .find(|row| row.setting.name == "SVC_AUDIT_SIGNING_KEY_PATH");
+        let no_key = key.is_none_or(|row| matches!(row.from, Origination::Unset));
+        if value(rows, "SVC_COMPLIANCE_CLASSIFIER").is_some() && no_key {
+            self.fault(
+                "SVC_AUDIT_SIGNING_KEY_PATH",
+                "is not set, but SVC_COMPLIANCE_CLASSIFIER purges the audit, which has to be signed",
+                "Make a key with: openssl genpkey -algorithm ed25519, in a file of mode 0600, and name it here",
+            );
         }
     }
 

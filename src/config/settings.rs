@@ -39,6 +39,8 @@ pub struct Settings {
     pub outbound: Outbound,
     /// The authorization server; nothing: authorization is off.
     pub authorization: Option<Authorization>,
+    /// The record of access decisions.
+    pub audit: Audit,
     /// The license, if one was given and holds. Outside development there always is one.
     pub license: Option<Claims>,
     /// What to log at level `warn` at start.
@@ -202,6 +204,17 @@ pub struct Authorization {
     pub connections: usize,
 }
 
+/// The record of access decisions.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    /// Whether what is too old is purged (section 8).
+    pub purges: bool,
+    /// Signs what was purged; there wherever `purges` is on.
+    pub signing_key: Option<Box<SigningKey>>,
+    /// Decisions that wait to be written at most.
+    pub queue_length: usize,
+}
+
 /// Takes a reading without faults.
 pub(super) fn assemble(reading: Reading) -> Settings {
     let take = Take(&reading.rows);
@@ -267,6 +280,12 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             timeout: take.duration("SVC_AUTHZ_TIMEOUT_MS"),
             connections: take.number("SVC_AUTHZ_CONNECTIONS"),
         }),
+        audit: Audit {
+            // Its one word is `shipped`.
+            purges: take.is_given("SVC_COMPLIANCE_CLASSIFIER"),
+            signing_key: take.signing_key("SVC_AUDIT_SIGNING_KEY_PATH"),
+            queue_length: take.number("SVC_AUDIT_QUEUE_LENGTH"),
+        },
         // SVC_LICENSE_KEY: judged by the reading. SVC_SECRETS_BACKEND: none is its one value yet.
         license: reading.license,
         warnings: reading.warnings,
@@ -393,6 +412,10 @@ impl<'a> Take<'a> {
             Value::Secret(secret) => Some(secret.clone()),
             _ => defect(name),
         }
+    }
+
+    fn is_given(&self, name: &str) -> bool {
+        self.get(name).is_some()
     }
 
     fn signing_key(&self, name: &str) -> Option<Box<SigningKey>> {

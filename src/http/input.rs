@@ -7,7 +7,7 @@
 use super::context::Cx;
 use crate::error::{Code, Error, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -157,7 +157,9 @@ fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = format!("$.{}", error.path()).replace("$..", "$");
         let inner = error.into_inner();
-        if inner.is_syntax() || inner.is_eof() {
+        // A number where an enum's text belongs counts as syntax, too.
+        let is_json = || serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
+        if inner.is_eof() || (inner.is_syntax() && !is_json()) {
             return syntax(&inner);
         }
         let expected = without_position(&inner.to_string());
@@ -254,6 +256,12 @@ mod tests {
         tags: Vec<String>,
     }
 
+    #[derive(Debug, Deserialize)]
+    struct Order {
+        #[expect(dead_code, reason = "only its parsing is tested")]
+        order: crate::store::page::Order,
+    }
+
     fn check(body: &str, message: &str) {
         let error = parse_body::<Sample>(body.as_bytes()).unwrap_err();
         assert_eq!(error.code(), Code::InvalidBody);
@@ -274,6 +282,8 @@ mod tests {
         );
         check(r#"{"name":"a","\u0000":1}"#, "NUL character at a key of $");
         check("[]", "$");
+        let error = parse_body::<Order>(br#"{"order":1}"#).unwrap_err();
+        assert!(error.message().contains("$.order: "), "{error}");
         assert!(parse_body::<Sample>(br#"{"name":"\\u0000"}"#).is_ok());
     }
 }

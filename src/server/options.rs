@@ -48,11 +48,7 @@ impl Options {
                 PublicTokenKey::MakeAtStart => Some(Signer::ephemeral()?),
                 PublicTokenKey::Off => None,
             },
-            outbound: Outbound::new(outbound::Options {
-                host_alias: settings.outbound.dev_host_alias.clone(),
-                extra_roots_pem: pem(&settings.outbound.extra_certificates),
-                ..outbound::Options::default()
-            })?,
+            outbound: outbound(settings)?,
             model_keys: model_keys(settings)?,
             runs: runs(settings),
             run_lease: settings.runs.lease,
@@ -62,10 +58,29 @@ impl Options {
                 buffer_bytes: http.stream_buffer_bytes,
                 ..sse::Options::default()
             },
-            audit: audit::Options::default(),
+            audit: audit::Options {
+                queue_length: settings.audit.queue_length,
+                retention: match (settings.audit.purges, &settings.audit.signing_key) {
+                    (true, Some(key)) => Some((**key).clone()),
+                    _ => None,
+                },
+                ..audit::Options::default()
+            },
             denials_per_minute: http.max_denials_per_minute,
         })
     }
+}
+
+/// The way out.
+///
+/// # Errors
+/// A certificate is no use.
+pub fn outbound(settings: &Settings) -> Result<Outbound> {
+    Outbound::new(outbound::Options {
+        host_alias: settings.outbound.dev_host_alias.clone(),
+        extra_roots_pem: pem(&settings.outbound.extra_certificates),
+        ..outbound::Options::default()
+    })
 }
 
 /// How the authorization server is reached, if there is one.

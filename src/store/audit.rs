@@ -6,6 +6,8 @@
 //! itself writes, and `api/audit` reads for a tenant's admin.
 
 pub mod pages;
+pub mod purge;
+pub mod snapshot;
 
 use super::Sql;
 use crate::error::{Error, Result};

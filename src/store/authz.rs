@@ -152,7 +152,11 @@ pub fn hold(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<Option<Hel
     try_hold(tx, tenant_id, object)
 }
 
-fn try_hold(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<Option<Held>> {
+/// As [`hold`]; none also for an object that was never marked.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn try_hold(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<Option<Held>> {
     let row = tx.query_opt(sql!("authz/lock_object"), &[&tenant_id, &object])?;
     Ok(row.map(|row| Held {
         desired: row.get(0),

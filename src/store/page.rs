@@ -2,7 +2,8 @@
 //!
 //! A list is ordered by its rows' ids (UUIDv7: by time), newest first unless asked otherwise. A
 //! cursor holds the last id and is bound to the list, its filters and its direction: with another
-//! filter it is refused. It is opaque and begins with a format version.
+//! filter it is refused. It is opaque and begins with a format version. Where a list is ordered by a
+//! text and then by id, its cursor holds both, so that it goes on rightly whatever became of the row.
 
 use crate::error::{Code, Error, Result};
 use base64::Engine;
@@ -189,6 +190,67 @@ impl Request {
     }
 }
 
+/// Which page is asked for, of a list that has one order: by a text of each row, and then by id.
+#[derive(Debug, Clone)]
+pub struct TextRequest {
+    limit: u16,
+    /// The text and the id after which the page begins.
+    pub after: Option<(String, Uuid)>,
+    binding: Binding,
+}
+
+impl TextRequest {
+    /// Reads the paging parameters of a list. `binding` is the list's name and its filters.
+    ///
+    /// # Errors
+    /// As [`Request::new`].
+    pub fn new(cursor: Option<&str>, limit: Option<u16>, binding: &impl Serialize) -> Result<Self> {
+        let binding = Binding::new(binding, Order::Asc)?;
+        let read = |cursor| {
+            let content = binding.read(CURSOR_VERSION, cursor)?;
+            let (id, text) = content.split_at_checked(16).ok_or_else(refused)?;
+            let id = Uuid::from_slice(id).map_err(|_| refused())?;
+            let text = std::str::from_utf8(text).map_err(|_| refused())?;
+            // The database takes no NUL.
+            match text.contains('\0') {
+                true => Err(refused()),
+                false => Ok((text.to_owned(), id)),
+            }
+        };
+        Ok(Self {
+            limit: self::limit(limit)?,
+            after: cursor.map(read).transpose()?,
+            binding,
+        })
+    }
+
+    /// As [`Request::rows`].
+    pub fn rows(&self) -> i64 {
+        i64::from(self.limit) + 1
+    }
+
+    /// As [`Request::page`].
+    pub fn page<R, T>(
+        &self,
+        mut rows: Vec<R>,
+        key: impl Fn(&R) -> (&str, Uuid),
+        show: impl Fn(R) -> T,
+    ) -> Page<T> {
+        let has_more = rows.len() > usize::from(self.limit);
+        rows.truncate(usize::from(self.limit));
+        let next_cursor = rows.last().filter(|_| has_more).map(|last| {
+            let (text, id) = key(last);
+            let content = [id.as_bytes(), text.as_bytes()].concat();
+            self.binding.cursor(CURSOR_VERSION, &content)
+        });
+        Page {
+            data: rows.into_iter().map(show).collect(),
+            has_more,
+            next_cursor,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,5 +283,21 @@ mod tests {
         assert_eq!(first.after_position(), None);
         let ended = first.ended_page(vec![1], false, |at| position_id(*at), |at| at);
         assert_eq!(ended.next_cursor, None);
+    }
+
+    #[test]
+    fn a_text_and_an_id_come_back_from_their_cursor() {
+        let of = |cursor: Option<&str>| TextRequest::new(cursor, Some(1), &"access");
+        let first = of(None).unwrap();
+        let rows = vec![("2zoë", Uuid::from_u128(7)), ("3", Uuid::from_u128(1))];
+        let page = first.page(rows, |row| *row, |row| row);
+        let cursor = page.next_cursor.unwrap();
+        let next = of(Some(&cursor)).unwrap();
+        assert_eq!(next.after, Some(("2zoë".to_owned(), Uuid::from_u128(7))));
+        assert!(TextRequest::new(Some(&cursor), None, &"other").is_err());
+        let nul = [Uuid::nil().as_bytes(), "a\0".as_bytes()].concat();
+        for content in [&nul[..], b"short", &[0xff; 20]] {
+            assert!(of(Some(&first.binding.cursor(CURSOR_VERSION, content))).is_err());
+        }
     }
 }

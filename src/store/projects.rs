@@ -4,7 +4,7 @@ use super::page::{Order, Request};
 use super::readable::{Readable, readable};
 use super::tenants::Tenant;
 use super::{Find, Sql, Tx};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Place, Write};
 use crate::sql;
 use postgres::Row;
@@ -53,7 +53,7 @@ fn project(row: &Row) -> Project {
     }
 }
 
-/// Makes a project; its creator becomes its owner.
+/// Makes a project. Its creator becomes its owner, or its admin where that is a service account.
 ///
 /// # Errors
 /// `database-unavailable`.
@@ -65,11 +65,41 @@ pub fn insert(
     name: &str,
     now: OffsetDateTime,
 ) -> Result<Project> {
+    insert_in(tx, may.tenant_id(), None, creator, project_id, name, now)
+}
+
+fn insert_in(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    org_id: Option<Uuid>,
+    creator: &Caller,
+    project_id: Uuid,
+    name: &str,
+    now: OffsetDateTime,
+) -> Result<Project> {
     let row = tx.query_one(
         sql!("projects/insert"),
-        &[&may.tenant_id(), &project_id, &name, &creator.user_id, &now],
+        &[
+            &tenant_id,
+            &project_id,
+            &name,
+            &creator.user_id,
+            &now,
+            &org_id,
+        ],
     )?;
     Ok(project(&row))
+}
+
+/// Makes the changes of who has access to a project come one after another: each waits here for the
+/// transaction of the one before it.
+///
+/// # Errors
+/// `not-found`, `database-unavailable`.
+pub(super) fn lock(tx: &mut Tx<'_>, tenant_id: Uuid, project_id: Uuid) -> Result<()> {
+    tx.query_opt(sql!("projects/lock"), &[&tenant_id, &project_id])?
+        .map(|_| ())
+        .ok_or_else(|| Error::not_found(Project::NAME, project_id))
 }
 
 /// Renames it.

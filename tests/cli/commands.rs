@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "serve",
     "dev",
     "run",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 10] = [
     "check-config",
     "settings",
     "tenant",
+    "authz",
     "license",
     "openapi",
 ];
@@ -43,6 +44,8 @@ fn every_command_has_help_with_examples() {
         &["check-config"],
         &["settings"],
         &["tenant", "create"],
+        &["authz", "verify"],
+        &["authz", "repair"],
         &["license", "inspect"],
         &["license", "sign"],
         &["openapi"],

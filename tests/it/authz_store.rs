@@ -1,1 +1,373 @@
-//! The life of tenants' stores at the authorization server.
+//! The life of tenants' stores at the authorization server: made, found again, lost, restored,
+//! upgraded; always exactly one.
+
+use crate::harness::openfga::{OpenFga, Relay};
+use crate::harness::{App, Database, World, authorization, eventually, seeds};
+use agent_runtime::authz::desired::Object;
+use agent_runtime::authz::fga;
+use agent_runtime::authz::permissions::Model;
+use agent_runtime::error::Code;
+use agent_runtime::ids::Clock;
+use agent_runtime::outbound::{self, Outbound};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+const BOOTSTRAP: &str = "admin@tenant via FGA bootstrap";
+
+/// A client of the test's own.
+pub(crate) fn client(url: &str) -> fga::Client {
+    let outbound = Outbound::new(outbound::Options::default()).unwrap();
+    let options = fga::Options {
+        url: url.to_owned(),
+        timeout: Duration::from_secs(10),
+        connections: 4,
+    };
+    fga::Client::new(&outbound, &options).unwrap()
+}
+
+fn name(tenant_id: Uuid) -> String {
+    format!("tenant-{tenant_id}")
+}
+
+/// The tenant's one store.
+#[track_caller]
+fn only_store(fga: &OpenFga, world: &mut World) -> String {
+    let named = client(&fga.url())
+        .stores_named(&name(world.tenant_id))
+        .unwrap();
+    let (pinned, _, _) = world.standing().expect("the tenant has a store");
+    assert_eq!(named, std::slice::from_ref(&pinned));
+    pinned
+}
+
+#[track_caller]
+fn check_admin(app: &App) {
+    let tenant = Object::Tenant(app.seeds.tenant_id);
+    assert!(app.may(app.seeds.user_id, "can_admin", tenant).unwrap());
+    assert!(!app.may(app.clock.new_id(), "can_read", tenant).unwrap());
+}
+
+#[test]
+fn the_first_start_makes_the_store_and_names_its_admin_and_a_restart_does_not() {
+    let fga = OpenFga::shared();
+    let (app, lines) = App::start_at_logged(&fga.url());
+    app.is_in_step();
+    check_admin(&app);
+    let store = only_store(fga, &mut app.world());
+    let greeting = lines.with(BOOTSTRAP);
+    assert_eq!(greeting.len(), 1, "{greeting:?}");
+    assert!(greeting[0].contains(&app.seeds.user_id.to_string()));
+    let (again, lines) = app.replica_logged(|_| {});
+    again.is_in_step();
+    check_admin(&again);
+    assert_eq!(only_store(fga, &mut app.world()), store);
+    assert!(lines.with(BOOTSTRAP).is_empty());
+}
+
+#[test]
+fn replicas_that_start_at_once_make_one_store() {
+    let fga = OpenFga::shared();
+    let database = Database::migrated();
+    let clock = Clock::system();
+    let seeds = seeds(&clock);
+    let start = || {
+        App::start_on(database.clone(), clock.clone(), seeds.clone(), |options| {
+            options.authorization = Some(authorization(&fga.url()));
+        })
+    };
+    let apps: Vec<App> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(start)).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    for app in &apps {
+        app.is_in_step();
+        check_admin(app);
+    }
+    only_store(fga, &mut apps[0].world());
+}
+
+#[test]
+fn a_tenant_made_while_the_server_runs_gets_its_own_store_and_admin() {
+    let fga = OpenFga::shared();
+    let (app, lines) = App::start_at_logged(&fga.url());
+    app.is_in_step();
+    let other = seeds(&app.clock);
+    let shared = app.server().shared();
+    agent_runtime::server::seed(&shared.store, &app.clock, &other).unwrap();
+    // Asked at once, before the keeper looks.
+    let tenant = Object::Tenant(other.tenant_id);
+    let may = |user| app.may_in(other.tenant_id, user, "can_admin", tenant);
+    assert!(may(other.user_id).unwrap());
+    assert!(!may(app.seeds.user_id).unwrap());
+    let mut world = World::of(&app.database, other.tenant_id, other.user_id);
+    let theirs = only_store(fga, &mut world);
+    assert_ne!(theirs, only_store(fga, &mut app.world()));
+    assert_eq!(lines.with(BOOTSTRAP).len(), 2);
+    // Not asked at all.
+    let third = seeds(&app.clock);
+    agent_runtime::server::seed(&shared.store, &app.clock, &third).unwrap();
+    let mut world = World::of(&app.database, third.tenant_id, third.user_id);
+    eventually("the third tenant's store", || world.standing());
+    only_store(fga, &mut world);
+}
+
+#[test]
+fn a_store_that_a_crash_left_behind_is_taken_and_others_are_removed() {
+    let fga = OpenFga::shared();
+    let clock = Clock::system();
+    let seeds = seeds(&clock);
+    let by_hand = client(&fga.url());
+    let left: Vec<String> = (0..3)
+        .map(|_| by_hand.create_store(&name(seeds.tenant_id)).unwrap())
+        .collect();
+    let app = App::start_on(Database::migrated(), clock, seeds, |options| {
+        options.authorization = Some(authorization(&fga.url()));
+    });
+    app.is_in_step();
+    check_admin(&app);
+    assert_eq!(Some(&only_store(fga, &mut app.world())), left.iter().min());
+    // One that came late.
+    by_hand.create_store(&name(app.seeds.tenant_id)).unwrap();
+    let replica = app.replica(|_| {});
+    replica.is_in_step();
+    assert_eq!(Some(&only_store(fga, &mut app.world())), left.iter().min());
+}
+
+#[test]
+fn an_answer_lost_while_a_store_is_made_leaves_one_store() {
+    let fga = OpenFga::shared();
+    let relay = Relay::before(fga.address());
+    // Requests arrive, answers are cut off.
+    relay.slow(Duration::from_millis(300));
+    let app = App::start_at(&relay.url());
+    for _ in 0..10 {
+        std::thread::sleep(Duration::from_millis(170));
+        relay.cut_once();
+    }
+    relay.heal();
+    app.is_in_step();
+    check_admin(&app);
+    only_store(fga, &mut app.world());
+}
+
+#[test]
+fn a_server_that_forgot_everything_gets_a_whole_new_store() {
+    let fga = OpenFga::own_in_memory();
+    let app = App::start_at(&fga.url());
+    app.is_in_step();
+    let replica = app.replica(|_| {});
+    replica.is_in_step();
+    let mut world = app.world();
+    let (person, project) = (world.person("member"), world.project(None));
+    world.join(project, person, "editor");
+    let object = Object::Project(project);
+    assert!(app.may(person, "can_write", object).unwrap());
+    let before = only_store(&fga, &mut world);
+    fga.kill();
+    fga.start();
+    for app in [&app, &replica] {
+        let may = eventually("an answer", || app.may(person, "can_write", object).ok());
+        assert!(may, "no answer comes from a store that is not whole");
+        assert!(!app.may(person, "can_admin", object).unwrap());
+        check_admin(app);
+    }
+    assert_ne!(only_store(&fga, &mut world), before);
+}
+
+#[test]
+fn a_store_that_was_deleted_is_made_again_although_its_ghost_still_answers() {
+    let fga = OpenFga::own_in_memory();
+    let app = App::start_at(&fga.url());
+    app.is_in_step();
+    let mut world = app.world();
+    let before = only_store(&fga, &mut world);
+    client(&fga.url()).delete_store(&before).unwrap();
+    eventually("another store", || {
+        world.standing().filter(|(store, _, _)| *store != before)
+    });
+    eventually("the new store to be whole", || {
+        app.may(app.seeds.user_id, "can_admin", world.tenant()).ok()
+    });
+    check_admin(&app);
+    only_store(&fga, &mut world);
+}
+
+#[test]
+fn an_openfga_that_is_away_at_the_start_stops_nothing_else_and_is_found_again() {
+    let fga = OpenFga::own();
+    fga.kill();
+    let app = App::start_at(&fga.url());
+    assert_eq!(app.get("/healthz").status, 200);
+    let ready = eventually("the probe to say why", || {
+        let answer = app.get("/readyz");
+        let why = answer.json()["missing"]["authz"].as_str()?.to_owned();
+        why.starts_with("FGA Error: ").then_some(why)
+    });
+    assert!(ready.contains("refused"), "{ready}");
+    let tenant = Object::Tenant(app.seeds.tenant_id);
+    let began = Instant::now();
+    let error = app
+        .may(app.seeds.user_id, "can_read", tenant)
+        .expect_err("it is away");
+    assert_eq!(error.code(), Code::AuthorizationUnavailable);
+    assert!(error.message().starts_with("FGA Error: "), "{error}");
+    assert!(error.message().contains("refused"), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(1));
+    fga.start();
+    app.is_in_step();
+    check_admin(&app);
+    // And away once more, and back.
+    fga.kill();
+    let error = app.may(app.seeds.user_id, "can_read", tenant).unwrap_err();
+    assert!(error.message().starts_with("FGA Error: "), "{error}");
+    eventually("the probe to say so", || {
+        (app.get("/readyz").status == 503).then_some(())
+    });
+    fga.start();
+    check_admin(&app);
+    app.is_in_step();
+    only_store(&fga, &mut app.world());
+}
+
+fn newer() -> Model {
+    let mut model = Model::own();
+    model.version += 1;
+    // A relation that the older program knows nothing of.
+    let types = model.json["type_definitions"].as_array_mut().unwrap();
+    let project = types
+        .iter_mut()
+        .find(|kind| kind["type"] == "project")
+        .unwrap();
+    let this = serde_json::json!({ "this": {} });
+    project["relations"]["auditor"] = this;
+    project["metadata"]["relations"]["auditor"] =
+        serde_json::json!({"directly_related_user_types": [{"type": "user"}]});
+    model
+}
+
+#[test]
+fn a_newer_program_upgrades_the_model_with_one_line_and_an_older_one_leaves_it() {
+    let fga = OpenFga::shared();
+    let app = App::start_at(&fga.url());
+    app.is_in_step();
+    let mut world = app.world();
+    let first = world.standing().unwrap();
+    let (upgraded, lines) = app.replica_logged(|options| options.model = newer());
+    upgraded.is_in_step();
+    let second = world.standing().unwrap();
+    assert_eq!((first.2, second.2), (1, 2));
+    assert_eq!(first.0, second.0);
+    assert_ne!(first.1, second.1);
+    let said = lines.with("from version 1 to 2");
+    assert_eq!(said.len(), 1, "{said:?}");
+    check_admin(&upgraded);
+    // Of the newer program's own tuples the older one knows nothing.
+    let (person, project) = (world.person("member"), world.project(None));
+    world.join(project, person, "viewer");
+    assert!(
+        app.may(person, "can_read", Object::Project(project))
+            .unwrap()
+    );
+    let own = fga::Tuple {
+        user: format!("user:{person}"),
+        relation: "auditor".to_owned(),
+        object: Object::Project(project).to_string(),
+    };
+    let by_hand = client(&fga.url());
+    let on = fga::Pinned {
+        store_id: second.0.clone(),
+        model_id: second.1.clone(),
+    };
+    by_hand.write(&on, &[], std::slice::from_ref(&own)).unwrap();
+    let (older, lines) = app.replica_logged(|_| {});
+    older.is_in_step();
+    assert_eq!(lines.with("newer than this program's").len(), 1);
+    world.leave(project, person);
+    assert!(
+        !older
+            .may(person, "can_read", Object::Project(project))
+            .unwrap()
+    );
+    let told = by_hand.read_object(&second.0, &own.object).unwrap();
+    assert!(told.contains(&own), "{told:?}");
+    assert_eq!(world.standing().unwrap(), second);
+    check_admin(&older);
+}
+
+#[test]
+fn a_model_that_is_lost_is_written_again_and_a_newer_one_is_waited_for() {
+    let fga = OpenFga::shared();
+    let app = App::start_at(&fga.url());
+    app.is_in_step();
+    let mut world = app.world();
+    let (store, model, _) = world.standing().unwrap();
+    let tenant_id = world.tenant_id;
+    let mut lose = |version: i32| {
+        // As after a restore: Postgres names a model that the store has not.
+        let lost = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+        world.client.execute(
+            "update authz_stores set model_id = $2, model_version = $3 where tenant_id = $1",
+            &[&tenant_id, &lost, &version],
+        )
+    };
+    lose(1).unwrap();
+    check_admin(&app);
+    let standing = app.world().standing().unwrap();
+    assert_eq!(standing.0, store);
+    assert_ne!(standing.1, model);
+    lose(2).unwrap();
+    let error = app
+        .may(app.seeds.user_id, "can_read", Object::Tenant(tenant_id))
+        .unwrap_err();
+    assert!(error.message().contains("version 2"), "{error}");
+    let (newer, _) = app.replica_logged(|options| options.model = newer());
+    check_admin(&newer);
+    eventually("the older program to go on", || {
+        app.may(app.seeds.user_id, "can_admin", Object::Tenant(tenant_id))
+            .ok()
+    });
+    check_admin(&app);
+}
+
+#[test]
+fn an_upgrade_of_openfga_and_the_way_back_change_no_answer() {
+    let fga = OpenFga::own_at("1.9.0");
+    let app = App::start_at(&fga.url());
+    app.is_in_step();
+    let mut world = app.world();
+    let (person, project) = (world.person("member"), world.project(None));
+    let team = world.team();
+    world.join_team(team, person, "member");
+    world.grant(project, team, "editor");
+    let object = Object::Project(project);
+    let check = |app: &App| {
+        assert!(app.may(person, "can_write", object).unwrap());
+        assert!(!app.may(person, "can_admin", object).unwrap());
+        check_admin(app);
+    };
+    check(&app);
+    let standing = world.standing().unwrap();
+    let tuples = |fga: &OpenFga| {
+        let mut all = Vec::new();
+        client(&fga.url())
+            .read_all(&standing.0, &mut |tuple| all.push(tuple))
+            .unwrap();
+        all.sort();
+        all
+    };
+    let before = tuples(&fga);
+    for version in ["1.22.1", "1.9.0"] {
+        fga.change_version(version);
+        assert_eq!(tuples(&fga), before);
+        eventually("an answer", || app.may(person, "can_write", object).ok());
+        check(&app);
+        let again = app.replica(|_| {});
+        again.is_in_step();
+        check(&again);
+        assert_eq!(world.standing().unwrap(), standing);
+        assert_eq!(tuples(&fga), before);
+    }
+}

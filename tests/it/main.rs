@@ -9,6 +9,7 @@
 
 mod harness;
 
+mod access;
 mod agents;
 mod audit;
 mod authz_store;
@@ -19,8 +20,10 @@ mod cors;
 mod database_faults;
 mod fga;
 mod idempotency;
+mod memberships;
 mod migrations;
 mod model_providers;
+mod project_access;
 mod projects;
 mod provider_faults;
 mod public_tokens;
@@ -34,6 +37,9 @@ mod store;
 mod stream_faults;
 mod streams;
 mod sweep;
+mod team_grants;
+mod team_memberships;
+mod teams;
 mod tenants;
 mod tokens;
 mod tool_calls;

@@ -25,6 +25,13 @@ impl Objects {
         let token = client
             .post("/v1/tokens", &json!({"name": "second"}))
             .expect(201);
+        let body = json!({"name": "secret", "slug": "secret"});
+        let team = client.post("/v1/teams", &body).expect(201);
+        let (team, user) = (team["id"].clone(), team["createdBy"].clone());
+        let grant = json!({"teamId": team, "role": "viewer"});
+        client
+            .post(&format!("/v1/projects/{project}/team-grants"), &grant)
+            .expect(201);
         Self(json!({
             "projectId": project,
             "modelProviderId": model_provider,
@@ -34,6 +41,8 @@ impl Objects {
             "runId": run,
             "tokenId": token["id"],
             "version": "1.0.0",
+            "teamId": team,
+            "userId": user,
         }))
     }
 
@@ -71,6 +80,18 @@ impl Objects {
             ("POST", "/v1/tools") => json!({"projectId": id("projectId"), "name": "new",
                 "description": "", "argumentsSchema": {"type": "object"}, "url": "http://127.0.0.1:9/"}),
             ("POST", "/v1/conversations") => json!({"agentId": id("agentId")}),
+            ("POST", "/v1/teams") => json!({"name": "new", "slug": "new"}),
+            ("POST", "/v1/projects/{projectId}/team-grants") => {
+                json!({"teamId": id("teamId"), "role": "viewer"})
+            }
+            ("POST", "/v1/projects/{projectId}/memberships") => {
+                json!({"userId": id("userId"), "role": "viewer"})
+            }
+            ("POST", "/v1/teams/{teamId}/memberships") => {
+                json!({"userId": id("userId"), "role": "member"})
+            }
+            ("PATCH", path) if path.contains("/memberships/") => json!({"role": "admin"}),
+            ("PATCH", path) if path.contains("/team-grants/") => json!({"role": "admin"}),
             ("PATCH", _) => json!({"name": "new"}),
             ("POST", "/v1/projects" | "/v1/tokens") => json!({"name": "new"}),
             ("POST", "/v1/model-providers") => json!({"name": "new",

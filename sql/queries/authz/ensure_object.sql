@@ -1,2 +1,3 @@
-insert into authz_objects (tenant_id, object) values ($1, $2)
+-- Nothing is asked for that the comparison at the start has not told.
+insert into authz_objects (tenant_id, object, desired) values ($1, $2, 0)
 on conflict (tenant_id, object) do nothing

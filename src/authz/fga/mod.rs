@@ -19,8 +19,8 @@ pub use failure::Failure;
 use crate::error::{Code, Error};
 use crate::outbound::{Method, Outbound, Policy};
 use pool::{Pool, Request};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub struct Pinned {
 }
 
 /// A fact: the user has the relation to the object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Tuple {
     /// `user:<id>`, an object's name, or `team:<id>#member`.
     pub user: String,

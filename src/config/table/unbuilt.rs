@@ -1,4 +1,4 @@
-//! Settings of features that later versions bring. An entry leaves this state by losing its
+//! Settings of features that later versions bring, and of those that stand among them. An entry leaves this state by losing its
 //! `not_built` line; its meaning and its parser stay.
 
 use super::{Item, KeyForm, Kind, Setting, Source, Word};
@@ -6,7 +6,6 @@ use super::{Item, KeyForm, Kind, Setting, Source, Word};
 const SPEC: Source = Source::Named("1.3");
 const MEANT: Source = Source::Meant("1.3");
 
-const RETENTION: &str = "audit retention";
 const WEBHOOKS: &str = "webhooks";
 const STORED_SECRETS: &str = "the secrets store";
 const PACKS_FEATURE: &str = "packs";
@@ -59,7 +58,26 @@ pub(super) static AUTHORIZATION: &[Setting] = &[
         "shipped: allowed decisions are purged after 90 days, denied ones after 365. Unset: both \
          are kept.",
     )
-    .not_built(RETENTION),
+    .read_by("server, which then requires SVC_AUDIT_SIGNING_KEY_PATH"),
+    Setting::new(
+        "SVC_AUDIT_SIGNING_KEY_PATH",
+        Kind::KeyFile(KeyForm::Ed25519),
+        Source::Ours,
+        "The key that signs how far the audit was purged, so that what remains can be verified. \
+         It is used for nothing else, and is the same on every replica.",
+    )
+    .read_by("server and audit verify"),
+    Setting::new(
+        "SVC_AUDIT_QUEUE_LENGTH",
+        Kind::Integer {
+            min: 500,
+            max: 1_000_000,
+            unit: "",
+        },
+        Source::Ours,
+        "Access decisions that wait to be written at most; beyond it requests are answered 503.",
+    )
+    .default_value("10000"),
     Setting::new(
         "SVC_WEBHOOK_PRIVATE_NETWORKS",
         Kind::Choice(&[Word::built("allow")]),

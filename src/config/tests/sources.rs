@@ -118,6 +118,21 @@ fn the_signing_key_comes_as_a_file_or_as_base64() {
 }
 
 #[test]
+fn a_purge_needs_the_key_that_signs_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = file(dir.path(), "audit.pem", signing_key_pem(), 0o600);
+    let purging = development(&[("SVC_COMPLIANCE_CLASSIFIER", "shipped")]);
+    let faults = faulty(&purging, &["SVC_AUDIT_SIGNING_KEY_PATH"]);
+    assert!(faults[0].problem.contains("SVC_COMPLIANCE_CLASSIFIER"));
+    let signed = purging.with("SVC_AUDIT_SIGNING_KEY_PATH", &key);
+    let audit = load(&signed, &clock()).unwrap().audit;
+    assert!(audit.purges && audit.signing_key.is_some());
+    let alone = development(&[("SVC_AUDIT_SIGNING_KEY_PATH", &key)]);
+    let audit = load(&alone, &clock()).unwrap().audit;
+    assert!(!audit.purges && audit.signing_key.is_some());
+}
+
+#[test]
 fn model_keys_are_there_once_and_closed() {
     let dir = tempfile::tempdir().unwrap();
     let keys = dir.path().to_str().unwrap();

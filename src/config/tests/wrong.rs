@@ -97,6 +97,12 @@ const WRONG: &[(&str, &[&str])] = &[
         "SVC_SECRETS_BACKEND",
         &["postgres", "dotenv", "secret-manager", "vault"],
     ),
+    ("SVC_COMPLIANCE_CLASSIFIER", &["on", "Shipped"]),
+    (
+        "SVC_AUDIT_SIGNING_KEY_PATH",
+        &["key.pem", "/nowhere/key.pem", "/etc/hostname"],
+    ),
+    ("SVC_AUDIT_QUEUE_LENGTH", &["0", "499", "x"]),
     ("SVC_MAX_BODY_BYTES", &["1", "1k", "18446744073709551616"]),
     ("SVC_RUN_THREADS", &["0", "2049"]),
     ("SVC_RUN_LEASE_MS", &["499", "1.5"]),

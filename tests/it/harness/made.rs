@@ -57,3 +57,16 @@ pub(crate) fn column(page: &Value, key: &str) -> Vec<String> {
         .map(|row| row[key].as_str().unwrap().to_owned())
         .collect()
 }
+
+/// A team named `Team`.
+pub(crate) fn team(client: &Client, slug: &str) -> String {
+    let body = json!({"name": "Team", "slug": slug});
+    id(&client.post("/v1/teams", &body).expect(201))
+}
+
+/// Gives a team a role on a project.
+pub(crate) fn grant(client: &Client, project_id: &str, team_id: &str, role: &str) {
+    let path = format!("/v1/projects/{project_id}/team-grants");
+    let body = json!({"teamId": team_id, "role": role});
+    client.post(&path, &body).expect(201);
+}

@@ -1,16 +1,19 @@
 //! One private Postgres for the whole run, a migrated database from a template for each test, and
 //! the server in this process. A test begins with `App::start()`.
 
+mod authorized;
 mod client;
 mod database;
 pub(crate) mod made;
 mod objects;
 pub(crate) mod openfga;
+mod people;
 mod puppet;
 mod stream;
 mod tool_server;
 mod turns;
 
+pub(crate) use authorized::{World, authorization};
 pub(crate) use client::{Answer, Client};
 pub(crate) use database::Database;
 pub(crate) use objects::{COMPLETION_PRICE, NewTool, NewVersion, PROMPT_PRICE};
@@ -41,6 +44,8 @@ pub(crate) struct App {
     pub(crate) database: Database,
     pub(crate) clock: Clock,
     pub(crate) seeds: Seeds,
+    /// What its replicas are given, too.
+    authorization: Option<agent_runtime::authz::permissions::Options>,
 }
 
 impl Deref for App {
@@ -126,9 +131,21 @@ impl App {
         seeds: Seeds,
         change: impl FnOnce(&mut Options),
     ) -> Self {
+        Self::start_logged(database, clock, seeds, &log(), change)
+    }
+
+    /// As [`App::start_on`], with a log that the test reads.
+    pub(crate) fn start_logged(
+        database: Database,
+        clock: Clock,
+        seeds: Seeds,
+        log: &slog::Logger,
+        change: impl FnOnce(&mut Options),
+    ) -> Self {
         let mut options = options(&database.url(), &seeds);
         change(&mut options);
-        let server = Server::start(options, &clock, &log()).unwrap();
+        let authorization = options.authorization.clone();
+        let server = Server::start(options, &clock, log).unwrap();
         server
             .ready()
             .recv_timeout(PATIENCE)
@@ -141,6 +158,7 @@ impl App {
             database,
             clock,
             seeds,
+            authorization,
         }
     }
 
@@ -167,7 +185,10 @@ impl App {
             self.database.clone(),
             self.clock.clone(),
             self.seeds.clone(),
-            change,
+            |options| {
+                options.authorization.clone_from(&self.authorization);
+                change(options);
+            },
         )
     }
 
@@ -219,4 +240,23 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
         );
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Runs both at once and gives what each answered.
+pub(crate) fn together(
+    first: impl FnOnce() -> u16 + Send,
+    second: impl FnOnce() -> u16 + Send,
+) -> (u16, u16) {
+    let barrier = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| {
+            barrier.wait();
+            first()
+        });
+        let second = scope.spawn(|| {
+            barrier.wait();
+            second()
+        });
+        (first.join().unwrap(), second.join().unwrap())
+    })
 }

@@ -1,0 +1,2 @@
+select slot, outcome, through_position, digest, rows_purged, purged_at, public_key, signature
+from audit_anchors order by slot, outcome

@@ -1,0 +1,1 @@
+select drop_audit_partitions($1, $2)

@@ -1,0 +1,3 @@
+delete from project_direct_roles
+where tenant_id = $1 and project_id = $2 and user_id = $3
+returning role

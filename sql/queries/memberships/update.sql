@@ -1,0 +1,3 @@
+update project_memberships
+set role = $4
+where tenant_id = $1 and project_id = $2 and user_id = $3

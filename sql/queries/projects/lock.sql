@@ -1,0 +1,3 @@
+select project_id from projects
+where tenant_id = $1 and project_id = $2
+for no key update

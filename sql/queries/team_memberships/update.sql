@@ -1,0 +1,3 @@
+update team_memberships
+set role = $4
+where tenant_id = $1 and team_id = $2 and user_id = $3

@@ -1,0 +1,2 @@
+delete from teams
+where tenant_id = $1 and team_id = $2

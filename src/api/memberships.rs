@@ -1,0 +1,168 @@
+//! `/v1/projects/{projectId}/memberships`: who has a role of their own on a project (section 4.3).
+
+use super::{Whom, change_access, given_role, given_roles, id_in_path};
+use crate::authz::desired::Object;
+use crate::error::{Code, Result};
+use crate::http::context::Cx;
+use crate::http::input::{Body, Nothing, Query, Text};
+use crate::http::output::{Created, Found, Gone};
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::proof::{Admin, Authorized, Capability, Write};
+use crate::store::memberships::{self, Membership, Role};
+use crate::store::page::{Order, Page, Request};
+use crate::store::principals::PrincipalKind;
+use crate::store::project_access;
+use crate::store::projects::Project;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Delete, Get, Patch, Post};
+    let all = "/v1/projects/{projectId}/memberships";
+    let one = "/v1/projects/{projectId}/memberships/{userId}";
+    vec![
+        route(
+            Post,
+            all,
+            "Add somebody to a project; the same role once more answers the membership as it is",
+            add,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[
+            Code::RoleNotGiven,
+            Code::MembershipExists,
+            Code::LastOwner,
+            Code::Conflict,
+        ]),
+        route(Get, all, "List the members of a project", list),
+        route(Patch, one, "Change a member's role", change)
+            .needs(Capability::AccessWrite)
+            .answers(&[Code::RoleNotGiven, Code::LastOwner]),
+        route(Delete, one, "Remove a member from a project", remove)
+            .needs(Capability::AccessWrite)
+            .answers(&[Code::LastOwner]),
+    ]
+}
+
+/// Somebody's membership of a project.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Membership")]
+struct View {
+    project_id: Uuid,
+    user_id: Uuid,
+    kind: PrincipalKind,
+    display_name: String,
+    /// A person's email; for the project's admins alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    primary_email: Option<String>,
+    role: Role,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    joined_at: OffsetDateTime,
+    /// Since when the user can do nothing any more, whatever their role.
+    #[serde(with = "rfc3339::option", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    deactivated_at: Option<OffsetDateTime>,
+}
+
+/// Of a project, to somebody who may see emails or not.
+fn view(project_id: Uuid, sees_emails: bool, membership: Membership) -> View {
+    View {
+        project_id,
+        user_id: membership.user_id,
+        kind: membership.kind,
+        display_name: membership.display_name,
+        primary_email: membership.primary_email.filter(|_| sees_emails),
+        role: membership.role,
+        joined_at: membership.joined_at,
+        deactivated_at: membership.deactivated_at,
+    }
+}
+
+/// Somebody to add: by id, or a person by email.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AddMembership {
+    user_id: Option<Uuid>,
+    /// Of one of the tenant's people, in any case.
+    email: Option<Text<1, 320>>,
+    #[schemars(schema_with = "given_roles")]
+    role: Role,
+}
+
+/// A member's new role.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ChangeMembership {
+    #[schemars(schema_with = "given_roles")]
+    role: Role,
+}
+
+/// Which members.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListMemberships {
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+fn add(
+    cx: &Cx<'_>,
+    project: Authorized<Project, Admin>,
+    Body(new): Body<AddMembership>,
+) -> Result<Created<View>> {
+    let role = given_role(new.role)?;
+    let named = Whom(new.user_id, new.email).named()?;
+    let (project_id, now) = (project.row().project_id, cx.now());
+    let objects = [Object::Project(project_id)];
+    let added = change_access(cx, project.caller(), &objects, |tx| {
+        memberships::add(tx, &project, &named, role, now)
+    })?;
+    Ok(Created(view(project_id, true, added)))
+}
+
+fn list(
+    cx: &Cx<'_>,
+    project: Authorized<Project, Write>,
+    Query(query): Query<ListMemberships>,
+) -> Result<Found<Page<View>>> {
+    let project_id = project.row().project_id;
+    let binding = ("memberships", project_id);
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let mut session = cx.store().session()?;
+    let rows = memberships::list(&mut session, &project, &page)?;
+    let user_id = project.caller().user_id;
+    let sees_emails =
+        !cx.asker()?.enforces() || project_access::administers(&mut session, &project, user_id)?;
+    let show = |row| view(project_id, sees_emails, row);
+    Ok(Found(page.page(rows, |row| row.user_id, show)))
+}
+
+fn change(
+    cx: &Cx<'_>,
+    project: Authorized<Project, Admin>,
+    Body(new): Body<ChangeMembership>,
+) -> Result<Found<View>> {
+    let role = given_role(new.role)?;
+    let user_id = id_in_path(cx, "userId", "user")?;
+    let project_id = project.row().project_id;
+    let objects = [Object::Project(project_id)];
+    let changed = change_access(cx, project.caller(), &objects, |tx| {
+        memberships::change(tx, &project, user_id, role)
+    })?;
+    Ok(Found(view(project_id, true, changed)))
+}
+
+fn remove(cx: &Cx<'_>, project: Authorized<Project, Admin>, _: Nothing) -> Result<Gone> {
+    let user_id = id_in_path(cx, "userId", "user")?;
+    let objects = [Object::Project(project.row().project_id)];
+    change_access(cx, project.caller(), &objects, |tx| {
+        memberships::remove(tx, &project, user_id)
+    })?;
+    Ok(Gone)
+}

@@ -1,0 +1,147 @@
+//! `/v1/teams/{teamId}/memberships`: who is in a team (section 4.4).
+//!
+//! A plain member reads the team, and not who else is in it.
+
+use super::{Whom, change_access, id_in_path};
+use crate::authz::desired::Object;
+use crate::error::{Code, Result};
+use crate::http::context::Cx;
+use crate::http::input::{Body, Nothing, Query, Text};
+use crate::http::output::{Created, Found, Gone};
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::proof::{Admin, Authorized, Capability};
+use crate::store::page::{Order, Page, Request};
+use crate::store::principals::PrincipalKind;
+use crate::store::team_memberships::{self, Role, TeamMembership};
+use crate::store::teams::Team;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Delete, Get, Patch, Post};
+    let all = "/v1/teams/{teamId}/memberships";
+    let one = "/v1/teams/{teamId}/memberships/{userId}";
+    vec![
+        route(
+            Post,
+            all,
+            "Add somebody to a team; the same role once more answers the membership as it is",
+            add,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[Code::MembershipExists, Code::Conflict]),
+        route(Get, all, "List who is in a team", list),
+        route(Patch, one, "Change the role of somebody in a team", change)
+            .needs(Capability::AccessWrite),
+        route(Delete, one, "Remove somebody from a team", remove).needs(Capability::AccessWrite),
+    ]
+}
+
+/// Somebody's membership of a team.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "TeamMembership")]
+struct View {
+    team_id: Uuid,
+    user_id: Uuid,
+    kind: PrincipalKind,
+    display_name: String,
+    role: Role,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    joined_at: OffsetDateTime,
+    /// Since when the user can do nothing any more, whatever their role.
+    #[serde(with = "rfc3339::option", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    deactivated_at: Option<OffsetDateTime>,
+}
+
+impl From<TeamMembership> for View {
+    fn from(membership: TeamMembership) -> Self {
+        Self {
+            team_id: membership.team_id,
+            user_id: membership.user_id,
+            kind: membership.kind,
+            display_name: membership.display_name,
+            role: membership.role,
+            joined_at: membership.joined_at,
+            deactivated_at: membership.deactivated_at,
+        }
+    }
+}
+
+/// Somebody to add: by id, or a person by email.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AddTeamMembership {
+    user_id: Option<Uuid>,
+    /// Of one of the tenant's people, in any case.
+    email: Option<Text<1, 320>>,
+    role: Role,
+}
+
+/// The new role of somebody in a team.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ChangeTeamMembership {
+    role: Role,
+}
+
+/// Which of those who are in a team.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListTeamMemberships {
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+fn add(
+    cx: &Cx<'_>,
+    team: Authorized<Team, Admin>,
+    Body(new): Body<AddTeamMembership>,
+) -> Result<Created<View>> {
+    let named = Whom(new.user_id, new.email).named()?;
+    let now = cx.now();
+    let objects = [Object::Team(team.row().team_id)];
+    let added = change_access(cx, team.caller(), &objects, |tx| {
+        team_memberships::add(tx, &team, &named, new.role, now)
+    })?;
+    Ok(Created(added.into()))
+}
+
+fn list(
+    cx: &Cx<'_>,
+    team: Authorized<Team, Admin>,
+    Query(query): Query<ListTeamMemberships>,
+) -> Result<Found<Page<View>>> {
+    let binding = ("team memberships", team.row().team_id);
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let rows = team_memberships::list(&mut cx.store().session()?, &team, &page)?;
+    Ok(Found(page.page(rows, |row| row.user_id, View::from)))
+}
+
+fn change(
+    cx: &Cx<'_>,
+    team: Authorized<Team, Admin>,
+    Body(new): Body<ChangeTeamMembership>,
+) -> Result<Found<View>> {
+    let user_id = id_in_path(cx, "userId", "user")?;
+    let objects = [Object::Team(team.row().team_id)];
+    let changed = change_access(cx, team.caller(), &objects, |tx| {
+        team_memberships::change(tx, &team, user_id, new.role)
+    })?;
+    Ok(Found(changed.into()))
+}
+
+fn remove(cx: &Cx<'_>, team: Authorized<Team, Admin>, _: Nothing) -> Result<Gone> {
+    let user_id = id_in_path(cx, "userId", "user")?;
+    let objects = [Object::Team(team.row().team_id)];
+    change_access(cx, team.caller(), &objects, |tx| {
+        team_memberships::remove(tx, &team, user_id)
+    })?;
+    Ok(Gone)
+}

@@ -1,0 +1,200 @@
+//! `/v1/teams`: people and service accounts who get a role on a project together (section 4.4).
+
+use super::change_access;
+use crate::authz::desired::{Object, mark};
+use crate::error::{Code, Result};
+use crate::http::access::OnTenant;
+use crate::http::context::Cx;
+use crate::http::input::{Body, Name, Nothing, Query, Text};
+use crate::http::output::{Created, Found, Gone};
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::proof::{Admin, Authorized, Capability, Listing, Read};
+use crate::store::page::{Order, Page, Request};
+use crate::store::teams::{self, New, Team};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+const SLUG_CHARACTERS_MOST: usize = 100;
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Delete, Get, Patch, Post};
+    let (all, one) = ("/v1/teams", "/v1/teams/{teamId}");
+    vec![
+        route(
+            Post,
+            all,
+            "Make a team; its creator becomes its admin",
+            create,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[Code::AlreadyExists]),
+        route(Get, all, "List the teams that the caller may read", list),
+        route(Get, one, "Read a team", read),
+        route(
+            Patch,
+            one,
+            "Change a team's name or description; what is left out stays, and the slug does",
+            change,
+        )
+        .needs(Capability::AccessWrite),
+        route(
+            Delete,
+            one,
+            "Delete a team, and with it the access that it gave",
+            delete,
+        )
+        .needs(Capability::AccessWrite),
+    ]
+}
+
+/// Lowercase letters, digits and hyphens (section 2.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Slug(String);
+
+impl<'de> Deserialize<'de> for Slug {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let fits = (1..=SLUG_CHARACTERS_MOST).contains(&text.len());
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if fits && text.bytes().all(plain) {
+            return Ok(Self(text));
+        }
+        Err(serde::de::Error::custom(format!(
+            "expected 1 to {SLUG_CHARACTERS_MOST} lowercase letters a to z, digits and hyphens"
+        )))
+    }
+}
+
+impl JsonSchema for Slug {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Slug".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let pattern = format!("^[a-z0-9-]{{1,{SLUG_CHARACTERS_MOST}}}$");
+        schemars::json_schema!({"type": "string", "pattern": pattern})
+    }
+}
+
+/// A team.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Team")]
+struct View {
+    id: Uuid,
+    name: String,
+    slug: String,
+    description: Option<String>,
+    created_by: Uuid,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    updated_at: OffsetDateTime,
+}
+
+impl From<Team> for View {
+    fn from(team: Team) -> Self {
+        Self {
+            id: team.team_id,
+            name: team.name,
+            slug: team.slug,
+            description: team.description,
+            created_by: team.created_by,
+            created_at: team.created_at,
+            updated_at: team.updated_at,
+        }
+    }
+}
+
+/// A team to make.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewTeam {
+    name: Name,
+    /// Unique in the tenant. It stays when the team is renamed.
+    slug: Slug,
+    description: Option<Text<0, 4000>>,
+}
+
+/// What to change of a team.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ChangeTeam {
+    name: Option<Name>,
+    description: Option<Text<0, 4000>>,
+}
+
+/// Which teams.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListTeams {
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+fn create(
+    cx: &Cx<'_>,
+    tenant: OnTenant<Admin>,
+    Body(body): Body<NewTeam>,
+) -> Result<Created<View>> {
+    let OnTenant(may) = tenant;
+    let (team_id, now) = (cx.new_id(), cx.now());
+    let new = New {
+        team_id,
+        name: body.name.as_str(),
+        slug: &body.slug.0,
+        description: body.description.as_ref().map(Text::as_str),
+    };
+    let made = change_access(cx, may.caller(), &[Object::Team(team_id)], |tx| {
+        teams::insert(tx, &may, may.caller(), &new, now)
+    })?;
+    Ok(Created(made.into()))
+}
+
+fn list(
+    cx: &Cx<'_>,
+    listing: Listing<Team>,
+    Query(query): Query<ListTeams>,
+) -> Result<Found<Page<View>>> {
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &"teams")?;
+    let rows = teams::list(&mut cx.store().session()?, &listing, &page)?;
+    Ok(Found(page.page(rows, |row| row.team_id, View::from)))
+}
+
+fn read(_: &Cx<'_>, team: Authorized<Team, Read>, _: Nothing) -> Result<Found<View>> {
+    Ok(Found(team.into_row().into()))
+}
+
+fn change(
+    cx: &Cx<'_>,
+    team: Authorized<Team, Admin>,
+    Body(body): Body<ChangeTeam>,
+) -> Result<Found<View>> {
+    let now = cx.now();
+    let name = body.name.as_ref().map(Text::as_str);
+    let description = body.description.as_ref().map(Text::as_str);
+    let changed = cx.transact(|tx| teams::change(tx, &team, name, description, now))?;
+    Ok(Found(changed.into()))
+}
+
+fn delete(cx: &Cx<'_>, team: Authorized<Team, Admin>, _: Nothing) -> Result<Gone> {
+    let tenant_id = team.caller().tenant_id;
+    let objects = cx.transact(|tx| {
+        let projects = teams::delete(tx, &team)?;
+        let mut objects = vec![Object::Team(team.row().team_id)];
+        objects.extend(projects.into_iter().map(Object::Project));
+        mark(tx, tenant_id, &objects)?;
+        Ok(objects)
+    })?;
+    cx.settle(tenant_id, &objects)?;
+    Ok(Gone)
+}

@@ -1,0 +1,54 @@
+//! Anchors: what a purge leaves in place of the beginning of a chain, signed (Ed25519), so that the
+//! rest can still be verified and nobody without the key can pass a deletion off as a purge.
+
+use crate::ids::Clock;
+use crate::store::audit::Outcome;
+use crate::store::audit::pages::micros;
+use crate::store::audit::purge::{Anchor, End};
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+
+const PREFIX: &[u8] = b"agent-runtime audit anchor 1\n";
+
+/// The anchor that takes the place of `before` and of what goes now.
+pub(super) fn sign(
+    key: &SigningKey,
+    outcome: Outcome,
+    before: Option<&Anchor>,
+    end: &End,
+    clock: &Clock,
+) -> Anchor {
+    let mut anchor = Anchor {
+        slot: end.slot,
+        outcome,
+        through_position: end.through_position,
+        digest: end.digest,
+        rows_purged: before.map_or(0, |anchor| anchor.rows_purged) + end.rows,
+        purged_at: clock.now(),
+        public_key: key.verifying_key().to_bytes(),
+        signature: [0; 64],
+    };
+    anchor.signature = key.sign(&message(&anchor)).to_bytes();
+    anchor
+}
+
+/// Whether one of these keys signed it; if there are none, whether the one did that it names.
+pub(super) fn is_signed(anchor: &Anchor, trusted: &[VerifyingKey]) -> bool {
+    let Ok(key) = VerifyingKey::from_bytes(&anchor.public_key) else {
+        return false;
+    };
+    let signature = Signature::from_bytes(&anchor.signature);
+    (trusted.is_empty() || trusted.contains(&key))
+        && key.verify_strict(&message(anchor), &signature).is_ok()
+}
+
+fn message(anchor: &Anchor) -> Vec<u8> {
+    let mut bytes = PREFIX.to_vec();
+    bytes.extend_from_slice(&anchor.slot.to_be_bytes());
+    bytes.extend_from_slice(anchor.outcome.text().as_bytes());
+    bytes.push(b'\n');
+    bytes.extend_from_slice(&anchor.through_position.to_be_bytes());
+    bytes.extend_from_slice(&anchor.digest);
+    bytes.extend_from_slice(&anchor.rows_purged.to_be_bytes());
+    bytes.extend_from_slice(&micros(anchor.purged_at).to_be_bytes());
+    bytes
+}

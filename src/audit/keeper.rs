@@ -1,0 +1,169 @@
+//! The thread `audit-keeper`: partitions made ahead and, where retention is on, what is too old
+//! purged (specification section 8). Safe on every replica at once; one at a time purges.
+//!
+//! A purge takes beginnings of chains alone, in whole batches: months as whole partitions, the rest
+//! of the oldest month in chunks. Each step and its signed anchor are one transaction.
+
+use super::anchor;
+use crate::error::{Error, Result};
+use crate::ids::Clock;
+use crate::store::audit::purge::{self, End};
+use crate::store::audit::{self as rows, Outcome};
+use crate::store::{Store, Tx};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use ed25519_dalek::SigningKey;
+use postgres::error::SqlState;
+use std::time::Duration;
+use time::{Date, Month, OffsetDateTime, Time};
+
+/// How often.
+const PERIOD: Duration = Duration::from_secs(3600);
+/// The wait after a round that failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(30);
+/// Batches deleted in one transaction.
+const CHUNK: i64 = 200;
+
+/// How long decisions of this outcome are kept.
+const fn days(outcome: Outcome) -> i64 {
+    match outcome {
+        Outcome::Allowed => 90,
+        Outcome::Denied => 365,
+    }
+}
+
+pub(super) struct Keeper {
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    /// Purges, and signs what it purged.
+    pub(super) retention: Option<SigningKey>,
+    pub(super) log: slog::Logger,
+}
+
+impl Keeper {
+    /// Until `stop` disconnects. The first round comes with the first word from `stop`.
+    pub(super) fn run(&self, stop: &Receiver<()>) {
+        if stop.recv().is_err() {
+            return;
+        }
+        let mut wait = Duration::ZERO;
+        while stop.recv_timeout(wait) != Err(RecvTimeoutError::Disconnected) {
+            wait = match self.round(stop) {
+                Ok(()) => PERIOD,
+                Err(error) => {
+                    self.complain(&error);
+                    AFTER_FAILURE
+                }
+            };
+        }
+    }
+
+    fn complain(&self, error: &Error) {
+        if is_about_rights(error) {
+            slog::error!(self.log, "This database role may not make or drop the audit's partitions. Have the owner of its tables do it, with attach_audit_partitions(date), or make this role the owner"; crate::log::ErrorValue(error));
+        } else {
+            slog::warn!(self.log, "The upkeep of the audit failed; it will be tried again"; crate::log::ErrorValue(error));
+        }
+    }
+
+    fn round(&self, stop: &Receiver<()>) -> Result<()> {
+        let now = self.clock.now();
+        rows::attach_partitions(&mut self.store.session()?, now.date())?;
+        let Some(key) = &self.retention else {
+            return Ok(());
+        };
+        for outcome in Outcome::ALL {
+            let before = now - time::Duration::days(days(outcome));
+            self.drop_months(key, outcome, before)?;
+            self.delete_rest(key, outcome, before, stop)?;
+        }
+        Ok(())
+    }
+
+    fn drop_months(
+        &self,
+        key: &SigningKey,
+        outcome: Outcome,
+        before: OffsetDateTime,
+    ) -> Result<()> {
+        let months = purge::months(&mut self.store.session()?, outcome)?;
+        for month in months {
+            let end = OffsetDateTime::new_utc(month_after(month), Time::MIDNIGHT);
+            if end > before {
+                break;
+            }
+            let dropped = self.store.transact(|tx| {
+                if !purge::lock(tx)? {
+                    return Ok(None);
+                }
+                let ends = purge::ends(tx, outcome, end)?;
+                for end in &ends {
+                    self.anchor(tx, key, outcome, end)?;
+                }
+                purge::drop_month(tx, outcome, month)?;
+                Ok(Some(ends.iter().map(|end| end.rows).sum::<i64>()))
+            })?;
+            let Some(count) = dropped else {
+                return Ok(());
+            };
+            slog::info!(self.log, "Purged a month of access decisions"; "outcome" => outcome.text(), "month" => %month, "decisions" => count);
+        }
+        Ok(())
+    }
+
+    /// What is too old in the oldest month that stays.
+    fn delete_rest(
+        &self,
+        key: &SigningKey,
+        outcome: Outcome,
+        before: OffsetDateTime,
+        stop: &Receiver<()>,
+    ) -> Result<()> {
+        let slots = purge::slots(&mut self.store.session()?)?;
+        let mut count = 0;
+        for slot in slots {
+            loop {
+                let deleted = self.store.transact(|tx| {
+                    if !purge::lock(tx)? {
+                        return Ok(None);
+                    }
+                    let Some((end, through)) = purge::chunk(tx, outcome, slot, before, CHUNK)?
+                    else {
+                        return Ok(None);
+                    };
+                    self.anchor(tx, key, outcome, &end)?;
+                    purge::delete(tx, outcome, &end, through).map(Some)
+                })?;
+                let stopped = stop.try_recv() == Err(crossbeam_channel::TryRecvError::Disconnected);
+                match deleted {
+                    Some(deleted) if !stopped => count += deleted,
+                    _ => break,
+                }
+            }
+        }
+        if count > 0 {
+            slog::info!(self.log, "Purged access decisions"; "outcome" => outcome.text(), "decisions" => count);
+        }
+        Ok(())
+    }
+
+    fn anchor(&self, tx: &mut Tx<'_>, key: &SigningKey, outcome: Outcome, end: &End) -> Result<()> {
+        let before = purge::find_anchor(tx, end.slot, outcome)?;
+        let anchor = anchor::sign(key, outcome, before.as_ref(), end, &self.clock);
+        purge::put_anchor(tx, &anchor)
+    }
+}
+
+fn month_after(month: Date) -> Date {
+    let (year, next) = match month.month() {
+        Month::December => (month.year() + 1, Month::January),
+        other => (month.year(), other.next()),
+    };
+    Date::from_calendar_date(year, next, 1).unwrap_or(Date::MAX)
+}
+
+fn is_about_rights(error: &Error) -> bool {
+    let cause = error
+        .cause()
+        .and_then(|cause| cause.downcast_ref::<postgres::Error>());
+    cause.and_then(postgres::Error::code) == Some(&SqlState::INSUFFICIENT_PRIVILEGE)
+}

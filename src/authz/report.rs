@@ -1,0 +1,183 @@
+//! For the operator: how a tenant's store differs from what Postgres asks for, and its repair.
+//!
+//! Guarantees: what is reported was seen with the object locked, so that a change under way is no
+//! difference; a look changes nothing; what is listed is bounded, and its number told.
+
+use super::compare;
+pub use super::compare::Progress;
+use super::desired;
+use super::fga::Tuple;
+use super::permissions::{Inner, Permissions};
+use super::stores::{self, Ensured};
+use super::sync::{self, Fault};
+use crate::error::{Error, Result};
+use crate::store::authz;
+use serde::Serialize;
+use uuid::Uuid;
+
+/// Tuples that differ, of one kind.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tuples {
+    /// How many there are.
+    pub count: u64,
+    /// The first of them.
+    pub first: Vec<Tuple>,
+}
+
+/// How a tenant's store stands to Postgres.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The tenant.
+    pub tenant_id: Uuid,
+    /// Its store; none: it has none, or the server has lost it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store_id: Option<String>,
+    /// The version of its model; none: the server has no such model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_version: Option<i32>,
+    /// Asked for and not there.
+    pub missing: Tuples,
+    /// There and not asked for.
+    pub extra: Tuples,
+    /// There were more differences than one look takes in.
+    pub more: bool,
+}
+
+impl Report {
+    /// Nothing differs.
+    pub fn is_equal(&self) -> bool {
+        self.store_id.is_some()
+            && self.model_version.is_some()
+            && self.missing.count + self.extra.count == 0
+            && !self.more
+    }
+}
+
+impl Tuples {
+    fn add(&mut self, tuple: &Tuple, limit: usize) {
+        self.count += 1;
+        if self.first.len() < limit {
+            self.first.push(tuple.clone());
+        }
+    }
+}
+
+impl Permissions {
+    /// Every tenant, some at a time.
+    ///
+    /// # Errors
+    /// `database-unavailable`.
+    pub fn tenants(&self, after: Uuid, limit: u16) -> Result<Vec<Uuid>> {
+        authz::tenants(&mut self.inner().store.session()?, after, i64::from(limit))
+    }
+
+    /// Compares a tenant's store with Postgres, lists at most `limit` tuples of each kind, and
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// `authorization-unavailable`, `database-unavailable`, `overloaded`.
+    pub fn verify(
+        &self,
+        tenant_id: Uuid,
+        limit: usize,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Report> {
+        verify(self.inner(), tenant_id, limit, progress).map_err(Error::from)
+    }
+
+    /// Brings a tenant's store in step with Postgres: what was missing was added, what was extra
+    /// removed.
+    ///
+    /// # Errors
+    /// `authorization-unavailable`, `database-unavailable`, `overloaded`.
+    pub fn repair(
+        &self,
+        tenant_id: Uuid,
+        limit: usize,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Report> {
+        let mut report = Report {
+            tenant_id,
+            ..Report::default()
+        };
+        let store_id = sync::reconcile(self.inner(), tenant_id, progress, &mut |changed| {
+            for tuple in &changed.added {
+                report.missing.add(tuple, limit);
+            }
+            for tuple in &changed.removed {
+                report.extra.add(tuple, limit);
+            }
+        })?;
+        let standing = authz::standing(&mut self.inner().store.session()?, tenant_id)?;
+        report.store_id = Some(store_id);
+        report.model_version = standing.map(|standing| standing.model_version);
+        Ok(report)
+    }
+}
+
+fn verify(
+    inner: &Inner,
+    tenant_id: Uuid,
+    limit: usize,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, Fault> {
+    let mut report = Report {
+        tenant_id,
+        ..Report::default()
+    };
+    let standing = authz::standing(&mut inner.store.session()?, tenant_id)?;
+    let standing = match standing {
+        Some(standing) if inner.client.store_exists(&standing.store_id)? => standing,
+        _ => {
+            desired::each_tuple(&mut inner.store.session()?, tenant_id, |tuple| {
+                report.missing.add(&tuple, limit);
+                Ok(())
+            })?;
+            return Ok(report);
+        }
+    };
+    let ensured = Ensured {
+        pinned: stores::pinned(&standing),
+        model_version: standing.model_version,
+        is_new: false,
+    };
+    if inner.client.model_exists(&ensured.pinned)? {
+        report.model_version = Some(standing.model_version);
+    }
+    let compared = compare::suspects(inner, tenant_id, &ensured, progress)?;
+    report.more = !compared.is_whole;
+    for object in compared.suspects {
+        look(inner, tenant_id, &ensured, &object, limit, &mut report)?;
+    }
+    report.store_id = Some(ensured.pinned.store_id);
+    Ok(report)
+}
+
+/// How one object differs, while nobody tells it anything.
+fn look(
+    inner: &Inner,
+    tenant_id: Uuid,
+    ensured: &Ensured,
+    object: &str,
+    limit: usize,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let is_newer = ensured.model_version > inner.model.version();
+    let (told, desired) = inner.store.transact(|tx| {
+        // One that has no row is told nothing either.
+        authz::try_hold(tx, tenant_id, object)?;
+        let told = inner.client.read_object(&ensured.pinned.store_id, object);
+        let desired = desired::tuples_of(tx, tenant_id, object)?;
+        Ok(told.map(|told| (told, desired)))
+    })??;
+    for tuple in desired.difference(&told) {
+        report.missing.add(tuple, limit);
+    }
+    let extra = told.difference(&desired);
+    for tuple in extra.filter(|tuple| !is_newer || desired::is_known(tuple)) {
+        report.extra.add(tuple, limit);
+    }
+    Ok(())
+}

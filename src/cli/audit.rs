@@ -1,0 +1,229 @@
+//! `audit verify`: whether the record of access decisions is whole. `audit export`: the decisions
+//! themselves, for whoever keeps them elsewhere.
+
+use super::{Failure, Outcome, World, terminal};
+use crate::audit::Record;
+use crate::audit::verify::{self, Fault, Kind, Report};
+use crate::error::Error;
+use crate::ids::rfc3339;
+use crate::server::options;
+use crate::store::audit::snapshot;
+use crate::store::connect::Manager;
+use clap::{Args, Subcommand, ValueEnum};
+use ed25519_dalek::VerifyingKey;
+use ed25519_dalek::pkcs8::DecodePublicKey;
+use serde::Serialize;
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  agent-runtime audit verify
+  agent-runtime audit verify --public-key audit.pub --json
+
+The public key is the one of SVC_AUDIT_SIGNING_KEY_PATH in PEM, as made by: openssl pkey -pubout.
+Without it the key of the setting is used; without both, each anchor is held against the key that it
+names itself, which proves little.
+
+Exits 0 if the record is whole, 2 if something was changed, removed or inserted, 1 if it could not be
+verified.";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  agent-runtime audit export --from 2027-01-01T00:00:00Z --to 2027-02-01T00:00:00Z > january.jsonl
+  agent-runtime audit export --tenant 018f0000-0000-7000-8000-000000000000 | jq .resource
+
+Decisions are written oldest first, one JSON object a line, as the audit stood when the command began.";
+
+/// The longest public key file, in bytes.
+const KEY_MAX_BYTES: u64 = 64 * 1024;
+
+/// The commands on the record of access decisions.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Find what was changed, removed or inserted
+    Verify(Verify),
+    /// Write the decisions to standard output
+    Export(Export),
+}
+
+/// Arguments of `audit verify`.
+#[derive(Args)]
+#[command(after_help = VERIFY_EXAMPLES)]
+pub struct Verify {
+    /// The public key that anchors must be signed with, in PEM; may be repeated
+    #[arg(long = "public-key", value_name = "FILE")]
+    public_keys: Vec<PathBuf>,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `audit export`.
+#[derive(Args)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub struct Export {
+    /// How each decision is written
+    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
+    format: Format,
+    /// Decided then or later (RFC 3339); from the beginning if left out
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    from: Option<OffsetDateTime>,
+    /// Decided before then (RFC 3339); to the end if left out
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    to: Option<OffsetDateTime>,
+    /// Of this tenant alone
+    #[arg(long, value_name = "ID")]
+    tenant: Option<Uuid>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    /// One JSON object a line
+    Jsonl,
+}
+
+fn time(text: &str) -> Result<OffsetDateTime, String> {
+    rfc3339::parse(text)
+        .filter(|at| (1970..=9999).contains(&at.year()))
+        .ok_or_else(|| "a time such as 2027-12-31T00:00:00Z is needed".to_owned())
+}
+
+/// Runs one of the commands.
+///
+/// # Errors
+/// The database cannot be read; the record is not whole.
+pub fn run(world: &World, command: &Command) -> Outcome {
+    match command {
+        Command::Verify(arguments) => verify(world, arguments),
+        Command::Export(arguments) => export(world, arguments),
+    }
+}
+
+fn verify(world: &World, arguments: &Verify) -> Outcome {
+    let settings = world.settings()?;
+    let mut keys = arguments
+        .public_keys
+        .iter()
+        .map(|path| public_key(path))
+        .collect::<Outcome<Vec<_>>>()?;
+    if keys.is_empty() {
+        let key = settings.audit.signing_key.as_ref();
+        keys.extend(key.map(|key| key.verifying_key()));
+    }
+    let manager = Manager::new(&options::store(&settings))?;
+    let shows_progress = std::io::stderr().is_terminal();
+    let report = verify::verify(&manager, &keys, |decisions| {
+        if shows_progress {
+            terminal::progress(format_args!("{decisions} decisions"));
+        }
+    })?;
+    if shows_progress {
+        terminal::progress("");
+    }
+    if arguments.json {
+        terminal::say_json(&report)?;
+    } else {
+        told(&report, keys.is_empty())?;
+    }
+    match report.faults.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::found()),
+    }
+}
+
+fn told(report: &Report, no_key: bool) -> Outcome {
+    for fault in &report.faults {
+        terminal::say(line(fault))?;
+    }
+    let verdict = match report.faults.is_empty() {
+        true => "The record is whole",
+        false => "The record is NOT whole",
+    };
+    terminal::say(format_args!(
+        "{verdict}: {} decisions in {} batches, {} chains.",
+        report.decisions, report.batches, report.chains
+    ))?;
+    if report.anchors > 0 && no_key {
+        terminal::say(
+            "Purges are only as sure as the keys that their anchors name: give --public-key.",
+        )?;
+    }
+    Ok(())
+}
+
+fn line(fault: &Fault) -> String {
+    let kind = match fault.kind {
+        Kind::Changed => "changed",
+        Kind::Removed => "removed",
+        Kind::Inserted => "inserted",
+        Kind::AnchorNotSigned => "anchor not signed",
+    };
+    format!(
+        "{kind}: slot {}, {}, positions {} to {}, {} to {}: {}",
+        fault.slot,
+        fault.outcome.text(),
+        fault.first_position,
+        fault.last_position,
+        rfc3339::text(fault.from),
+        rfc3339::text(fault.to),
+        fault.finding
+    )
+}
+
+fn public_key(path: &Path) -> Outcome<VerifyingKey> {
+    let no_use = |why: String| Failure::new(format!("{}: {why}.", path.display()));
+    let mut text = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(KEY_MAX_BYTES).read_to_string(&mut text))
+        .map_err(|error| no_use(error.to_string()))?;
+    VerifyingKey::from_public_key_pem(text.trim())
+        .map_err(|_| no_use("this is no Ed25519 public key in PEM".to_owned()))
+}
+
+/// A decision with the place that its chain gives it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    tenant_id: Uuid,
+    slot: i32,
+    position: i64,
+    #[serde(flatten)]
+    record: Record,
+}
+
+fn export(world: &World, arguments: &Export) -> Outcome {
+    let settings = world.settings()?;
+    let manager = Manager::new(&options::store(&settings))?;
+    let Format::Jsonl = arguments.format;
+    let from = arguments.from.unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let to = arguments
+        .to
+        .or_else(|| rfc3339::parse("9999-12-31T23:59:59Z"));
+    let to = to.unwrap_or(from);
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    // Where nobody reads any more, that is no failure of the database.
+    let mut written: Outcome = Ok(());
+    snapshot::read(&manager, |snapshot| {
+        let mut rows = snapshot.between(from, to, arguments.tenant)?;
+        while let Some(row) = rows.next(snapshot)? {
+            let line = Line {
+                tenant_id: row.tenant_id,
+                slot: row.slot,
+                position: row.position,
+                record: row.into(),
+            };
+            let mut text = serde_json::to_string(&line).map_err(Error::internal)?;
+            text.push('\n');
+            written = out.write_all(text.as_bytes()).map_err(terminal::unwritable);
+            if written.is_err() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    })?;
+    written?;
+    out.flush().map_err(terminal::unwritable)
+}

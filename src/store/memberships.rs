@@ -1,0 +1,267 @@
+//! Memberships of projects.
+//!
+//! Guarantees: changes of one project's memberships come one after another, by a lock on its row, so
+//! each answers as if it had been alone; and none of them takes a project's last owner away.
+//!
+//! A role may stand with no membership behind it, as the creators of old projects have one
+//! (section 2.4). Adding such a user makes a membership, and the role it gives is theirs from then on.
+
+use super::page::{Order, Request};
+use super::principals::{self, Named, PrincipalKind};
+use super::projects::{self, Project};
+use super::{Sql, Tx};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Admin, May, Write};
+use crate::sql;
+use postgres::Row;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A role on a project, the highest first (section 5.2).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Also an admin. A person's role only.
+    Owner,
+    /// Changes the project and who works in it.
+    Admin,
+    /// Works in it.
+    Editor,
+    /// Reads it.
+    Viewer,
+    /// What older rows hold. It grants what `viewer` grants, and is given no more.
+    Member,
+}
+
+impl Role {
+    /// As it is written.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Admin => "admin",
+            Self::Editor => "editor",
+            Self::Viewer => "viewer",
+            Self::Member => "member",
+        }
+    }
+
+    /// From what is stored, where the tables allow these texts alone.
+    pub(super) fn stored(text: &str) -> Self {
+        match text {
+            "owner" => Self::Owner,
+            "admin" => Self::Admin,
+            "editor" => Self::Editor,
+            "viewer" => Self::Viewer,
+            _ => Self::Member,
+        }
+    }
+}
+
+/// Somebody's membership of a project.
+#[derive(Debug, Clone)]
+pub struct Membership {
+    /// Who.
+    pub user_id: Uuid,
+    /// What they are.
+    pub kind: PrincipalKind,
+    /// Their name.
+    pub display_name: String,
+    /// A person's email.
+    pub primary_email: Option<String>,
+    /// Their role.
+    pub role: Role,
+    /// Since when.
+    pub joined_at: OffsetDateTime,
+    /// Since when they can do nothing any more.
+    pub deactivated_at: Option<OffsetDateTime>,
+}
+
+fn membership(row: &Row) -> Membership {
+    Membership {
+        user_id: row.get(0),
+        kind: PrincipalKind::stored(row.get(1)),
+        display_name: row.get(2),
+        primary_email: row.get(3),
+        role: Role::stored(row.get(4)),
+        joined_at: row.get(5),
+        deactivated_at: row.get(6),
+    }
+}
+
+/// Adds somebody. A member with this role already stays one, as they are.
+///
+/// # Errors
+/// `not-found`: the tenant has no such user. `conflict`: deactivated. `invalid-body`: a service
+/// account as owner. `membership-exists`: a member with another role. `last-owner`: the role that
+/// stood without a membership was the last owner's. `database-unavailable`.
+pub fn add(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Project>,
+    named: &Named,
+    role: Role,
+    now: OffsetDateTime,
+) -> Result<Membership> {
+    let (tenant_id, project_id) = (may.tenant_id(), may.object_id());
+    projects::lock(tx, tenant_id, project_id)?;
+    let principal = principals::active(tx, tenant_id, named)?;
+    let user_id = principal.user_id;
+    check_owner(principal.kind, role)?;
+    if let Some(held) = find(tx, tenant_id, project_id, user_id)? {
+        return if held.role == role {
+            Ok(held)
+        } else {
+            Err(exists(held.role))
+        };
+    }
+    let direct = tx.query_opt(
+        sql!("memberships/delete_direct"),
+        &[&tenant_id, &project_id, &user_id],
+    )?;
+    if let Some(row) = direct {
+        keep_an_owner(tx, may, user_id, Role::stored(row.get(0)), Some(role))?;
+    }
+    tx.execute(
+        sql!("memberships/insert"),
+        &[&tenant_id, &project_id, &user_id, &role.text(), &now],
+    )?;
+    known(tx, tenant_id, project_id, user_id)
+}
+
+/// Gives a member another role.
+///
+/// # Errors
+/// `not-found`: no membership. `invalid-body`: a service account as owner. `last-owner`.
+/// `database-unavailable`.
+pub fn change(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Project>,
+    user_id: Uuid,
+    role: Role,
+) -> Result<Membership> {
+    let (tenant_id, project_id) = (may.tenant_id(), may.object_id());
+    projects::lock(tx, tenant_id, project_id)?;
+    let held = known(tx, tenant_id, project_id, user_id)?;
+    check_owner(held.kind, role)?;
+    keep_an_owner(tx, may, user_id, held.role, Some(role))?;
+    tx.execute(
+        sql!("memberships/update"),
+        &[&tenant_id, &project_id, &user_id, &role.text()],
+    )?;
+    known(tx, tenant_id, project_id, user_id)
+}
+
+/// Removes a member.
+///
+/// # Errors
+/// `not-found`: no membership. `last-owner`. `database-unavailable`.
+pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Project>, user_id: Uuid) -> Result<()> {
+    let (tenant_id, project_id) = (may.tenant_id(), may.object_id());
+    projects::lock(tx, tenant_id, project_id)?;
+    let held = known(tx, tenant_id, project_id, user_id)?;
+    keep_an_owner(tx, may, user_id, held.role, None)?;
+    let parameters: [super::Parameter<'_>; 3] = [&tenant_id, &project_id, &user_id];
+    tx.execute(sql!("memberships/delete"), &parameters)?;
+    // A role that the membership stood before must not come back.
+    tx.query(sql!("memberships/delete_direct"), &parameters)?;
+    Ok(())
+}
+
+/// A page of the project's memberships, by their users' ids.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    may: &impl May<Write, Project>,
+    page: &Request,
+) -> Result<Vec<Membership>> {
+    let statement = match page.order {
+        Order::Asc => sql!("memberships/list_asc"),
+        Order::Desc => sql!("memberships/list_desc"),
+    };
+    let rows = sql.query(
+        statement,
+        &[
+            &may.tenant_id(),
+            &may.object_id(),
+            &page.after,
+            &page.rows(),
+        ],
+    )?;
+    Ok(rows.iter().map(membership).collect())
+}
+
+fn find(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    project_id: Uuid,
+    user_id: Uuid,
+) -> Result<Option<Membership>> {
+    let row = sql.query_opt(
+        sql!("memberships/find"),
+        &[&tenant_id, &project_id, &user_id],
+    )?;
+    Ok(row.as_ref().map(membership))
+}
+
+fn known(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    project_id: Uuid,
+    user_id: Uuid,
+) -> Result<Membership> {
+    find(sql, tenant_id, project_id, user_id)?
+        .ok_or_else(|| Error::not_found("membership of user", user_id))
+}
+
+fn exists(held: Role) -> Error {
+    let role = held.text();
+    Error::new(
+        Code::MembershipExists,
+        format!(
+            "The user is a member with the role {role} already. Change the role of that membership instead."
+        ),
+    )
+    .detail("role", role)
+}
+
+fn check_owner(kind: PrincipalKind, role: Role) -> Result<()> {
+    if role != Role::Owner || kind == PrincipalKind::User {
+        return Ok(());
+    }
+    let expected = "admin, editor or viewer: a project's owner is a person";
+    Err(Error::new(
+        Code::InvalidBody,
+        format!("The body's $.role: expected {expected}."),
+    )
+    .detail("path", "$.role")
+    .detail("expected", expected))
+}
+
+/// Refuses a change that would leave the project without an owner who can act.
+fn keep_an_owner(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Project>,
+    user_id: Uuid,
+    held: Role,
+    given: Option<Role>,
+) -> Result<()> {
+    if held != Role::Owner || given == Some(Role::Owner) {
+        return Ok(());
+    }
+    let row = tx.query_one(
+        sql!("memberships/has_other_owner"),
+        &[&may.tenant_id(), &may.object_id(), &user_id],
+    )?;
+    if row.get(0) {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::LastOwner,
+        "This is the project's last owner. Make another person an owner first.",
+    ))
+}

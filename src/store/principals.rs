@@ -1,0 +1,83 @@
+//! Who may be given a role: a person or a service account of the tenant, named by id or, a person,
+//! by email.
+//!
+//! Guarantee: who was found active stays so until the transaction ends, so a deactivation that comes
+//! later sees the role that was given.
+//!
+//! Not here: how people and service accounts are made and changed.
+
+use super::{Sql, Tx};
+use crate::error::{Code, Error, Result};
+use crate::sql;
+use postgres::Row;
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+/// What kind of principal somebody is (section 2.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrincipalKind {
+    /// A person.
+    User,
+    /// A service account.
+    ServiceAccount,
+}
+
+impl PrincipalKind {
+    /// From what `users.kind` holds.
+    pub(super) fn stored(text: &str) -> Self {
+        match text {
+            "service-account" => Self::ServiceAccount,
+            _ => Self::User,
+        }
+    }
+}
+
+/// How a request names somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// By id.
+    Id(Uuid),
+    /// By email, in any case.
+    Email(String),
+}
+
+/// Somebody who may be given a role.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Principal {
+    pub(super) user_id: Uuid,
+    pub(super) kind: PrincipalKind,
+}
+
+/// The one who is named, kept active until the transaction ends.
+///
+/// # Errors
+/// `not-found`; `conflict`: deactivated; `database-unavailable`.
+pub(super) fn active(tx: &mut Tx<'_>, tenant_id: Uuid, named: &Named) -> Result<Principal> {
+    let row = match named {
+        Named::Id(user_id) => tx
+            .query_opt(sql!("principals/by_id"), &[&tenant_id, user_id])?
+            .ok_or_else(|| Error::not_found("user", user_id))?,
+        Named::Email(email) => tx
+            .query_opt(
+                sql!("principals/by_email"),
+                &[&tenant_id, &email.to_lowercase()],
+            )?
+            .ok_or_else(|| Error::not_found("person", "with this email"))?,
+    };
+    if row.get(2) {
+        return Err(Error::new(
+            Code::Conflict,
+            "The user was deactivated and cannot be given a role.",
+        ));
+    }
+    Ok(principal(&row))
+}
+
+fn principal(row: &Row) -> Principal {
+    Principal {
+        user_id: row.get(0),
+        kind: PrincipalKind::stored(row.get(1)),
+    }
+}

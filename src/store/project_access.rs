@@ -1,0 +1,152 @@
+//! Who has access to a project, and by which ways (section 2.4).
+//!
+//! Guarantee: a page holds each principal once, with every way in, in one order: the highest role
+//! first, then by name without regard to case, then by id.
+//!
+//! Not here: the decision whether somebody may do something (`authz`).
+
+use super::Sql;
+use super::memberships::Role;
+use super::page::TextRequest;
+use super::principals::PrincipalKind;
+use super::projects::Project;
+use crate::error::Result;
+use crate::proof::{May, Write};
+use crate::sql;
+use postgres::Row;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// Somebody with access to a project.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Who.
+    pub user_id: Uuid,
+    /// What they are.
+    pub kind: PrincipalKind,
+    /// Their name.
+    pub display_name: String,
+    /// A person's email.
+    pub primary_email: Option<String>,
+    place: String,
+    /// Every way in; at least one.
+    pub ways: Vec<Way>,
+}
+
+impl Entry {
+    /// Their place in the list's order.
+    pub fn key(&self) -> (&str, Uuid) {
+        (&self.place, self.user_id)
+    }
+
+    /// The highest role that a way gives.
+    pub fn role(&self) -> Role {
+        let roles = self.ways.iter().map(Way::role);
+        roles.min().unwrap_or(Role::Viewer)
+    }
+}
+
+/// A way into a project.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// A role of one's own.
+    Direct {
+        /// The role, as it is stored.
+        role: Role,
+        /// Since when; none where no membership stands behind it.
+        joined_at: Option<OffsetDateTime>,
+    },
+    /// Admin of the tenant.
+    TenantAdmin,
+    /// Admin of the project's org.
+    OrgAdmin,
+    /// A role of a team that one is in.
+    Team {
+        /// The team.
+        team_id: Uuid,
+        /// Its name.
+        team_name: String,
+        /// Its role.
+        role: Role,
+    },
+}
+
+impl Way {
+    fn role(&self) -> Role {
+        match self {
+            Self::Direct { role, .. } | Self::Team { role, .. } => *role,
+            Self::TenantAdmin | Self::OrgAdmin => Role::Admin,
+        }
+    }
+}
+
+fn way(row: &Row) -> Way {
+    let role = Role::stored(row.get(6));
+    match row.get(5) {
+        "tenant-admin" => Way::TenantAdmin,
+        "org-admin" => Way::OrgAdmin,
+        "team" => Way::Team {
+            team_id: row.get(8),
+            team_name: row.get(9),
+            role,
+        },
+        _ => Way::Direct {
+            role,
+            joined_at: row.get(7),
+        },
+    }
+}
+
+/// A page of everybody who has access to the project.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    may: &impl May<Write, Project>,
+    page: &TextRequest,
+) -> Result<Vec<Entry>> {
+    let (after_place, after_id) = page.after.clone().unzip();
+    let rows = sql.query(
+        sql!("project_access/list"),
+        &[
+            &may.tenant_id(),
+            &may.object_id(),
+            &after_place,
+            &after_id,
+            &page.rows(),
+        ],
+    )?;
+    let mut entries: Vec<Entry> = Vec::new();
+    for row in &rows {
+        let user_id = row.get(0);
+        match entries.last_mut().filter(|last| last.user_id == user_id) {
+            Some(entry) => entry.ways.push(way(row)),
+            None => entries.push(Entry {
+                user_id,
+                kind: PrincipalKind::stored(row.get(1)),
+                display_name: row.get(2),
+                primary_email: row.get(3),
+                place: row.get(4),
+                ways: vec![way(row)],
+            }),
+        }
+    }
+    Ok(entries)
+}
+
+/// Whether this user is an admin of the project by any way: what tells who sees emails.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn administers(
+    sql: &mut impl Sql,
+    may: &impl May<Write, Project>,
+    user_id: Uuid,
+) -> Result<bool> {
+    let row = sql.query_one(
+        sql!("project_access/administers"),
+        &[&may.tenant_id(), &may.object_id(), &user_id],
+    )?;
+    Ok(row.get(0))
+}

@@ -1,0 +1,202 @@
+//! Roles that teams have on projects.
+//!
+//! Guarantee: changes of one project's grants come one after another, by a lock on its row, so each
+//! answers as if it had been alone; a team that is deleted at that moment is granted nothing.
+
+use super::memberships::Role;
+use super::page::{Order, Request};
+use super::projects::{self, Project};
+use super::teams::{self, Team};
+use super::{Parameter, Sql, Tx};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Admin, Caller, May, Read, Write};
+use crate::sql;
+use postgres::Row;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A team's role on a project.
+#[derive(Debug, Clone)]
+pub struct TeamGrant {
+    /// The project.
+    pub project_id: Uuid,
+    /// Its name.
+    pub project_name: String,
+    /// The team.
+    pub team_id: Uuid,
+    /// Its name.
+    pub team_name: String,
+    /// The role that every member of the team has by it: never owner.
+    pub role: Role,
+    /// Who gave it first.
+    pub created_by: Uuid,
+    /// When it was given first.
+    pub created_at: OffsetDateTime,
+    /// When its role was last changed.
+    pub updated_at: OffsetDateTime,
+}
+
+fn grant(row: &Row) -> TeamGrant {
+    TeamGrant {
+        project_id: row.get(0),
+        project_name: row.get(1),
+        team_id: row.get(2),
+        team_name: row.get(3),
+        role: Role::stored(row.get(4)),
+        created_by: row.get(5),
+        created_at: row.get(6),
+        updated_at: row.get(7),
+    }
+}
+
+/// Gives the team a role on the project. A grant of this role stays as it is.
+///
+/// # Errors
+/// `not-found`: the team was deleted meanwhile. `team-grant-exists`: it has another role.
+/// `database-unavailable`.
+pub fn add(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Project>,
+    team: &impl May<Read, Team>,
+    creator: &Caller,
+    role: Role,
+    now: OffsetDateTime,
+) -> Result<TeamGrant> {
+    let (tenant_id, project_id) = (may.tenant_id(), may.object_id());
+    let team_id = team.object_id();
+    projects::lock(tx, tenant_id, project_id)?;
+    teams::keep(tx, tenant_id, team_id)?;
+    if let Some(held) = find(tx, tenant_id, project_id, team_id)? {
+        return if held.role == role {
+            Ok(held)
+        } else {
+            Err(exists(held.role))
+        };
+    }
+    tx.execute(
+        sql!("team_grants/insert"),
+        &[
+            &tenant_id,
+            &project_id,
+            &team_id,
+            &role.text(),
+            &creator.user_id,
+            &now,
+        ],
+    )?;
+    known(tx, tenant_id, project_id, team_id)
+}
+
+/// Gives the team another role.
+///
+/// # Errors
+/// `not-found`: no grant. `database-unavailable`.
+pub fn change(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Project>,
+    team_id: Uuid,
+    role: Role,
+    now: OffsetDateTime,
+) -> Result<TeamGrant> {
+    let (tenant_id, project_id) = (may.tenant_id(), may.object_id());
+    projects::lock(tx, tenant_id, project_id)?;
+    tx.execute(
+        sql!("team_grants/update"),
+        &[&tenant_id, &project_id, &team_id, &role.text(), &now],
+    )?;
+    known(tx, tenant_id, project_id, team_id)
+}
+
+/// Takes the team's role.
+///
+/// # Errors
+/// `not-found`: no grant. `database-unavailable`.
+pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Project>, team_id: Uuid) -> Result<()> {
+    let (tenant_id, project_id) = (may.tenant_id(), may.object_id());
+    projects::lock(tx, tenant_id, project_id)?;
+    let removed = tx.execute(
+        sql!("team_grants/delete"),
+        &[&tenant_id, &project_id, &team_id],
+    )?;
+    if removed == 0 {
+        return Err(unknown(team_id));
+    }
+    Ok(())
+}
+
+/// Takes every role of a team, and gives the projects that it had one on.
+pub(super) fn remove_all(tx: &mut Tx<'_>, tenant_id: Uuid, team_id: Uuid) -> Result<Vec<Uuid>> {
+    let rows = tx.query(sql!("team_grants/delete_team"), &[&tenant_id, &team_id])?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// A page of the project's grants, by their teams' ids.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    may: &impl May<Write, Project>,
+    page: &Request,
+) -> Result<Vec<TeamGrant>> {
+    let statement = match page.order {
+        Order::Asc => sql!("team_grants/list_asc"),
+        Order::Desc => sql!("team_grants/list_desc"),
+    };
+    let of: [Parameter<'_>; 2] = [&may.tenant_id(), &may.object_id()];
+    let rows = sql.query(statement, &[of[0], of[1], &page.after, &page.rows()])?;
+    Ok(rows.iter().map(grant).collect())
+}
+
+/// A page of the team's grants, by their projects' ids.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list_of_team(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, Team>,
+    page: &Request,
+) -> Result<Vec<TeamGrant>> {
+    let statement = match page.order {
+        Order::Asc => sql!("team_grants/list_team_asc"),
+        Order::Desc => sql!("team_grants/list_team_desc"),
+    };
+    let of: [Parameter<'_>; 2] = [&may.tenant_id(), &may.object_id()];
+    let rows = sql.query(statement, &[of[0], of[1], &page.after, &page.rows()])?;
+    Ok(rows.iter().map(grant).collect())
+}
+
+fn find(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    project_id: Uuid,
+    team_id: Uuid,
+) -> Result<Option<TeamGrant>> {
+    let row = sql.query_opt(
+        sql!("team_grants/find"),
+        &[&tenant_id, &project_id, &team_id],
+    )?;
+    Ok(row.as_ref().map(grant))
+}
+
+fn known(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    project_id: Uuid,
+    team_id: Uuid,
+) -> Result<TeamGrant> {
+    find(sql, tenant_id, project_id, team_id)?.ok_or_else(|| unknown(team_id))
+}
+
+fn unknown(team_id: Uuid) -> Error {
+    Error::not_found("grant of team", team_id)
+}
+
+fn exists(held: Role) -> Error {
+    let role = held.text();
+    Error::new(
+        Code::TeamGrantExists,
+        format!("The team has the role {role} already. Change the role of that grant instead."),
+    )
+    .detail("role", role)
+}

@@ -1,0 +1,203 @@
+//! Who is in a team.
+//!
+//! Guarantee: changes of one team's memberships come one after another, by a lock on its row, so each
+//! answers as if it had been alone.
+
+use super::page::{Order, Request};
+use super::principals::{self, Named, PrincipalKind};
+use super::teams::{self, Team};
+use super::{Sql, Tx};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Admin, May};
+use crate::sql;
+use postgres::Row;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A role in a team (section 5.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "TeamRole")]
+pub enum Role {
+    /// Decides who is in it.
+    Admin,
+    /// Has the roles that the team has.
+    Member,
+}
+
+impl Role {
+    /// As it is written.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Member => "member",
+        }
+    }
+
+    fn stored(text: &str) -> Self {
+        match text {
+            "admin" => Self::Admin,
+            _ => Self::Member,
+        }
+    }
+}
+
+/// Somebody's membership of a team.
+#[derive(Debug, Clone)]
+pub struct TeamMembership {
+    /// The team.
+    pub team_id: Uuid,
+    /// Who.
+    pub user_id: Uuid,
+    /// What they are.
+    pub kind: PrincipalKind,
+    /// Their name.
+    pub display_name: String,
+    /// Their role.
+    pub role: Role,
+    /// Since when.
+    pub joined_at: OffsetDateTime,
+    /// Since when they can do nothing any more.
+    pub deactivated_at: Option<OffsetDateTime>,
+}
+
+fn membership(row: &Row) -> TeamMembership {
+    TeamMembership {
+        team_id: row.get(0),
+        user_id: row.get(1),
+        kind: PrincipalKind::stored(row.get(2)),
+        display_name: row.get(3),
+        role: Role::stored(row.get(4)),
+        joined_at: row.get(5),
+        deactivated_at: row.get(6),
+    }
+}
+
+/// Adds somebody. A member with this role already stays one, as they are.
+///
+/// # Errors
+/// `not-found`: the tenant has no such user, or the team was deleted meanwhile. `conflict`:
+/// deactivated. `membership-exists`: a member with the other role. `database-unavailable`.
+pub fn add(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Team>,
+    named: &Named,
+    role: Role,
+    now: OffsetDateTime,
+) -> Result<TeamMembership> {
+    let (tenant_id, team_id) = (may.tenant_id(), may.object_id());
+    teams::lock(tx, tenant_id, team_id)?;
+    let user_id = principals::active(tx, tenant_id, named)?.user_id;
+    if let Some(held) = find(tx, tenant_id, team_id, user_id)? {
+        return if held.role == role {
+            Ok(held)
+        } else {
+            Err(exists(held.role))
+        };
+    }
+    tx.execute(
+        sql!("team_memberships/insert"),
+        &[&tenant_id, &team_id, &user_id, &role.text(), &now],
+    )?;
+    known(tx, tenant_id, team_id, user_id)
+}
+
+/// Gives a member the other role.
+///
+/// # Errors
+/// `not-found`: no membership. `database-unavailable`.
+pub fn change(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Team>,
+    user_id: Uuid,
+    role: Role,
+) -> Result<TeamMembership> {
+    let (tenant_id, team_id) = (may.tenant_id(), may.object_id());
+    teams::lock(tx, tenant_id, team_id)?;
+    tx.execute(
+        sql!("team_memberships/update"),
+        &[&tenant_id, &team_id, &user_id, &role.text()],
+    )?;
+    known(tx, tenant_id, team_id, user_id)
+}
+
+/// Removes a member.
+///
+/// # Errors
+/// `not-found`: no membership. `database-unavailable`.
+pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Team>, user_id: Uuid) -> Result<()> {
+    let (tenant_id, team_id) = (may.tenant_id(), may.object_id());
+    teams::lock(tx, tenant_id, team_id)?;
+    let removed = tx.execute(
+        sql!("team_memberships/delete"),
+        &[&tenant_id, &team_id, &user_id],
+    )?;
+    if removed == 0 {
+        return Err(unknown(user_id));
+    }
+    Ok(())
+}
+
+/// A page of the team's memberships, by their users' ids.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, Team>,
+    page: &Request,
+) -> Result<Vec<TeamMembership>> {
+    let statement = match page.order {
+        Order::Asc => sql!("team_memberships/list_asc"),
+        Order::Desc => sql!("team_memberships/list_desc"),
+    };
+    let rows = sql.query(
+        statement,
+        &[
+            &may.tenant_id(),
+            &may.object_id(),
+            &page.after,
+            &page.rows(),
+        ],
+    )?;
+    Ok(rows.iter().map(membership).collect())
+}
+
+fn find(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    team_id: Uuid,
+    user_id: Uuid,
+) -> Result<Option<TeamMembership>> {
+    let row = sql.query_opt(
+        sql!("team_memberships/find"),
+        &[&tenant_id, &team_id, &user_id],
+    )?;
+    Ok(row.as_ref().map(membership))
+}
+
+fn known(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    team_id: Uuid,
+    user_id: Uuid,
+) -> Result<TeamMembership> {
+    find(sql, tenant_id, team_id, user_id)?.ok_or_else(|| unknown(user_id))
+}
+
+fn unknown(user_id: Uuid) -> Error {
+    Error::not_found("membership of user", user_id)
+}
+
+fn exists(held: Role) -> Error {
+    let role = held.text();
+    Error::new(
+        Code::MembershipExists,
+        format!(
+            "The user is in the team with the role {role} already. Change the role of that membership instead."
+        ),
+    )
+    .detail("role", role)
+}

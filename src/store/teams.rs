@@ -1,0 +1,197 @@
+//! Teams: people and service accounts who get a role on a project together.
+//!
+//! Guarantees: a slug is one team's in the tenant, and stays when the team is renamed. Changes of who
+//! is in a team come one after another, by a lock on its row. A team that is deleted takes its
+//! memberships and its grants along, in one transaction.
+//!
+//! Locks are taken in one order: project, team, user.
+
+use super::page::{Order, Request};
+use super::tenants::Tenant;
+use super::{Find, Sql, Tx, on_violation, team_grants};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Admin, Caller, Kind, Listing, May, Place};
+use crate::sql;
+use postgres::Row;
+use postgres::error::SqlState;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A team.
+#[derive(Debug, Clone)]
+pub struct Team {
+    /// Its id.
+    pub team_id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Its name in addresses; unique in the tenant.
+    pub slug: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Who made it.
+    pub created_by: Uuid,
+    /// When it was made.
+    pub created_at: OffsetDateTime,
+    /// When its name or description was last changed.
+    pub updated_at: OffsetDateTime,
+}
+
+/// A team to make.
+#[derive(Debug)]
+pub struct New<'a> {
+    /// Its id.
+    pub team_id: Uuid,
+    /// See [`Team`].
+    pub name: &'a str,
+    /// See [`Team`].
+    pub slug: &'a str,
+    /// See [`Team`].
+    pub description: Option<&'a str>,
+}
+
+impl Kind for Team {
+    const NAME: &'static str = "team";
+    fn id(&self) -> Uuid {
+        self.team_id
+    }
+    fn place(&self) -> Place {
+        Place::Itself
+    }
+}
+
+impl Find for Team {
+    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
+        let row = sql.query_opt(sql!("teams/find"), &[&tenant_id, &id])?;
+        Ok(row.as_ref().map(team))
+    }
+}
+
+fn team(row: &Row) -> Team {
+    Team {
+        team_id: row.get(0),
+        name: row.get(1),
+        slug: row.get(2),
+        description: row.get(3),
+        created_by: row.get(4),
+        created_at: row.get(5),
+        updated_at: row.get(6),
+    }
+}
+
+/// Makes a team; its creator becomes its admin.
+///
+/// # Errors
+/// `already-exists`: the tenant has a team of this slug. `database-unavailable`.
+pub fn insert(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Tenant>,
+    creator: &Caller,
+    new: &New<'_>,
+    now: OffsetDateTime,
+) -> Result<Team> {
+    let inserted = tx.query_one(
+        sql!("teams/insert"),
+        &[
+            &may.tenant_id(),
+            &new.team_id,
+            &new.name,
+            &new.slug,
+            &new.description,
+            &creator.user_id,
+            &now,
+        ],
+    );
+    let row = on_violation(inserted, &SqlState::UNIQUE_VIOLATION, || {
+        Error::new(
+            Code::AlreadyExists,
+            format!(
+                "The tenant has a team with the slug {} already. Choose another slug.",
+                new.slug
+            ),
+        )
+    })?;
+    Ok(team(&row))
+}
+
+/// Changes its name or description; what is none stays.
+///
+/// # Errors
+/// `not-found`: it was deleted meanwhile. `database-unavailable`.
+pub fn change(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Team>,
+    name: Option<&str>,
+    description: Option<&str>,
+    now: OffsetDateTime,
+) -> Result<Team> {
+    let (tenant_id, team_id) = (may.tenant_id(), may.object_id());
+    tx.query_opt(
+        sql!("teams/update"),
+        &[&tenant_id, &team_id, &name, &description, &now],
+    )?
+    .map(|row| team(&row))
+    .ok_or_else(|| Error::not_found(Team::NAME, team_id))
+}
+
+/// Deletes it with its memberships and grants, and gives the projects that it had a role on.
+///
+/// # Errors
+/// `not-found`: it was deleted meanwhile. `database-unavailable`.
+pub fn delete(tx: &mut Tx<'_>, may: &impl May<Admin, Team>) -> Result<Vec<Uuid>> {
+    let (tenant_id, team_id) = (may.tenant_id(), may.object_id());
+    // Nobody is added to it, and it is granted nothing, from here on.
+    held(tx, sql!("teams/lock_whole"), tenant_id, team_id)?;
+    let projects = team_grants::remove_all(tx, tenant_id, team_id)?;
+    tx.execute(sql!("teams/delete"), &[&tenant_id, &team_id])?;
+    Ok(projects)
+}
+
+/// A page of the teams that the caller may read.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(sql: &mut impl Sql, listing: &Listing<Team>, page: &Request) -> Result<Vec<Team>> {
+    let tenant_id = listing.caller().tenant_id;
+    let rows = match listing.reader() {
+        Some(user_id) => {
+            let statement = match page.order {
+                Order::Asc => sql!("teams/list_reader_asc"),
+                Order::Desc => sql!("teams/list_reader_desc"),
+            };
+            sql.query(
+                statement,
+                &[&tenant_id, &user_id, &page.after, &page.rows()],
+            )?
+        }
+        None => {
+            let statement = match page.order {
+                Order::Asc => sql!("teams/list_asc"),
+                Order::Desc => sql!("teams/list_desc"),
+            };
+            sql.query(statement, &[&tenant_id, &page.after, &page.rows()])?
+        }
+    };
+    Ok(rows.iter().map(team).collect())
+}
+
+/// Makes the changes of who is in a team come one after another.
+///
+/// # Errors
+/// `not-found`: it was deleted meanwhile. `database-unavailable`.
+pub(super) fn lock(tx: &mut Tx<'_>, tenant_id: Uuid, team_id: Uuid) -> Result<()> {
+    held(tx, sql!("teams/lock"), tenant_id, team_id)
+}
+
+/// Keeps a team from being deleted until the transaction ends.
+///
+/// # Errors
+/// `not-found`: it was deleted meanwhile. `database-unavailable`.
+pub(super) fn keep(tx: &mut Tx<'_>, tenant_id: Uuid, team_id: Uuid) -> Result<()> {
+    held(tx, sql!("teams/lock_key"), tenant_id, team_id)
+}
+
+fn held(tx: &mut Tx<'_>, lock: &'static str, tenant_id: Uuid, team_id: Uuid) -> Result<()> {
+    tx.query_opt(lock, &[&tenant_id, &team_id])?
+        .map(|_| ())
+        .ok_or_else(|| Error::not_found(Team::NAME, team_id))
+}

@@ -1,0 +1,95 @@
+//! An authorization server that is slow or away.
+
+use super::world::World;
+use crate::harness::eventually;
+use crate::harness::openfga::{OpenFga, Relay};
+use std::time::{Duration, Instant};
+
+#[test]
+fn without_it_a_check_is_a_500_and_comes_back_by_itself() {
+    let relay = Relay::before(OpenFga::shared().address());
+    let world = World::start_at(&relay.url(), |_| {});
+    let project = format!("/v1/projects/{}", world.project);
+    world.app.get(&project).expect(200);
+    relay.cut();
+    // Enough that the breaker opens: its answer says the same.
+    for _ in 0..12 {
+        let answer = world.app.get(&project);
+        assert_eq!(world.decisions(&answer), [], "it is no decision");
+        let error = answer.expect_error(500, "authorization-unavailable");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with("FGA Error: "), "{message}");
+    }
+    // What needs no check is answered, and what is not known is 401.
+    world.app.get("/openapi.json").expect(200);
+    world.app.get("/v1/tokens").expect(200);
+    relay.heal();
+    eventually("checks to work again", || {
+        (world.app.get(&project).status == 200).then_some(())
+    });
+}
+
+/// The slowest but one in a hundred of these times.
+fn p99(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() * 99 / 100]
+}
+
+fn unrelated(world: &World, number: usize) -> Vec<Duration> {
+    let timed = |_| {
+        let began = Instant::now();
+        world.app.get("/v1/tokens").expect(200);
+        began.elapsed()
+    };
+    (0..number).map(timed).collect()
+}
+
+#[test]
+fn a_slow_one_slows_nothing_that_needs_no_check() {
+    let relay = Relay::before(OpenFga::shared().address());
+    let world = World::start_at(&relay.url(), |options| options.limits.request_threads = 8);
+    let project = format!("/v1/projects/{}", world.project);
+    unrelated(&world, 50);
+    let usual = p99(unrelated(&world, 300));
+    relay.slow(Duration::from_secs(7));
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let (slow, statuses) = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..32)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut statuses = Vec::new();
+                    while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                        let answer = world.app.get(&project);
+                        if answer.status == 503 {
+                            assert_eq!(answer.header("retry-after"), Some("1"));
+                            // As the answer asks, though not for so long.
+                            std::thread::sleep(Duration::from_millis(200));
+                        }
+                        statuses.push(answer.status);
+                    }
+                    statuses
+                })
+            })
+            .collect();
+        // All places are taken.
+        eventually("a check to be refused for want of room", || {
+            (world.app.get(&project).status == 503).then_some(())
+        });
+        let slow = p99(unrelated(&world, 300));
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        relay.heal();
+        let statuses: Vec<u16> = clients
+            .into_iter()
+            .flat_map(|c| c.join().unwrap())
+            .collect();
+        (slow, statuses)
+    });
+    assert!(
+        statuses.iter().all(|status| [200, 503].contains(status)),
+        "{statuses:?}"
+    );
+    assert!(statuses.contains(&200) && statuses.contains(&503));
+    // Below 10 ms the figures are those of the machine.
+    let most = 2 * usual.max(Duration::from_millis(10));
+    assert!(slow <= most, "p99 {slow:?}, usually {usual:?}");
+}

@@ -1,0 +1,90 @@
+//! Invariant 2: a decision is on disk before its effect commits and before its answer leaves.
+
+use super::world::World;
+use serde_json::json;
+use std::time::Duration;
+
+/// While it lives, no decision can be written; everything else goes on.
+struct Held(postgres::Client);
+
+impl Held {
+    fn of(world: &World) -> Self {
+        let mut client = world.app.database.client();
+        client
+            .batch_execute("begin; lock table audit_decisions in exclusive mode")
+            .unwrap();
+        Self(client)
+    }
+
+    fn release(mut self) {
+        self.0.batch_execute("rollback").unwrap();
+    }
+}
+
+fn impatient() -> World {
+    World::start_with(|options| options.audit.patience = Duration::from_millis(700))
+}
+
+#[test]
+fn nothing_is_changed_or_shown_that_cannot_be_recorded() {
+    let world = impatient();
+    let member = world.person("member");
+    let project = format!("/v1/projects/{}", world.project);
+    let name = || world.app.get(&project).expect(200)["name"].clone();
+    let before = name();
+    let held = Held::of(&world);
+    // A change, a read, a list, a refusal, a cancel, a run.
+    let answers = [
+        world.app.patch(&project, &json!({"name": "changed"})),
+        world.app.get(&project),
+        world.app.get("/v1/projects"),
+        member.client.get(&project),
+        world
+            .app
+            .send("POST", &format!("/v1/runs/{}/cancel", world.run), None, &[]),
+        world.app.post(
+            "/v1/runs",
+            &json!({"agentId": world.agent, "message": "unheard"}),
+        ),
+    ];
+    for answer in answers {
+        assert_eq!(answer.header("retry-after"), Some("1"));
+        assert!(answer.header("traceresponse").is_some());
+        assert!(!answer.text.contains(&world.run), "{}", answer.text);
+        let error = answer.expect_error(503, "audit-unavailable");
+        assert!(error["message"].as_str().unwrap().contains("audit"));
+    }
+    let stream = format!("/v1/runs/{}/progress/stream", world.run);
+    let refused = world.app.try_open(&stream, &[]).err().unwrap();
+    refused.expect_error(503, "audit-unavailable");
+    held.release();
+    assert_eq!(name(), before, "it was not changed");
+    let runs = world.app.get("/v1/runs").expect(200);
+    assert_eq!(runs["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_answer_waits_for_its_record_and_holds_no_thread() {
+    let world = World::start_with(|options| {
+        options.limits.request_threads = 4;
+        options.audit.patience = Duration::from_secs(15);
+    });
+    let project = format!("/v1/projects/{}", world.project);
+    let held = Held::of(&world);
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..12)
+            .map(|_| scope.spawn(|| world.app.get(&project)))
+            .collect();
+        // Three times as many as there are threads wait; what is not checked is answered.
+        crate::harness::eventually("answers to wait for their records", || {
+            let waiting = world.app.server().shared().audit.stats().queued;
+            (waiting >= 11).then_some(())
+        });
+        world.app.get("/openapi.json").expect(200);
+        assert!(asked.iter().all(|thread| !thread.is_finished()));
+        held.release();
+        for thread in asked {
+            thread.join().unwrap().expect(200);
+        }
+    });
+}
