@@ -5,16 +5,22 @@
 pub mod agents;
 pub mod audit;
 pub mod conversations;
+pub mod enrolments;
 pub mod memberships;
 pub mod model_providers;
+pub mod orgs;
+pub mod permissions;
 pub mod project_access;
 pub mod projects;
+pub mod reviewers;
 pub mod runs;
+pub mod service_accounts;
 pub mod team_grants;
 pub mod team_memberships;
 pub mod teams;
 pub mod tokens;
 pub mod tools;
+pub mod users;
 
 use crate::authz::desired::{Object, mark};
 use crate::error::{Code, Error, Result};
@@ -30,7 +36,13 @@ use uuid::Uuid;
 
 /// Every declared route, mounted or not.
 pub fn routes() -> Vec<Route> {
-    let mut routes = tokens::routes();
+    let mut routes = users::routes();
+    routes.extend(enrolments::routes());
+    routes.extend(permissions::routes());
+    routes.extend(service_accounts::routes());
+    routes.extend(tokens::routes());
+    routes.extend(orgs::routes());
+    routes.extend(reviewers::routes());
     routes.extend(projects::routes());
     routes.extend(memberships::routes());
     routes.extend(team_grants::routes());

@@ -60,7 +60,7 @@ struct Principal {
     rename_all = "kebab-case",
     rename_all_fields = "camelCase"
 )]
-enum Way {
+pub(super) enum Way {
     /// A role of one's own.
     Direct {
         role: Role,

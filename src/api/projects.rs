@@ -46,7 +46,7 @@ pub(super) fn routes() -> Vec<Route> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Project")]
-struct View {
+pub(super) struct View {
     id: Uuid,
     name: String,
     created_by: Uuid,

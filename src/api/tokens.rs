@@ -1,17 +1,21 @@
 //! `/v1/tokens`: bearer tokens of the caller's, and public run tokens.
 
-use crate::authn::{PublicToken, bearer, public};
-use crate::authz;
+use super::{id_in_path, invalid_body};
+use crate::authn::{Credential, PublicToken, bearer, public};
+use crate::authz::{self, Asker, Stage};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
-use crate::proof::{Caller, Read};
+use crate::proof::{Caller, Capabilities, Capability, Key, KeyRole, Read};
+use crate::secret::Secret;
 use crate::store::page::{Order, Page, Request};
+use crate::store::projects::Project;
 use crate::store::runs::Run;
-use crate::store::tokens::{self, Token};
+use crate::store::tokens::{self, Owner, Token};
+use crate::store::users::{self, TenantRole, User};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -24,9 +28,11 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             "/v1/tokens",
-            "Mint a bearer token; it is shown once",
+            "Mint a bearer token, which may do no more than the one that mints it; it is shown once",
             mint,
-        ),
+        )
+        .needs(Capability::KeysWrite)
+        .answers(&MINT_CODES),
         route(
             Get,
             "/v1/tokens",
@@ -50,11 +56,20 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
+/// What minting a key for somebody can answer.
+pub(super) const MINT_CODES: [Code; 5] = [
+    Code::Conflict,
+    Code::KeyProjectMismatch,
+    Code::NotFound,
+    Code::PermissionDenied,
+    Code::RoleExceedsPrincipal,
+];
+
 /// A bearer token, without its secret part.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Token")]
-struct View {
+pub(super) struct View {
     id: Uuid,
     name: String,
     /// The last four characters of the token.
@@ -67,6 +82,10 @@ struct View {
     #[serde(with = "rfc3339::option")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     expires_at: Option<OffsetDateTime>,
+    role: KeyRole,
+    capabilities: Vec<Capability>,
+    /// The one project that the token is limited to.
+    project_id: Option<Uuid>,
 }
 
 impl From<Token> for View {
@@ -78,16 +97,25 @@ impl From<Token> for View {
             seed: token.seed,
             created_at: token.created_at,
             expires_at: token.expires_at,
+            role: token.key.role,
+            capabilities: token.key.capabilities.iter().collect(),
+            project_id: token.key.project_id,
         }
     }
 }
 
-/// A bearer token to mint.
+/// A bearer token to mint. What is left out is as the token has it that mints this one, and nothing
+/// goes beyond it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct NewToken {
+pub(super) struct NewToken {
     name: Name,
-    /// When the token ends by itself; never, if left out.
+    /// Not above the owner's role in the tenant.
+    role: Option<KeyRole>,
+    capabilities: Option<Vec<Capability>>,
+    /// The one project that the token is limited to.
+    project_id: Option<Uuid>,
+    /// When the token ends by itself.
     #[serde(default, with = "rfc3339::option")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     expires_at: Option<OffsetDateTime>,
@@ -95,7 +123,7 @@ struct NewToken {
 
 /// A bearer token that was minted.
 #[derive(Serialize, JsonSchema)]
-struct MintedToken {
+pub(super) struct MintedToken {
     #[serde(flatten)]
     about: View,
     /// The token itself: shown here, and never again.
@@ -105,7 +133,7 @@ struct MintedToken {
 /// Which tokens.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ListTokens {
+pub(super) struct ListTokens {
     cursor: Option<String>,
     limit: Option<u16>,
     order: Option<Order>,
@@ -134,48 +162,199 @@ pub(super) struct MintedPublicToken {
     expires_at: OffsetDateTime,
 }
 
-fn mint(cx: &Cx<'_>, caller: Caller, Body(new): Body<NewToken>) -> Result<Created<MintedToken>> {
-    let now = cx.now();
-    if new.expires_at.is_some_and(|end| end <= now) {
-        return Err(Error::new(
-            Code::InvalidBody,
-            "The body's $.expiresAt: expected a time in the future.",
-        )
-        .detail("path", "$.expiresAt"));
-    }
-    let token = bearer::mint()?;
-    let row = tokens::New {
-        token_id: cx.new_id(),
-        name: new.name.as_str(),
-        digest: bearer::digest(token.expose()),
-        last_four: &bearer::last_four(&token),
-        expires_at: new.expires_at,
-    };
-    let kept = cx.transact(|tx| tokens::insert(tx, &caller, &row, now))?;
-    Ok(Created(MintedToken {
-        about: kept.into(),
-        token: token.expose().to_owned(),
-    }))
+/// A token, and what is kept of it.
+pub(super) struct Fresh {
+    text: Secret,
+    digest: [u8; 32],
+    last_four: String,
 }
 
-fn list(cx: &Cx<'_>, caller: Caller, Query(query): Query<ListTokens>) -> Result<Found<Page<View>>> {
-    let binding = ("tokens", caller.user_id);
+impl Fresh {
+    /// A fresh one.
+    pub(super) fn mint() -> Result<Self> {
+        let text = bearer::mint()?;
+        Ok(Self {
+            digest: bearer::digest(text.expose()),
+            last_four: bearer::last_four(&text),
+            text,
+        })
+    }
+
+    /// What is kept of it.
+    pub(super) fn row<'a>(
+        &'a self,
+        token_id: Uuid,
+        name: &'a str,
+        expires_at: Option<OffsetDateTime>,
+    ) -> tokens::New<'a> {
+        tokens::New {
+            token_id,
+            name,
+            digest: self.digest,
+            last_four: &self.last_four,
+            expires_at,
+        }
+    }
+
+    /// For its one showing.
+    pub(super) fn show(&self, kept: Token) -> MintedToken {
+        MintedToken {
+            about: kept.into(),
+            token: self.text.expose().to_owned(),
+        }
+    }
+}
+
+/// When the token ends: not after the one that mints it.
+fn end_of(
+    asked: Option<OffsetDateTime>,
+    maker: Option<OffsetDateTime>,
+    now: OffsetDateTime,
+) -> Result<Option<OffsetDateTime>> {
+    if asked.is_some_and(|end| end <= now) {
+        return Err(invalid_body("$.expiresAt", "a time in the future"));
+    }
+    match (asked, maker) {
+        (Some(asked), Some(maker)) if asked > maker => Err(invalid_body(
+            "$.expiresAt",
+            "a time that is not after the end of the token that mints this one",
+        )),
+        (asked, maker) => Ok(asked.or(maker)),
+    }
+}
+
+/// The role of the token: above neither the token that mints it nor its owner.
+fn role_of(asked: Option<KeyRole>, maker: &Caller, owner: &User) -> Result<KeyRole> {
+    let owned = match owner.tenant_role {
+        TenantRole::Admin => KeyRole::Admin,
+        TenantRole::Member => KeyRole::Member,
+    };
+    let most = maker.key.role.min(owned);
+    match asked {
+        Some(asked) if asked > most => Err(Error::new(
+            Code::RoleExceedsPrincipal,
+            format!(
+                "The token cannot have the role {}: {} is the most that its owner and the token that mints it have.",
+                asked.text(),
+                most.text()
+            ),
+        )
+        .detail("mostRole", most.text())),
+        asked => Ok(asked.unwrap_or(most)),
+    }
+}
+
+fn capabilities_of(asker: &Asker<'_>, asked: Option<&[Capability]>) -> Result<Capabilities> {
+    let caller = asker.caller();
+    let held = caller.key.capabilities;
+    let Some(asked) = asked else {
+        return Ok(held);
+    };
+    let asked: Capabilities = asked.iter().copied().collect();
+    let beyond = asked.beyond(held);
+    if beyond.is_empty() {
+        return Ok(asked);
+    }
+    let sentence = format!(
+        "permission denied, the key of actor user:{} does not hold {} and cannot give it to another key",
+        caller.user_id,
+        beyond.texts().join(", ")
+    );
+    let resource = format!("tenant:{}", caller.tenant_id);
+    let (stage, code) = (Stage::CapabilityNotHeld, Code::PermissionDenied);
+    Err(asker.refuse(stage, "write", &resource, sentence, code))
+}
+
+/// The project that the token is limited to, which the caller and the owner read.
+fn project_of(
+    cx: &Cx<'_>,
+    asker: &Asker<'_>,
+    owner: Owner,
+    asked: Option<Uuid>,
+) -> Result<Option<Uuid>> {
+    let caller = asker.caller();
+    let project_id = match (caller.key.project_id, asked) {
+        (Some(own), Some(asked)) if own != asked => {
+            let sentence = format!(
+                "permission denied, the key of actor user:{} is limited to project:{own} and mints no key for project:{asked}",
+                caller.user_id
+            );
+            let resource = format!("project:{asked}");
+            let (stage, code) = (Stage::KeyProjectMismatch, Code::KeyProjectMismatch);
+            return Err(asker.refuse(stage, "write", &resource, sentence, code));
+        }
+        (Some(own), _) => own,
+        (None, Some(asked)) => {
+            authz::on_object::<Project, Read>(asker, asked)?;
+            asked
+        }
+        (None, None) => return Ok(None),
+    };
+    let is_others = owner.user_id() != caller.user_id;
+    if is_others && asker.enforces() && !owner.has_way(&mut cx.store().session()?, project_id)? {
+        let message =
+            format!("The service account has no role on project {project_id}. Give it one first.");
+        return Err(Error::new(Code::Conflict, message));
+    }
+    Ok(Some(project_id))
+}
+
+/// Mints a key for its owner, within what the key of the request may do.
+pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Created<MintedToken>> {
+    let (asker, now) = (cx.asker()?, cx.now());
+    let maker_ends = match cx.credential()? {
+        Credential::Bearer(known) => known.expires_at,
+        Credential::Public(_) => None,
+    };
+    let expires_at = end_of(new.expires_at, maker_ends, now)?;
+    let caller = asker.caller();
+    let user = users::find(
+        &mut cx.store().session()?,
+        caller.tenant_id,
+        owner.user_id(),
+    )?
+    .ok_or_else(|| Error::not_found("user", owner.user_id()))?;
+    let key = Key {
+        role: role_of(new.role, caller, &user)?,
+        capabilities: capabilities_of(&asker, new.capabilities.as_deref())?,
+        project_id: project_of(cx, &asker, owner, new.project_id)?,
+    };
+    let fresh = Fresh::mint()?;
+    let row = fresh.row(cx.new_id(), new.name.as_str(), expires_at);
+    let kept = cx.transact(|tx| tokens::insert(tx, owner, &row, key, now))?;
+    Ok(Created(fresh.show(kept)))
+}
+
+/// A page of the owner's keys.
+pub(super) fn list_of(cx: &Cx<'_>, owner: Owner, query: &ListTokens) -> Result<Found<Page<View>>> {
+    let binding = ("tokens", owner.user_id());
     let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
-    let rows = tokens::list(&mut cx.store().session()?, &caller, &page, cx.now())?;
+    let rows = tokens::list(&mut cx.store().session()?, owner, &page, cx.now())?;
     Ok(Found(page.page(rows, |row| row.token_id, View::from)))
 }
 
-fn revoke(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Gone> {
-    let text = cx.parameter("tokenId")?;
-    let unknown = || Error::not_found("token", text.chars().take(64).collect::<String>());
-    let token_id: Uuid = text.parse().map_err(|_| unknown())?;
+/// Revokes one of the owner's keys.
+pub(super) fn revoke_of(cx: &Cx<'_>, owner: Owner, token_id: Uuid) -> Result<Gone> {
     let now = cx.now();
-    let revoked = cx.transact(|tx| tokens::revoke(tx, &caller, token_id, now))?;
+    let revoked = cx.transact(|tx| tokens::revoke(tx, owner, token_id, now))?;
     if !revoked {
-        return Err(unknown());
+        return Err(Error::not_found("token", token_id));
     }
     cx.authn().forget(token_id);
     Ok(Gone)
+}
+
+fn mint(cx: &Cx<'_>, caller: Caller, Body(new): Body<NewToken>) -> Result<Created<MintedToken>> {
+    mint_for(cx, Owner::caller(&caller), new)
+}
+
+fn list(cx: &Cx<'_>, caller: Caller, Query(query): Query<ListTokens>) -> Result<Found<Page<View>>> {
+    list_of(cx, Owner::caller(&caller), &query)
+}
+
+fn revoke(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Gone> {
+    let token_id = id_in_path(cx, "tokenId", "token")?;
+    revoke_of(cx, Owner::caller(&caller), token_id)
 }
 
 fn mint_public(

@@ -11,16 +11,31 @@ pub const PREFIX: &str = "svc_bt_";
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
+/// How every enrolment code begins; the rest has the form of a bearer token.
+pub const ENROLMENT_PREFIX: &str = "svc_en_";
+
 /// A fresh token.
 ///
 /// # Errors
 /// The system gives no random bytes.
 pub fn mint() -> Result<Secret> {
+    mint_as(PREFIX)
+}
+
+/// A fresh enrolment code, which a person turns into a first key.
+///
+/// # Errors
+/// The system gives no random bytes.
+pub fn mint_enrolment() -> Result<Secret> {
+    mint_as(ENROLMENT_PREFIX)
+}
+
+fn mint_as(prefix: &str) -> Result<Secret> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(Error::internal)?;
     let body = base62(&bytes, 43);
     let check = base62(&crc32fast::hash(body.as_bytes()).to_be_bytes(), 6);
-    Ok(Secret::new(format!("{PREFIX}{body}{check}")))
+    Ok(Secret::new(format!("{prefix}{body}{check}")))
 }
 
 /// What is stored of a token.
@@ -68,6 +83,9 @@ mod tests {
         assert_ne!(mint().unwrap(), token);
         assert_eq!(last_four(&token), check[2..]);
         assert_eq!(format!("{token:?}"), "[redacted]");
+        let code = mint_enrolment().unwrap();
+        let body = code.expose().strip_prefix(ENROLMENT_PREFIX).unwrap();
+        assert_eq!(body.len(), 49);
     }
 
     #[test]

@@ -139,6 +139,15 @@ impl Authn {
         remembered.retain(|_, (_, known)| known.caller.token_id != token_id);
     }
 
+    /// Forgets every token of a user who was deactivated here.
+    pub fn forget_user(&self, tenant_id: Uuid, user_id: Uuid) {
+        let mut remembered = self.remembered();
+        self.forgotten.fetch_add(1, Ordering::Relaxed);
+        remembered.retain(|_, (_, known)| {
+            (known.caller.tenant_id, known.caller.user_id) != (tenant_id, user_id)
+        });
+    }
+
     fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], (Instant, Known)>> {
         self.remembered
             .lock()

@@ -224,6 +224,35 @@ impl<'a> Asker<'a> {
         }
     }
 
+    /// Records what was allowed by a check that is not the model's. With authorization off nothing is
+    /// recorded.
+    ///
+    /// # Errors
+    /// `audit-unavailable`.
+    pub fn allow(
+        &self,
+        stage: Stage,
+        action: &'static str,
+        resource: &str,
+        reason: impl Into<String>,
+    ) -> Result<()> {
+        let Some(gate) = self.gate else {
+            return Ok(());
+        };
+        let allowed = Recorded {
+            stage,
+            outcome: Outcome::Allowed,
+            action,
+            resource,
+            reason: reason.into(),
+            failing_part: None,
+            check: None,
+            duration: Duration::ZERO,
+            run_id: None,
+        };
+        self.record(gate, allowed)
+    }
+
     /// Refuses a credential that was denied too often, before anything is decided about it.
     pub(super) fn admit(&self) -> Result<()> {
         self.gate

@@ -9,16 +9,19 @@ mod decide;
 pub mod desired;
 pub mod fga;
 mod gate;
+mod grants;
 mod keeper;
 pub mod model;
 pub mod permissions;
 pub mod report;
+pub mod roles;
 mod stores;
 mod sync;
 
 pub use crate::audit::Stage;
 pub use decide::{Asker, Facts, Tickets};
 pub use gate::{Gate, Options};
+pub use grants::{GrantsReader, grants_reader};
 
 use crate::authn::PublicToken;
 use crate::error::{Code, Error, Result};

@@ -16,6 +16,10 @@ use uuid::Uuid;
 pub enum Rule {
     /// Anybody; the reason says why.
     Open(&'static str),
+    /// Whoever brings an enrolment code in the body.
+    Enrolling,
+    /// The user in the path, or who decides about the tenant.
+    GrantsReader,
     /// Any bearer token.
     Authenticated,
     /// A bearer token or a public token of the run in the path.
@@ -48,6 +52,7 @@ impl Rule {
         match self {
             Self::OnPath { kind, .. } => vec![parameter_of(kind)],
             Self::RunReader => vec![parameter_of("run")],
+            Self::GrantsReader => vec![parameter_of("user")],
             Self::Both(first, second) => [first.parameters(), second.parameters()].concat(),
             _ => Vec::new(),
         }
@@ -56,7 +61,7 @@ impl Rule {
     /// A bearer token is needed.
     pub fn needs_bearer(&self) -> bool {
         match self {
-            Self::Open(_) | Self::RunReader => false,
+            Self::Open(_) | Self::Enrolling | Self::RunReader => false,
             Self::Both(first, second) => first.needs_bearer() || second.needs_bearer(),
             _ => true,
         }
@@ -67,6 +72,8 @@ impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Open(why) => write!(f, "open: {why}"),
+            Self::Enrolling => f.write_str("an enrolment code in the body"),
+            Self::GrantsReader => f.write_str("the user in path, or admin on tenant"),
             Self::Authenticated => f.write_str("any bearer token"),
             Self::RunReader => f.write_str("read on run, or a public token of the run"),
             Self::OnTenant(action) => write!(f, "{action} on tenant"),
@@ -136,6 +143,22 @@ impl Access for Open {
     }
     fn codes() -> Vec<Code> {
         Vec::new()
+    }
+    fn check(_: &Cx<'_>) -> Result<Self> {
+        Ok(Self(()))
+    }
+}
+
+/// Whoever brings an enrolment code: the handler takes it, and refuses any other.
+#[derive(Debug)]
+pub struct Enrolling(());
+
+impl Access for Enrolling {
+    fn rule() -> Rule {
+        Rule::Enrolling
+    }
+    fn codes() -> Vec<Code> {
+        vec![Code::Unauthenticated]
     }
     fn check(_: &Cx<'_>) -> Result<Self> {
         Ok(Self(()))
@@ -266,6 +289,19 @@ impl Access for authz::RunReader {
             }
             Credential::Public(token) => authz::public_reader(cx.store(), &token, run_id),
         }
+    }
+}
+
+impl Access for authz::GrantsReader {
+    fn rule() -> Rule {
+        Rule::GrantsReader
+    }
+    fn codes() -> Vec<Code> {
+        found_codes()
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        let asker = cx.asker()?;
+        authz::grants_reader(&asker, path_id::<crate::store::users::Person>(cx)?)
     }
 }
 

@@ -212,7 +212,8 @@ impl Cx<'_> {
         Ok(self.asker_of(self.caller()?))
     }
 
-    pub(super) fn asker_of(&self, caller: Caller) -> Asker<'_> {
+    /// Asks for somebody whom the request made known: by a credential, or by an enrolment code.
+    pub fn asker_of(&self, caller: Caller) -> Asker<'_> {
         let facts = self.facts.get_or_init(|| Facts {
             request_id: self.context.request_id(),
             trace_id: self.trace.trace_id(),

@@ -32,8 +32,9 @@ const KEYS: [&str; 11] = [
 
 /// Prefixes of what we mint and verify, and the characters besides `A-Za-z0-9_-` that follow.
 /// The specification lists the first; the others are credentials too.
-const TOKENS: [(&str, &[u8]); 4] = [
+const TOKENS: [(&str, &[u8]); 5] = [
     ("svc_bt_", b""),
+    ("svc_en_", b""),
     ("svc_pt_", b"."),
     ("svc_lk_", b"."),
     ("whsec_", b"+/="),
@@ -324,6 +325,7 @@ mod tests {
             ("svc_bt_abcdefghijklmnop1234", "svc_bt_***1234"),
             ("(svc_bt_abcdefghijklmnop1234).", "(svc_bt_***1234)."),
             ("svc_bt_short", "svc_bt_***"),
+            ("code=svc_en_abcdefghijklmnop1234", "code=svc_en_***1234"),
             ("the prefix svc_bt_ alone", "the prefix svc_bt_ alone"),
             ("svc_pt_eyJhIjoxfQ.c2lnbmF0dXJl.", "svc_pt_***dXJl."),
             ("svc_lk_eyJhIjoxfQ.c2lnbmF0dXJl", "svc_lk_***dXJl"),

@@ -75,6 +75,18 @@ pub(super) fn active(tx: &mut Tx<'_>, tenant_id: Uuid, named: &Named) -> Result<
     Ok(principal(&row))
 }
 
+/// As [`active`], for what is a person's alone.
+///
+/// # Errors
+/// `not-found`, also for a service account; `conflict`: deactivated; `database-unavailable`.
+pub(super) fn person(tx: &mut Tx<'_>, tenant_id: Uuid, named: &Named) -> Result<Uuid> {
+    let principal = active(tx, tenant_id, named)?;
+    match principal.kind {
+        PrincipalKind::User => Ok(principal.user_id),
+        PrincipalKind::ServiceAccount => Err(Error::not_found("person", principal.user_id)),
+    }
+}
+
 fn principal(row: &Row) -> Principal {
     Principal {
         user_id: row.get(0),

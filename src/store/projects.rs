@@ -1,5 +1,6 @@
 //! Projects, and their creators' memberships.
 
+use super::orgs::Org;
 use super::page::{Order, Request};
 use super::readable::{Readable, readable};
 use super::tenants::Tenant;
@@ -66,6 +67,22 @@ pub fn insert(
     now: OffsetDateTime,
 ) -> Result<Project> {
     insert_in(tx, may.tenant_id(), None, creator, project_id, name, now)
+}
+
+/// Makes a project in an org, as [`insert`].
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn insert_in_org(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Org>,
+    creator: &Caller,
+    project_id: Uuid,
+    name: &str,
+    now: OffsetDateTime,
+) -> Result<Project> {
+    let org_id = Some(may.object_id());
+    insert_in(tx, may.tenant_id(), org_id, creator, project_id, name, now)
 }
 
 fn insert_in(

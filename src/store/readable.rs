@@ -42,15 +42,25 @@ where
         (Some(user_id), None) => Readable::By(user_id),
         (Some(user_id), Some(project_id)) => {
             let tenant_id = listing.caller().tenant_id;
-            let way = sql.query_one(
-                sql!("projects/has_way"),
-                &[&tenant_id, &project_id, &user_id],
-            )?;
-            if way.get(0) {
+            if has_way(sql, tenant_id, project_id, user_id)? {
                 Readable::OfProject(project_id)
             } else {
                 Readable::Nothing
             }
         }
     })
+}
+
+/// Whether the user has a way into the project that is not a tenant admin's.
+pub(super) fn has_way(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    project_id: Uuid,
+    user_id: Uuid,
+) -> Result<bool> {
+    let way = sql.query_one(
+        sql!("projects/has_way"),
+        &[&tenant_id, &project_id, &user_id],
+    )?;
+    Ok(way.get(0))
 }

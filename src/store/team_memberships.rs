@@ -36,7 +36,7 @@ impl Role {
         }
     }
 
-    fn stored(text: &str) -> Self {
+    pub(super) fn stored(text: &str) -> Self {
         match text {
             "admin" => Self::Admin,
             _ => Self::Member,

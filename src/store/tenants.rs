@@ -60,3 +60,12 @@ pub fn is_admin(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<bo
     let row = sql.query_one(sql!("tenants/is_admin"), &[&tenant_id, &user_id])?;
     Ok(row.get(0))
 }
+
+/// Makes whoever else locks the tenant wait until the transaction ends.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn lock(tx: &mut Tx<'_>, tenant_id: Uuid) -> Result<()> {
+    tx.execute(sql!("tenants/lock"), &[&tenant_id])?;
+    Ok(())
+}

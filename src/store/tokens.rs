@@ -1,9 +1,12 @@
 //! Bearer tokens: their digests, never the tokens.
 
+use super::enrolments::Enrolled;
 use super::page::{Order, Request};
+use super::readable::has_way;
+use super::users::{self, ServiceAccount};
 use super::{Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Caller, Capabilities, Key, KeyRole};
+use crate::proof::{Admin, Caller, Capabilities, Key, KeyRole, May};
 use crate::sql;
 use postgres::Row;
 use postgres::error::SqlState;
@@ -25,6 +28,8 @@ pub struct Token {
     pub created_at: OffsetDateTime,
     /// When it ends by itself.
     pub expires_at: Option<OffsetDateTime>,
+    /// What it may do at most.
+    pub key: Key,
 }
 
 /// What a credential stands for.
@@ -59,6 +64,16 @@ fn token(row: &Row) -> Token {
         seed: row.get(3),
         created_at: row.get(4),
         expires_at: row.get(5),
+        key: key(row, 6),
+    }
+}
+
+/// A key's limits, from this column on.
+fn key(row: &Row, at: usize) -> Key {
+    Key {
+        role: role(row.get(at)),
+        capabilities: Capabilities::from_texts(&row.get::<_, Vec<String>>(at + 1)),
+        project_id: row.get(at + 2),
     }
 }
 
@@ -70,8 +85,8 @@ fn role(text: &str) -> KeyRole {
     }
 }
 
-/// Whose token has this digest, unless it was revoked or its owner deactivated. The one query that runs before the tenant is
-/// known.
+/// Whose token has this digest, unless it was revoked or its owner deactivated. It runs before the
+/// tenant is known.
 ///
 /// # Errors
 /// `database-unavailable`.
@@ -82,37 +97,86 @@ pub fn by_digest(sql: &mut impl Sql, digest: &[u8; 32]) -> Result<Option<Known>>
             tenant_id: row.get(0),
             user_id: row.get(1),
             token_id: row.get(2),
-            key: Key {
-                role: role(&row.get::<_, String>(4)),
-                capabilities: Capabilities::from_texts(&row.get::<_, Vec<String>>(5)),
-                project_id: row.get(6),
-            },
+            key: key(&row, 4),
         },
         expires_at: row.get(3),
     }))
 }
 
-/// Keeps a token of the caller's.
+/// Whose tokens somebody may deal with.
+#[derive(Debug, Clone, Copy)]
+pub struct Owner {
+    tenant_id: Uuid,
+    user_id: Uuid,
+}
+
+impl Owner {
+    /// The caller's own.
+    pub fn caller(caller: &Caller) -> Self {
+        Self {
+            tenant_id: caller.tenant_id,
+            user_id: caller.user_id,
+        }
+    }
+
+    /// A service account's, by who decides about it.
+    pub fn account(may: &impl May<Admin, ServiceAccount>) -> Self {
+        Self {
+            tenant_id: may.tenant_id(),
+            user_id: may.object_id(),
+        }
+    }
+
+    /// A person's who brought a code.
+    pub fn enrolled(enrolled: &Enrolled) -> Self {
+        Self {
+            tenant_id: enrolled.tenant_id,
+            user_id: enrolled.user_id,
+        }
+    }
+
+    /// The user.
+    pub fn user_id(&self) -> Uuid {
+        self.user_id
+    }
+
+    /// Whether the owner has a way into the project that is not a tenant admin's.
+    ///
+    /// # Errors
+    /// `database-unavailable`.
+    pub fn has_way(&self, sql: &mut impl Sql, project_id: Uuid) -> Result<bool> {
+        has_way(sql, self.tenant_id, project_id, self.user_id)
+    }
+}
+
+/// Keeps a token of the owner's, within these limits.
 ///
 /// # Errors
-/// `database-unavailable`.
+/// `conflict`: the owner was deactivated; `database-unavailable`.
 pub fn insert(
     tx: &mut Tx<'_>,
-    caller: &Caller,
+    owner: Owner,
     new: &New<'_>,
+    key: Key,
     now: OffsetDateTime,
 ) -> Result<Token> {
+    users::lock(tx, owner.tenant_id, owner.user_id)?
+        .ok_or_else(|| Error::not_found("user", owner.user_id))?
+        .active()?;
     let row = tx.query_one(
         sql!("tokens/insert"),
         &[
-            &caller.tenant_id,
+            &owner.tenant_id,
             &new.token_id,
-            &caller.user_id,
+            &owner.user_id,
             &new.name,
             &new.digest.as_slice(),
             &new.last_four,
             &now,
             &new.expires_at,
+            &key.role.text(),
+            &key.capabilities.texts(),
+            &key.project_id,
         ],
     )?;
     Ok(token(&row))
@@ -131,7 +195,7 @@ pub fn replace_seed(
     now: OffsetDateTime,
 ) -> Result<bool> {
     // Replicas that start at once take turns.
-    tx.execute(sql!("tokens/lock_seed"), &[&tenant_id])?;
+    super::tenants::lock(tx, tenant_id)?;
     let digest = new.digest.as_slice();
     if let Some(row) = tx.query_opt(sql!("tokens/find_seed"), &[&tenant_id, &digest])? {
         let (seed, owner, revoked): (bool, Uuid, bool) = (row.get(0), row.get(1), row.get(2));
@@ -170,13 +234,13 @@ fn in_use() -> Error {
     )
 }
 
-/// The caller's own tokens that still hold.
+/// The owner's tokens that still hold.
 ///
 /// # Errors
 /// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
-    caller: &Caller,
+    owner: Owner,
     page: &Request,
     now: OffsetDateTime,
 ) -> Result<Vec<Token>> {
@@ -187,8 +251,8 @@ pub fn list(
     let rows = sql.query(
         statement,
         &[
-            &caller.tenant_id,
-            &caller.user_id,
+            &owner.tenant_id,
+            &owner.user_id,
             &page.after,
             &page.rows(),
             &now,
@@ -197,25 +261,34 @@ pub fn list(
     Ok(rows.iter().map(token).collect())
 }
 
-/// Revokes one of the caller's own tokens; false if there is none of that id. One that was revoked
+/// Revokes one of the owner's tokens; false if there is none of that id. One that was revoked
 /// already stays so.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn revoke(
-    tx: &mut Tx<'_>,
-    caller: &Caller,
-    token_id: Uuid,
-    now: OffsetDateTime,
-) -> Result<bool> {
+pub fn revoke(tx: &mut Tx<'_>, owner: Owner, token_id: Uuid, now: OffsetDateTime) -> Result<bool> {
     let touched = tx.execute(
         sql!("tokens/revoke"),
-        &[&caller.tenant_id, &caller.user_id, &token_id, &now],
+        &[&owner.tenant_id, &owner.user_id, &token_id, &now],
     )?;
     Ok(touched == 1)
 }
 
-/// Which of these tokens, each of its tenant, no longer hold.
+/// Revokes every token of a user.
+///
+/// # Errors
+/// `database-unavailable`.
+pub(super) fn revoke_all(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    user_id: Uuid,
+    now: OffsetDateTime,
+) -> Result<()> {
+    tx.execute(sql!("tokens/revoke_all"), &[&tenant_id, &user_id, &now])?;
+    Ok(())
+}
+
+/// Which of these tokens, each of its tenant, were revoked, or belong to a user who was deactivated.
 ///
 /// # Errors
 /// `database-unavailable`.

@@ -5,10 +5,14 @@ use crate::harness::Database;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 12] = [
+const ACROSS_TENANTS: [(&str, &str); 13] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
+    ),
+    (
+        "enrolments/take",
+        "a code is taken before its tenant is known",
     ),
     (
         "events/moved_since",

@@ -1,6 +1,6 @@
 //! No tenant sees or touches another's: route by route, for an object of each kind.
 
-use crate::harness::{Answer, App, Client, NewTool};
+use crate::harness::{Answer, App, Client, NewTool, made};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::http::access::Rule;
 use agent_runtime::http::route::Route;
@@ -25,15 +25,32 @@ impl Objects {
         let token = client
             .post("/v1/tokens", &json!({"name": "second"}))
             .expect(201);
+        let person =
+            json!({"email": "a@b.example", "displayName": "secret", "tenantRole": "member"});
+        let user = client.post("/v1/identity/users", &person).expect(201);
+        let made =
+            |path: &str| made::id(&client.post(path, &json!({"name": "secret"})).expect(201));
+        let (account, org) = (made("/v1/service-accounts"), made("/v1/orgs"));
+        for path in [&format!("/v1/orgs/{org}/admins"), "/v1/reviewers"] {
+            let mut body = json!({"userId": user["id"]});
+            if path.ends_with("reviewers") {
+                body["role"] = json!("standard");
+            }
+            client.post(path, &body).expect(201);
+        }
         let body = json!({"name": "secret", "slug": "secret"});
         let team = client.post("/v1/teams", &body).expect(201);
-        let (team, user) = (team["id"].clone(), team["createdBy"].clone());
+        let team = team["id"].clone();
         let grant = json!({"teamId": team, "role": "viewer"});
         client
             .post(&format!("/v1/projects/{project}/team-grants"), &grant)
             .expect(201);
         Self(json!({
             "projectId": project,
+            "userId": user["id"],
+            "serviceAccountId": account,
+            "orgId": org,
+            "role": "standard",
             "modelProviderId": model_provider,
             "toolId": tool,
             "agentId": agent,
@@ -42,7 +59,6 @@ impl Objects {
             "tokenId": token["id"],
             "version": "1.0.0",
             "teamId": team,
-            "userId": user,
         }))
     }
 
@@ -80,6 +96,7 @@ impl Objects {
             ("POST", "/v1/tools") => json!({"projectId": id("projectId"), "name": "new",
                 "description": "", "argumentsSchema": {"type": "object"}, "url": "http://127.0.0.1:9/"}),
             ("POST", "/v1/conversations") => json!({"agentId": id("agentId")}),
+            ("PATCH", "/v1/identity/users/{userId}") => json!({"tenantRole": "admin"}),
             ("POST", "/v1/teams") => json!({"name": "new", "slug": "new"}),
             ("POST", "/v1/projects/{projectId}/team-grants") => {
                 json!({"teamId": id("teamId"), "role": "viewer"})
@@ -93,7 +110,15 @@ impl Objects {
             ("PATCH", path) if path.contains("/memberships/") => json!({"role": "admin"}),
             ("PATCH", path) if path.contains("/team-grants/") => json!({"role": "admin"}),
             ("PATCH", _) => json!({"name": "new"}),
-            ("POST", "/v1/projects" | "/v1/tokens") => json!({"name": "new"}),
+            ("POST", "/v1/projects" | "/v1/tokens" | "/v1/service-accounts" | "/v1/orgs") => {
+                json!({"name": "new"})
+            }
+            (
+                "POST",
+                "/v1/service-accounts/{serviceAccountId}/tokens" | "/v1/orgs/{orgId}/projects",
+            ) => json!({"name": "new"}),
+            ("POST", "/v1/orgs/{orgId}/admins") => json!({"userId": id("userId")}),
+            ("POST", "/v1/reviewers") => json!({"userId": id("userId"), "role": "strict"}),
             ("POST", "/v1/model-providers") => json!({"name": "new",
                 "baseUrl": "http://127.0.0.1:9/v1", "models": [{"name": "m"}]}),
             (_, path) => panic!("say above what body {path} takes"),
@@ -150,8 +175,8 @@ fn trespass(other: &Client, route: &Route, victim: &Objects, own: &Objects) -> O
     let path = victim.path(route);
     let takes_body = route.body_bytes > 0;
     let body = match &route.rule {
-        Rule::Open(_) => return None,
-        Rule::OnPath { .. } | Rule::RunReader | Rule::Both(..) => {
+        Rule::Open(_) | Rule::Enrolling => return None,
+        Rule::OnPath { .. } | Rule::RunReader | Rule::GrantsReader | Rule::Both(..) => {
             takes_body.then(|| own.body(route))
         }
         Rule::OnBody { .. } => Some(victim.body(route)),
@@ -159,7 +184,8 @@ fn trespass(other: &Client, route: &Route, victim: &Objects, own: &Objects) -> O
         // Of the tenant or the user of the credential: an id in it may be another's.
         Rule::Authenticated | Rule::OnTenant(_) => match (route.method.text(), route.path) {
             ("POST", "/v1/tokens/public") => Some(victim.body(route)),
-            ("DELETE", "/v1/tokens/{tokenId}") => None,
+            ("DELETE", "/v1/tokens/{tokenId}" | "/v1/reviewers/{userId}/{role}") => None,
+            ("POST", "/v1/reviewers") => Some(victim.body(route)),
             (_, path) => {
                 assert!(!path.contains('{'), "say above what {path} is");
                 return None;
@@ -188,7 +214,7 @@ fn no_route_shows_or_changes_what_is_another_tenants() {
             let shown =
                 matches!(route.rule, Rule::List(_)) && answer.text.contains(id.as_str().unwrap());
             assert!(
-                !shown || parameter == "version",
+                !shown || ["version", "role"].contains(&parameter.as_str()),
                 "{}: {answer:?}",
                 route.path
             );

@@ -1,7 +1,8 @@
 //! `/v1/tokens`, and credentials in general.
 
-use crate::harness::App;
-use serde_json::json;
+use crate::harness::{App, Client, made};
+use agent_runtime::ids::rfc3339;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 #[test]
@@ -72,4 +73,161 @@ fn whoever_is_not_known_is_refused() {
     );
     assert_eq!(basic.header("www-authenticate"), Some("Bearer"));
     basic.expect_error(401, "unauthenticated");
+}
+
+/// Mints a key with this one, and gives a client that holds it.
+fn mint(app: &App, client: &Client, body: &Value) -> (Value, Client) {
+    let minted = client.post("/v1/tokens", body).expect(201);
+    let holder = app.with_token(minted["token"].as_str());
+    (minted, holder)
+}
+
+#[test]
+fn a_key_inherits_what_its_request_leaves_out() {
+    let app = App::start();
+    let project = made::project(&app);
+    let end = rfc3339::text(app.clock.now() + Duration::from_secs(3600));
+    let limits = json!({"name": "first", "role": "member", "projectId": project,
+        "capabilities": ["keys:write", "env:write", "env:write"], "expiresAt": end});
+    let (first, client) = mint(&app, &app, &limits);
+    assert_eq!(first["role"], json!("member"));
+    assert_eq!(first["capabilities"], json!(["env:write", "keys:write"]));
+    assert_eq!(first["projectId"], json!(project));
+    let (second, _) = mint(&app, &client, &json!({"name": "second"}));
+    for field in ["role", "capabilities", "projectId", "expiresAt"] {
+        assert_eq!(second[field], first[field], "{field}");
+    }
+    let me = client.get("/v1/identity/me/permissions").expect(200);
+    for field in ["id", "role", "capabilities", "projectId"] {
+        assert_eq!(me["key"][field], first[field], "{field}");
+    }
+    let listed = app.get("/v1/tokens?order=asc").expect(200);
+    assert_eq!(listed["data"][1]["capabilities"], first["capabilities"]);
+    let (none, _) = mint(&app, &client, &json!({"name": "none", "capabilities": []}));
+    assert_eq!(none["capabilities"], json!([]));
+}
+
+#[test]
+fn a_key_never_exceeds_its_maker() {
+    let app = App::start();
+    let (own, other) = (made::project(&app), made::project(&app));
+    let end = |seconds| rfc3339::text(app.clock.now() + Duration::from_secs(seconds));
+    let (_, member) = mint(
+        &app,
+        &app,
+        &json!({"name": "member", "role": "member", "expiresAt": end(3600),
+            "capabilities": ["keys:write", "env:write"]}),
+    );
+    let error = member
+        .post("/v1/tokens", &json!({"name": "a", "role": "admin"}))
+        .expect_error(400, "role-exceeds-principal");
+    assert_eq!(error["details"]["mostRole"], json!("member"));
+    member
+        .post("/v1/tokens", &json!({"name": "a", "expiresAt": end(3601)}))
+        .expect_error(400, "invalid-body");
+    let beyond = json!({"name": "a", "capabilities": ["env:write", "secrets:write"]});
+    let refused = member.post("/v1/tokens", &beyond).expect(403)["error"].clone();
+    assert_eq!(refused["code"], json!("permission-denied"));
+    assert!(
+        refused["message"]
+            .as_str()
+            .unwrap()
+            .contains("secrets:write")
+    );
+    assert_eq!(refused["details"]["reason"], refused["message"]);
+    let (_, limited) = mint(&app, &app, &json!({"name": "limited", "projectId": own}));
+    for project in [other, app.clock.new_id().to_string()] {
+        let body = json!({"name": "a", "projectId": project});
+        let refused = limited.post("/v1/tokens", &body).expect(403)["error"].clone();
+        assert_eq!(refused["code"], json!("key-project-mismatch"));
+    }
+    let (same, _) = mint(&app, &limited, &json!({"name": "a", "projectId": own}));
+    assert_eq!(same["projectId"], json!(own));
+}
+
+#[test]
+fn a_key_is_no_admin_s_whose_owner_is_none() {
+    let app = App::start();
+    let ann = made::person(&app, "ann@b", "admin");
+    let client = made::enrolled(&app, &ann);
+    let path = format!("/v1/identity/users/{}", made::id(&ann));
+    app.patch(&path, &json!({"tenantRole": "member"}))
+        .expect(200);
+    let (key, _) = mint(&app, &client, &json!({"name": "a"}));
+    assert_eq!(key["role"], json!("member"));
+    client
+        .post("/v1/tokens", &json!({"name": "a", "role": "admin"}))
+        .expect_error(400, "role-exceeds-principal");
+}
+
+#[test]
+fn what_a_key_may_be_limited_to_exists() {
+    let app = App::start();
+    let theirs = made::project(&app.other_tenant());
+    for project in [theirs, app.clock.new_id().to_string()] {
+        app.post("/v1/tokens", &json!({"name": "a", "projectId": project}))
+            .expect_error(404, "not-found");
+    }
+    for (field, value) in [
+        ("projectId", json!("project:*")),
+        ("role", json!("owner")),
+        ("capabilities", json!(["everything"])),
+        ("capabilities", json!("env:write")),
+    ] {
+        let mut body = json!({"name": "a"});
+        body[field] = value;
+        app.post("/v1/tokens", &body)
+            .expect_error(400, "invalid-body");
+    }
+}
+
+#[test]
+fn refused_keys_and_enrolments_are_recorded_and_roles_that_exceed_are_not() {
+    let app = App::start_authorized();
+    let (own, other) = (made::project(&app), made::project(&app));
+    let ann = made::person(&app, "ann@b", "member");
+    let client = made::enrolled(&app, &ann);
+    client
+        .post("/v1/tokens", &json!({"name": "a", "role": "admin"}))
+        .expect_error(400, "role-exceeds-principal");
+    client.post("/v1/tokens", &json!({"name": "a", "projectId": own})).expect(403);
+    let few = json!({"name": "few", "capabilities": ["keys:write"], "projectId": own});
+    let (_, few) = mint(&app, &app, &few);
+    let many = json!({"name": "a", "capabilities": ["env:write"]});
+    few.post("/v1/tokens", &many).expect(403);
+    few.post("/v1/tokens", &json!({"name": "a", "projectId": other})).expect(403);
+    let none = json!({"name": "none", "capabilities": []});
+    let (_, none) = mint(&app, &app, &none);
+    none.post("/v1/tokens", &json!({"name": "a"})).expect(403);
+    let mut stages: Vec<String> = app
+        .database
+        .client()
+        .query(
+            "select stage from access_decisions where stage <> 'model' or outcome = 'denied'",
+            &[],
+        )
+        .unwrap()
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    stages.sort();
+    let expected = ["capability-not-held", "enrolment", "key-capability", "key-project-mismatch", "model"];
+    assert_eq!(stages, expected);
+}
+
+#[test]
+fn a_service_account_s_key_is_limited_to_what_it_reads() {
+    let app = App::start_authorized();
+    let project = made::project(&app);
+    let account = app.post("/v1/service-accounts", &json!({"name": "a"})).expect(201);
+    let keys = format!("/v1/service-accounts/{}/tokens", made::id(&account));
+    let limited = json!({"name": "key", "projectId": project});
+    app.post(&keys, &limited).expect_error(409, "conflict");
+    let members = format!("/v1/projects/{project}/memberships");
+    app.post(&members, &json!({"userId": account["id"], "role": "viewer"})).expect(201);
+    let key = app.post(&keys, &limited).expect(201);
+    let client = app.with_token(key["token"].as_str());
+    client.get(&format!("/v1/projects/{project}")).expect(200);
+    client.post(&keys, &json!({"name": "own"})).expect(403);
+    client.post("/v1/tokens", &json!({"name": "own"})).expect(201);
 }

@@ -1,6 +1,10 @@
 select wanted.tenant_id, wanted.token_id
 from unnest($1::uuid[], $2::uuid[]) wanted (tenant_id, token_id)
 where not exists (
-  select from tokens
-  where tokens.tenant_id = wanted.tenant_id and tokens.token_id = wanted.token_id and tokens.revoked_at is null
+  select from tokens t
+  join users u on u.tenant_id = t.tenant_id and u.user_id = t.user_id
+  where t.tenant_id = wanted.tenant_id
+    and t.token_id = wanted.token_id
+    and t.revoked_at is null
+    and u.deactivated_at is null
 )

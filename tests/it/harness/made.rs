@@ -58,6 +58,20 @@ pub(crate) fn column(page: &Value, key: &str) -> Vec<String> {
         .collect()
 }
 
+/// A person who was added, as the answer shows them.
+pub(crate) fn person(client: &Client, email: &str, tenant_role: &str) -> Value {
+    let body = json!({"email": email, "displayName": "Somebody", "tenantRole": tenant_role});
+    client.post("/v1/identity/users", &body).expect(201)
+}
+
+/// A client with the first key of a person who was added.
+pub(crate) fn enrolled(app: &super::App, person: &Value) -> Client {
+    let body = json!({"code": person["enrolment"]["code"]});
+    let nobody = app.with_token(None);
+    let key = nobody.post("/v1/identity/enrolments", &body).expect(201);
+    app.with_token(key["token"].as_str())
+}
+
 /// A team named `Team`.
 pub(crate) fn team(client: &Client, slug: &str) -> String {
     let body = json!({"name": "Team", "slug": slug});

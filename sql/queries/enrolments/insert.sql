@@ -1,0 +1,2 @@
+insert into enrolments (tenant_id, enrolment_id, user_id, digest, created_by, created_at, expires_at)
+values ($1, $2, $3, $4, $5, $6, $7)

@@ -1,0 +1,16 @@
+with page as (
+  select distinct project_id
+  from project_ways
+  where tenant_id = $1
+    and user_id = $2
+    and ($3::uuid is null or project_id = $3)
+    and ($4::uuid is null or project_id > $4)
+  order by project_id
+  limit $5
+)
+select p.project_id, p.name, w.via, w.role, w.joined_at, w.team_id, t.name
+from page
+join projects p on p.tenant_id = $1 and p.project_id = page.project_id
+join project_ways w on w.tenant_id = $1 and w.user_id = $2 and w.project_id = page.project_id
+left join teams t on t.tenant_id = $1 and t.team_id = w.team_id
+order by p.project_id, w.via, w.team_id

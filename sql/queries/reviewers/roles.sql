@@ -1,0 +1,4 @@
+select role
+from reviewers
+where tenant_id = $1 and user_id = $2
+order by role

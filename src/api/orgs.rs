@@ -1,0 +1,235 @@
+//! `/v1/orgs`: orgs, whose admins are admins of every project of the org (section 5.4).
+
+use super::projects::View as ProjectView;
+use super::{Whom, change_access, id_in_path};
+use crate::authz::desired::Object;
+use crate::error::{Code, Error, Result};
+use crate::http::access::OnTenant;
+use crate::http::context::Cx;
+use crate::http::input::{Body, Name, Nothing, Query, Text};
+use crate::http::output::{Created, Found, Gone};
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::proof::{Admin, Authorized, Capability, Listing, Read};
+use crate::store::orgs::{self, Org, OrgAdmin};
+use crate::store::page::{Order, Page, Request};
+use crate::store::projects;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Delete, Get, Patch, Post};
+    let (all, one) = ("/v1/orgs", "/v1/orgs/{orgId}");
+    let admins = "/v1/orgs/{orgId}/admins";
+    let told = Code::AuthorizationUnavailable;
+    vec![
+        route(Post, all, "Make an org", create)
+            .needs(Capability::AccessWrite)
+            .answers(&[Code::AlreadyExists, told]),
+        route(
+            Get,
+            all,
+            "List the orgs: a tenant admin's are all, another's those that they are an admin of",
+            list,
+        ),
+        route(Get, one, "Read an org", read),
+        route(Patch, one, "Rename an org", rename)
+            .needs(Capability::AccessWrite)
+            .answers(&[Code::AlreadyExists]),
+        route(
+            Post,
+            admins,
+            "Make a person an admin of an org; one who is stays as they are",
+            add_admin,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[Code::Conflict, told]),
+        route(Get, admins, "List the admins of an org", list_admins),
+        route(
+            Delete,
+            "/v1/orgs/{orgId}/admins/{userId}",
+            "Take an org from one of its admins",
+            remove_admin,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[told]),
+        route(
+            Post,
+            "/v1/orgs/{orgId}/projects",
+            "Make a project in an org; its creator becomes its owner",
+            create_project,
+        )
+        .answers(&[told]),
+    ]
+}
+
+/// An org.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Org")]
+struct View {
+    id: Uuid,
+    name: String,
+    created_by: Uuid,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    updated_at: OffsetDateTime,
+}
+
+impl From<Org> for View {
+    fn from(org: Org) -> Self {
+        Self {
+            id: org.org_id,
+            name: org.name,
+            created_by: org.created_by,
+            created_at: org.created_at,
+            updated_at: org.updated_at,
+        }
+    }
+}
+
+/// An admin of an org.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "OrgAdmin")]
+struct AdminView {
+    org_id: Uuid,
+    user_id: Uuid,
+    display_name: String,
+    primary_email: Option<String>,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    joined_at: OffsetDateTime,
+}
+
+fn admin_view(org_id: Uuid, admin: OrgAdmin) -> AdminView {
+    AdminView {
+        org_id,
+        user_id: admin.user_id,
+        display_name: admin.display_name,
+        primary_email: admin.email,
+        joined_at: admin.joined_at,
+    }
+}
+
+/// An org to make, or its new name: no other org of the tenant has it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OrgName {
+    name: Name,
+}
+
+/// A project to make in an org.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewOrgProject {
+    name: Name,
+}
+
+/// A person to make an admin: by id or by email.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AddOrgAdmin {
+    user_id: Option<Uuid>,
+    /// In any case.
+    email: Option<Text<1, 320>>,
+}
+
+/// Which orgs, or which of an org's admins.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListOrgs {
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+fn create(cx: &Cx<'_>, tenant: OnTenant<Admin>, Body(new): Body<OrgName>) -> Result<Created<View>> {
+    let OnTenant(may) = tenant;
+    let (caller, id, now) = (may.caller(), cx.new_id(), cx.now());
+    let org = change_access(cx, caller, &[Object::Org(id)], |tx| {
+        orgs::insert(tx, &may, caller.user_id, id, new.name.as_str(), now)
+    })?;
+    Ok(Created(org.into()))
+}
+
+fn list(
+    cx: &Cx<'_>,
+    listing: Listing<Org>,
+    Query(query): Query<ListOrgs>,
+) -> Result<Found<Page<View>>> {
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &"orgs")?;
+    let rows = orgs::list(&mut cx.store().session()?, &listing, &page)?;
+    Ok(Found(page.page(rows, |row| row.org_id, View::from)))
+}
+
+fn read(_: &Cx<'_>, org: Authorized<Org, Read>, _: Nothing) -> Result<Found<View>> {
+    Ok(Found(org.into_row().into()))
+}
+
+fn rename(
+    cx: &Cx<'_>,
+    org: Authorized<Org, Admin>,
+    Body(new): Body<OrgName>,
+) -> Result<Found<View>> {
+    let now = cx.now();
+    let renamed = cx.transact(|tx| orgs::rename(tx, &org, new.name.as_str(), now))?;
+    Ok(Found(renamed.into()))
+}
+
+fn add_admin(
+    cx: &Cx<'_>,
+    org: Authorized<Org, Admin>,
+    Body(new): Body<AddOrgAdmin>,
+) -> Result<Created<AdminView>> {
+    let named = Whom(new.user_id, new.email).named()?;
+    let (org_id, now) = (org.row().org_id, cx.now());
+    let admin = change_access(cx, org.caller(), &[Object::Org(org_id)], |tx| {
+        orgs::insert_admin(tx, &org, &named, now)
+    })?;
+    Ok(Created(admin_view(org_id, admin)))
+}
+
+fn list_admins(
+    cx: &Cx<'_>,
+    org: Authorized<Org, Admin>,
+    Query(query): Query<ListOrgs>,
+) -> Result<Found<Page<AdminView>>> {
+    let org_id = org.row().org_id;
+    let binding = ("org-admins", org_id);
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let rows = orgs::list_admins(&mut cx.store().session()?, &org, &page)?;
+    let view = |admin| admin_view(org_id, admin);
+    Ok(Found(page.page(rows, |row| row.user_id, view)))
+}
+
+fn remove_admin(cx: &Cx<'_>, org: Authorized<Org, Admin>, _: Nothing) -> Result<Gone> {
+    let user_id = id_in_path(cx, "userId", "org admin")?;
+    let (caller, objects) = (org.caller(), [Object::Org(org.row().org_id)]);
+    let removed = change_access(cx, caller, &objects, |tx| {
+        orgs::delete_admin(tx, &org, user_id)
+    })?;
+    // What was removed before is told once more, and then not found.
+    match removed {
+        true => Ok(Gone),
+        false => Err(Error::not_found("org admin", user_id)),
+    }
+}
+
+fn create_project(
+    cx: &Cx<'_>,
+    org: Authorized<Org, Admin>,
+    Body(new): Body<NewOrgProject>,
+) -> Result<Created<ProjectView>> {
+    let (caller, id, now) = (org.caller(), cx.new_id(), cx.now());
+    let objects = [Object::Org(org.row().org_id), Object::Project(id)];
+    let project = change_access(cx, caller, &objects, |tx| {
+        projects::insert_in_org(tx, &org, caller, id, new.name.as_str(), now)
+    })?;
+    Ok(Created(project.into()))
+}

@@ -1,0 +1,125 @@
+//! `/v1/reviewers`: which people review, and in which roles (section 5.2).
+
+use super::{Whom, id_in_path, invalid_body};
+use crate::error::{Code, Error, Result};
+use crate::http::access::OnTenant;
+use crate::http::context::Cx;
+use crate::http::input::{Body, Nothing, Query, Text};
+use crate::http::output::{Created, Found, Gone};
+use crate::http::route::{Method, Route, route};
+use crate::proof::{Admin, Capability};
+use crate::store::page::{Order, Page, Request};
+use crate::store::reviewers::{self, Reviewer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Delete, Get, Post};
+    let all = "/v1/reviewers";
+    vec![
+        route(
+            Post,
+            all,
+            "Give a person a reviewer role; one that is held stays",
+            register,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[Code::Conflict, Code::NotFound]),
+        route(Get, all, "List the reviewers with their roles", list),
+        route(
+            Delete,
+            "/v1/reviewers/{userId}/{role}",
+            "Take a reviewer role away",
+            remove,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[Code::NotFound]),
+    ]
+}
+
+/// A person with reviewer roles.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Reviewer")]
+struct View {
+    user_id: Uuid,
+    display_name: String,
+    primary_email: Option<String>,
+    /// In the order of their texts.
+    roles: Vec<String>,
+}
+
+impl From<Reviewer> for View {
+    fn from(reviewer: Reviewer) -> Self {
+        Self {
+            user_id: reviewer.user_id,
+            display_name: reviewer.display_name,
+            primary_email: reviewer.email,
+            roles: reviewer.roles,
+        }
+    }
+}
+
+/// A role to give a person, who is named by id or by email.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct RegisterReviewer {
+    user_id: Option<Uuid>,
+    /// In any case.
+    email: Option<Text<1, 320>>,
+    /// Such as `standard`: 1 to 40 lowercase letters, digits and hyphens, no hyphen first.
+    role: Text<1, 40>,
+}
+
+/// Which reviewers.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListReviewers {
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+fn is_role(text: &str) -> bool {
+    let of_role = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=40).contains(&text.len()) && text.bytes().all(of_role) && !text.starts_with('-')
+}
+
+fn register(
+    cx: &Cx<'_>,
+    tenant: OnTenant<Admin>,
+    Body(new): Body<RegisterReviewer>,
+) -> Result<Created<View>> {
+    let OnTenant(may) = tenant;
+    let (role, now) = (new.role.as_str(), cx.now());
+    if !is_role(role) {
+        let expected = "1 to 40 lowercase letters, digits and hyphens, no hyphen first";
+        return Err(invalid_body("$.role", expected));
+    }
+    let named = Whom(new.user_id, new.email).named()?;
+    let creator = may.caller().user_id;
+    let held = cx.transact(|tx| reviewers::insert(tx, &may, creator, &named, role, now))?;
+    Ok(Created(held.into()))
+}
+
+fn list(
+    cx: &Cx<'_>,
+    tenant: OnTenant<Admin>,
+    Query(query): Query<ListReviewers>,
+) -> Result<Found<Page<View>>> {
+    let cursor = query.cursor.as_deref();
+    let page = Request::new(cursor, query.limit, query.order, &"reviewers")?;
+    let rows = reviewers::list(&mut cx.store().session()?, &tenant.0, &page)?;
+    Ok(Found(page.page(rows, |row| row.user_id, View::from)))
+}
+
+fn remove(cx: &Cx<'_>, tenant: OnTenant<Admin>, _: Nothing) -> Result<Gone> {
+    let user_id = id_in_path(cx, "userId", "reviewer")?;
+    let role = cx.parameter("role")?;
+    let removed = cx.transact(|tx| reviewers::delete(tx, &tenant.0, user_id, &role))?;
+    match removed {
+        true => Ok(Gone),
+        false => Err(Error::not_found("reviewer", user_id)),
+    }
+}

@@ -1,0 +1,240 @@
+//! `/v1/identity/users`: the tenant's people (section 2.1).
+
+use super::enrolments::{self, Enrolment};
+use super::{change_access, invalid_body};
+use crate::authz::desired::{Object, mark};
+use crate::error::{Code, Result};
+use crate::http::access::OnTenant;
+use crate::http::context::Cx;
+use crate::http::input::{Body, Name, Nothing, Query, Text};
+use crate::http::output::{Created, Found};
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::proof::{Admin, Authorized, Capability, Kind};
+use crate::store::page::{Order, Page, Request};
+use crate::store::principals::PrincipalKind;
+use crate::store::users::{self, Filter, NewPerson, Person, Standing, TenantRole, User};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Get, Patch, Post};
+    let (all, one) = ("/v1/identity/users", "/v1/identity/users/{userId}");
+    vec![
+        route(
+            Post,
+            all,
+            "Add a person; the answer shows once the code that mints their first key",
+            add,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[Code::AlreadyExists, Code::AuthorizationUnavailable]),
+        route(Get, all, "List the tenant's people", list),
+        route(Get, one, "Read a person", read),
+        route(Patch, one, "Change a person's name or tenant role", change)
+            .needs(Capability::AccessWrite)
+            .answers(&[
+                Code::Conflict,
+                Code::LastAdmin,
+                Code::AuthorizationUnavailable,
+            ]),
+        route(
+            Post,
+            "/v1/identity/users/{userId}/deactivate",
+            "Deactivate a person: their keys and permissions end",
+            deactivate,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[Code::LastAdmin, Code::AuthorizationUnavailable]),
+    ]
+}
+
+/// A person.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Person")]
+struct View {
+    id: Uuid,
+    /// As it was given. The seed user has none.
+    email: Option<String>,
+    display_name: String,
+    tenant_role: TenantRole,
+    /// Who added the person. The seed user was added by nobody.
+    created_by: Option<Uuid>,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+    #[serde(with = "rfc3339::option")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    deactivated_at: Option<OffsetDateTime>,
+}
+
+impl From<User> for View {
+    fn from(user: User) -> Self {
+        Self {
+            id: user.user_id,
+            email: user.email,
+            display_name: user.display_name,
+            tenant_role: user.tenant_role,
+            created_by: user.created_by,
+            created_at: user.created_at,
+            deactivated_at: user.deactivated_at,
+        }
+    }
+}
+
+/// A person to add.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewUser {
+    /// It names the person whatever its case.
+    email: Text<3, 320>,
+    display_name: Name,
+    tenant_role: TenantRole,
+}
+
+/// A person who was added.
+#[derive(Serialize, JsonSchema)]
+struct AddedPerson {
+    #[serde(flatten)]
+    person: View,
+    enrolment: Enrolment,
+}
+
+/// What to change of a person.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ChangeUser {
+    display_name: Option<Name>,
+    tenant_role: Option<TenantRole>,
+}
+
+/// Whether a user may do anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "UserStatus")]
+pub(super) enum Status {
+    /// They may.
+    Active,
+    /// They were deactivated.
+    Deactivated,
+}
+
+/// Which people.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ListUsers {
+    tenant_role: Option<TenantRole>,
+    status: Option<Status>,
+    /// The whole email, in any case.
+    email: Option<Text<1, 320>>,
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+/// One `@` between two texts, nothing that is blank or a control character.
+fn check_email(email: &str) -> Result<()> {
+    let parts: Vec<&str> = email.split('@').collect();
+    let has_form = parts.len() == 2 && parts.iter().all(|part| !part.is_empty());
+    if has_form && !email.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Ok(());
+    }
+    let expected = "3 to 320 characters with one @ inside, no blanks and no control characters";
+    Err(invalid_body("$.email", expected))
+}
+
+fn add(
+    cx: &Cx<'_>,
+    tenant: OnTenant<Admin>,
+    Body(new): Body<NewUser>,
+) -> Result<Created<AddedPerson>> {
+    let OnTenant(may) = tenant;
+    check_email(new.email.as_str())?;
+    let (caller, now) = (may.caller(), cx.now());
+    let row = NewPerson {
+        user_id: cx.new_id(),
+        email: new.email.as_str(),
+        display_name: new.display_name.as_str(),
+        tenant_role: new.tenant_role,
+    };
+    let code = enrolments::Code::mint(cx)?;
+    let objects = [Object::Tenant(caller.tenant_id)];
+    let person = change_access(cx, caller, &objects, |tx| {
+        let person = users::insert_person(tx, &may, caller.user_id, &row, now)?;
+        code.keep_first(tx, caller, &person, now)?;
+        Ok(person)
+    })?;
+    Ok(Created(AddedPerson {
+        person: person.0.into(),
+        enrolment: code.show(),
+    }))
+}
+
+fn list(
+    cx: &Cx<'_>,
+    tenant: OnTenant<Admin>,
+    Query(query): Query<ListUsers>,
+) -> Result<Found<Page<View>>> {
+    let email = query.email.as_ref().map(Text::as_str);
+    let binding = ("users", query.tenant_role, query.status, email);
+    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let filter = Filter {
+        tenant_role: query.tenant_role,
+        active: query.status.map(|status| status == Status::Active),
+        email,
+    };
+    let kind = PrincipalKind::User;
+    let rows = users::list(&mut cx.store().session()?, &tenant.0, kind, &filter, &page)?;
+    Ok(Found(page.page(rows, |row| row.user_id, View::from)))
+}
+
+fn read(_: &Cx<'_>, person: Authorized<Person, Admin>, _: Nothing) -> Result<Found<View>> {
+    Ok(Found(person.into_row().0.into()))
+}
+
+fn change(
+    cx: &Cx<'_>,
+    person: Authorized<Person, Admin>,
+    Body(new): Body<ChangeUser>,
+) -> Result<Found<View>> {
+    let name = new.display_name.as_ref().map(Text::as_str);
+    if name.is_none() && new.tenant_role.is_none() {
+        return Err(invalid_body("$", "displayName, tenantRole, or both"));
+    }
+    let caller = person.caller();
+    let objects = [Object::Tenant(caller.tenant_id)];
+    let changed = change_access(cx, caller, &objects, |tx| {
+        users::change_person(tx, &person, name, new.tenant_role)
+    })?;
+    Ok(Found(changed.0.into()))
+}
+
+fn deactivate(cx: &Cx<'_>, person: Authorized<Person, Admin>, _: Nothing) -> Result<Found<View>> {
+    Ok(Found(end(cx, &person)?.into()))
+}
+
+/// Deactivates a user, and answers once their keys and permissions have ended.
+pub(super) fn end<K: Kind>(cx: &Cx<'_>, user: &Authorized<K, Admin>) -> Result<User> {
+    let (tenant_id, user_id) = (user.caller().tenant_id, user.row().id());
+    let now = cx.now();
+    let (ended, objects) = cx.transact(|tx| {
+        let ended = users::deactivate(tx, user, now)?;
+        let mut objects = vec![Object::Tenant(tenant_id)];
+        objects.extend(ended.standings.iter().map(|standing| match *standing {
+            Standing::Org(id) => Object::Org(id),
+            Standing::Team(id) => Object::Team(id),
+            Standing::Project(id) => Object::Project(id),
+        }));
+        if ended.changed {
+            mark(tx, tenant_id, &objects)?;
+        }
+        Ok((ended, objects))
+    })?;
+    // The keys end here whatever comes of the rest.
+    cx.authn().forget_user(tenant_id, user_id);
+    cx.settle(tenant_id, &objects)?;
+    Ok(ended.user)
+}

@@ -1,0 +1,119 @@
+//! Enrolments: codes that a person turns into a first key, once. Their digests, never the codes.
+
+use super::users::{Person, TenantRole, lock};
+use super::{Sql, Tx};
+use crate::error::{Error, Result};
+use crate::proof::{Admin, Kind, May};
+use crate::sql;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// An enrolment to keep.
+#[derive(Debug)]
+pub struct New {
+    /// Its id.
+    pub enrolment_id: Uuid,
+    /// The SHA-256 of the whole code.
+    pub digest: [u8; 32],
+    /// When it ends by itself.
+    pub expires_at: OffsetDateTime,
+}
+
+/// Keeps an enrolment of a person's; the one that was open ends.
+///
+/// # Errors
+/// `conflict`: the person was deactivated; `database-unavailable`.
+pub fn insert(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Person>,
+    creator: Uuid,
+    new: &New,
+    now: OffsetDateTime,
+) -> Result<()> {
+    keep(tx, may.tenant_id(), may.object_id(), creator, new, now)
+}
+
+/// As [`insert`], for a person who is added in this transaction.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn insert_first(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    person: &Person,
+    creator: Uuid,
+    new: &New,
+    now: OffsetDateTime,
+) -> Result<()> {
+    keep(tx, tenant_id, person.id(), creator, new, now)
+}
+
+fn keep(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    user_id: Uuid,
+    creator: Uuid,
+    new: &New,
+    now: OffsetDateTime,
+) -> Result<()> {
+    // Of two that are made at once, one comes first.
+    lock(tx, tenant_id, user_id)?
+        .ok_or_else(|| Error::not_found(Person::NAME, user_id))?
+        .active()?;
+    end_open(tx, tenant_id, user_id, now)?;
+    tx.execute(
+        sql!("enrolments/insert"),
+        &[
+            &tenant_id,
+            &new.enrolment_id,
+            &user_id,
+            &new.digest.as_slice(),
+            &creator,
+            &now,
+            &new.expires_at,
+        ],
+    )?;
+    Ok(())
+}
+
+/// Ends the enrolment that is open for the user, if one is.
+///
+/// # Errors
+/// `database-unavailable`.
+pub(super) fn end_open(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    user_id: Uuid,
+    now: OffsetDateTime,
+) -> Result<()> {
+    tx.execute(sql!("enrolments/end_open"), &[&tenant_id, &user_id, &now])?;
+    Ok(())
+}
+
+/// Whose code it was.
+#[derive(Debug)]
+pub struct Enrolled {
+    /// The person's tenant.
+    pub tenant_id: Uuid,
+    /// The person.
+    pub user_id: Uuid,
+    /// The person's role in the tenant.
+    pub tenant_role: TenantRole,
+    /// The enrolment.
+    pub enrolment_id: Uuid,
+}
+
+/// Takes a code, which nobody can take again. None: it is not known, was taken or replaced, has
+/// ended, or the person was deactivated.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn take(tx: &mut Tx<'_>, digest: &[u8; 32], now: OffsetDateTime) -> Result<Option<Enrolled>> {
+    let row = tx.query_opt(sql!("enrolments/take"), &[&digest.as_slice(), &now])?;
+    Ok(row.map(|row| Enrolled {
+        tenant_id: row.get(0),
+        user_id: row.get(1),
+        tenant_role: TenantRole::of(row.get(2)),
+        enrolment_id: row.get(3),
+    }))
+}

@@ -1,0 +1,202 @@
+//! Orgs and their admins, who are admins of every project of the org (section 5.4).
+
+use super::page::{Order, Request};
+use super::principals::{Named, person};
+use super::tenants::Tenant;
+use super::{Find, Sql, Tx, on_violation};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Admin, Kind, Listing, May, Place};
+use crate::sql;
+use postgres::Row;
+use postgres::error::SqlState;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// An org.
+#[derive(Debug, Clone)]
+pub struct Org {
+    /// Its id.
+    pub org_id: Uuid,
+    /// Its name, which no other org of the tenant has.
+    pub name: String,
+    /// Who made it.
+    pub created_by: Uuid,
+    /// When it was made.
+    pub created_at: OffsetDateTime,
+    /// When it was last changed.
+    pub updated_at: OffsetDateTime,
+}
+
+impl Kind for Org {
+    const NAME: &'static str = "org";
+    fn id(&self) -> Uuid {
+        self.org_id
+    }
+    fn place(&self) -> Place {
+        Place::Itself
+    }
+}
+
+impl Find for Org {
+    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
+        let row = sql.query_opt(sql!("orgs/find"), &[&tenant_id, &id])?;
+        Ok(row.as_ref().map(org))
+    }
+}
+
+fn org(row: &Row) -> Org {
+    Org {
+        org_id: row.get(0),
+        name: row.get(1),
+        created_by: row.get(2),
+        created_at: row.get(3),
+        updated_at: row.get(4),
+    }
+}
+
+fn name_taken() -> Error {
+    Error::new(
+        Code::AlreadyExists,
+        "The tenant has an org with this name already. Choose another name.",
+    )
+}
+
+/// Makes an org.
+///
+/// # Errors
+/// `already-exists`, `database-unavailable`.
+pub fn insert(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Tenant>,
+    creator: Uuid,
+    org_id: Uuid,
+    name: &str,
+    now: OffsetDateTime,
+) -> Result<Org> {
+    let row = tx.query_opt(
+        sql!("orgs/insert"),
+        &[&may.tenant_id(), &org_id, &name, &creator, &now],
+    )?;
+    row.as_ref().map(org).ok_or_else(name_taken)
+}
+
+/// Renames it.
+///
+/// # Errors
+/// `already-exists`, `database-unavailable`.
+pub fn rename(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Org>,
+    name: &str,
+    now: OffsetDateTime,
+) -> Result<Org> {
+    let renamed = tx.query_one(
+        sql!("orgs/rename"),
+        &[&may.tenant_id(), &may.object_id(), &name, &now],
+    );
+    on_violation(renamed, &SqlState::UNIQUE_VIOLATION, name_taken).map(|row| org(&row))
+}
+
+/// A page of the orgs that the caller may read: a tenant admin reads all, an org's admin that one.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(sql: &mut impl Sql, listing: &Listing<Org>, page: &Request) -> Result<Vec<Org>> {
+    if listing.project_id().is_some() {
+        // An org is not of the one project that the caller's key is limited to.
+        return Ok(Vec::new());
+    }
+    let statement = match page.order {
+        Order::Asc => sql!("orgs/list_asc"),
+        Order::Desc => sql!("orgs/list_desc"),
+    };
+    let rows = sql.query(
+        statement,
+        &[
+            &listing.caller().tenant_id,
+            &listing.reader(),
+            &page.after,
+            &page.rows(),
+        ],
+    )?;
+    Ok(rows.iter().map(org).collect())
+}
+
+/// An admin of an org.
+#[derive(Debug, Clone)]
+pub struct OrgAdmin {
+    /// The person.
+    pub user_id: Uuid,
+    /// The person's email.
+    pub email: Option<String>,
+    /// What the person is called.
+    pub display_name: String,
+    /// Since when.
+    pub joined_at: OffsetDateTime,
+}
+
+fn admin(row: &Row) -> OrgAdmin {
+    OrgAdmin {
+        user_id: row.get(0),
+        email: row.get(1),
+        display_name: row.get(2),
+        joined_at: row.get(3),
+    }
+}
+
+/// Makes a person an admin of the org. Whoever is one already stays so.
+///
+/// # Errors
+/// `not-found`; `conflict`: the person was deactivated; `database-unavailable`.
+pub fn insert_admin(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Org>,
+    named: &Named,
+    now: OffsetDateTime,
+) -> Result<OrgAdmin> {
+    let (tenant_id, org_id) = (may.tenant_id(), may.object_id());
+    let user_id = person(tx, tenant_id, named)?;
+    tx.execute(
+        sql!("orgs/insert_admin"),
+        &[&tenant_id, &org_id, &user_id, &now],
+    )?;
+    let row = tx.query_one(sql!("orgs/find_admin"), &[&tenant_id, &org_id, &user_id])?;
+    Ok(admin(&row))
+}
+
+/// A page of the org's admins.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list_admins(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, Org>,
+    page: &Request,
+) -> Result<Vec<OrgAdmin>> {
+    let statement = match page.order {
+        Order::Asc => sql!("orgs/list_admins_asc"),
+        Order::Desc => sql!("orgs/list_admins_desc"),
+    };
+    let rows = sql.query(
+        statement,
+        &[
+            &may.tenant_id(),
+            &may.object_id(),
+            &page.after,
+            &page.rows(),
+        ],
+    )?;
+    Ok(rows.iter().map(admin).collect())
+}
+
+/// Takes the org from an admin; false if the user was none.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn delete_admin(tx: &mut Tx<'_>, may: &impl May<Admin, Org>, user_id: Uuid) -> Result<bool> {
+    let touched = tx.execute(
+        sql!("orgs/delete_admin"),
+        &[&may.tenant_id(), &may.object_id(), &user_id],
+    )?;
+    Ok(touched == 1)
+}

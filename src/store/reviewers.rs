@@ -1,0 +1,110 @@
+//! Reviewers: which roles a person has in approvals.
+//!
+//! Not here: what a reviewer role allows; approvals name the role that they take.
+
+use super::page::{Order, Request};
+use super::principals::{Named, person};
+use super::tenants::Tenant;
+use super::{Sql, Tx};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Admin, May};
+use crate::sql;
+use postgres::Row;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// Roles of one reviewer at most.
+pub const ROLES_MOST: usize = 50;
+
+/// A person with at least one reviewer role.
+#[derive(Debug, Clone)]
+pub struct Reviewer {
+    /// The person.
+    pub user_id: Uuid,
+    /// The person's email.
+    pub email: Option<String>,
+    /// What the person is called.
+    pub display_name: String,
+    /// The roles, in the order of their texts.
+    pub roles: Vec<String>,
+}
+
+/// Gives a person a reviewer role. One that is held already stays.
+///
+/// # Errors
+/// `not-found`, `conflict`: the person was deactivated, or has [`ROLES_MOST`] roles;
+/// `database-unavailable`.
+pub fn insert(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Tenant>,
+    creator: Uuid,
+    named: &Named,
+    role: &str,
+    now: OffsetDateTime,
+) -> Result<Reviewer> {
+    let tenant_id = may.tenant_id();
+    let user_id = person(tx, tenant_id, named)?;
+    tx.execute(
+        sql!("reviewers/insert"),
+        &[&tenant_id, &user_id, &role, &creator, &now],
+    )?;
+    let row = tx.query_one(sql!("reviewers/find"), &[&tenant_id, &user_id])?;
+    let reviewer = reviewer(&row);
+    if reviewer.roles.len() > ROLES_MOST {
+        let message = format!("A reviewer has {ROLES_MOST} roles at most. Remove one first.");
+        return Err(Error::new(Code::Conflict, message));
+    }
+    Ok(reviewer)
+}
+
+fn reviewer(row: &Row) -> Reviewer {
+    Reviewer {
+        user_id: row.get(0),
+        email: row.get(1),
+        display_name: row.get(2),
+        roles: row.get(3),
+    }
+}
+
+/// A user's reviewer roles, in the order of their texts.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn roles(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Vec<String>> {
+    let rows = sql.query(sql!("reviewers/roles"), &[&tenant_id, &user_id])?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// A page of the tenant's reviewers.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, Tenant>,
+    page: &Request,
+) -> Result<Vec<Reviewer>> {
+    let statement = match page.order {
+        Order::Asc => sql!("reviewers/list_asc"),
+        Order::Desc => sql!("reviewers/list_desc"),
+    };
+    let rows = sql.query(statement, &[&may.tenant_id(), &page.after, &page.rows()])?;
+    Ok(rows.iter().map(reviewer).collect())
+}
+
+/// Takes a reviewer role away; false if the user did not have it.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn delete(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Tenant>,
+    user_id: Uuid,
+    role: &str,
+) -> Result<bool> {
+    let touched = tx.execute(
+        sql!("reviewers/delete"),
+        &[&may.tenant_id(), &user_id, &role],
+    )?;
+    Ok(touched == 1)
+}

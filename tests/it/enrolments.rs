@@ -1,0 +1,164 @@
+//! `/v1/identity/enrolments`: from a code to a first key.
+
+use crate::harness::{App, made};
+use serde_json::{Value, json};
+use std::sync::Barrier;
+use std::time::Duration;
+
+const TAKE: &str = "/v1/identity/enrolments";
+
+fn code(person: &Value) -> Value {
+    json!({"code": person["enrolment"]["code"]})
+}
+
+fn again(app: &App, person: &Value) -> crate::harness::Answer {
+    let path = format!("/v1/identity/users/{}/enrolments", made::id(person));
+    app.send("POST", &path, None, &[])
+}
+
+#[test]
+fn a_code_mints_the_first_key_once() {
+    let app = App::start();
+    let nobody = app.with_token(None);
+    for (email, role) in [("a@b", "member"), ("c@d", "admin")] {
+        let person = made::person(&app, email, role);
+        let end =
+            agent_runtime::ids::rfc3339::parse(person["enrolment"]["expiresAt"].as_str().unwrap());
+        let life = end.unwrap() - app.clock.now();
+        assert!((6.9..=7.0).contains(&(life.as_seconds_f64() / 86_400.0)));
+        let mut body = code(&person);
+        body["name"] = json!("laptop");
+        let minted = nobody.post(TAKE, &body).expect(201);
+        assert_eq!(minted["role"], json!(role));
+        assert_eq!(minted["name"], json!("laptop"));
+        assert_eq!(minted["capabilities"].as_array().unwrap().len(), 4);
+        assert_eq!(minted["projectId"], Value::Null);
+        let client = app.with_token(minted["token"].as_str());
+        let me = client.get("/v1/identity/me/permissions").expect(200);
+        assert_eq!(me["userId"], person["id"]);
+        assert_eq!(me["key"]["id"], minted["id"]);
+        nobody
+            .post(TAKE, &body)
+            .expect_error(401, "unauthenticated");
+    }
+}
+
+#[test]
+fn every_code_that_does_not_hold_is_refused_alike() {
+    let app = App::start();
+    let nobody = app.with_token(None);
+    let used = made::person(&app, "used@b", "member");
+    nobody.post(TAKE, &code(&used)).expect(201);
+    let replaced = made::person(&app, "replaced@b", "member");
+    let newer = again(&app, &replaced).expect(201);
+    let old = made::person(&app, "old@b", "member");
+    app.clock.advance(Duration::from_secs(7 * 86_400));
+    let fresh = made::person(&app, "fresh@b", "member");
+    let cut = &fresh["enrolment"]["code"].as_str().unwrap()[1..];
+    let mut refusals = Vec::new();
+    for body in [
+        code(&used),
+        code(&replaced),
+        code(&old),
+        json!({"code": newer["code"]}),
+        json!({"code": cut}),
+        json!({"code": "svc_en_"}),
+        json!({"code": "x"}),
+        json!({"code": app.token()}),
+    ] {
+        let mut error = nobody
+            .post(TAKE, &body)
+            .expect_error(401, "unauthenticated");
+        error.as_object_mut().unwrap().remove("requestId");
+        refusals.push(error);
+    }
+    refusals.dedup();
+    assert_eq!(refusals.len(), 1, "{refusals:?}");
+    nobody.post(TAKE, &code(&fresh)).expect(201);
+    for body in [
+        json!({}),
+        json!({"code": ""}),
+        json!({"code": "x".repeat(201)}),
+        json!({"code": "x", "userId": fresh["id"]}),
+    ] {
+        nobody.post(TAKE, &body).expect_error(400, "invalid-body");
+    }
+    let long = json!({"code": "x", "name": "x".repeat(5000)});
+    nobody.post(TAKE, &long).expect_error(413, "body-too-large");
+}
+
+#[test]
+fn of_two_that_bring_a_code_at_once_one_gets_the_key() {
+    let app = App::start();
+    let replica = app.replica(|_| {});
+    for round in 0..5 {
+        let person = made::person(&app, &format!("p{round}@b"), "member");
+        let (body, barrier) = (code(&person), Barrier::new(4));
+        let mut statuses: Vec<u16> = std::thread::scope(|scope| {
+            let taking: Vec<_> = [&app, &replica, &app, &replica]
+                .map(|at| {
+                    let (nobody, body, barrier) = (at.with_token(None), &body, &barrier);
+                    scope.spawn(move || {
+                        barrier.wait();
+                        nobody.post(TAKE, body).status
+                    })
+                })
+                .into_iter()
+                .collect();
+            taking.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        statuses.sort_unstable();
+        assert_eq!(statuses, [201, 401, 401, 401]);
+    }
+}
+
+#[test]
+fn of_codes_made_at_once_one_holds() {
+    let app = App::start();
+    let person = made::person(&app, "p@b", "member");
+    let (path, barrier) = (
+        format!("/v1/identity/users/{}/enrolments", made::id(&person)),
+        Barrier::new(4),
+    );
+    let codes: Vec<Value> = std::thread::scope(|scope| {
+        let making: Vec<_> = (0..4)
+            .map(|_| {
+                let (client, path, barrier) = (app.with_token(Some(app.token())), &path, &barrier);
+                scope.spawn(move || {
+                    barrier.wait();
+                    client.send("POST", path, None, &[]).expect(201)
+                })
+            })
+            .collect();
+        making.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let nobody = app.with_token(None);
+    let taken = codes.iter().filter(|code| {
+        let body = json!({"code": code["code"]});
+        nobody.post(TAKE, &body).status == 201
+    });
+    assert_eq!(taken.count(), 1);
+}
+
+#[test]
+fn a_code_is_not_stored() {
+    let app = App::start();
+    let person = made::person(&app, "p@b", "member");
+    let code = person["enrolment"]["code"].as_str().unwrap();
+    let stored: i64 = app
+        .database
+        .client()
+        .query_one(
+            "select count(*) from enrolments e where to_jsonb(e)::text like '%' || $1 || '%'",
+            &[&&code[7..40]],
+        )
+        .unwrap()
+        .get(0);
+    assert_eq!(stored, 0);
+    let read = app.get(&format!("/v1/identity/users/{}", made::id(&person)));
+    assert!(!read.text.contains("svc_en_"));
+    let account = app
+        .post("/v1/service-accounts", &json!({"name": "a"}))
+        .expect(201);
+    again(&app, &account).expect_error(404, "not-found");
+}

@@ -1,0 +1,133 @@
+//! What the caller may do, and which roles a user has.
+
+use crate::harness::{App, made};
+use serde_json::{Value, json};
+
+#[test]
+fn a_caller_learns_who_they_are_and_what_roles_allow() {
+    let app = App::start();
+    let me = app.get("/v1/identity/me/permissions").expect(200);
+    assert_eq!(me["tenantId"], json!(app.seeds.tenant_id));
+    assert_eq!(me["userId"], json!(app.seeds.user_id));
+    assert_eq!(me["kind"], json!("user"));
+    assert_eq!(me["tenantRole"], json!("admin"));
+    assert_eq!(me["reviewerRoles"], json!([]));
+    assert_eq!(me["key"]["role"], json!("admin"));
+    let roles = me["roles"].as_array().unwrap();
+    assert_eq!(roles.len(), 9);
+    let editor = roles.iter().find(|role| role["role"] == "editor").unwrap();
+    assert_eq!(editor["scope"], json!("project"));
+    assert_eq!(editor["allows"]["run"], json!(["read", "write"]));
+    assert_eq!(editor["allows"]["tenant"], json!([]));
+    app.with_token(None)
+        .get("/v1/identity/me/permissions")
+        .expect_error(401, "unauthenticated");
+}
+
+#[test]
+fn a_user_s_roles_name_every_way() {
+    let app = App::start();
+    let ann = made::person(&app, "ann@b", "member");
+    let id = made::id(&ann);
+    let path = format!("/v1/identity/users/{id}/grants");
+    let (one, two) = (made::project(&app), made::project(&app));
+    let members = format!("/v1/projects/{one}/memberships");
+    let joined = app
+        .post(&members, &json!({"userId": id, "role": "viewer"}))
+        .expect(201);
+    let (tenant_id, team) = (app.seeds.tenant_id, app.clock.new_id());
+    app.sql(&format!(
+        "insert into project_direct_roles values ('{tenant_id}', '{two}', '{id}', 'editor');
+         insert into teams values ('{tenant_id}', '{team}', 'Team', 'team', null, '{id}', now(), now());
+         insert into team_memberships values ('{tenant_id}', '{team}', '{id}', 'member', now());
+         insert into team_grants values ('{tenant_id}', '{one}', '{team}', 'admin', '{id}', now(), now())"
+    ));
+    let grants = app.get(&path).expect(200);
+    let through_team = json!({"kind": "team", "teamId": team, "teamName": "Team", "role": "admin"});
+    let first = json!({"projectId": one, "projectName": "project", "role": "admin", "via": [
+        {"kind": "direct", "role": "viewer", "joinedAt": joined["joinedAt"]}, through_team]});
+    let second = json!({"projectId": two, "projectName": "project", "role": "editor",
+        "via": [{"kind": "direct", "role": "editor"}]});
+    assert_eq!(grants["projects"], json!([first, second]));
+    assert_eq!(
+        grants["teams"],
+        json!([{"teamId": team, "teamName": "Team", "role": "member"}])
+    );
+    assert_eq!(grants["tenantRole"], json!("member"));
+    let page = app.get(&format!("{path}?limit=1")).expect(200);
+    assert_eq!(page["projects"], json!([first]));
+    assert_eq!(page["hasMore"], json!(true));
+    let cursor = page["nextCursor"].as_str().unwrap();
+    let page = app
+        .get(&format!("{path}?limit=1&cursor={cursor}"))
+        .expect(200);
+    assert_eq!(page["projects"], json!([second]));
+    assert_eq!(page["hasMore"], json!(false));
+    app.patch(
+        &format!("/v1/identity/users/{id}"),
+        &json!({"tenantRole": "admin"}),
+    )
+    .expect(200);
+    let projects = app.get(&path).expect(200)["projects"].clone();
+    assert_eq!(projects[1]["role"], json!("admin"));
+    let last = projects[1]["via"].as_array().unwrap().last().cloned();
+    assert_eq!(last, Some(json!({"kind": "tenant-admin"})));
+}
+
+#[test]
+fn a_user_reads_their_own_roles_within_what_the_key_is_limited_to() {
+    let app = App::start_authorized();
+    let ann = made::person(&app, "ann@b", "member");
+    let client = made::enrolled(&app, &ann);
+    let path = format!("/v1/identity/users/{}/grants", made::id(&ann));
+    let projects: Vec<String> = (0..2).map(|_| made::project(&app)).collect();
+    for project in &projects {
+        let role = json!({"userId": ann["id"], "role": "viewer"});
+        let members = format!("/v1/projects/{project}/memberships");
+        app.post(&members, &role).expect(201);
+    }
+    let own = client.get(&path).expect(200);
+    assert_eq!(
+        made::column(&json!({"data": own["projects"]}), "projectId"),
+        projects
+    );
+    let key = client
+        .post(
+            "/v1/tokens",
+            &json!({"name": "one", "projectId": projects[1]}),
+        )
+        .expect(201);
+    let limited = app.with_token(key["token"].as_str());
+    let seen = limited.get(&path).expect(200);
+    assert_eq!(
+        made::column(&json!({"data": seen["projects"]}), "projectId"),
+        projects[1..]
+    );
+    app.other_tenant().get(&path).expect_error(404, "not-found");
+    let account = app
+        .post("/v1/service-accounts", &json!({"name": "a"}))
+        .expect(201);
+    let of_account = format!("/v1/identity/users/{}/grants", made::id(&account));
+    let seen = app.get(&of_account).expect(200);
+    assert_eq!(seen["kind"], json!("service-account"));
+    assert_eq!(seen["projects"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn the_roles_of_others_are_a_tenant_admin_s() {
+    let app = App::start_authorized();
+    let ann = made::person(&app, "ann@b", "member");
+    let client = made::enrolled(&app, &ann);
+    let nobody = app.clock.new_id();
+    for user in [app.seeds.user_id, nobody] {
+        let path = format!("/v1/identity/users/{user}/grants");
+        let refused = client.get(&path).expect(403)["error"].clone();
+        assert_eq!(refused["code"], json!("permission-denied"));
+        let tenant = format!("tenant:{}", app.seeds.tenant_id);
+        assert_eq!(refused["details"]["resource"], json!(tenant));
+        assert_eq!(refused["details"]["action"], json!("admin"));
+    }
+    let path = format!("/v1/identity/users/{nobody}/grants");
+    app.get(&path).expect_error(404, "not-found");
+    client.get("/v1/identity/me/permissions").expect(200);
+}
