@@ -227,7 +227,9 @@ mod tests {
             }
             let by = text(&term["tupleToUserset"]["tupleset"]);
             let further = text(&term["tupleToUserset"]["computedUserset"]);
-            let named = tuples.iter().filter(|tuple| (tuple.0, tuple.1) == (kind, &by));
+            let named = tuples
+                .iter()
+                .filter(|tuple| (tuple.0, tuple.1) == (kind, &by));
             named
                 .into_iter()
                 .any(|tuple| holds(model, tuples, tuple.2, &further))

@@ -144,7 +144,9 @@ fn an_org_s_admins_work_in_it_and_see_no_other() {
     let all = app.get("/v1/orgs").expect(200);
     assert_eq!(all["data"].as_array().unwrap().len(), 2);
     client.get(&path(&own)).expect(200);
-    client.patch(&path(&own), &json!({"name": "new"})).expect(200);
+    client
+        .patch(&path(&own), &json!({"name": "new"}))
+        .expect(200);
     let projects = format!("{}/projects", path(&own));
     let project = client.post(&projects, &json!({"name": "a"})).expect(201);
     let later = app.post(&projects, &json!({"name": "b"})).expect(201);
@@ -153,8 +155,11 @@ fn an_org_s_admins_work_in_it_and_see_no_other() {
         client.patch(&path, &json!({"name": "c"})).expect(200);
     }
     client.get(&path(&other)).expect(403);
-    client.post(&format!("{}/projects", path(&other)), &json!({"name": "a"})).expect(403);
-    app.delete(&format!("{admins}/{}", made::id(&ann))).expect(204);
+    client
+        .post(&format!("{}/projects", path(&other)), &json!({"name": "a"}))
+        .expect(403);
+    app.delete(&format!("{admins}/{}", made::id(&ann)))
+        .expect(204);
     client.get(&path(&own)).expect(403);
     let later = format!("/v1/projects/{}", made::id(&later));
     client.get(&later).expect(403);

@@ -190,12 +190,15 @@ fn refused_keys_and_enrolments_are_recorded_and_roles_that_exceed_are_not() {
     client
         .post("/v1/tokens", &json!({"name": "a", "role": "admin"}))
         .expect_error(400, "role-exceeds-principal");
-    client.post("/v1/tokens", &json!({"name": "a", "projectId": own})).expect(403);
+    client
+        .post("/v1/tokens", &json!({"name": "a", "projectId": own}))
+        .expect(403);
     let few = json!({"name": "few", "capabilities": ["keys:write"], "projectId": own});
     let (_, few) = mint(&app, &app, &few);
     let many = json!({"name": "a", "capabilities": ["env:write"]});
     few.post("/v1/tokens", &many).expect(403);
-    few.post("/v1/tokens", &json!({"name": "a", "projectId": other})).expect(403);
+    few.post("/v1/tokens", &json!({"name": "a", "projectId": other}))
+        .expect(403);
     let none = json!({"name": "none", "capabilities": []});
     let (_, none) = mint(&app, &app, &none);
     none.post("/v1/tokens", &json!({"name": "a"})).expect(403);
@@ -211,7 +214,13 @@ fn refused_keys_and_enrolments_are_recorded_and_roles_that_exceed_are_not() {
         .map(|row| row.get(0))
         .collect();
     stages.sort();
-    let expected = ["capability-not-held", "enrolment", "key-capability", "key-project-mismatch", "model"];
+    let expected = [
+        "capability-not-held",
+        "enrolment",
+        "key-capability",
+        "key-project-mismatch",
+        "model",
+    ];
     assert_eq!(stages, expected);
 }
 
@@ -219,15 +228,23 @@ fn refused_keys_and_enrolments_are_recorded_and_roles_that_exceed_are_not() {
 fn a_service_account_s_key_is_limited_to_what_it_reads() {
     let app = App::start_authorized();
     let project = made::project(&app);
-    let account = app.post("/v1/service-accounts", &json!({"name": "a"})).expect(201);
+    let account = app
+        .post("/v1/service-accounts", &json!({"name": "a"}))
+        .expect(201);
     let keys = format!("/v1/service-accounts/{}/tokens", made::id(&account));
     let limited = json!({"name": "key", "projectId": project});
     app.post(&keys, &limited).expect_error(409, "conflict");
     let members = format!("/v1/projects/{project}/memberships");
-    app.post(&members, &json!({"userId": account["id"], "role": "viewer"})).expect(201);
+    app.post(
+        &members,
+        &json!({"userId": account["id"], "role": "viewer"}),
+    )
+    .expect(201);
     let key = app.post(&keys, &limited).expect(201);
     let client = app.with_token(key["token"].as_str());
     client.get(&format!("/v1/projects/{project}")).expect(200);
     client.post(&keys, &json!({"name": "own"})).expect(403);
-    client.post("/v1/tokens", &json!({"name": "own"})).expect(201);
+    client
+        .post("/v1/tokens", &json!({"name": "own"}))
+        .expect(201);
 }

@@ -377,7 +377,10 @@ fn what_a_person_may_follows_their_tenant_role_and_ends_with_them() {
     let ann = made::person(&app, "ann@b", "member");
     let client = made::enrolled(&app, &ann);
     let user = made::id(&ann).parse().unwrap();
-    let may = |at: &App, relation| at.may(user, relation, Object::Tenant(app.seeds.tenant_id)).unwrap();
+    let may = |at: &App, relation| {
+        at.may(user, relation, Object::Tenant(app.seeds.tenant_id))
+            .unwrap()
+    };
     assert!(may(&replica, "can_read") && !may(&replica, "can_admin"));
     for answer in [
         client.get(USERS),
@@ -386,17 +389,28 @@ fn what_a_person_may_follows_their_tenant_role_and_ends_with_them() {
         client.get("/v1/service-accounts"),
         client.post("/v1/orgs", &json!({"name": "a"})),
         client.get("/v1/reviewers"),
-        client.post("/v1/reviewers", &json!({"userId": ann["id"], "role": "standard"})),
+        client.post(
+            "/v1/reviewers",
+            &json!({"userId": ann["id"], "role": "standard"}),
+        ),
         client.patch(&path(&ann), &json!({"tenantRole": "admin"})),
         deactivate(&client, &ann),
     ] {
-        assert_eq!(answer.expect(403)["error"]["code"], json!("permission-denied"));
+        assert_eq!(
+            answer.expect(403)["error"]["code"],
+            json!("permission-denied")
+        );
     }
-    app.patch(&path(&ann), &json!({"tenantRole": "admin"})).expect(200);
+    app.patch(&path(&ann), &json!({"tenantRole": "admin"}))
+        .expect(200);
     assert!(may(&replica, "can_admin"));
     // The key stays a member's.
-    assert_eq!(client.get(USERS).expect(403)["error"]["code"], json!("permission-denied"));
-    app.patch(&path(&ann), &json!({"tenantRole": "member"})).expect(200);
+    assert_eq!(
+        client.get(USERS).expect(403)["error"]["code"],
+        json!("permission-denied")
+    );
+    app.patch(&path(&ann), &json!({"tenantRole": "member"}))
+        .expect(200);
     assert!(!may(&replica, "can_admin"));
     deactivate(&app, &ann).expect(200);
     assert!(!may(&replica, "can_read") && !may(&app, "can_read"));

@@ -99,7 +99,7 @@ pub(super) fn changes_something(route: &Route) -> bool {
 }
 
 /// Waits for a run that was begun: its rows change until then.
-pub(super) fn await_end(world: &World, route: &Route, answer: &Answer) {
+pub(crate) fn await_end(world: &World, route: &Route, answer: &Answer) {
     if answer.status != 202 || route.path != "/v1/runs" {
         return;
     }
