@@ -128,10 +128,9 @@ impl World {
         self.callers[caller].0
     }
 
-    /// The key of a caller.
-    #[track_caller]
-    pub(crate) fn key(&self, caller: &str) -> Uuid {
-        self.callers[caller].1
+    /// The key of a caller who has one that lasts.
+    pub(crate) fn key(&self, caller: &str) -> Option<Uuid> {
+        self.callers.get(caller).map(|(_, key)| *key)
     }
 
     pub(crate) fn code(&self) -> &'static str {
