@@ -36,6 +36,7 @@ fn the_role_function_openfga_and_the_api_agree() {
     for _ in 0..worlds {
         let seed = repeated.unwrap_or_else(fresh_seed);
         let mut driver = Driver::start(seed);
+        let furnished = driver.story.len();
         for look in 0..LOOKS {
             for _ in 0..CALLS {
                 driver.step();
@@ -48,5 +49,16 @@ fn the_role_function_openfga_and_the_api_agree() {
                 driver.story.join("\n")
             );
         }
+        // It was no world in which nothing happens, or in which everybody may.
+        let ended = |status: &str| {
+            let calls = driver.story[furnished..].iter();
+            calls.filter(|call| call.ends_with(status)).count()
+        };
+        let done = ended("200") + ended("201") + ended("204");
+        assert!(
+            done >= 10 && ended("403") >= 3,
+            "AGENT_RUNTIME_TEST_SEED={seed}: {done} calls were done:\n{}",
+            driver.story.join("\n")
+        );
     }
 }

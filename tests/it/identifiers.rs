@@ -169,6 +169,11 @@ impl Trial {
             return;
         };
         let path = requests::path(&self.world, route);
+        for unknown in ["a".repeat(10_240), "\u{202e}".to_owned(), "a\0".to_owned()] {
+            let mut other = body.clone();
+            other[unknown] = json!(1);
+            self.send(route, &path, Some(&other), false);
+        }
         for (field, value) in body.as_object().unwrap() {
             let is_list = field.ends_with("Ids");
             let names = is_id(field)
@@ -196,9 +201,12 @@ impl Trial {
                 let mut other = body.clone();
                 // A null role or version is one that is left out, where that is allowed; a reviewer's
                 // role is any short word.
-                let is_word = value
-                    .as_str()
-                    .is_some_and(|text| ["null", "0"].contains(&text));
+                let is_word = value.as_str().is_some_and(|text| {
+                    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+                    text.starts_with(is_part)
+                        && text.len() <= 40
+                        && text.chars().all(|c| is_part(c) || c == '-')
+                });
                 let is_named =
                     is_named || value.is_null() || (is_word && route.path == "/v1/reviewers");
                 other[field] = if is_list { json!([value]) } else { value };

@@ -26,7 +26,7 @@ pub(super) struct Line {
 /// What one caller meets on one route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Cell {
-    /// Allowed, with a record for each check.
+    /// Every check is allowed and recorded, whatever then comes.
     Allowed(u16),
     /// This status, and no record: allowed, or not known, or not found.
     Unrecorded(u16),
@@ -34,6 +34,8 @@ pub(super) enum Cell {
     Denied(usize),
     /// A rule of the key refuses, at this stage.
     Key(&'static str),
+    /// Allowed by an enrolment code, whoever brings it.
+    Enrolled,
 }
 
 impl Cell {
@@ -42,13 +44,14 @@ impl Cell {
             "role" => Self::Key("key-role"),
             "proj" => Self::Key("key-project"),
             "cap" => Self::Key("key-capability"),
+            "code" => Self::Enrolled,
             "403" => Self::Denied(0),
             "403/2" => Self::Denied(1),
             "401" => Self::Unrecorded(401),
             "404" => Self::Unrecorded(404),
-            _ => match text.strip_suffix('-') {
-                Some(status) => Self::Unrecorded(status.parse().expect(text)),
-                None => Self::Allowed(text.parse().expect(text)),
+            _ => match (text.strip_suffix('-'), text.strip_suffix('+')) {
+                (Some(status), _) => Self::Unrecorded(status.parse().expect(text)),
+                (None, status) => Self::Allowed(status.unwrap_or(text).parse().expect(text)),
             },
         }
     }
@@ -61,6 +64,7 @@ impl Cell {
         match self {
             Self::Allowed(status) | Self::Unrecorded(status) => *status,
             Self::Denied(_) | Self::Key(_) => 403,
+            Self::Enrolled => 201,
         }
     }
 
@@ -74,7 +78,7 @@ impl Cell {
             Self::Allowed(_) => checks,
             Self::Unrecorded(_) => 0,
             Self::Denied(check) => check + 1,
-            Self::Key(_) => 1,
+            Self::Key(_) | Self::Enrolled => 1,
         }
     }
 }

@@ -116,7 +116,7 @@ impl Verdict<'_> {
             None => self.line.named.expect("what a refusal names"),
         };
         let resource = match (kind, self.caller) {
-            ("tenant", "other") => self.world.other_tenant_id,
+            ("tenant", "other") if *self.expected != Cell::Enrolled => self.world.other_tenant_id,
             ("tenant", _) => self.world.tenant_id,
             ("team", _) if at == 1 => self.world.id("grantedTeamId"),
             _ => self.world.id(&format!("{kind}Id")),
@@ -133,6 +133,7 @@ impl Verdict<'_> {
                 .map(|at| self.record(at, "allowed", "model"))
                 .collect(),
             Cell::Key(stage) => vec![self.record(0, "denied", stage)],
+            Cell::Enrolled => vec![self.record(0, "allowed", "enrolment")],
             Cell::Denied(last) => (0..=*last)
                 .map(|at| {
                     let outcome = if at == *last { "denied" } else { "allowed" };
@@ -148,12 +149,19 @@ impl Verdict<'_> {
     fn record(&self, at: usize, outcome: &str, stage: &str) -> Record {
         let (action, resource) = self.asked(at);
         (
-            format!("user:{}", self.world.user(self.caller)),
+            format!("user:{}", self.actor()),
             action.to_owned(),
             resource,
             outcome.to_owned(),
             stage.to_owned(),
         )
+    }
+
+    fn actor(&self) -> Uuid {
+        match self.expected {
+            Cell::Enrolled => self.world.id("newcomer"),
+            _ => self.world.user(self.caller),
+        }
     }
 
     fn recorded(&self, request_id: &str) -> Vec<Record> {
@@ -185,7 +193,10 @@ impl Verdict<'_> {
     fn explains(&self, row: &Value) {
         assert_eq!(row["route"], json!(self.line.route()), "{row}");
         assert_eq!(row["client_address"], json!("127.0.0.1"), "{row}");
-        assert_eq!(row["key_id"], json!(self.world.key(self.caller)), "{row}");
+        let key = self.world.key(self.caller);
+        if *self.expected != Cell::Enrolled {
+            assert_eq!(row["key_id"], json!(key), "{row}");
+        }
         assert!(
             row["trace_id"].is_string() && row["reason"] != json!(""),
             "{row}"
@@ -200,10 +211,9 @@ impl Verdict<'_> {
                 "{row}"
             );
         } else {
-            assert!(
-                row["check_object"].is_null() && row["failing_part"].is_string(),
-                "{row}"
-            );
+            let is_denied = row["outcome"] == json!("denied");
+            assert!(row["check_object"].is_null(), "{row}");
+            assert_eq!(row["failing_part"].is_string(), is_denied, "{row}");
         }
     }
 }
