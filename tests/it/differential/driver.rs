@@ -126,6 +126,44 @@ impl Driver {
                 self.add_team(tenant);
                 self.add_project(tenant);
             }
+            self.leave_older_rows(tenant);
+        }
+    }
+
+    /// What an older version left behind: a role with no membership, and the retired role `member`.
+    fn leave_older_rows(&mut self, tenant: usize) {
+        let tenant_id = self.tenants[tenant].id;
+        let projects: Vec<Uuid> = self.tenants[tenant].projects.keys().copied().collect();
+        let mut database = self.replicas[0].database.client();
+        for project in projects {
+            let users = self.tenants[tenant].users.iter();
+            let people: Vec<Uuid> = users
+                .filter(|(id, user)| user.is_person && **id != self.seeds[tenant])
+                .map(|(id, _)| *id)
+                .collect();
+            let role = self.pick(&Role::ALL).unwrap();
+            let (direct, legacy) = (self.pick(&people).unwrap(), self.pick(&people).unwrap());
+            let known = self.tenants[tenant].projects.get_mut(&project).unwrap();
+            if direct == legacy
+                || known.members.contains_key(&direct)
+                || known.members.contains_key(&legacy)
+            {
+                continue;
+            }
+            known.direct.insert(direct, role);
+            known.legacy.insert(legacy);
+            known.members.insert(legacy, Role::Viewer);
+            let role = role.text();
+            let rows = format!(
+                "insert into project_direct_roles values ('{tenant_id}', '{project}', '{direct}', '{role}');
+                 insert into project_memberships (tenant_id, project_id, user_id, role, joined_at)
+                   values ('{tenant_id}', '{project}', '{legacy}', 'member', now());
+                 update authz_objects set desired = desired + 1 where object = 'project:{project}'"
+            );
+            database.batch_execute(&rows).unwrap();
+            self.story.push(format!(
+                "{project}: {direct} {role} without a membership, {legacy} member"
+            ));
         }
     }
 
@@ -403,9 +441,10 @@ impl Driver {
                 let body = json!({"userId": user, "role": role.text()});
                 let call = Call::post(all, body, needs)
                     .unless(!known.is_active, 409)
-                    .unless(held.is_some_and(|held| held != role), 409);
+                    .unless(held.is_some_and(|held| held != role || is_legacy), 409)
+                    .unless(left.is_some() && is_last_owner && role != Role::Owner, 409);
                 if self.send(tenant, &call).is_some() {
-                    self.members(tenant, project).insert(user, role);
+                    self.give(tenant, project, user, Some(role));
                 }
             }
             (1, Some(_)) => {
@@ -413,21 +452,27 @@ impl Driver {
                 let call =
                     Call::patch(one, json!({"role": role.text()}), needs).unless(demoted, 409);
                 if self.send(tenant, &call).is_some() {
-                    self.members(tenant, project).insert(user, role);
+                    self.give(tenant, project, user, Some(role));
                 }
             }
             _ => {
                 let call = Call::delete(one, needs).unless(is_last_owner, 409);
                 if self.send(tenant, &call).is_some() {
-                    self.members(tenant, project).remove(&user);
+                    self.give(tenant, project, user, None);
                 }
             }
         }
     }
 
-    fn members(&mut self, tenant: usize, project: Uuid) -> &mut BTreeMap<Uuid, Role> {
-        let projects = &mut self.tenants[tenant].projects;
-        &mut projects.get_mut(&project).unwrap().members
+    /// A membership, or none; a role that was left behind goes with either.
+    fn give(&mut self, tenant: usize, project: Uuid, user: Uuid, role: Option<Role>) {
+        let project = self.tenants[tenant].projects.get_mut(&project).unwrap();
+        project.direct.remove(&user);
+        project.legacy.remove(&user);
+        match role {
+            Some(role) => project.members.insert(user, role),
+            None => project.members.remove(&user),
+        };
     }
 
     fn add_team(&mut self, tenant: usize) {

@@ -79,6 +79,10 @@ pub(super) struct User {
 pub(super) struct Project {
     pub(super) org: Option<Uuid>,
     pub(super) members: BTreeMap<Uuid, Role>,
+    /// Roles with no membership behind them, as an older version left them.
+    pub(super) direct: BTreeMap<Uuid, Role>,
+    /// Members whose stored role is the retired `member`.
+    pub(super) legacy: BTreeSet<Uuid>,
     pub(super) grants: BTreeMap<Uuid, Role>,
     pub(super) agents: BTreeSet<Uuid>,
 }
@@ -124,7 +128,8 @@ impl Tenant {
         let Some(known) = self.active(user) else {
             return ways;
         };
-        ways.extend(project.members.get(&user).map(|role| Way::Direct(*role)));
+        let direct = project.members.get(&user).or(project.direct.get(&user));
+        ways.extend(direct.map(|role| Way::Direct(*role)));
         if known.is_admin {
             ways.insert(Way::TenantAdmin);
         }
@@ -198,11 +203,12 @@ impl Tenant {
 
     /// The project would have no owner who can act if this one's role went.
     pub(super) fn is_last_owner(&self, project: Uuid, user: Uuid) -> bool {
-        let owners = |id: &Uuid| self.projects[&project].members.get(id) == Some(&Role::Owner);
-        owners(&user)
-            && !self
-                .users
-                .iter()
-                .any(|(id, known)| *id != user && known.is_active && owners(id))
+        let project = &self.projects[&project];
+        let owns = |id: &Uuid| {
+            let role = project.members.get(id).or(project.direct.get(id));
+            role == Some(&Role::Owner)
+        };
+        let others = |(id, known): (&Uuid, &User)| *id != user && known.is_active && owns(id);
+        owns(&user) && !self.users.iter().any(others)
     }
 }
