@@ -36,18 +36,20 @@ pub(super) struct Keeper {
     pub(super) clock: Clock,
     /// Purges, and signs what it purged.
     pub(super) retention: Option<SigningKey>,
+    /// Gone once this is to end.
+    pub(super) wake: super::Wake,
     pub(super) log: slog::Logger,
 }
 
 impl Keeper {
-    /// Until `stop` disconnects. The first round comes with the first word from `stop`.
-    pub(super) fn run(&self, stop: &Receiver<()>) {
-        if stop.recv().is_err() {
+    /// Until `woken` disconnects. The first round comes with the first word.
+    pub(super) fn run(&self, woken: &Receiver<()>) {
+        if woken.recv().is_err() {
             return;
         }
         let mut wait = Duration::ZERO;
-        while stop.recv_timeout(wait) != Err(RecvTimeoutError::Disconnected) {
-            wait = match self.round(stop) {
+        while woken.recv_timeout(wait) != Err(RecvTimeoutError::Disconnected) {
+            wait = match self.round() {
                 Ok(()) => PERIOD,
                 Err(error) => {
                     self.complain(&error);
@@ -65,7 +67,7 @@ impl Keeper {
         }
     }
 
-    fn round(&self, stop: &Receiver<()>) -> Result<()> {
+    fn round(&self) -> Result<()> {
         let now = self.clock.now();
         rows::attach_partitions(&mut self.store.session()?, now.date())?;
         let Some(key) = &self.retention else {
@@ -74,7 +76,7 @@ impl Keeper {
         for outcome in Outcome::ALL {
             let before = now - time::Duration::days(days(outcome));
             self.drop_months(key, outcome, before)?;
-            self.delete_rest(key, outcome, before, stop)?;
+            self.delete_rest(key, outcome, before)?;
         }
         Ok(())
     }
@@ -116,11 +118,10 @@ impl Keeper {
         key: &SigningKey,
         outcome: Outcome,
         before: OffsetDateTime,
-        stop: &Receiver<()>,
     ) -> Result<()> {
-        let slots = purge::slots(&mut self.store.session()?)?;
+        let writers = rows::writers(&mut self.store.session()?)?;
         let mut count = 0;
-        for slot in slots {
+        for (slot, ..) in writers {
             loop {
                 let deleted = self.store.transact(|tx| {
                     if !purge::lock(tx)? {
@@ -133,7 +134,7 @@ impl Keeper {
                     self.anchor(tx, key, outcome, &end)?;
                     purge::delete(tx, outcome, &end, through).map(Some)
                 })?;
-                let stopped = stop.try_recv() == Err(crossbeam_channel::TryRecvError::Disconnected);
+                let stopped = super::lock(&self.wake).is_none();
                 match deleted {
                     Some(deleted) if !stopped => count += deleted,
                     _ => break,

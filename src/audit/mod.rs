@@ -160,10 +160,13 @@ pub fn start(
     let counters = Arc::new(Counters::default());
     let stop_by = Arc::default();
     let store = Store::open(&own, log.clone())?;
+    let (wake, woken) = bounded(1);
+    let wake: Wake = Arc::new(Mutex::new(Some(wake)));
     let keeper = Keeper {
         store: store.clone(),
         clock: clock.clone(),
         retention: options.retention.clone(),
+        wake: Arc::clone(&wake),
         log: log.clone(),
     };
     let writer = Writer {
@@ -180,8 +183,6 @@ pub fn start(
         let _alive: crossbeam_channel::Sender<()> = alive;
         writer.run();
     })?;
-    let (wake, woken) = bounded(1);
-    let wake: Wake = Arc::new(Mutex::new(Some(wake)));
     spawn("audit-keeper", move || keeper.run(&woken))?;
     let running = Running {
         queue: Arc::clone(&queue),

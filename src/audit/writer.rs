@@ -20,6 +20,8 @@ use time::Date;
 const BATCH: usize = 500;
 /// Between two attempts on a database that is away.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Between two words to the log about a database that is away.
+const COMPLAIN: Duration = Duration::from_secs(5);
 /// Attempts to make a slot while other writers make theirs.
 const CLAIMS: usize = 100;
 
@@ -52,6 +54,8 @@ pub(super) struct Held {
     before: Option<(i32, i64)>,
     /// The last month whose partitions were looked after.
     month: Option<Date>,
+    /// When the log was last told that the database is away.
+    complained_at: Option<Instant>,
 }
 
 /// A batch whose commit was not confirmed.
@@ -262,8 +266,12 @@ impl Writer {
         }
     }
 
-    fn wait(&self, error: &Error) {
-        slog::warn!(self.log, "The audit cannot be written; trying again"; crate::log::ErrorValue(error));
+    fn wait(&mut self, error: &Error) {
+        let complained = self.held.complained_at;
+        if complained.is_none_or(|at| at.elapsed() > COMPLAIN) {
+            self.held.complained_at = Some(Instant::now());
+            slog::warn!(self.log, "The audit cannot be written; trying again"; crate::log::ErrorValue(error));
+        }
         std::thread::sleep(PAUSE);
     }
 

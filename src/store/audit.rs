@@ -189,6 +189,17 @@ fn slot(row: &DatabaseRow) -> Result<Slot> {
     })
 }
 
+/// Where each writer stands: its slot, its last position and its last time.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn writers(sql: &mut impl Sql) -> Result<Vec<(i32, i64, OffsetDateTime)>> {
+    let rows = sql.query(sql!("audit/writers"), &[])?;
+    rows.iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
+        .collect()
+}
+
 /// Takes a slot that nobody holds, or makes one. None: another writer made one at this moment.
 ///
 /// # Errors

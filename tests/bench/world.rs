@@ -56,6 +56,7 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         run_lease: Duration::from_secs(30),
         streams: sse::Options::default(),
         audit: agent_runtime::audit::Options::default(),
+        denials_per_minute: 120,
     })
 }
 

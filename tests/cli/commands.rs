@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "serve",
     "dev",
     "run",
@@ -20,6 +20,7 @@ const COMMANDS: [&str; 11] = [
     "tenant",
     "authz",
     "license",
+    "audit",
     "openapi",
 ];
 
@@ -46,6 +47,8 @@ fn every_command_has_help_with_examples() {
         &["tenant", "create"],
         &["authz", "verify"],
         &["authz", "repair"],
+        &["audit", "verify"],
+        &["audit", "export"],
         &["license", "inspect"],
         &["license", "sign"],
         &["openapi"],

@@ -5,7 +5,7 @@ use crate::harness::Database;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 13] = [
+const ACROSS_TENANTS: [(&str, &str); 16] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -47,6 +47,18 @@ const ACROSS_TENANTS: [(&str, &str); 13] = [
         "the tenants whose stores are to be compared",
     ),
     ("authz/storeless", "the tenants whose stores are to be made"),
+    (
+        "audit/decisions_of",
+        "verifies a writer's chain, for the operator",
+    ),
+    (
+        "audit/stray_slot",
+        "verifies that no chain lacks its writer, for the operator",
+    ),
+    (
+        "audit/delete_decisions",
+        "purges the beginning of a writer's chain",
+    ),
     ("deltas/sweep", "upkeep of the whole table"),
     ("runs/forget_keys", "upkeep of the whole table"),
 ];

@@ -46,7 +46,8 @@ fn a_team_is_given_a_role_which_is_changed_and_taken() {
         .get(&format!("/v1/teams/{team}/project-grants"))
         .expect(200);
     assert_eq!(of_project, of_team);
-    assert_eq!(made::column(&of_team, "projectId"), [project.clone()]);
+    let of = made::column(&of_team, "projectId");
+    assert_eq!(of, std::slice::from_ref(&project));
     app.delete(&one(&project, &team)).expect(204);
     app.delete(&one(&project, &team))
         .expect_error(404, "not-found");

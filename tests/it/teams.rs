@@ -137,7 +137,8 @@ fn deleting_a_team_takes_the_access_that_it_gave() {
         let grants = app
             .get(&format!("/v1/projects/{project}/team-grants"))
             .expect(200);
-        assert_eq!(made::column(&grants, "teamId"), [other.clone()]);
+        let of = made::column(&grants, "teamId");
+        assert_eq!(of, std::slice::from_ref(&other));
     }
 }
 
@@ -212,8 +213,8 @@ fn who_may_do_what_with_a_team() {
         made::column(&client.get("/v1/teams?order=asc").expect(200), "id")
     };
     assert_eq!(listed(&app), [team.clone(), other.clone()]);
-    assert_eq!(listed(&by_ann), [team.clone()]);
-    assert_eq!(listed(&by_ben), [team.clone()]);
+    assert_eq!(listed(&by_ann), std::slice::from_ref(&team));
+    assert_eq!(listed(&by_ben), std::slice::from_ref(&team));
     assert!(listed(&by_cleo).is_empty());
     by_ben.get(&path).expect(200);
     assert_eq!(by_ben.get(&format!("/v1/teams/{other}")).status, 403);

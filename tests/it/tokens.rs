@@ -206,7 +206,7 @@ fn refused_keys_and_enrolments_are_recorded_and_roles_that_exceed_are_not() {
         .database
         .client()
         .query(
-            "select stage from access_decisions where stage <> 'model' or outcome = 'denied'",
+            "select stage from audit_decisions where stage <> 'model' or outcome = 'denied'",
             &[],
         )
         .unwrap()

@@ -119,13 +119,11 @@ pub fn list(
         None => Place::default(),
     };
     // Asked before the rows: what stands up to a writer's mark is visible to what follows.
-    let writers: BTreeMap<i32, Mark> = sql
-        .query(sql!("audit/writers"), &[])?
-        .iter()
-        .map(|row| {
-            let position = row.get(1);
-            let at_us = micros(row.get(2));
-            (row.get(0), Mark { at_us, position })
+    let writers: BTreeMap<i32, Mark> = super::writers(sql)?
+        .into_iter()
+        .map(|(slot, position, decided_at)| {
+            let at_us = micros(decided_at);
+            (slot, Mark { at_us, position })
         })
         .collect();
     let mut parts = match order {

@@ -74,15 +74,6 @@ pub fn months(sql: &mut impl Sql, outcome: Outcome) -> Result<Vec<Date>> {
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Every slot.
-///
-/// # Errors
-/// `database-unavailable`.
-pub fn slots(sql: &mut impl Sql) -> Result<Vec<i32>> {
-    let rows = sql.query(sql!("audit/writers"), &[])?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
-}
-
 /// Where each chain ends that has something before then.
 ///
 /// # Errors

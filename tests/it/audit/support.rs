@@ -1,10 +1,12 @@
 //! Decisions of the tests' own, and a writer without a server.
 
 use crate::harness::{Database, log};
+use agent_runtime::audit::verify::{self, Report};
 use agent_runtime::audit::{self, Audit, Decision, Options, Outcome, Running, Stage};
 use agent_runtime::ids::Clock;
 use agent_runtime::secret::Secret;
 use agent_runtime::store;
+use ed25519_dalek::VerifyingKey;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -68,4 +70,14 @@ pub(super) fn count(database: &Database) -> i64 {
         .client()
         .query_one("select count(*) from audit_decisions", &[]);
     row.unwrap().get(0)
+}
+
+/// Verifies what the database holds.
+pub(super) fn verify(database: &Database, keys: &[VerifyingKey]) -> Report {
+    verify_at(&database.url(), keys)
+}
+
+pub(super) fn verify_at(url: &str, keys: &[VerifyingKey]) -> Report {
+    let manager = store::connect::Manager::new(&store_options(url)).unwrap();
+    verify::verify(&manager, keys, |_| {}).unwrap()
 }

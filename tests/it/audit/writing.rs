@@ -1,7 +1,7 @@
 //! What is confirmed is on disk, once, whatever happens on the way.
 
 use super::support::{count, decision, denied, soon, writer};
-use crate::harness::Database;
+use crate::harness::{App, Database};
 use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -84,4 +84,28 @@ fn what_cannot_be_stored_fails_alone() {
     }
     assert_eq!(count(&database), 39);
     assert_eq!(audit.stats().rows_refused, 1);
+}
+
+#[test]
+fn a_server_that_stops_writes_what_waits_and_shows_what_it_wrote() {
+    let app = App::start();
+    let audit = app.server().shared().audit.clone();
+    let tenant_id = app.seeds.tenant_id;
+    audit
+        .record(decision(tenant_id, "project:a"))
+        .unwrap()
+        .wait(soon())
+        .unwrap();
+    let metrics = app.get("/metrics").text;
+    assert!(
+        metrics.contains("\nagent_runtime_audit_rows_total 1\n"),
+        "{metrics}"
+    );
+    for _ in 0..1000 {
+        audit.record(denied(tenant_id, "project:a")).unwrap();
+    }
+    let (database, _, _) = app.stop();
+    assert_eq!(count(&database), 1001);
+    let refused = audit.record(decision(tenant_id, "project:a")).err();
+    assert_eq!(refused.unwrap().code(), Code::AuditUnavailable);
 }

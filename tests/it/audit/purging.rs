@@ -1,0 +1,197 @@
+//! Purges take what is too old and nothing else, and what remains can be verified.
+
+use super::support::{count, decision, denied, soon, verify, writer};
+use crate::harness::{Database, eventually};
+use agent_runtime::audit::verify::Kind;
+use agent_runtime::audit::{Audit, Outcome, Running};
+use agent_runtime::ids::Clock;
+use ed25519_dalek::SigningKey;
+use std::time::Duration;
+use uuid::Uuid;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+struct World {
+    database: Database,
+    clock: Clock,
+    audit: Audit,
+    key: SigningKey,
+    _running: Running,
+}
+
+impl World {
+    fn new() -> Self {
+        let (database, clock) = (Database::migrated(), Clock::system());
+        let key = SigningKey::from_bytes(&[7; 32]);
+        let retention = Some(key.clone());
+        let (audit, running) = writer(&database.url(), &clock, |options| {
+            options.retention = retention
+        });
+        Self {
+            database,
+            clock,
+            audit,
+            key,
+            _running: running,
+        }
+    }
+
+    /// Some decisions, some of them refusals, each a batch of its own.
+    fn write(&self) {
+        for number in 0..6 {
+            let tenant_id = Uuid::from_u128(number % 2);
+            let one = match number {
+                0..4 => decision(tenant_id, "project:a"),
+                _ => denied(tenant_id, "project:a"),
+            };
+            self.audit.record(one).unwrap().wait(soon()).unwrap();
+        }
+    }
+
+    fn later(&self, days: u32) {
+        self.clock.advance(DAY * days);
+        self.audit.keep_up();
+    }
+
+    fn count(&self, outcome: Outcome) -> i64 {
+        let query = "select count(*) from audit_decisions where outcome = $1";
+        let row = self.database.client().query_one(query, &[&outcome.text()]);
+        row.unwrap().get(0)
+    }
+
+    #[track_caller]
+    fn becomes(&self, allowed: i64, denied: i64) {
+        eventually("the purge", || {
+            let now = (self.count(Outcome::Allowed), self.count(Outcome::Denied));
+            (now == (allowed, denied)).then_some(())
+        });
+        let report = verify(&self.database, &[self.key.verifying_key()]);
+        assert_eq!(report.faults, []);
+        assert_eq!(report.decisions, u64::try_from(allowed + denied).unwrap());
+    }
+
+    /// Whether the month of this time has a partition.
+    fn has_month(&self, outcome: Outcome, days_ago: u32) -> bool {
+        let at = self.clock.now() - DAY * days_ago;
+        let name = format!(
+            "audit_decisions_{}_{:04}{:02}",
+            outcome.text(),
+            at.year(),
+            u8::from(at.month())
+        );
+        let query = "select to_regclass($1::text) is not null";
+        let row = self.database.client().query_one(query, &[&name]);
+        row.unwrap().get(0)
+    }
+}
+
+#[test]
+fn what_is_too_old_goes_by_its_outcome_and_leaves_a_signed_anchor() {
+    let world = World::new();
+    world.write();
+    world.later(89);
+    world.write();
+    world.becomes(8, 4);
+    // The first ones are 91 days old.
+    world.later(2);
+    world.becomes(4, 4);
+    assert_eq!(verify(&world.database, &[]).anchors, 1);
+    // A month that is past as a whole goes as a whole.
+    world.later(60);
+    eventually("the month to go", || {
+        (!world.has_month(Outcome::Allowed, 151)).then_some(())
+    });
+    assert!(world.has_month(Outcome::Denied, 151));
+    world.becomes(4, 4);
+    world.later(120);
+    world.becomes(0, 4);
+    world.later(230);
+    world.becomes(0, 0);
+    // The chain goes on from its anchor.
+    world.write();
+    world.becomes(4, 2);
+    let other = SigningKey::from_bytes(&[8; 32]);
+    let faults = verify(&world.database, &[other.verifying_key()]).faults;
+    let kinds: Vec<_> = faults.iter().map(|fault| fault.kind).collect();
+    assert_eq!(
+        kinds,
+        [Kind::AnchorNotSigned; 2],
+        "another key signs nothing here"
+    );
+    let purged: i64 = world
+        .database
+        .client()
+        .query_one("select sum(rows_purged)::bigint from audit_anchors", &[])
+        .unwrap()
+        .get(0);
+    assert_eq!(purged, 12);
+}
+
+#[test]
+fn a_deletion_does_not_pass_for_a_purge() {
+    let world = World::new();
+    world.write();
+    world.later(89);
+    world.write();
+    world.later(2);
+    world.becomes(4, 4);
+    let key = [world.key.verifying_key()];
+    for (tampering, undo, kind) in [
+        (
+            "update audit_anchors set through_position = through_position + 1",
+            "update audit_anchors set through_position = through_position - 1",
+            Kind::AnchorNotSigned,
+        ),
+        (
+            "update audit_anchors set rows_purged = rows_purged + 1",
+            "update audit_anchors set rows_purged = rows_purged - 1",
+            Kind::AnchorNotSigned,
+        ),
+        (
+            "create table kept as select * from audit_anchors; delete from audit_anchors",
+            "insert into audit_anchors select * from kept",
+            Kind::Removed,
+        ),
+    ] {
+        let mut client = world.database.client();
+        client.batch_execute(tampering).unwrap();
+        let faults = verify(&world.database, &key).faults;
+        assert_eq!(faults[0].kind, kind, "{tampering}: {faults:?}");
+        client.batch_execute(undo).unwrap();
+        assert_eq!(verify(&world.database, &key).faults, []);
+    }
+}
+
+#[test]
+fn without_retention_nothing_goes_and_the_next_months_are_made() {
+    let (database, clock) = (Database::migrated(), Clock::system());
+    let (audit, _running) = writer(&database.url(), &clock, |_| {});
+    let write = || {
+        let ticket = audit
+            .record(decision(Uuid::from_u128(1), "project:a"))
+            .unwrap();
+        ticket.wait(soon()).unwrap();
+    };
+    write();
+    for _ in 0..4 {
+        // Without the keeper, as on a server that slept.
+        clock.advance(DAY * 100);
+        write();
+    }
+    assert_eq!(count(&database), 5);
+    clock.advance(DAY * 100);
+    audit.keep_up();
+    eventually("the partitions", || {
+        let at = clock.now();
+        let name = format!(
+            "audit_batches_denied_{:04}{:02}",
+            at.year(),
+            u8::from(at.month())
+        );
+        let query = "select to_regclass($1::text) is not null";
+        let row = database.client().query_one(query, &[&name]).unwrap();
+        row.get::<_, bool>(0).then_some(())
+    });
+    assert_eq!(count(&database), 5);
+    assert_eq!(verify(&database, &[]).faults, []);
+}
