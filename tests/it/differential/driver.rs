@@ -428,10 +428,11 @@ impl Driver {
             &Role::ALL[..3]
         };
         let role = self.pick(roles).unwrap();
-        let held = self.tenants[tenant].projects[&project]
-            .members
-            .get(&user)
-            .copied();
+        let in_project = &self.tenants[tenant].projects[&project];
+        let held = in_project.members.get(&user).copied();
+        // The retired role is another one than viewer, which grants the same.
+        let is_legacy = in_project.legacy.contains(&user);
+        let is_left = held.is_none() && in_project.direct.contains_key(&user);
         let is_last_owner = self.tenants[tenant].is_last_owner(project, user);
         let needs = (Action::Admin, Object::Project(project));
         let all = format!("/v1/projects/{project}/memberships");
@@ -442,7 +443,7 @@ impl Driver {
                 let call = Call::post(all, body, needs)
                     .unless(!known.is_active, 409)
                     .unless(held.is_some_and(|held| held != role || is_legacy), 409)
-                    .unless(left.is_some() && is_last_owner && role != Role::Owner, 409);
+                    .unless(is_left && is_last_owner && role != Role::Owner, 409);
                 if self.send(tenant, &call).is_some() {
                     self.give(tenant, project, user, Some(role));
                 }

@@ -303,7 +303,8 @@ fn access_lists(driver: &Shared, tenant: &Tenant) -> Vec<String> {
                 let text = |value: &Value| value.as_str().unwrap().to_owned();
                 (
                     text(&row["principal"]["id"]),
-                    text(&row["role"]),
+                    // The retired role reads as it is stored, and ranks as what it grants.
+                    text(&row["role"]).replace("member", "viewer"),
                     ways.collect(),
                 )
             })
@@ -319,7 +320,9 @@ fn access_lists(driver: &Shared, tenant: &Tenant) -> Vec<String> {
             .filter_map(|user| {
                 let role = tenant.role(*user, project)?.text().to_owned();
                 let ways = tenant.ways(*user, project);
-                let ways = ways.into_iter().map(expected_way).collect();
+                let is_legacy = project.legacy.contains(user);
+                let ways = ways.into_iter().map(|way| expected_way(way, is_legacy));
+                let ways = ways.collect();
                 Some((user.to_string(), (role, ways)))
             })
             .collect();
@@ -341,8 +344,9 @@ fn way_text(way: &Value) -> String {
     [text("kind"), text("teamId"), text("role")].join(" ")
 }
 
-fn expected_way(way: Way) -> String {
+fn expected_way(way: Way, is_legacy: bool) -> String {
     match way {
+        Way::Direct(_) if is_legacy => "direct  member".to_owned(),
         Way::Direct(role) => format!("direct  {}", role.text()),
         Way::TenantAdmin => "tenant-admin  ".to_owned(),
         Way::OrgAdmin => "org-admin  ".to_owned(),
