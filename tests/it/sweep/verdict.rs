@@ -74,6 +74,13 @@ impl Verdict<'_> {
             Cell::Allowed(_) => self.world.enforced && self.world.cannot_read(self.caller),
             _ => self.caller == "other",
         };
+        // A list by a key that is limited to the project holds nothing of its owner's other one.
+        let is_list = self.line.checks.contains(&("read", "tenant"));
+        let elsewhere = self.world.id("otherProjectId").to_string();
+        let is_beyond = self.world.enforced && is_list && self.caller == "keyhere";
+        check(!is_beyond || !answer.text.contains(&elsewhere), || {
+            "it shows another project than the key's".to_owned()
+        })?;
         let hidden = ["projectId", "toolId", "agentId", "conversationId", "runId"];
         let shown = hidden
             .iter()
