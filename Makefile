@@ -42,8 +42,8 @@ setup: ## Install what the tests need, outside the repository
 .PHONY: lint
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
-	@for script in .ci/run tests/setup/* tests/show/run tests/soak/run; do \
+	cargo clippy --locked --workspace --all-targets --features bench -- -D warnings
+	@for script in .ci/run tests/setup/* tests/show/authz tests/show/run tests/show/start.sh tests/soak/run; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done
@@ -64,10 +64,11 @@ show: ## Run the shows: the service from outside, step by step
 	done
 
 .PHONY: bench
-bench: ## Run the benchmarks, each beside its baseline
+bench: ## Run the benchmarks, each beside its baseline; BENCH=NAME runs one
 	@tests/setup/wrk
 	@tests/setup/postgres
-	cargo bench --locked --bench bench
+	@tests/setup/openfga
+	cargo bench --locked --features bench --bench bench -- $(BENCH)
 
 .PHONY: soak
 soak: ## Kill the server a thousand times during runs (hours)

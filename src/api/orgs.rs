@@ -3,7 +3,7 @@
 use super::projects::View as ProjectView;
 use super::{Whom, change_access, id_in_path};
 use crate::authz::desired::Object;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query, Text};
@@ -209,16 +209,12 @@ fn list_admins(
 }
 
 fn remove_admin(cx: &Cx<'_>, org: Authorized<Org, Admin>, _: Nothing) -> Result<Gone> {
-    let user_id = id_in_path(cx, "userId", "org admin")?;
+    let user_id = id_in_path(cx, "userId", "user")?;
     let (caller, objects) = (org.caller(), [Object::Org(org.row().org_id)]);
-    let removed = change_access(cx, caller, &objects, |tx| {
+    change_access(cx, caller, &objects, |tx| {
         orgs::delete_admin(tx, &org, user_id)
     })?;
-    // What was removed before is told once more, and then not found.
-    match removed {
-        true => Ok(Gone),
-        false => Err(Error::not_found("org admin", user_id)),
-    }
+    Ok(Gone)
 }
 
 fn create_project(

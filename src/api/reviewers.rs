@@ -1,7 +1,7 @@
 //! `/v1/reviewers`: which people review, and in which roles (section 5.2).
 
 use super::{Whom, id_in_path, invalid_body};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query, Text};
@@ -115,11 +115,8 @@ fn list(
 }
 
 fn remove(cx: &Cx<'_>, tenant: OnTenant<Admin>, _: Nothing) -> Result<Gone> {
-    let user_id = id_in_path(cx, "userId", "reviewer")?;
+    let user_id = id_in_path(cx, "userId", "user")?;
     let role = cx.parameter("role")?;
-    let removed = cx.transact(|tx| reviewers::delete(tx, &tenant.0, user_id, &role))?;
-    match removed {
-        true => Ok(Gone),
-        false => Err(Error::not_found("reviewer", user_id)),
-    }
+    cx.transact(|tx| reviewers::delete(tx, &tenant.0, user_id, &role))?;
+    Ok(Gone)
 }

@@ -82,7 +82,11 @@ pub struct Stats {
 #[derive(Clone)]
 pub struct Audit(Arc<Inner>);
 
+#[cfg_attr(feature = "bench", derive(Clone))]
 struct Inner {
+    /// Decisions are taken as written, and are not.
+    #[cfg(feature = "bench")]
+    discards: bool,
     queue: Arc<Queue>,
     counters: Arc<Counters>,
     clock: Clock,
@@ -110,11 +114,26 @@ impl Audit {
     pub fn record(&self, decision: Decision) -> Result<Ticket> {
         let inner = &*self.0;
         let ticket = Ticket::new(inner.patience);
+        #[cfg(feature = "bench")]
+        if inner.discards {
+            ticket.settle(ticket::Settlement::Committed);
+            return Ok(ticket);
+        }
         inner.queue.push(Entry {
             row: decision.into_row(&inner.clock),
             ticket: ticket.clone(),
         })?;
         Ok(ticket)
+    }
+
+    /// This one, but that it discards what it takes: what the benchmark of the audit measures
+    /// against. No build of the service has it.
+    #[cfg(feature = "bench")]
+    pub fn discarding(&self) -> Self {
+        Self(Arc::new(Inner {
+            discards: true,
+            ..(*self.0).clone()
+        }))
     }
 
     /// The schema is there: partitions are made ahead from now on, and old decisions purged. Called
@@ -199,6 +218,8 @@ pub fn start(
         }
     })?;
     let audit = Audit(Arc::new(Inner {
+        #[cfg(feature = "bench")]
+        discards: false,
         queue,
         counters,
         clock: clock.clone(),

@@ -133,7 +133,7 @@ impl Compared {
 fn each_told(inner: &Inner, ensured: &Ensured, mut each: impl FnMut(&Tuple)) -> Result<(), Fault> {
     let is_newer = ensured.model_version > inner.model.version();
     let store_id = &ensured.pinned.store_id;
-    inner.client.read_while(store_id, &mut |tuple| {
+    inner.client.read_all(store_id, &mut |tuple| {
         // What a newer program stores is not ours to judge.
         if !is_newer || desired::is_known(&tuple) {
             each(&tuple);

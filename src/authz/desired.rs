@@ -7,7 +7,6 @@
 
 use super::fga::Tuple;
 use crate::error::Result;
-use crate::sql;
 use crate::store::authz::{self, Desired, Many};
 use crate::store::{Sql, Tx};
 use std::collections::BTreeSet;
@@ -50,8 +49,7 @@ pub fn mark(tx: &mut Tx<'_>, tenant_id: Uuid, objects: &[Object]) -> Result<()> 
     let mut names: Vec<String> = objects.iter().map(Object::to_string).collect();
     names.sort_unstable();
     names.dedup();
-    tx.execute(sql!("authz/mark"), &[&tenant_id, &names])?;
-    Ok(())
+    authz::mark(tx, tenant_id, &names)
 }
 
 impl Object {

@@ -7,6 +7,7 @@
 //!
 //! Not here: what is asked (`decide`), and how (`permissions`).
 
+use super::fga::Failure;
 use super::permissions::{Answer, Asked, Permissions};
 use crate::audit::Audit;
 use crate::error::{Code, Error, Result};
@@ -200,7 +201,7 @@ impl Breaker {
                 failures.in_a_row = 0;
                 failures.until = None;
             }
-            Err(error) if error.code() == Code::AuthorizationUnavailable => {
+            Err(error) if is_outage(error) => {
                 failures.in_a_row = failures.in_a_row.saturating_add(1);
                 error.message().clone_into(&mut failures.said);
                 if failures.in_a_row >= FAILURES {
@@ -233,6 +234,15 @@ impl Breaker {
     fn lock(&self) -> MutexGuard<'_, Failures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the authorization server itself gave no answer. One tenant's store that is not in place
+/// yet says nothing of the others'.
+fn is_outage(error: &Error) -> bool {
+    let failure = error
+        .cause()
+        .and_then(|cause| cause.downcast_ref::<Failure>());
+    failure.is_some_and(Failure::is_transient)
 }
 
 /// The one that asks for all; another may when it is dropped, however it ended.
@@ -302,7 +312,8 @@ mod tests {
 
     fn away() -> Result<()> {
         let said = "FGA Error: connection refused";
-        Err(Error::new(Code::AuthorizationUnavailable, said))
+        let failure = Failure::Unreachable("connection refused".to_owned());
+        Err(Error::new(Code::AuthorizationUnavailable, said).because(failure))
     }
 
     #[test]
@@ -365,6 +376,11 @@ mod tests {
         for _ in 0..3 * FAILURES {
             let other = || -> Result<()> { Err(Error::database_unavailable("away")) };
             breaker.call(Instant::now, other).unwrap_err();
+            let one_tenant = || -> Result<()> {
+                let said = "FGA Error: The tenant's permissions are not in place yet.";
+                Err(Error::new(Code::AuthorizationUnavailable, said))
+            };
+            breaker.call(Instant::now, one_tenant).unwrap_err();
         }
         assert!(breaker.enter(Instant::now()).is_ok());
     }

@@ -164,7 +164,7 @@ fn find(inner: &Inner, tenant_id: Uuid, before: Option<&Standing>) -> Result<Str
 
 fn remove_empty(inner: &Inner, tenant_id: Uuid, store_id: &str) -> Result<(), fga::Failure> {
     let mut is_empty = true;
-    inner.client.read_while(store_id, &mut |_| {
+    inner.client.read_all(store_id, &mut |_| {
         is_empty = false;
         false
     })?;

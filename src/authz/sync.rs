@@ -79,7 +79,7 @@ impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         unavailable(match fault {
             Fault::Own(error) => return error,
-            Fault::Fga(failure) => failure.to_string(),
+            Fault::Fga(failure) => return unavailable(&failure).because(failure),
             Fault::Gone => "The tenant is gone.".to_owned(),
             Fault::Storeless => "The tenant's permissions are not in place yet.".to_owned(),
             Fault::NewerModelLost { lost, ours } => format!(

@@ -1,9 +1,10 @@
 //! The commands of the binary, a file each: what each takes, does and says.
 //!
 //! Guarantees: exit code 0 when the command did what it was asked to, 1 when it failed, 2 when the
-//! command line was wrong or what was compared differs; results on stdout, everything else on stderr; `--json` prints JSON and
-//! nothing else; colours on a terminal alone, and not where `NO_COLOR` is set; no secret is taken
-//! from a command line, and none is shown but where the command is there to show it once.
+//! command line was wrong or what was compared differs; results on stdout, everything else on
+//! stderr; `--json` prints JSON and nothing else; colours on a terminal alone, and not where
+//! `NO_COLOR` is set; no secret is taken from a command line, and none is shown but where the
+//! command is there to show it once.
 //!
 //! Not here: what the commands do. They start the server (`server`), read settings (`config`), or
 //! call the API as any client does.

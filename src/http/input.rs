@@ -12,6 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
 
+/// Characters of a fault's description, which quotes what was sent.
+const REPEATED_MOST: usize = 400;
+
 /// What a handler takes.
 pub trait Input: Sized {
     /// It reads the body.
@@ -106,10 +109,11 @@ impl<T: DeserializeOwned + JsonSchema> Input for Query<T> {
         serde_path_to_error::deserialize(parameters)
             .map(Self)
             .map_err(|error| {
-                let name = error.path().to_string();
+                let name = shortened(error.path().to_string());
+                let expected = shortened(error.inner().to_string());
                 Error::new(
                     Code::InvalidRequest,
-                    format!("Query parameter {name}: {}.", error.inner()),
+                    format!("Query parameter {name}: {expected}."),
                 )
                 .detail("parameter", name)
             })
@@ -155,14 +159,14 @@ fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let path = format!("$.{}", error.path()).replace("$..", "$");
+        let path = shortened(format!("$.{}", error.path()).replace("$..", "$"));
         let inner = error.into_inner();
         // A number where an enum's text belongs counts as syntax, too.
         let is_json = || serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
         if inner.is_eof() || (inner.is_syntax() && !is_json()) {
             return syntax(&inner);
         }
-        let expected = without_position(&inner.to_string());
+        let expected = shortened(without_position(&inner.to_string()));
         Error::new(Code::InvalidBody, format!("The body's {path}: {expected}."))
             .detail("path", path)
             .detail("expected", expected)
@@ -175,6 +179,16 @@ fn syntax(error: &serde_json::Error) -> Error {
     Error::new(Code::InvalidBody, format!("The body is not JSON: {error}."))
         .detail("line", error.line())
         .detail("column", error.column())
+}
+
+/// An error repeats what was sent, but not all of it.
+fn shortened(text: String) -> String {
+    if text.chars().count() <= REPEATED_MOST {
+        return text;
+    }
+    let mut start: String = text.chars().take(REPEATED_MOST).collect();
+    start.push('…');
+    start
 }
 
 /// serde_json appends the position to its own sentence; the path says it better.

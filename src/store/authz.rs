@@ -3,9 +3,10 @@
 //!
 //! Not here: the authorization server itself (`authz`).
 
-use super::{Sql, Tx};
-use crate::error::Result;
+use super::{Sql, Tx, on_violation};
+use crate::error::{Code, Error, Result};
 use crate::sql;
+use postgres::error::SqlState;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -70,6 +71,15 @@ pub enum Many {
     Teams,
     /// Projects.
     Projects,
+}
+
+/// Marks objects, in this order, as changed by this transaction.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn mark(tx: &mut Tx<'_>, tenant_id: Uuid, objects: &[String]) -> Result<()> {
+    tx.execute(sql!("authz/mark"), &[&tenant_id, &objects])?;
+    Ok(())
 }
 
 /// The tenant's store, if it has one.
@@ -142,10 +152,17 @@ pub fn put_standing(
 /// Locks an object. None: its tenant has no store.
 ///
 /// # Errors
-/// `database-unavailable`.
+/// `authorization-unavailable`: another one held it for too long; `database-unavailable`.
 pub fn hold(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<Option<Held>> {
-    if let Some(held) = try_hold(tx, tenant_id, object)? {
-        return Ok(Some(held));
+    let held = try_hold(tx, tenant_id, object);
+    let held = on_violation(held, &SqlState::LOCK_NOT_AVAILABLE, || {
+        Error::new(
+            Code::AuthorizationUnavailable,
+            "FGA Error: Another change of the same object is still being applied. Try again shortly.",
+        )
+    })?;
+    if held.is_some() {
+        return Ok(held);
     }
     // It was never changed since its tenant stands.
     tx.execute(sql!("authz/ensure_object"), &[&tenant_id, &object])?;

@@ -157,11 +157,13 @@ pub fn change(
 /// Removes a member.
 ///
 /// # Errors
-/// `not-found`: no membership. `last-owner`. `database-unavailable`.
+/// `not-found`: no such user; one without a membership is as wanted. `last-owner`. `database-unavailable`.
 pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Project>, user_id: Uuid) -> Result<()> {
     let (tenant_id, project_id) = (may.tenant_id(), may.object_id());
     projects::lock(tx, tenant_id, project_id)?;
-    let held = known(tx, tenant_id, project_id, user_id)?;
+    let Some(held) = find(tx, tenant_id, project_id, user_id)? else {
+        return principals::stands(tx, tenant_id, user_id);
+    };
     keep_an_owner(tx, may, user_id, held.role, None)?;
     let parameters: [super::Parameter<'_>; 3] = [&tenant_id, &project_id, &user_id];
     tx.execute(sql!("memberships/delete"), &parameters)?;

@@ -1,7 +1,7 @@
 //! Orgs and their admins, who are admins of every project of the org (section 5.4).
 
 use super::page::{Order, Request};
-use super::principals::{Named, person};
+use super::principals::{self, Named, person};
 use super::tenants::Tenant;
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
@@ -189,14 +189,17 @@ pub fn list_admins(
     Ok(rows.iter().map(admin).collect())
 }
 
-/// Takes the org from an admin; false if the user was none.
+/// Takes the org from an admin.
 ///
 /// # Errors
-/// `database-unavailable`.
-pub fn delete_admin(tx: &mut Tx<'_>, may: &impl May<Admin, Org>, user_id: Uuid) -> Result<bool> {
+/// `not-found`: no such user; one who is no admin of it is as wanted. `database-unavailable`.
+pub fn delete_admin(tx: &mut Tx<'_>, may: &impl May<Admin, Org>, user_id: Uuid) -> Result<()> {
     let touched = tx.execute(
         sql!("orgs/delete_admin"),
         &[&may.tenant_id(), &may.object_id(), &user_id],
     )?;
-    Ok(touched == 1)
+    match touched {
+        0 => principals::stands(tx, may.tenant_id(), user_id),
+        _ => Ok(()),
+    }
 }

@@ -75,6 +75,17 @@ pub(super) fn active(tx: &mut Tx<'_>, tenant_id: Uuid, named: &Named) -> Result<
     Ok(principal(&row))
 }
 
+/// There is such a user, active or not: taking away a role that the user does not have is done
+/// already.
+///
+/// # Errors
+/// `not-found`; `database-unavailable`.
+pub(super) fn stands(tx: &mut Tx<'_>, tenant_id: Uuid, user_id: Uuid) -> Result<()> {
+    tx.query_opt(sql!("principals/by_id"), &[&tenant_id, &user_id])?
+        .map(|_| ())
+        .ok_or_else(|| Error::not_found("user", user_id))
+}
+
 /// As [`active`], for what is a person's alone.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 //! Not here: what a reviewer role allows; approvals name the role that they take.
 
 use super::page::{Order, Request};
-use super::principals::{Named, person};
+use super::principals::{self, Named, person};
 use super::tenants::Tenant;
 use super::{Sql, Tx};
 use crate::error::{Code, Error, Result};
@@ -92,19 +92,22 @@ pub fn list(
     Ok(rows.iter().map(reviewer).collect())
 }
 
-/// Takes a reviewer role away; false if the user did not have it.
+/// Takes a reviewer role away.
 ///
 /// # Errors
-/// `database-unavailable`.
+/// `not-found`: no such user; one without the role is as wanted. `database-unavailable`.
 pub fn delete(
     tx: &mut Tx<'_>,
     may: &impl May<Admin, Tenant>,
     user_id: Uuid,
     role: &str,
-) -> Result<bool> {
+) -> Result<()> {
     let touched = tx.execute(
         sql!("reviewers/delete"),
         &[&may.tenant_id(), &user_id, &role],
     )?;
-    Ok(touched == 1)
+    match touched {
+        0 => principals::stands(tx, may.tenant_id(), user_id),
+        _ => Ok(()),
+    }
 }

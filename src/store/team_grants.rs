@@ -7,9 +7,9 @@ use super::memberships::Role;
 use super::page::{Order, Request};
 use super::projects::{self, Project};
 use super::teams::{self, Team};
-use super::{Parameter, Sql, Tx};
+use super::{Find, Parameter, Sql, Tx};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Caller, May, Read, Write};
+use crate::proof::{Admin, Caller, Kind, May, Read, Write};
 use crate::sql;
 use postgres::Row;
 use time::OffsetDateTime;
@@ -110,7 +110,7 @@ pub fn change(
 /// Takes the team's role.
 ///
 /// # Errors
-/// `not-found`: no grant. `database-unavailable`.
+/// `not-found`: no such team; one without a grant is as wanted. `database-unavailable`.
 pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Project>, team_id: Uuid) -> Result<()> {
     let (tenant_id, project_id) = (may.tenant_id(), may.object_id());
     projects::lock(tx, tenant_id, project_id)?;
@@ -118,8 +118,8 @@ pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Project>, team_id: Uuid) ->
         sql!("team_grants/delete"),
         &[&tenant_id, &project_id, &team_id],
     )?;
-    if removed == 0 {
-        return Err(unknown(team_id));
+    if removed == 0 && Team::find(tx, tenant_id, team_id)?.is_none() {
+        return Err(Error::not_found(Team::NAME, team_id));
     }
     Ok(())
 }

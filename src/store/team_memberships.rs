@@ -126,7 +126,7 @@ pub fn change(
 /// Removes a member.
 ///
 /// # Errors
-/// `not-found`: no membership. `database-unavailable`.
+/// `not-found`: no such user; one without a membership is as wanted. `database-unavailable`.
 pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Team>, user_id: Uuid) -> Result<()> {
     let (tenant_id, team_id) = (may.tenant_id(), may.object_id());
     teams::lock(tx, tenant_id, team_id)?;
@@ -135,7 +135,7 @@ pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Team>, user_id: Uuid) -> Re
         &[&tenant_id, &team_id, &user_id],
     )?;
     if removed == 0 {
-        return Err(unknown(user_id));
+        return principals::stands(tx, tenant_id, user_id);
     }
     Ok(())
 }

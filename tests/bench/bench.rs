@@ -8,12 +8,16 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark's figures are its output")]
 
+mod authorized_read;
 mod bare;
 mod client;
 mod constant;
+mod decisions;
 mod first_text;
 mod machine;
+mod openfga;
 mod read_run;
+mod reader;
 mod rounds;
 mod world;
 mod wrk;
@@ -25,10 +29,12 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// A benchmark: says whether its target was met.
 type Bench = fn() -> Outcome<bool>;
 
-const BENCHES: [(&str, Bench); 3] = [
+const BENCHES: [(&str, Bench); 5] = [
     ("constant", constant::run),
     ("read-run", read_run::run),
     ("first-text", first_text::run),
+    ("authorized-read", authorized_read::run),
+    ("decisions", decisions::run),
 ];
 
 fn main() -> ExitCode {

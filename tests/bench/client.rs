@@ -4,7 +4,7 @@ use super::Outcome;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) struct Client {
     agent: ureq::Agent,
@@ -31,6 +31,19 @@ impl Client {
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Waits until the service says that it is ready, its authorization too.
+    pub(crate) fn await_ready(&self, patience: Duration) -> Outcome {
+        let deadline = Instant::now() + patience;
+        let probe = format!("http://{}/readyz", self.address);
+        while self.agent.get(&probe).call().is_err() {
+            if Instant::now() > deadline {
+                return Err("the service did not become ready".into());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Outcome<Value> {

@@ -3,7 +3,9 @@
 
 use super::Outcome;
 use super::client::Client;
+use super::openfga::OpenFga;
 use agent_runtime::authn::{bearer, public};
+use agent_runtime::authz::permissions::{self, Model};
 use agent_runtime::dev::cluster::{self, Cluster};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::http::{door, sse};
@@ -20,10 +22,11 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Fields end in this order: the server before its database.
+/// Fields end in this order: the server before what it stands on.
 pub(crate) struct World {
     pub(crate) client: Client,
     server: Option<Server>,
+    openfga: Option<OpenFga>,
     pub(crate) provider: Provider,
     pub(crate) seeds: Seeds,
     pub(crate) clock: Clock,
@@ -45,7 +48,6 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         seeds: seeds.clone(),
         docs: false,
         allowed_origins: Vec::new(),
-        authorization: None,
         signer: Some(public::Signer::ephemeral()?),
         outbound: Outbound::new(outbound::Options::default())?,
         model_keys: runtime::ModelKeys::default(),
@@ -56,7 +58,25 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         run_lease: Duration::from_secs(30),
         streams: sse::Options::default(),
         audit: agent_runtime::audit::Options::default(),
+        authorization: None,
+        denials_per_minute: 120,
     })
+}
+
+/// The service's own defaults.
+fn authorization(openfga: &OpenFga) -> permissions::Options {
+    permissions::Options {
+        url: openfga.url(),
+        timeout: Duration::from_secs(3),
+        connections: 16,
+        model: Model::own(),
+    }
+}
+
+fn openfga(cluster: &Cluster, directory: &Path) -> Outcome<OpenFga> {
+    postgres::Client::connect(&cluster.url(), postgres::NoTls)?
+        .batch_execute("create database openfga")?;
+    OpenFga::start(&cluster.url_of("openfga"), directory)
 }
 
 /// As in production: a logger that formats what its level lets through.
@@ -78,6 +98,15 @@ fn search_path() -> Option<std::ffi::OsString> {
 
 impl World {
     pub(crate) fn start() -> Outcome<Self> {
+        Self::start_with(false)
+    }
+
+    /// With authorization on.
+    pub(crate) fn start_authorized() -> Outcome<Self> {
+        Self::start_with(true)
+    }
+
+    fn start_with(authorized: bool) -> Outcome<Self> {
         let data_dir =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}", std::process::id()));
         let cluster = Cluster::start(cluster::Options {
@@ -94,11 +123,24 @@ impl World {
             user_id: clock.new_id(),
             token: bearer::mint()?,
         };
-        let server = Server::start(options(&cluster.url(), &seeds)?, &clock, &log())?;
+        let openfga = authorized
+            .then(|| openfga(&cluster, &data_dir))
+            .transpose()?;
+        let mut options = options(&cluster.url(), &seeds)?;
+        options.authorization = openfga.as_ref().map(authorization);
+        if authorized {
+            // Half of them may ask for access at once: as many as there are clients at most.
+            options.limits.request_threads = 32;
+            options.store.pool_size = 32;
+        }
+        let server = Server::start(options, &clock, &log())?;
         server.ready().recv_timeout(PATIENCE)??;
+        let client = Client::new(server.local_addr(), seeds.token.expose());
+        client.await_ready(PATIENCE)?;
         Ok(Self {
-            client: Client::new(server.local_addr(), seeds.token.expose()),
+            client,
             server: Some(server),
+            openfga,
             provider: Provider::start(Script {
                 then: Step::text("A short answer of a few words."),
                 ..Script::default()
@@ -116,6 +158,12 @@ impl World {
 
     pub(crate) fn token(&self) -> &str {
         self.seeds.token.expose()
+    }
+
+    /// How the authorization server is reached.
+    pub(crate) fn authorization(&self) -> Outcome<permissions::Options> {
+        let openfga = self.openfga.as_ref().ok_or("authorization is off")?;
+        Ok(authorization(openfga))
     }
 
     /// A connection of the benchmark's own to the service's database.
@@ -150,6 +198,7 @@ impl Drop for World {
         if let Some(server) = self.server.take() {
             server.stop(Duration::from_secs(5));
         }
+        drop(self.openfga.take());
         drop(self.cluster.take());
         // What is left is in the build's own directory for such things.
         let _ = std::fs::remove_dir_all(&self.data_dir);

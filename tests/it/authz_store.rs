@@ -353,7 +353,10 @@ fn an_upgrade_of_openfga_and_the_way_back_change_no_answer() {
     let tuples = |fga: &OpenFga| {
         let mut all = Vec::new();
         client(&fga.url())
-            .read_all(&standing.0, &mut |tuple| all.push(tuple))
+            .read_all(&standing.0, &mut |tuple| {
+                all.push(tuple);
+                true
+            })
             .unwrap();
         all.sort();
         all

@@ -150,7 +150,10 @@ fn more_than_a_page_is_written_and_read_whole() {
     );
     let mut read = Vec::new();
     client
-        .read_all(&on.store_id, &mut |tuple| read.push(tuple))
+        .read_all(&on.store_id, &mut |tuple| {
+            read.push(tuple);
+            true
+        })
         .unwrap();
     assert_eq!(read.len(), 251);
     assert!(read.contains(&other));
@@ -349,7 +352,10 @@ fn strange_identifiers_are_refused_and_never_written() {
     );
     let mut none = true;
     client
-        .read_all(&on.store_id, &mut |_| none = false)
+        .read_all(&on.store_id, &mut |_| {
+            none = false;
+            true
+        })
         .unwrap();
     assert!(none, "a tuple was written");
 }
@@ -406,7 +412,7 @@ fn a_store_lost_under_a_running_server_is_seen_by_its_existence() {
     assert_eq!(client.check(&on, &question), Ok(false));
     assert_eq!(client.store_exists(&on.store_id), Ok(false));
     assert_eq!(client.model_exists(&on), Ok(false));
-    let read = client.read_all(&on.store_id, &mut |_| {});
+    let read = client.read_all(&on.store_id, &mut |_| true);
     assert_eq!(read, Err(Failure::StoreUnknown));
     openfga.kill();
     openfga.start();

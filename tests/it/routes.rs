@@ -193,7 +193,7 @@ fn the_reference_loads_nothing_from_elsewhere() {
 }
 
 impl crate::harness::Answer {
-    fn json_code(&self) -> Option<String> {
+    pub(crate) fn json_code(&self) -> Option<String> {
         let body: Value = serde_json::from_str(&self.text).ok()?;
         Some(body["error"]["code"].as_str()?.to_owned())
     }

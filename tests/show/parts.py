@@ -1,18 +1,21 @@
-"""The processes of the show: a private PostgreSQL, a model provider that is not ours, an HTTP tool,
+"""The parts of a show: a private PostgreSQL, OpenFGA, a model provider that is not ours, an HTTP tool,
 and the server's real binary. Each listens on loopback or a unix socket alone, and each is ended by
 its own process id, however the show ends."""
 
+import contextlib
 import glob
 import http.server
 import json
 import os
 import pathlib
 import pwd
+import random
 import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -26,6 +29,59 @@ PATIENCE_S = 20
 
 class Failed(Exception):
     """What did not hold, in a sentence."""
+
+
+def say(text):
+    print(f"  {text}", flush=True)
+
+
+def check(holds, otherwise):
+    if not holds:
+        raise Failed(otherwise)
+
+
+def run(tell, most_s):
+    """Runs a show: `tell` is given a directory and what is to be closed at its end, and returns the
+    last line. The exit code says whether everything held."""
+
+    def told_to_end(number, _):
+        late = f"not done within {most_s} s"
+        raise Failed(late if number == signal.SIGALRM else f"ended by signal {number}")
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM):
+        signal.signal(number, told_to_end)
+    signal.alarm(most_s)
+    directory = Directory()
+    try:
+        with contextlib.ExitStack() as opened:
+            figure = tell(directory, opened)
+    except Exception as fault:
+        for name in directory.logs():
+            print(f"--- the end of {name}'s log\n{directory.tail(name)}", file=sys.stderr)
+        print(f"show: {type(fault).__name__}: {fault}", file=sys.stderr)
+        return 1
+    finally:
+        directory.close()
+    print(figure)
+    return 0
+
+
+def set_up():
+    """Where `make setup` puts what the shows need."""
+    where = subprocess.run(
+        [HERE.parent / "setup" / "where"], capture_output=True, text=True, check=True
+    )
+    return pathlib.Path(where.stdout.strip())
+
+
+def free_port():
+    """A free port below those that the kernel gives to connections, so that it is still free when
+    what listened there was ended and starts again."""
+    while True:
+        port = random.randrange(10_000, 30_000)
+        with socket.socket() as tried, contextlib.suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
 
 
 def eventually(what, look, process=None):
@@ -63,12 +119,17 @@ class Directory:
     def log(self, name):
         return open(self.path / f"{name}.log", "ab")
 
-    def tail(self, name, lines=15):
+    def logs(self):
+        return sorted(path.stem for path in self.path.glob("*.log"))
+
+    def text(self, name):
         try:
-            text = (self.path / f"{name}.log").read_text(errors="replace")
+            return (self.path / f"{name}.log").read_text(errors="replace")
         except OSError:
             return ""
-        return "\n".join(text.splitlines()[-lines:])
+
+    def tail(self, name, lines=15):
+        return "\n".join(self.text(name).splitlines()[-lines:])
 
     def close(self):
         shutil.rmtree(self.path, ignore_errors=True)
@@ -76,9 +137,9 @@ class Directory:
 
 class Postgres:
     """A private PostgreSQL from the host's own binaries, on a unix socket. It refuses to run as root,
-    so root hands it to a system user."""
+    so root hands it to a system user. `databases` are there beside its first one."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, databases=()):
         home = directory.path / "postgres"
         home.mkdir(mode=0o700)
         account = {}
@@ -89,6 +150,7 @@ class Postgres:
         bin_dir = self.binaries()
         environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"}
         options = {"cwd": "/", "env": environment, **account}
+        self.home = home
         with directory.log("initdb") as log:
             made = subprocess.run(
                 [bin_dir / "initdb", "-D", home / "data", "-U", "show", "-A", "trust", "-E", "UTF8"]
@@ -97,6 +159,14 @@ class Postgres:
             )
         if made.returncode != 0:
             raise Failed(f"initdb failed:\n{directory.tail('initdb')}")
+        for name in databases:
+            # Not every installation has its clients beside it.
+            with directory.log("initdb") as log:
+                subprocess.run(
+                    [bin_dir / "postgres", "--single", "-D", home / "data", "postgres"],
+                    input=f"create database {name};\n".encode(), stdout=log, stderr=log,
+                    check=True, **options,
+                )
         settings = {
             "listen_addresses": "",
             "unix_socket_directories": str(home),
@@ -141,14 +211,59 @@ class Postgres:
         end(self.process, signal.SIGINT)  # Its fast shutdown.
 
 
+class OpenFga:
+    """The authorization server, on a PostgreSQL that has its database."""
+
+    DATABASE = "openfga"
+    VERSION = "1.22.1"
+
+    def __init__(self, directory, postgres):
+        self.program = set_up() / f"openfga-{self.VERSION}" / "openfga"
+        if not self.program.exists():
+            raise Failed(f"{self.program} is missing: run make setup")
+        self.directory = directory
+        uri = f"postgres://show@/{self.DATABASE}?host={postgres.home}&sslmode=disable"
+        self.datastore = ["--datastore-engine=postgres", f"--datastore-uri={uri}"]
+        http, grpc = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{http}"
+        self.listen = [f"--http-addr=127.0.0.1:{http}", f"--grpc-addr=127.0.0.1:{grpc}"]
+        self.options = {
+            "cwd": "/", "stdin": subprocess.DEVNULL, "start_new_session": True,
+            # Nothing of OPENFGA_* or OTEL_* comes in.
+            "env": {"HOME": str(directory.path), "PATH": os.environ.get("PATH", "")},
+        }
+        with directory.log("openfga") as log:
+            command = [self.program, "migrate", *self.datastore]
+            migrated = subprocess.run(command, stdout=log, stderr=log, **self.options)
+        if migrated.returncode != 0:
+            raise Failed(f"OpenFGA's migration failed:\n{directory.tail('openfga')}")
+        self.process = None
+
+    def start(self):
+        with self.directory.log("openfga") as log:
+            self.process = subprocess.Popen(
+                [self.program, "run", *self.listen, *self.datastore, "--playground-enabled=false"]
+                + ["--metrics-enabled=false", "--log-level=error"],
+                stdout=log, stderr=log, **self.options,
+            )
+        eventually("OpenFGA", self.is_serving, self.process)
+
+    def is_serving(self):
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=2).json() == {"status": "SERVING"}
+        except httpx.TransportError:
+            return False
+
+    def close(self):
+        if self.process is not None:
+            end(self.process)
+
+
 class Provider:
     """An OpenAI-compatible provider that is not ours, with scripted answers."""
 
     def __init__(self, directory, fixtures):
-        parts = subprocess.run(
-            [HERE.parent / "setup" / "where"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        program = pathlib.Path(parts, "node/node_modules/@copilotkit/aimock/dist/cli.js")
+        program = set_up() / "node/node_modules/@copilotkit/aimock/dist/cli.js"
         if not program.exists():
             raise Failed(f"{program} is missing: run make setup")
         script = directory.path / "fixtures.json"
@@ -210,18 +325,16 @@ class Tool:
 
 
 class Server:
-    """The service's own binary, in development mode."""
+    """The service's own binary, in development mode. A replica has a name of its own."""
 
-    def __init__(self, directory, database_url, settings):
+    def __init__(self, directory, database_url, settings, name="server"):
         target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
         self.binary = pathlib.Path(
             os.environ.get("AGENT_RUNTIME_BIN", target / "debug" / "agent-runtime")
         )
         if not self.binary.exists():
             raise Failed(f"{self.binary} is missing: run cargo build")
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            self.port = found.getsockname()[1]
+        self.port, self.name = free_port(), name
         self.url = f"http://127.0.0.1:{self.port}"
         self.directory = directory
         self.environment = {
@@ -230,19 +343,34 @@ class Server:
             "SVC_BIND_ADDRESS": "127.0.0.1",
             "SVC_HTTP_PORT": str(self.port),
             "SVC_DATABASE_URL": database_url,
-            "SVC_STATE_DIR": str(directory.path / "state"),
+            "SVC_STATE_DIR": str(directory.path / f"{name}-state"),
             **settings,
         }
         self.process = None
 
     def start(self):
-        with self.directory.log("server") as log:
+        self.launch()
+        self.wait()
+
+    def launch(self):
+        """Starts it, without waiting."""
+        with self.directory.log(self.name) as log:
             self.process = subprocess.Popen(
                 [self.binary, "serve"],
                 cwd="/", env=self.environment, start_new_session=True,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )
-        eventually("the server", self.is_ready, self.process)
+
+    def wait(self):
+        eventually(f"the {self.name}", self.is_ready, self.process)
+
+    def command(self, *arguments):
+        """What one of the binary's other commands says: its exit code, and both outputs."""
+        return subprocess.run(
+            [self.binary, *arguments],
+            cwd="/", env=self.environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=PATIENCE_S,
+        )
 
     def is_ready(self):
         try:

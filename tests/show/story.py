@@ -2,10 +2,8 @@
 server is killed, and nothing is lost or done twice. Only the public API is used, through an HTTP
 client and an SSE client that are not ours."""
 
-import contextlib
 import json
 import secrets
-import signal
 import sys
 import time
 import uuid
@@ -13,7 +11,7 @@ import uuid
 import httpx
 import httpx_sse
 
-from parts import PATIENCE_S, Directory, Failed, Postgres, Provider, Server, Tool
+from parts import PATIENCE_S, Postgres, Provider, Server, Tool, check, run, say
 
 QUESTION = "What is the weather in Kyōto?"
 WEATHER = "sunny, 21 °C, light wind from the north"
@@ -43,15 +41,6 @@ FIXTURES = [
 # The whole show takes about ten seconds.
 MOST_S = 60
 FINISHED = ("run.completed", "run.failed", "run.cancelled")
-
-
-def say(text):
-    print(f"  {text}", flush=True)
-
-
-def check(holds, otherwise):
-    if not holds:
-        raise Failed(otherwise)
 
 
 class Api:
@@ -242,48 +231,25 @@ def tell(directory, opened):
     api = Api(server.url, token)
     agent_id = make_agent(api, provider, tool)
     say("made over the API: a project, a model provider, a tool, an agent with a live version")
-    run = api.post("/v1/runs", agentId=agent_id, message=QUESTION)["run"]
-    say(f"run {run['id']}: {QUESTION}")
-    watcher, took_s = watch(api, server, run["id"])
-    run = api.get(f"/v1/runs/{run['id']}")
-    check_answer(api, run, watcher)
-    check_events(api, run["id"], watcher)
+    started = api.post("/v1/runs", agentId=agent_id, message=QUESTION)["run"]
+    say(f"run {started['id']}: {QUESTION}")
+    watcher, took_s = watch(api, server, started["id"])
+    ended = api.get(f"/v1/runs/{started['id']}")
+    check_answer(api, ended, watcher)
+    check_events(api, ended["id"], watcher)
     check_steps(watcher, provider, tool)
     for event in watcher.events:
         step = event["data"].get("step")
         where = f" (step {step}, attempt {event['data'].get('attempt', '–')})" if step else ""
         say(f"  {event['seq']:>2} {event['kind']}{where}")
     say(f"the answer: {ANSWER[:60]}…")
-    say(f"its usage: {json.dumps(run['usage'])}")
+    say(f"its usage: {json.dumps(ended['usage'])}")
     say("the tool was called once, the provider three times: for the tool, lost, and again")
     return (
-        f"events seen once: {len(watcher.events)}/{run['lastSeq']} over {watcher.connections} "
+        f"events seen once: {len(watcher.events)}/{ended['lastSeq']} over {watcher.connections} "
         f"connections, lost call counted: yes, restart to finished: {took_s:.1f} s"
     )
 
 
-def main():
-    def told_to_end(number, _):
-        late = f"not done within {MOST_S} s"
-        raise Failed(late if number == signal.SIGALRM else f"ended by signal {number}")
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM):
-        signal.signal(number, told_to_end)
-    signal.alarm(MOST_S)
-    directory = Directory()
-    try:
-        with contextlib.ExitStack() as opened:
-            figure = tell(directory, opened)
-    except Exception as fault:
-        for name in ("provider", "postgres", "server"):
-            print(f"--- the end of {name}'s log\n{directory.tail(name)}", file=sys.stderr)
-        print(f"show: {type(fault).__name__}: {fault}", file=sys.stderr)
-        return 1
-    finally:
-        directory.close()
-    print(figure)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(tell, MOST_S))

@@ -190,22 +190,11 @@ impl Client {
         Ok(found)
     }
 
-    /// Every tuple of a store, in the server's order, as it is read.
-    ///
-    /// # Errors
-    /// As [`Client::read_while`].
-    pub fn read_all(&self, store_id: &str, each: &mut dyn FnMut(Tuple)) -> Result<(), Failure> {
-        self.read_while(store_id, &mut |tuple| {
-            each(tuple);
-            true
-        })
-    }
-
     /// The tuples of a store, in the server's order, as they are read, until `each` says false.
     ///
     /// # Errors
     /// Any [`Failure`] but `ModelUnknown` and `Contended`; `StoreUnknown` if there is no such store.
-    pub fn read_while(
+    pub fn read_all(
         &self,
         store_id: &str,
         each: &mut dyn FnMut(Tuple) -> bool,

@@ -113,7 +113,7 @@ fn a_list_of_a_key_of_one_project_holds_that_project_alone() {
     assert_eq!(ids("/v1/agents"), [world.agent.to_string()]);
     assert_eq!(ids(&format!("/v1/agents?projectId={elsewhere}")), [""; 0]);
     assert_eq!(ids("/v1/tools"), [world.tool.to_string()]);
-    assert_eq!(ids("/v1/runs"), [world.run.clone()]);
+    assert_eq!(ids("/v1/runs"), std::slice::from_ref(&world.run));
     assert_eq!(ids("/v1/conversations"), [world.conversation.to_string()]);
 }
 

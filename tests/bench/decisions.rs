@@ -1,0 +1,98 @@
+//! An authorized read, beside the same service built to discard its decisions: requests a second of 64
+//! keep-alive clients. All else is the same on both sides: the door, the frame, the check, the
+//! authorization server and the database.
+
+use super::reader::Reader;
+use super::rounds::{Target, compare};
+use super::world::{World, log};
+use super::{Outcome, wrk};
+use agent_runtime::api;
+use agent_runtime::audit::Audit;
+use agent_runtime::authn::Authn;
+use agent_runtime::authz::{Gate, Options};
+use agent_runtime::http::context::Shared;
+use agent_runtime::http::door::{Door, Limits};
+use agent_runtime::http::frame::Frame;
+use agent_runtime::http::probes::Probes;
+use agent_runtime::http::route::Table;
+use agent_runtime::http::sse;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The same service behind a door of its own.
+struct Side {
+    door: Door,
+    shared: Arc<Shared>,
+}
+
+impl Side {
+    fn stop(self) {
+        let patience = Duration::from_secs(5);
+        self.shared.streams.stop(Instant::now() + patience);
+        self.door.stop(patience);
+    }
+}
+
+/// Another door of the world's service, whose decisions go to this audit.
+fn side(world: &World, audit: Audit) -> Outcome<Side> {
+    let limits = Limits::default();
+    let shared = world.server()?.shared();
+    let permissions = shared.permissions.clone().ok_or("authorization is off")?;
+    let bounds = Options {
+        // A check refused for want of room is no answer to count.
+        checks_in_flight: limits.request_threads,
+        denials_per_minute: 120,
+    };
+    let gate = Arc::new(Gate::new(permissions.clone(), audit.clone(), &bounds));
+    let (store, clock) = (shared.store.clone(), world.clock.clone());
+    let own = Shared {
+        authn: Authn::new(store.clone(), clock.clone(), None),
+        clock: clock.clone(),
+        audit,
+        runtime: shared.runtime.clone(),
+        outbound: shared.outbound.clone(),
+        host_access: shared.host_access,
+        model_keys: shared.model_keys.clone(),
+        streams: sse::Streams::start(
+            sse::Options::default(),
+            &store,
+            &clock,
+            shared.runtime.feed(),
+            Some(Arc::clone(&gate)),
+            &log(),
+        )?,
+        allowed_origins: Vec::new(),
+        gate: Some(gate),
+        permissions: Some(permissions),
+        store,
+    };
+    let probes = Arc::new(Probes::new());
+    probes.set("server", Ok(()));
+    let table = Table::new(api::routes(), |_| true);
+    let shared = Arc::new(own);
+    let frame = Arc::new(Frame::new(Arc::clone(&shared), table, probes, log()));
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let door = Door::open(listener, limits, frame, clock, log())?;
+    Ok(Side { door, shared })
+}
+
+pub(crate) fn run() -> Outcome<bool> {
+    println!("decisions: a project read with each decision on disk, beside one that discards them");
+    let world = World::start_authorized()?;
+    let reader = Reader::of(&world)?;
+    let audit = world.server()?.shared().audit.clone();
+    let ours = side(&world, audit.clone())?;
+    let baseline = side(&world, audit.discarding())?;
+    let (path, token) = (reader.path(), Some(reader.token.as_str()));
+    let met = compare(
+        "decisions",
+        "requests/s",
+        &Target::AtLeast(0.9),
+        || wrk::load(ours.door.local_addr(), &path, token),
+        || wrk::load(baseline.door.local_addr(), &path, token),
+    )?;
+    ours.stop();
+    baseline.stop();
+    Ok(met)
+}

@@ -1,0 +1,187 @@
+//! The sweep: every mounted route as every kind of caller, with authorization on and off, against
+//! `sweep/table.txt`, which a person can read. Status, body, record and effect are all checked.
+
+pub(crate) mod requests;
+pub(crate) mod rows;
+mod table;
+mod verdict;
+pub(crate) mod world;
+
+use crate::harness::Answer;
+use agent_runtime::http::route::Route;
+use agent_runtime::server;
+use rows::Rows;
+use table::{Cell, Line, Table};
+use verdict::Verdict;
+use world::World;
+
+#[test]
+fn the_table_has_every_mounted_route_and_no_other() {
+    let table = Table::read();
+    let mut mounted: Vec<String> = server::table(true)
+        .routes()
+        .iter()
+        .map(|route| format!("{} {}", route.method.text(), route.path))
+        .collect();
+    let mut told: Vec<String> = table.lines.iter().map(Line::route).collect();
+    mounted.sort();
+    told.sort();
+    assert_eq!(
+        told, mounted,
+        "left: sweep/table.txt; right: what is mounted"
+    );
+}
+
+#[test]
+fn every_caller_meets_every_route_with_authorization_on() {
+    sweep(true);
+}
+
+#[test]
+fn every_caller_meets_every_route_with_authorization_off() {
+    sweep(false);
+}
+
+/// Two worlds share the routes, so that a machine with few cores is busy and no more.
+fn sweep(enforced: bool) {
+    let table = Table::read();
+    let mounted = server::table(true);
+    let (table, routes) = (&table, mounted.routes());
+    let faults: Vec<String> = std::thread::scope(|scope| {
+        let halves: Vec<_> = (0..2)
+            .map(|half| {
+                scope.spawn(move || {
+                    let mut sweep = Sweep::start(enforced);
+                    for line in table.lines.iter().skip(half).step_by(2) {
+                        // A line of no route is the first test's.
+                        if let Some(route) = routes.iter().find(|route| line.is_of(route)) {
+                            sweep.line(table, line, route);
+                        }
+                    }
+                    sweep.end()
+                })
+            })
+            .collect();
+        halves
+            .into_iter()
+            .flat_map(|half| half.join().unwrap())
+            .collect()
+    });
+    assert!(
+        faults.is_empty(),
+        "{} cells are not as sweep/table.txt says:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+struct Sweep {
+    world: World,
+    enforced: bool,
+    /// What the database holds between two cells.
+    rows: Rows,
+    records: i64,
+    faults: Vec<String>,
+}
+
+impl Sweep {
+    fn start(enforced: bool) -> Self {
+        let world = World::start(enforced);
+        let rows = Rows::read(&mut world.database());
+        let records = verdict::count(&mut world.database());
+        Self {
+            world,
+            enforced,
+            rows,
+            records,
+            faults: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, table: &Table, line: &Line, route: &Route) {
+        for (caller, cell) in table.callers.iter().zip(&line.cells) {
+            let expected = self.expected(line, caller, cell);
+            if let Err(fault) = self.cell(line, route, caller, &expected) {
+                self.faults
+                    .push(format!("{:7} {}: {fault}", caller, line.route()));
+            }
+        }
+    }
+
+    /// What a cell says, with authorization on or off.
+    fn expected(&self, line: &Line, caller: &str, cell: &Cell) -> Cell {
+        if self.enforced {
+            return cell.clone();
+        }
+        let as_written = ["none", "other", "public", "gone"].contains(&caller);
+        let status = match line.off {
+            Some(off) if !as_written => off,
+            _ => cell.status(),
+        };
+        Cell::unrecorded(status)
+    }
+
+    fn cell(
+        &mut self,
+        line: &Line,
+        route: &Route,
+        caller: &str,
+        expected: &Cell,
+    ) -> Result<(), String> {
+        let world = &self.world;
+        let answer = requests::send(world, route, caller);
+        let request_id = answer.header("x-request-id").unwrap_or_default().to_owned();
+        let verdict = Verdict {
+            world,
+            line,
+            caller,
+            expected,
+        };
+        let said = verdict.answer(&answer);
+        let recorded = verdict.records(&request_id);
+        self.records += i64::try_from(expected.records(line.checks.len())).unwrap();
+        let effect = self.effect(route, caller, expected, &answer);
+        said.and(recorded).and(effect)
+    }
+
+    /// Nothing changed, or what changed is put back.
+    fn effect(
+        &mut self,
+        route: &Route,
+        caller: &str,
+        expected: &Cell,
+        answer: &Answer,
+    ) -> Result<(), String> {
+        let world = &self.world;
+        requests::await_end(world, route, answer);
+        let mut database = world.database();
+        let after = Rows::read(&mut database);
+        let difference = self.rows.difference(&after);
+        if difference.is_empty() {
+            let does = expected.is_allowed() && requests::changes_something(route);
+            return match does && answer.status < 300 {
+                true => Err("it was allowed and changed nothing".to_owned()),
+                false => Ok(()),
+            };
+        }
+        self.rows.restore(&mut database, &after);
+        let ours = difference.of_tenant(world.tenant_id);
+        // Whoever brings an enrolment code is the person it was made for.
+        let is_own = caller != "other" || route.path == "/v1/identity/enrolments";
+        if !expected.is_allowed() || route.method.text() == "GET" || (!is_own && !ours.is_empty()) {
+            return Err(format!("it changed {difference:?}"));
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> Vec<String> {
+        let recorded = verdict::count(&mut self.world.database());
+        if self.faults.is_empty() && recorded != self.records {
+            self.faults.push(format!(
+                "{recorded} records in all, and the table asks for {}",
+                self.records
+            ));
+        }
+        self.faults
+    }
+}

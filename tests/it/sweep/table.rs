@@ -1,0 +1,131 @@
+//! `table.txt`, read.
+
+use agent_runtime::http::route::Route;
+
+const TEXT: &str = include_str!("table.txt");
+
+/// The whole table.
+pub(super) struct Table {
+    pub(super) callers: Vec<&'static str>,
+    pub(super) lines: Vec<Line>,
+}
+
+/// A route, and what each caller meets.
+pub(super) struct Line {
+    method: &'static str,
+    path: &'static str,
+    /// The status with authorization off; none: as with it on.
+    pub(super) off: Option<u16>,
+    /// What the model is asked: action and kind.
+    pub(super) checks: Vec<(&'static str, &'static str)>,
+    /// What a refusal of the key names.
+    pub(super) named: Option<(&'static str, &'static str)>,
+    pub(super) cells: Vec<Cell>,
+}
+
+/// What one caller meets on one route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Cell {
+    /// Every check is allowed and recorded, whatever then comes.
+    Allowed(u16),
+    /// This status, and no record: allowed, or not known, or not found.
+    Unrecorded(u16),
+    /// The model refuses this check, counted from 0, and allowed those before it.
+    Denied(usize),
+    /// A rule of the key refuses, at this stage.
+    Key(&'static str),
+    /// Allowed by an enrolment code, whoever brings it.
+    Enrolled,
+}
+
+impl Cell {
+    fn read(text: &'static str) -> Self {
+        match text {
+            "role" => Self::Key("key-role"),
+            "proj" => Self::Key("key-project"),
+            "cap" => Self::Key("key-capability"),
+            "code" => Self::Enrolled,
+            "403" => Self::Denied(0),
+            "403/2" => Self::Denied(1),
+            "401" => Self::Unrecorded(401),
+            "404" => Self::Unrecorded(404),
+            _ => match (text.strip_suffix('-'), text.strip_suffix('+')) {
+                (Some(status), _) => Self::Unrecorded(status.parse().expect(text)),
+                (None, status) => Self::Allowed(status.unwrap_or(text).parse().expect(text)),
+            },
+        }
+    }
+
+    pub(super) fn unrecorded(status: u16) -> Self {
+        Self::Unrecorded(status)
+    }
+
+    pub(super) fn status(&self) -> u16 {
+        match self {
+            Self::Allowed(status) | Self::Unrecorded(status) => *status,
+            Self::Denied(_) | Self::Key(_) => 403,
+            Self::Enrolled => 201,
+        }
+    }
+
+    pub(super) fn is_allowed(&self) -> bool {
+        self.status() < 300
+    }
+
+    /// How many decisions are recorded on a route with so many checks.
+    pub(super) fn records(&self, checks: usize) -> usize {
+        match self {
+            Self::Allowed(_) => checks,
+            Self::Unrecorded(_) => 0,
+            Self::Denied(check) => check + 1,
+            Self::Key(_) | Self::Enrolled => 1,
+        }
+    }
+}
+
+impl Line {
+    fn read(text: &'static str, callers: usize) -> Self {
+        let mut words = text.split_whitespace();
+        let mut word = || words.next().expect(text);
+        let (method, path, off, checks) = (word(), word(), word(), word());
+        let cells: Vec<Cell> = words.map(Cell::read).collect();
+        assert_eq!(cells.len(), callers, "{text}");
+        let check = |text: &'static str| text.split_once(':').expect(text);
+        let named = checks
+            .strip_prefix('(')
+            .map(|rest| check(rest.trim_end_matches(')')));
+        let asked = if named.is_some() || checks == "-" {
+            Vec::new()
+        } else {
+            checks.split('+').map(check).collect()
+        };
+        Self {
+            method,
+            path,
+            off: (off != "=").then(|| off.parse().expect(text)),
+            named: named.or_else(|| asked.first().copied()),
+            checks: asked,
+            cells,
+        }
+    }
+
+    pub(super) fn route(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    pub(super) fn is_of(&self, route: &Route) -> bool {
+        (route.method.text(), route.path) == (self.method, self.path)
+    }
+}
+
+impl Table {
+    pub(super) fn read() -> Self {
+        let mut lines = TEXT
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let head = lines.next().expect("a head");
+        let callers: Vec<_> = head.split_whitespace().skip(4).collect();
+        let lines = lines.map(|line| Line::read(line, callers.len())).collect();
+        Self { callers, lines }
+    }
+}
