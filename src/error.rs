@@ -22,6 +22,12 @@ pub enum Code {
     RoleNotGiven,
     /// 400: a key may not have a higher role than the key that mints it (section 5.6).
     RoleExceedsPrincipal,
+    /// 400: the deployment refuses the receiver's URL (section 6.1).
+    WebhookUrlRefused,
+    /// 400: the named secret does not exist in the named environment (section 6.1).
+    WebhookSecretNotFound,
+    /// 400: the named secret is no signing secret, or too weak a one (section 8).
+    WebhookSecretWeak,
     /// 401: no credential, or one that is not known, is expired or revoked.
     Unauthenticated,
     /// 403: the caller may not do this (section 5.5).
@@ -76,6 +82,8 @@ pub enum Code {
     DatabaseUnavailable,
     /// 503: the decision about the request could not be recorded, so nothing was done.
     AuditUnavailable,
+    /// 503: a secret cannot be written or read just now; the message says which part refuses.
+    SecretsUnavailable,
     /// 503: the server is stopping.
     ShuttingDown,
     /// 504: the request was not answered within its deadline.
@@ -84,7 +92,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 38] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -119,6 +127,10 @@ impl Code {
         Self::LastAdmin,
         Self::AuthorizationUnavailable,
         Self::ProjectAccessUnsupported,
+        Self::WebhookUrlRefused,
+        Self::WebhookSecretNotFound,
+        Self::WebhookSecretWeak,
+        Self::SecretsUnavailable,
     ];
 
     /// The HTTP status and the code's text: the only place that relates them.
@@ -158,6 +170,10 @@ impl Code {
             Self::LastAdmin => (409, "last-admin"),
             Self::AuthorizationUnavailable => (500, "authorization-unavailable"),
             Self::ProjectAccessUnsupported => (501, "project-access-unsupported"),
+            Self::WebhookUrlRefused => (400, "webhook-url-refused"),
+            Self::WebhookSecretNotFound => (400, "webhook-secret-not-found"),
+            Self::WebhookSecretWeak => (400, "webhook-secret-weak"),
+            Self::SecretsUnavailable => (503, "secrets-unavailable"),
         }
     }
 

@@ -20,5 +20,7 @@ pub mod outbound;
 pub mod proof;
 pub mod runtime;
 pub mod secret;
+pub mod secrets;
 pub mod server;
 pub mod store;
+pub mod webhooks;

@@ -39,7 +39,9 @@ use crate::metrics;
 use crate::outbound::Outbound;
 use crate::runtime::{self, Keepers, ModelKeys, Runtime};
 use crate::secret::Secret;
+use crate::secrets::{self, Secrets};
 use crate::store::{self, Store, migrations, tenants, tokens};
+use crate::webhooks::{self, Webhooks};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -106,6 +108,10 @@ pub struct Options {
     pub authorization: Option<permissions::Options>,
     /// How often one credential may be denied in a minute.
     pub denials_per_minute: u32,
+    /// Where secrets live.
+    pub secrets: secrets::Options,
+    /// Outbound webhooks.
+    pub webhooks: webhooks::Options,
 }
 
 /// A running server.
@@ -168,7 +174,7 @@ impl Server {
         let probes = Arc::new(Probes::new());
         let frame = Frame::new(
             Arc::clone(&shared),
-            table(docs),
+            table(docs, shared.secrets.is_on()),
             Arc::clone(&probes),
             sub(Subsystem::Http),
         );
@@ -348,6 +354,21 @@ fn share(
 ) -> Result<Shared> {
     let store = Store::open(&options.store, crate::log::subsystem(log, Subsystem::Store))?;
     let host_access = options.runs.host_access;
+    let secrets = Secrets::new(
+        options.secrets,
+        &store,
+        &options.outbound,
+        clock,
+        crate::log::subsystem(log, Subsystem::Secrets),
+    )?;
+    let webhooks = Webhooks::new(
+        store.clone(),
+        clock.clone(),
+        options.outbound.clone(),
+        secrets.clone(),
+        options.webhooks,
+        crate::log::subsystem(log, Subsystem::Webhooks),
+    );
     let runtime = Runtime::new(
         store.clone(),
         clock.clone(),
@@ -383,6 +404,8 @@ fn share(
         &crate::log::subsystem(log, Subsystem::HttpStream),
     )?;
     Ok(Shared {
+        secrets,
+        webhooks,
         authn: Authn::new(store.clone(), clock.clone(), options.signer),
         store,
         clock: clock.clone(),
@@ -413,10 +436,11 @@ fn measure(probes: &Probes, door: &Arc<Mutex<Option<door::Door>>>, shared: &Arc<
 }
 
 /// The mounted routes.
-pub fn table(docs: bool) -> Table {
+pub fn table(docs: bool, secrets: bool) -> Table {
     Table::new(crate::api::routes(), |mount| match mount {
         Mount::Always => true,
         Mount::Docs => docs,
+        Mount::Secrets => secrets,
     })
 }
 

@@ -21,5 +21,5 @@ pub struct Arguments {}
 /// # Errors
 /// Nothing can be written.
 pub fn run(_: &Arguments) -> Outcome {
-    terminal::say(openapi::document(&crate::server::table(true)))
+    terminal::say(openapi::document(&crate::server::table(true, true)))
 }

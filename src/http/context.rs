@@ -14,7 +14,9 @@ use crate::log::trace::TraceContext;
 use crate::outbound::Outbound;
 use crate::proof::Caller;
 use crate::runtime::{ModelKeys, Runtime};
+use crate::secrets::Secrets;
 use crate::store::{Store, Tx};
+use crate::webhooks::Webhooks;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -45,6 +47,10 @@ pub struct Shared {
     pub streams: Streams,
     /// Origins of browsers that may follow a run.
     pub allowed_origins: Vec<String>,
+    /// Where secrets live.
+    pub secrets: Secrets,
+    /// Outbound webhooks.
+    pub webhooks: Webhooks,
     /// Who may do what; none: authorization is off.
     pub permissions: Option<Permissions>,
 }
@@ -146,6 +152,16 @@ impl Cx<'_> {
     /// The request's logger, with its ids.
     pub fn log(&self) -> &slog::Logger {
         &self.log
+    }
+
+    /// Where secrets live.
+    pub fn secrets(&self) -> &Secrets {
+        &self.shared.secrets
+    }
+
+    /// Outbound webhooks.
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.shared.webhooks
     }
 
     /// The API keys that a tenant's model provider may name.

@@ -22,6 +22,8 @@ pub enum Mount {
     Always,
     /// With `SVC_DOCS`.
     Docs,
+    /// With a backend of secrets (`SVC_SECRETS_BACKEND`).
+    Secrets,
 }
 
 /// The methods in use.
@@ -31,6 +33,8 @@ pub enum Method {
     Get,
     /// Makes or does.
     Post,
+    /// Writes the whole, whether or not it stands.
+    Put,
     /// Changes a part.
     Patch,
     /// Takes away.
@@ -43,6 +47,7 @@ impl Method {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::Put => "PUT",
             Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }

@@ -39,6 +39,10 @@ pub enum Subsystem {
     Outbound,
     /// Model providers.
     Model,
+    /// Secrets and the services that wrap their keys.
+    Secrets,
+    /// Outbound webhooks.
+    Webhooks,
     /// Settings.
     Config,
     /// The commercial license.
@@ -51,7 +55,7 @@ pub enum Subsystem {
 
 impl Subsystem {
     /// Every subsystem, in the order of its discriminant.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Root,
         Self::Server,
         Self::Http,
@@ -69,6 +73,8 @@ impl Subsystem {
         Self::RuntimeTools,
         Self::Outbound,
         Self::Model,
+        Self::Secrets,
+        Self::Webhooks,
         Self::Config,
         Self::License,
         Self::Dev,
@@ -95,6 +101,8 @@ impl Subsystem {
             Self::RuntimeTools => "runtime.tools",
             Self::Outbound => "outbound",
             Self::Model => "model",
+            Self::Secrets => "secrets",
+            Self::Webhooks => "webhooks",
             Self::Config => "config",
             Self::License => "license",
             Self::Dev => "dev",

@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::http::{door, sse};
 use crate::outbound::{self, Outbound, Timeouts};
 use crate::runtime::{self, ModelKeys};
+use crate::secrets;
 use crate::store;
+use crate::webhooks;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::CertificateDer;
@@ -67,6 +69,8 @@ impl Options {
                 ..audit::Options::default()
             },
             denials_per_minute: http.max_denials_per_minute,
+            secrets: secrets::Options::Off,
+            webhooks: webhooks::Options::default(),
         })
     }
 }

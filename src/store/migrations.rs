@@ -71,6 +71,14 @@ pub fn all() -> Vec<Migration> {
             "0005_audit",
             include_str!("../../sql/migrations/0005_audit.sql"),
         ),
+        (
+            "0006_secrets",
+            include_str!("../../sql/migrations/0006_secrets.sql"),
+        ),
+        (
+            "0007_webhooks",
+            include_str!("../../sql/migrations/0007_webhooks.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)

@@ -54,6 +54,8 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
         outbound: shared.outbound.clone(),
         host_access: shared.host_access,
         model_keys: shared.model_keys.clone(),
+        secrets: shared.secrets.clone(),
+        webhooks: shared.webhooks.clone(),
         streams: sse::Streams::start(
             sse::Options::default(),
             &store,

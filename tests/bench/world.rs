@@ -60,6 +60,8 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         audit: agent_runtime::audit::Options::default(),
         authorization: None,
         denials_per_minute: 120,
+        secrets: agent_runtime::secrets::Options::Off,
+        webhooks: agent_runtime::webhooks::Options::default(),
     })
 }
 

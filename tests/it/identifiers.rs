@@ -274,7 +274,7 @@ fn own_ids(world: &World) -> BTreeSet<String> {
 #[test]
 fn what_is_no_identifier_is_refused_and_never_told_to_openfga() {
     let mut trial = Trial::start(true);
-    let mounted = server::table(true);
+    let mounted = server::table(true, true);
     for route in mounted.routes() {
         trial.path_parameters(route);
         trial.body_fields(route);

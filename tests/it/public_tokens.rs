@@ -57,7 +57,7 @@ fn it_opens_the_progress_of_its_runs_and_no_other_route() {
     assert_eq!(holder.get(&progress(&id)).expect(200), own);
     assert!(!holder.follow(&id).rest().is_empty());
     let mut opened = Vec::new();
-    for route in server::table(true).routes() {
+    for route in server::table(true, true).routes() {
         let path = route.path.replace("{runId}", &id).replace(['{', '}'], "");
         let body = (route.body_bytes > 0).then(|| "{}".to_owned());
         let answer = match route.path.ends_with("/stream") {

@@ -33,7 +33,7 @@ fn the_route_table_is_a_snapshot() {
         "# method, path | access | capability of the key | codes\n# every route: {}\n",
         texts(common)
     );
-    for route in server::table(true).routes() {
+    for route in server::table(true, true).routes() {
         let codes: Vec<Code> = route
             .codes
             .iter()
@@ -71,7 +71,7 @@ fn what_is_mounted_is_described_and_what_is_described_is_mounted() {
                 operations.push(format!("{} {path}", method.to_uppercase()));
             }
         }
-        let mut mounted: Vec<String> = server::table(docs)
+        let mut mounted: Vec<String> = server::table(docs, false)
             .routes()
             .iter()
             .map(|route| format!("{} {}", route.method.text(), route.path))
@@ -101,7 +101,7 @@ fn what_is_mounted_is_described_and_what_is_described_is_mounted() {
 fn no_route_but_the_open_ones_answers_without_a_token() {
     let app = App::start();
     let nobody = app.with_token(None);
-    for route in server::table(true).routes() {
+    for route in server::table(true, true).routes() {
         let path = route.path.replace(['{', '}'], "");
         let body = (route.body_bytes > 0).then(|| "{}".to_owned());
         let answer = nobody.send(route.method.text(), &path, body, &[]);

@@ -18,7 +18,7 @@ use world::World;
 #[test]
 fn the_table_has_every_mounted_route_and_no_other() {
     let table = Table::read();
-    let mut mounted: Vec<String> = server::table(true)
+    let mut mounted: Vec<String> = server::table(true, true)
         .routes()
         .iter()
         .map(|route| format!("{} {}", route.method.text(), route.path))
@@ -45,7 +45,7 @@ fn every_caller_meets_every_route_with_authorization_off() {
 /// Two worlds share the routes, so that a machine with few cores is busy and no more.
 fn sweep(enforced: bool) {
     let table = Table::read();
-    let mounted = server::table(true);
+    let mounted = server::table(true, true);
     let (table, routes) = (&table, mounted.routes());
     let faults: Vec<String> = std::thread::scope(|scope| {
         let halves: Vec<_> = (0..2)

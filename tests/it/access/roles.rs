@@ -308,7 +308,7 @@ fn the_table_above_misses_no_route_of_its_nouns() {
         "conversations",
         "runs",
     ];
-    for route in server::table(true).routes() {
+    for route in server::table(true, true).routes() {
         let noun = route.path.split('/').nth(2).unwrap_or_default();
         let streams = route.path.ends_with("/stream");
         let own = route.path.split('/').nth(4).unwrap_or_default();

@@ -108,6 +108,8 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
         audit: audit::Options::default(),
         authorization: None,
         denials_per_minute: 100_000,
+        secrets: agent_runtime::secrets::Options::Off,
+        webhooks: agent_runtime::webhooks::Options::default(),
     }
 }
 
