@@ -2,6 +2,7 @@
 //! for nothing.
 
 use crate::audit;
+use crate::authz::permissions::Standings;
 use crate::http::context::Shared;
 use crate::http::door;
 use crate::http::probes::{Metric, MetricKind};
@@ -57,6 +58,29 @@ pub fn of_door(stats: &door::Stats) -> Vec<Metric> {
     ]
 }
 
+/// How the tenants stand at the authorization server.
+fn of_authorization(standings: Standings) -> [Metric; 2] {
+    let by_state = [
+        ("compared", standings.compared),
+        ("failed", standings.failed),
+    ];
+    [
+        Metric {
+            name: "agent_runtime_authorization_tenants",
+            help: "Tenants whose permissions were compared, and those that something of their own keeps from it.",
+            kind: Gauge,
+            values: by_state
+                .map(|(state, count)| (vec![("state", state.to_owned())], size(count)))
+                .into(),
+        },
+        gauge(
+            "agent_runtime_authorization_objects_untold",
+            "Objects whose changed permissions the authorization server does not take.",
+            standings.untold,
+        ),
+    ]
+}
+
 /// The figures of the parts behind the door.
 #[rustfmt::skip]
 pub fn of_shared(shared: &Shared) -> Vec<Metric> {
@@ -82,6 +106,9 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
         ),
     ];
     metrics.extend(of_audit(&shared.audit.stats()));
+    if let Some(permissions) = &shared.permissions {
+        metrics.extend(of_authorization(permissions.standings()));
+    }
     if let Some(stats) = shared.runtime.queue_stats() {
         let ended = [
             ("done", stats.done),
