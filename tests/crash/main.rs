@@ -1,29 +1,43 @@
 //! Faults from outside: the real program as a process of its own, killed, stopped and starved while
 //! it carries runs on; its database restarted, killed and stopped under it.
 //!
-//! What must hold afterwards is in [`check`]. Each test prints its figures in one line that begins
-//! with `crash:`; `CRASH_SEED` repeats its random moments. `CRASH_KILLS`, `CRASH_STOP_SECONDS` and
-//! `CRASH_SECONDS` make it a soak (`tests/soak/run`).
+//! So too its authorization server, while permissions change and decisions are recorded.
+//!
+//! What must hold of runs afterwards is in [`check`]. Each test prints its figures in one line that
+//! begins with `crash:`; `CRASH_SEED` repeats its random moments. `CRASH_KILLS`,
+//! `CRASH_STOP_SECONDS`, `CRASH_HURT_SECONDS` and `CRASH_SECONDS` make it a soak (`tests/soak/run`).
 
 #![allow(
     clippy::unwrap_used,
     reason = "this is a test throughout, its helpers included"
 )]
 
+mod access;
 mod check;
 mod database;
+mod decisions;
 mod descriptors;
 mod follow;
 mod kills;
+#[path = "../it/harness/openfga.rs"]
+#[allow(
+    clippy::disallowed_methods,
+    dead_code,
+    reason = "it is the harness of the tests in one process, which use more of it"
+)]
+mod openfga;
+mod permissions;
 mod probe;
 mod random;
 mod replicas;
 mod server;
 mod stop;
 mod tool;
+mod trap;
 mod world;
 
 use std::time::{Duration, Instant};
+use world::Database;
 
 /// How long a test waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(60);

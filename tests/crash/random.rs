@@ -15,6 +15,11 @@ impl Random {
         random
     }
 
+    /// Another one, for a thread of its own.
+    pub(crate) fn fork(&mut self) -> Self {
+        Self(self.next())
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fs::OpenOptions;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -75,8 +75,30 @@ impl Place {
             .append(true)
             .open(&self.log)
             .unwrap();
+        self.set(&mut command);
         command
             .arg("serve")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        let spawned_at = Instant::now();
+        Server {
+            child: command.spawn().unwrap(),
+            spawned_at,
+            place: self.clone(),
+        }
+    }
+
+    /// Runs another command of the program to its end, with the server's settings.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agent-runtime"));
+        self.set(&mut command);
+        command.args(arguments).stdin(Stdio::null());
+        command.output().unwrap()
+    }
+
+    fn set(&self, command: &mut Command) {
+        command
             .env_clear()
             .env("SVC_DEV", "true")
             .env("SVC_BIND_ADDRESS", "127.0.0.1")
@@ -86,18 +108,9 @@ impl Place {
             .env("SVC_SEED_USER_ID", self.user_id.to_string())
             .env("SVC_SEED_TOKEN", &self.token)
             .env("SVC_LOG_FORMAT", "json")
-            .env("RUST_BACKTRACE", "1")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log);
+            .env("RUST_BACKTRACE", "1");
         for (name, value) in &self.settings {
             command.env(name, value);
-        }
-        let spawned_at = Instant::now();
-        Server {
-            child: command.spawn().unwrap(),
-            spawned_at,
-            place: self.clone(),
         }
     }
 
@@ -180,6 +193,8 @@ pub(crate) struct Client {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    /// As the server named the request.
+    pub(crate) request_id: String,
     pub(crate) body: Value,
 }
 
@@ -229,12 +244,21 @@ impl Client {
         };
         let mut response = sent.map_err(|error| error.to_string())?;
         let status = response.status().as_u16();
+        let request_id = response.headers().get("x-request-id");
+        let request_id = request_id
+            .and_then(|id| id.to_str().ok())
+            .unwrap_or_default()
+            .to_owned();
         let text = response
             .body_mut()
             .read_to_string()
             .map_err(|error| error.to_string())?;
         let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-        Ok(Answer { status, body })
+        Ok(Answer {
+            status,
+            request_id,
+            body,
+        })
     }
 
     /// A request that must be answered so.

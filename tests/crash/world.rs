@@ -47,6 +47,19 @@ pub(crate) fn shared_database() -> String {
     url
 }
 
+/// A database on that cluster, as the harness of OpenFGA wants it.
+pub(crate) struct Database(String);
+
+impl Database {
+    pub(crate) fn empty() -> Self {
+        Self(shared_database())
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.0.clone()
+    }
+}
+
 /// A place to start servers at: leases are short, so that tests need not wait for long ones.
 pub(crate) fn place(database_url: String) -> Place {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -93,7 +106,8 @@ pub(crate) struct Agents {
     pub(crate) unrepeatable: Uuid,
 }
 
-fn id_of(made: &serde_json::Value) -> Uuid {
+/// The id of what was made.
+pub(crate) fn id_of(made: &serde_json::Value) -> Uuid {
     made["id"].as_str().unwrap().parse().unwrap()
 }
 

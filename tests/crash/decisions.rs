@@ -1,0 +1,199 @@
+//! The record of access decisions while servers are killed and the database is restarted under load:
+//! each answered request has its row, each effect too, and nothing has two.
+
+use crate::access::{Person, authorized, project, verify_audit};
+use crate::openfga::OpenFga;
+use crate::random::Random;
+use crate::server::{Client, Place, Server};
+use crate::world::cluster;
+use crate::{report, setting};
+use postgres::NoTls;
+use serde_json::json;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use uuid::Uuid;
+
+const CLIENTS: usize = 6;
+
+/// One request, which its trace names wherever it got to.
+struct Sent {
+    trace: String,
+    /// Status and request id; none if the server or the connection was gone.
+    answer: Option<(u16, String)>,
+}
+
+/// A row of the record.
+struct Row {
+    request_id: Uuid,
+    is_allowed: bool,
+    route: String,
+}
+
+/// Makes requests of each kind in turn until told to stop.
+fn load(clients: &[Client; 3], project_id: Uuid, stop: &AtomicBool) -> Vec<Sent> {
+    let [admin, member, stranger] = clients;
+    let read = format!("/v1/projects/{project_id}");
+    let mut sent = Vec::new();
+    for kind in (0..4).cycle() {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let trace = Uuid::new_v4().simple().to_string();
+        let parent = format!("00-{trace}-00f067aa0ba902b7-01");
+        let headers = [("traceparent", parent.as_str())];
+        let team = json!({"name": "Team", "slug": trace});
+        let answer = match kind {
+            0 => member.send("GET", &read, None, &headers),
+            1 => stranger.send("GET", &read, None, &headers),
+            2 => admin.send("POST", "/v1/teams", Some(&team), &headers),
+            _ => stranger.send("POST", "/v1/teams", Some(&team), &headers),
+        };
+        if answer.is_err() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let answer = answer.ok().map(|answer| {
+            let status = answer.status;
+            let right = match kind {
+                0 => status == 200,
+                2 => status == 201,
+                _ => status == 403,
+            };
+            // What the database's restarts and the kills make of it.
+            assert!(right || [500, 503, 504].contains(&status), "{answer:?}");
+            (status, answer.request_id)
+        });
+        sent.push(Sent { trace, answer });
+    }
+    sent
+}
+
+/// Every row of the record by its trace: a trace has one at most.
+fn rows(place: &Place) -> HashMap<String, Row> {
+    let mut sql = postgres::Client::connect(&place.database_url, NoTls).unwrap();
+    let mut rows = HashMap::new();
+    let all = "select trace_id, request_id, outcome, route from audit_decisions";
+    for row in sql.query(all, &[]).unwrap() {
+        let trace: String = row.get(0);
+        let made = Row {
+            request_id: row.get(1),
+            is_allowed: row.get::<_, String>(2) == "allowed",
+            route: row.get(3),
+        };
+        assert!(rows.insert(trace.clone(), made).is_none(), "twice: {trace}");
+    }
+    rows
+}
+
+/// What the record was held against.
+#[derive(Default)]
+struct Figures {
+    decided: usize,
+    failed: usize,
+    failed_recorded: usize,
+    unanswered: usize,
+    unanswered_recorded: usize,
+}
+
+/// Holds the record against what was answered.
+fn check_answers(sent: &[Sent], rows: &HashMap<String, Row>) -> Figures {
+    let mut figures = Figures::default();
+    for Sent { trace, answer } in sent {
+        let row = rows.get(trace);
+        match answer {
+            Some((status @ (200 | 201 | 403), request_id)) => {
+                figures.decided += 1;
+                let row = row.unwrap_or_else(|| panic!("{status} {request_id}: not recorded"));
+                assert_eq!(format!("req-{}", row.request_id), *request_id);
+                assert_eq!(row.is_allowed, *status != 403, "{request_id}");
+            }
+            Some(_) => {
+                figures.failed += 1;
+                figures.failed_recorded += usize::from(row.is_some());
+            }
+            None => {
+                figures.unanswered += 1;
+                figures.unanswered_recorded += usize::from(row.is_some());
+            }
+        }
+    }
+    figures
+}
+
+/// Each change that stands was decided, and was allowed. Gives how many there are.
+fn check_effects(place: &Place, rows: &HashMap<String, Row>) -> usize {
+    let mut sql = postgres::Client::connect(&place.database_url, NoTls).unwrap();
+    let teams = sql.query("select slug from teams", &[]).unwrap();
+    for team in &teams {
+        let trace: String = team.get(0);
+        let row = rows.get(&trace);
+        let row = row.unwrap_or_else(|| panic!("the team of {trace} was made without a record"));
+        assert!(row.is_allowed && row.route == "POST /v1/teams", "{trace}");
+    }
+    teams.len()
+}
+
+#[test]
+fn as_many_decisions_are_recorded_as_took_effect() {
+    let mut random = Random::seeded("decisions");
+    let fga = OpenFga::own_in_memory();
+    let mut cluster = cluster("decisions");
+    let place = authorized(cluster.url(), &fga.url())
+        .with("SVC_REQUEST_DEADLINE_MS", 4000)
+        .with("SVC_DATABASE_CHECKOUT_TIMEOUT_MS", 500)
+        .with("SVC_DATABASE_STATEMENT_TIMEOUT_MS", 2000);
+    let mut server = place.start();
+    let admin = place.client();
+    let project_id = project(&admin);
+    let (member, stranger) = (Person::add(&admin), Person::add(&admin));
+    let path = format!("/v1/projects/{project_id}/memberships");
+    admin.made(&path, &json!({"userId": member.id, "role": "viewer"}), 201);
+    let clients = [admin, member.at(&place), stranger.at(&place)];
+    let before = rows(&place);
+    let faults = setting("CRASH_RESTARTS", 6);
+    let stop = AtomicBool::new(false);
+    let (sent, server): (Vec<Sent>, Server) = std::thread::scope(|scope| {
+        let loads: Vec<_> = (0..CLIENTS)
+            .map(|_| scope.spawn(|| load(&clients, project_id, &stop)))
+            .collect();
+        for number in 0..faults {
+            std::thread::sleep(Duration::from_millis(700) + random.within(1300));
+            if number % 2 == 0 {
+                server.kill();
+                server = place.start();
+            } else {
+                cluster.restart().unwrap();
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1500));
+        stop.store(true, Ordering::Relaxed);
+        let each = loads.into_iter().flat_map(|load| load.join().unwrap());
+        (each.collect(), server)
+    });
+    // What is on its way to the disk gets there.
+    assert!(server.terminate().0.success());
+    let rows = rows(&place);
+    let figures = check_answers(&sent, &rows);
+    let effects = check_effects(&place, &rows);
+    let known: HashSet<&String> = sent.iter().map(|sent| &sent.trace).collect();
+    let others = rows.keys().filter(|trace| !known.contains(trace)).count();
+    assert_eq!(others, before.len(), "rows of nobody's request");
+    let recorded = rows.len() - before.len();
+    assert_eq!(
+        recorded,
+        figures.decided + figures.failed_recorded + figures.unanswered_recorded
+    );
+    verify_audit(&place);
+    report(
+        "decisions",
+        &format!(
+            "faults={faults} requests={} decided={} rows={recorded} effects={effects} failed={} failedRecorded={} unanswered={} unansweredRecorded={}",
+            sent.len(),
+            figures.decided,
+            figures.failed,
+            figures.failed_recorded,
+            figures.unanswered,
+            figures.unanswered_recorded,
+        ),
+    );
+}
