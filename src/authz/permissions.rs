@@ -3,7 +3,8 @@
 //! Guarantees: no answer comes from a change that Postgres has and OpenFGA has not (invariant 3):
 //! a question first tells what it depends on and was not told. It is answered by the store and the
 //! model that Postgres names, and not before this process has compared that store with Postgres.
-//! At most two applies run at once; who waits for one waits until a deadline.
+//! Nobody is denied by a store that is not there any more. At most two applies run at once; who
+//! waits for one waits until a deadline, and so does every question and settling as a whole.
 //!
 //! Not here: what a refusal looks like and where decisions are recorded (`authz`'s gate).
 

@@ -1,8 +1,8 @@
 //! The life of a tenant's store: made once, found again, put right, its model upgraded.
 //!
 //! Guarantees: one store a tenant, named `tenant-<tenant_id>`, whatever starts at once, crashes in
-//! between or is lost; a model is only ever replaced by a newer one, also in a store that is made again. Who makes or changes a store
-//! holds the tenant's row in Postgres, so that two never do.
+//! between or is lost; a model is only ever replaced by a newer one, also where its store is lost.
+//! Who makes or changes a store holds the tenant's row in Postgres, so that two never do.
 //!
 //! Not here: the tuples in it (`sync`).
 

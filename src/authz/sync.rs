@@ -2,7 +2,11 @@
 //!
 //! Guarantees: an object is told under the lock on its row, so that of two who tell it the later
 //! one sees what the earlier one did; removals go first; an object counts as applied only when all
-//! of it was written; the store is the one that Postgres names, which cannot change meanwhile.
+//! of it was written; the store is the one that Postgres names, which cannot change meanwhile. An
+//! object that is gone loses its row with its last tuple.
+//!
+//! Left out: an object of more than 100,000 tuples, which is refused; and what is lost of a store
+//! that is still there, which only a comparison sees.
 
 use super::compare::{self, Compared, Progress};
 use super::desired;
