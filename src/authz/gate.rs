@@ -3,7 +3,8 @@
 //!
 //! Guarantees (invariant 6): a bounded number of requests asks the authorization server at once, and
 //! none while it is known to be away. Beyond that the answer comes at once, unless checks are quick
-//! just now: then a place is worth a moment's wait.
+//! just now: then a place is worth a moment's wait, to half as many requests as there are places.
+//! With places for half of the request threads, a quarter of them is left for what needs no check.
 //!
 //! Not here: what is asked (`decide`), and how (`permissions`).
 
@@ -107,12 +108,16 @@ impl Gate {
 
 /// The places for asking.
 struct Places {
+    most: usize,
+    /// How many may wait for one.
+    most_waiting: usize,
     state: Mutex<Taken>,
     changed: Condvar,
 }
 
 struct Taken {
-    free: usize,
+    in_use: usize,
+    waiting: usize,
     /// When a place was last taken or given back.
     moved_at: Instant,
     /// How long the last one was held.
@@ -126,10 +131,13 @@ struct Place<'a> {
 }
 
 impl Places {
-    fn new(free: usize) -> Self {
+    fn new(most: usize) -> Self {
         Self {
+            most,
+            most_waiting: (most / 2).max(1),
             state: Mutex::new(Taken {
-                free,
+                in_use: 0,
+                waiting: 0,
                 moved_at: Instant::now(),
                 held: Duration::ZERO,
             }),
@@ -137,27 +145,32 @@ impl Places {
         }
     }
 
-    /// Waits as long as places move quickly.
+    /// Waits as long as places move quickly, and not too many wait.
     fn take(&self) -> Option<Place<'_>> {
         let since = Instant::now();
         let mut taken = self.lock();
-        while taken.free == 0 {
-            let still = taken.moved_at.elapsed();
-            let left = QUICK.saturating_sub(still);
-            if taken.held >= QUICK || left.is_zero() || since.elapsed() >= PATIENCE {
-                return None;
-            }
+        while taken.in_use >= self.most {
+            let wait = self.wait(&taken, since.elapsed())?;
+            taken.waiting += 1;
             taken = self
                 .changed
-                .wait_timeout(taken, left)
+                .wait_timeout(taken, wait)
                 .map_or_else(|poisoned| poisoned.into_inner().0, |(taken, _)| taken);
+            taken.waiting -= 1;
         }
-        taken.free -= 1;
+        taken.in_use += 1;
         taken.moved_at = Instant::now();
         Some(Place {
             places: self,
             since: taken.moved_at,
         })
+    }
+
+    /// How long a place is worth waiting for, to one who has waited this long. None: it is not.
+    fn wait(&self, taken: &Taken, waited: Duration) -> Option<Duration> {
+        let left = QUICK.saturating_sub(taken.moved_at.elapsed());
+        let is_quick = taken.held < QUICK && !left.is_zero() && waited < PATIENCE;
+        (is_quick && taken.waiting < self.most_waiting).then_some(left)
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
@@ -168,7 +181,7 @@ impl Places {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut taken = self.places.lock();
-        taken.free += 1;
+        taken.in_use -= 1;
         taken.moved_at = Instant::now();
         taken.held = self.since.elapsed();
         drop(taken);
@@ -341,7 +354,45 @@ mod tests {
             drop(held);
             assert!(waits.join().unwrap());
         });
-        assert_eq!(places.lock().free, 2);
+        let taken = places.lock();
+        assert_eq!((taken.in_use, taken.waiting), (0, 0));
+    }
+
+    #[test]
+    fn half_as_many_may_wait_as_there_are_places() {
+        assert_eq!(Places::new(1).most_waiting, 1);
+        let places = Places::new(16);
+        let mut taken = places.lock();
+        // As though they moved all the time, so that nothing but the bound refuses.
+        taken.moved_at = Instant::now() + Duration::from_secs(3600);
+        taken.waiting = 7;
+        assert_eq!(places.wait(&taken, Duration::ZERO), Some(QUICK));
+        assert_eq!(places.wait(&taken, PATIENCE), None);
+        taken.waiting = 8;
+        assert_eq!(places.wait(&taken, Duration::ZERO), None);
+    }
+
+    #[test]
+    fn who_waits_counts() {
+        let places = Places::new(1);
+        let held = places.take();
+        places.lock().moved_at = Instant::now() + Duration::from_secs(3600);
+        let was_counted = std::thread::scope(|scope| {
+            scope.spawn(|| while places.take().is_none() {});
+            let began = Instant::now();
+            let is_counted = || loop {
+                let waiting = places.lock().waiting;
+                if waiting == 1 || began.elapsed() > 10 * PATIENCE {
+                    return waiting == 1;
+                }
+                std::thread::yield_now();
+            };
+            let was_counted = is_counted();
+            drop(held);
+            was_counted
+        });
+        assert!(was_counted);
+        assert_eq!(places.lock().waiting, 0, "nobody waits any more");
     }
 
     #[test]
