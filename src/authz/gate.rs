@@ -13,6 +13,7 @@ use super::permissions::{Answer, Asked, Permissions};
 use crate::audit::Audit;
 use crate::error::{Code, Error, Result};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -41,6 +42,25 @@ pub struct Options {
     pub denials_per_minute: u32,
 }
 
+/// Figures for `/metrics`, since the start where they are not of this moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stats {
+    /// Requests that ask.
+    pub checks_in_flight: usize,
+    /// Requests that wait for a place.
+    pub checks_waiting: usize,
+    /// Requests that found no place.
+    pub checks_refused: u64,
+    /// Checks without an answer, also those that were not asked because of it.
+    pub checks_failed: u64,
+    /// Nobody asks, or one asks for all.
+    pub is_breaker_open: bool,
+    /// Credentials that are not served because they were denied too often.
+    pub credentials_limited: usize,
+    /// Requests that came with one.
+    pub requests_limited: u64,
+}
+
 /// What stands between the requests and the authorization server, while authorization is on.
 pub struct Gate {
     permissions: Permissions,
@@ -48,6 +68,9 @@ pub struct Gate {
     places: Places,
     breaker: Breaker,
     denials: Denials,
+    refused: AtomicU64,
+    failed: AtomicU64,
+    limited: AtomicU64,
 }
 
 impl Gate {
@@ -59,6 +82,23 @@ impl Gate {
             places: Places::new(options.checks_in_flight.max(1)),
             breaker: Breaker::default(),
             denials: Denials::new(options.denials_per_minute),
+            refused: AtomicU64::default(),
+            failed: AtomicU64::default(),
+            limited: AtomicU64::default(),
+        }
+    }
+
+    /// The figures so far.
+    pub fn stats(&self) -> Stats {
+        let (checks_in_flight, checks_waiting) = self.places.load();
+        Stats {
+            checks_in_flight,
+            checks_waiting,
+            checks_refused: self.refused.load(Ordering::Relaxed),
+            checks_failed: self.failed.load(Ordering::Relaxed),
+            is_breaker_open: self.breaker.is_open(),
+            credentials_limited: self.denials.spent_now(Instant::now()),
+            requests_limited: self.limited.load(Ordering::Relaxed),
         }
     }
 
@@ -69,6 +109,7 @@ impl Gate {
     /// is expected. Those of the database.
     pub(super) fn ask(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
         let _place = self.places.take().ok_or_else(|| {
+            self.refused.fetch_add(1, Ordering::Relaxed);
             Error::new(
                 Code::Overloaded,
                 "Too many requests wait for the authorization server. Try again shortly.",
@@ -82,8 +123,14 @@ impl Gate {
     /// # Errors
     /// As [`Gate::ask`], without `overloaded`.
     pub(super) fn ask_aside(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
-        self.breaker
-            .call(Instant::now, || self.permissions.ask(tenant_id, asked))
+        let answer = self
+            .breaker
+            .call(Instant::now, || self.permissions.ask(tenant_id, asked));
+        answer.inspect_err(|error| {
+            if error.code() == Code::AuthorizationUnavailable {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        })
     }
 
     /// Refuses a credential that was denied too often.
@@ -92,6 +139,7 @@ impl Gate {
     /// `too-many-requests`.
     pub(super) fn admit(&self, key_id: Uuid) -> Result<()> {
         if self.denials.is_spent(key_id, Instant::now()) {
+            self.limited.fetch_add(1, Ordering::Relaxed);
             return Err(Error::new(
                 Code::TooManyRequests,
                 "This credential was refused too often. Ask for what it may do, after a while.",
@@ -164,6 +212,12 @@ impl Places {
             places: self,
             since: taken.moved_at,
         })
+    }
+
+    /// How many places are in use, and how many wait for one.
+    fn load(&self) -> (usize, usize) {
+        let taken = self.lock();
+        (taken.in_use, taken.waiting)
     }
 
     /// How long a place is worth waiting for, to one who has waited this long. None: it is not.
@@ -244,6 +298,10 @@ impl Breaker {
         Ok(Some(Probe(self)))
     }
 
+    fn is_open(&self) -> bool {
+        self.lock().until.is_some()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Failures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -292,9 +350,21 @@ impl Denials {
         (spent.denials - forgiven).max(0.0)
     }
 
+    fn is_at_most(&self, spent: Spent, now: Instant) -> bool {
+        self.left_of(spent, now) > self.most - 1.0
+    }
+
     fn is_spent(&self, key_id: Uuid, now: Instant) -> bool {
         let spent = self.lock().get(&key_id).copied();
-        spent.is_some_and(|spent| self.left_of(spent, now) > self.most - 1.0)
+        spent.is_some_and(|spent| self.is_at_most(spent, now))
+    }
+
+    /// How many are spent.
+    fn spent_now(&self, now: Instant) -> usize {
+        let all = self.lock();
+        all.values()
+            .filter(|spent| self.is_at_most(**spent, now))
+            .count()
     }
 
     fn count(&self, key_id: Uuid, now: Instant) {
@@ -403,10 +473,12 @@ mod tests {
         for _ in 0..FAILURES - 1 {
             call(Duration::ZERO, away).unwrap_err();
         }
+        assert!(!breaker.is_open());
         call(Duration::ZERO, || Ok(())).unwrap();
         for _ in 0..FAILURES {
             call(Duration::ZERO, away).unwrap_err();
         }
+        assert!(breaker.is_open());
         let error = call(PAUSE / 2, || panic!("nobody asks")).unwrap_err();
         assert_eq!(error.code(), Code::AuthorizationUnavailable);
         assert_eq!(error.message(), "FGA Error: connection refused");
@@ -419,6 +491,7 @@ mod tests {
         drop(probe);
         call(2 * PAUSE, || Ok(())).unwrap();
         assert!(breaker.enter(start + 2 * PAUSE).unwrap().is_none());
+        assert!(!breaker.is_open());
     }
 
     #[test]
@@ -446,8 +519,10 @@ mod tests {
         }
         assert!(denials.is_spent(key, start));
         assert!(!denials.is_spent(other, start));
+        assert_eq!(denials.spent_now(start), 1);
         let later = start + Duration::from_secs(1);
         assert!(!denials.is_spent(key, later), "one a second is forgiven");
+        assert_eq!(denials.spent_now(later), 0);
         denials.count(key, later);
         assert!(denials.is_spent(key, later));
     }
