@@ -149,12 +149,12 @@ fn of_audit(stats: &audit::Stats) -> Vec<Metric> {
 #[rustfmt::skip]
 fn of_gate(stats: &authz::Stats) -> Vec<Metric> {
     vec![
-        gauge("agent_runtime_authz_checks_in_flight", "Requests that ask the authorization server.", stats.checks_in_flight),
-        gauge("agent_runtime_authz_checks_waiting", "Requests that wait until they may ask the authorization server.", stats.checks_waiting),
-        counter("agent_runtime_authz_checks_refused_total", "Requests refused because too many asked the authorization server.", stats.checks_refused),
-        counter("agent_runtime_authz_checks_failed_total", "Checks that the authorization server did not answer.", stats.checks_failed),
-        gauge("agent_runtime_authz_breaker_open", "1 while the authorization server is not asked because it did not answer.", usize::from(stats.is_breaker_open)),
-        gauge("agent_runtime_authz_credentials_limited", "Credentials that were denied so often that they are not served.", stats.credentials_limited),
-        counter("agent_runtime_authz_requests_limited_total", "Requests refused because their credential was denied too often.", stats.requests_limited),
+        gauge("agent_runtime_authorization_checks_in_flight", "Requests that ask the authorization server.", stats.checks_in_flight),
+        gauge("agent_runtime_authorization_checks_waiting", "Requests that wait until they may ask the authorization server.", stats.checks_waiting),
+        counter("agent_runtime_authorization_checks_refused_total", "Requests refused because too many asked the authorization server.", stats.checks_refused),
+        counter("agent_runtime_authorization_checks_failed_total", "Checks that the authorization server did not answer.", stats.checks_failed),
+        gauge("agent_runtime_authorization_breaker_open", "1 while the authorization server is not asked because it did not answer.", usize::from(stats.is_breaker_open)),
+        gauge("agent_runtime_authorization_credentials_limited", "Credentials that were denied so often that they are not served.", stats.credentials_limited),
+        counter("agent_runtime_authorization_requests_limited_total", "Requests refused because their credential was denied too often.", stats.requests_limited),
     ]
 }

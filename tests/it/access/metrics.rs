@@ -51,8 +51,8 @@ fn decisions_are_counted_by_stage_and_outcome_and_so_are_limited_credentials() {
         .expect_error(403, "permission-denied");
     assert_eq!(decided(&world, "key-role", "denied"), 1.0);
     assert_eq!(decided(&world, "key-project", "denied"), 0.0);
-    let limited = || figure(&world, "agent_runtime_authz_credentials_limited");
-    let refused = || figure(&world, "agent_runtime_authz_requests_limited_total");
+    let limited = || figure(&world, "agent_runtime_authorization_credentials_limited");
+    let refused = || figure(&world, "agent_runtime_authorization_requests_limited_total");
     assert_eq!((limited(), refused()), (0.0, 0.0));
     // The third is the last of a minute, or of a while if the machine is slow.
     eventually("the limit", || {
@@ -94,7 +94,7 @@ fn decisions_on_their_way_to_the_disk_are_shown() {
 fn checks_in_flight_refused_and_failed_are_shown() {
     let relay = Relay::before(OpenFga::shared().address());
     let world = World::start_at(&relay.url(), |options| options.limits.request_threads = 4);
-    let authz = |name: &str| figure(&world, &format!("agent_runtime_authz_{name}"));
+    let authz = |name: &str| figure(&world, &format!("agent_runtime_authorization_{name}"));
     let project = format!("/v1/projects/{}", world.project);
     let refused = authz("checks_refused_total");
     relay.slow(Duration::from_secs(7));
