@@ -9,6 +9,7 @@
 use super::fga::Tuple;
 use super::gate::Gate;
 use super::permissions::{Answer, Asked};
+use super::roles::Action;
 use crate::audit::{Check, Decision, Outcome, Stage, Ticket};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Caller, Capability, KeyRole, Kind, Place};
@@ -134,11 +135,7 @@ impl Target {
 }
 
 fn relation(action: &str) -> &'static str {
-    match action {
-        "read" => "can_read",
-        "write" => "can_write",
-        _ => "can_admin",
-    }
+    Action::named(action).relation()
 }
 
 /// What is recorded of one decision.

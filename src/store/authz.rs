@@ -3,6 +3,8 @@
 //!
 //! Not here: the authorization server itself (`authz`).
 
+pub use super::tenants::lock as lock_tenant;
+
 use super::{Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::sql;
@@ -115,15 +117,6 @@ pub fn guard(
         model_version: row.get(2),
         unapplied: row.get(3),
     }))
-}
-
-/// Locks the tenant against others that make its store. False: there is no such tenant.
-///
-/// # Errors
-/// `database-unavailable`.
-pub fn lock_tenant(tx: &mut Tx<'_>, tenant_id: Uuid) -> Result<bool> {
-    let row = tx.query_opt(sql!("authz/lock_tenant"), &[&tenant_id])?;
-    Ok(row.is_some())
 }
 
 /// Keeps what the tenant's store is.
