@@ -1,7 +1,7 @@
 //! `/v1/reviewers`: which people review, and in which roles (section 5.2).
 
 use super::{Whom, id_in_path, invalid_body};
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query, Text};
@@ -117,6 +117,10 @@ fn list(
 fn remove(cx: &Cx<'_>, tenant: OnTenant<Admin>, _: Nothing) -> Result<Gone> {
     let user_id = id_in_path(cx, "userId", "user")?;
     let role = cx.parameter("role")?;
+    if !is_role(&role) {
+        let named = role.chars().take(64).collect::<String>();
+        return Err(Error::not_found("reviewer role", named));
+    }
     cx.transact(|tx| reviewers::delete(tx, &tenant.0, user_id, &role))?;
     Ok(Gone)
 }
