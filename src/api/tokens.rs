@@ -223,13 +223,25 @@ fn end_of(
     }
 }
 
-/// The role of the token: above neither the token that mints it nor its owner.
-fn role_of(asked: Option<KeyRole>, maker: &Caller, owner: &User) -> Result<KeyRole> {
-    let owned = match owner.tenant_role {
+/// When the key of the request ends by itself.
+pub(super) fn maker_ends(cx: &Cx<'_>) -> Result<Option<OffsetDateTime>> {
+    Ok(match cx.credential()? {
+        Credential::Bearer(known) => known.expires_at,
+        Credential::Public(_) => None,
+    })
+}
+
+/// The most that a key may be of somebody with this role in the tenant.
+pub(super) fn key_role(owned: TenantRole) -> KeyRole {
+    match owned {
         TenantRole::Admin => KeyRole::Admin,
         TenantRole::Member => KeyRole::Member,
-    };
-    let most = maker.key.role.min(owned);
+    }
+}
+
+/// The role of the token: above neither the token that mints it nor its owner.
+fn role_of(asked: Option<KeyRole>, maker: &Caller, owner: &User) -> Result<KeyRole> {
+    let most = maker.key.role.min(key_role(owner.tenant_role));
     match asked {
         Some(asked) if asked > most => Err(Error::new(
             Code::RoleExceedsPrincipal,
@@ -302,11 +314,7 @@ fn project_of(
 /// Mints a key for its owner, within what the key of the request may do.
 pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Created<MintedToken>> {
     let (asker, now) = (cx.asker()?, cx.now());
-    let maker_ends = match cx.credential()? {
-        Credential::Bearer(known) => known.expires_at,
-        Credential::Public(_) => None,
-    };
-    let expires_at = end_of(new.expires_at, maker_ends, now)?;
+    let expires_at = end_of(new.expires_at, maker_ends(cx)?, now)?;
     let caller = asker.caller();
     let user = users::find(
         &mut cx.store().session()?,

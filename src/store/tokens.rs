@@ -69,7 +69,7 @@ fn token(row: &Row) -> Token {
 }
 
 /// A key's limits, from this column on.
-fn key(row: &Row, at: usize) -> Key {
+pub(super) fn key(row: &Row, at: usize) -> Key {
     Key {
         role: role(row.get(at)),
         capabilities: Capabilities::from_texts(&row.get::<_, Vec<String>>(at + 1)),
