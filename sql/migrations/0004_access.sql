@@ -129,7 +129,7 @@ create table team_grants (
   foreign key (tenant_id, team_id) references teams on delete cascade,
   foreign key (tenant_id, created_by) references users
 );
-create index team_grants_team on team_grants (tenant_id, team_id);
+create index team_grants_team on team_grants (tenant_id, team_id, project_id);
 
 create table reviewers (
   tenant_id uuid not null,
