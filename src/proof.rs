@@ -123,7 +123,7 @@ pub enum Capability {
     /// Change environments.
     #[serde(rename = "env:write")]
     EnvWrite,
-    /// Mint keys.
+    /// Mint keys, and revoke others than itself.
     #[serde(rename = "keys:write")]
     KeysWrite,
     /// Put and delete secrets.

@@ -36,13 +36,13 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Get,
             "/v1/tokens",
-            "List the caller's own bearer tokens",
+            "List the caller's own bearer tokens; with one that is limited to a project, that project's",
             list,
         ),
         route(
             Delete,
             "/v1/tokens/{tokenId}",
-            "Revoke one of the caller's own bearer tokens",
+            "Revoke one of the caller's own bearer tokens; any but the request's takes keys:write",
             revoke,
         )
         .answers(&[Code::NotFound]),
@@ -357,12 +357,24 @@ fn mint(cx: &Cx<'_>, caller: Caller, Body(new): Body<NewToken>) -> Result<Create
 }
 
 fn list(cx: &Cx<'_>, caller: Caller, Query(query): Query<ListTokens>) -> Result<Found<Page<View>>> {
-    list_of(cx, Owner::caller(&caller), &query)
+    list_of(cx, reach(cx, &caller)?, &query)
 }
 
 fn revoke(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Gone> {
     let token_id = id_in_path(cx, "tokenId", "token")?;
-    revoke_of(cx, Owner::caller(&caller), token_id)
+    if token_id != caller.token_id {
+        cx.asker()?.needs(Capability::KeysWrite)?;
+    }
+    revoke_of(cx, reach(cx, &caller)?, token_id)
+}
+
+/// Which of the caller's tokens the token of the request reaches: its limits are rules of
+/// authorization.
+fn reach(cx: &Cx<'_>, caller: &Caller) -> Result<Owner> {
+    Ok(match cx.asker()?.enforces() {
+        true => Owner::reach(caller),
+        false => Owner::caller(caller),
+    })
 }
 
 fn mint_public(

@@ -261,8 +261,18 @@ impl<'a> Asker<'a> {
 
     /// What the route takes of a key, where the route checks nothing else.
     pub(super) fn check_key(&self) -> Result<()> {
+        self.facts
+            .capability
+            .map_or(Ok(()), |needed| self.needs(needed))
+    }
+
+    /// The key has this capability, which a part of what the route does takes of it.
+    ///
+    /// # Errors
+    /// `permission-denied`, `audit-unavailable`.
+    pub fn needs(&self, needed: Capability) -> Result<()> {
         let tenant = Target::tenant(self.caller.tenant_id);
-        match self.lacking() {
+        match self.lacking(needed) {
             Some(lacking) if self.enforces() => {
                 Err(self.refuse_key(Stage::KeyCapability, "write", &tenant, &lacking))
             }
@@ -382,11 +392,11 @@ impl<'a> Asker<'a> {
                 return Some((Stage::KeyProject, why));
             }
         }
-        self.lacking().map(|why| (Stage::KeyCapability, why))
+        let lacking = self.lacking(self.facts.capability?)?;
+        Some((Stage::KeyCapability, lacking))
     }
 
-    fn lacking(&self) -> Option<String> {
-        let needed = self.facts.capability?;
+    fn lacking(&self, needed: Capability) -> Option<String> {
         (!self.caller.key.capabilities.has(needed))
             .then(|| format!("it lacks the capability {}", needed.text()))
     }

@@ -166,3 +166,17 @@ fn an_org_s_admins_work_in_it_and_see_no_other() {
     let later = format!("/v1/projects/{}", made::id(&later));
     client.get(&later).expect(403);
 }
+
+#[test]
+fn a_key_s_limit_to_a_project_takes_no_org_and_no_team_away() {
+    let app = App::start_authorized();
+    let (org, team) = (org(&app, "org"), made::team(&app, "team"));
+    let limits = json!({"name": "limited", "projectId": made::project(&app)});
+    let key = app.post("/v1/tokens", &limits).expect(201);
+    let limited = app.with_token(key["token"].as_str());
+    for (list, id) in [("/v1/orgs", made::id(&org)), ("/v1/teams", team)] {
+        let listed = limited.get(list).expect(200);
+        assert_eq!(made::column(&listed, "id"), std::slice::from_ref(&id));
+        limited.get(&format!("{list}/{id}")).expect(200);
+    }
+}
