@@ -357,24 +357,25 @@ fn mint(cx: &Cx<'_>, caller: Caller, Body(new): Body<NewToken>) -> Result<Create
 }
 
 fn list(cx: &Cx<'_>, caller: Caller, Query(query): Query<ListTokens>) -> Result<Found<Page<View>>> {
-    list_of(cx, reach(cx, &caller)?, &query)
+    list_of(cx, reach(&cx.asker_of(caller)), &query)
 }
 
 fn revoke(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Gone> {
     let token_id = id_in_path(cx, "tokenId", "token")?;
-    if token_id != caller.token_id {
-        cx.asker()?.needs(Capability::KeysWrite)?;
+    let asker = cx.asker_of(caller);
+    if token_id != asker.caller().token_id {
+        asker.needs(Capability::KeysWrite)?;
     }
-    revoke_of(cx, reach(cx, &caller)?, token_id)
+    revoke_of(cx, reach(&asker), token_id)
 }
 
 /// Which of the caller's tokens the token of the request reaches: its limits are rules of
 /// authorization.
-fn reach(cx: &Cx<'_>, caller: &Caller) -> Result<Owner> {
-    Ok(match cx.asker()?.enforces() {
-        true => Owner::reach(caller),
-        false => Owner::caller(caller),
-    })
+fn reach(asker: &Asker<'_>) -> Owner {
+    match asker.enforces() {
+        true => Owner::reach(asker.caller()),
+        false => Owner::caller(asker.caller()),
+    }
 }
 
 fn mint_public(
