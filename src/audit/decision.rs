@@ -35,7 +35,7 @@ pub enum Stage {
     TokenSignInOff,
     /// The deployment runs no commands of a tenant.
     HostAccessDenied,
-    /// A code for enrolling was refused or taken.
+    /// A code for enrolling was taken. One that is refused belongs to nobody, and is not recorded.
     Enrolment,
 }
 
