@@ -317,6 +317,17 @@ fn inside_the_namespace() {
         assert_eq!(failure.rule().unwrap().rule, Rule::Network(rule));
         assert_eq!(failure.address(), moved.parse().ok());
     }
+    // Where the service listens on every interface, each of them is its own.
+    let policy = Policy::Webhook(WebhookAccess {
+        private_networks: false,
+        development: false,
+        listening: Some(SocketAddr::from(([0; 16], port))),
+    });
+    let failure = attempt(&rebinding(&[PUBLIC], &cert), policy, &url, ms(5_000));
+    assert_eq!(
+        failure.err().unwrap().rule().unwrap().rule,
+        Rule::OwnAddress
+    );
     assert_eq!((public.accepted(), metadata.accepted()), (2, 0));
     private_receivers(&key, &cert);
     for address in ALWAYS_REFUSED {
