@@ -37,6 +37,8 @@ pub struct Settings {
     pub model: Model,
     /// Outbound connections.
     pub outbound: Outbound,
+    /// Outbound webhooks.
+    pub webhooks: Webhooks,
     /// The authorization server; nothing: authorization is off.
     pub authorization: Option<Authorization>,
     /// The record of access decisions.
@@ -193,6 +195,21 @@ pub struct Outbound {
     pub extra_certificates: Vec<CertificateDer<'static>>,
 }
 
+/// Outbound webhooks.
+#[derive(Debug, Clone, Copy)]
+pub struct Webhooks {
+    /// Whether receivers on private networks are let through, over https (section 6.1).
+    pub private_networks: bool,
+    /// For one attempt, from the look-up to the end of the answer.
+    pub timeout: Duration,
+    /// Attempts of this process at once at most.
+    pub threads: usize,
+    /// Attempts to one endpoint at once at most.
+    pub endpoint_concurrency: u32,
+    /// Days that events, deliveries and attempts are kept at least.
+    pub retention_days: u32,
+}
+
 /// The authorization server.
 #[derive(Debug, Clone)]
 pub struct Authorization {
@@ -244,15 +261,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             None if development => PublicTokenKey::MakeAtStart,
             None => PublicTokenKey::Off,
         },
-        log: Log {
-            level: LogLevel::parse(take.word("SVC_LOG_LEVEL"))
-                .unwrap_or_else(|| defect("SVC_LOG_LEVEL")),
-            levels: take.text("SVC_LOG_LEVELS").unwrap_or_default(),
-            format: LogFormat::parse(take.word("SVC_LOG_FORMAT"))
-                .unwrap_or_else(|| defect("SVC_LOG_FORMAT")),
-            redact_keys: take.texts("SVC_LOG_REDACT_KEYS"),
-            no_color: reading.no_color,
-        },
+        log: log(&take, reading.no_color),
         runs: Runs {
             threads: take.number("SVC_RUN_THREADS"),
             lease: take.duration("SVC_RUN_LEASE_MS"),
@@ -275,6 +284,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             dev_host_alias: take.text("SVC_DEV_HOST_ALIAS"),
             extra_certificates: take.certificates("SVC_OUTBOUND_CA_PATH"),
         },
+        webhooks: webhooks(&take),
         authorization: take.text("SVC_AUTHZ_API_URL").map(|url| Authorization {
             url,
             timeout: take.duration("SVC_AUTHZ_TIMEOUT_MS"),
@@ -318,6 +328,29 @@ fn http(take: &Take<'_>) -> Http {
         stream_threads: take.number("SVC_STREAM_THREADS"),
         stream_buffer_bytes: take.number("SVC_STREAM_BUFFER_BYTES"),
         shutdown_timeout: take.duration("SVC_SHUTDOWN_TIMEOUT_MS"),
+    }
+}
+
+fn log(take: &Take<'_>, no_color: bool) -> Log {
+    Log {
+        level: LogLevel::parse(take.word("SVC_LOG_LEVEL"))
+            .unwrap_or_else(|| defect("SVC_LOG_LEVEL")),
+        levels: take.text("SVC_LOG_LEVELS").unwrap_or_default(),
+        format: LogFormat::parse(take.word("SVC_LOG_FORMAT"))
+            .unwrap_or_else(|| defect("SVC_LOG_FORMAT")),
+        redact_keys: take.texts("SVC_LOG_REDACT_KEYS"),
+        no_color,
+    }
+}
+
+fn webhooks(take: &Take<'_>) -> Webhooks {
+    Webhooks {
+        // Its one word is `allow`.
+        private_networks: take.is_given("SVC_WEBHOOK_PRIVATE_NETWORKS"),
+        timeout: take.duration("SVC_WEBHOOK_TIMEOUT_MS"),
+        threads: take.number("SVC_WEBHOOK_THREADS"),
+        endpoint_concurrency: take.number("SVC_WEBHOOK_ENDPOINT_CONCURRENCY"),
+        retention_days: take.number("SVC_WEBHOOK_RETENTION_DAYS"),
     }
 }
 
