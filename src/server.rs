@@ -159,11 +159,13 @@ impl Server {
     ///
     /// # Errors
     /// The address is taken, a setting is no use, or the system gives no thread.
-    pub fn start(options: Options, clock: &Clock, log: &slog::Logger) -> Result<Self> {
+    pub fn start(mut options: Options, clock: &Clock, log: &slog::Logger) -> Result<Self> {
         let sub = |name| crate::log::subsystem(log, name);
         let manager = store::connect::Manager::new(&options.store)?;
         let (seeds, run_lease) = (options.seeds.clone(), options.run_lease);
-        let (address, limits, docs) = (options.listen, options.limits.clone(), options.docs);
+        let (limits, docs) = (options.limits.clone(), options.docs);
+        let listener = listen(options.listen)?;
+        options.webhooks.listening = listener.local_addr().ok();
         let (recorder, audit) = audit::start(
             &options.audit,
             &options.store,
@@ -179,7 +181,7 @@ impl Server {
             sub(Subsystem::Http),
         );
         let door = door::Door::open(
-            listen(address)?,
+            listener,
             limits,
             Arc::new(frame),
             clock.clone(),
