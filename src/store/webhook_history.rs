@@ -57,9 +57,11 @@ pub struct Delivery {
     pub run_status: Option<String>,
     /// The delivery that this one sends again.
     pub resends: Option<Uuid>,
+    /// The newest delivery that sends this one again.
+    pub resent_as: Option<Uuid>,
     /// What became of it.
     pub state: State,
-    /// Attempts that were begun.
+    /// Attempts that have ended.
     pub attempts: i32,
     /// When the next one is due.
     pub next_attempt_at: Option<OffsetDateTime>,
@@ -88,6 +90,8 @@ pub struct Attempt {
     pub reason: Option<String>,
     /// What the receiver answered with.
     pub status: Option<i16>,
+    /// What went wrong, in a sentence.
+    pub message: Option<String>,
     /// The address that was connected to, or tried.
     pub address: Option<String>,
     /// The beginning of what the receiver answered.
@@ -106,7 +110,7 @@ pub struct Whole {
 }
 
 fn delivery(row: &Row) -> Result<Delivery> {
-    let state: &str = row.get(6);
+    let state: &str = row.get(7);
     let known = State::ALL.into_iter().find(|known| known.text() == state);
     Ok(Delivery {
         delivery_id: row.get(0),
@@ -115,14 +119,15 @@ fn delivery(row: &Row) -> Result<Delivery> {
         kind: row.get(3),
         run_id: row.get(4),
         resends: row.get(5),
+        resent_as: row.get(6),
         state: known.ok_or_else(|| Error::internal(format!("a delivery is {state}")))?,
-        attempts: row.get(7),
-        next_attempt_at: row.get(8),
-        last_error: row.get(9),
-        last_status: row.get(10),
-        created_at: row.get(11),
-        ended_at: row.get(12),
-        run_status: row.get(13),
+        attempts: row.get(8),
+        next_attempt_at: row.get(9),
+        last_error: row.get(10),
+        last_status: row.get(11),
+        created_at: row.get(12),
+        ended_at: row.get(13),
+        run_status: row.get(14),
     })
 }
 
@@ -134,8 +139,9 @@ fn attempt(row: &Row) -> Attempt {
         duration_ms: row.get(3),
         reason: row.get(4),
         status: row.get(5),
-        address: row.get(6),
-        answer: row.get(7),
+        message: row.get(6),
+        address: row.get(7),
+        answer: row.get(8),
     }
 }
 
@@ -214,6 +220,6 @@ pub fn whole(
     Ok(Whole {
         delivery: delivery(&found)?,
         attempts: attempts.iter().map(attempt).collect(),
-        body: found.get(14),
+        body: found.get(15),
     })
 }

@@ -1,5 +1,5 @@
-select d.delivery_id, d.endpoint_id, d.event_id, d.type, d.run_id, d.resends, d.state, d.attempts, d.next_attempt_at,
-  d.last_error, d.last_status, d.created_at, d.ended_at,
+select d.delivery_id, d.endpoint_id, d.event_id, d.type, d.run_id, d.resends, d.resent_as, d.state, d.attempts,
+  d.next_attempt_at, d.last_error, d.last_status, d.created_at, d.ended_at,
   case when d.type = 'run.finished' then e.body::jsonb #>> '{data,run,status}' end
 from webhook_deliveries d
 left join webhook_events e on e.tenant_id = d.tenant_id and e.event_id = d.event_id
