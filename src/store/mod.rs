@@ -41,6 +41,8 @@ pub mod tools;
 pub mod turns;
 pub mod users;
 mod watchdog;
+pub mod webhook_endpoints;
+pub mod webhook_history;
 
 use crate::error::{Error, Result};
 use postgres::error::SqlState;
