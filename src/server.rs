@@ -516,10 +516,7 @@ impl Starter {
         let builder = jobs::Runner::builder(store.for_jobs())
             .log(crate::log::subsystem(&self.log, Subsystem::Jobs))
             .lease(self.run_lease);
-        let runner = runtime
-            .serve(builder)
-            .start()
-            .map_err(runtime::queue_error)?;
+        let runner = runtime.serve(builder).start().map_err(store::queue_error)?;
         runtime.woken_by(runner.handle());
         let keepers = runtime.start_keepers()?;
         let permissions = self.keep_permissions()?;

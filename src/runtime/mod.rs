@@ -40,7 +40,7 @@ use crate::outbound::{HostAccess, Outbound, Timeouts};
 use crate::proof::{Kind, May, Write};
 use crate::store::runs::{self, Cancelled, NewRun, RequestKey, Run};
 use crate::store::steps::{Begun, StepKind};
-use crate::store::{Store, Tx};
+use crate::store::{Store, Tx, queue_error};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use events::Event;
 use feed::Feed;
@@ -350,14 +350,5 @@ impl Drop for Keepers {
             // A thread that panicked has been logged by the panic hook.
             let _ = thread.join();
         }
-    }
-}
-
-/// The queue's error as ours.
-pub(crate) fn queue_error(error: jobs::Error) -> Error {
-    match error {
-        jobs::Error::Database(error) => Error::from(error),
-        jobs::Error::Pool(error) => Error::from(error),
-        other => Error::internal(other),
     }
 }

@@ -8,9 +8,9 @@ use super::journal::{self, Next};
 use super::running::Why;
 use super::turn::{Left, Turn};
 use crate::error::{Code, Error, Result};
-use crate::store::Tx;
 use crate::store::runs::{self, End, Lease, Movement, Written};
 use crate::store::steps::{self, Begun, Ended, StepStatus};
+use crate::store::{Tx, queue_error};
 use jobs::Claimed;
 use std::time::{Duration, Instant};
 
@@ -81,7 +81,7 @@ fn job_error(error: jobs::Error) -> Error {
         jobs::Error::LeaseLost | jobs::Error::Cancelled => {
             Error::new(Code::Conflict, "The run's job is another's now.").because(error)
         }
-        other => super::queue_error(other),
+        other => queue_error(other),
     }
 }
 

@@ -41,6 +41,8 @@ pub mod tools;
 pub mod turns;
 pub mod users;
 mod watchdog;
+pub mod webhook_deliveries;
+pub mod webhook_endpoints;
 
 use crate::error::{Error, Result};
 use postgres::error::SqlState;
@@ -92,6 +94,15 @@ fn on_violation<T>(
             error
         }
     })
+}
+
+/// The job queue's error as ours.
+pub fn queue_error(error: jobs::Error) -> Error {
+    match error {
+        jobs::Error::Database(error) => Error::from(error),
+        jobs::Error::Pool(error) => Error::from(error),
+        other => Error::internal(other),
+    }
 }
 
 /// A connection that has rested this long is asked whether it still lives before it is used.
