@@ -28,6 +28,7 @@ pub use license::TrustedKeys;
 pub use report::{Report, ReportRow};
 pub use settings::{
     Audit, Database, Http, Log, Model, ModelKey, Outbound, PublicTokenKey, Runs, Settings, Tenant,
+    Webhooks,
 };
 pub use types::{HostAccess, LogFormat, LogLevel, Origin};
 pub use vars::Vars;

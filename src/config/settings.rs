@@ -37,6 +37,8 @@ pub struct Settings {
     pub model: Model,
     /// Outbound connections.
     pub outbound: Outbound,
+    /// Outbound webhooks.
+    pub webhooks: Webhooks,
     /// The authorization server; nothing: authorization is off.
     pub authorization: Option<Authorization>,
     /// The record of access decisions.
@@ -193,6 +195,21 @@ pub struct Outbound {
     pub extra_certificates: Vec<CertificateDer<'static>>,
 }
 
+/// Outbound webhooks.
+#[derive(Debug, Clone, Copy)]
+pub struct Webhooks {
+    /// Whether receivers on private networks are let through, over https (section 6.1).
+    pub private_networks: bool,
+    /// For one attempt, from the look-up to the end of the answer.
+    pub timeout: Duration,
+    /// Attempts of this process at once at most.
+    pub threads: usize,
+    /// Attempts to one endpoint at once at most.
+    pub endpoint_concurrency: u32,
+    /// Days that events, deliveries and attempts are kept at least.
+    pub retention_days: u32,
+}
+
 /// The authorization server.
 #[derive(Debug, Clone)]
 pub struct Authorization {
@@ -274,6 +291,14 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             },
             dev_host_alias: take.text("SVC_DEV_HOST_ALIAS"),
             extra_certificates: take.certificates("SVC_OUTBOUND_CA_PATH"),
+        },
+        webhooks: Webhooks {
+            // Its one word is `allow`.
+            private_networks: take.is_given("SVC_WEBHOOK_PRIVATE_NETWORKS"),
+            timeout: take.duration("SVC_WEBHOOK_TIMEOUT_MS"),
+            threads: take.number("SVC_WEBHOOK_THREADS"),
+            endpoint_concurrency: take.number("SVC_WEBHOOK_ENDPOINT_CONCURRENCY"),
+            retention_days: take.number("SVC_WEBHOOK_RETENTION_DAYS"),
         },
         authorization: take.text("SVC_AUTHZ_API_URL").map(|url| Authorization {
             url,

@@ -11,6 +11,7 @@
 mod limits;
 mod server;
 mod unbuilt;
+mod webhooks;
 
 use super::Vars;
 
@@ -186,6 +187,10 @@ pub(super) static TABLE: &[Section] = &[
     Section {
         title: "Outbound connections",
         settings: server::OUTBOUND,
+    },
+    Section {
+        title: "Webhooks",
+        settings: webhooks::WEBHOOKS,
     },
     Section {
         title: "Authorization and audit",

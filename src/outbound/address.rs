@@ -24,7 +24,8 @@ pub enum Class {
     Private,
     /// Multicast.
     Multicast,
-    /// Documentation, benchmarking, protocol assignments, and what is not assigned.
+    /// Documentation, benchmarking, protocol assignments, what is deprecated and what is not
+    /// assigned.
     Reserved,
     /// An IPv6 address that stands for an IPv4 one (mapped, translated, tunnelled).
     Embedded,
@@ -125,7 +126,7 @@ const TABLE6: [Row6; 23] = [
     row6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20, Class::Reserved, "3fff::/20"),
     row6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16, Class::Reserved, "5f00::/16"),
     row6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7, Class::Private, "fc00::/7"),
-    row6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10, Class::Private, "fec0::/10"),
+    row6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10, Class::Reserved, "fec0::/10"),
     row6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, Class::Multicast, "ff00::/8"),
 ];
 
@@ -260,7 +261,7 @@ mod tests {
             ("100:0:0:1::1", Class::Reserved),
             ("fe80::1", Class::LinkLocal),
             ("febf::1", Class::LinkLocal),
-            ("fec0::1", Class::Private),
+            ("fec0::1", Class::Reserved),
             ("fd00:ec2::254", Class::Metadata),
             ("fd20:ce::254", Class::Metadata),
             ("fd00:42::42", Class::Metadata),

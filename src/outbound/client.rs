@@ -6,11 +6,13 @@
 //! Host header and the TLS server name.
 
 use super::cancel::{CancelHandle, Token};
+use super::explain::{explain, too_large};
 use super::failure::{Failure, Kind, Phase};
 use super::policy::Policy;
 use super::transport::{Current, Exchange, Judged, TcpConnector, Timeouts, TlsConnector};
 use super::{Outbound, parse};
-use std::io::{self, Read};
+use std::io::Read;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ureq::http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
@@ -53,6 +55,8 @@ pub struct Response {
     pub headers: HeaderMap,
     /// The answer's body, at most as long as the caller's cap.
     pub body: Vec<u8>,
+    /// The address that it came from.
+    pub address: Option<IpAddr>,
 }
 
 /// An answer whose body is read as it comes. The exchange's deadline and cap hold on.
@@ -78,7 +82,7 @@ pub struct Outgoing<'a> {
     pub headers: &'a [(&'a str, &'a str)],
     /// The body; none is sent when it is empty and the method takes none.
     pub body: &'a [u8],
-    /// The longest answer body to take, in bytes.
+    /// The longest answer body to take, in bytes; one that is said to be longer is not begun.
     pub cap: u64,
 }
 
@@ -153,6 +157,7 @@ impl Client {
         let mut stream = self.open(outgoing)?;
         let body = stream.read_to_end()?;
         Ok(Response {
+            address: stream.address(),
             status: stream.status,
             headers: stream.headers,
             body,
@@ -161,14 +166,28 @@ impl Client {
 
     /// Sends a request and gives the answer as soon as its head is there.
     pub fn open(&mut self, outgoing: &Outgoing<'_>) -> Result<Stream, Failure> {
-        let url = parse(outgoing.url)?;
+        let url = parse(self.policy, outgoing.url)?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let request = request(url.as_str(), outgoing)?;
         let token = Arc::clone(&self.token);
         let mut exchange = Exchange::new(token, self.timeouts, Instant::now());
-        exchange.addresses = self.outbound.addresses(self.policy, &url, &exchange)?;
+        exchange.addresses =
+            self.outbound
+                .addresses(self.policy, &url, exchange.deadline(), &exchange.token)?;
         let exchange = Arc::new(exchange);
         self.current.set(Arc::clone(&exchange));
+        self.answer(outgoing, request, &exchange, host)
+            .map_err(|failure| failure.at(exchange.peer()))
+    }
+
+    /// The exchange itself, once it is known whom it may talk to.
+    fn answer(
+        &self,
+        outgoing: &Outgoing<'_>,
+        request: Request<&[u8]>,
+        exchange: &Arc<Exchange>,
+        host: String,
+    ) -> Result<Stream, Failure> {
         let bodiless = outgoing.body.is_empty()
             && matches!(outgoing.method, Method::GET | Method::HEAD | Method::DELETE);
         let answer = if bodiless {
@@ -179,7 +198,7 @@ impl Client {
         if exchange.token.is_cancelled() {
             return Err(Token::failure());
         }
-        let answer = answer.map_err(|error| explain(error, &exchange, &host))?;
+        let answer = answer.map_err(|error| explain(error, exchange, &host))?;
         exchange.enter(Phase::Body);
         let (parts, body) = answer.into_parts();
         let length = body.content_length().unwrap_or(0);
@@ -190,7 +209,7 @@ impl Client {
             status: parts.status.as_u16(),
             headers: parts.headers,
             body: body.into_reader(),
-            exchange,
+            exchange: Arc::clone(exchange),
             host,
             left: outgoing.cap,
             cap: outgoing.cap,
@@ -201,6 +220,11 @@ impl Client {
 impl Stream {
     /// Reads what is there, waiting for at least one byte; 0 is the end of the body.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
+        self.read_some(buffer)
+            .map_err(|failure| failure.at(self.address()))
+    }
+
+    fn read_some(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
         let read = self.body.read(buffer);
         if self.exchange.token.is_cancelled() {
             return Err(Token::failure());
@@ -225,7 +249,8 @@ impl Stream {
         }
     }
 
-    /// What comes of the body within `time`, at most `limit` bytes: enough of an error to show.
+    /// What comes of the body within `time`, at most `limit` bytes: enough of an answer to show.
+    /// It does not wait for the end of a longer one.
     pub fn excerpt(mut self, limit: usize, time: Duration) -> Vec<u8> {
         self.exchange.end_within(time);
         let mut body = Vec::new();
@@ -246,6 +271,11 @@ impl Stream {
         self.exchange.end_within(time);
         let mut buffer = [0; 512];
         while matches!(self.read(&mut buffer), Ok(amount) if amount > 0) {}
+    }
+
+    /// The address that the answer comes from.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.exchange.peer()
     }
 
     /// A header's value, if it is there and readable.
@@ -273,86 +303,4 @@ fn request<'a>(url: &str, outgoing: &Outgoing<'a>) -> Result<Request<&'a [u8]>, 
         request.headers_mut().append(key, value);
     }
     Ok(request)
-}
-
-fn too_large(host: &str, cap: u64) -> Failure {
-    Failure::new(
-        Kind::TooLarge,
-        format!("The answer of {host} is longer than {cap} bytes."),
-    )
-}
-
-/// What an error of the HTTP client means at this point of the exchange.
-fn explain(error: ureq::Error, exchange: &Exchange, host: &str) -> Failure {
-    let phase = exchange.phase();
-    if let Some(phase) = exchange.timed_out() {
-        return timeout(phase, host);
-    }
-    match error {
-        ureq::Error::Io(error) => explain_io(&error, phase, host),
-        ureq::Error::Rustls(error) => tls(host, &error),
-        ureq::Error::Tls(error) => tls(host, &error),
-        ureq::Error::LargeResponseHeader(..) => Failure::new(
-            Kind::Protocol,
-            format!("The answer of {host} has more than 16 KiB of headers."),
-        ),
-        ureq::Error::Http(_) | ureq::Error::BadUri(_) => {
-            Failure::new(Kind::Invalid, "The request cannot be sent as it is.")
-        }
-        other => Failure::new(
-            Kind::Protocol,
-            format!("The answer of {host} is not valid HTTP/1.1: {other}."),
-        ),
-    }
-}
-
-fn explain_io(error: &io::Error, phase: Phase, host: &str) -> Failure {
-    if let Some(error) = error
-        .get_ref()
-        .and_then(|e| e.downcast_ref::<rustls::Error>())
-    {
-        return tls(host, error);
-    }
-    match phase {
-        Phase::Resolve | Phase::Connect if error.kind() == io::ErrorKind::TimedOut => {
-            timeout(Phase::Connect, host)
-        }
-        Phase::Resolve | Phase::Connect => {
-            Failure::new(Kind::Connect, format!("No connection to {host}: {error}."))
-        }
-        Phase::Tls => Failure::new(
-            Kind::Reset,
-            format!("The connection to {host} broke during the TLS handshake."),
-        ),
-        Phase::Send | Phase::FirstByte => Failure::new(
-            Kind::Reset,
-            format!("The connection to {host} broke before an answer came."),
-        ),
-        Phase::Body => Failure::new(
-            Kind::Reset,
-            format!("The connection to {host} broke in the middle of its answer."),
-        ),
-    }
-}
-
-fn tls(host: &str, error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(
-        Kind::Tls,
-        format!("No secure connection to {host}: {error}."),
-    )
-}
-
-fn timeout(phase: Phase, host: &str) -> Failure {
-    let what = match phase {
-        Phase::Resolve => "its name did not resolve",
-        Phase::Connect => "it did not accept a connection",
-        Phase::Tls => "it did not finish the TLS handshake",
-        Phase::Send => "it did not take the request",
-        Phase::FirstByte => "it did not begin to answer",
-        Phase::Body => "its answer did not end",
-    };
-    Failure::new(
-        Kind::Timeout(phase),
-        format!("{host} took too long: {what} in time."),
-    )
 }

@@ -2,7 +2,9 @@
 //!
 //! A message names hosts and addresses, never a header, a body, a key, or a URL's query.
 
+use super::webhook::{Refusal, Rule};
 use crate::error::{Code, Error};
+use std::net::IpAddr;
 
 /// What kind of failure it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -13,7 +15,9 @@ pub enum Kind {
     Invalid,
     /// The host name did not resolve, or not in time.
     Resolve,
-    /// No connection came about.
+    /// Nothing listens there: the host refused the connection.
+    ConnectRefused,
+    /// No connection came about, for another reason.
     Connect,
     /// The TLS handshake failed, most often over the certificate.
     Tls,
@@ -51,6 +55,8 @@ pub enum Phase {
 pub struct Failure {
     kind: Kind,
     message: String,
+    address: Option<IpAddr>,
+    rule: Option<Rule>,
 }
 
 impl Failure {
@@ -58,7 +64,20 @@ impl Failure {
         Self {
             kind,
             message: message.into(),
+            address: None,
+            rule: None,
         }
+    }
+
+    /// The address that it happened at, unless it has one.
+    pub(super) fn at(mut self, address: Option<IpAddr>) -> Self {
+        self.address = self.address.or(address);
+        self
+    }
+
+    pub(super) fn by_rule(mut self, rule: Rule) -> Self {
+        self.rule = Some(rule);
+        self
     }
 
     /// The kind of failure.
@@ -71,10 +90,25 @@ impl Failure {
         &self.message
     }
 
+    /// The address that was connected to, tried or refused; of several, the one that decided.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
+    /// The rule of section 6.1 that refused a webhook's receiver; none for any other failure.
+    pub fn rule(&self) -> Option<Refusal> {
+        let address = self.address;
+        self.rule.map(|rule| Refusal { rule, address })
+    }
+
     /// Whether the same exchange may succeed later. What was cancelled is not worth another try.
     pub fn is_transient(&self) -> bool {
         match self.kind {
-            Kind::Resolve | Kind::Connect | Kind::Timeout(_) | Kind::Reset => true,
+            Kind::Resolve
+            | Kind::ConnectRefused
+            | Kind::Connect
+            | Kind::Timeout(_)
+            | Kind::Reset => true,
             Kind::Refused
             | Kind::Invalid
             | Kind::Tls
@@ -97,6 +131,14 @@ impl From<Failure> for Error {
     /// A refused host is the caller's fault, and so is a URL that is none; the rest is ours.
     #[track_caller]
     fn from(failure: Failure) -> Self {
+        if let Some(Refusal { rule, address }) = failure.rule() {
+            let error = Self::new(Code::WebhookUrlRefused, failure.message);
+            let error = error.detail("rule", rule.to_string());
+            return match address {
+                Some(address) => error.detail("address", address.to_string()),
+                None => error,
+            };
+        }
         match failure.kind {
             Kind::Refused => Self::new(Code::HostAccessDenied, failure.message),
             Kind::Invalid => Self::new(Code::InvalidRequest, failure.message),

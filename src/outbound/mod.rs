@@ -3,18 +3,21 @@
 //! A URL is parsed once, its host looked up, every address judged by the caller's [`Policy`], and
 //! a connection opened to an address that was judged. Redirects are answers; proxies of the
 //! environment are not used; every exchange has one deadline over the whole of it, one for the
-//! connection and one for the first byte, and a cap on what is read. Specification section 1.4.
+//! connection and one for the first byte, and a cap on what is read. Specification sections 1.4 and
+//! 6.1.
 //!
-//! Not here: connections to Postgres; what the callers say (`model`, later `webhooks`, `mcp` …);
+//! Not here: connections to Postgres; what the callers say (`model`, `webhooks` …);
 //! retries, which are the callers' and durable.
 
 pub mod address;
 mod cancel;
 mod client;
+mod explain;
 mod failure;
 mod policy;
 mod resolver;
 mod transport;
+mod webhook;
 
 pub use cancel::CancelHandle;
 pub use client::{Client, Outgoing, Response, Stream};
@@ -23,12 +26,14 @@ pub use policy::{HostAccess, Policy};
 pub use resolver::Lookup;
 pub use transport::Timeouts;
 pub use ureq::http::{HeaderMap, Method};
+pub use webhook::{Refusal, Rule, WebhookAccess};
 
+use cancel::Token;
 use resolver::Resolver;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use transport::Exchange;
+use std::time::{Duration, Instant};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::transport::RustlsConnector;
 use url::{Host, Url};
@@ -67,6 +72,29 @@ impl Default for Options {
 /// The way out. Clones share the resolver and the trusted certificates.
 #[derive(Clone)]
 pub struct Outbound(Arc<Inner>);
+
+/// What became of a URL that was judged.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    /// The URL, normalised.
+    pub url: Url,
+    /// Every address that its host has now, refused ones included; none where the name was refused
+    /// by itself or did not resolve.
+    pub addresses: Vec<IpAddr>,
+    /// Whether an exchange would be let through.
+    pub verdict: Verdict,
+}
+
+/// Whether an exchange would be let through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It would.
+    Allowed,
+    /// It would be refused, by the rule that [`Failure::rule`] names.
+    Refused(Failure),
+    /// The name does not resolve, or not in time.
+    Unresolved(Failure),
+}
 
 struct Inner {
     resolver: Resolver,
@@ -109,9 +137,47 @@ impl Outbound {
     /// Checks a URL that is to be stored: its syntax, and its host as far as it can be judged
     /// without a look-up. Each exchange judges it again. Returns it normalised.
     pub fn check_url(&self, policy: Policy, text: &str) -> crate::error::Result<Url> {
-        let url = parse(text)?;
-        policy::judge_host(policy, &url)?;
+        let url = parse(policy, text)?;
+        policy::judge_url(self.as_reached(policy), &url)?;
         Ok(url)
+    }
+
+    /// Judges a URL as an exchange would, with a look-up of at most `timeout`, and connects to
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] where the text is no URL, and [`Kind::Refused`] where its form alone is
+    /// refused: another scheme, a user name or password, a fragment.
+    pub fn judge(
+        &self,
+        policy: Policy,
+        text: &str,
+        timeout: Duration,
+    ) -> Result<Judgement, Failure> {
+        let url = parse(policy, text)?;
+        let policy = self.as_reached(policy);
+        let mut addresses = Vec::new();
+        let verdict = match policy::judge_url(policy, &url) {
+            Err(failure) => {
+                addresses.extend(failure.address());
+                Verdict::Refused(failure)
+            }
+            Ok(()) => match self.look_up_url(&url, Instant::now() + timeout, &Token::new()) {
+                Err(failure) => Verdict::Unresolved(failure),
+                Ok(found) => {
+                    addresses = found;
+                    match judge_each(policy, &url, &addresses) {
+                        Err(failure) => Verdict::Refused(failure),
+                        Ok(()) => Verdict::Allowed,
+                    }
+                }
+            },
+        };
+        Ok(Judgement {
+            url,
+            addresses,
+            verdict,
+        })
     }
 
     /// The addresses that an exchange may connect to, each judged.
@@ -119,43 +185,71 @@ impl Outbound {
         &self,
         policy: Policy,
         url: &Url,
-        exchange: &Exchange,
+        deadline: Instant,
+        token: &Token,
     ) -> Result<Vec<SocketAddr>, Failure> {
-        policy::judge_host(policy, url)?;
-        let host = url.host().map(|host| host.to_owned());
-        let host = host.ok_or_else(|| invalid("The URL has no host."))?;
-        let mut addresses = match &host {
-            // The alias would be looked up for nothing but to find loopback (RFC 6761).
-            Host::Domain(name) if self.0.host_alias.is_some() && is_localhost(name) => {
-                vec![IpAddr::from([127, 0, 0, 1])]
-            }
-            host => self.look_up(host, exchange)?,
-        };
-        for address in &addresses {
-            policy::judge_address(policy, *address)?;
-        }
+        let policy = self.as_reached(policy);
+        policy::judge_url(policy, url)?;
+        let mut addresses = self.look_up_url(url, deadline, token)?;
+        judge_each(policy, url, &addresses)?;
         if let Some(alias) = &self.0.host_alias
             && addresses.iter().all(|a| a.to_canonical().is_loopback())
         {
             // The operator configured it for development: it is not the tenant's to be judged.
-            addresses = self.look_up(alias, exchange)?;
+            addresses = self.look_up(alias, deadline, token)?;
         }
         let port = url.port_or_known_default().unwrap_or(443);
         let with_port = |address| SocketAddr::new(address, port);
         Ok(addresses.into_iter().map(with_port).collect())
     }
 
-    fn look_up(&self, host: &Host, exchange: &Exchange) -> Result<Vec<IpAddr>, Failure> {
+    /// The policy as it applies here: behind an alias, which is for development, loopback is
+    /// another machine's and the service's own port on it is not the service.
+    fn as_reached(&self, policy: Policy) -> Policy {
+        match policy {
+            Policy::Webhook(access) if self.0.host_alias.is_some() => {
+                Policy::Webhook(WebhookAccess {
+                    listening: None,
+                    ..access
+                })
+            }
+            policy => policy,
+        }
+    }
+
+    fn look_up_url(
+        &self,
+        url: &Url,
+        deadline: Instant,
+        token: &Token,
+    ) -> Result<Vec<IpAddr>, Failure> {
+        let host = url.host().map(|host| host.to_owned());
+        match &host.ok_or_else(|| invalid("The URL has no host."))? {
+            // The alias would be looked up for nothing but to find loopback (RFC 6761).
+            Host::Domain(name) if self.0.host_alias.is_some() && is_localhost(name) => {
+                Ok(vec![IpAddr::from([127, 0, 0, 1])])
+            }
+            host => self.look_up(host, deadline, token),
+        }
+    }
+
+    fn look_up(
+        &self,
+        host: &Host,
+        deadline: Instant,
+        token: &Token,
+    ) -> Result<Vec<IpAddr>, Failure> {
         match host {
             Host::Ipv4(v4) => Ok(vec![IpAddr::V4(*v4)]),
             Host::Ipv6(v6) => Ok(vec![IpAddr::V6(*v6)]),
-            Host::Domain(name) => {
-                self.0
-                    .resolver
-                    .resolve(name, exchange.deadline(), &exchange.token)
-            }
+            Host::Domain(name) => self.0.resolver.resolve(name, deadline, token),
         }
     }
+}
+
+fn judge_each(policy: Policy, url: &Url, addresses: &[IpAddr]) -> Result<(), Failure> {
+    let judge = |address: &IpAddr| policy::judge_address(policy, url, *address);
+    addresses.iter().try_for_each(judge)
 }
 
 fn is_localhost(name: &str) -> bool {
@@ -170,7 +264,7 @@ fn invalid(message: impl Into<String>) -> Failure {
 }
 
 /// Parses an absolute http or https URL, the only kind that leaves this process.
-fn parse(text: &str) -> Result<Url, Failure> {
+fn parse(policy: Policy, text: &str) -> Result<Url, Failure> {
     if text.len() > MAX_URL_BYTES {
         return Err(invalid(format!(
             "The URL is longer than {MAX_URL_BYTES} bytes."
@@ -178,16 +272,22 @@ fn parse(text: &str) -> Result<Url, Failure> {
     }
     let url =
         Url::parse(text).map_err(|error| invalid(format!("The URL is not valid: {error}.")))?;
+    // A webhook's receiver is refused for its form as it is for its address.
+    let misshapen = |rule, message| match policy {
+        Policy::Webhook(_) => Failure::new(Kind::Refused, message).by_rule(rule),
+        Policy::Operator | Policy::Tenant(_) => invalid(message),
+    };
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(invalid("The URL must begin with http:// or https://."));
+        let message = "The URL must begin with http:// or https://.";
+        return Err(misshapen(Rule::Scheme, message));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(invalid(
-            "The URL must not hold a user name or a password; use a secret instead.",
-        ));
+        let message = "The URL must not hold a user name or a password; use a secret instead.";
+        return Err(misshapen(Rule::UserInfo, message));
     }
     if url.fragment().is_some() {
-        return Err(invalid("The URL must not have a fragment (#)."));
+        let message = "The URL must not have a fragment (#).";
+        return Err(misshapen(Rule::Fragment, message));
     }
     if url
         .host_str()

@@ -1,11 +1,13 @@
 //! Which hosts a caller may reach: the policies over the classes of [`super::address`].
 //!
 //! A policy judges a name before it is looked up and every address after it. A name that has one
-//! refused address is refused whole. Specification section 1.4.
+//! refused address is refused whole. Specification section 1.4; the rules of section 6.1 are in
+//! [`super::webhook`].
 
 use super::address::{self, Class, Place};
 use super::failure::{Failure, Kind};
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use super::webhook::{self, WebhookAccess, is_own};
+use std::net::IpAddr;
 use url::{Host, Url};
 
 /// Who chose the host, and with it what is judged.
@@ -15,6 +17,8 @@ pub enum Policy {
     Operator,
     /// A tenant chose it: the deployment's host-access mode judges it (section 1.4).
     Tenant(HostAccess),
+    /// A tenant chose it to send webhooks to (section 6.1).
+    Webhook(WebhookAccess),
 }
 
 /// The host-access mode of section 1.4.
@@ -26,26 +30,29 @@ pub enum HostAccess {
     Deployed,
 }
 
-/// Judges a host by itself, without a look-up: its name, or the address that it is.
-pub(super) fn judge_host(policy: Policy, url: &Url) -> Result<(), Failure> {
-    match url.host() {
-        Some(Host::Domain(name)) if policy == Policy::Tenant(HostAccess::Deployed) => {
-            match address::known_name(name) {
+/// Judges a URL by itself, without a look-up: its host's name, or the address that it is.
+pub(super) fn judge_url(policy: Policy, url: &Url) -> Result<(), Failure> {
+    match policy {
+        Policy::Operator | Policy::Tenant(HostAccess::Local) => Ok(()),
+        Policy::Webhook(access) => webhook::judge_url(access, url),
+        Policy::Tenant(HostAccess::Deployed) => match url.host() {
+            Some(Host::Domain(name)) => match address::known_name(name) {
                 Some((class, rule)) => Err(refused(&format!("The host {name}"), class, rule)),
                 None => Ok(()),
-            }
-        }
-        Some(Host::Ipv4(v4)) => judge_address(policy, IpAddr::V4(v4)),
-        Some(Host::Ipv6(v6)) => judge_address(policy, IpAddr::V6(v6)),
-        _ => Ok(()),
+            },
+            Some(Host::Ipv4(v4)) => judge_deployed(IpAddr::V4(v4)),
+            Some(Host::Ipv6(v6)) => judge_deployed(IpAddr::V6(v6)),
+            None => Ok(()),
+        },
     }
 }
 
-/// Judges one address.
-pub(super) fn judge_address(policy: Policy, address: IpAddr) -> Result<(), Failure> {
+/// Judges one address of the URL's host.
+pub(super) fn judge_address(policy: Policy, url: &Url, address: IpAddr) -> Result<(), Failure> {
     match policy {
         Policy::Operator | Policy::Tenant(HostAccess::Local) => Ok(()),
         Policy::Tenant(HostAccess::Deployed) => judge_deployed(address),
+        Policy::Webhook(access) => webhook::judge_address(access, url, address),
     }
 }
 
@@ -90,13 +97,6 @@ fn refused(subject: &str, class: Class, rule: &str) -> Failure {
     )
 }
 
-/// Whether the address is one of this host's interfaces: the kernel binds no other.
-fn is_own(address: IpAddr) -> bool {
-    /// A documentation address, which no host has: it binds only where the kernel binds anything.
-    const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-    UdpSocket::bind((address, 0)).is_ok() && UdpSocket::bind((NOBODY, 0)).is_err()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +104,7 @@ mod tests {
     const DEPLOYED: Policy = Policy::Tenant(HostAccess::Deployed);
 
     fn judge(policy: Policy, url: &str) -> Result<(), Failure> {
-        judge_host(policy, &Url::parse(url).unwrap())
+        judge_url(policy, &Url::parse(url).unwrap())
     }
 
     #[test]

@@ -292,7 +292,7 @@ fn a_connection_is_kept_only_while_its_address_is_judged() {
         1,
         "the second exchange reuses the connection"
     );
-    fails(post(&mut client, &url), Kind::Connect);
+    fails(post(&mut client, &url), Kind::ConnectRefused);
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn nobody_there_is_a_failed_connection() {
     let mut client = outbound().client(Policy::Operator, timeouts());
     let message = fails(
         post(&mut client, &format!("http://127.0.0.1:{port}/")),
-        Kind::Connect,
+        Kind::ConnectRefused,
     );
     assert!(message.contains(&format!("127.0.0.1:{port}")), "{message}");
 }

@@ -8,7 +8,7 @@ use super::cancel::Token;
 use super::failure::Phase;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use ureq::http::Uri;
@@ -42,6 +42,7 @@ struct Progress {
     phase: Phase,
     deadline: Instant,
     timed_out: Option<Phase>,
+    peer: Option<SocketAddr>,
 }
 
 impl Exchange {
@@ -55,6 +56,7 @@ impl Exchange {
                 phase: Phase::Resolve,
                 deadline: began + timeouts.connect.min(timeouts.total),
                 timed_out: None,
+                peer: None,
             }),
         }
     }
@@ -70,6 +72,15 @@ impl Exchange {
     /// The phase whose deadline passed, if one did.
     pub(super) fn timed_out(&self) -> Option<Phase> {
         self.progress().timed_out
+    }
+
+    /// The address that it is connected to or was last tried at.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        self.progress().peer.map(|peer| peer.ip())
+    }
+
+    fn set_peer(&self, peer: SocketAddr) {
+        self.progress().peer = Some(peer);
     }
 
     pub(super) fn deadline(&self) -> Instant {
@@ -169,9 +180,10 @@ impl Connector<()> for TcpConnector {
     ) -> Result<Option<TcpTransport>, ureq::Error> {
         let exchange = self.0.get();
         exchange.enter(Phase::Connect);
-        let mut last = io::Error::other("no address was judged");
+        let mut failed = io::Error::other("no address was judged");
         for (index, address) in exchange.addresses.iter().enumerate() {
             let others = exchange.addresses.len() - index;
+            let before = exchange.progress().peer.replace(*address);
             match connect_one(&exchange, *address, others) {
                 Ok(socket) => {
                     exchange.enter(Phase::Send);
@@ -187,14 +199,25 @@ impl Connector<()> for TcpConnector {
                         exchange,
                     }));
                 }
-                Err(error) => last = io::Error::new(error.kind(), format!("{address}: {error}")),
+                // A host without IPv6 cannot reach the addresses that it tries last: what another
+                // one said tells more.
+                Err(error) if is_refusal(&failed) && error.kind() != io::ErrorKind::TimedOut => {
+                    exchange.progress().peer = before;
+                }
+                Err(error) => {
+                    failed = io::Error::new(error.kind(), format!("{address}: {error}"));
+                }
             }
             if exchange.token.is_cancelled() {
                 break;
             }
         }
-        Err(last.into())
+        Err(failed.into())
     }
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
 }
 
 /// Connects to one of the addresses, giving each of those left a fair part of the time.
@@ -262,6 +285,7 @@ impl TcpTransport {
         if next.phase() == Phase::Resolve {
             next.enter(Phase::Send);
         }
+        next.set_peer(self.peer);
         self.exchange = next;
         true
     }

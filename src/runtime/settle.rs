@@ -60,7 +60,7 @@ pub(super) fn failed(failure_message: impl Into<String>) -> End {
     }
 }
 
-/// Ends a held run and completes its job.
+/// Ends a held run, tells of it, and completes its job.
 pub(super) fn finish(
     tx: &mut Tx<'_>,
     inner: &Inner,
@@ -72,6 +72,8 @@ pub(super) fn finish(
     if !runs::finish(tx, lease, end, &last, inner.clock.now())? {
         return Err(Error::internal("a run that is held did not end"));
     }
+    let webhooks = &inner.webhooks;
+    webhooks.run_finished(tx, lease.tenant_id(), lease.run_id())?;
     claimed.complete_in(tx.raw()).map_err(job_error)
 }
 

@@ -4,7 +4,7 @@ use super::{Options, Seeds};
 use crate::audit;
 use crate::authn::public::Signer;
 use crate::authz::permissions;
-use crate::config::{HostAccess, Http, Model, PublicTokenKey, Runs, Settings};
+use crate::config::{HostAccess, Http, Model, PublicTokenKey, Runs, Settings, Webhooks};
 use crate::error::{Error, Result};
 use crate::http::{door, sse};
 use crate::outbound::{self, Outbound, Timeouts};
@@ -70,7 +70,7 @@ impl Options {
             },
             denials_per_minute: http.max_denials_per_minute,
             secrets: secrets::Options::Off,
-            webhooks: webhooks::Options::default(),
+            webhooks: webhooks(settings),
         })
     }
 }
@@ -169,6 +169,27 @@ fn runs(settings: &Settings) -> runtime::Options {
             HostAccess::Deployed => outbound::HostAccess::Deployed,
         },
         ..runtime::Options::default()
+    }
+}
+
+fn webhooks(settings: &Settings) -> webhooks::Options {
+    let Webhooks {
+        private_networks,
+        timeout,
+        threads,
+        endpoint_concurrency,
+        retention_days,
+    } = settings.webhooks;
+    webhooks::Options {
+        timeout,
+        threads,
+        endpoint_concurrency,
+        retention_days,
+        private_networks,
+        development: settings.development,
+        poll: settings.runs.job_poll,
+        // Known once the server listens.
+        listening: None,
     }
 }
 

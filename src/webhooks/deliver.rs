@@ -9,7 +9,7 @@
 use super::reason::Reason;
 use super::{Inner, schedule, sign};
 use crate::error::{Code, Error, Result};
-use crate::outbound::{Client, Failure, Method, Outgoing, Policy, Stream, Timeouts};
+use crate::outbound::{Client, Failure, Method, Outgoing, Stream, Timeouts};
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
 use crate::store::webhook_deliveries::{self as rows, Becomes, Ended, Sending, ToFail};
@@ -207,14 +207,14 @@ fn make(
         total: inner.options.timeout,
     };
     // A client of its own: no connection outlives the judgement of its address.
-    let mut client = inner.outbound.client(inner.policy(), timeouts);
+    let mut client = inner.outbound.client(inner.options.policy(), timeouts);
     let handle = client.cancel_handle();
     claimed.token().on_lost(move || handle.cancel());
     match send(&mut client, attempt, timestamp, &signature) {
         Ok(stream) => answered(inner, stream),
         Err(failure) => {
             let mut ended = failed(Reason::from(&failure), failure.message());
-            ended.address = None;
+            ended.address = failure.address();
             (ended, None)
         }
     }
@@ -246,7 +246,7 @@ fn answered(inner: &Inner, stream: Stream) -> (Ended, Option<Duration>) {
     let status = i16::try_from(stream.status).unwrap_or(i16::MAX);
     let mut ended = Ended {
         status: Some(status),
-        address: None,
+        address: stream.address(),
         ..Ended::default()
     };
     let mut asked = None;
@@ -346,11 +346,6 @@ fn end(
 }
 
 impl Inner {
-    /// Whom webhooks may reach.
-    fn policy(&self) -> Policy {
-        Policy::Operator
-    }
-
     /// What signs: the endpoint's secret, the one before it, and the endpoint's earlier reference, as
     /// far as they stand; the newest first.
     fn secrets(&self, tenant_id: Uuid, sending: &Sending) -> Result<Vec<Secret>, String> {

@@ -32,23 +32,30 @@ pub use upkeep::Keeper;
 
 use crate::error::Result;
 use crate::ids::Clock;
-use crate::outbound::Outbound;
+use crate::outbound::{Outbound, Policy, WebhookAccess};
 use crate::secrets::Secrets;
 use crate::store::Store;
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How webhooks are sent from this process.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Attempts in flight at once in this process.
-    pub threads: usize,
-    /// Attempts in flight at once to one endpoint, over all processes. To one that fails: 1.
-    pub endpoint_concurrency: u32,
-    /// How long an attempt may take.
+    /// For one attempt, from the look-up of the name to the end of the answer.
     pub timeout: Duration,
-    /// How long deliveries are kept.
-    pub retention: Duration,
+    /// Attempts of this process at once at most.
+    pub threads: usize,
+    /// Attempts to one endpoint at once at most, over all processes.
+    pub endpoint_concurrency: u32,
+    /// Days that events, deliveries and attempts are kept at least.
+    pub retention_days: u32,
+    /// Receivers on private networks are let through, over https.
+    pub private_networks: bool,
+    /// Development mode: plain http, and every address but those of metadata services.
+    pub development: bool,
+    /// Where the server itself listens, which no webhook may reach.
+    pub listening: Option<SocketAddr>,
     /// How often deliveries that other processes queued, and retries that are due, are looked for.
     pub poll: Duration,
 }
@@ -56,12 +63,26 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            timeout: Duration::from_secs(10),
             threads: 32,
             endpoint_concurrency: 8,
-            timeout: Duration::from_secs(10),
-            retention: Duration::from_secs(30 * 24 * 3600),
+            retention_days: 30,
+            private_networks: false,
+            development: false,
+            listening: None,
             poll: Duration::from_millis(200),
         }
+    }
+}
+
+impl Options {
+    /// Which receivers may be reached.
+    pub fn policy(&self) -> Policy {
+        Policy::Webhook(WebhookAccess {
+            private_networks: self.private_networks,
+            development: self.development,
+            listening: self.listening,
+        })
     }
 }
 
@@ -110,6 +131,11 @@ impl Webhooks {
         self.0.secrets.is_on()
     }
 
+    /// Which receivers may be reached.
+    pub fn policy(&self) -> Policy {
+        self.0.options.policy()
+    }
+
     /// Adds the queue `webhooks` and its handler: the threads `webhooks-N`. Where webhooks are off,
     /// nothing is added, and what waits goes on waiting.
     pub fn serve(&self, builder: jobs::Builder) -> jobs::Builder {
@@ -141,7 +167,9 @@ impl Webhooks {
     /// Something may have been emitted, and its transaction committed: goes out at once instead of at
     /// the next poll. A hint.
     pub fn wake(&self) {
-        if let Some(queue) = self.0.queue.get() {
+        if self.is_on()
+            && let Some(queue) = self.0.queue.get()
+        {
             queue.wake(<Deliver as jobs::Job>::QUEUE);
         }
     }

@@ -86,6 +86,7 @@ impl From<&Failure> for Reason {
         match failure.kind() {
             Kind::Refused | Kind::Invalid => Self::UrlRefused,
             Kind::Resolve | Kind::Timeout(Phase::Resolve) => Self::HostNotResolved,
+            Kind::ConnectRefused => Self::NothingListening,
             Kind::Timeout(_) => Self::NoAnswer,
             Kind::Tls => Self::TlsRefused,
             Kind::Connect | Kind::Reset | Kind::TooLarge | Kind::Cancelled | Kind::Protocol => {

@@ -81,19 +81,20 @@ impl Webhooks {
             inner.ended.wait(turn, POLL);
         }
         // What was in flight may have failed, and would have been tried again.
-        inner.fail_all(tenant_id, endpoint_id, deadline)
+        inner.fail_all(tenant_id, endpoint_id, deadline)?;
+        Ok(())
     }
 }
 
 impl Inner {
-    /// Fails what waits for an unregistered endpoint, as far as there is time: the workers and the
-    /// upkeep fail the rest.
+    /// Fails what waits for an unregistered endpoint, as far as there is time, and says whether that was
+    /// all: the workers and the upkeep fail the rest.
     pub(super) fn fail_all(
         &self,
         tenant_id: Uuid,
         endpoint_id: Uuid,
         deadline: Instant,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let to_fail = ToFail {
             endpoint_id,
             delivery_id: None,
@@ -104,10 +105,10 @@ impl Inner {
                 .store
                 .transact(|tx| self.fail_waiting(tx, tenant_id, to_fail))?;
             if failed < usize::from(BATCH) {
-                break;
+                return Ok(true);
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Fails deliveries of an unregistered endpoint, and removes their jobs; how many.

@@ -7,7 +7,7 @@ use super::deliver::Deliver;
 use crate::error::{Error, Result};
 use crate::store::queue_error;
 use crate::store::webhook_deliveries as rows;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -25,8 +25,8 @@ const SLACK: time::Duration = time::Duration::days(7);
 const ENDPOINT_STAYS: time::Duration = time::Duration::days(1);
 /// Endpoints with something left that one round sees to.
 const ENDPOINTS: i64 = 1000;
-/// How long one round fails what waits for one endpoint.
-const FAILING: Duration = Duration::from_secs(60);
+/// How often the thread looks whether it is to end, while it fails what waits.
+const FAILING: Duration = Duration::from_secs(1);
 
 /// The thread `webhooks-upkeep`. Dropping it ends the thread and waits for that.
 pub struct Keeper {
@@ -96,10 +96,11 @@ fn round(inner: &Inner, stop: &Receiver<()>) -> Result<()> {
     attach_partitions(inner)?;
     let left = rows::unregistered_waiting(&mut inner.store.session()?, ENDPOINTS)?;
     for (tenant_id, endpoint_id) in left {
-        if stop.try_recv().is_err_and(|error| error.is_disconnected()) {
-            return Ok(());
+        while !inner.fail_all(tenant_id, endpoint_id, Instant::now() + FAILING)? {
+            if stop.try_recv() == Err(TryRecvError::Disconnected) {
+                return Ok(());
+            }
         }
-        inner.fail_all(tenant_id, endpoint_id, Instant::now() + FAILING)?;
     }
     drop_months(inner)?;
     let before = inner.clock.now() - ENDPOINT_STAYS;
@@ -108,7 +109,7 @@ fn round(inner: &Inner, stop: &Receiver<()>) -> Result<()> {
 }
 
 fn drop_months(inner: &Inner) -> Result<()> {
-    let retention = time::Duration::try_from(inner.options.retention).map_err(Error::internal)?;
+    let retention = time::Duration::days(inner.options.retention_days.into());
     let before = inner.clock.now() - retention - SLACK;
     let mut session = inner.store.session()?;
     for month in rows::months(&mut session)? {

@@ -6,7 +6,6 @@ use super::{Item, KeyForm, Kind, Setting, Source, Word};
 const SPEC: Source = Source::Named("1.3");
 const MEANT: Source = Source::Meant("1.3");
 
-const WEBHOOKS: &str = "webhooks";
 const STORED_SECRETS: &str = "the secrets store";
 const PACKS_FEATURE: &str = "packs";
 const IMAGES: &str = "packs from an image registry";
@@ -78,13 +77,6 @@ pub(super) static AUTHORIZATION: &[Setting] = &[
         "Access decisions that wait to be written at most; beyond it requests are answered 503.",
     )
     .default_value("10000"),
-    Setting::new(
-        "SVC_WEBHOOK_PRIVATE_NETWORKS",
-        Kind::Choice(&[Word::built("allow")]),
-        Source::Named("6.1"),
-        "allow opens webhook receivers on private networks, over https only.",
-    )
-    .not_built(WEBHOOKS),
     Setting::new(
         "SVC_DEV_CONSOLE_LOGIN",
         Kind::Boolean,

@@ -1,0 +1,173 @@
+//! What an error of the HTTP client or of TLS means: a kind and a sentence that names the host.
+//!
+//! Text that the other side chose (names in its certificate) is cut and made printable.
+
+use super::failure::{Failure, Kind, Phase};
+use super::transport::Exchange;
+use rustls::{AlertDescription, CertificateError};
+use rustls_pki_types::UnixTime;
+use std::io;
+use time::OffsetDateTime;
+
+/// As many names of a certificate are told.
+const MAX_NAMES: usize = 5;
+/// Of each so many characters: the longest host name (RFC 1035).
+const MAX_NAME_CHARACTERS: usize = 253;
+
+pub(super) fn too_large(host: &str, cap: u64) -> Failure {
+    Failure::new(
+        Kind::TooLarge,
+        format!("The answer of {host} is longer than {cap} bytes."),
+    )
+}
+
+/// What an error of the HTTP client means at this point of the exchange.
+pub(super) fn explain(error: ureq::Error, exchange: &Exchange, host: &str) -> Failure {
+    let phase = exchange.phase();
+    if let Some(phase) = exchange.timed_out() {
+        return timeout(phase, host);
+    }
+    match error {
+        ureq::Error::Io(error) => explain_io(&error, phase, host),
+        ureq::Error::Rustls(error) => tls(&error, host),
+        ureq::Error::Tls(error) => insecure(host, error),
+        ureq::Error::LargeResponseHeader(..) => Failure::new(
+            Kind::Protocol,
+            format!("The answer of {host} has more than 16 KiB of headers."),
+        ),
+        ureq::Error::Http(_) | ureq::Error::BadUri(_) => {
+            Failure::new(Kind::Invalid, "The request cannot be sent as it is.")
+        }
+        other => Failure::new(
+            Kind::Protocol,
+            format!("The answer of {host} is not valid HTTP/1.1: {other}."),
+        ),
+    }
+}
+
+fn explain_io(error: &io::Error, phase: Phase, host: &str) -> Failure {
+    if let Some(error) = error
+        .get_ref()
+        .and_then(|e| e.downcast_ref::<rustls::Error>())
+    {
+        return tls(error, host);
+    }
+    match phase {
+        Phase::Resolve | Phase::Connect if error.kind() == io::ErrorKind::TimedOut => {
+            timeout(Phase::Connect, host)
+        }
+        Phase::Resolve | Phase::Connect => {
+            let kind = match error.kind() {
+                io::ErrorKind::ConnectionRefused => Kind::ConnectRefused,
+                _ => Kind::Connect,
+            };
+            Failure::new(kind, format!("No connection to {host}: {error}."))
+        }
+        Phase::Tls => Failure::new(
+            Kind::Reset,
+            format!("The connection to {host} broke during the TLS handshake."),
+        ),
+        Phase::Send | Phase::FirstByte => Failure::new(
+            Kind::Reset,
+            format!("The connection to {host} broke before an answer came."),
+        ),
+        Phase::Body => Failure::new(
+            Kind::Reset,
+            format!("The connection to {host} broke in the middle of its answer."),
+        ),
+    }
+}
+
+fn timeout(phase: Phase, host: &str) -> Failure {
+    let what = match phase {
+        Phase::Resolve => "its name did not resolve",
+        Phase::Connect => "it did not accept a connection",
+        Phase::Tls => "it did not finish the TLS handshake",
+        Phase::Send => "it did not take the request",
+        Phase::FirstByte => "it did not begin to answer",
+        Phase::Body => "its answer did not end",
+    };
+    Failure::new(
+        Kind::Timeout(phase),
+        format!("{host} took too long: {what} in time."),
+    )
+}
+
+/// A failed handshake, most often over the certificate.
+fn tls(error: &rustls::Error, host: &str) -> Failure {
+    let why = match error {
+        rustls::Error::InvalidCertificate(error) => certificate(error, host),
+        rustls::Error::AlertReceived(
+            AlertDescription::CertificateRequired | AlertDescription::NoCertificate,
+        ) => "it asks for a client's certificate, and there is none to show".to_owned(),
+        rustls::Error::AlertReceived(alert) => {
+            format!("it ended the TLS handshake with the alert {alert:?}")
+        }
+        rustls::Error::InvalidMessage(_) => "what listens there does not speak TLS".to_owned(),
+        rustls::Error::PeerIncompatible(_) => {
+            "it offers no TLS 1.2 or 1.3 with a cipher that is accepted".to_owned()
+        }
+        other => other.to_string(),
+    };
+    insecure(host, &why)
+}
+
+fn insecure(host: &str, why: &str) -> Failure {
+    Failure::new(Kind::Tls, format!("No secure connection to {host}: {why}."))
+}
+
+/// Why a certificate is not accepted.
+fn certificate(error: &CertificateError, host: &str) -> String {
+    match error {
+        CertificateError::ExpiredContext { not_after, .. } => {
+            format!("its certificate expired on {}", date(not_after))
+        }
+        CertificateError::Expired => "its certificate has expired".to_owned(),
+        CertificateError::NotValidYetContext { not_before, .. } => {
+            format!("its certificate is not valid before {}", date(not_before))
+        }
+        CertificateError::NotValidForNameContext { presented, .. } => {
+            format!(
+                "its certificate is for {} and not for {host}",
+                names(presented)
+            )
+        }
+        CertificateError::UnknownIssuer => {
+            "its certificate is self-signed or signed by an authority that this server does not \
+             trust; the operator can add authorities with SVC_OUTBOUND_CA_PATH"
+                .to_owned()
+        }
+        other => format!("its certificate is not accepted: {other}"),
+    }
+}
+
+fn date(time: &UnixTime) -> String {
+    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    match OffsetDateTime::from_unix_timestamp(seconds) {
+        Ok(time) => format!(
+            "{} at {:02}:{:02} UTC",
+            time.date(),
+            time.hour(),
+            time.minute()
+        ),
+        Err(_) => "a date beyond the calendar".to_owned(),
+    }
+}
+
+fn names(presented: &[String]) -> String {
+    let printable = |c: &char| c.is_ascii_graphic();
+    let name = |name: &String| {
+        name.chars()
+            .filter(printable)
+            .take(MAX_NAME_CHARACTERS)
+            .collect()
+    };
+    let mut told: Vec<String> = presented.iter().take(MAX_NAMES).map(name).collect();
+    if presented.len() > MAX_NAMES {
+        told.push("others".to_owned());
+    }
+    if told.is_empty() {
+        return "no name".to_owned();
+    }
+    told.join(", ")
+}

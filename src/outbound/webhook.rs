@@ -1,0 +1,198 @@
+//! Which addresses a webhook may go to: the rules of specification section 6.1, and the one place
+//! that words a refusal.
+//!
+//! Outside development a receiver is reached over https, at a public address, or on a private
+//! network where the operator opened those. Metadata services and link-local addresses are refused
+//! in every mode, and so is the address that the service itself listens on. A mapped IPv6 address
+//! (RFC 4291) is judged as the IPv4 address that it is; every other one outside 2000::/3 is refused.
+//!
+//! Not here: what kind of place an address is ([`super::address`]), the look-up of a name.
+
+use super::address::{self, Class, Place};
+use super::failure::{Failure, Kind};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use url::{Host, Url};
+
+const MAPPED: &str = "::ffff:0:0/96";
+
+/// What the operator allows webhooks to reach.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct WebhookAccess {
+    /// `SVC_WEBHOOK_PRIVATE_NETWORKS=allow`: receivers on private networks, over https.
+    pub private_networks: bool,
+    /// `SVC_DEV`: plain http, and every address but those of metadata services.
+    pub development: bool,
+    /// Where the service itself listens; an unspecified address stands for each of the host's own.
+    pub listening: Option<SocketAddr>,
+}
+
+/// The rule that refuses a receiver. Its text is short and stable: a network in prefix notation, a
+/// host name, or a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// The URL is neither http nor https.
+    Scheme,
+    /// The URL is http, and this is not development mode.
+    HttpsOnly,
+    /// The URL holds a user name or a password.
+    UserInfo,
+    /// The URL has a fragment.
+    Fragment,
+    /// The service itself listens there.
+    OwnAddress,
+    /// This name is refused, whatever it resolves to.
+    Name(&'static str),
+    /// The address is in this network.
+    Network(&'static str),
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Scheme => "scheme",
+            Self::HttpsOnly => "https-only",
+            Self::UserInfo => "userinfo",
+            Self::Fragment => "fragment",
+            Self::OwnAddress => "own-address",
+            Self::Name(text) | Self::Network(text) => text,
+        })
+    }
+}
+
+/// Why a receiver was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// The rule.
+    pub rule: Rule,
+    /// The address that breaks it, as it was looked up; none where the URL or the name does.
+    pub address: Option<IpAddr>,
+}
+
+/// Judges a URL by itself: its scheme, its name, or the address that its host is.
+pub(super) fn judge_url(access: WebhookAccess, url: &Url) -> Result<(), Failure> {
+    if url.scheme() != "https" && !access.development {
+        let message = "The URL must begin with https://. Webhooks are sent over plain http in \
+                       development mode only (SVC_DEV).";
+        return Err(Failure::new(Kind::Refused, message).by_rule(Rule::HttpsOnly));
+    }
+    match url.host() {
+        Some(Host::Domain(name)) => judge_name(access, name),
+        Some(Host::Ipv4(v4)) => judge_address(access, url, IpAddr::V4(v4)),
+        Some(Host::Ipv6(v6)) => judge_address(access, url, IpAddr::V6(v6)),
+        None => Ok(()),
+    }
+}
+
+fn judge_name(access: WebhookAccess, name: &str) -> Result<(), Failure> {
+    let (why, rule) = match address::known_name(name) {
+        Some((Class::Metadata, rule)) => (
+            "the name of a cloud metadata service, to which webhooks are never sent",
+            rule,
+        ),
+        Some((_, rule)) if !access.development => (
+            "this server's own host, to which webhooks are sent in development mode only (SVC_DEV)",
+            rule,
+        ),
+        _ => return Ok(()),
+    };
+    let message = format!("The host {name} is {why}.");
+    Err(Failure::new(Kind::Refused, message).by_rule(Rule::Name(rule)))
+}
+
+/// Judges one address of the URL's host, and what it carries.
+pub(super) fn judge_address(
+    access: WebhookAccess,
+    url: &Url,
+    address: IpAddr,
+) -> Result<(), Failure> {
+    let place = address::place(address);
+    let embedded = || place.embedded.into_iter().flatten();
+    if place.network != MAPPED {
+        judge_place(access, url, address, None, place)?;
+    }
+    for inner in embedded() {
+        let place = address::place(IpAddr::V4(inner));
+        judge_place(access, url, address, Some(inner), place)?;
+    }
+    let own = |address| is_listening(access, address, url.port_or_known_default());
+    if own(address.to_canonical()) || embedded().any(|inner| own(IpAddr::V4(inner))) {
+        let message = format!(
+            "{} the address that this server itself listens on, to which webhooks are never sent.",
+            subject(url, address, None)
+        );
+        return Err(refused(message, Rule::OwnAddress, address));
+    }
+    Ok(())
+}
+
+fn judge_place(
+    access: WebhookAccess,
+    url: &Url,
+    address: IpAddr,
+    inner: Option<Ipv4Addr>,
+    place: Place,
+) -> Result<(), Failure> {
+    let why = match place.class {
+        Class::Metadata | Class::LinkLocal => {
+            "Webhooks are never sent to the addresses of cloud metadata services, which are \
+             link-local ones and some others."
+        }
+        _ if access.development => return Ok(()),
+        Class::Public => return Ok(()),
+        Class::Private if access.private_networks => return Ok(()),
+        Class::Private => {
+            "Private network addresses are not allowed. The operator can open them, over https \
+             only, with SVC_WEBHOOK_PRIVATE_NETWORKS=allow."
+        }
+        Class::Loopback | Class::Unspecified => {
+            "Webhooks are sent to this server's own host in development mode only (SVC_DEV)."
+        }
+        Class::Multicast | Class::Reserved | Class::Embedded => {
+            "Webhooks are sent to public addresses only."
+        }
+    };
+    let message = format!(
+        "{} {} ({}). {why}",
+        subject(url, address, inner),
+        place.class.describe(),
+        place.network
+    );
+    Err(refused(message, Rule::Network(place.network), address))
+}
+
+/// The beginning of a sentence about an address, up to its verb.
+fn subject(url: &Url, address: IpAddr, inner: Option<Ipv4Addr>) -> String {
+    let inside = inner.map_or_else(String::new, |inner| format!("{inner} inside "));
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            format!("The host {name} has the address {inside}{address}, which is")
+        }
+        _ => format!("The address {inside}{address} is"),
+    }
+}
+
+fn refused(message: String, rule: Rule, address: IpAddr) -> Failure {
+    Failure::new(Kind::Refused, message)
+        .by_rule(rule)
+        .at(Some(address))
+}
+
+/// Whether the service itself listens on this address and port. The kernel connects an unspecified
+/// address to the host itself.
+fn is_listening(access: WebhookAccess, address: IpAddr, port: Option<u16>) -> bool {
+    let Some(listening) = access.listening else {
+        return false;
+    };
+    if port != Some(listening.port()) {
+        return false;
+    }
+    let own = listening.ip().to_canonical();
+    address.is_unspecified() || address == own || own.is_unspecified() && is_own(address)
+}
+
+/// Whether the address is one of this host's interfaces: the kernel binds no other.
+pub(super) fn is_own(address: IpAddr) -> bool {
+    /// A documentation address, which no host has: it binds only where the kernel binds anything.
+    const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+    UdpSocket::bind((address, 0)).is_ok() && UdpSocket::bind((NOBODY, 0)).is_err()
+}
