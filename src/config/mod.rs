@@ -25,9 +25,10 @@ mod vars;
 
 use crate::ids::Clock;
 pub use license::TrustedKeys;
+pub(crate) use parse::is_environment_name;
 pub use report::{Report, ReportRow};
 pub use settings::{
-    Audit, Database, Http, Log, Model, ModelKey, Outbound, PublicTokenKey, Runs, Settings, Tenant,
+    Audit, Database, Http, Log, Model, ModelKey, Outbound, Kms, PublicTokenKey, Runs, Secrets, Settings, Tenant,
 };
 pub use types::{HostAccess, LogFormat, LogLevel, Origin};
 pub use vars::Vars;
