@@ -3,6 +3,8 @@
 //! Not here: the routes (`api::secrets`), the rows (`store::secrets`), and the type that holds a value
 //! in memory (`secret`).
 
+pub mod kms;
+
 use crate::error::Result;
 use crate::ids::Clock;
 use crate::outbound::Outbound;
