@@ -11,7 +11,7 @@ use super::{Inner, schedule, sign};
 use crate::error::{Code, Error, Result};
 use crate::outbound::{Client, Failure, Method, Outgoing, Stream, Timeouts};
 use crate::secret::Secret;
-use crate::secrets::{SecretRef, Unreadable};
+use crate::secrets::SecretRef;
 use crate::store::webhook_deliveries::{self as rows, Becomes, Ended, Sending, ToFail};
 use crate::store::{Tx, queue_error};
 use jobs::{Claimed, Outcome};
@@ -354,16 +354,8 @@ impl Inner {
             name: name.clone(),
         };
         let at = reference(&sending.secret);
-        let mut secrets = self
-            .secrets
-            .signing(tenant_id, &at)
-            .map_err(|why| match why {
-                Unreadable::NotFound => format!(
-                    "The environment {} has no secret {}.",
-                    at.environment, at.name
-                ),
-                Unreadable::Altered(why) | Unreadable::Unavailable(why) => why,
-            })?;
+        let signing = self.secrets.signing(tenant_id, &at);
+        let mut secrets = signing.map_err(|why| why.sentence(&at))?;
         if let Some(previous) = &sending.previous_secret
             && secrets.len() < SIGNATURES_MOST
         {
