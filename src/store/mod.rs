@@ -31,6 +31,7 @@ pub mod projects;
 mod readable;
 pub mod reviewers;
 pub mod runs;
+pub mod secrets;
 pub mod steps;
 pub mod team_grants;
 pub mod team_memberships;
