@@ -22,6 +22,8 @@ pub mod teams;
 pub mod tokens;
 pub mod tools;
 pub mod users;
+pub mod webhook_deliveries;
+pub mod webhook_endpoints;
 
 use crate::authz::desired::{Object, mark};
 use crate::error::{Code, Error, Result};
@@ -32,7 +34,9 @@ use crate::proof::Caller;
 use crate::store::Tx;
 use crate::store::memberships::Role;
 use crate::store::principals::Named;
+use crate::store::runs::RequestKey;
 use schemars::{Schema, SchemaGenerator};
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 /// Every declared route, mounted or not.
@@ -56,6 +60,8 @@ pub fn routes() -> Vec<Route> {
     routes.extend(agents::routes());
     routes.extend(conversations::routes());
     routes.extend(runs::routes());
+    routes.extend(webhook_endpoints::routes());
+    routes.extend(webhook_deliveries::routes());
     routes.extend(audit::routes());
     routes.extend(crate::http::docs::routes());
     routes
@@ -107,6 +113,26 @@ fn id_in_path(cx: &Cx<'_>, parameter: &str, kind: &'static str) -> Result<Uuid> 
     let text = cx.parameter(parameter)?;
     text.parse()
         .map_err(|_| Error::not_found(kind, text.chars().take(64).collect::<String>()))
+}
+
+/// The request's `Idempotency-Key`, with what it is bound to.
+fn request_key(cx: &Cx<'_>, user_id: Uuid, route: &str) -> Result<Option<RequestKey>> {
+    let Some(key) = cx.header("idempotency-key") else {
+        return Ok(None);
+    };
+    let length = key.chars().count();
+    if !(1..=255).contains(&length) {
+        return Err(Error::new(
+            Code::InvalidRequest,
+            format!("Header Idempotency-Key: expected 1 to 255 characters, got {length}."),
+        ));
+    }
+    Ok(Some(RequestKey {
+        principal: format!("user:{user_id}"),
+        route: route.to_owned(),
+        key: key.to_owned(),
+        body_digest: Sha256::digest(cx.body()?).into(),
+    }))
 }
 
 /// Whom a body names: by `userId` or by `email`.

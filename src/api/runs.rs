@@ -1,5 +1,6 @@
 //! `/v1/runs`: start, read, list, cancel, follow.
 
+use super::request_key;
 use super::tokens::{MintedPublicToken, public_token};
 use crate::authz::RunReader;
 use crate::error::{Code, Error, Result};
@@ -16,13 +17,12 @@ use crate::store::agents::{self, Agent};
 use crate::store::conversations::Conversation;
 use crate::store::events as stored_events;
 use crate::store::page::{Order, Page, Request};
-use crate::store::runs::{self, Filters, NewRun, Origin, RequestKey, Run, Status};
+use crate::store::runs::{self, Filters, NewRun, Origin, Run, Status};
 use crate::store::{Find, Tx};
 use crate::webhooks::event::RunFields;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -216,7 +216,7 @@ fn create(
 ) -> Result<Accepted<StartedRun>> {
     let BodyOn { body, on } = access;
     check_message(&body.message)?;
-    let request = request_key(cx, on.caller().user_id)?;
+    let request = request_key(cx, on.caller().user_id, "POST /v1/runs")?;
     let (tenant_id, run_id, now) = (on.caller().tenant_id, cx.new_id(), cx.now());
     let origin = origin(cx)?;
     let run = cx.transact(|tx| {
@@ -295,25 +295,6 @@ fn origin(cx: &Cx<'_>) -> Result<Origin> {
             "Header Svc-Origin: expected app or command-line.",
         )),
     }
-}
-
-fn request_key(cx: &Cx<'_>, user_id: Uuid) -> Result<Option<RequestKey>> {
-    let Some(key) = cx.header("idempotency-key") else {
-        return Ok(None);
-    };
-    let length = key.chars().count();
-    if !(1..=255).contains(&length) {
-        return Err(Error::new(
-            Code::InvalidRequest,
-            format!("Header Idempotency-Key: expected 1 to 255 characters, got {length}."),
-        ));
-    }
-    Ok(Some(RequestKey {
-        principal: format!("user:{user_id}"),
-        route: "POST /v1/runs".to_owned(),
-        key: key.to_owned(),
-        body_digest: Sha256::digest(cx.body()?).into(),
-    }))
 }
 
 fn list(

@@ -11,7 +11,7 @@ use crate::authz::{Asker, Facts, Gate, Tickets};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
-use crate::outbound::Outbound;
+use crate::outbound::{Failure, Judgement, Outbound, Policy};
 use crate::proof::Caller;
 use crate::runtime::{ModelKeys, Runtime};
 use crate::secrets::Secrets;
@@ -20,6 +20,7 @@ use crate::webhooks::Webhooks;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::OnceLock;
+use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
 use zeroize::Zeroizing;
@@ -187,8 +188,17 @@ impl Cx<'_> {
     /// # Errors
     /// `host-access-denied`, `invalid-body`.
     pub fn check_tenant_url(&self, url: &str) -> Result<()> {
-        let policy = crate::outbound::Policy::Tenant(self.shared.host_access);
+        let policy = Policy::Tenant(self.shared.host_access);
         self.shared.outbound.check_url(policy, url).map(|_| ())
+    }
+
+    /// Judges the URL of a webhooks' receiver (section 6.1), with a look-up of at most `timeout`.
+    ///
+    /// # Errors
+    /// It is no URL, or its form alone is refused.
+    pub fn judge_receiver(&self, url: &str, timeout: Duration) -> Result<Judgement, Failure> {
+        let policy = self.shared.webhooks.policy();
+        self.shared.outbound.judge(policy, url, timeout)
     }
 
     /// The first header of this name.

@@ -44,6 +44,7 @@ pub mod users;
 mod watchdog;
 pub mod webhook_deliveries;
 pub mod webhook_endpoints;
+pub mod webhook_history;
 
 use crate::error::{Error, Result};
 use postgres::error::SqlState;

@@ -1,17 +1,110 @@
-//! Webhook endpoints of a tenant, as access is checked on them. An endpoint that was unregistered is
-//! not found.
+//! Webhook endpoints of a tenant: where events go, which ones, and which secret signs them.
+//!
+//! The name of a secret is kept, never a value. An endpoint that was unregistered is not there any
+//! more for anything in this file.
+//!
+//! Not here: deliveries (`webhook_history` reads them, `webhook_deliveries` writes them), and
+//! unregistering, which ends them.
 
-use super::{Find, Sql};
-use crate::error::Result;
-use crate::proof::{Kind, Place};
+use super::page::{Order, Request};
+use super::tenants::Tenant;
+use super::{Find, Sql, Tx, on_violation};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Admin, Caller, Kind, May, Place};
 use crate::sql;
+use postgres::Row;
+use postgres::error::SqlState;
+use time::OffsetDateTime;
 use uuid::Uuid;
+
+/// Endpoints of a tenant at most.
+pub const ENDPOINTS_MOST: i64 = 1_000;
+
+/// Deliveries of an endpoint are counted up to this many while they wait.
+pub const WAITING_COUNTED: i64 = 1_000;
 
 /// A webhook endpoint.
 #[derive(Debug, Clone)]
 pub struct WebhookEndpoint {
     /// Its id.
     pub endpoint_id: Uuid,
+    /// The receiver.
+    pub url: String,
+    /// The kinds of events that it takes.
+    pub events: Vec<String>,
+    /// The secret that signs.
+    pub secret: SecretName,
+    /// The secret that signs beside it, and until when.
+    pub previous_secret: Option<(SecretName, OffsetDateTime)>,
+    /// Which events of those kinds; none: every one.
+    pub filter: Option<Filter>,
+    /// Who registered it.
+    pub created_by: Uuid,
+    /// When it was registered.
+    pub created_at: OffsetDateTime,
+    /// When it was last changed.
+    pub updated_at: OffsetDateTime,
+    /// Deliveries that were delivered.
+    pub delivered: i64,
+    /// Deliveries that failed for good.
+    pub failed: i64,
+    /// Deliveries that wait or are under way, counted up to [`WAITING_COUNTED`].
+    pub being_sent: i64,
+    /// The newest attempt failed.
+    pub is_failing: bool,
+    /// When an attempt last succeeded.
+    pub last_delivered_at: Option<OffsetDateTime>,
+    /// When an attempt last failed.
+    pub last_failed_at: Option<OffsetDateTime>,
+    /// Why it failed.
+    pub last_error: Option<String>,
+    /// The status that it failed with.
+    pub last_status: Option<i16>,
+}
+
+/// Which secret of the tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretName {
+    /// Its environment.
+    pub environment: String,
+    /// Its name there.
+    pub name: String,
+}
+
+/// Which events an endpoint takes (specification section 6.3). What is left out filters nothing, but
+/// dry runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Runs of these flows alone.
+    pub flow_ids: Option<Vec<String>>,
+    /// Of this project alone.
+    pub project_id: Option<Uuid>,
+    /// Dry runs, too.
+    pub include_dry_runs: Option<bool>,
+}
+
+/// What is said of an endpoint when it is registered or changed.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// See [`WebhookEndpoint`].
+    pub url: String,
+    /// See [`WebhookEndpoint`].
+    pub events: Vec<String>,
+    /// See [`WebhookEndpoint`].
+    pub secret: SecretName,
+    /// See [`WebhookEndpoint`].
+    pub filter: Option<Filter>,
+}
+
+impl From<WebhookEndpoint> for About {
+    fn from(endpoint: WebhookEndpoint) -> Self {
+        Self {
+            url: endpoint.url,
+            events: endpoint.events,
+            secret: endpoint.secret,
+            filter: endpoint.filter,
+        }
+    }
 }
 
 impl Kind for WebhookEndpoint {
@@ -27,8 +120,167 @@ impl Kind for WebhookEndpoint {
 impl Find for WebhookEndpoint {
     fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
         let row = sql.query_opt(sql!("webhook_endpoints/find"), &[&tenant_id, &id])?;
-        Ok(row.map(|row| Self {
-            endpoint_id: row.get(0),
-        }))
+        Ok(row.as_ref().map(endpoint))
     }
+}
+
+fn endpoint(row: &Row) -> WebhookEndpoint {
+    let previous = |environment: String| {
+        let name = row.get(6);
+        (SecretName { environment, name }, row.get(7))
+    };
+    let has_filter: bool = row.get(8);
+    WebhookEndpoint {
+        endpoint_id: row.get(0),
+        url: row.get(1),
+        events: row.get(2),
+        secret: SecretName {
+            environment: row.get(3),
+            name: row.get(4),
+        },
+        previous_secret: row.get::<_, Option<String>>(5).map(previous),
+        filter: has_filter.then(|| Filter {
+            flow_ids: row.get(9),
+            project_id: row.get(10),
+            include_dry_runs: row.get(11),
+        }),
+        created_by: row.get(12),
+        created_at: row.get(13),
+        updated_at: row.get(14),
+        delivered: row.get(15),
+        failed: row.get(16),
+        is_failing: row.get(17),
+        last_delivered_at: row.get(18),
+        last_failed_at: row.get(19),
+        last_error: row.get(20),
+        last_status: row.get(21),
+        being_sent: row.get(22),
+    }
+}
+
+fn found(tx: &mut Tx<'_>, tenant_id: Uuid, id: Uuid) -> Result<WebhookEndpoint> {
+    WebhookEndpoint::find(tx, tenant_id, id)?
+        .ok_or_else(|| Error::not_found(WebhookEndpoint::NAME, id))
+}
+
+/// Only a filter names what may not be there: everything else was found with the caller.
+fn no_such_project(about: &About) -> Error {
+    let project_id = about.filter.as_ref().and_then(|filter| filter.project_id);
+    let path = "$.filter.projectId";
+    Error::new(
+        Code::InvalidBody,
+        format!(
+            "The body's {path}: there is no project {} here.",
+            project_id.unwrap_or_default()
+        ),
+    )
+    .detail("path", path)
+    .detail("expected", "a project of the tenant")
+}
+
+/// Registers an endpoint.
+///
+/// # Errors
+/// `conflict`: the tenant has [`ENDPOINTS_MOST`]. `invalid-body`: the filter's project is not there.
+/// `database-unavailable`.
+pub fn insert(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Tenant>,
+    creator: &Caller,
+    endpoint_id: Uuid,
+    about: &About,
+    now: OffsetDateTime,
+) -> Result<WebhookEndpoint> {
+    let tenant_id = may.tenant_id();
+    tx.execute(sql!("webhook_endpoints/lock_tenant"), &[&tenant_id])?;
+    let count = tx.query_one(sql!("webhook_endpoints/count"), &[&tenant_id])?;
+    if count.get::<_, i64>(0) >= ENDPOINTS_MOST {
+        let message =
+            format!("A tenant has {ENDPOINTS_MOST} webhook endpoints at most. Unregister one.");
+        return Err(Error::new(Code::Conflict, message).detail("most", ENDPOINTS_MOST));
+    }
+    let filter = about.filter.clone().unwrap_or_default();
+    let inserted = tx.execute(
+        sql!("webhook_endpoints/insert"),
+        &[
+            &tenant_id,
+            &endpoint_id,
+            &about.url,
+            &about.events,
+            &about.secret.environment,
+            &about.secret.name,
+            &about.filter.is_some(),
+            &filter.flow_ids,
+            &filter.project_id,
+            &filter.include_dry_runs,
+            &creator.user_id,
+            &now,
+        ],
+    );
+    on_violation(inserted, &SqlState::FOREIGN_KEY_VIOLATION, || {
+        no_such_project(about)
+    })?;
+    found(tx, tenant_id, endpoint_id)
+}
+
+/// The endpoint as it is now, kept from other changes until the transaction ends.
+///
+/// # Errors
+/// `not-found`: it was unregistered since. `database-unavailable`.
+pub fn lock(tx: &mut Tx<'_>, may: &impl May<Admin, WebhookEndpoint>) -> Result<WebhookEndpoint> {
+    let (tenant_id, id) = (may.tenant_id(), may.object_id());
+    tx.execute(sql!("webhook_endpoints/lock"), &[&tenant_id, &id])?;
+    found(tx, tenant_id, id)
+}
+
+/// Changes it. Another secret than before is signed with beside the earlier one for a day.
+///
+/// # Errors
+/// `not-found`: it was unregistered since. `invalid-body`: the filter's project is not there.
+/// `database-unavailable`.
+pub fn update(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, WebhookEndpoint>,
+    about: &About,
+    now: OffsetDateTime,
+) -> Result<WebhookEndpoint> {
+    let (tenant_id, id) = (may.tenant_id(), may.object_id());
+    let filter = about.filter.clone().unwrap_or_default();
+    let updated = tx.execute(
+        sql!("webhook_endpoints/update"),
+        &[
+            &tenant_id,
+            &id,
+            &about.url,
+            &about.events,
+            &about.secret.environment,
+            &about.secret.name,
+            &about.filter.is_some(),
+            &filter.flow_ids,
+            &filter.project_id,
+            &filter.include_dry_runs,
+            &now,
+        ],
+    );
+    on_violation(updated, &SqlState::FOREIGN_KEY_VIOLATION, || {
+        no_such_project(about)
+    })?;
+    found(tx, tenant_id, id)
+}
+
+/// A page of the tenant's endpoints.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, Tenant>,
+    page: &Request,
+) -> Result<Vec<WebhookEndpoint>> {
+    let statement = match page.order {
+        Order::Asc => sql!("webhook_endpoints/list_asc"),
+        Order::Desc => sql!("webhook_endpoints/list_desc"),
+    };
+    let rows = sql.query(statement, &[&may.tenant_id(), &page.after, &page.rows()])?;
+    Ok(rows.iter().map(endpoint).collect())
 }

@@ -1,0 +1,601 @@
+//! `/v1/webhook-endpoints`: the receivers of a tenant's events. Specification sections 2.6, 6.1, 6.3.
+//!
+//! Where no secrets backend is set nothing is sent, and every route says so once the caller is known
+//! and may.
+//!
+//! Not here: deliveries (`webhook_deliveries`), which addresses are refused (`outbound`).
+
+use super::{invalid_body, request_key};
+use crate::error::{Code, Error, Result};
+use crate::http::access::OnTenant;
+use crate::http::context::Cx;
+use crate::http::input::{Body, Name, Nothing, Query};
+use crate::http::output::{Created, Found, Gone};
+use crate::http::route::{Method, Route, route};
+use crate::ids::rfc3339;
+use crate::outbound::{Failure, Verdict};
+use crate::proof::{Admin, Authorized};
+use crate::secrets::{SecretRef, Unreadable};
+use crate::store::page::{Order, Page, Request};
+use crate::store::webhook_endpoints::{self, About, SecretName, WebhookEndpoint};
+use crate::store::{Find, runs};
+use crate::webhooks::event::Kind;
+use crate::webhooks::reason::Reason;
+use crate::webhooks::sign;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::time::Duration;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// Flows in a filter at most.
+const FLOWS_MOST: usize = 200;
+
+/// How long a look-up of the receiver's name may take when its URL is judged.
+const JUDGED_WITHIN: Duration = Duration::from_secs(5);
+
+/// The longest environment and the longest name of a secret.
+const SECRET_MOST: (usize, usize) = (100, 128);
+
+const ALL: &str = "/v1/webhook-endpoints";
+const ONE: &str = "/v1/webhook-endpoints/{webhookEndpointId}";
+
+/// What judging a receiver's URL and its secret can answer.
+const JUDGED: [Code; 5] = [
+    Code::NotConfigured,
+    Code::WebhookUrlRefused,
+    Code::WebhookSecretNotFound,
+    Code::WebhookSecretWeak,
+    Code::SecretsUnavailable,
+];
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Delete, Get, Patch, Post};
+    let on = &[Code::NotConfigured];
+    vec![
+        route(Post, ALL, "Register a receiver of webhooks", create)
+            .reads(
+                "Idempotency-Key",
+                "Names the request, 1 to 255 characters: a repetition within 24 hours answers with the endpoint that the first one registered.",
+            )
+            .answers(&JUDGED)
+            .answers(&[
+                Code::Conflict,
+                Code::NotFound,
+                Code::IdempotencyMismatch,
+                Code::IdempotencyInFlight,
+            ]),
+        route(Get, ALL, "List the webhook endpoints", list).answers(on),
+        route(
+            Post,
+            "/v1/webhook-endpoints/check-url",
+            "Say whether webhooks may go to a URL, and which rule refuses which address; nothing is registered",
+            check_url,
+        )
+        .answers(on),
+        route(Get, ONE, "Read a webhook endpoint", read).answers(on),
+        route(
+            Patch,
+            ONE,
+            "Change a webhook endpoint: what is left out stays, a null filter is removed, another secret signs beside the earlier one for 24 hours",
+            change,
+        )
+        .answers(&JUDGED),
+        route(
+            Delete,
+            ONE,
+            "Unregister a webhook endpoint: what waits fails, and the answer comes once nothing is under way",
+            unregister,
+        )
+        .answers(&[Code::NotConfigured, Code::Conflict]),
+    ]
+}
+
+/// Refuses where nothing is sent.
+pub(super) fn is_on(cx: &Cx<'_>) -> Result<()> {
+    if cx.secrets().is_on() {
+        return Ok(());
+    }
+    let setting = "SVC_SECRETS_BACKEND";
+    Err(Error::new(
+        Code::NotConfigured,
+        format!(
+            "Outbound webhooks are not turned on here: a secrets backend must be set. Set {setting}."
+        ),
+    )
+    .detail("setting", setting))
+}
+
+/// Which events of its kinds an endpoint takes. With a filter, dry runs are left out unless asked for.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "WebhookFilter")]
+struct Filter {
+    /// Of `run.finished`: runs of these flows alone, any version of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 200))]
+    flow_ids: Option<Vec<Name>>,
+    /// Of this project alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project_id: Option<Uuid>,
+    /// Of `run.finished`: dry runs, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    include_dry_runs: Option<bool>,
+}
+
+/// The filter as it stands.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "WebhookFilterView")]
+struct FilterView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flow_ids: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include_dry_runs: Option<bool>,
+}
+
+/// How deliveries to an endpoint go.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "WebhookEndpointState")]
+enum State {
+    /// The newest attempt succeeded, or there was none.
+    Healthy,
+    /// The newest attempt failed.
+    Failing,
+}
+
+/// How many deliveries an endpoint has.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "WebhookDeliveryCounts")]
+struct Counts {
+    delivered: i64,
+    failed: i64,
+    /// 1000 stands for 1000 or more.
+    being_sent: i64,
+}
+
+/// A secret that signs beside the one that is named now.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "PreviousWebhookSecret")]
+struct PreviousSecret {
+    secret_ref: SecretRef,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    signs_until: OffsetDateTime,
+}
+
+/// A receiver of webhooks.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "WebhookEndpoint")]
+struct View {
+    endpoint_id: Uuid,
+    url: String,
+    #[schemars(with = "Vec<Kind>")]
+    events: Vec<String>,
+    /// The secret that signs, by name only.
+    secret_ref: SecretRef,
+    /// For 24 hours after another secret was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_secret: Option<PreviousSecret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filter: Option<FilterView>,
+    state: State,
+    deliveries: Counts,
+    /// When an attempt last succeeded.
+    #[serde(with = "rfc3339::option")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    last_delivered_at: Option<OffsetDateTime>,
+    /// When an attempt last failed.
+    #[serde(with = "rfc3339::option")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    last_failed_at: Option<OffsetDateTime>,
+    /// Why that attempt failed.
+    #[schemars(with = "Option<Reason>")]
+    last_error: Option<String>,
+    /// The HTTP status that it failed with.
+    last_status: Option<i16>,
+    created_by: Uuid,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    updated_at: OffsetDateTime,
+}
+
+fn secret_ref(named: SecretName) -> SecretRef {
+    SecretRef {
+        environment: named.environment,
+        name: named.name,
+    }
+}
+
+impl From<WebhookEndpoint> for View {
+    fn from(endpoint: WebhookEndpoint) -> Self {
+        let previous = |(named, signs_until)| PreviousSecret {
+            secret_ref: secret_ref(named),
+            signs_until,
+        };
+        Self {
+            endpoint_id: endpoint.endpoint_id,
+            url: endpoint.url,
+            events: endpoint.events,
+            secret_ref: secret_ref(endpoint.secret),
+            previous_secret: endpoint.previous_secret.map(previous),
+            filter: endpoint.filter.map(|filter| FilterView {
+                flow_ids: filter.flow_ids,
+                project_id: filter.project_id,
+                include_dry_runs: filter.include_dry_runs,
+            }),
+            state: match endpoint.is_failing {
+                true => State::Failing,
+                false => State::Healthy,
+            },
+            deliveries: Counts {
+                delivered: endpoint.delivered,
+                failed: endpoint.failed,
+                being_sent: endpoint.being_sent,
+            },
+            last_delivered_at: endpoint.last_delivered_at,
+            last_failed_at: endpoint.last_failed_at,
+            last_error: endpoint.last_error,
+            last_status: endpoint.last_status,
+            created_by: endpoint.created_by,
+            created_at: endpoint.created_at,
+            updated_at: endpoint.updated_at,
+        }
+    }
+}
+
+/// A receiver to register.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewWebhookEndpoint {
+    /// Where events are posted to.
+    #[schemars(length(max = 2048))]
+    url: String,
+    /// Each kind once.
+    #[schemars(length(min = 1, max = 3))]
+    events: Vec<Kind>,
+    /// The secret that signs: `whsec_` and the base64 of 24 to 64 bytes.
+    secret_ref: SecretRef,
+    /// Left out: every event of these kinds.
+    filter: Option<Filter>,
+}
+
+/// What to change of a receiver.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ChangeWebhookEndpoint {
+    /// What waits goes there, too.
+    #[schemars(length(max = 2048))]
+    url: Option<String>,
+    #[schemars(length(min = 1, max = 3))]
+    events: Option<Vec<Kind>>,
+    secret_ref: Option<SecretRef>,
+    /// Replaces the one that stands. Null: every event of the endpoint's kinds.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<Filter>")]
+    filter: Option<Option<Filter>>,
+}
+
+/// Tells a null from a field that is left out.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Filter>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// Which webhook endpoints.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListWebhookEndpoints {
+    cursor: Option<String>,
+    limit: Option<u16>,
+    order: Option<Order>,
+}
+
+/// A URL to judge.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CheckUrl {
+    #[schemars(length(max = 2048))]
+    url: String,
+}
+
+/// What is said of a URL.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CheckedUrl {
+    /// As it would be stored; as it was given where it is none.
+    url: String,
+    /// An endpoint with this URL would be registered.
+    allowed: bool,
+    /// What its host is or resolves to, refused ones included.
+    addresses: Vec<IpAddr>,
+    /// Why it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<UrlRefusal>,
+    /// Why no address is known: it is allowed, and each attempt looks its host up again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unresolved: Option<String>,
+}
+
+/// Why a URL is refused.
+#[derive(Debug, Serialize, JsonSchema)]
+struct UrlRefusal {
+    /// The rule that refuses.
+    rule: String,
+    /// The address that it refuses; absent where it refuses the URL itself or its host's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<IpAddr>,
+    message: String,
+}
+
+/// The URL as it is stored, unless it is refused (section 6.1 rules 1 to 3). A host that does not
+/// resolve now is the attempts' matter.
+fn check_receiver(cx: &Cx<'_>, url: &str) -> Result<String> {
+    let failure = match cx.judge_receiver(url, JUDGED_WITHIN) {
+        Ok(judgement) => match judgement.verdict {
+            Verdict::Refused(failure) => failure,
+            Verdict::Allowed | Verdict::Unresolved(_) => return Ok(judgement.url.into()),
+        },
+        Err(failure) => failure,
+    };
+    let refusal = UrlRefusal::of(&failure);
+    let message = format!("Webhooks may not go to this URL. {}", refusal.message);
+    let error = Error::new(Code::WebhookUrlRefused, message)
+        .detail("path", "$.url")
+        .detail("rule", refusal.rule);
+    Err(match refusal.address {
+        Some(address) => error.detail("address", address.to_string()),
+        None => error,
+    })
+}
+
+impl UrlRefusal {
+    fn of(failure: &Failure) -> Self {
+        let refusal = failure.rule();
+        Self {
+            // Without a rule of section 6.1 the text is no URL at all.
+            rule: refusal.map_or_else(|| "url".to_owned(), |refusal| refusal.rule.to_string()),
+            address: refusal.and_then(|refusal| refusal.address),
+            message: failure.message().to_owned(),
+        }
+    }
+}
+
+/// The secret is there and strong enough (section 6.1 rule 4, section 8).
+fn check_secret(cx: &Cx<'_>, tenant_id: Uuid, at: &SecretRef) -> Result<SecretName> {
+    for (field, text, most) in [
+        ("envName", &at.environment, SECRET_MOST.0),
+        ("name", &at.name, SECRET_MOST.1),
+    ] {
+        if text.is_empty() || text.len() > most {
+            let path = format!("$.secretRef.{field}");
+            return Err(invalid_body(&path, format!("1 to {most} characters")));
+        }
+    }
+    let of_it = |code, message| {
+        Error::new(code, message)
+            .detail("path", "$.secretRef")
+            .detail("envName", at.environment.as_str())
+            .detail("name", at.name.as_str())
+    };
+    let secret = cx
+        .secrets()
+        .resolve(tenant_id, at)
+        .map_err(|unreadable| match unreadable {
+            Unreadable::NotFound => of_it(
+                Code::WebhookSecretNotFound,
+                format!(
+                    "There is no secret {} in the environment {}. Store the secret first, then register the endpoint.",
+                    at.name, at.environment
+                ),
+            ),
+            Unreadable::Altered(said) | Unreadable::Unavailable(said) => {
+                of_it(Code::SecretsUnavailable, said)
+            }
+        })?;
+    sign::check_secret(&secret).map_err(|weak| of_it(Code::WebhookSecretWeak, weak))?;
+    Ok(SecretName {
+        environment: at.environment.clone(),
+        name: at.name.clone(),
+    })
+}
+
+fn check_events(events: &[Kind]) -> Result<Vec<String>> {
+    if events.is_empty() {
+        return Err(invalid_body("$.events", "1 to 3 kinds of events"));
+    }
+    let mut seen = HashSet::new();
+    for (index, kind) in events.iter().enumerate() {
+        if !seen.insert(kind) {
+            let path = format!("$.events[{index}]");
+            return Err(invalid_body(&path, "a kind that stands once"));
+        }
+    }
+    Ok(events.iter().map(|kind| kind.text().to_owned()).collect())
+}
+
+fn check_filter(filter: Filter) -> Result<webhook_endpoints::Filter> {
+    let mut seen = HashSet::new();
+    let flows = filter.flow_ids.as_deref();
+    if flows.is_some_and(|flows| !(1..=FLOWS_MOST).contains(&flows.len())) {
+        let expected = format!("1 to {FLOWS_MOST} flow ids");
+        return Err(invalid_body("$.filter.flowIds", expected));
+    }
+    for (index, flow) in flows.unwrap_or_default().iter().enumerate() {
+        if !seen.insert(flow.as_str()) {
+            let path = format!("$.filter.flowIds[{index}]");
+            return Err(invalid_body(&path, "a flow id that stands once"));
+        }
+    }
+    let texts = |flows: &[Name]| flows.iter().map(|flow| flow.as_str().to_owned()).collect();
+    Ok(webhook_endpoints::Filter {
+        flow_ids: flows.map(texts),
+        project_id: filter.project_id,
+        include_dry_runs: filter.include_dry_runs,
+    })
+}
+
+/// A part of the filter that concerns no event of the endpoint would be without effect (section 6.3).
+fn check_fit(about: &About, path: &str) -> Result<()> {
+    let Some(filter) = &about.filter else {
+        return Ok(());
+    };
+    let takes_runs = about
+        .events
+        .iter()
+        .any(|kind| *kind == Kind::RunFinished.text());
+    for (part, is_given) in [
+        ("flowIds", filter.flow_ids.is_some()),
+        ("includeDryRuns", filter.include_dry_runs.is_some()),
+    ] {
+        if is_given && !takes_runs {
+            let path = match path {
+                "$.filter" => format!("$.filter.{part}"),
+                _ => path.to_owned(),
+            };
+            let expected = format!(
+                "run.finished among the events, or no {part} in the filter: it concerns run.finished alone"
+            );
+            return Err(invalid_body(&path, expected));
+        }
+    }
+    Ok(())
+}
+
+fn create(
+    cx: &Cx<'_>,
+    tenant: OnTenant<Admin>,
+    Body(new): Body<NewWebhookEndpoint>,
+) -> Result<Created<View>> {
+    is_on(cx)?;
+    let OnTenant(may) = tenant;
+    let caller = may.caller();
+    let request = request_key(cx, caller.user_id, "POST /v1/webhook-endpoints")?;
+    let (events, filter) = (check_events(&new.events)?, new.filter.map(check_filter));
+    let mut about = About {
+        url: new.url,
+        events,
+        secret: SecretName {
+            environment: String::new(),
+            name: String::new(),
+        },
+        filter: filter.transpose()?,
+    };
+    check_fit(&about, "$.filter")?;
+    about.url = check_receiver(cx, &about.url)?;
+    about.secret = check_secret(cx, caller.tenant_id, &new.secret_ref)?;
+    let (id, now) = (cx.new_id(), cx.now());
+    let endpoint = cx.transact(|tx| {
+        if let Some(request) = &request
+            && let Some(earlier) = runs::remember_key(tx, caller.tenant_id, request, id, now)?
+        {
+            let found = WebhookEndpoint::find(tx, caller.tenant_id, earlier)?;
+            return found.ok_or_else(|| Error::not_found("webhook-endpoint", earlier));
+        }
+        webhook_endpoints::insert(tx, &may, caller, id, &about, now)
+    })?;
+    Ok(Created(endpoint.into()))
+}
+
+fn list(
+    cx: &Cx<'_>,
+    tenant: OnTenant<Admin>,
+    Query(query): Query<ListWebhookEndpoints>,
+) -> Result<Found<Page<View>>> {
+    is_on(cx)?;
+    let cursor = query.cursor.as_deref();
+    let page = Request::new(cursor, query.limit, query.order, &"webhook-endpoints")?;
+    let rows = webhook_endpoints::list(&mut cx.store().session()?, &tenant.0, &page)?;
+    Ok(Found(page.page(rows, |row| row.endpoint_id, View::from)))
+}
+
+fn check_url(
+    cx: &Cx<'_>,
+    _: OnTenant<Admin>,
+    Body(given): Body<CheckUrl>,
+) -> Result<Found<CheckedUrl>> {
+    is_on(cx)?;
+    let (url, addresses, verdict) = match cx.judge_receiver(&given.url, JUDGED_WITHIN) {
+        Ok(judged) => (judged.url.into(), judged.addresses, judged.verdict),
+        Err(failure) => (given.url, Vec::new(), Verdict::Refused(failure)),
+    };
+    let (refusal, unresolved) = match verdict {
+        Verdict::Allowed => (None, None),
+        Verdict::Refused(failure) => (Some(UrlRefusal::of(&failure)), None),
+        Verdict::Unresolved(failure) => (None, Some(failure.message().to_owned())),
+    };
+    Ok(Found(CheckedUrl {
+        url,
+        allowed: refusal.is_none(),
+        addresses,
+        refusal,
+        unresolved,
+    }))
+}
+
+fn read(
+    cx: &Cx<'_>,
+    endpoint: Authorized<WebhookEndpoint, Admin>,
+    _: Nothing,
+) -> Result<Found<View>> {
+    is_on(cx)?;
+    Ok(Found(endpoint.into_row().into()))
+}
+
+fn change(
+    cx: &Cx<'_>,
+    endpoint: Authorized<WebhookEndpoint, Admin>,
+    Body(change): Body<ChangeWebhookEndpoint>,
+) -> Result<Found<View>> {
+    is_on(cx)?;
+    let tenant_id = endpoint.caller().tenant_id;
+    let path = match change.filter {
+        Some(_) => "$.filter",
+        None => "$.events",
+    };
+    let events = change.events.as_deref().map(check_events).transpose()?;
+    let filter = change
+        .filter
+        .map(|filter| filter.map(check_filter).transpose());
+    let filter = filter.transpose()?;
+    // Both ask elsewhere, so no row is held meanwhile.
+    let url = change.url.as_deref();
+    let url = url.map(|url| check_receiver(cx, url)).transpose()?;
+    let secret = change.secret_ref.as_ref();
+    let secret = secret
+        .map(|at| check_secret(cx, tenant_id, at))
+        .transpose()?;
+    let now = cx.now();
+    let changed = cx.transact(|tx| {
+        // What stays and what is new must fit each other, so nobody may change the rest meanwhile.
+        let before = About::from(webhook_endpoints::lock(tx, &endpoint)?);
+        let about = About {
+            url: url.unwrap_or(before.url),
+            events: events.unwrap_or(before.events),
+            secret: secret.unwrap_or(before.secret),
+            filter: filter.unwrap_or(before.filter),
+        };
+        check_fit(&about, path)?;
+        webhook_endpoints::update(tx, &endpoint, &about, now)
+    })?;
+    Ok(Found(changed.into()))
+}
+
+fn unregister(
+    cx: &Cx<'_>,
+    endpoint: Authorized<WebhookEndpoint, Admin>,
+    _: Nothing,
+) -> Result<Gone> {
+    is_on(cx)?;
+    cx.webhooks().unregister(&endpoint, || cx.recorded())?;
+    Ok(Gone)
+}
