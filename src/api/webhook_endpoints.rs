@@ -449,7 +449,10 @@ fn check_fit(about: &About, path: &str) -> Result<()> {
     let Some(filter) = &about.filter else {
         return Ok(());
     };
-    let takes_runs = about.events.iter().any(|kind| *kind == Kind::RunFinished.text());
+    let takes_runs = about
+        .events
+        .iter()
+        .any(|kind| *kind == Kind::RunFinished.text());
     for (part, is_given) in [
         ("flowIds", filter.flow_ids.is_some()),
         ("includeDryRuns", filter.include_dry_runs.is_some()),
@@ -568,7 +571,9 @@ fn change(
     let url = change.url.as_deref();
     let url = url.map(|url| check_receiver(cx, url)).transpose()?;
     let secret = change.secret_ref.as_ref();
-    let secret = secret.map(|at| check_secret(cx, tenant_id, at)).transpose()?;
+    let secret = secret
+        .map(|at| check_secret(cx, tenant_id, at))
+        .transpose()?;
     let now = cx.now();
     let changed = cx.transact(|tx| {
         // What stays and what is new must fit each other, so nobody may change the rest meanwhile.
