@@ -46,9 +46,14 @@ pub(super) fn routes() -> Vec<Route> {
             read,
         )
         .answers(&[Code::NotFound]),
-        route(Method::Delete, one, "Delete a secret with its versions", delete)
-            .needs(Capability::SecretsWrite)
-            .answers(&[Code::NotFound]),
+        route(
+            Method::Delete,
+            one,
+            "Delete a secret with its versions",
+            delete,
+        )
+        .needs(Capability::SecretsWrite)
+        .answers(&[Code::NotFound]),
     ];
     let needed = [Code::SecretsUnavailable, Code::NotConfigured];
     routes

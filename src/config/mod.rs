@@ -28,7 +28,8 @@ pub use license::TrustedKeys;
 pub(crate) use parse::is_environment_name;
 pub use report::{Report, ReportRow};
 pub use settings::{
-    Audit, Database, Http, Log, Model, ModelKey, Outbound, Kms, PublicTokenKey, Runs, Secrets, Settings, Tenant,
+    Audit, Database, Http, Kms, Log, Model, ModelKey, Outbound, PublicTokenKey, Runs, Secrets,
+    Settings, Tenant,
 };
 pub use types::{HostAccess, LogFormat, LogLevel, Origin};
 pub use vars::Vars;

@@ -378,9 +378,11 @@ impl Kind {
                 "base64 of an Ed25519 private key in PKCS#8, PEM or DER".to_owned()
             }
             Self::KeyText(KeyForm::Bytes32) => "base64 of exactly 32 bytes".to_owned(),
-            Self::EnvironmentName => "1 to 100 letters, digits, dots, hyphens and underscores, a letter \
+            Self::EnvironmentName => {
+                "1 to 100 letters, digits, dots, hyphens and underscores, a letter \
                                       or digit first"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::CertificateFile => "an absolute path of a file of PEM certificates".to_owned(),
             Self::Word { min, max } => {
                 format!("{min} to {max} visible ASCII characters without a space")

@@ -276,9 +276,13 @@ impl Cx<'_> {
             return Ok(body);
         }
         // Long enough at once: what a buffer leaves behind as it grows is not wiped.
-        let declared = self.header("content-length").and_then(|text| text.parse().ok());
+        let declared = self
+            .header("content-length")
+            .and_then(|text| text.parse().ok());
         let most = usize::try_from(self.route.body_bytes).unwrap_or(usize::MAX);
-        let mut bytes = Zeroizing::new(Vec::with_capacity(declared.map_or(0, |n: usize| n.min(most))));
+        let mut bytes = Zeroizing::new(Vec::with_capacity(
+            declared.map_or(0, |n: usize| n.min(most)),
+        ));
         if let Some(mut data) = self.request.data() {
             data.read_to_end(&mut bytes).map_err(Error::internal)?;
         }

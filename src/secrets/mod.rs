@@ -63,7 +63,7 @@ pub enum Options {
     /// Nowhere.
     Off,
     /// In the database, encrypted.
-    Postgres(PostgresOptions),
+    Postgres(Box<PostgresOptions>),
 }
 
 /// The backend `postgres`.
@@ -110,7 +110,8 @@ impl Secrets {
     ) -> Result<Self> {
         Ok(Self(match options {
             Options::Off => None,
-            Options::Postgres(PostgresOptions { kms, aad_key }) => {
+            Options::Postgres(options) => {
+                let PostgresOptions { kms, aad_key } = *options;
                 Some(Arc::new(Backend::Postgres(postgres::Postgres {
                     store: store.clone(),
                     clock: clock.clone(),
@@ -171,11 +172,7 @@ impl Secrets {
     ///
     /// # Errors
     /// `database-unavailable`, `secrets-unavailable`.
-    pub fn find(
-        &self,
-        may: &impl May<Admin, Tenant>,
-        at: &SecretRef,
-    ) -> Result<Option<Described>> {
+    pub fn find(&self, may: &impl May<Admin, Tenant>, at: &SecretRef) -> Result<Option<Described>> {
         match self.readable(at) {
             Ok(Backend::Postgres(postgres)) => postgres.find(may, at),
             Err(_) => Ok(None),
@@ -269,7 +266,9 @@ impl Secrets {
 /// Whether a text can name a secret: the service's own prefix is not for secrets (section 1.3).
 pub fn is_name(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let own = text.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("SVC_"));
+    let own = text
+        .get(..4)
+        .is_some_and(|start| start.eq_ignore_ascii_case("SVC_"));
     (1..=128).contains(&text.len())
         && text.bytes().all(plain)
         && !text.as_bytes()[0].is_ascii_digit()
@@ -320,7 +319,16 @@ mod tests {
             assert!(is_name(good), "{good}");
         }
         for bad in [
-            "", "1a", "a-b", "a.b", "a b", "ä", "SVC_", "svc_x", "Svc_Y", &"a".repeat(129),
+            "",
+            "1a",
+            "a-b",
+            "a.b",
+            "a b",
+            "ä",
+            "SVC_",
+            "svc_x",
+            "Svc_Y",
+            &"a".repeat(129),
         ] {
             assert!(!is_name(bad), "{bad}");
         }

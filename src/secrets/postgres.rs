@@ -49,12 +49,7 @@ impl Postgres {
         Ok(versions)
     }
 
-    fn open(
-        &self,
-        tenant_id: Uuid,
-        at: &SecretRef,
-        sealed: &Sealed,
-    ) -> Result<Secret, Unreadable> {
+    fn open(&self, tenant_id: Uuid, at: &SecretRef, sealed: &Sealed) -> Result<Secret, Unreadable> {
         let key = Key::of(tenant_id, at, sealed);
         if let Some(value) = self.cache.get(&key) {
             return Ok(value);
@@ -170,8 +165,7 @@ impl Postgres {
         let mut told = Rewrapped::default();
         let mut last: Option<Placed> = None;
         loop {
-            let batch =
-                secrets::versions_after(&mut self.store.session()?, last.as_ref(), BATCH)?;
+            let batch = secrets::versions_after(&mut self.store.session()?, last.as_ref(), BATCH)?;
             if batch.is_empty() {
                 return Ok(told);
             }

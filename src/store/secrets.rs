@@ -20,7 +20,9 @@ use uuid::Uuid;
 const CURSOR_VERSION: u8 = 1;
 
 /// Which secret: specification section 2.6, `secretRef`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(deny_unknown_fields)]
 pub struct SecretRef {
     /// The environment that it belongs to.
@@ -275,13 +277,7 @@ pub fn put(
     let touched = match before {
         None => tx.execute(
             sql!("secrets/insert"),
-            &[
-                &tenant_id,
-                &at.environment,
-                &at.name,
-                &new.created_by,
-                &now,
-            ],
+            &[&tenant_id, &at.environment, &at.name, &new.created_by, &now],
         )?,
         Some(before) => tx.execute(
             sql!("secrets/raise"),
@@ -318,11 +314,7 @@ pub fn put(
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn delete(
-    sql: &mut impl Sql,
-    may: &impl May<Admin, Tenant>,
-    at: &SecretRef,
-) -> Result<bool> {
+pub fn delete(sql: &mut impl Sql, may: &impl May<Admin, Tenant>, at: &SecretRef) -> Result<bool> {
     let touched = sql.execute(
         sql!("secrets/delete"),
         &[&may.tenant_id(), &at.environment, &at.name],

@@ -76,7 +76,8 @@ const REQUIRED: [(&str, &str, Option<&str>, &str); 7] = [
     ),
 ];
 
-const MAKE_A_KEY: &str = "Make a key with: (umask 077; head -c 32 /dev/urandom > FILE), and name it here";
+const MAKE_A_KEY: &str =
+    "Make a key with: (umask 077; head -c 32 /dev/urandom > FILE), and name it here";
 
 impl Reader<'_> {
     /// The settings of secrets as a whole.
@@ -168,8 +169,7 @@ pub(super) fn kms_credentials(vars: &Vars, rows: &[Row]) -> Option<(PathBuf, &'s
 /// It was given, whether or not it is right.
 fn given(rows: &[Row], name: &str) -> bool {
     rows.iter().any(|row| {
-        row.setting.name == name
-            && !matches!(row.from, Origination::Default | Origination::Unset)
+        row.setting.name == name && !matches!(row.from, Origination::Default | Origination::Unset)
     })
 }
 

@@ -6,8 +6,7 @@ const SPEC: Source = Source::Named("1.3");
 const MEANT: Source = Source::Meant("1.3");
 
 const WITH_DOTENV: &str = "server, with SVC_SECRETS_BACKEND=dotenv";
-const WITH_POSTGRES: &str =
-    "server and secrets rewrap, with SVC_SECRETS_BACKEND=postgres, which requires it or its other form";
+const WITH_POSTGRES: &str = "server and secrets rewrap, with SVC_SECRETS_BACKEND=postgres, which requires it or its other form";
 const WITH_CLOUD_A: &str = "server and secrets rewrap, with SVC_SECRETS_BACKEND_KMS=cloud-a";
 const REQUIRED_WITH_CLOUD_A: &str =
     "server and secrets rewrap, with SVC_SECRETS_BACKEND_KMS=cloud-a, which requires it";
