@@ -25,6 +25,7 @@ mod fga;
 mod grants;
 mod idempotency;
 mod identifiers;
+mod kms;
 mod memberships;
 mod migrations;
 mod model_providers;

@@ -4,6 +4,7 @@
 mod authorized;
 mod client;
 mod database;
+pub(crate) mod kms;
 pub(crate) mod made;
 mod objects;
 pub(crate) mod openfga;
