@@ -8,6 +8,8 @@
 //! | `run-N` and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
 //! | `authz-keeper` | makes tenants' stores, keeps permissions in step | `Keeper::stop`, before the next call |
 //! | `runs-…` | watch runs, write text, keep tables up | with the runs |
+//! | `webhooks-N` and the queue's own | attempts at deliveries of webhooks | with the runs, of whose runner they are part; where a backend of secrets is set |
+//! | `webhooks-upkeep` | keeps the tables of webhooks up | with the runs, after both queues |
 //! | `audit-writer`, `audit-watch`, `audit-keeper` | write access decisions; give up those that are late; keep their tables up | `audit::Running::stop`, after all that records: what waits is written |
 //! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers | with the server |
 //! | `store-watchdog`, `store-cancel`, `store-close`, the pool's | stuck statements, connections; the audit has its own | with the last user of the store |
@@ -130,10 +132,11 @@ pub struct Server {
     log: slog::Logger,
 }
 
-/// Runs being carried on.
+/// Runs being carried on, and webhooks being sent.
 struct Work {
     runner: jobs::Runner,
     keepers: Keepers,
+    webhooks: webhooks::Keeper,
     permissions: Option<permissions::Keeper>,
 }
 
@@ -149,6 +152,7 @@ impl Work {
             .runner
             .stop(deadline.saturating_duration_since(Instant::now()));
         drop(self.keepers);
+        drop(self.webhooks);
         let kept = self.permissions.is_none_or(|keeper| keeper.stop(deadline));
         kept && !stopped.leases_left
     }
@@ -376,6 +380,7 @@ fn share(
         clock.clone(),
         options.outbound.clone(),
         options.model_keys.clone(),
+        webhooks.clone(),
         options.runs,
         crate::log::subsystem(log, Subsystem::Runtime),
     );
@@ -514,20 +519,22 @@ impl Starter {
         let today = clock.now().date();
         store::runs::attach_partitions(&mut store.session()?, today)?;
         self.shared.audit.keep_up();
-        let runtime = &self.shared.runtime;
+        let (runtime, webhooks) = (&self.shared.runtime, &self.shared.webhooks);
+        webhooks.prepare()?;
         let builder = jobs::Runner::builder(store.for_jobs())
             .log(crate::log::subsystem(&self.log, Subsystem::Jobs))
             .lease(self.run_lease);
-        let runner = runtime
-            .serve(builder)
-            .start()
-            .map_err(runtime::queue_error)?;
+        let builder = webhooks.serve(runtime.serve(builder));
+        let runner = builder.start().map_err(store::queue_error)?;
         runtime.woken_by(runner.handle());
+        webhooks.woken_by(runner.handle());
         let keepers = runtime.start_keepers()?;
+        let webhooks = webhooks.start_keeper()?;
         let permissions = self.keep_permissions()?;
         *lock(&self.work) = Some(Work {
             runner,
             keepers,
+            webhooks,
             permissions,
         });
         if is_stopped() {

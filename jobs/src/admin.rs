@@ -1,5 +1,6 @@
 //! What people and other parts of a service do with jobs from outside: cancel, look, revive.
 
+use crate::job::CAP;
 use crate::{Error, Result};
 use postgres::types::Type;
 use postgres::{GenericClient, Row};
@@ -57,6 +58,24 @@ pub fn hasten(tx: &mut impl GenericClient, id: i64) -> Result<bool> {
                    SELECT queue, key, clock_timestamp() FROM due WHERE key IS NOT NULL
                ) SELECT FROM due";
     Ok(!tx.query_typed(sql, &[(&id, Type::INT8)])?.is_empty())
+}
+
+/// Changes how many jobs of a key may be in flight at once, in the caller's transaction: until the next enqueue or call
+/// that says another cap. What is in flight already goes on. After the commit call [`crate::Handle::wake`].
+///
+/// # Errors
+/// [`Error::Invalid`] for the cap, else what Postgres says.
+pub fn set_cap(tx: &mut impl GenericClient, queue: &str, key: &str, cap: u32) -> Result<()> {
+    if !(1..=CAP).contains(&cap) {
+        return Err(Error::Invalid(format!("a key's cap is 1 to {CAP}")));
+    }
+    let cap = cap as i32;
+    // A move at infinity makes nothing due.
+    tx.query_typed(
+        "INSERT INTO job_key_moves (queue, key, cap, at) VALUES ($1, $2, $3, 'infinity')",
+        &[(&queue, Type::TEXT), (&key, Type::TEXT), (&cap, Type::INT4)],
+    )?;
+    Ok(())
 }
 
 fn cancel_all(tx: &mut impl GenericClient, ids: Vec<i64>) -> Result<Vec<(i64, Cancelled)>> {

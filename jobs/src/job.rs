@@ -28,7 +28,7 @@ pub enum Priority {
 const NAME_BYTES: usize = 200;
 const PAYLOAD_BYTES: usize = 64 * 1024 * 1024;
 const ATTEMPTS: u32 = 1_000_000;
-const CAP: u32 = 1_000_000;
+pub(crate) const CAP: u32 = 1_000_000;
 const DELAY: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 
 /// A job to be enqueued.

@@ -23,7 +23,7 @@ mod runner;
 
 pub use admin::{
     Cancelled, DeadJob, Depth, cancel, cancel_by_unique_key, dead_jobs, depth, hasten, purge_dead,
-    revive,
+    revive, set_cap,
 };
 pub use backoff::Backoff;
 pub use claimed::{CancelToken, Claimed};

@@ -68,8 +68,9 @@ create table webhook_deliveries (
   -- Of the event, kept here for the lists.
   type text not null,
   run_id uuid,
-  -- The delivery that this one sends again.
+  -- The delivery that this one sends again, and the newest one that sends this one again.
   resends uuid,
+  resent_as uuid,
   state text not null check (state in ('being-sent', 'delivered', 'failed')),
   attempts integer not null default 0,
   next_attempt_at timestamptz,
@@ -83,6 +84,8 @@ create table webhook_deliveries (
 ) partition by range (delivery_id);
 create index webhook_deliveries_endpoint on webhook_deliveries (tenant_id, endpoint_id, delivery_id);
 create index webhook_deliveries_state on webhook_deliveries (tenant_id, endpoint_id, state, delivery_id);
+-- What still waits: nothing that it needs is dropped.
+create index webhook_deliveries_waiting on webhook_deliveries (event_id) where state = 'being-sent';
 
 create table webhook_attempts (
   tenant_id uuid not null,
@@ -97,6 +100,8 @@ create table webhook_attempts (
   -- Null: it was delivered, or has not ended.
   reason text,
   status smallint,
+  -- What went wrong, for a person: names the rule and the address that refuse it, and never a secret.
+  message text check (length(message) <= 1000),
   -- Connected to, or tried.
   address inet,
   answer bytea check (octet_length(answer) <= 16384),
@@ -117,6 +122,28 @@ begin
       perform attach_run_partition(parent, (date_trunc('month', today::timestamp) + make_interval(months => ahead))::date);
     end loop;
   end loop;
+end $$;
+
+-- Drops a month, unless something that still waits needs it: says whether it did. It waits for no writer for long,
+-- because others would wait behind it.
+create function drop_webhook_month(month date) returns boolean
+language plpgsql as $$
+declare
+  after uuid := (lpad(to_hex((extract(epoch from (month + interval '1 month')::timestamp) * 1000)::bigint), 12, '0')
+    || repeat('0', 20))::uuid;
+  parent text;
+begin
+  perform set_config('lock_timeout', '200ms', true);
+  -- Whoever sends an old event again at this moment is waited for, and seen below.
+  lock table webhook_events, webhook_deliveries, webhook_attempts in access exclusive mode;
+  if exists (select from webhook_deliveries where state = 'being-sent' and event_id < after)
+    or exists (select from webhook_deliveries where state = 'being-sent' and delivery_id < after) then
+    return false;
+  end if;
+  foreach parent in array array['webhook_events', 'webhook_deliveries', 'webhook_attempts'] loop
+    execute format('drop table if exists %I', parent || '_' || to_char(month, 'YYYYMM'));
+  end loop;
+  return true;
 end $$;
 
 select attach_webhook_partitions((now() at time zone 'UTC')::date);

@@ -14,6 +14,7 @@ pub mod project_access;
 pub mod projects;
 pub mod reviewers;
 pub mod runs;
+pub mod secrets;
 pub mod service_accounts;
 pub mod team_grants;
 pub mod team_memberships;
@@ -53,6 +54,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(project_access::routes());
     routes.extend(teams::routes());
     routes.extend(team_memberships::routes());
+    routes.extend(secrets::routes());
     routes.extend(model_providers::routes());
     routes.extend(tools::routes());
     routes.extend(agents::routes());

@@ -17,8 +17,9 @@ use crate::store::agents::{self, Agent};
 use crate::store::conversations::Conversation;
 use crate::store::events as stored_events;
 use crate::store::page::{Order, Page, Request};
-use crate::store::runs::{self, Filters, NewRun, Origin, Run, Status, Usage};
+use crate::store::runs::{self, Filters, NewRun, Origin, Run, Status};
 use crate::store::{Find, Tx};
+use crate::webhooks::event::RunFields;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -75,28 +76,11 @@ pub(super) fn routes() -> Vec<Route> {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Run")]
 struct View {
-    id: Uuid,
-    project_id: Uuid,
-    /// `agent.turn` for an agent's turn.
-    flow_id: String,
-    flow_version: String,
-    status: Status,
-    dry_run: bool,
-    /// Why it failed; null unless it did.
-    failure_message: Option<String>,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
+    #[serde(flatten)]
+    fields: RunFields,
     #[serde(with = "rfc3339::option")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     started_at: Option<OffsetDateTime>,
-    #[serde(with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    completed_at: Option<OffsetDateTime>,
-    usage: Usage,
-    /// Only on an agent's turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agent: Option<runs::Agent>,
     /// Who began it: an app, the command line, or another run.
     origin: Origin,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,23 +95,13 @@ struct View {
 impl From<Run> for View {
     fn from(run: Run) -> Self {
         Self {
-            id: run.run_id,
-            project_id: run.project_id,
-            flow_id: run.flow_id,
-            flow_version: run.flow_version,
-            status: run.status,
-            dry_run: run.dry_run,
-            failure_message: run.failure_message,
-            created_at: run.created_at,
             started_at: run.started_at,
-            completed_at: run.completed_at,
-            usage: run.usage,
-            agent: run.agent,
             origin: run.origin,
             parent_run_id: run.parent_run_id,
             created_by: run.created_by,
             cancel_requested: run.cancel_requested_at.is_some(),
             last_seq: run.last_seq,
+            fields: run.into(),
         }
     }
 }

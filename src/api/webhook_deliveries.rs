@@ -214,7 +214,10 @@ fn summary(delivery: &Delivery) -> String {
         (State::Failed, None) => format!("failed {after}"),
         (State::BeingSent, None) => "being sent for the first time".to_owned(),
         (State::BeingSent, Some(why)) => match delivery.next_attempt_at {
-            Some(at) => format!("retrying {after}: {why}, next attempt {}", rfc3339::text(at)),
+            Some(at) => format!(
+                "retrying {after}: {why}, next attempt {}",
+                rfc3339::text(at)
+            ),
             None => format!("retrying {after}: {why}, an attempt is under way"),
         },
     }
@@ -371,9 +374,15 @@ mod tests {
     fn the_story_of_a_delivery() {
         let http = Some(("http-status", Some(503)));
         for (told, expected) in [
-            (told(State::BeingSent, 0, None), "being sent for the first time"),
+            (
+                told(State::BeingSent, 0, None),
+                "being sent for the first time",
+            ),
             (told(State::Delivered, 1, None), "delivered after 1 attempt"),
-            (told(State::Delivered, 3, http), "delivered after 3 attempts"),
+            (
+                told(State::Delivered, 3, http),
+                "delivered after 3 attempts",
+            ),
             (
                 told(State::BeingSent, 2, http),
                 "retrying after 2 attempts: HTTP 503, next attempt 2026-01-02T03:04:05.000Z",

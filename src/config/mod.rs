@@ -25,10 +25,11 @@ mod vars;
 
 use crate::ids::Clock;
 pub use license::TrustedKeys;
+pub(crate) use parse::is_environment_name;
 pub use report::{Report, ReportRow};
 pub use settings::{
-    Audit, Database, Http, Log, Model, ModelKey, Outbound, PublicTokenKey, Runs, Settings, Tenant,
-    Webhooks,
+    Audit, Database, Http, Kms, Log, Model, ModelKey, Outbound, PublicTokenKey, Runs, Secrets,
+    Settings, Tenant, Webhooks,
 };
 pub use types::{HostAccess, LogFormat, LogLevel, Origin};
 pub use vars::Vars;

@@ -80,6 +80,9 @@ pub(super) fn parse(kind: Kind, text: &str, credentials: &Credentials) -> Result
             let bytes = STANDARD.decode(text).map(Zeroizing::new);
             key(form, bytes.map_err(|_| wrong())?).map_err(|()| wrong())
         }
+        Kind::EnvironmentName => is_environment_name(text)
+            .then(|| Value::Text(text.to_owned()))
+            .ok_or_else(wrong),
         Kind::CertificateFile => certificates(text),
         Kind::Word { min, max } => {
             let fits = (min..=max).contains(&text.len());
@@ -132,6 +135,14 @@ fn is_http_url(text: &str) -> bool {
         && url.query().is_none()
         && url.fragment().is_none()
         && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Whether a text can name an environment.
+pub(crate) fn is_environment_name(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    (1..=100).contains(&text.len())
+        && text.bytes().all(plain)
+        && text.as_bytes()[0].is_ascii_alphanumeric()
 }
 
 fn is_host(text: &str) -> bool {

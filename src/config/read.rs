@@ -1,5 +1,7 @@
 //! Reads every setting of the table from the environment, and finds every fault.
 
+mod secrets;
+
 use super::files::Credentials;
 use super::license::{self, TrustedKeys};
 use super::parse::{self, Value};
@@ -39,6 +41,8 @@ pub(super) struct Reading {
     pub(super) development: Option<bool>,
     pub(super) rows: Vec<Row>,
     pub(super) model_keys: Vec<ModelKey>,
+    /// A file of credentials for the key-management service, and the variable that names it.
+    pub(super) kms_credentials: Option<(PathBuf, &'static str)>,
     pub(super) license: Option<license::Claims>,
     pub(super) no_color: bool,
     pub(super) faults: Vec<Fault>,
@@ -71,6 +75,8 @@ pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading
     reader.variants(&rows);
     reader.body_limits(&rows);
     reader.retention(&rows);
+    reader.secrets(&rows);
+    let kms_credentials = secrets::kms_credentials(vars, &rows);
     let model_keys = reader.model_keys(&rows);
     let mut warnings = Vec::new();
     let license = reader.license(&rows, clock, trusted, &mut warnings);
@@ -78,6 +84,7 @@ pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading
         development: reader.development,
         rows,
         model_keys,
+        kms_credentials,
         license,
         no_color: vars.no_color(),
         faults: reader.faults,

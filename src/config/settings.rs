@@ -43,6 +43,8 @@ pub struct Settings {
     pub authorization: Option<Authorization>,
     /// The record of access decisions.
     pub audit: Audit,
+    /// Where secrets live.
+    pub secrets: Secrets,
     /// The license, if one was given and holds. Outside development there always is one.
     pub license: Option<Claims>,
     /// What to log at level `warn` at start.
@@ -232,6 +234,53 @@ pub struct Audit {
     pub queue_length: usize,
 }
 
+/// Where secrets live (section 1.3).
+#[derive(Debug, Clone)]
+pub enum Secrets {
+    /// Nowhere.
+    Off,
+    /// In the database, encrypted.
+    Postgres {
+        /// What wraps data keys.
+        kms: Kms,
+        /// The key that protects associated data: base64 of 32 bytes.
+        aad_key: Secret,
+    },
+    /// In env files (development).
+    Dotenv {
+        /// Their directory.
+        directory: PathBuf,
+        /// Their paths in it, lowest precedence first.
+        files: Vec<String>,
+        /// The environment that they are.
+        environment: String,
+    },
+}
+
+/// What wraps data keys.
+#[derive(Debug, Clone)]
+pub enum Kms {
+    /// A key of this host.
+    Local {
+        /// Base64 of 32 bytes.
+        key: Secret,
+        /// The one before it.
+        previous: Option<Secret>,
+    },
+    /// Google Cloud KMS.
+    CloudA {
+        /// Project, location, key ring and key.
+        key: [Secret; 4],
+        /// A file of credentials, and the variable that names it; nothing: the metadata server
+        /// gives them.
+        credentials: Option<(PathBuf, &'static str)>,
+        /// Where it is.
+        base_url: String,
+        /// Where the metadata server is.
+        metadata_url: String,
+    },
+}
+
 /// Takes a reading without faults.
 pub(super) fn assemble(reading: Reading) -> Settings {
     let take = Take(&reading.rows);
@@ -311,7 +360,8 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             signing_key: take.signing_key("SVC_AUDIT_SIGNING_KEY_PATH"),
             queue_length: take.number("SVC_AUDIT_QUEUE_LENGTH"),
         },
-        // SVC_LICENSE_KEY: judged by the reading. SVC_SECRETS_BACKEND: none is its one value yet.
+        secrets: secrets(&take, reading.kms_credentials),
+        // SVC_LICENSE_KEY: judged by the reading.
         license: reading.license,
         warnings: reading.warnings,
     }
@@ -343,6 +393,43 @@ fn http(take: &Take<'_>) -> Http {
         stream_threads: take.number("SVC_STREAM_THREADS"),
         stream_buffer_bytes: take.number("SVC_STREAM_BUFFER_BYTES"),
         shutdown_timeout: take.duration("SVC_SHUTDOWN_TIMEOUT_MS"),
+    }
+}
+
+/// Which settings are given was judged by the reading.
+fn secrets(take: &Take<'_>, credentials: Option<(PathBuf, &'static str)>) -> Secrets {
+    let must = |name| take.secret(name).unwrap_or_else(|| defect(name));
+    let text = |name| take.text(name).unwrap_or_else(|| defect(name));
+    match take.word("SVC_SECRETS_BACKEND") {
+        "postgres" => Secrets::Postgres {
+            kms: match take.word("SVC_SECRETS_BACKEND_KMS") {
+                "local" => Kms::Local {
+                    key: must("SVC_SECRETS_LOCAL_KEY_PATH"),
+                    previous: take.secret("SVC_SECRETS_LOCAL_PREVIOUS_KEY_PATH"),
+                },
+                _ => Kms::CloudA {
+                    key: [
+                        must("SVC_SECRETS_KMS_PROJECT_ID"),
+                        must("SVC_SECRETS_KMS_LOCATION"),
+                        must("SVC_SECRETS_KMS_KEYRING_ID"),
+                        must("SVC_SECRETS_KMS_KEY_ID"),
+                    ],
+                    // SVC_SECRETS_KMS_CREDENTIALS_PATH, or the usual variable.
+                    credentials,
+                    base_url: text("SVC_SECRETS_KMS_BASE_URL"),
+                    metadata_url: text("SVC_SECRETS_KMS_METADATA_URL"),
+                },
+            },
+            aad_key: take
+                .secret("SVC_SECRETS_AAD_KEY_PATH")
+                .unwrap_or_else(|| must("SVC_SECRETS_AAD_KEY")),
+        },
+        "dotenv" => Secrets::Dotenv {
+            directory: take.path("SVC_SECRETS_DOTENV_DIR"),
+            files: take.texts("SVC_SECRETS_DOTENV_FILES"),
+            environment: text("SVC_ENVIRONMENT"),
+        },
+        _ => Secrets::Off,
     }
 }
 

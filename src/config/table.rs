@@ -9,6 +9,7 @@
 //! state [`State::NotBuilt`]: giving it is refused by name, so that it is never silently ignored.
 
 mod limits;
+mod secrets;
 mod server;
 mod unbuilt;
 mod webhooks;
@@ -141,6 +142,8 @@ pub(super) enum Kind {
     KeyFile(KeyForm),
     /// A key in base64.
     KeyText(KeyForm),
+    /// The name of an environment.
+    EnvironmentName,
     /// An absolute path of a file of PEM certificates.
     CertificateFile,
     /// Visible ASCII characters, without a space.
@@ -198,7 +201,7 @@ pub(super) static TABLE: &[Section] = &[
     },
     Section {
         title: "Secrets",
-        settings: unbuilt::SECRETS,
+        settings: secrets::SECRETS,
     },
     Section {
         title: "Packs and their registries",
@@ -298,13 +301,6 @@ impl Word {
         }
     }
 
-    const fn not_built(text: &'static str, feature: &'static str) -> Self {
-        Self {
-            state: State::NotBuilt(feature),
-            ..Self::built(text)
-        }
-    }
-
     const fn reserved(text: &'static str) -> Self {
         Self {
             state: State::Reserved,
@@ -387,6 +383,11 @@ impl Kind {
                 "base64 of an Ed25519 private key in PKCS#8, PEM or DER".to_owned()
             }
             Self::KeyText(KeyForm::Bytes32) => "base64 of exactly 32 bytes".to_owned(),
+            Self::EnvironmentName => {
+                "1 to 100 letters, digits, dots, hyphens and underscores, a letter \
+                                      or digit first"
+                    .to_owned()
+            }
             Self::CertificateFile => "an absolute path of a file of PEM certificates".to_owned(),
             Self::Word { min, max } => {
                 format!("{min} to {max} visible ASCII characters without a space")

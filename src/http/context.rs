@@ -23,6 +23,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
+use zeroize::Zeroizing;
 
 /// What every request shares.
 pub struct Shared {
@@ -65,7 +66,8 @@ pub struct Cx<'a> {
     pub(super) trace: &'a TraceContext,
     pub(super) description: &'a str,
     pub(super) log: slog::Logger,
-    pub(super) body: OnceLock<Vec<u8>>,
+    /// Wiped when the request is over: it may hold a secret.
+    pub(super) body: OnceLock<Zeroizing<Vec<u8>>>,
     /// Who it turned out to be, for the log.
     pub(super) identified: OnceLock<Caller>,
     pub(super) route: &'a Route,
@@ -283,7 +285,14 @@ impl Cx<'_> {
         if let Some(body) = self.body.get() {
             return Ok(body);
         }
-        let mut bytes = Vec::new();
+        // Long enough at once: what a buffer leaves behind as it grows is not wiped.
+        let declared = self
+            .header("content-length")
+            .and_then(|text| text.parse().ok());
+        let most = usize::try_from(self.route.body_bytes).unwrap_or(usize::MAX);
+        let mut bytes = Zeroizing::new(Vec::with_capacity(
+            declared.map_or(0, |n: usize| n.min(most)),
+        ));
         if let Some(mut data) = self.request.data() {
             data.read_to_end(&mut bytes).map_err(Error::internal)?;
         }

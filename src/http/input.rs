@@ -84,6 +84,31 @@ impl<T: DeserializeOwned + JsonSchema> Input for Body<T> {
     }
 }
 
+/// A JSON body that holds a secret: nothing of it is repeated, whatever is wrong with it.
+#[derive(Debug)]
+pub struct SecretBody<T>(pub T);
+
+impl<T: DeserializeOwned + JsonSchema> Input for SecretBody<T> {
+    const TAKES_BODY: bool = true;
+    fn codes() -> Vec<Code> {
+        body_codes()
+    }
+    fn body(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(T::described(generator))
+    }
+    fn read(cx: &Cx<'_>) -> Result<Self> {
+        refuse_query(cx)?;
+        check_media_type(cx)?;
+        serde_json::from_slice(cx.body()?).map(Self).map_err(|_| {
+            Error::new(
+                Code::InvalidBody,
+                "The body is not JSON of this route's shape. Nothing of it is repeated here, \
+                 because it may hold a secret.",
+            )
+        })
+    }
+}
+
 /// Query parameters.
 #[derive(Debug)]
 pub struct Query<T>(pub T);
@@ -138,6 +163,11 @@ fn nul(place: &str) -> Error {
 /// # Errors
 /// `unsupported-media-type`; `invalid-body` with the JSON path of the fault and what was expected.
 pub(super) fn read_body<T: DeserializeOwned>(cx: &Cx<'_>) -> Result<T> {
+    check_media_type(cx)?;
+    parse_body(cx.body()?)
+}
+
+fn check_media_type(cx: &Cx<'_>) -> Result<()> {
     let media_type = cx.header("content-type").unwrap_or_default();
     let essence = media_type.split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
@@ -146,7 +176,7 @@ pub(super) fn read_body<T: DeserializeOwned>(cx: &Cx<'_>) -> Result<T> {
             "This route takes a JSON body. Send Content-Type: application/json.",
         ));
     }
-    parse_body(cx.body()?)
+    Ok(())
 }
 
 fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {

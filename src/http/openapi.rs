@@ -124,7 +124,9 @@ fn responses(route: &Route, generator: &mut SchemaGenerator, error: &schemars::S
         };
         success["content"] = json!({content_type: media});
     }
-    responses.insert(route.shape.status.to_string(), success);
+    for status in [Some(route.shape.status), route.shape.other_status] {
+        responses.extend(status.map(|status| (status.to_string(), success.clone())));
+    }
     let mut by_status: std::collections::BTreeMap<u16, Vec<&str>> = Default::default();
     for code in &route.codes {
         by_status

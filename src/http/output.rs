@@ -26,6 +26,8 @@ pub enum Answer {
 pub trait Output {
     /// The status of success.
     const STATUS: u16;
+    /// The other status of success, if there is one.
+    const OTHER_STATUS: Option<u16> = None;
     /// The content type; none when there is no body.
     const CONTENT_TYPE: Option<&'static str>;
     /// The body's schema.
@@ -77,6 +79,30 @@ json_answer!(
     /// 202 with what was accepted: it is on disk, and its work goes on.
     Accepted 202
 );
+
+/// 200 with what was changed, or 201 with what was made (RFC 9110, section 9.3.4).
+#[derive(Debug)]
+pub enum Put<T> {
+    /// It stood already.
+    Changed(T),
+    /// There was none.
+    Made(T),
+}
+
+impl<T: Serialize + JsonSchema> Output for Put<T> {
+    const STATUS: u16 = 200;
+    const OTHER_STATUS: Option<u16> = Some(201);
+    const CONTENT_TYPE: Option<&'static str> = Some("application/json");
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.subschema_for::<T>())
+    }
+    fn answer(self) -> Result<Answer> {
+        match self {
+            Self::Changed(value) => json(200, &value),
+            Self::Made(value) => json(201, &value),
+        }
+    }
+}
 
 /// 204.
 #[derive(Debug)]

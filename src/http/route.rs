@@ -69,6 +69,8 @@ pub struct Shape {
     pub content_type: Option<&'static str>,
     /// The status of success.
     pub status: u16,
+    /// The other status of success, if there is one.
+    pub other_status: Option<u16>,
 }
 
 /// A route.
@@ -143,6 +145,7 @@ where
             answer: O::schema,
             content_type: O::CONTENT_TYPE,
             status: O::STATUS,
+            other_status: O::OTHER_STATUS,
         },
         codes,
         capability: None,

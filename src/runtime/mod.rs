@@ -40,7 +40,8 @@ use crate::outbound::{HostAccess, Outbound, Timeouts};
 use crate::proof::{Kind, May, Write};
 use crate::store::runs::{self, Cancelled, NewRun, RequestKey, Run};
 use crate::store::steps::{Begun, StepKind};
-use crate::store::{Store, Tx};
+use crate::store::{Store, Tx, queue_error};
+use crate::webhooks::Webhooks;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use events::Event;
 use feed::Feed;
@@ -138,6 +139,7 @@ struct Inner {
     clock: Clock,
     outbound: Outbound,
     keys: ModelKeys,
+    webhooks: Webhooks,
     feed: Feed,
     options: Options,
     log: slog::Logger,
@@ -172,6 +174,7 @@ impl Runtime {
         clock: Clock,
         outbound: Outbound,
         keys: ModelKeys,
+        webhooks: Webhooks,
         options: Options,
         log: slog::Logger,
     ) -> Self {
@@ -180,6 +183,7 @@ impl Runtime {
             clock,
             outbound,
             keys,
+            webhooks,
             feed: Feed::default(),
             options,
             log,
@@ -321,8 +325,11 @@ impl Runtime {
         let (cancelled, run) = self.0.store.transact(|tx| {
             let cancelled = runs::cancel(tx, may, kinds, now)?;
             match cancelled {
-                Cancelled::AtOnce { job_id: Some(id) } => {
-                    jobs::cancel(tx.raw(), id).map_err(queue_error)?;
+                Cancelled::AtOnce { job_id } => {
+                    if let Some(id) = job_id {
+                        jobs::cancel(tx.raw(), id).map_err(queue_error)?;
+                    }
+                    self.0.webhooks.run_finished(tx, tenant_id, run_id)?;
                 }
                 // Nobody may hold the run: after a fault of the service's own its job waits a while.
                 Cancelled::Asked { job_id: Some(id) } => {
@@ -338,6 +345,7 @@ impl Runtime {
             self.0.feed.moved(run_id);
             self.0.running.interrupt(run_id);
             self.wake();
+            self.0.webhooks.wake();
         }
         Ok(run)
     }
@@ -350,14 +358,5 @@ impl Drop for Keepers {
             // A thread that panicked has been logged by the panic hook.
             let _ = thread.join();
         }
-    }
-}
-
-/// The queue's error as ours.
-pub(crate) fn queue_error(error: jobs::Error) -> Error {
-    match error {
-        jobs::Error::Database(error) => Error::from(error),
-        jobs::Error::Pool(error) => Error::from(error),
-        other => Error::internal(other),
     }
 }

@@ -8,9 +8,9 @@ use super::journal::{self, Next};
 use super::running::Why;
 use super::turn::{Left, Turn};
 use crate::error::{Code, Error, Result};
-use crate::store::Tx;
 use crate::store::runs::{self, End, Lease, Movement, Written};
 use crate::store::steps::{self, Begun, Ended, StepStatus};
+use crate::store::{Tx, queue_error};
 use jobs::Claimed;
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ pub(super) fn failed(failure_message: impl Into<String>) -> End {
     }
 }
 
-/// Ends a held run and completes its job.
+/// Ends a held run, tells of it, and completes its job.
 pub(super) fn finish(
     tx: &mut Tx<'_>,
     inner: &Inner,
@@ -72,6 +72,8 @@ pub(super) fn finish(
     if !runs::finish(tx, lease, end, &last, inner.clock.now())? {
         return Err(Error::internal("a run that is held did not end"));
     }
+    let webhooks = &inner.webhooks;
+    webhooks.run_finished(tx, lease.tenant_id(), lease.run_id())?;
     claimed.complete_in(tx.raw()).map_err(job_error)
 }
 
@@ -81,7 +83,7 @@ fn job_error(error: jobs::Error) -> Error {
         jobs::Error::LeaseLost | jobs::Error::Cancelled => {
             Error::new(Code::Conflict, "The run's job is another's now.").because(error)
         }
-        other => super::queue_error(other),
+        other => queue_error(other),
     }
 }
 

@@ -1,27 +1,37 @@
 //! Secrets of tenants: values that go in through the API and never come out of it.
 //!
+//! Guarantees: a value is in memory only while it is used and for a short time after ([`cache`]); it
+//! is never in an error, a log or a `Debug`. What cannot be read says why, in a sentence that names
+//! the part which stands in the way.
+//!
 //! Not here: the routes (`api::secrets`), the rows (`store::secrets`), and the type that holds a value
 //! in memory (`secret`).
 
-use crate::error::Result;
+mod cache;
+mod envelope;
+pub mod kms;
+mod postgres;
+
+use crate::config::is_environment_name;
+use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::outbound::Outbound;
+use crate::proof::{Admin, May};
 use crate::secret::Secret;
-use crate::store::Store;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::store::secrets::{Described, ListRequest};
+use crate::store::{Store, tenants::Tenant};
+use std::sync::Arc;
+use time::Duration;
 use uuid::Uuid;
 
-/// Which secret: specification section 2.6, `secretRef`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SecretRef {
-    /// The environment that it belongs to.
-    #[serde(rename = "envName")]
-    pub environment: String,
-    /// Its name in the environment.
-    pub name: String,
-}
+pub use crate::store::secrets::SecretRef;
+pub use envelope::AadKey;
+
+/// How long a value still signs after another one took its place.
+pub const OVERLAP: Duration = Duration::hours(24);
+
+/// Bytes of a value at most.
+pub const VALUE_MAX_BYTES: usize = 64 * 1024;
 
 /// Why a secret cannot be read: a sentence for a person, without the secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,45 +44,292 @@ pub enum Unreadable {
     Unavailable(String),
 }
 
+impl Unreadable {
+    /// Why this secret cannot be read.
+    pub fn sentence(&self, at: &SecretRef) -> String {
+        match self {
+            Self::NotFound => format!(
+                "There is no secret {} in the environment {}.",
+                at.name, at.environment
+            ),
+            Self::Altered(sentence) | Self::Unavailable(sentence) => sentence.clone(),
+        }
+    }
+}
+
 /// Where secrets live (`SVC_SECRETS_BACKEND`).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Options {
     /// Nowhere.
     Off,
+    /// In the database, encrypted.
+    Postgres(PostgresOptions),
+}
+
+/// The backend `postgres`.
+#[derive(Debug, Clone)]
+pub struct PostgresOptions {
+    /// What wraps data keys.
+    pub kms: kms::Options,
+    /// The key that binds rows to their places.
+    pub aad_key: AadKey,
+}
+
+/// What came of wrapping data keys anew.
+#[derive(Debug, Default, serde::Serialize)]
+pub struct Rewrapped {
+    /// Versions that were looked at.
+    pub versions: u64,
+    /// Those whose key was the one that stands.
+    pub current: u64,
+    /// Those that were wrapped anew, or would be.
+    pub rewrapped: u64,
+    /// Why the others could not be read, a sentence each.
+    pub unreadable: Vec<String>,
 }
 
 /// The secrets of all tenants. Cheap to clone.
 #[derive(Clone)]
-pub struct Secrets;
+pub struct Secrets(Option<Arc<Backend>>);
+
+enum Backend {
+    Postgres(postgres::Postgres),
+}
 
 impl Secrets {
-    /// Opens the backend.
+    /// Opens the backend; asks nobody yet.
     ///
     /// # Errors
     /// The backend's settings are no use.
-    pub fn new(_: Options, _: &Store, _: &Outbound, _: &Clock, _: slog::Logger) -> Result<Self> {
-        Ok(Self)
+    pub fn new(
+        options: Options,
+        store: &Store,
+        outbound: &Outbound,
+        clock: &Clock,
+        log: slog::Logger,
+    ) -> Result<Self> {
+        Ok(Self(match options {
+            Options::Off => None,
+            Options::Postgres(PostgresOptions { kms, aad_key }) => {
+                Some(Arc::new(Backend::Postgres(postgres::Postgres {
+                    store: store.clone(),
+                    clock: clock.clone(),
+                    keys: envelope::Keys {
+                        kms: kms::Kms::new(kms, outbound, clock)?,
+                        aad: aad_key,
+                    },
+                    cache: cache::Cache::default(),
+                    log,
+                })))
+            }
+        }))
+    }
+
+    /// No backend.
+    pub fn off() -> Self {
+        Self(None)
     }
 
     /// Whether there is a backend.
     pub fn is_on(&self) -> bool {
-        false
+        self.0.is_some()
     }
 
     /// The value that stands.
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub fn resolve(&self, _: Uuid, _: &SecretRef) -> Result<Secret, Unreadable> {
-        Err(Unreadable::NotFound)
+    pub fn resolve(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Secret, Unreadable> {
+        match self.readable(at)? {
+            Backend::Postgres(postgres) => postgres.resolve(tenant_id, at),
+        }
     }
 
     /// What signs now: the value that stands, then the one before it while that was superseded less
-    /// than a day ago.
+    /// than [`OVERLAP`] ago and can be read.
     ///
     /// # Errors
     /// Why the one that stands cannot be read.
-    pub fn signing(&self, _: Uuid, _: &SecretRef) -> Result<Vec<Secret>, Unreadable> {
-        Err(Unreadable::NotFound)
+    pub fn signing(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Vec<Secret>, Unreadable> {
+        match self.readable(at)? {
+            Backend::Postgres(postgres) => postgres.signing(tenant_id, at),
+        }
+    }
+
+    /// Whether there is a secret of that name. It is not opened.
+    ///
+    /// # Errors
+    /// Why that cannot be said.
+    pub fn exists(&self, tenant_id: Uuid, at: &SecretRef) -> Result<bool, Unreadable> {
+        match self.readable(at) {
+            Ok(Backend::Postgres(postgres)) => postgres.exists(tenant_id, at),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// The secret of that name, without its value.
+    ///
+    /// # Errors
+    /// `database-unavailable`, `secrets-unavailable`.
+    pub fn find(&self, may: &impl May<Admin, Tenant>, at: &SecretRef) -> Result<Option<Described>> {
+        match self.readable(at) {
+            Ok(Backend::Postgres(postgres)) => postgres.find(may, at),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// A page of the tenant's secrets, without their values.
+    ///
+    /// # Errors
+    /// `database-unavailable`, `secrets-unavailable`.
+    pub fn list(
+        &self,
+        may: &impl May<Admin, Tenant>,
+        page: &ListRequest,
+    ) -> Result<Vec<Described>> {
+        match self.backend()? {
+            Backend::Postgres(postgres) => postgres.list(may, page),
+        }
+    }
+
+    /// Puts a value. True beside it: there was none of that name. The caller has seen to it that what
+    /// the request decided is on disk.
+    ///
+    /// # Errors
+    /// `invalid-request`: the name or the environment is none; `conflict`: others put it at the same
+    /// time; `secrets-unavailable`, `database-unavailable`.
+    pub fn put(
+        &self,
+        may: &impl May<Admin, Tenant>,
+        author: Uuid,
+        at: &SecretRef,
+        value: &Secret,
+    ) -> Result<(Described, bool)> {
+        check(at)?;
+        match self.backend()? {
+            Backend::Postgres(postgres) => postgres.put(may, author, at, value),
+        }
+    }
+
+    /// Deletes it with its versions. False: there is none. As for [`Secrets::put`].
+    ///
+    /// # Errors
+    /// `database-unavailable`, `secrets-unavailable`.
+    pub fn delete(&self, may: &impl May<Admin, Tenant>, at: &SecretRef) -> Result<bool> {
+        match self.readable(at) {
+            Ok(Backend::Postgres(postgres)) => postgres.delete(may, at),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Wraps anew the data keys that the key which stands now has not wrapped. It can be repeated
+    /// after any end. With `dry_run` it only reads. `progress` is told after each version.
+    ///
+    /// # Errors
+    /// `not-configured`: the backend wraps no keys; `database-unavailable`; `secrets-unavailable`: the
+    /// key-management service gives no answer, and what was wrapped until then stays so.
+    pub fn rewrap(&self, dry_run: bool, progress: impl FnMut(&Rewrapped)) -> Result<Rewrapped> {
+        match self.0.as_deref() {
+            Some(Backend::Postgres(postgres)) => postgres.rewrap(dry_run, progress),
+            None => Err(Error::new(
+                Code::NotConfigured,
+                "No keys are wrapped here: that needs SVC_SECRETS_BACKEND=postgres.",
+            )),
+        }
+    }
+
+    fn backend(&self) -> Result<&Backend> {
+        self.0.as_deref().ok_or_else(|| {
+            Error::new(
+                Code::NotConfigured,
+                "There is no secrets store here. The operator turns it on with SVC_SECRETS_BACKEND.",
+            )
+        })
+    }
+
+    /// The backend, if the reference can name a secret in it.
+    fn readable(&self, at: &SecretRef) -> Result<&Backend, Unreadable> {
+        let backend = self.0.as_deref().ok_or_else(|| {
+            Unreadable::Unavailable(
+                "There is no secrets store here. The operator turns it on with SVC_SECRETS_BACKEND."
+                    .to_owned(),
+            )
+        })?;
+        match is_environment_name(&at.environment) && is_name(&at.name) {
+            true => Ok(backend),
+            false => Err(Unreadable::NotFound),
+        }
+    }
+}
+
+/// Whether a text can name a secret: the service's own prefix is not for secrets (section 1.3).
+pub fn is_name(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let own = text
+        .get(..4)
+        .is_some_and(|start| start.eq_ignore_ascii_case("SVC_"));
+    (1..=128).contains(&text.len())
+        && text.bytes().all(plain)
+        && !text.as_bytes()[0].is_ascii_digit()
+        && !own
+}
+
+/// What names a secret, or what is wrong with it.
+///
+/// # Errors
+/// `invalid-request`.
+pub fn check(at: &SecretRef) -> Result<()> {
+    let wrong = |parameter: &str, expected: &str| {
+        Err(Error::new(
+            Code::InvalidRequest,
+            format!("The path's {parameter}: expected {expected}."),
+        )
+        .detail("parameter", parameter))
+    };
+    if !is_environment_name(&at.environment) {
+        return wrong(
+            "environment",
+            "1 to 100 letters, digits, dots, hyphens and underscores, a letter or digit first",
+        );
+    }
+    if !is_name(&at.name) {
+        return wrong(
+            "name",
+            "1 to 128 letters, digits and underscores, no digit first, and not the prefix SVC_, \
+             which is the service's own",
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn environments_and_names_have_a_form() {
+        for good in ["local", "prod", "0", "eu-west.1_a", &"a".repeat(100)] {
+            assert!(is_environment_name(good), "{good}");
+        }
+        for bad in ["", ".a", "-a", "_a", "a b", "a/b", "ä", &"a".repeat(101)] {
+            assert!(!is_environment_name(bad), "{bad}");
+        }
+        for good in ["A", "_", "api_key", "SVC", "ASVC_X", &"a".repeat(128)] {
+            assert!(is_name(good), "{good}");
+        }
+        for bad in [
+            "",
+            "1a",
+            "a-b",
+            "a.b",
+            "a b",
+            "ä",
+            "SVC_",
+            "svc_x",
+            "Svc_Y",
+            &"a".repeat(129),
+        ] {
+            assert!(!is_name(bad), "{bad}");
+        }
     }
 }

@@ -4,12 +4,13 @@ use super::{Options, Seeds};
 use crate::audit;
 use crate::authn::public::Signer;
 use crate::authz::permissions;
-use crate::config::{HostAccess, Http, Model, PublicTokenKey, Runs, Settings, Webhooks};
+use crate::config::{self, HostAccess, Http, Model, PublicTokenKey, Runs, Settings, Webhooks};
 use crate::error::{Error, Result};
 use crate::http::{door, sse};
 use crate::outbound::{self, Outbound, Timeouts};
 use crate::runtime::{self, ModelKeys};
-use crate::secrets;
+use crate::secrets::kms;
+use crate::secrets::{self, PostgresOptions};
 use crate::store;
 use crate::webhooks;
 use base64::Engine;
@@ -69,7 +70,7 @@ impl Options {
                 ..audit::Options::default()
             },
             denials_per_minute: http.max_denials_per_minute,
-            secrets: secrets::Options::Off,
+            secrets: secrets(settings)?,
             webhooks: webhooks(settings),
         })
     }
@@ -84,6 +85,55 @@ pub fn outbound(settings: &Settings) -> Result<Outbound> {
         host_alias: settings.outbound.dev_host_alias.clone(),
         extra_roots_pem: pem(&settings.outbound.extra_certificates),
         ..outbound::Options::default()
+    })
+}
+
+/// Where secrets live.
+///
+/// # Errors
+/// A key is no use.
+pub fn secrets(settings: &Settings) -> Result<secrets::Options> {
+    match &settings.secrets {
+        config::Secrets::Off => Ok(secrets::Options::Off),
+        config::Secrets::Postgres { kms, aad_key } => {
+            Ok(secrets::Options::Postgres(PostgresOptions {
+                kms: key_management(kms)?,
+                aad_key: secrets::AadKey::from_base64(aad_key)?,
+            }))
+        }
+        config::Secrets::Dotenv { .. } => Err(Error::internal("the backend dotenv")),
+    }
+}
+
+fn key_management(kms: &config::Kms) -> Result<kms::Options> {
+    Ok(match kms {
+        config::Kms::Local { key, previous } => kms::Options::Local {
+            key: kms::LocalKey::from_base64(key)?,
+            previous: previous
+                .as_ref()
+                .map(kms::LocalKey::from_base64)
+                .transpose()?,
+        },
+        config::Kms::CloudA {
+            key: [project, location, key_ring, key],
+            credentials,
+            base_url,
+            metadata_url,
+        } => kms::Options::CloudA(kms::CloudAOptions {
+            base_url: base_url.clone(),
+            key: kms::KeyName {
+                project: project.expose().to_owned(),
+                location: location.expose().to_owned(),
+                key_ring: key_ring.expose().to_owned(),
+                key: key.expose().to_owned(),
+            },
+            credentials: kms::CredentialsOptions {
+                file: credentials
+                    .clone()
+                    .map(|(path, setting)| kms::CredentialsFile { path, setting }),
+                metadata_url: metadata_url.clone(),
+            },
+        }),
     })
 }
 
@@ -187,6 +237,7 @@ fn webhooks(settings: &Settings) -> webhooks::Options {
         retention_days,
         private_networks,
         development: settings.development,
+        poll: settings.runs.job_poll,
         // Known once the server listens.
         listening: None,
     }

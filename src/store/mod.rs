@@ -31,6 +31,7 @@ pub mod projects;
 mod readable;
 pub mod reviewers;
 pub mod runs;
+pub mod secrets;
 pub mod steps;
 pub mod team_grants;
 pub mod team_memberships;
@@ -41,6 +42,7 @@ pub mod tools;
 pub mod turns;
 pub mod users;
 mod watchdog;
+pub mod webhook_deliveries;
 pub mod webhook_endpoints;
 pub mod webhook_history;
 
@@ -94,6 +96,15 @@ fn on_violation<T>(
             error
         }
     })
+}
+
+/// The job queue's error as ours.
+pub fn queue_error(error: jobs::Error) -> Error {
+    match error {
+        jobs::Error::Database(error) => Error::from(error),
+        jobs::Error::Pool(error) => Error::from(error),
+        other => Error::internal(other),
+    }
 }
 
 /// A connection that has rested this long is asked whether it still lives before it is used.

@@ -1,13 +1,42 @@
 //! Outbound webhooks: events told to a tenant's receivers, signed, at least once.
 //!
+//! ```text
+//! being-sent ──2xx──► delivered
+//!    │  ▲
+//!    │  └─ anything else: later, ten attempts in all
+//!    └──attempts used up, or the endpoint unregistered──► failed
+//! ```
+//!
+//! Guarantees: an event and its deliveries commit with what they report, or not at all; a delivery that
+//! committed is attempted until it is delivered or failed, whatever happens to the process; an attempt
+//! has a row before anything is sent, and counts even if a crash hid its outcome; nothing goes out
+//! after [`Webhooks::unregister`] has answered; no endpoint has more attempts in flight than its share,
+//! and one that fails has one.
+//!
 //! Not here: the routes (`api::webhook_endpoints`), the rows (`store`), which addresses a receiver may
 //! have (`outbound`).
 
+mod deliver;
+mod emit;
+pub mod event;
+pub mod reason;
+mod schedule;
+pub mod sign;
+mod stats;
+mod unregister;
+mod upkeep;
+
+pub use deliver::Deliver;
+pub use stats::Stats;
+pub use upkeep::Keeper;
+
+use crate::error::Result;
 use crate::ids::Clock;
 use crate::outbound::{Outbound, Policy, WebhookAccess};
 use crate::secrets::Secrets;
 use crate::store::Store;
 use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How webhooks are sent from this process.
@@ -27,6 +56,8 @@ pub struct Options {
     pub development: bool,
     /// Where the server itself listens, which no webhook may reach.
     pub listening: Option<SocketAddr>,
+    /// How often deliveries that other processes queued, and retries that are due, are looked for.
+    pub poll: Duration,
 }
 
 impl Default for Options {
@@ -39,6 +70,7 @@ impl Default for Options {
             private_networks: false,
             development: false,
             listening: None,
+            poll: Duration::from_millis(200),
         }
     }
 }
@@ -56,11 +88,111 @@ impl Options {
 
 /// Outbound webhooks. Cheap to clone.
 #[derive(Clone)]
-pub struct Webhooks;
+pub struct Webhooks(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    clock: Clock,
+    outbound: Outbound,
+    secrets: Secrets,
+    options: Options,
+    log: slog::Logger,
+    counts: stats::Counts,
+    ended: unregister::Ended,
+    queue: OnceLock<jobs::Handle>,
+}
 
 impl Webhooks {
     /// Puts the parts together; starts nothing.
-    pub fn new(_: Store, _: Clock, _: Outbound, _: Secrets, _: Options, _: slog::Logger) -> Self {
-        Self
+    pub fn new(
+        store: Store,
+        clock: Clock,
+        outbound: Outbound,
+        secrets: Secrets,
+        options: Options,
+        log: slog::Logger,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            store,
+            clock,
+            outbound,
+            secrets,
+            options,
+            log,
+            counts: stats::Counts::default(),
+            ended: unregister::Ended::default(),
+            queue: OnceLock::new(),
+        }))
+    }
+
+    /// Whether webhooks are sent at all: they are signed with secrets, so it takes a backend of secrets
+    /// (specification section 6).
+    pub fn is_on(&self) -> bool {
+        self.0.secrets.is_on()
+    }
+
+    /// Which receivers may be reached.
+    pub fn policy(&self) -> Policy {
+        self.0.options.policy()
+    }
+
+    /// Adds the queue `webhooks` and its handler: the threads `webhooks-N`. Where webhooks are off,
+    /// nothing is added, and what waits goes on waiting.
+    pub fn serve(&self, builder: jobs::Builder) -> jobs::Builder {
+        if !self.is_on() {
+            return builder;
+        }
+        let inner = Arc::clone(&self.0);
+        let options = jobs::QueueOptions {
+            threads: self.0.options.threads,
+            poll: self.0.options.poll,
+            // After faults of the service's own, such as a database that is away.
+            backoff: jobs::Backoff {
+                first: Duration::from_millis(500),
+                most: Duration::from_secs(15),
+            },
+            ..jobs::QueueOptions::default()
+        };
+        builder
+            .queue(<Deliver as jobs::Job>::QUEUE, options)
+            .handle::<Deliver>(move |claimed, job| deliver::deliver(&inner, claimed, &job))
+    }
+
+    /// Lets what is emitted here wake this process's queue. To be called once it is started.
+    pub fn woken_by(&self, queue: jobs::Handle) {
+        // A second queue in one process would be told nothing, and polls.
+        let _ = self.0.queue.set(queue);
+    }
+
+    /// Something may have been emitted, and its transaction committed: goes out at once instead of at
+    /// the next poll. A hint.
+    pub fn wake(&self) {
+        if self.is_on()
+            && let Some(queue) = self.0.queue.get()
+        {
+            queue.wake(<Deliver as jobs::Job>::QUEUE);
+        }
+    }
+
+    /// Makes the partitions that events are written to. To be done before the first event of a fresh
+    /// database; the upkeep repeats it.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn prepare(&self) -> Result<()> {
+        upkeep::attach_partitions(&self.0)
+    }
+
+    /// Starts the thread that keeps the tables up.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start_keeper(&self) -> Result<Keeper> {
+        upkeep::start(&self.0)
+    }
+
+    /// What was sent in this process, and how much waits.
+    pub fn stats(&self) -> Stats {
+        self.0.stats()
     }
 }

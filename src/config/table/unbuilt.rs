@@ -6,14 +6,10 @@ use super::{Item, KeyForm, Kind, Setting, Source, Word};
 const SPEC: Source = Source::Named("1.3");
 const MEANT: Source = Source::Meant("1.3");
 
-const STORED_SECRETS: &str = "the secrets store";
 const PACKS_FEATURE: &str = "packs";
 const IMAGES: &str = "packs from an image registry";
 const CONSOLE: &str = "the console";
 
-const WITH_POSTGRES: &str = "server, with SVC_SECRETS_BACKEND=postgres";
-const WITH_CLOUD_A: &str =
-    "server, with SVC_SECRETS_BACKEND=postgres and SVC_SECRETS_BACKEND_KMS=cloud-a";
 const WITH_AUTHZ: &str = "server, with SVC_AUTHZ_API_URL";
 const WITH_PACK_SERVICE: &str = "server, with SVC_PACK_SERVICE_URL";
 
@@ -87,113 +83,6 @@ pub(super) static AUTHORIZATION: &[Setting] = &[
     .default_value("false")
     .development_only()
     .not_built(CONSOLE),
-];
-
-pub(super) static SECRETS: &[Setting] = &[
-    Setting::new(
-        "SVC_SECRETS_BACKEND",
-        Kind::Choice(&[
-            Word::built("none"),
-            Word::not_built("postgres", STORED_SECRETS),
-            Word::not_built("dotenv", STORED_SECRETS).development_only(),
-            Word::reserved("secret-manager"),
-        ]),
-        SPEC,
-        "Where secret bytes live. none: the routes of secrets are not mounted. postgres: encrypted \
-         in the database under keys of a key-management service. dotenv: env files in a directory, \
-         in development only. secret-manager is reserved.",
-    )
-    .default_value("none"),
-    Setting::new(
-        "SVC_SECRETS_DOTENV_DIR",
-        Kind::AbsolutePath,
-        SPEC,
-        "The directory whose env files hold secrets; secrets written through the API land there.",
-    )
-    .read_by("server, with SVC_SECRETS_BACKEND=dotenv, which requires it")
-    .development_only()
-    .not_built(STORED_SECRETS),
-    Setting::new(
-        "SVC_SECRETS_DOTENV_FILES",
-        Kind::List(Item::RelativePath),
-        MEANT,
-        "The env files, relative to SVC_SECRETS_DOTENV_DIR, lowest precedence first.",
-    )
-    .read_by("server, with SVC_SECRETS_BACKEND=dotenv")
-    .default_value(".env,.env.local")
-    .development_only()
-    .not_built(STORED_SECRETS),
-    Setting::new(
-        "SVC_SECRETS_BACKEND_KMS",
-        Kind::Choice(&[
-            Word::built("cloud-a"),
-            Word::reserved("cloud-b"),
-            Word::reserved("cloud-c"),
-        ]),
-        SPEC,
-        "The vendor of the key-management service that wraps data keys. cloud-b and cloud-c are \
-         reserved.",
-    )
-    .read_by("server, with SVC_SECRETS_BACKEND=postgres, which requires it")
-    .not_built(STORED_SECRETS),
-    Setting::new(
-        "SVC_SECRETS_KMS_PROJECT_ID",
-        Kind::Word { min: 1, max: 200 },
-        MEANT,
-        "The project of the wrapping key.",
-    )
-    .read_by(WITH_CLOUD_A)
-    .not_built(STORED_SECRETS),
-    Setting::new(
-        "SVC_SECRETS_KMS_LOCATION",
-        Kind::Word { min: 1, max: 200 },
-        MEANT,
-        "The location of the wrapping key.",
-    )
-    .read_by(WITH_CLOUD_A)
-    .not_built(STORED_SECRETS),
-    Setting::new(
-        "SVC_SECRETS_KMS_KEYRING_ID",
-        Kind::Word { min: 1, max: 200 },
-        MEANT,
-        "The key ring of the wrapping key.",
-    )
-    .read_by(WITH_CLOUD_A)
-    .not_built(STORED_SECRETS),
-    Setting::new(
-        "SVC_SECRETS_KMS_KEY_ID",
-        Kind::Word { min: 1, max: 200 },
-        MEANT,
-        "The wrapping key, a symmetric encryption key.",
-    )
-    .read_by(WITH_CLOUD_A)
-    .not_built(STORED_SECRETS),
-    Setting::new(
-        "SVC_SECRETS_AAD_KEY_PATH",
-        Kind::KeyFile(KeyForm::Bytes32),
-        SPEC,
-        "The key that protects the associated data of every secret row, the same on every replica.",
-    )
-    .read_by(WITH_POSTGRES)
-    .not_built(STORED_SECRETS),
-    Setting::new(
-        "SVC_SECRETS_AAD_KEY",
-        Kind::KeyText(KeyForm::Bytes32),
-        SPEC,
-        "The same key as a text, for platforms that hand secrets over as environment variables.",
-    )
-    .read_by(WITH_POSTGRES)
-    .secret()
-    .variant_of("SVC_SECRETS_AAD_KEY_PATH")
-    .not_built(STORED_SECRETS),
-    Setting::new(
-        "SVC_ENVIRONMENT",
-        Kind::Word { min: 1, max: 100 },
-        MEANT,
-        "The environment name under which the secrets that a tool declares are found.",
-    )
-    .default_told("local in development; otherwise a tool that declares secrets fails its calls")
-    .not_built("secrets that tools declare"),
 ];
 
 pub(super) static PACKS: &[Setting] = &[

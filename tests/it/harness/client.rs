@@ -53,6 +53,10 @@ impl Client {
         self.send("POST", path, Some(body.to_string()), &[])
     }
 
+    pub(crate) fn put(&self, path: &str, body: &Value) -> Answer {
+        self.send("PUT", path, Some(body.to_string()), &[])
+    }
+
     pub(crate) fn patch(&self, path: &str, body: &Value) -> Answer {
         self.send("PATCH", path, Some(body.to_string()), &[])
     }

@@ -9,6 +9,7 @@ mod objects;
 pub(crate) mod openfga;
 mod people;
 mod puppet;
+pub(crate) mod secrets;
 mod stream;
 mod tool_server;
 mod turns;
@@ -46,6 +47,7 @@ pub(crate) struct App {
     pub(crate) seeds: Seeds,
     /// What its replicas are given, too.
     authorization: Option<agent_runtime::authz::permissions::Options>,
+    secrets: agent_runtime::secrets::Options,
 }
 
 impl Deref for App {
@@ -126,6 +128,11 @@ impl App {
         Self::start_on(Database::migrated(), clock, seeds, change)
     }
 
+    /// A server with the secrets backend `postgres`, its keys wrapped by keys of its own.
+    pub(crate) fn start_with_secrets() -> Self {
+        Self::start_with(|options| options.secrets = secrets::Keys::new().options())
+    }
+
     /// A server on a database that stands already, such as another replica's.
     pub(crate) fn start_on(
         database: Database,
@@ -147,6 +154,7 @@ impl App {
         let mut options = options(&database.url(), &seeds);
         change(&mut options);
         let authorization = options.authorization.clone();
+        let secrets = options.secrets.clone();
         let server = Server::start(options, &clock, log).unwrap();
         server
             .ready()
@@ -161,6 +169,7 @@ impl App {
             clock,
             seeds,
             authorization,
+            secrets,
         }
     }
 
@@ -189,6 +198,7 @@ impl App {
             self.seeds.clone(),
             |options| {
                 options.authorization.clone_from(&self.authorization);
+                options.secrets.clone_from(&self.secrets);
                 change(options);
             },
         )

@@ -10,9 +10,11 @@ use agent_runtime::proof::{Action, Kind, May};
 use agent_runtime::runtime::feed::Shard;
 use agent_runtime::runtime::{Created, Keepers, ModelKeys, Options, Runtime};
 use agent_runtime::secret::Secret;
+use agent_runtime::secrets::Secrets;
 use agent_runtime::store::events::{self, StoredEvent};
 use agent_runtime::store::runs::{self, Agent, NewRun, Origin, Run, Via};
 use agent_runtime::store::{self, Sql, Store};
+use agent_runtime::webhooks::{self, Webhooks};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -205,11 +207,20 @@ impl World {
             host_access: HostAccess::Local,
             ..Options::default()
         };
+        let webhooks = Webhooks::new(
+            self.store.clone(),
+            self.clock.clone(),
+            outbound.clone(),
+            Secrets::off(),
+            webhooks::Options::default(),
+            log(),
+        );
         let runtime = Runtime::new(
             self.store.clone(),
             self.clock.clone(),
             outbound,
             ModelKeys::default(),
+            webhooks,
             options,
             log(),
         );

@@ -1,0 +1,1 @@
+select attach_webhook_partitions($1)

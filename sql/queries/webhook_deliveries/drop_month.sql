@@ -1,0 +1,1 @@
+select drop_webhook_month($1)

@@ -1,0 +1,10 @@
+-- A delivery that waits under this very job, locked, with its event's body and with the attempt that has no end yet:
+-- whether there is one, and for how many milliseconds it may still be in flight.
+select d.event_id, d.attempts, v.body, a.attempt is not null,
+  coalesce(greatest(0, extract(epoch from a.ends_by - clock_timestamp()) * 1000), 0)::bigint
+from webhook_deliveries d
+  left join webhook_events v on v.tenant_id = d.tenant_id and v.event_id = d.event_id
+  left join webhook_attempts a on a.tenant_id = d.tenant_id and a.delivery_id = d.delivery_id
+    and a.attempt = d.attempts + 1 and a.ended_at is null
+where d.tenant_id = $1 and d.delivery_id = $2 and d.state = 'being-sent' and d.job_id = $3
+for update of d

@@ -1,0 +1,221 @@
+//! Sealing: a data key for each version of a secret, which seals its value; the key-management
+//! service wraps the data key.
+//!
+//! Format 1: AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits and the tag at the end. The
+//! associated data, of the value and of the wrapped data key alike, is HMAC-SHA256 (RFC 2104) under
+//! the AAD key over everything that says what the version is: format, tenant, environment, name,
+//! version, who put it and when. So what was moved, copied or altered cannot be read, and without the
+//! AAD key nothing can be made that reads.
+//!
+//! Left out: protection from an older state of the whole row being put back.
+
+use super::kms::{Kind, Kms, KmsFailure, Wrapped};
+use super::{SecretRef, Unreadable};
+use crate::error::Error;
+use crate::secret::Secret;
+use crate::store::secrets::Sealed;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
+use time::OffsetDateTime;
+use uuid::Uuid;
+use zeroize::Zeroizing;
+
+/// The format that is written.
+const FORMAT: i16 = 1;
+
+/// What a version is, which it is bound to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) tenant_id: Uuid,
+    pub(super) at: &'a SecretRef,
+    pub(super) version: i32,
+    pub(super) created_by: Uuid,
+    /// In whole microseconds, as the database keeps it.
+    pub(super) created_at: OffsetDateTime,
+}
+
+impl<'a> Place<'a> {
+    /// The place that a row says it has.
+    pub(super) fn of(tenant_id: Uuid, at: &'a SecretRef, sealed: &Sealed) -> Self {
+        Self {
+            tenant_id,
+            at,
+            version: sealed.version,
+            created_by: sealed.created_by,
+            created_at: sealed.created_at,
+        }
+    }
+
+    /// Its associated data.
+    fn bound(&self, key: &AadKey, format: i16) -> hmac::Tag {
+        let micros = self.created_at.unix_timestamp_nanos() / 1000;
+        let parts: [&[u8]; 8] = [
+            b"agent-runtime secret",
+            &format.to_be_bytes(),
+            self.tenant_id.as_bytes(),
+            self.at.environment.as_bytes(),
+            self.at.name.as_bytes(),
+            &self.version.to_be_bytes(),
+            self.created_by.as_bytes(),
+            &micros.to_be_bytes(),
+        ];
+        let mut context = hmac::Context::with_key(&key.0);
+        for part in parts {
+            // Each part by its length, so that no two places have one encoding.
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part);
+        }
+        context.sign()
+    }
+}
+
+/// The key that binds rows to their places (`SVC_SECRETS_AAD_KEY`).
+#[derive(Clone)]
+pub struct AadKey(hmac::Key);
+
+impl AadKey {
+    /// Takes the key.
+    pub fn new(bytes: &[u8; 32]) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, bytes))
+    }
+
+    /// Takes the key as settings hold it, in base64.
+    ///
+    /// # Errors
+    /// It is not the base64 of 32 bytes.
+    pub fn from_base64(text: &Secret) -> Result<Self, Error> {
+        let bytes = STANDARD.decode(text.expose()).map(Zeroizing::new);
+        let bytes = bytes.map_err(Error::internal)?;
+        let key: &[u8; 32] = bytes.as_slice().try_into().map_err(Error::internal)?;
+        Ok(Self::new(key))
+    }
+}
+
+impl std::fmt::Debug for AadKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+/// The keys of a deployment.
+#[derive(Clone)]
+pub(super) struct Keys {
+    pub(super) kms: Kms,
+    pub(super) aad: AadKey,
+}
+
+impl Keys {
+    /// Seals a value for its place.
+    pub(super) fn seal(&self, place: &Place<'_>, value: &Secret) -> Result<Sealed, KmsFailure> {
+        let aad = place.bound(&self.aad, FORMAT);
+        let (mut data_key, mut nonce) = (Zeroizing::new([0; 32]), [0; NONCE_LEN]);
+        random(data_key.as_mut_slice())?;
+        random(&mut nonce)?;
+        // Long enough for the tag, so that the value is not left behind in a buffer that was too short.
+        let text = value.expose().as_bytes();
+        let mut buffer = Zeroizing::new(Vec::with_capacity(text.len() + AES_256_GCM.tag_len()));
+        buffer.extend_from_slice(text);
+        cipher(&data_key)
+            .and_then(|cipher| {
+                let nonce = Nonce::assume_unique_for_key(nonce);
+                cipher.seal_in_place_append_tag(nonce, Aad::from(aad.as_ref()), &mut *buffer)
+            })
+            .map_err(|_| failed("The value cannot be encrypted."))?;
+        let wrapped = self.kms.wrap(&data_key, aad.as_ref())?;
+        Ok(Sealed {
+            version: place.version,
+            format: FORMAT,
+            nonce: nonce.to_vec(),
+            ciphertext: std::mem::take(&mut *buffer),
+            wrapping_key: wrapped.key,
+            wrapped_data_key: wrapped.bytes,
+            created_by: place.created_by,
+            created_at: place.created_at,
+        })
+    }
+
+    /// Opens what was sealed for this place.
+    pub(super) fn open(&self, place: &Place<'_>, sealed: &Sealed) -> Result<Secret, Unreadable> {
+        let (data_key, aad) = self.data_key(place, sealed)?;
+        let opened = open_with(&data_key, &aad, sealed);
+        opened.ok_or_else(|| Unreadable::Altered(altered(place)))
+    }
+
+    /// The data key of what was sealed for this place, wrapped anew, once the value was seen to open
+    /// with it.
+    pub(super) fn rewrap(
+        &self,
+        place: &Place<'_>,
+        sealed: &Sealed,
+    ) -> Result<impl FnOnce() -> Result<Wrapped, KmsFailure>, Unreadable> {
+        let (data_key, aad) = self.data_key(place, sealed)?;
+        if open_with(&data_key, &aad, sealed).is_none() {
+            return Err(Unreadable::Altered(altered(place)));
+        }
+        Ok(move || self.kms.wrap(&data_key, aad.as_ref()))
+    }
+
+    fn data_key(
+        &self,
+        place: &Place<'_>,
+        sealed: &Sealed,
+    ) -> Result<(Zeroizing<[u8; 32]>, hmac::Tag), Unreadable> {
+        if sealed.format != FORMAT {
+            let why = format!(
+                "It has format {}, which this version of the program does not know.",
+                sealed.format
+            );
+            return Err(Unreadable::Altered(unreadable(place, &why)));
+        }
+        let aad = place.bound(&self.aad, sealed.format);
+        let wrapped = Wrapped {
+            key: sealed.wrapping_key.clone(),
+            bytes: sealed.wrapped_data_key.clone(),
+        };
+        match self.kms.unwrap(&wrapped, aad.as_ref()) {
+            Ok(data_key) => Ok((data_key, aad)),
+            Err(KmsFailure {
+                kind: Kind::Altered,
+                message,
+            }) => Err(Unreadable::Altered(unreadable(place, &message))),
+            Err(failure) => Err(Unreadable::Unavailable(unreadable(place, &failure.message))),
+        }
+    }
+}
+
+fn altered(place: &Place<'_>) -> String {
+    unreadable(place, "Its row was moved, copied or altered.")
+}
+
+fn unreadable(place: &Place<'_>, why: &str) -> String {
+    format!(
+        "The secret {}, version {}, cannot be read. {why}",
+        place.at, place.version
+    )
+}
+
+fn open_with(data_key: &[u8; 32], aad: &hmac::Tag, sealed: &Sealed) -> Option<Secret> {
+    let nonce = Nonce::try_assume_unique_for_key(&sealed.nonce).ok()?;
+    let mut buffer = Zeroizing::new(sealed.ciphertext.clone());
+    let plain = cipher(data_key)
+        .and_then(|cipher| cipher.open_in_place(nonce, Aad::from(aad.as_ref()), &mut buffer))
+        .ok()?;
+    std::str::from_utf8(plain).ok().map(Secret::new)
+}
+
+fn cipher(data_key: &[u8; 32]) -> Result<LessSafeKey, ring::error::Unspecified> {
+    UnboundKey::new(&AES_256_GCM, data_key).map(LessSafeKey::new)
+}
+
+fn random(bytes: &mut [u8]) -> Result<(), KmsFailure> {
+    getrandom::fill(bytes).map_err(|_| failed("The system gives no random bytes."))
+}
+
+fn failed(message: &str) -> KmsFailure {
+    KmsFailure {
+        kind: Kind::Invalid,
+        message: message.to_owned(),
+    }
+}

@@ -1,0 +1,234 @@
+//! The backend `postgres`: rows in the database, sealed (`envelope`), read through a cache.
+//!
+//! Guarantees: no database connection is held while the key-management service is asked; of two puts
+//! at once each becomes a version of its own, or one says that it did not.
+
+use super::cache::{Cache, Key};
+use super::envelope::{Keys, Place};
+use super::kms::KmsFailure;
+use super::{OVERLAP, Rewrapped, SecretRef, Unreadable};
+use crate::error::{Code, Error, Result};
+use crate::ids::Clock;
+use crate::proof::{Admin, May};
+use crate::secret::Secret;
+use crate::store::secrets::{self, Described, ListRequest, Placed, Sealed};
+use crate::store::{Store, tenants::Tenant};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// How often a put begins again because another one came between.
+const TRIES: usize = 5;
+
+/// Versions that are looked at with one statement.
+const BATCH: i64 = 100;
+
+/// The backend.
+pub(super) struct Postgres {
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    pub(super) keys: Keys,
+    pub(super) cache: Cache,
+    pub(super) log: slog::Logger,
+}
+
+impl Postgres {
+    /// The version that stands, and the one before it.
+    fn read(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Vec<Sealed>, Unreadable> {
+        let read = self
+            .store
+            .session()
+            .and_then(|mut session| secrets::read(&mut session, tenant_id, at))
+            .map_err(|error| Unreadable::Unavailable(error.message().to_owned()))?;
+        let (stands, versions) = read.ok_or(Unreadable::NotFound)?;
+        if versions.first().map(|newest| newest.version) != Some(stands) {
+            return Err(Unreadable::Altered(format!(
+                "The secret {at} cannot be read: its version {stands} stands, but the rows of its \
+                 versions were removed, moved or altered."
+            )));
+        }
+        Ok(versions)
+    }
+
+    fn open(&self, tenant_id: Uuid, at: &SecretRef, sealed: &Sealed) -> Result<Secret, Unreadable> {
+        let key = Key::of(tenant_id, at, sealed);
+        if let Some(value) = self.cache.get(&key) {
+            return Ok(value);
+        }
+        let opened = self.keys.open(&Place::of(tenant_id, at, sealed), sealed);
+        match &opened {
+            Ok(value) => self.cache.put(key, value),
+            Err(unreadable) => {
+                slog::warn!(self.log, "A secret cannot be read"; "tenantId" => %tenant_id,
+                    "environment" => &at.environment, "secretName" => &at.name,
+                    "version" => sealed.version, "reason" => unreadable.sentence(at));
+            }
+        }
+        opened
+    }
+
+    pub(super) fn resolve(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Secret, Unreadable> {
+        let versions = self.read(tenant_id, at)?;
+        let stands = versions.first().ok_or(Unreadable::NotFound)?;
+        self.open(tenant_id, at, stands)
+    }
+
+    pub(super) fn exists(&self, tenant_id: Uuid, at: &SecretRef) -> Result<bool, Unreadable> {
+        match self.read(tenant_id, at) {
+            Ok(_) => Ok(true),
+            Err(Unreadable::NotFound) => Ok(false),
+            Err(unreadable) => Err(unreadable),
+        }
+    }
+
+    pub(super) fn signing(
+        &self,
+        tenant_id: Uuid,
+        at: &SecretRef,
+    ) -> Result<Vec<Secret>, Unreadable> {
+        let versions = self.read(tenant_id, at)?;
+        let mut signing = Vec::with_capacity(2);
+        for (index, sealed) in versions.iter().enumerate() {
+            let superseded = versions.get(index.wrapping_sub(1)).map(|by| by.created_at);
+            if superseded.is_some_and(|since| self.clock.now() - since >= OVERLAP) {
+                break;
+            }
+            match self.open(tenant_id, at, sealed) {
+                Ok(value) => signing.push(value),
+                // The one that stands is enough for a receiver that knows it.
+                Err(_) if index > 0 => {}
+                Err(unreadable) => return Err(unreadable),
+            }
+        }
+        Ok(signing)
+    }
+
+    pub(super) fn find(
+        &self,
+        may: &impl May<Admin, Tenant>,
+        at: &SecretRef,
+    ) -> Result<Option<Described>> {
+        secrets::find(&mut self.store.session()?, may, at)
+    }
+
+    pub(super) fn list(
+        &self,
+        may: &impl May<Admin, Tenant>,
+        page: &ListRequest,
+    ) -> Result<Vec<Described>> {
+        secrets::list(&mut self.store.session()?, may, page)
+    }
+
+    /// Puts a value. True beside it: there was none of that name.
+    pub(super) fn put(
+        &self,
+        may: &impl May<Admin, Tenant>,
+        author: Uuid,
+        at: &SecretRef,
+        value: &Secret,
+    ) -> Result<(Described, bool)> {
+        for _ in 0..TRIES {
+            let before = self.find(may, at)?.map(|before| before.version);
+            let place = Place {
+                tenant_id: may.tenant_id(),
+                at,
+                version: before.unwrap_or_default() + 1,
+                created_by: author,
+                created_at: whole_microseconds(self.clock.now()),
+            };
+            let sealed = self.keys.seal(&place, value).map_err(unavailable)?;
+            let put = self.store.transact(|tx| {
+                if !secrets::put(tx, may, at, before, &sealed)? {
+                    return Ok(None);
+                }
+                secrets::find(tx, may, at)
+            })?;
+            if let Some(described) = put {
+                return Ok((described, before.is_none()));
+            }
+        }
+        Err(Error::new(
+            Code::Conflict,
+            format!("The secret {at} is being put by others at the same time. Try again."),
+        ))
+    }
+
+    pub(super) fn delete(&self, may: &impl May<Admin, Tenant>, at: &SecretRef) -> Result<bool> {
+        secrets::delete(&mut self.store.session()?, may, at)
+    }
+
+    /// Wraps anew what is not wrapped by the key that stands now.
+    pub(super) fn rewrap(
+        &self,
+        dry_run: bool,
+        mut progress: impl FnMut(&Rewrapped),
+    ) -> Result<Rewrapped> {
+        let mut told = Rewrapped::default();
+        let mut last: Option<Placed> = None;
+        loop {
+            let batch = secrets::versions_after(&mut self.store.session()?, last.as_ref(), BATCH)?;
+            if batch.is_empty() {
+                return Ok(told);
+            }
+            for placed in &batch {
+                told.versions += 1;
+                let key = &placed.sealed.wrapping_key;
+                if self.keys.kms.is_current(key).map_err(unavailable)? {
+                    told.current += 1;
+                } else {
+                    self.rewrap_one(placed, dry_run, &mut told)?;
+                }
+                progress(&told);
+            }
+            last = batch.into_iter().last();
+        }
+    }
+
+    fn rewrap_one(&self, placed: &Placed, dry_run: bool, told: &mut Rewrapped) -> Result<()> {
+        let place = Place::of(placed.tenant_id, &placed.at, &placed.sealed);
+        let wrap = match self.keys.rewrap(&place, &placed.sealed) {
+            Ok(wrap) => wrap,
+            Err(unreadable) => {
+                told.unreadable.push(format!(
+                    "tenant {}: {}",
+                    placed.tenant_id,
+                    unreadable.sentence(&placed.at)
+                ));
+                return Ok(());
+            }
+        };
+        if !dry_run {
+            let wrapped = wrap().map_err(unavailable)?;
+            let now = self.clock.now();
+            // A row that changed meanwhile was put anew, or was deleted.
+            secrets::wrap(
+                &mut self.store.session()?,
+                placed,
+                &wrapped.key,
+                &wrapped.bytes,
+                now,
+            )?;
+        }
+        told.rewrapped += 1;
+        Ok(())
+    }
+}
+
+/// As the database keeps a time.
+fn whole_microseconds(at: OffsetDateTime) -> OffsetDateTime {
+    at.replace_microsecond(at.microsecond()).unwrap_or(at)
+}
+
+fn unavailable(failure: KmsFailure) -> Error {
+    Error::new(Code::SecretsUnavailable, failure.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_comes_back_from_the_database_as_it_was_sealed() {
+        let at = OffsetDateTime::from_unix_timestamp_nanos(1_700_000_000_123_456_789).unwrap();
+        assert_eq!(whole_microseconds(at).nanosecond(), 123_456_000);
+    }
+}

@@ -1,0 +1,384 @@
+//! Secrets of tenants as they are stored: names, times and sealed versions.
+//!
+//! Nothing here can be read without the keys, and nothing here has seen a value. Guarantees: a
+//! version's number is never used again while the secret stands, and the two newest are kept.
+//!
+//! Not here: sealing and opening (`secrets`).
+
+use super::page::{Binding, Order, Page, limit};
+use super::tenants::Tenant;
+use super::{Sql, Tx};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Admin, May};
+use crate::sql;
+use postgres::Row;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+const CURSOR_VERSION: u8 = 1;
+
+/// Which secret: specification section 2.6, `secretRef`.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(deny_unknown_fields)]
+pub struct SecretRef {
+    /// The environment that it belongs to.
+    #[serde(rename = "envName")]
+    pub environment: String,
+    /// Its name in the environment.
+    pub name: String,
+}
+
+impl std::fmt::Display for SecretRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} in the environment {}", self.name, self.environment)
+    }
+}
+
+/// A secret without its value.
+#[derive(Debug, Clone)]
+pub struct Described {
+    /// Which.
+    pub at: SecretRef,
+    /// The version that stands.
+    pub version: i32,
+    /// Who put it first.
+    pub created_by: Option<Uuid>,
+    /// When it was put first.
+    pub created_at: OffsetDateTime,
+    /// When it was put last.
+    pub updated_at: OffsetDateTime,
+    /// The versions that are kept, the newest first, with when each was put.
+    pub versions: Vec<(i32, OffsetDateTime)>,
+}
+
+/// A version as it is stored. What is sealed is bound to the rest.
+#[derive(Debug, Clone)]
+pub struct Sealed {
+    /// Its number, from 1.
+    pub version: i32,
+    /// How it is sealed.
+    pub format: i16,
+    /// The nonce of the value's cipher.
+    pub nonce: Vec<u8>,
+    /// The value.
+    pub ciphertext: Vec<u8>,
+    /// The key that wrapped the data key, as its service names it.
+    pub wrapping_key: String,
+    /// The data key.
+    pub wrapped_data_key: Vec<u8>,
+    /// Who put it.
+    pub created_by: Uuid,
+    /// When it was put, in whole microseconds.
+    pub created_at: OffsetDateTime,
+}
+
+/// A version with its place.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    /// The tenant.
+    pub tenant_id: Uuid,
+    /// The secret.
+    pub at: SecretRef,
+    /// The version.
+    pub sealed: Sealed,
+}
+
+/// Which page of secrets is asked for: by environment and name.
+#[derive(Debug, Clone)]
+pub struct ListRequest {
+    /// Of this environment alone.
+    pub environment: Option<String>,
+    /// The direction.
+    pub order: Order,
+    /// The secret after which the page begins.
+    pub after: Option<SecretRef>,
+    limit: u16,
+    binding: Binding,
+}
+
+impl ListRequest {
+    /// Reads the paging parameters: the first by name comes first unless asked otherwise.
+    ///
+    /// # Errors
+    /// `invalid-request`, `invalid-cursor`, as every list.
+    pub fn new(
+        environment: Option<String>,
+        cursor: Option<&str>,
+        asked: Option<u16>,
+        order: Option<Order>,
+    ) -> Result<Self> {
+        let order = order.unwrap_or(Order::Asc);
+        let binding = Binding::new(&("secrets", &environment), order)?;
+        let read = |cursor| {
+            let content = binding.read(CURSOR_VERSION, cursor)?;
+            let text = String::from_utf8(content).ok();
+            let parts = text.as_deref().and_then(|text| text.split_once('/'));
+            let (environment, name) = parts.ok_or_else(|| {
+                Error::new(
+                    Code::InvalidCursor,
+                    "The cursor is damaged. Begin again without it.",
+                )
+            })?;
+            Ok::<_, Error>(SecretRef {
+                environment: environment.to_owned(),
+                name: name.to_owned(),
+            })
+        };
+        Ok(Self {
+            after: cursor.map(read).transpose()?,
+            environment,
+            order,
+            limit: limit(asked)?,
+            binding,
+        })
+    }
+
+    /// How many rows to ask for: one more than the page holds tells whether more follow.
+    pub fn rows(&self) -> usize {
+        usize::from(self.limit) + 1
+    }
+
+    /// The page from at most [`Self::rows`] rows.
+    pub fn page<T>(&self, mut rows: Vec<Described>, show: impl Fn(Described) -> T) -> Page<T> {
+        let has_more = rows.len() > usize::from(self.limit);
+        rows.truncate(usize::from(self.limit));
+        let next_cursor = rows.last().filter(|_| has_more).map(|last| {
+            // Neither part can hold the stroke.
+            let content = format!("{}/{}", last.at.environment, last.at.name);
+            self.binding.cursor(CURSOR_VERSION, content.as_bytes())
+        });
+        Page {
+            data: rows.into_iter().map(show).collect(),
+            has_more,
+            next_cursor,
+        }
+    }
+}
+
+fn described(row: &Row) -> Described {
+    let versions: Option<Vec<i32>> = row.get(6);
+    let times: Option<Vec<OffsetDateTime>> = row.get(7);
+    let (versions, times) = (versions.unwrap_or_default(), times.unwrap_or_default());
+    Described {
+        at: SecretRef {
+            environment: row.get(0),
+            name: row.get(1),
+        },
+        version: row.get(2),
+        created_by: row.get(3),
+        created_at: row.get(4),
+        updated_at: row.get(5),
+        versions: versions.into_iter().zip(times).collect(),
+    }
+}
+
+/// A version from the columns from `first` on.
+fn sealed(row: &Row, first: usize) -> Sealed {
+    Sealed {
+        version: row.get(first),
+        format: row.get(first + 1),
+        nonce: row.get(first + 2),
+        ciphertext: row.get(first + 3),
+        wrapping_key: row.get(first + 4),
+        wrapped_data_key: row.get(first + 5),
+        created_by: row.get(first + 6),
+        created_at: row.get(first + 7),
+    }
+}
+
+/// The secret of that name, without its value.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn find(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, Tenant>,
+    at: &SecretRef,
+) -> Result<Option<Described>> {
+    let row = sql.query_opt(
+        sql!("secrets/find"),
+        &[&may.tenant_id(), &at.environment, &at.name],
+    )?;
+    Ok(row.as_ref().map(described))
+}
+
+/// A page of the tenant's secrets.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, Tenant>,
+    page: &ListRequest,
+) -> Result<Vec<Described>> {
+    let statement = match page.order {
+        Order::Asc => sql!("secrets/list_asc"),
+        Order::Desc => sql!("secrets/list_desc"),
+    };
+    let environment = page.after.as_ref().map(|after| &after.environment);
+    let name = page.after.as_ref().map(|after| &after.name);
+    let rows = i64::try_from(page.rows()).unwrap_or(i64::MAX);
+    let rows = sql.query(
+        statement,
+        &[
+            &may.tenant_id(),
+            &page.environment,
+            &environment,
+            &name,
+            &rows,
+        ],
+    )?;
+    Ok(rows.iter().map(described).collect())
+}
+
+/// The version that stands, and those that are kept, the newest first; nothing where there is no
+/// such secret.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn read(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    at: &SecretRef,
+) -> Result<Option<(i32, Vec<Sealed>)>> {
+    let rows = sql.query(
+        sql!("secrets/read"),
+        &[&tenant_id, &at.environment, &at.name],
+    )?;
+    let Some(first) = rows.first() else {
+        return Ok(None);
+    };
+    let versions = rows
+        .iter()
+        .filter(|row| row.get::<_, Option<i32>>(1).is_some());
+    Ok(Some((
+        first.get(0),
+        versions.map(|row| sealed(row, 1)).collect(),
+    )))
+}
+
+/// Writes a version, the one after `before`. False: another one was put since, or the secret was
+/// deleted, and nothing is to be committed.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn put(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Tenant>,
+    at: &SecretRef,
+    before: Option<i32>,
+    new: &Sealed,
+) -> Result<bool> {
+    let (tenant_id, now) = (may.tenant_id(), new.created_at);
+    let touched = match before {
+        None => tx.execute(
+            sql!("secrets/insert"),
+            &[&tenant_id, &at.environment, &at.name, &new.created_by, &now],
+        )?,
+        Some(before) => tx.execute(
+            sql!("secrets/raise"),
+            &[&tenant_id, &at.environment, &at.name, &before, &now],
+        )?,
+    };
+    if touched == 0 {
+        return Ok(false);
+    }
+    tx.execute(
+        sql!("secrets/insert_version"),
+        &[
+            &tenant_id,
+            &at.environment,
+            &at.name,
+            &new.version,
+            &new.format,
+            &new.nonce,
+            &new.ciphertext,
+            &new.wrapping_key,
+            &new.wrapped_data_key,
+            &new.created_by,
+            &now,
+        ],
+    )?;
+    tx.execute(
+        sql!("secrets/keep_two"),
+        &[&tenant_id, &at.environment, &at.name, &new.version],
+    )?;
+    Ok(true)
+}
+
+/// Deletes it with its versions. False: there is none.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn delete(sql: &mut impl Sql, may: &impl May<Admin, Tenant>, at: &SecretRef) -> Result<bool> {
+    let touched = sql.execute(
+        sql!("secrets/delete"),
+        &[&may.tenant_id(), &at.environment, &at.name],
+    )?;
+    Ok(touched > 0)
+}
+
+/// Versions of all tenants after this one in the order of their places: for the operator, who wraps
+/// their keys anew.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn versions_after(
+    sql: &mut impl Sql,
+    after: Option<&Placed>,
+    limit: i64,
+) -> Result<Vec<Placed>> {
+    let (tenant_id, environment, name, version) = match after {
+        Some(last) => (
+            last.tenant_id,
+            last.at.environment.as_str(),
+            last.at.name.as_str(),
+            last.sealed.version,
+        ),
+        None => (Uuid::nil(), "", "", 0),
+    };
+    let rows = sql.query(
+        sql!("secrets/versions_after"),
+        &[&tenant_id, &environment, &name, &version, &limit],
+    )?;
+    let placed = rows.iter().map(|row| Placed {
+        tenant_id: row.get(0),
+        at: SecretRef {
+            environment: row.get(1),
+            name: row.get(2),
+        },
+        sealed: sealed(row, 3),
+    });
+    Ok(placed.collect())
+}
+
+/// Puts a data key that was wrapped anew in its version's row. False: the row is no longer as it was.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn wrap(
+    sql: &mut impl Sql,
+    placed: &Placed,
+    wrapping_key: &str,
+    wrapped_data_key: &[u8],
+    now: OffsetDateTime,
+) -> Result<bool> {
+    let touched = sql.execute(
+        sql!("secrets/wrap"),
+        &[
+            &placed.tenant_id,
+            &placed.at.environment,
+            &placed.at.name,
+            &placed.sealed.version,
+            &placed.sealed.wrapped_data_key,
+            &wrapping_key,
+            &wrapped_data_key,
+            &now,
+        ],
+    )?;
+    Ok(touched > 0)
+}

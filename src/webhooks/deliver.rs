@@ -1,0 +1,368 @@
+//! The worker: one job, one attempt at one delivery.
+//!
+//! In one transaction the delivery is taken and the attempt's row written; then the request is signed
+//! and sent, over a connection of its own; in another transaction the attempt's end, what it makes of
+//! the delivery, the job's completion and the job of the next attempt. Nothing is sent later than the
+//! attempt's row says (`ends_by`), so whoever finds an attempt past that without an end knows that a
+//! crash hid its outcome: it counts, as a failed connection.
+
+use super::reason::Reason;
+use super::{Inner, schedule, sign};
+use crate::error::{Code, Error, Result};
+use crate::outbound::{Client, Failure, Method, Outgoing, Stream, Timeouts};
+use crate::secret::Secret;
+use crate::secrets::SecretRef;
+use crate::store::webhook_deliveries::{self as rows, Becomes, Ended, Sending, ToFail};
+use crate::store::{Tx, queue_error};
+use jobs::{Claimed, Outcome};
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// What is kept of an answer, in bytes.
+const ANSWER_BYTES: usize = 16 * 1024;
+/// How long the body of an answer is waited for once its head has said the status.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
+/// How long reading the secrets may take, beside the time of the exchange.
+const SECRETS_TIME: Duration = Duration::from_secs(6);
+/// Beyond the last moment at which something is sent.
+const SLACK: Duration = Duration::from_secs(1);
+/// The wait before a write that the database did not answer is tried again, and its longest.
+const WRITE_WAIT: Duration = Duration::from_millis(50);
+const LONGEST_WRITE_WAIT: Duration = Duration::from_secs(2);
+/// How long a database that is away is waited for with an answer in hand.
+const LONGEST_ABSENCE: Duration = Duration::from_secs(600);
+/// Signatures in one header at most.
+const SIGNATURES_MOST: usize = 2;
+/// Of what is kept for a person, in characters.
+const MESSAGE_CHARACTERS: usize = 1000;
+const USER_AGENT: &str = "Svc-Webhooks/1";
+
+/// The job that makes one attempt.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Deliver {
+    pub(super) tenant_id: Uuid,
+    pub(super) endpoint_id: Uuid,
+    pub(super) delivery_id: Uuid,
+}
+
+impl jobs::Job for Deliver {
+    const NAME: &'static str = "webhook.deliver";
+    const QUEUE: &'static str = "webhooks";
+    // Attempts are counted in the delivery; a job's own are faults of the service.
+    const MAX_ATTEMPTS: u32 = 1_000_000;
+}
+
+impl Deliver {
+    /// The job, under the endpoint's key.
+    pub(super) fn queued(&self, cap: u32) -> Result<jobs::NewJob> {
+        let job = jobs::NewJob::of(self).map_err(Error::internal)?;
+        Ok(job.key(self.endpoint_id.to_string(), cap))
+    }
+}
+
+/// What taking a delivery came to.
+enum Taken {
+    /// There is nothing to do any more.
+    Over,
+    /// The job was settled.
+    Settled,
+    /// An attempt that another began may still be in flight.
+    Later(Duration),
+    /// An attempt has begun.
+    Begun(Box<Attempt>),
+}
+
+/// An attempt whose row stands.
+struct Attempt {
+    event_id: Uuid,
+    number: i32,
+    body: String,
+    sending: Sending,
+}
+
+/// Handles a job.
+pub(super) fn deliver(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Outcome {
+    let log = inner.log.new(slog::o!(
+        "tenantId" => job.tenant_id.to_string(),
+        "endpointId" => job.endpoint_id.to_string(),
+        "deliveryId" => job.delivery_id.to_string()));
+    match attempt(inner, claimed, job, &log) {
+        Ok(outcome) => outcome,
+        Err(error) if error.code() == Code::Conflict => {
+            slog::debug!(log, "The delivery's job is another's now");
+            Outcome::retry(error.to_string())
+        }
+        Err(error) => {
+            slog::warn!(log, "A delivery could not be worked on; it will be tried again"; crate::log::ErrorValue(&error));
+            Outcome::retry(error.to_string())
+        }
+    }
+}
+
+fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) -> Result<Outcome> {
+    let started = Instant::now();
+    let attempt = match inner.store.transact(|tx| take(inner, tx, claimed, job))? {
+        Taken::Over => return Ok(Outcome::Done),
+        Taken::Settled => return Ok(Outcome::Settled),
+        Taken::Later(after) => return Ok(Outcome::Snooze { after }),
+        Taken::Begun(attempt) => attempt,
+    };
+    let began = Instant::now();
+    let (mut ended, asked) = make(inner, claimed, job, &attempt, started);
+    ended.duration = Some(began.elapsed());
+    if claimed.lost() {
+        // Whoever has the job now finds the attempt without an end.
+        return Ok(Outcome::retry("the job was lost during the attempt"));
+    }
+    let message = ended.message.as_deref().unwrap_or_default();
+    slog::debug!(log, "Attempt ended"; "attempt" => attempt.number, "reason" => ended.reason,
+        "status" => ended.status, "because" => message);
+    let written = settle(inner, claimed, job, attempt.number, &ended, asked);
+    inner.ended.tell();
+    written.map(|()| Outcome::Settled)
+}
+
+/// Takes the delivery and writes the attempt's row, or whatever else it comes to.
+fn take(inner: &Inner, tx: &mut Tx<'_>, claimed: &Claimed, job: &Deliver) -> Result<Taken> {
+    let (tenant_id, delivery_id) = (job.tenant_id, job.delivery_id);
+    let sending = rows::hold_endpoint(tx, tenant_id, job.endpoint_id, inner.clock.now())?;
+    let Some(waiting) = rows::take(tx, tenant_id, delivery_id, claimed.id())? else {
+        return Ok(Taken::Over);
+    };
+    let number = waiting.attempts + 1;
+    match waiting.open {
+        Some(left) if left > Duration::ZERO => return Ok(Taken::Later(left)),
+        Some(_) if sending.is_some() => {
+            let ended = Ended {
+                reason: Some(Reason::ConnectionFailed.text()),
+                message: Some("The server stopped during the attempt.".to_owned()),
+                ..Ended::default()
+            };
+            end(inner, tx, claimed, job, number, &ended, None)?;
+            return Ok(Taken::Settled);
+        }
+        _ => {}
+    }
+    let Some(sending) = sending else {
+        let to_fail = ToFail {
+            endpoint_id: job.endpoint_id,
+            delivery_id: Some(delivery_id),
+            limit: 1,
+        };
+        inner.fail_waiting(tx, tenant_id, to_fail)?;
+        claimed.complete_in(tx.raw()).map_err(job_error)?;
+        return Ok(Taken::Settled);
+    };
+    let body = waiting
+        .body
+        .ok_or_else(|| Error::internal("a delivery waits whose event was dropped"))?;
+    let within = inner.options.timeout + SECRETS_TIME + SLACK;
+    let ids = (job.endpoint_id, delivery_id);
+    rows::begin_attempt(tx, tenant_id, ids, number, within)?;
+    Ok(Taken::Begun(Box::new(Attempt {
+        event_id: waiting.event_id,
+        number,
+        body,
+        sending,
+    })))
+}
+
+/// The queue's error as ours. A job that is no longer this claim's rolls the transaction back.
+fn job_error(error: jobs::Error) -> Error {
+    match error {
+        jobs::Error::LeaseLost | jobs::Error::Cancelled => {
+            Error::new(Code::Conflict, "The delivery's job is another's now.").because(error)
+        }
+        other => queue_error(other),
+    }
+}
+
+/// Makes the attempt: how it ended, and how long a wait the receiver asks for.
+fn make(
+    inner: &Inner,
+    claimed: &Claimed,
+    job: &Deliver,
+    attempt: &Attempt,
+    started: Instant,
+) -> (Ended, Option<Duration>) {
+    let timestamp = inner.clock.now().unix_timestamp();
+    let signature = inner
+        .secrets(job.tenant_id, &attempt.sending)
+        .and_then(|secrets| sign::header(&secrets, attempt.event_id, timestamp, &attempt.body));
+    // What is sent later than this could be in flight when the row says that it is not.
+    let late = started.elapsed() > SECRETS_TIME;
+    let signature = signature.and_then(|signature| match late {
+        true => Err("Reading the signing secret took too long.".to_owned()),
+        false => Ok(signature),
+    });
+    let signature = match signature {
+        Ok(signature) => signature,
+        Err(message) => return (failed(Reason::SecretUnavailable, message), None),
+    };
+    let timeouts = Timeouts {
+        connect: inner.options.timeout,
+        first_byte: inner.options.timeout,
+        total: inner.options.timeout,
+    };
+    // A client of its own: no connection outlives the judgement of its address.
+    let mut client = inner.outbound.client(inner.options.policy(), timeouts);
+    let handle = client.cancel_handle();
+    claimed.token().on_lost(move || handle.cancel());
+    match send(&mut client, attempt, timestamp, &signature) {
+        Ok(stream) => answered(inner, stream),
+        Err(failure) => {
+            let mut ended = failed(Reason::from(&failure), failure.message());
+            ended.address = failure.address();
+            (ended, None)
+        }
+    }
+}
+
+fn send(
+    client: &mut Client,
+    attempt: &Attempt,
+    timestamp: i64,
+    signature: &str,
+) -> Result<Stream, Failure> {
+    client.open(&Outgoing {
+        method: Method::POST,
+        url: &attempt.sending.url,
+        headers: &[
+            ("content-type", "application/json"),
+            ("user-agent", USER_AGENT),
+            ("webhook-id", &attempt.event_id.to_string()),
+            ("webhook-timestamp", &timestamp.to_string()),
+            ("webhook-signature", signature),
+        ],
+        body: attempt.body.as_bytes(),
+        // How long an answer is said to be does not matter: its beginning is kept.
+        cap: u64::MAX,
+    })
+}
+
+fn answered(inner: &Inner, stream: Stream) -> (Ended, Option<Duration>) {
+    let status = i16::try_from(stream.status).unwrap_or(i16::MAX);
+    let mut ended = Ended {
+        status: Some(status),
+        address: stream.address(),
+        ..Ended::default()
+    };
+    let mut asked = None;
+    if !(200..300).contains(&stream.status) {
+        ended.reason = Some(Reason::HttpStatus.text());
+        asked = stream
+            .header("retry-after")
+            .and_then(|value| schedule::retry_after(value, inner.clock.now()));
+    }
+    ended.answer = Some(stream.excerpt(ANSWER_BYTES, ANSWER_TIME));
+    (ended, asked)
+}
+
+fn failed(reason: Reason, message: impl Into<String>) -> Ended {
+    let message: String = message.into();
+    Ended {
+        reason: Some(reason.text()),
+        // Postgres takes no NUL.
+        message: Some(
+            message
+                .chars()
+                .filter(|c| *c != '\0')
+                .take(MESSAGE_CHARACTERS)
+                .collect(),
+        ),
+        ..Ended::default()
+    }
+}
+
+/// Writes how the attempt ended, again and again while the database is away.
+fn settle(
+    inner: &Inner,
+    claimed: &Claimed,
+    job: &Deliver,
+    number: i32,
+    ended: &Ended,
+    asked: Option<Duration>,
+) -> Result<()> {
+    let gives_up_at = Instant::now() + LONGEST_ABSENCE;
+    let mut wait = WRITE_WAIT;
+    let mut was_away = false;
+    loop {
+        let written = inner
+            .store
+            .transact(|tx| end(inner, tx, claimed, job, number, ended, asked));
+        match written {
+            Err(error) if error.code() == Code::DatabaseUnavailable => {
+                if claimed.lost() || Instant::now() > gives_up_at {
+                    return Err(error);
+                }
+            }
+            // An earlier try was committed, though its answer was lost; or another has the job, and
+            // finds the attempt without an end.
+            Err(error) if error.code() == Code::Conflict && was_away => return Ok(()),
+            written => return written,
+        }
+        was_away = true;
+        std::thread::sleep(wait);
+        wait = (wait * 2).min(LONGEST_WRITE_WAIT);
+    }
+}
+
+/// Ends an attempt, completes the job, and queues the next attempt if there is to be one.
+fn end(
+    inner: &Inner,
+    tx: &mut Tx<'_>,
+    claimed: &Claimed,
+    job: &Deliver,
+    number: i32,
+    ended: &Ended,
+    asked: Option<Duration>,
+) -> Result<()> {
+    claimed.complete_in(tx.raw()).map_err(job_error)?;
+    let failed = ended.reason.is_some();
+    let wait = schedule::wait(number, asked).filter(|_| failed);
+    let becomes = match (failed, wait) {
+        (false, _) => Becomes::Delivered,
+        (true, None) => Becomes::Failed,
+        (true, Some(wait)) => {
+            let again = job.queued(inner.cap(true))?.delay(wait);
+            let job_id = jobs::enqueue(tx.raw(), again).map_err(queue_error)?.id;
+            Becomes::Waits { job_id, wait }
+        }
+    };
+    let ids = (job.tenant_id, job.delivery_id);
+    let Some(before) = rows::end_attempt(tx, ids.0, ids.1, number, ended, becomes)? else {
+        return Err(Error::internal("an attempt that was made has no place"));
+    };
+    if before.was_failing != Some(failed) {
+        let key = job.endpoint_id.to_string();
+        let queue = <Deliver as jobs::Job>::QUEUE;
+        jobs::set_cap(tx.raw(), queue, &key, inner.cap(failed)).map_err(queue_error)?;
+    }
+    let reason = ended.reason.and_then(Reason::parse);
+    inner.counts.attempt(reason, becomes == Becomes::Failed);
+    Ok(())
+}
+
+impl Inner {
+    /// What signs: the endpoint's secret, the one before it, and the endpoint's earlier reference, as
+    /// far as they stand; the newest first.
+    fn secrets(&self, tenant_id: Uuid, sending: &Sending) -> Result<Vec<Secret>, String> {
+        let reference = |(environment, name): &(String, String)| SecretRef {
+            environment: environment.clone(),
+            name: name.clone(),
+        };
+        let at = reference(&sending.secret);
+        let signing = self.secrets.signing(tenant_id, &at);
+        let mut secrets = signing.map_err(|why| why.sentence(&at))?;
+        if let Some(previous) = &sending.previous_secret
+            && secrets.len() < SIGNATURES_MOST
+        {
+            // The one that stands signs whether or not the earlier one can still be read.
+            secrets.extend(self.secrets.resolve(tenant_id, &reference(previous)));
+        }
+        secrets.truncate(SIGNATURES_MOST);
+        Ok(secrets)
+    }
+}

@@ -1,0 +1,210 @@
+//! Writing events and their deliveries, each with its job, in the transaction of what they report.
+
+use super::deliver::Deliver;
+use super::event::Event;
+use super::{Inner, Webhooks};
+use crate::error::{Code, Error, Result};
+use crate::store::runs::{self, Origin};
+use crate::store::webhook_deliveries::{self as rows, NewDelivery, NewEvent};
+use crate::store::{Find, Tx, queue_error};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+const TEST_MESSAGE: &str = "This is a test. Nothing has happened.";
+
+impl Webhooks {
+    /// Tells every endpoint of the tenant that matches the event (specification section 6.3), once the
+    /// caller's transaction has committed; then call [`Webhooks::wake`]. Where none matches, nothing is
+    /// written.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn emit(&self, tx: &mut Tx<'_>, tenant_id: Uuid, event: &Event) -> Result<()> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        let facts = event.facts();
+        let endpoints = rows::matching(
+            tx,
+            tenant_id,
+            event.kind(),
+            facts.project_id,
+            facts.flow_id,
+            facts.dry_run,
+        )?;
+        self.0.write(tx, tenant_id, event, &endpoints).map(|_| ())
+    }
+
+    /// Emits `run.finished` for a run that has just ended in this transaction, if an app or the command
+    /// line started it (section 6.1, rule 5).
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn run_finished(&self, tx: &mut Tx<'_>, tenant_id: Uuid, run_id: Uuid) -> Result<()> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        let run = runs::Run::find(tx, tenant_id, run_id)?;
+        let Some(run) = run.filter(|run| run.origin != Origin::Run) else {
+            return Ok(());
+        };
+        let run = Box::new(run.into());
+        self.emit(tx, tenant_id, &Event::RunFinished { run })
+    }
+
+    /// Queues a test for an endpoint; its delivery's id. After the commit call [`Webhooks::wake`].
+    ///
+    /// # Errors
+    /// `not-found` when it is not registered.
+    pub fn test(&self, tx: &mut Tx<'_>, tenant_id: Uuid, endpoint_id: Uuid) -> Result<Uuid> {
+        let endpoint = rows::registered(tx, tenant_id, endpoint_id)?
+            .ok_or_else(|| Error::not_found("webhook endpoint", endpoint_id))?;
+        let event = Event::Test {
+            endpoint_id,
+            message: TEST_MESSAGE.to_owned(),
+        };
+        let deliveries = self.0.write(tx, tenant_id, &event, &[endpoint])?;
+        deliveries
+            .first()
+            .copied()
+            .ok_or_else(|| Error::internal("a test was not written"))
+    }
+
+    /// Queues a new delivery of the same event; its id. After the commit call [`Webhooks::wake`].
+    ///
+    /// # Errors
+    /// `not-found` when the endpoint has no such delivery; `conflict` when its event was dropped.
+    pub fn resend(
+        &self,
+        tx: &mut Tx<'_>,
+        tenant_id: Uuid,
+        endpoint_id: Uuid,
+        delivery_id: Uuid,
+    ) -> Result<Uuid> {
+        let unknown = || Error::not_found("webhook delivery", delivery_id);
+        let endpoint = rows::registered(tx, tenant_id, endpoint_id)?.ok_or_else(unknown)?;
+        let has_event =
+            rows::lock_for_resend(tx, tenant_id, endpoint_id, delivery_id)?.ok_or_else(unknown)?;
+        if !has_event {
+            return Err(Error::new(
+                Code::Conflict,
+                "The delivery's event is no longer kept, so it cannot be sent again.",
+            ));
+        }
+        let again = self.0.again(tx, tenant_id, endpoint, &[delivery_id])?;
+        again
+            .first()
+            .copied()
+            .ok_or_else(|| Error::internal("a delivery was not written"))
+    }
+
+    /// Queues new deliveries of what failed for good since a time, oldest first and at most `most`; how
+    /// many, and whether there are more. What is being sent again already, or was, is left out, so that
+    /// the same call again goes on where this one ended. After the commit call [`Webhooks::wake`].
+    ///
+    /// # Errors
+    /// `not-found` when the endpoint is not registered.
+    pub fn resend_failed(
+        &self,
+        tx: &mut Tx<'_>,
+        tenant_id: Uuid,
+        endpoint_id: Uuid,
+        since: OffsetDateTime,
+        most: u32,
+    ) -> Result<(u64, bool)> {
+        let endpoint = rows::registered(tx, tenant_id, endpoint_id)?
+            .ok_or_else(|| Error::not_found("webhook endpoint", endpoint_id))?;
+        let limit = i64::from(most) + 1;
+        let mut failed = rows::failed_since(tx, tenant_id, endpoint_id, since, limit)?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let more = failed.len() > most;
+        failed.truncate(most);
+        let again = self.0.again(tx, tenant_id, endpoint, &failed)?;
+        Ok((u64::try_from(again.len()).unwrap_or(u64::MAX), more))
+    }
+}
+
+impl Inner {
+    /// The deliveries' ids, in the order of the endpoints.
+    fn write(
+        &self,
+        tx: &mut Tx<'_>,
+        tenant_id: Uuid,
+        event: &Event,
+        endpoints: &[rows::Registered],
+    ) -> Result<Vec<Uuid>> {
+        if endpoints.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.clock.now();
+        let event_id = event.own_id().unwrap_or_else(|| self.clock.new_id());
+        let deliveries = self.enqueue(tx, tenant_id, endpoints.iter().copied())?;
+        let body = event.body(event_id, now)?;
+        let new = NewEvent {
+            event_id,
+            kind: event.kind(),
+            body: &body,
+            run_id: event.facts().run_id,
+            created_at: now,
+        };
+        rows::insert(tx, tenant_id, &new, &deliveries)?;
+        self.counts.queued(deliveries.len());
+        Ok(deliveries.iter().map(|one| one.delivery_id).collect())
+    }
+
+    /// New deliveries of the events of old ones, all of one endpoint; their ids.
+    fn again(
+        &self,
+        tx: &mut Tx<'_>,
+        tenant_id: Uuid,
+        endpoint: rows::Registered,
+        old: &[Uuid],
+    ) -> Result<Vec<Uuid>> {
+        if old.is_empty() {
+            return Ok(Vec::new());
+        }
+        let endpoints = std::iter::repeat_n(endpoint, old.len());
+        let deliveries = self.enqueue(tx, tenant_id, endpoints)?;
+        rows::resend(tx, tenant_id, old, &deliveries, self.clock.now())?;
+        self.counts.queued(deliveries.len());
+        Ok(deliveries.iter().map(|one| one.delivery_id).collect())
+    }
+
+    /// A job for a delivery to each of the endpoints.
+    fn enqueue(
+        &self,
+        tx: &mut Tx<'_>,
+        tenant_id: Uuid,
+        endpoints: impl Iterator<Item = rows::Registered>,
+    ) -> Result<Vec<NewDelivery>> {
+        let mut deliveries = Vec::new();
+        let mut jobs = Vec::new();
+        for endpoint in endpoints {
+            let job = Deliver {
+                tenant_id,
+                endpoint_id: endpoint.endpoint_id,
+                delivery_id: self.clock.new_id(),
+            };
+            jobs.push(job.queued(self.cap(endpoint.is_failing))?);
+            deliveries.push(NewDelivery {
+                delivery_id: job.delivery_id,
+                endpoint_id: job.endpoint_id,
+                job_id: 0,
+            });
+        }
+        let enqueued = jobs::enqueue_many(tx.raw(), &jobs).map_err(queue_error)?;
+        for (delivery, enqueued) in deliveries.iter_mut().zip(enqueued) {
+            delivery.job_id = enqueued.id;
+        }
+        Ok(deliveries)
+    }
+
+    /// How many attempts to an endpoint may be in flight at once.
+    pub(super) fn cap(&self, is_failing: bool) -> u32 {
+        if is_failing {
+            1
+        } else {
+            self.options.endpoint_concurrency
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The one list of what receivers can be told, with what each kind carries (specification sections
+//! 2.7, 2.8 and 6.3). An event never carries what a run was given or answered, nor what an approval
+//! is about.
+//!
+//! Not here: when an event is emitted (its source says so), and to whom (`emit`).
+
+use crate::error::{Error, Result};
+use crate::ids::rfc3339;
+use crate::store::runs::{self, Status, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// The kinds that an endpoint can be registered for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "WebhookEventKind")]
+pub enum Kind {
+    /// A run that an app or the command line started has ended.
+    #[serde(rename = "run.finished")]
+    RunFinished,
+    /// An improvement pass has ended, whoever started it.
+    #[serde(rename = "improvement-pass.finished")]
+    ImprovementPassFinished,
+    /// An approval has begun to wait for a reviewer.
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested,
+}
+
+impl Kind {
+    /// As it is written.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::RunFinished => "run.finished",
+            Self::ImprovementPassFinished => "improvement-pass.finished",
+            Self::ApprovalRequested => "approval.requested",
+        }
+    }
+}
+
+/// The `type` of a test, which nobody can be registered for.
+pub const TEST: &str = "webhook.test";
+
+/// What happened, as it is written into an event's body.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "type", content = "data")]
+#[schemars(rename = "WebhookEventContent")]
+pub enum Event {
+    /// See [`Kind::RunFinished`].
+    #[serde(rename = "run.finished")]
+    RunFinished {
+        /// The run, as it is read at `/v1/runs/{runId}`.
+        run: Box<RunFields>,
+    },
+    /// See [`Kind::ImprovementPassFinished`].
+    #[serde(rename = "improvement-pass.finished")]
+    ImprovementPassFinished {
+        /// The pass.
+        pass: ImprovementPass,
+    },
+    /// See [`Kind::ApprovalRequested`].
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested {
+        /// The approval, without what it is about.
+        approval: Approval,
+    },
+    /// A person sent a test.
+    #[serde(rename = "webhook.test")]
+    Test {
+        /// The endpoint that it was sent to.
+        #[serde(rename = "endpointId")]
+        endpoint_id: Uuid,
+        /// Says that it is a test.
+        message: String,
+    },
+}
+
+/// A run's fields in a `run.finished` event: those of specification section 2.7.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunFields {
+    /// The run.
+    pub id: Uuid,
+    /// Its project.
+    pub project_id: Uuid,
+    /// `agent.turn` for an agent's turn.
+    pub flow_id: String,
+    /// The version of the flow.
+    pub flow_version: String,
+    /// Where it stands.
+    pub status: Status,
+    /// As the caller said.
+    pub dry_run: bool,
+    /// Why it failed; null unless it did.
+    pub failure_message: Option<String>,
+    /// When it was created.
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub created_at: OffsetDateTime,
+    /// When it ended; null until it has.
+    #[serde(with = "rfc3339::option")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub completed_at: Option<OffsetDateTime>,
+    /// What its model calls used.
+    pub usage: Usage,
+    /// Only on an agent's turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<runs::Agent>,
+}
+
+impl From<runs::Run> for RunFields {
+    fn from(run: runs::Run) -> Self {
+        Self {
+            id: run.run_id,
+            project_id: run.project_id,
+            flow_id: run.flow_id,
+            flow_version: run.flow_version,
+            status: run.status,
+            dry_run: run.dry_run,
+            failure_message: run.failure_message,
+            created_at: run.created_at,
+            completed_at: run.completed_at,
+            usage: run.usage,
+            agent: run.agent,
+        }
+    }
+}
+
+/// How an improvement pass ends (specification section 3.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PassStatus {
+    /// It came to an end of its own.
+    Completed,
+    /// It could not.
+    Failed,
+    /// Somebody asked it to end.
+    Cancelled,
+}
+
+/// An improvement pass that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImprovementPass {
+    /// The pass.
+    pub id: Uuid,
+    /// Its project.
+    pub project_id: Uuid,
+    /// How it ended.
+    pub status: PassStatus,
+    /// What came of it; null where it did not come so far.
+    pub outcome: Option<PassOutcome>,
+    /// When it began.
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub created_at: OffsetDateTime,
+    /// When it ended.
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub completed_at: OffsetDateTime,
+}
+
+/// What came of an improvement pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PassOutcome {
+    /// The proposal that it wrote; null where it wrote none.
+    pub proposal_id: Option<Uuid>,
+}
+
+/// An approval that waits for a reviewer (specification section 2.8).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Approval {
+    /// The approval; the event has the same id.
+    pub approval_id: Uuid,
+    /// Its project.
+    pub project_id: Uuid,
+    /// The role that a reviewer needs.
+    pub required_role: String,
+    /// What a reviewer reads first.
+    pub title: String,
+    /// The user that it is assigned to; absent where it is nobody's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assigned_to: Option<Uuid>,
+    /// When it began to wait.
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub created_at: OffsetDateTime,
+    /// Until when it waits.
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub expires_at: OffsetDateTime,
+    /// Its page in the console; absent where the runtime does not know its own public address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// What the filters of endpoints look at (section 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Facts<'a> {
+    pub(super) project_id: Option<Uuid>,
+    /// Of a run alone.
+    pub(super) flow_id: Option<&'a str>,
+    /// Of a run alone.
+    pub(super) run_id: Option<Uuid>,
+    pub(super) dry_run: bool,
+}
+
+/// The body of an event, the same at every attempt (section 6.2).
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "WebhookEvent")]
+pub struct Envelope<'a> {
+    /// The event: equal to the header `webhook-id`, and the same however often it is sent.
+    id: Uuid,
+    /// When it was emitted.
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    created_at: OffsetDateTime,
+    #[serde(flatten)]
+    event: &'a Event,
+}
+
+impl Event {
+    /// As it is written in `type`.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::RunFinished { .. } => Kind::RunFinished.text(),
+            Self::ImprovementPassFinished { .. } => Kind::ImprovementPassFinished.text(),
+            Self::ApprovalRequested { .. } => Kind::ApprovalRequested.text(),
+            Self::Test { .. } => TEST,
+        }
+    }
+
+    /// The id that the event has by itself.
+    pub(super) const fn own_id(&self) -> Option<Uuid> {
+        match self {
+            Self::ApprovalRequested { approval } => Some(approval.approval_id),
+            _ => None,
+        }
+    }
+
+    pub(super) fn facts(&self) -> Facts<'_> {
+        let (project_id, run) = match self {
+            Self::RunFinished { run } => (Some(run.project_id), Some(run)),
+            Self::ImprovementPassFinished { pass } => (Some(pass.project_id), None),
+            Self::ApprovalRequested { approval } => (Some(approval.project_id), None),
+            Self::Test { .. } => (None, None),
+        };
+        Facts {
+            project_id,
+            flow_id: run.map(|run| run.flow_id.as_str()),
+            run_id: run.map(|run| run.id),
+            dry_run: run.is_some_and(|run| run.dry_run),
+        }
+    }
+
+    /// The event's body.
+    ///
+    /// # Errors
+    /// `internal`: it cannot be written as JSON.
+    pub(super) fn body(&self, id: Uuid, created_at: OffsetDateTime) -> Result<String> {
+        serde_json::to_string(&Envelope {
+            id,
+            created_at,
+            event: self,
+        })
+        .map_err(Error::internal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use time::macros::datetime;
+
+    fn written(event: &Event) -> Value {
+        let body = event.body(Uuid::nil(), datetime!(2026-01-02 03:04:05.678 UTC));
+        serde_json::from_str(&body.unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_pass_and_an_approval_in_their_envelopes() {
+        let at = datetime!(2026-01-01 00:00 UTC);
+        let id = Uuid::from_u128(7);
+        let pass = Event::ImprovementPassFinished {
+            pass: ImprovementPass {
+                id,
+                project_id: id,
+                status: PassStatus::Completed,
+                outcome: Some(PassOutcome {
+                    proposal_id: Some(id),
+                }),
+                created_at: at,
+                completed_at: at,
+            },
+        };
+        assert_eq!(
+            written(&pass),
+            json!({
+                "id": Uuid::nil(), "createdAt": "2026-01-02T03:04:05.678Z", "type": "improvement-pass.finished",
+                "data": {"pass": {
+                    "id": id, "projectId": id, "status": "completed", "outcome": {"proposalId": id},
+                    "createdAt": "2026-01-01T00:00:00.000Z", "completedAt": "2026-01-01T00:00:00.000Z",
+                }},
+            })
+        );
+        assert_eq!(pass.own_id(), None);
+        let approval = Event::ApprovalRequested {
+            approval: Approval {
+                approval_id: id,
+                project_id: id,
+                required_role: "admin".to_owned(),
+                title: "Send the letter".to_owned(),
+                assigned_to: None,
+                created_at: at,
+                expires_at: at,
+                url: None,
+            },
+        };
+        assert_eq!(
+            written(&approval)["data"],
+            json!({"approval": {
+                "approvalId": id, "projectId": id, "requiredRole": "admin", "title": "Send the letter",
+                "createdAt": "2026-01-01T00:00:00.000Z", "expiresAt": "2026-01-01T00:00:00.000Z",
+            }})
+        );
+        assert_eq!(approval.own_id(), Some(id));
+        assert_eq!(approval.facts().project_id, Some(id));
+    }
+
+    #[test]
+    fn kinds_are_written_as_events_are() {
+        for kind in [
+            Kind::RunFinished,
+            Kind::ImprovementPassFinished,
+            Kind::ApprovalRequested,
+        ] {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.text());
+        }
+        let test = Event::Test {
+            endpoint_id: Uuid::nil(),
+            message: "m".to_owned(),
+        };
+        assert_eq!(written(&test)["type"], TEST);
+        assert_eq!(written(&test)["data"]["endpointId"], json!(Uuid::nil()));
+    }
+}

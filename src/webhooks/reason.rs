@@ -1,0 +1,112 @@
+//! Why an attempt failed: the typed reasons, their texts in the API and in the database, and the words
+//! of specification section 6.4. Nothing else says them.
+
+use crate::outbound::{Failure, Kind, Phase};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "WebhookFailure")]
+pub enum Reason {
+    /// No answer in time.
+    NoAnswer,
+    /// The host name does not resolve.
+    HostNotResolved,
+    /// Nothing is listening.
+    NothingListening,
+    /// The address is one that webhooks may not go to.
+    UrlRefused,
+    /// The TLS certificate was not accepted.
+    TlsRefused,
+    /// The connection failed; so too an attempt whose outcome a crash hid.
+    ConnectionFailed,
+    /// The receiver answered with a status other than 2xx.
+    HttpStatus,
+    /// The signing secret cannot be read or cannot sign.
+    SecretUnavailable,
+    /// The endpoint was unregistered before the delivery went out.
+    EndpointUnregistered,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: [Self; 9] = [
+        Self::NoAnswer,
+        Self::HostNotResolved,
+        Self::NothingListening,
+        Self::UrlRefused,
+        Self::TlsRefused,
+        Self::ConnectionFailed,
+        Self::HttpStatus,
+        Self::SecretUnavailable,
+        Self::EndpointUnregistered,
+    ];
+
+    /// As it is written in the API and in the database.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::NoAnswer => "no-answer",
+            Self::HostNotResolved => "host-not-resolved",
+            Self::NothingListening => "nothing-listening",
+            Self::UrlRefused => "url-refused",
+            Self::TlsRefused => "tls-refused",
+            Self::ConnectionFailed => "connection-failed",
+            Self::HttpStatus => "http-status",
+            Self::SecretUnavailable => "secret-unavailable",
+            Self::EndpointUnregistered => "endpoint-unregistered",
+        }
+    }
+
+    /// The reason of a text.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.text() == text)
+    }
+
+    /// For a person; `status` is the receiver's.
+    pub fn sentence(self, status: Option<i16>) -> String {
+        let words = match self {
+            Self::NoAnswer => "no answer in time",
+            Self::HostNotResolved => "the host name does not resolve",
+            Self::NothingListening => "nothing listening",
+            Self::UrlRefused => "the address is one webhooks may not go to",
+            Self::TlsRefused => "TLS certificate not accepted",
+            Self::ConnectionFailed => "connection failed",
+            Self::HttpStatus => return status.map_or("HTTP".to_owned(), |s| format!("HTTP {s}")),
+            Self::SecretUnavailable => "the signing secret cannot be used",
+            Self::EndpointUnregistered => "the endpoint was unregistered",
+        };
+        words.to_owned()
+    }
+}
+
+impl From<&Failure> for Reason {
+    fn from(failure: &Failure) -> Self {
+        match failure.kind() {
+            Kind::Refused | Kind::Invalid => Self::UrlRefused,
+            Kind::Resolve | Kind::Timeout(Phase::Resolve) => Self::HostNotResolved,
+            Kind::ConnectRefused => Self::NothingListening,
+            Kind::Timeout(_) => Self::NoAnswer,
+            Kind::Tls => Self::TlsRefused,
+            Kind::Connect | Kind::Reset | Kind::TooLarge | Kind::Cancelled | Kind::Protocol => {
+                Self::ConnectionFailed
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_one_in_the_database_and_in_json() {
+        for reason in Reason::ALL {
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.text());
+            assert_eq!(Reason::parse(reason.text()), Some(reason));
+        }
+        assert_eq!(Reason::parse("other"), None);
+        assert_eq!(Reason::HttpStatus.sentence(Some(429)), "HTTP 429");
+    }
+}

@@ -1,0 +1,89 @@
+//! What this process has sent, for `/metrics`.
+
+use super::Inner;
+use super::deliver::Deliver;
+use super::reason::Reason;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Figures of webhooks in this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats {
+    /// Deliveries queued, some of which may have been rolled back.
+    pub queued: u64,
+    /// Deliveries that were delivered: the attempts that succeeded.
+    pub delivered: u64,
+    /// Deliveries that failed for good.
+    pub failed: u64,
+    /// Attempts that failed, by why.
+    pub failures: [(Reason, u64); Reason::ALL.len()],
+    /// Attempts in flight.
+    pub in_flight: u64,
+    /// Deliveries that are due and wait for a thread or for their endpoint, in all processes: as it was
+    /// within the last minute.
+    pub due: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Counts {
+    queued: AtomicU64,
+    delivered: AtomicU64,
+    failed: AtomicU64,
+    failures: [AtomicU64; Reason::ALL.len()],
+    due: AtomicU64,
+}
+
+impl Counts {
+    pub(super) fn queued(&self, count: usize) {
+        add(&self.queued, count);
+    }
+
+    /// An attempt ended; `failed`: and with it its delivery.
+    pub(super) fn attempt(&self, reason: Option<Reason>, failed: bool) {
+        match reason {
+            None => add(&self.delivered, 1),
+            Some(reason) => self.failure(reason),
+        }
+        if failed {
+            self.failed(1);
+        }
+    }
+
+    fn failure(&self, reason: Reason) {
+        let known = Reason::ALL.iter().zip(&self.failures);
+        for (_, count) in known.filter(|(one, _)| **one == reason) {
+            add(count, 1);
+        }
+    }
+
+    pub(super) fn failed(&self, count: usize) {
+        add(&self.failed, count);
+    }
+
+    pub(super) fn set_due(&self, due: u64) {
+        self.due.store(due, Ordering::Relaxed);
+    }
+}
+
+fn add(count: &AtomicU64, more: usize) {
+    count.fetch_add(u64::try_from(more).unwrap_or(0), Ordering::Relaxed);
+}
+
+impl Inner {
+    pub(super) fn stats(&self) -> Stats {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let queue = self.queue.get();
+        let queue = queue.and_then(|queue| queue.stats(<Deliver as jobs::Job>::QUEUE));
+        let mut failures = Reason::ALL.map(|reason| (reason, 0));
+        for ((_, figure), count) in failures.iter_mut().zip(&self.counts.failures) {
+            *figure = read(count);
+        }
+        Stats {
+            queued: read(&self.counts.queued),
+            delivered: read(&self.counts.delivered),
+            failed: read(&self.counts.failed),
+            failures,
+            in_flight: queue.map_or(0, |queue| queue.running),
+            due: read(&self.counts.due),
+        }
+    }
+}

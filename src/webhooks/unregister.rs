@@ -1,0 +1,132 @@
+//! The end of an endpoint: nothing goes out to it once [`Webhooks::unregister`] has answered.
+
+use super::reason::Reason;
+use super::{Inner, Webhooks};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Admin, May};
+use crate::store::webhook_deliveries::{self as rows, ToFail};
+use crate::store::webhook_endpoints::WebhookEndpoint;
+use crate::store::{Tx, queue_error};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// Deliveries that one transaction fails.
+const BATCH: u8 = 200;
+/// How long attempts in flight are waited for: within a request's deadline.
+const PATIENCE: Duration = Duration::from_secs(12);
+/// How often attempts of other processes are looked for.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Wakes whoever waits for an attempt of this process to end.
+#[derive(Default)]
+pub(super) struct Ended {
+    turn: Mutex<u64>,
+    moved: Condvar,
+}
+
+impl Ended {
+    pub(super) fn tell(&self) {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.moved.notify_all();
+    }
+
+    fn turn(&self) -> u64 {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for an attempt that ends after `turn`.
+    fn wait(&self, turn: u64, most: Duration) {
+        let now = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whatever woke it, the database is asked.
+        let _ = self.moved.wait_timeout_while(now, most, |now| *now == turn);
+    }
+}
+
+impl Webhooks {
+    /// Unregisters an endpoint: fails what waits, and answers once no attempt is in flight any more.
+    /// `before_commit` comes last: nothing is changed where it fails.
+    ///
+    /// # Errors
+    /// `conflict` when an attempt does not end in time: the endpoint is unregistered all the same, and no
+    /// attempt begins any more. Those of `before_commit`.
+    pub fn unregister(
+        &self,
+        may: &impl May<Admin, WebhookEndpoint>,
+        before_commit: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let inner = &self.0;
+        let (tenant_id, endpoint_id) = (may.tenant_id(), may.object_id());
+        let deadline = Instant::now() + PATIENCE;
+        inner.store.transact(|tx| {
+            rows::unregister(tx, may, inner.clock.now())?;
+            before_commit()
+        })?;
+        inner.fail_all(tenant_id, endpoint_id, deadline)?;
+        loop {
+            let turn = inner.ended.turn();
+            let left = rows::in_flight(&mut inner.store.session()?, tenant_id, endpoint_id)?;
+            if left.is_zero() {
+                break;
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::new(
+                    Code::Conflict,
+                    format!(
+                        "The endpoint is unregistered, but an attempt that had begun before has not ended yet. It does so within {} s; nothing else goes out.",
+                        left.as_secs() + 1
+                    ),
+                ));
+            }
+            inner.ended.wait(turn, POLL);
+        }
+        // What was in flight may have failed, and would have been tried again.
+        inner.fail_all(tenant_id, endpoint_id, deadline)?;
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Fails what waits for an unregistered endpoint, as far as there is time, and says whether that was
+    /// all: the workers and the upkeep fail the rest.
+    pub(super) fn fail_all(
+        &self,
+        tenant_id: Uuid,
+        endpoint_id: Uuid,
+        deadline: Instant,
+    ) -> Result<bool> {
+        let to_fail = ToFail {
+            endpoint_id,
+            delivery_id: None,
+            limit: i64::from(BATCH),
+        };
+        while Instant::now() < deadline {
+            let failed = self
+                .store
+                .transact(|tx| self.fail_waiting(tx, tenant_id, to_fail))?;
+            if failed < usize::from(BATCH) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Fails deliveries of an unregistered endpoint, and removes their jobs; how many.
+    pub(super) fn fail_waiting(
+        &self,
+        tx: &mut Tx<'_>,
+        tenant_id: Uuid,
+        to_fail: ToFail,
+    ) -> Result<usize> {
+        let reason = Reason::EndpointUnregistered.text();
+        let lost = Reason::ConnectionFailed.text();
+        let failed = rows::fail_waiting(tx, tenant_id, to_fail, reason, lost)?;
+        if to_fail.delivery_id.is_none() {
+            for job_id in failed.iter().flatten() {
+                jobs::cancel(tx.raw(), *job_id).map_err(queue_error)?;
+            }
+        }
+        self.counts.failed(failed.len());
+        Ok(failed.len())
+    }
+}

@@ -1,0 +1,135 @@
+//! What the tables of webhooks need from time to time: partitions made ahead, months past their time
+//! dropped, endpoints without deliveries deleted, and what a broken-off unregistering left. Safe on
+//! every replica at once.
+
+use super::Inner;
+use super::deliver::Deliver;
+use crate::error::{Error, Result};
+use crate::store::queue_error;
+use crate::store::webhook_deliveries as rows;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use time::{Date, Month, OffsetDateTime, Time};
+
+/// How often. A month's partitions are made two months ahead.
+const PERIOD: Duration = Duration::from_secs(3600);
+/// The wait after a round that failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(30);
+/// How often what is due is counted.
+const COUNTED_EVERY: Duration = Duration::from_secs(60);
+/// Beyond the retention: an event may be sent again shortly before its time is over.
+const SLACK: time::Duration = time::Duration::days(7);
+/// An endpoint stays at least this long after it was unregistered.
+const ENDPOINT_STAYS: time::Duration = time::Duration::days(1);
+/// Endpoints with something left that one round sees to.
+const ENDPOINTS: i64 = 1000;
+/// How often the thread looks whether it is to end, while it fails what waits.
+const FAILING: Duration = Duration::from_secs(1);
+
+/// The thread `webhooks-upkeep`. Dropping it ends the thread and waits for that.
+pub struct Keeper {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has been logged by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}
+
+pub(super) fn start(inner: &Arc<Inner>) -> Result<Keeper> {
+    let (stop, stopped) = bounded(0);
+    let inner = Arc::clone(inner);
+    let thread = std::thread::Builder::new()
+        .name("webhooks-upkeep".to_owned())
+        .stack_size(256 * 1024)
+        .spawn(move || keep_up(&inner, &stopped))
+        .map_err(Error::internal)?;
+    Ok(Keeper {
+        stop: Some(stop),
+        thread: Some(thread),
+    })
+}
+
+fn keep_up(inner: &Inner, stop: &Receiver<()>) {
+    let mut next_round = Instant::now();
+    let mut wait = Duration::ZERO;
+    while stop.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+        wait = COUNTED_EVERY;
+        let now = Instant::now();
+        if now >= next_round {
+            next_round = now + PERIOD;
+            if let Err(error) = round(inner, stop) {
+                next_round = now + AFTER_FAILURE;
+                wait = AFTER_FAILURE;
+                slog::warn!(inner.log, "The upkeep of the tables of webhooks failed; it will be tried again"; crate::log::ErrorValue(&error));
+            }
+        }
+        if let Err(error) = count_due(inner) {
+            slog::debug!(inner.log, "The deliveries that are due were not counted"; crate::log::ErrorValue(&error));
+        }
+    }
+}
+
+pub(super) fn attach_partitions(inner: &Inner) -> Result<()> {
+    rows::attach_partitions(&mut inner.store.session()?, inner.clock.now().date())
+}
+
+fn count_due(inner: &Inner) -> Result<()> {
+    let queue = <Deliver as jobs::Job>::QUEUE;
+    let depth = inner
+        .store
+        .transact(|tx| jobs::depth(tx.raw(), queue).map_err(queue_error))?;
+    inner.counts.set_due(depth.due);
+    Ok(())
+}
+
+/// One round.
+fn round(inner: &Inner, stop: &Receiver<()>) -> Result<()> {
+    attach_partitions(inner)?;
+    let left = rows::unregistered_waiting(&mut inner.store.session()?, ENDPOINTS)?;
+    for (tenant_id, endpoint_id) in left {
+        while !inner.fail_all(tenant_id, endpoint_id, Instant::now() + FAILING)? {
+            if stop.try_recv() == Err(TryRecvError::Disconnected) {
+                return Ok(());
+            }
+        }
+    }
+    drop_months(inner)?;
+    let before = inner.clock.now() - ENDPOINT_STAYS;
+    rows::prune_endpoints(&mut inner.store.session()?, before)?;
+    Ok(())
+}
+
+fn drop_months(inner: &Inner) -> Result<()> {
+    let retention = time::Duration::days(inner.options.retention_days.into());
+    let before = inner.clock.now() - retention - SLACK;
+    let mut session = inner.store.session()?;
+    for month in rows::months(&mut session)? {
+        if end_of(month) > before {
+            break;
+        }
+        if !session.transact(|tx| rows::drop_month(tx, month))? {
+            slog::warn!(inner.log, "A month of deliveries is past its time and stays: something in it still waits"; "month" => %month);
+            break;
+        }
+        slog::info!(inner.log, "Dropped a month of deliveries"; "month" => %month);
+    }
+    Ok(())
+}
+
+fn end_of(month: Date) -> OffsetDateTime {
+    let (year, next) = match month.month() {
+        Month::December => (month.year() + 1, Month::January),
+        other => (month.year(), other.next()),
+    };
+    let first = Date::from_calendar_date(year, next, 1).unwrap_or(Date::MAX);
+    OffsetDateTime::new_utc(first, Time::MIDNIGHT)
+}

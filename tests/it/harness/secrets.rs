@@ -1,0 +1,51 @@
+//! Keys for the secrets backend `postgres` with the vendor `local`.
+
+use agent_runtime::secrets::{AadKey, Options, PostgresOptions, kms};
+use zeroize::Zeroizing;
+
+/// The keys of a deployment.
+#[derive(Clone)]
+pub(crate) struct Keys {
+    pub(crate) local: [u8; 32],
+    pub(crate) previous: Option<[u8; 32]>,
+    pub(crate) aad: [u8; 32],
+}
+
+/// A fresh key.
+pub(crate) fn key() -> [u8; 32] {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).unwrap();
+    key
+}
+
+impl Keys {
+    /// Fresh ones.
+    pub(crate) fn new() -> Self {
+        Self {
+            local: key(),
+            previous: None,
+            aad: key(),
+        }
+    }
+
+    /// The same with another key that wraps; the one before it still opens.
+    pub(crate) fn rotated(&self) -> Self {
+        Self {
+            local: key(),
+            previous: Some(self.local),
+            aad: self.aad,
+        }
+    }
+
+    /// As a server takes them.
+    pub(crate) fn options(&self) -> Options {
+        let local = |key: [u8; 32]| kms::LocalKey::new(Zeroizing::new(key));
+        Options::Postgres(PostgresOptions {
+            kms: kms::Options::Local {
+                key: local(self.local),
+                previous: self.previous.map(local),
+            },
+            aad_key: AadKey::new(&self.aad),
+        })
+    }
+}
