@@ -13,6 +13,7 @@ pub(crate) mod secrets;
 mod stream;
 mod tool_server;
 mod turns;
+pub(crate) mod webhooks;
 
 pub(crate) use authorized::{World, authorization};
 pub(crate) use client::{Answer, Client};
