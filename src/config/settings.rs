@@ -297,11 +297,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             checkout_timeout: take.duration("SVC_DATABASE_CHECKOUT_TIMEOUT_MS"),
             statement_timeout: take.duration("SVC_DATABASE_STATEMENT_TIMEOUT_MS"),
         },
-        tenant: Tenant {
-            id: take.uuid("SVC_TENANT_ID"),
-            seed_user_id: take.uuid("SVC_SEED_USER_ID"),
-            seed_token: take.secret("SVC_SEED_TOKEN"),
-        },
+        tenant: tenant(&take),
         public_token_key: match take
             .signing_key("SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH")
             .or_else(|| take.signing_key("SVC_PUBLIC_TOKEN_SIGNING_KEY"))
@@ -364,6 +360,14 @@ pub(super) fn assemble(reading: Reading) -> Settings {
         // SVC_LICENSE_KEY: judged by the reading.
         license: reading.license,
         warnings: reading.warnings,
+    }
+}
+
+fn tenant(take: &Take<'_>) -> Tenant {
+    Tenant {
+        id: take.uuid("SVC_TENANT_ID"),
+        seed_user_id: take.uuid("SVC_SEED_USER_ID"),
+        seed_token: take.secret("SVC_SEED_TOKEN"),
     }
 }
 

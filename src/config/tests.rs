@@ -1,6 +1,7 @@
 //! The settings as a whole: every fault by name, nothing ignored, no secret shown.
 
 mod secrecy;
+mod secrets;
 mod sources;
 mod wrong;
 
@@ -231,17 +232,6 @@ fn what_is_not_built_is_refused_by_name_and_never_ignored() {
                     .any(|f| f.setting == setting.name && f.problem.contains(feature))
             );
         }
-    }
-    for (value, says) in [
-        ("postgres", "the secrets store"),
-        ("dotenv", "the secrets store"),
-        ("secret-manager", "reserved"),
-    ] {
-        let faults = faulty(
-            &development(&[("SVC_SECRETS_BACKEND", value)]),
-            &["SVC_SECRETS_BACKEND"],
-        );
-        assert!(faults[0].problem.contains(says), "{}", faults[0]);
     }
 }
 

@@ -37,6 +37,7 @@ mod reviewers;
 mod routes;
 mod runs;
 mod runtime;
+mod secrets;
 mod server;
 mod service_accounts;
 mod sql;

@@ -5,7 +5,7 @@ use crate::harness::Database;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 16] = [
+const ACROSS_TENANTS: [(&str, &str); 17] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -58,6 +58,10 @@ const ACROSS_TENANTS: [(&str, &str); 16] = [
     (
         "audit/delete_decisions",
         "purges the beginning of a writer's chain",
+    ),
+    (
+        "secrets/versions_after",
+        "what is to be wrapped anew, for the operator, each by tenant and place",
     ),
     ("deltas/sweep", "upkeep of the whole table"),
     ("runs/forget_keys", "upkeep of the whole table"),

@@ -29,6 +29,8 @@ pub(crate) fn value(world: &World, route: &Route, parameter: &str) -> String {
         ("userId", "/v1/identity/users/{userId}/grants") => "viewer",
         ("modelProviderId", _) if route.method.text() == "DELETE" => "spareProviderId",
         ("tokenId", "/v1/service-accounts/{serviceAccountId}/tokens/{tokenId}") => "serviceTokenId",
+        ("environment", _) => return "local".to_owned(),
+        ("name", _) => return "SECRET".to_owned(),
         ("version", _) => return "1.0.0".to_owned(),
         ("role", _) => return "standard".to_owned(),
         _ => parameter,
@@ -92,6 +94,7 @@ pub(crate) fn body(world: &World, route: &Route) -> Option<Value> {
             json!({"events": ["improvement-pass.finished"]})
         }
         ("POST", RESEND_FAILED) => json!({"failedSince": "2020-01-01T00:00:00Z"}),
+        ("PUT", "/v1/secrets/{environment}/{name}") => json!({"value": "b"}),
         ("POST", "/v1/model-providers") => json!({"name": "new",
             "baseUrl": "http://127.0.0.1:9/v1", "models": [{"name": "m"}]}),
         ("POST", "/v1/tools") => json!({"projectId": id("projectId"), "name": "new",

@@ -4,7 +4,7 @@
 //! OpenFGA is told of them; the rest is made over the API.
 
 use crate::harness::openfga::OpenFga;
-use crate::harness::{App, Client, Database, NewTool, seeds};
+use crate::harness::{App, Client, Database, NewTool, secrets, seeds, webhooks};
 use agent_runtime::authn::bearer;
 use agent_runtime::authz::permissions;
 use agent_runtime::dev::provider::{Provider, Script, Step};
@@ -72,6 +72,8 @@ impl World {
         let app = App::start_on(database, clock.clone(), own, |options| {
             options.authorization = enforced.then(authorization);
             options.denials_per_minute = 1_000_000;
+            options.secrets = secrets::Keys::new().options();
+            options.webhooks.development = true;
         });
         let provider = Provider::start(Script {
             queue: Vec::new(),
@@ -385,6 +387,9 @@ impl Writer {
         let agent = maker.agent_of(project, &url, |_| {});
         let conversation = maker.conversation(agent, None);
         let body = json!({"agentId": agent, "message": "a", "conversationId": conversation});
+        admin
+            .put("/v1/secrets/local/SECRET", &json!({"value": "a"}))
+            .expect(201);
         let run = admin.post("/v1/runs", &body).expect(202);
         let run = run["run"]["id"].as_str().unwrap().to_owned();
         admin.finished(&run);
