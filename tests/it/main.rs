@@ -55,3 +55,5 @@ mod tokens;
 mod tool_calls;
 mod tools;
 mod users;
+mod webhook_deliveries;
+mod webhook_endpoints;

@@ -14,6 +14,7 @@ pub(crate) mod secrets;
 mod stream;
 mod tool_server;
 mod turns;
+pub(crate) mod webhooks;
 
 pub(crate) use authorized::{LogLines, World, authorization};
 pub(crate) use client::{Answer, Client};
