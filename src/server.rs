@@ -374,6 +374,7 @@ fn share(
         clock.clone(),
         options.outbound.clone(),
         options.model_keys.clone(),
+        secrets.clone(),
         options.runs,
         crate::log::subsystem(log, Subsystem::Runtime),
     );

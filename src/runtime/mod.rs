@@ -38,6 +38,7 @@ use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::outbound::{HostAccess, Outbound, Timeouts};
 use crate::proof::{Kind, May, Write};
+use crate::secrets::Secrets;
 use crate::store::runs::{self, Cancelled, NewRun, RequestKey, Run};
 use crate::store::steps::{Begun, StepKind};
 use crate::store::{Store, Tx};
@@ -138,6 +139,7 @@ struct Inner {
     clock: Clock,
     outbound: Outbound,
     keys: ModelKeys,
+    secrets: Secrets,
     feed: Feed,
     options: Options,
     log: slog::Logger,
@@ -172,6 +174,7 @@ impl Runtime {
         clock: Clock,
         outbound: Outbound,
         keys: ModelKeys,
+        secrets: Secrets,
         options: Options,
         log: slog::Logger,
     ) -> Self {
@@ -180,6 +183,7 @@ impl Runtime {
             clock,
             outbound,
             keys,
+            secrets,
             feed: Feed::default(),
             options,
             log,

@@ -210,6 +210,7 @@ impl World {
             self.clock.clone(),
             outbound,
             ModelKeys::default(),
+            agent_runtime::secrets::Secrets::off(),
             options,
             log(),
         );
