@@ -130,6 +130,12 @@ struct Decrypted {
 impl CloudA {
     pub(super) fn new(options: Options, outbound: &Outbound, clock: &Clock) -> Result<Self> {
         let base = outbound.check_url(Policy::Operator, &options.base_url)?;
+        if base.query().is_some() {
+            return Err(Error::new(
+                Code::InvalidRequest,
+                "SVC_SECRETS_KMS_BASE_URL must not have a query (?).",
+            ));
+        }
         let key = options.key.resource()?;
         let connections = Arc::new(Connections::new(outbound));
         let credentials = Credentials::new(options.credentials, outbound, &connections, clock)?;

@@ -45,7 +45,7 @@ const METADATA_PATH: &str = "/computeMetadata/v1/instance/service-accounts/defau
 const FLAVOR: (&str, &str) = ("metadata-flavor", "Google");
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
-const MAX_LIFE: Duration = Duration::from_hours(24);
+const MAX_LIFE: Duration = Duration::from_secs(24 * 3600);
 
 /// Where access tokens come from.
 #[derive(Debug, Clone)]

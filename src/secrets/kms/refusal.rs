@@ -323,108 +323,48 @@ mod tests {
         );
     }
 
+    #[track_caller]
+    fn check(failure: &KmsFailure, kind: Kind, expected: &str) {
+        assert_eq!(failure.kind, kind, "{failure}");
+        for part in [expected, "kms.example", &service().key] {
+            assert!(failure.message.contains(part), "{failure} lacks {part}");
+        }
+    }
+
     #[test]
     fn every_refusal_has_its_kind_and_names_service_and_key() {
-        let said = |status: &str, message: &str| json!({ "status": status, "message": message });
-        let cases = [
-            (
-                Verb::Encrypt,
-                403,
-                said("PERMISSION_DENIED", ""),
-                Kind::Refused,
-                ROLE,
-            ),
-            (
-                Verb::Encrypt,
-                404,
-                said("NOT_FOUND", ""),
-                Kind::NotFound,
-                "SVC_SECRETS_KMS_KEY_ID",
-            ),
-            (
-                Verb::Encrypt,
-                404,
-                json!(null),
-                Kind::Invalid,
-                "SVC_SECRETS_KMS_BASE_URL",
-            ),
-            (
-                Verb::Encrypt,
-                301,
-                json!(null),
-                Kind::Invalid,
-                "it answered 301: ",
-            ),
-            (
-                Verb::Encrypt,
-                429,
-                said("RESOURCE_EXHAUSTED", ""),
-                Kind::Unreachable,
-                "quota",
-            ),
-            (
-                Verb::Encrypt,
-                503,
-                said("UNAVAILABLE", ""),
-                Kind::Unreachable,
-                "(503 UNAVAILABLE)",
-            ),
-            (
-                Verb::Encrypt,
-                502,
-                json!("<html>"),
-                Kind::Unreachable,
-                "(502)",
-            ),
-            (
-                Verb::Encrypt,
-                504,
-                said("DEADLINE_EXCEEDED", ""),
-                Kind::Timeout,
-                "too long",
-            ),
-            (
-                Verb::Encrypt,
-                400,
-                said("INVALID_ARGUMENT", ""),
-                Kind::Invalid,
-                "symmetric",
-            ),
-            (
-                Verb::Decrypt,
-                400,
-                said("INVALID_ARGUMENT", ""),
-                Kind::Altered,
-                "moved, copied",
-            ),
-            (
-                Verb::Decrypt,
-                400,
-                said("INVALID_ARGUMENT", "ciphertext_crc32c did not match"),
-                Kind::Checksum,
-                "did not receive what was sent",
-            ),
-        ];
-        for (verb, status, said, kind, expected) in cases {
-            let failure = refused(verb, status, said.clone());
-            assert_eq!(failure.kind, kind, "{status} {said}");
-            for part in [
-                expected,
-                "kms.example",
-                "projects/p/locations/l/keyRings/r/cryptoKeys/k",
-            ] {
-                assert!(failure.message.contains(part), "{failure} lacks {part}");
-            }
+        use Kind::{Altered, Checksum, Invalid, NotFound, Refused, Timeout, Unreachable};
+        for (status, name, kind, expected) in [
+            (403, "PERMISSION_DENIED", Refused, ROLE),
+            (404, "NOT_FOUND", NotFound, "SVC_SECRETS_KMS_KEY_ID"),
+            (404, "", Invalid, "SVC_SECRETS_KMS_BASE_URL"),
+            (301, "", Invalid, "it answered 301: "),
+            (429, "RESOURCE_EXHAUSTED", Unreachable, "quota"),
+            (503, "UNAVAILABLE", Unreachable, "(503 UNAVAILABLE)"),
+            (502, "", Unreachable, "(502)"),
+            (504, "DEADLINE_EXCEEDED", Timeout, "too long"),
+            (400, "INVALID_ARGUMENT", Invalid, "symmetric"),
+        ] {
+            let failure = refused(Verb::Encrypt, status, json!({ "status": name }));
+            check(&failure, kind, expected);
         }
+        let invalid = |message| {
+            let said = json!({ "status": "INVALID_ARGUMENT", "message": message });
+            refused(Verb::Decrypt, 400, said)
+        };
+        check(
+            &invalid("Decryption failed"),
+            Altered,
+            "moved, copied or altered",
+        );
+        let failure = invalid("ciphertext_crc32c did not match");
+        check(&failure, Checksum, "did not receive what was sent");
+        let page = service().refused(Verb::Encrypt, 503, b"<html>");
+        check(&page, Unreachable, "(503)");
         let details = json!([{ "@type": "x", "reason": "SERVICE_DISABLED" }]);
         let said = json!({ "status": "PERMISSION_DENIED", "details": details });
         let failure = refused(Verb::Encrypt, 403, said);
-        assert!(
-            failure
-                .message
-                .contains("has not enabled the Cloud KMS API"),
-            "{failure}"
-        );
+        check(&failure, Refused, "has not enabled the Cloud KMS API");
     }
 
     #[test]

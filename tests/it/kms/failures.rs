@@ -2,6 +2,9 @@
 
 use super::{AAD, DATA_KEY, failure, open};
 use crate::harness::kms::{FakeKms, Fault};
+use agent_runtime::error::Code;
+use agent_runtime::ids::Clock;
+use agent_runtime::outbound::{self, Outbound};
 use agent_runtime::secrets::kms::{Kind, Kms, KmsFailure, Options, Wrapped};
 use std::time::{Duration, Instant};
 
@@ -279,4 +282,23 @@ fn another_key_of_the_settings_is_told_to_be_none() {
         Kind::NotFound,
         &["cryptoKeys/other: there is no such key"],
     );
+}
+
+#[test]
+fn a_base_url_that_is_none_is_told_at_the_start() {
+    let fake = FakeKms::start();
+    for url in [
+        "kms",
+        "http://kms.example/?key=1",
+        "http://user@kms.example",
+        "ftp://kms.example",
+    ] {
+        let Options::CloudA(mut options) = fake.options() else {
+            unreachable!()
+        };
+        options.base_url = url.to_owned();
+        let outbound = Outbound::new(outbound::Options::default()).unwrap();
+        let made = Kms::new(Options::CloudA(options), &outbound, &Clock::system());
+        assert_eq!(made.err().unwrap().code(), Code::InvalidRequest, "{url}");
+    }
 }
