@@ -54,3 +54,4 @@ mod tokens;
 mod tool_calls;
 mod tools;
 mod users;
+mod webhook_receiver;
