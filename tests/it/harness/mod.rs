@@ -4,6 +4,7 @@
 mod authorized;
 mod client;
 mod database;
+pub(crate) mod kms;
 pub(crate) mod made;
 mod objects;
 pub(crate) mod openfga;
@@ -13,6 +14,7 @@ pub(crate) mod secrets;
 mod stream;
 mod tool_server;
 mod turns;
+pub(crate) mod webhooks;
 
 pub(crate) use authorized::{LogLines, World, authorization};
 pub(crate) use client::{Answer, Client};

@@ -4,7 +4,7 @@
 //! OpenFGA is told of them; the rest is made over the API.
 
 use crate::harness::openfga::OpenFga;
-use crate::harness::{App, Client, Database, NewTool, secrets, seeds};
+use crate::harness::{App, Client, Database, NewTool, secrets, seeds, webhooks};
 use agent_runtime::authn::bearer;
 use agent_runtime::authz::permissions;
 use agent_runtime::dev::provider::{Provider, Script, Step};
@@ -73,6 +73,7 @@ impl World {
             options.authorization = enforced.then(authorization);
             options.denials_per_minute = 1_000_000;
             options.secrets = secrets::Keys::new().options();
+            options.webhooks.development = true;
         });
         let provider = Provider::start(Script {
             queue: Vec::new(),
@@ -84,6 +85,7 @@ impl World {
         agent_runtime::server::seed(store, &clock, &other).unwrap();
         writer.objects(&app, &provider);
         writer.other_keys(&mut client, &app, &other);
+        writer.webhooks(&mut client, &app);
         let public = app
             .post(
                 "/v1/tokens/public",
@@ -401,6 +403,38 @@ impl Writer {
         ]);
     }
 
+    /// A webhook endpoint with a delivery that failed, and in both tenants a secret that signs.
+    fn webhooks(&mut self, client: &mut postgres::Client, app: &App) {
+        for caller in ["admin", "other"] {
+            app.with_token(Some(&self.tokens[caller]))
+                .put(
+                    "/v1/secrets/local/SIGNING",
+                    &json!({"value": webhooks::SIGNING}),
+                )
+                .expect(201);
+        }
+        let body = json!({"url": "http://127.0.0.1:9/", "events": ["approval.requested"],
+            "secretRef": {"envName": "local", "name": "SIGNING"}});
+        let made = app.post(webhooks::ENDPOINTS, &body).expect(201);
+        let endpoint: Uuid = webhooks::endpoint_id(&made).parse().unwrap();
+        self.ids.insert("webhookEndpointId", endpoint);
+        let (delivery, event) = (self.new_id("webhookDeliveryId"), self.clock.new_id());
+        self.row(
+            "webhook_events",
+            "event_id, type, body, created_at",
+            &format!("'{event}', 'approval.requested', '{{}}', now()"),
+        );
+        self.row(
+            "webhook_deliveries",
+            "delivery_id, endpoint_id, event_id, type, state, attempts, created_at, ended_at",
+            &format!(
+                "'{delivery}', '{endpoint}', '{event}', 'approval.requested', 'failed', 10, now(), now()"
+            ),
+        );
+        client.batch_execute(&self.sql).unwrap();
+        self.sql.clear();
+    }
+
     /// A key of another tenant's admin, beside the one that they were seeded with.
     fn other_keys(
         &mut self,
@@ -411,6 +445,7 @@ impl Writer {
         let own = std::mem::replace(&mut self.tenant_id, other.tenant_id);
         self.key("other", other.user_id, "");
         client.batch_execute(&self.sql).unwrap();
+        self.sql.clear();
         self.tenant_id = own;
         // Its store is made by the time that it is asked for the first time.
         app.with_token(Some(&self.tokens["other"]))
