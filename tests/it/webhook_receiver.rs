@@ -164,7 +164,9 @@ fn check_altered(tapped: &Tapped, program: &Program) {
         });
         assert_eq!(status, 400, "{field}");
     };
-    altered("body", |body| Some(body.replacen("completed", "cancelled", 1)));
+    altered("body", |body| {
+        Some(body.replacen("completed", "cancelled", 1))
+    });
     altered("body", |body| Some(format!("{body} ")));
     altered("body", |_| Some(String::new()));
     altered("webhook-id", |_| Some(Uuid::nil().to_string()));

@@ -2,9 +2,7 @@
 
 use super::{SECRET, Tap, app, finish_run, page, register, secret};
 use crate::harness::Database;
-use agent_runtime::webhooks::event::{
-    Approval, Event, ImprovementPass, PassOutcome, PassStatus,
-};
+use agent_runtime::webhooks::event::{Approval, Event, ImprovementPass, PassOutcome, PassStatus};
 use agent_runtime::webhooks::reason::Reason;
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;

@@ -25,7 +25,8 @@ pub(super) fn files(language: &str, comment: &str) -> Vec<(String, String)> {
     let name = |block: &String| {
         let first = block.lines().next().unwrap();
         let name = first.strip_prefix(comment);
-        name.unwrap_or_else(|| panic!("{first} names no file")).to_owned()
+        name.unwrap_or_else(|| panic!("{first} names no file"))
+            .to_owned()
     };
     let named = blocks(language).into_iter();
     named.map(|block| (name(&block), block)).collect()

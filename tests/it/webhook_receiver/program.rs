@@ -35,7 +35,11 @@ fn part(name: &str) -> PathBuf {
     let parts = Command::new(setup.join("where")).output().unwrap();
     let parts = String::from_utf8(parts.stdout).unwrap();
     let part = Path::new(parts.trim()).join(name);
-    assert!(part.exists(), "{} is missing: run make setup", part.display());
+    assert!(
+        part.exists(),
+        "{} is missing: run make setup",
+        part.display()
+    );
     part
 }
 
