@@ -57,3 +57,4 @@ mod tools;
 mod users;
 mod webhook_deliveries;
 mod webhook_endpoints;
+mod webhook_receiver;
