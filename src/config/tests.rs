@@ -87,6 +87,26 @@ fn development_starts_with_nothing_else() {
 }
 
 #[test]
+fn webhooks_have_bounds_and_one_word_opens_private_networks() {
+    let webhooks = |pairs: &[(&str, &str)]| load(&development(pairs), &clock()).unwrap().webhooks;
+    let plain = webhooks(&[]);
+    assert!(!plain.private_networks);
+    assert_eq!(plain.timeout, Duration::from_secs(10));
+    assert_eq!((plain.threads, plain.endpoint_concurrency), (32, 8));
+    assert_eq!(plain.retention_days, 30);
+    assert!(webhooks(&[("SVC_WEBHOOK_PRIVATE_NETWORKS", "allow")]).private_networks);
+    for (name, wrong) in [
+        ("SVC_WEBHOOK_PRIVATE_NETWORKS", "true"),
+        ("SVC_WEBHOOK_TIMEOUT_MS", "30001"),
+        ("SVC_WEBHOOK_THREADS", "0"),
+        ("SVC_WEBHOOK_ENDPOINT_CONCURRENCY", "0"),
+        ("SVC_WEBHOOK_RETENTION_DAYS", "13"),
+    ] {
+        faulty(&development(&[(name, wrong)]), &[name]);
+    }
+}
+
+#[test]
 fn production_needs_a_license_and_a_database() {
     let faults = faulty(&Vars::default(), &["SVC_LICENSE_KEY", "SVC_DATABASE_URL"]);
     assert!(

@@ -12,6 +12,7 @@ mod harness;
 mod access;
 mod agents;
 mod audit;
+mod authz_loss;
 mod authz_store;
 mod authz_sync;
 mod cancel;

@@ -11,8 +11,8 @@ const ACROSS_TENANTS: [(&str, &str); 17] = [
         "a credential is looked up before its tenant is known",
     ),
     (
-        "enrolments/take",
-        "a code is taken before its tenant is known",
+        "enrolments/owner",
+        "a code is looked up before its tenant is known",
     ),
     (
         "events/moved_since",

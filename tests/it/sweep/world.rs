@@ -370,9 +370,9 @@ impl Writer {
         let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         self.row(
             "enrolments",
-            "enrolment_id, user_id, digest, created_by, created_at, expires_at",
+            "enrolment_id, user_id, digest, created_by, created_at, expires_at, key_role, key_capabilities",
             &format!(
-                "'{id}', '{newcomer}', '\\x{digest}', '{seed}', now(), now() + interval '1 day'"
+                "'{id}', '{newcomer}', '\\x{digest}', '{seed}', now(), now() + interval '1 day', 'admin', '{{}}'"
             ),
         );
     }
