@@ -5,6 +5,7 @@ use crate::audit;
 use crate::http::context::Shared;
 use crate::http::door;
 use crate::http::probes::{Metric, MetricKind};
+use crate::webhooks;
 use MetricKind::{Counter, Gauge};
 
 /// Figures are far below what a double counts exactly.
@@ -82,6 +83,9 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
         ),
     ];
     metrics.extend(of_audit(&shared.audit.stats()));
+    if shared.webhooks.is_on() {
+        metrics.extend(of_webhooks(&shared.webhooks.stats()));
+    }
     if let Some(stats) = shared.runtime.queue_stats() {
         let ended = [
             ("done", stats.done),
@@ -127,5 +131,32 @@ fn of_audit(stats: &audit::Stats) -> Vec<Metric> {
         counter("agent_runtime_audit_commits_total", "Transactions that wrote access decisions.", stats.batches_written),
         counter("agent_runtime_audit_refused_total", "Access decisions that the database did not take.", stats.rows_refused),
         Metric::single("agent_runtime_audit_commit_seconds", "How long the last transaction with access decisions took.", Gauge, stats.last_commit.as_secs_f64()),
+    ]
+}
+
+#[rustfmt::skip]
+fn of_webhooks(stats: &webhooks::Stats) -> Vec<Metric> {
+    let by = |label: &'static str, values: Vec<(&str, u64)>| {
+        let labelled = |(text, count): (&str, u64)| (vec![(label, text.to_owned())], figure(count));
+        values.into_iter().map(labelled).collect::<Vec<_>>()
+    };
+    let deliveries = vec![("queued", stats.queued), ("delivered", stats.delivered), ("failed", stats.failed)];
+    let failures = stats.failures.iter().map(|(reason, count)| (reason.text(), *count));
+    let attempts = std::iter::once(("delivered", stats.delivered)).chain(failures);
+    vec![
+        Metric {
+            name: "agent_runtime_webhook_deliveries_total",
+            help: "Deliveries of webhooks that came to a state in this process.",
+            kind: Counter,
+            values: by("state", deliveries),
+        },
+        Metric {
+            name: "agent_runtime_webhook_attempts_total",
+            help: "Attempts at deliveries, by why they failed.",
+            kind: Counter,
+            values: by("reason", attempts.collect()),
+        },
+        Metric::single("agent_runtime_webhook_attempts_in_flight", "Attempts at deliveries that are under way.", Gauge, figure(stats.in_flight)),
+        Metric::single("agent_runtime_webhook_deliveries_due", "Deliveries that are due and wait, in all processes: as it was within the last minute.", Gauge, figure(stats.due)),
     ]
 }

@@ -52,3 +52,4 @@ mod tokens;
 mod tool_calls;
 mod tools;
 mod users;
+mod webhooks;
