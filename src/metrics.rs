@@ -1,11 +1,10 @@
 //! The figures of `/metrics`: what each part keeps in memory, under its public name. A scrape waits
 //! for nothing.
 
-use crate::audit;
 use crate::http::context::Shared;
 use crate::http::door;
 use crate::http::probes::{Metric, MetricKind};
-use crate::webhooks;
+use crate::{audit, authz, webhooks};
 use MetricKind::{Counter, Gauge};
 
 /// Figures are far below what a double counts exactly.
@@ -58,6 +57,29 @@ pub fn of_door(stats: &door::Stats) -> Vec<Metric> {
     ]
 }
 
+/// How the tenants stand at the authorization server.
+fn of_permissions(standings: authz::permissions::Standings) -> [Metric; 2] {
+    let by_state = [
+        ("compared", standings.compared),
+        ("failed", standings.failed),
+    ];
+    [
+        Metric {
+            name: "agent_runtime_authorization_tenants",
+            help: "Tenants whose permissions were compared, and those that something of their own keeps from it.",
+            kind: Gauge,
+            values: by_state
+                .map(|(state, count)| (vec![("state", state.to_owned())], size(count)))
+                .into(),
+        },
+        gauge(
+            "agent_runtime_authorization_objects_untold",
+            "Objects whose changed permissions the authorization server does not take.",
+            standings.untold,
+        ),
+    ]
+}
+
 /// The figures of the parts behind the door.
 #[rustfmt::skip]
 pub fn of_shared(shared: &Shared) -> Vec<Metric> {
@@ -85,6 +107,12 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     metrics.extend(of_audit(&shared.audit.stats()));
     if shared.webhooks.is_on() {
         metrics.extend(of_webhooks(&shared.webhooks.stats()));
+    }
+    if let Some(gate) = &shared.gate {
+        metrics.extend(of_gate(&gate.stats()));
+    }
+    if let Some(permissions) = &shared.permissions {
+        metrics.extend(of_permissions(permissions.standings()));
     }
     if let Some(stats) = shared.runtime.queue_stats() {
         let ended = [
@@ -126,11 +154,37 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
 #[rustfmt::skip]
 fn of_audit(stats: &audit::Stats) -> Vec<Metric> {
     vec![
+        Metric {
+            name: "agent_runtime_decisions_total",
+            help: "Access decisions by what decided and how.",
+            kind: Counter,
+            values: stats.decided.iter().map(|(stage, outcome, count)| {
+                let labels = [("stage", stage.text()), ("outcome", outcome.text())];
+                (labels.map(|(name, text)| (name, text.to_owned())).to_vec(), figure(*count))
+            }).collect(),
+        },
         gauge("agent_runtime_audit_queued", "Access decisions that wait to be written.", stats.queued),
+        gauge("agent_runtime_audit_writing", "Access decisions that are being written.", stats.writing),
         counter("agent_runtime_audit_rows_total", "Access decisions written.", stats.rows_written),
         counter("agent_runtime_audit_commits_total", "Transactions that wrote access decisions.", stats.batches_written),
         counter("agent_runtime_audit_refused_total", "Access decisions that the database did not take.", stats.rows_refused),
+        counter("agent_runtime_audit_late_total", "Access decisions given up because they were not on disk in time.", stats.rows_late),
+        counter("agent_runtime_audit_overflowed_total", "Access decisions for which there was no room to wait.", stats.rows_overflowed),
         Metric::single("agent_runtime_audit_commit_seconds", "How long the last transaction with access decisions took.", Gauge, stats.last_commit.as_secs_f64()),
+        Metric::single("agent_runtime_audit_commit_seconds_total", "How long all transactions with access decisions took.", Counter, stats.commits.as_secs_f64()),
+    ]
+}
+
+#[rustfmt::skip]
+fn of_gate(stats: &authz::Stats) -> Vec<Metric> {
+    vec![
+        gauge("agent_runtime_authorization_checks_in_flight", "Requests that ask the authorization server.", stats.checks_in_flight),
+        gauge("agent_runtime_authorization_checks_waiting", "Requests that wait until they may ask the authorization server.", stats.checks_waiting),
+        counter("agent_runtime_authorization_checks_refused_total", "Requests refused because too many asked the authorization server.", stats.checks_refused),
+        counter("agent_runtime_authorization_checks_failed_total", "Checks that the authorization server did not answer.", stats.checks_failed),
+        gauge("agent_runtime_authorization_breaker_open", "1 while the authorization server is not asked because it did not answer.", usize::from(stats.is_breaker_open)),
+        gauge("agent_runtime_authorization_credentials_limited", "Credentials that were denied so often that they are not served.", stats.credentials_limited),
+        counter("agent_runtime_authorization_requests_limited_total", "Requests refused because their credential was denied too often.", stats.requests_limited),
     ]
 }
 

@@ -82,7 +82,7 @@ pub struct Caller {
 /// What a key may do at most, whatever its owner may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
-    /// A `member` key does nothing that takes a tenant admin.
+    /// A `member` key changes and decides nothing of the tenant itself.
     pub role: KeyRole,
     /// What it may write beside that.
     pub capabilities: Capabilities,
@@ -96,7 +96,7 @@ pub struct Key {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum KeyRole {
-    /// Nothing that takes a tenant admin.
+    /// Only reads of the tenant itself; in its orgs, teams and projects whatever its owner may.
     Member,
     /// Whatever its owner may.
     Admin,
@@ -123,7 +123,7 @@ pub enum Capability {
     /// Change environments.
     #[serde(rename = "env:write")]
     EnvWrite,
-    /// Mint keys.
+    /// Mint keys, and revoke others than itself.
     #[serde(rename = "keys:write")]
     KeysWrite,
     /// Put and delete secrets.

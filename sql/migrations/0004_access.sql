@@ -25,7 +25,8 @@ alter table tokens
   add column project_id uuid,
   add foreign key (tenant_id, project_id) references projects;
 
--- A code that a person turns into a first key, once. A newer one ends the one before it.
+-- A code that a person turns into a first key, once. A newer one ends the one before it. The key may do
+-- no more than the key could that made the code, and lives no longer.
 create table enrolments (
   tenant_id uuid not null,
   enrolment_id uuid not null,
@@ -35,9 +36,15 @@ create table enrolments (
   created_at timestamptz not null,
   expires_at timestamptz not null,
   ended_at timestamptz,
+  key_role text not null check (key_role in ('admin', 'member')),
+  key_capabilities text[] not null
+    check (key_capabilities <@ '{access:write,env:write,keys:write,secrets:write}'::text[]),
+  key_project_id uuid,
+  key_expires_at timestamptz check (key_expires_at >= expires_at),
   primary key (tenant_id, enrolment_id),
   foreign key (tenant_id, user_id) references users,
-  foreign key (tenant_id, created_by) references users
+  foreign key (tenant_id, created_by) references users,
+  foreign key (tenant_id, key_project_id) references projects
 );
 -- A code is looked up before its tenant is known.
 create unique index enrolments_digest on enrolments (digest);
@@ -122,7 +129,7 @@ create table team_grants (
   foreign key (tenant_id, team_id) references teams on delete cascade,
   foreign key (tenant_id, created_by) references users
 );
-create index team_grants_team on team_grants (tenant_id, team_id);
+create index team_grants_team on team_grants (tenant_id, team_id, project_id);
 
 create table reviewers (
   tenant_id uuid not null,

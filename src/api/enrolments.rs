@@ -1,9 +1,10 @@
 //! Enrolments: how a person who was added comes to a first key, until people sign in.
 //!
 //! Guarantees: a code is shown once, taken once, replaced by a newer one, and ends after
-//! [`LIFE`]. Whoever brings a code that is none learns nothing of why.
+//! [`LIFE`]. The key that it becomes exceeds neither the key that made the code nor its person's
+//! role. Whoever brings a code that is none learns nothing of why.
 
-use super::tokens::{Fresh, MintedToken};
+use super::tokens::{Fresh, MintedToken, key_role, maker_ends};
 use crate::authn::bearer;
 use crate::authz::Stage;
 use crate::error::{self, Error, Result};
@@ -13,10 +14,10 @@ use crate::http::input::{Body, Name, Nothing, Text};
 use crate::http::output::Created;
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
-use crate::proof::{Admin, Authorized, Caller, Capabilities, Capability, Key, KeyRole};
+use crate::proof::{Admin, Authorized, Caller, Capability, Key};
 use crate::secret::Secret;
 use crate::store::enrolments::Enrolled;
-use crate::store::users::{Person, TenantRole};
+use crate::store::users::Person;
 use crate::store::{Tx, enrolments, tokens};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,13 +70,16 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// A fresh one.
-    pub(super) fn mint(cx: &Cx<'_>) -> Result<Self> {
+    /// A fresh one, within what the key of the request may do.
+    pub(super) fn mint(cx: &Cx<'_>, caller: &Caller) -> Result<Self> {
         let text = bearer::mint_enrolment()?;
+        let (life_ends, key_expires_at) = (cx.now() + LIFE, maker_ends(cx)?);
         let row = enrolments::New {
             enrolment_id: cx.new_id(),
             digest: bearer::digest(text.expose()),
-            expires_at: cx.now() + LIFE,
+            expires_at: key_expires_at.map_or(life_ends, |end| end.min(life_ends)),
+            key: caller.key,
+            key_expires_at,
         };
         Ok(Self { text, row })
     }
@@ -116,8 +120,8 @@ fn create(
     person: Authorized<Person, Admin>,
     _: Nothing,
 ) -> Result<Created<Enrolment>> {
-    let (code, now) = (Code::mint(cx)?, cx.now());
-    let creator = person.caller().user_id;
+    let caller = person.caller();
+    let (code, now, creator) = (Code::mint(cx, caller)?, cx.now(), caller.user_id);
     cx.transact(|tx| enrolments::insert(tx, &person, creator, &code.row, now))?;
     Ok(Created(code.show()))
 }
@@ -139,15 +143,12 @@ fn take(
             )
         })?;
         let key = Key {
-            role: match enrolled.tenant_role {
-                TenantRole::Admin => KeyRole::Admin,
-                TenantRole::Member => KeyRole::Member,
-            },
-            capabilities: Capabilities::all(),
-            project_id: None,
+            role: enrolled.key.role.min(key_role(enrolled.tenant_role)),
+            ..enrolled.key
         };
         let owner = tokens::Owner::enrolled(&enrolled);
-        let kept = tokens::insert(tx, owner, &fresh.row(token_id, name, None), key, now)?;
+        let row = fresh.row(token_id, name, enrolled.key_expires_at);
+        let kept = tokens::insert(tx, owner, &row, key, now)?;
         record(cx, &enrolled, token_id, key)?;
         Ok(kept)
     })?;

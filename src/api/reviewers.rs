@@ -1,15 +1,16 @@
 //! `/v1/reviewers`: which people review, and in which roles (section 5.2).
 
-use super::{Whom, id_in_path, invalid_body};
-use crate::error::{Code, Result};
+use super::{Whom, invalid_body};
+use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::proof::{Admin, Capability};
+use crate::proof::{Admin, Authorized, Capability};
 use crate::store::page::{Order, Page, Request};
 use crate::store::reviewers::{self, Reviewer};
+use crate::store::users::Person;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -33,8 +34,7 @@ pub(super) fn routes() -> Vec<Route> {
             "Take a reviewer role away",
             remove,
         )
-        .needs(Capability::AccessWrite)
-        .answers(&[Code::NotFound]),
+        .needs(Capability::AccessWrite),
     ]
 }
 
@@ -114,9 +114,12 @@ fn list(
     Ok(Found(page.page(rows, |row| row.user_id, View::from)))
 }
 
-fn remove(cx: &Cx<'_>, tenant: OnTenant<Admin>, _: Nothing) -> Result<Gone> {
-    let user_id = id_in_path(cx, "userId", "user")?;
+fn remove(cx: &Cx<'_>, person: Authorized<Person, Admin>, _: Nothing) -> Result<Gone> {
     let role = cx.parameter("role")?;
-    cx.transact(|tx| reviewers::delete(tx, &tenant.0, user_id, &role))?;
+    if !is_role(&role) {
+        let named = role.chars().take(64).collect::<String>();
+        return Err(Error::not_found("reviewer role", named));
+    }
+    cx.transact(|tx| reviewers::delete(tx, &person, &role))?;
     Ok(Gone)
 }

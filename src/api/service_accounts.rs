@@ -66,7 +66,7 @@ pub(super) fn routes() -> Vec<Route> {
             "Revoke a key of a service account",
             revoke,
         )
-        .needs(Capability::AccessWrite),
+        .needs(Capability::KeysWrite),
     ]
 }
 

@@ -36,13 +36,13 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Get,
             "/v1/tokens",
-            "List the caller's own bearer tokens",
+            "List the caller's own bearer tokens; with one that is limited to a project, that project's",
             list,
         ),
         route(
             Delete,
             "/v1/tokens/{tokenId}",
-            "Revoke one of the caller's own bearer tokens",
+            "Revoke one of the caller's own bearer tokens; any but the request's takes keys:write",
             revoke,
         )
         .answers(&[Code::NotFound]),
@@ -223,13 +223,25 @@ fn end_of(
     }
 }
 
-/// The role of the token: above neither the token that mints it nor its owner.
-fn role_of(asked: Option<KeyRole>, maker: &Caller, owner: &User) -> Result<KeyRole> {
-    let owned = match owner.tenant_role {
+/// When the key of the request ends by itself.
+pub(super) fn maker_ends(cx: &Cx<'_>) -> Result<Option<OffsetDateTime>> {
+    Ok(match cx.credential()? {
+        Credential::Bearer(known) => known.expires_at,
+        Credential::Public(_) => None,
+    })
+}
+
+/// The most that a key may be of somebody with this role in the tenant.
+pub(super) fn key_role(owned: TenantRole) -> KeyRole {
+    match owned {
         TenantRole::Admin => KeyRole::Admin,
         TenantRole::Member => KeyRole::Member,
-    };
-    let most = maker.key.role.min(owned);
+    }
+}
+
+/// The role of the token: above neither the token that mints it nor its owner.
+fn role_of(asked: Option<KeyRole>, maker: &Caller, owner: &User) -> Result<KeyRole> {
+    let most = maker.key.role.min(key_role(owner.tenant_role));
     match asked {
         Some(asked) if asked > most => Err(Error::new(
             Code::RoleExceedsPrincipal,
@@ -302,11 +314,7 @@ fn project_of(
 /// Mints a key for its owner, within what the key of the request may do.
 pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Created<MintedToken>> {
     let (asker, now) = (cx.asker()?, cx.now());
-    let maker_ends = match cx.credential()? {
-        Credential::Bearer(known) => known.expires_at,
-        Credential::Public(_) => None,
-    };
-    let expires_at = end_of(new.expires_at, maker_ends, now)?;
+    let expires_at = end_of(new.expires_at, maker_ends(cx)?, now)?;
     let caller = asker.caller();
     let user = users::find(
         &mut cx.store().session()?,
@@ -349,12 +357,25 @@ fn mint(cx: &Cx<'_>, caller: Caller, Body(new): Body<NewToken>) -> Result<Create
 }
 
 fn list(cx: &Cx<'_>, caller: Caller, Query(query): Query<ListTokens>) -> Result<Found<Page<View>>> {
-    list_of(cx, Owner::caller(&caller), &query)
+    list_of(cx, reach(&cx.asker_of(caller)), &query)
 }
 
 fn revoke(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Gone> {
     let token_id = id_in_path(cx, "tokenId", "token")?;
-    revoke_of(cx, Owner::caller(&caller), token_id)
+    let asker = cx.asker_of(caller);
+    if token_id != asker.caller().token_id {
+        asker.needs(Capability::KeysWrite)?;
+    }
+    revoke_of(cx, reach(&asker), token_id)
+}
+
+/// Which of the caller's tokens the token of the request reaches: its limits are rules of
+/// authorization.
+fn reach(asker: &Asker<'_>) -> Owner {
+    match asker.enforces() {
+        true => Owner::reach(asker.caller()),
+        false => Owner::caller(asker.caller()),
+    }
 }
 
 fn mint_public(

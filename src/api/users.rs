@@ -160,7 +160,7 @@ fn add(
         display_name: new.display_name.as_str(),
         tenant_role: new.tenant_role,
     };
-    let code = enrolments::Code::mint(cx)?;
+    let code = enrolments::Code::mint(cx, caller)?;
     let objects = [Object::Tenant(caller.tenant_id)];
     let person = change_access(cx, caller, &objects, |tx| {
         let person = users::insert_person(tx, &may, caller.user_id, &row, now)?;

@@ -17,7 +17,7 @@ use crate::outbound::{Failure, Verdict};
 use crate::proof::{Admin, Authorized};
 use crate::secrets::{SecretRef, Unreadable};
 use crate::store::page::{Order, Page, Request};
-use crate::store::webhook_endpoints::{self, About, SecretName, WebhookEndpoint};
+use crate::store::webhook_endpoints::{self, About, WebhookEndpoint};
 use crate::store::{Find, runs};
 use crate::webhooks::event::Kind;
 use crate::webhooks::reason::Reason;
@@ -211,24 +211,17 @@ struct View {
     updated_at: OffsetDateTime,
 }
 
-fn secret_ref(named: SecretName) -> SecretRef {
-    SecretRef {
-        environment: named.environment,
-        name: named.name,
-    }
-}
-
 impl From<WebhookEndpoint> for View {
     fn from(endpoint: WebhookEndpoint) -> Self {
-        let previous = |(named, signs_until)| PreviousSecret {
-            secret_ref: secret_ref(named),
+        let previous = |(secret_ref, signs_until)| PreviousSecret {
+            secret_ref,
             signs_until,
         };
         Self {
             endpoint_id: endpoint.endpoint_id,
             url: endpoint.url,
             events: endpoint.events,
-            secret_ref: secret_ref(endpoint.secret),
+            secret_ref: endpoint.secret,
             previous_secret: endpoint.previous_secret.map(previous),
             filter: endpoint.filter.map(|filter| FilterView {
                 flow_ids: filter.flow_ids,
@@ -371,7 +364,7 @@ impl UrlRefusal {
 }
 
 /// The secret is there and strong enough (section 6.1 rule 4, section 8).
-fn check_secret(cx: &Cx<'_>, tenant_id: Uuid, at: &SecretRef) -> Result<SecretName> {
+fn check_secret(cx: &Cx<'_>, tenant_id: Uuid, at: &SecretRef) -> Result<()> {
     for (field, text, most) in [
         ("envName", &at.environment, SECRET_MOST.0),
         ("name", &at.name, SECRET_MOST.1),
@@ -402,11 +395,7 @@ fn check_secret(cx: &Cx<'_>, tenant_id: Uuid, at: &SecretRef) -> Result<SecretNa
                 of_it(Code::SecretsUnavailable, said)
             }
         })?;
-    sign::check_secret(&secret).map_err(|weak| of_it(Code::WebhookSecretWeak, weak))?;
-    Ok(SecretName {
-        environment: at.environment.clone(),
-        name: at.name.clone(),
-    })
+    sign::check_secret(&secret).map_err(|weak| of_it(Code::WebhookSecretWeak, weak))
 }
 
 fn check_events(events: &[Kind]) -> Result<Vec<String>> {
@@ -484,15 +473,12 @@ fn create(
     let mut about = About {
         url: new.url,
         events,
-        secret: SecretName {
-            environment: String::new(),
-            name: String::new(),
-        },
+        secret: new.secret_ref,
         filter: filter.transpose()?,
     };
     check_fit(&about, "$.filter")?;
     about.url = check_receiver(cx, &about.url)?;
-    about.secret = check_secret(cx, caller.tenant_id, &new.secret_ref)?;
+    check_secret(cx, caller.tenant_id, &about.secret)?;
     let (id, now) = (cx.new_id(), cx.now());
     let endpoint = cx.transact(|tx| {
         if let Some(request) = &request
@@ -570,10 +556,9 @@ fn change(
     // Both ask elsewhere, so no row is held meanwhile.
     let url = change.url.as_deref();
     let url = url.map(|url| check_receiver(cx, url)).transpose()?;
-    let secret = change.secret_ref.as_ref();
-    let secret = secret
-        .map(|at| check_secret(cx, tenant_id, at))
-        .transpose()?;
+    if let Some(at) = &change.secret_ref {
+        check_secret(cx, tenant_id, at)?;
+    }
     let now = cx.now();
     let changed = cx.transact(|tx| {
         // What stays and what is new must fit each other, so nobody may change the rest meanwhile.
@@ -581,7 +566,7 @@ fn change(
         let about = About {
             url: url.unwrap_or(before.url),
             events: events.unwrap_or(before.events),
-            secret: secret.unwrap_or(before.secret),
+            secret: change.secret_ref.unwrap_or(before.secret),
             filter: filter.unwrap_or(before.filter),
         };
         check_fit(&about, path)?;

@@ -15,11 +15,11 @@ pub enum Stage {
     Model,
     /// A member's key asks for what takes a tenant admin.
     KeyRole,
-    /// The key is limited to another project.
+    /// The key is limited to another project, or to one where the tenant is to be changed.
     KeyProject,
     /// The key lacks the capability that the route needs.
     KeyCapability,
-    /// The request names another project than its key's.
+    /// A key that is limited to a project mints one for another.
     KeyProjectMismatch,
     /// A key is to get a capability that its maker lacks.
     CapabilityNotHeld,
@@ -35,7 +35,7 @@ pub enum Stage {
     TokenSignInOff,
     /// The deployment runs no commands of a tenant.
     HostAccessDenied,
-    /// A code for enrolling was refused or taken.
+    /// A code for enrolling was taken. One that is refused belongs to nobody, and is not recorded.
     Enrolment,
 }
 

@@ -16,12 +16,14 @@ mod decision;
 mod keeper;
 mod queue;
 mod record;
+mod stats;
 mod ticket;
 pub mod verify;
 mod writer;
 
 pub use decision::{Check, Decision, Outcome, Stage};
 pub use record::{CheckRecord, Record};
+pub use stats::Stats;
 pub use ticket::Ticket;
 
 use crate::error::{Error, Result};
@@ -31,10 +33,11 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use ed25519_dalek::SigningKey;
 use keeper::Keeper;
 use queue::{Entry, Queue};
+use stats::{Counters, Decided};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use writer::{Counters, Writer};
+use writer::Writer;
 
 /// The longest statement of the writer.
 const STATEMENT: Duration = Duration::from_secs(5);
@@ -63,21 +66,6 @@ impl Default for Options {
     }
 }
 
-/// Figures for `/metrics`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stats {
-    /// Decisions that wait.
-    pub queued: usize,
-    /// Decisions committed.
-    pub rows_written: u64,
-    /// Transactions committed.
-    pub batches_written: u64,
-    /// Decisions that the database refused.
-    pub rows_refused: u64,
-    /// How long the last transaction took.
-    pub last_commit: Duration,
-}
-
 /// Takes decisions. Cheap to clone.
 #[derive(Clone)]
 pub struct Audit(Arc<Inner>);
@@ -89,6 +77,7 @@ struct Inner {
     discards: bool,
     queue: Arc<Queue>,
     counters: Arc<Counters>,
+    decided: Arc<Decided>,
     clock: Clock,
     patience: Duration,
     keeper: Wake,
@@ -119,10 +108,12 @@ impl Audit {
             ticket.settle(ticket::Settlement::Committed);
             return Ok(ticket);
         }
+        let (stage, outcome) = (decision.stage, decision.outcome);
         inner.queue.push(Entry {
             row: decision.into_row(&inner.clock),
             ticket: ticket.clone(),
         })?;
+        inner.decided.count(stage, outcome);
         Ok(ticket)
     }
 
@@ -148,12 +139,18 @@ impl Audit {
     /// The figures so far.
     pub fn stats(&self) -> Stats {
         let counters = &self.0.counters;
+        let load = self.0.queue.load();
         Stats {
-            queued: self.0.queue.len(),
+            decided: self.0.decided.all(),
+            queued: load.waiting,
+            writing: load.taken,
             rows_written: counters.rows.load(Ordering::Relaxed),
             batches_written: counters.batches.load(Ordering::Relaxed),
             rows_refused: counters.failed.load(Ordering::Relaxed),
+            rows_late: load.late,
+            rows_overflowed: load.overflowed,
             last_commit: Duration::from_micros(counters.last_commit_us.load(Ordering::Relaxed)),
+            commits: Duration::from_micros(counters.commits_us.load(Ordering::Relaxed)),
         }
     }
 }
@@ -222,6 +219,7 @@ pub fn start(
         discards: false,
         queue,
         counters,
+        decided: Arc::default(),
         clock: clock.clone(),
         patience: options.patience,
         keeper: wake,

@@ -32,11 +32,22 @@ pub(super) struct Queue {
     watched: Condvar,
 }
 
+/// What the queue holds, and what it gave up.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Load {
+    pub(super) waiting: usize,
+    pub(super) taken: usize,
+    pub(super) late: u64,
+    pub(super) overflowed: u64,
+}
+
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Entry>,
     /// Those that the writer has taken and not yet settled.
     taken: Vec<Ticket>,
+    late: u64,
+    overflowed: u64,
     /// The watch sleeps until something comes.
     is_unwatched: bool,
     is_closed: bool,
@@ -65,6 +76,7 @@ impl Queue {
             return Err(Reason::Stopping.error());
         }
         if state.waiting.len() >= self.limit {
+            state.overflowed += 1;
             return Err(Reason::QueueFull.error());
         }
         let was_empty = state.waiting.is_empty();
@@ -80,8 +92,15 @@ impl Queue {
         Ok(())
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.lock().waiting.len()
+    pub(super) fn load(&self) -> Load {
+        let state = self.lock();
+        let taken = state.taken.iter().filter(|ticket| !ticket.is_settled());
+        Load {
+            waiting: state.waiting.len(),
+            taken: taken.count(),
+            late: state.late,
+            overflowed: state.overflowed,
+        }
     }
 
     /// Takes what waits, at most `most`, and waits for it at most `idle`.
@@ -165,7 +184,8 @@ impl Queue {
         }
         let now = Instant::now();
         let late = |ticket: &Ticket| ticket.deadline() <= now;
-        let mut tickets: Vec<Ticket> = state.taken.iter().filter(|t| late(t)).cloned().collect();
+        let taken = state.taken.iter().filter(|ticket| !ticket.is_settled());
+        let mut tickets: Vec<Ticket> = taken.filter(|ticket| late(ticket)).cloned().collect();
         while state
             .waiting
             .front()
@@ -173,6 +193,7 @@ impl Queue {
         {
             tickets.extend(state.waiting.pop_front().map(|entry| entry.ticket));
         }
+        state.late += u64::try_from(tickets.len()).unwrap_or(u64::MAX);
         drop(state);
         Some(settle(&tickets, Settlement::Failed(Reason::Late)))
     }

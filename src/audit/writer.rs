@@ -6,12 +6,13 @@
 
 use super::chain;
 use super::queue::{Entry, Queue, Work, settle};
+use super::stats::Counters;
 use super::ticket::{Reason, Settlement, Ticket};
 use crate::error::{Code, Error, Result};
 use crate::store::audit::{self as rows, Batch, Row, Slot};
 use crate::store::{Session, Store};
 use postgres::error::SqlState;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use time::Date;
@@ -24,15 +25,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 const COMPLAIN: Duration = Duration::from_secs(5);
 /// Attempts to make a slot while other writers make theirs.
 const CLAIMS: usize = 100;
-
-/// What the writer has done, for `/metrics`.
-#[derive(Default)]
-pub(super) struct Counters {
-    pub(super) rows: AtomicU64,
-    pub(super) batches: AtomicU64,
-    pub(super) failed: AtomicU64,
-    pub(super) last_commit_us: AtomicU64,
-}
 
 pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
@@ -168,9 +160,7 @@ impl Writer {
         match written {
             Ok(true) => {
                 self.held.slot = Some(after);
-                let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-                self.counters.last_commit_us.store(took, Ordering::Relaxed);
-                self.counters.batches.fetch_add(1, Ordering::Relaxed);
+                self.counters.took(began.elapsed());
                 Attempt::Committed
             }
             Ok(false) => {
@@ -277,7 +267,7 @@ impl Writer {
 
     fn committed(&self, entries: &[Entry]) {
         let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
-        self.counters.rows.fetch_add(count, Ordering::Relaxed);
+        self.counters.committed(count);
         self.noted(settle(&tickets(entries), Settlement::Committed));
     }
 

@@ -13,6 +13,11 @@ use uuid::Uuid;
 /// Tenants that may be asked for before the keeper comes to them.
 const MAX_WANTED: usize = 10_000;
 
+/// Until a tenant that failed by itself is tried again, doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
 #[derive(Default)]
 pub(super) struct Board {
     state: Mutex<State>,
@@ -21,17 +26,42 @@ pub(super) struct Board {
 
 #[derive(Default)]
 struct State {
-    /// The store of each tenant that was compared with Postgres.
-    ready: HashMap<Uuid, String>,
-    /// Why the last try at a tenant failed.
-    failed: HashMap<Uuid, String>,
+    ready: HashMap<Uuid, Compared>,
+    failed: HashMap<Uuid, Failed>,
     /// Tenants that somebody waits for.
     wanted: BTreeSet<Uuid>,
     /// Why nothing will do at this time.
     outage: Option<String>,
-    /// Somebody met an outage that the keeper may not have seen.
+    /// Somebody met an absence of OpenFGA that the keeper may not have seen.
     is_suspected: bool,
+    /// Objects that could not be told, as of the keeper's last look.
+    untold: usize,
     is_stopped: bool,
+}
+
+/// A store that was compared with Postgres.
+struct Compared {
+    store_id: String,
+    /// When that began.
+    since: Instant,
+}
+
+/// A tenant at which the last try failed, by itself.
+struct Failed {
+    why: String,
+    next: Instant,
+    pause: Duration,
+}
+
+/// How many tenants stand how, and what is not told.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Standings {
+    /// Their stores were compared with Postgres, and answer.
+    pub compared: usize,
+    /// Something that is theirs alone keeps them from it.
+    pub failed: usize,
+    /// Changed objects that could not be told for such a reason.
+    pub untold: usize,
 }
 
 impl Board {
@@ -49,21 +79,12 @@ impl Board {
         self.lock()
             .ready
             .get(&tenant_id)
-            .is_some_and(|ready| ready == store_id)
+            .is_some_and(|ready| ready.store_id == store_id)
     }
 
-    /// Waits until the tenant's store was compared; the one of this id, if one is named.
-    pub(super) fn await_ready(
-        &self,
-        tenant_id: Uuid,
-        store_id: Option<&str>,
-        deadline: Instant,
-    ) -> Result<(), Fault> {
+    /// Waits until the tenant's store was compared.
+    pub(super) fn await_ready(&self, tenant_id: Uuid, deadline: Instant) -> Result<(), Fault> {
         let mut state = self.lock();
-        // One that was ready before it was looked for again is not what is waited for.
-        if state.ready.get(&tenant_id).map(String::as_str) != store_id || store_id.is_none() {
-            state.ready.remove(&tenant_id);
-        }
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if state.is_stopped {
@@ -72,9 +93,9 @@ impl Board {
             if state.ready.contains_key(&tenant_id) {
                 return Ok(());
             }
-            let failure = state.outage.as_ref().or(state.failed.get(&tenant_id));
-            if let Some(failure) = failure {
-                return Err(sync::unavailable(failure).into());
+            let failed = state.failed.get(&tenant_id).map(|failed| &failed.why);
+            if let Some(why) = state.outage.as_ref().or(failed) {
+                return Err(sync::unavailable(why).into());
             }
             if left.is_zero() {
                 return Err(sync::unavailable(
@@ -90,36 +111,69 @@ impl Board {
         }
     }
 
-    /// The tenant's store is not what it was: it is looked for and compared again.
-    pub(super) fn doubt(&self, tenant_id: Uuid) {
+    /// At this time the tenant's store was not what it should be: unless it was compared later, it
+    /// is looked for and compared again.
+    pub(super) fn doubt(&self, tenant_id: Uuid, at: Instant) {
         self.change(|state| {
-            state.ready.remove(&tenant_id);
+            let ready = state.ready.get(&tenant_id);
+            if ready.is_some_and(|ready| ready.since <= at) {
+                state.ready.remove(&tenant_id);
+            }
         });
     }
 
-    /// OpenFGA was away, perhaps for less than the keeper sees.
-    pub(super) fn suspect_outage(&self) {
-        self.lock().is_suspected = true;
+    /// OpenFGA was away, perhaps for less than the keeper sees: it looks at once.
+    pub(super) fn suspect_absence(&self) {
+        self.change(|state| state.is_suspected = true);
     }
 
     pub(super) fn take_suspicion(&self) -> bool {
         std::mem::take(&mut self.lock().is_suspected)
     }
 
-    /// The tenant's store was compared, or why it could not be.
-    pub(super) fn say(&self, tenant_id: Uuid, outcome: Result<String, String>) {
+    /// OpenFGA was away: no store answers before it was compared again.
+    pub(super) fn doubt_everyone(&self) {
+        self.change(|state| state.ready.clear());
+    }
+
+    /// How many tenants were last compared before `since`; and those for which that was `period`
+    /// ago and whose last try did not fail.
+    pub(super) fn compared_before(&self, since: Instant, period: Duration) -> (usize, Vec<Uuid>) {
+        let state = self.lock();
+        let earlier = state.ready.iter().filter(|(_, ready)| ready.since < since);
+        let due = earlier.clone().filter(|(id, ready)| {
+            ready.since.elapsed() >= period && !state.failed.contains_key(*id)
+        });
+        (earlier.count(), due.map(|(id, _)| *id).collect())
+    }
+
+    /// The tenant's store was compared, which began at `since`. True: that had failed before.
+    pub(super) fn compared(&self, tenant_id: Uuid, store_id: String, since: Instant) -> bool {
+        let mut had_failed = false;
         self.change(|state| {
             state.wanted.remove(&tenant_id);
-            match outcome {
-                Ok(store_id) => {
-                    state.failed.remove(&tenant_id);
-                    state.ready.insert(tenant_id, store_id);
-                }
-                Err(why) => {
-                    state.failed.insert(tenant_id, why);
-                }
-            }
+            had_failed = state.failed.remove(&tenant_id).is_some();
+            state.ready.insert(tenant_id, Compared { store_id, since });
         });
+        had_failed
+    }
+
+    /// The tenant's store could not be compared, for a reason of its own. True: that is news.
+    pub(super) fn failed(&self, tenant_id: Uuid, why: &str) -> bool {
+        let mut is_news = true;
+        self.change(|state| {
+            state.wanted.remove(&tenant_id);
+            let before = state.failed.get(&tenant_id);
+            is_news = before.is_none_or(|before| before.why != why);
+            let pause = before.map_or(FIRST_PAUSE, |before| (before.pause * 2).min(LONGEST_PAUSE));
+            let failed = Failed {
+                why: why.to_owned(),
+                next: Instant::now() + pause,
+                pause,
+            };
+            state.failed.insert(tenant_id, failed);
+        });
+        is_news
     }
 
     /// The tenant is gone.
@@ -131,21 +185,53 @@ impl Board {
         });
     }
 
-    /// The tenants at which the last try failed.
-    pub(super) fn failed(&self) -> Vec<Uuid> {
-        self.lock().failed.keys().copied().collect()
+    /// The tenants that failed and are due for another try.
+    pub(super) fn due(&self) -> Vec<Uuid> {
+        let now = Instant::now();
+        let state = self.lock();
+        let due = state.failed.iter().filter(|(_, failed)| failed.next <= now);
+        due.map(|(id, _)| *id).collect()
     }
 
+    /// Whether the tenant's store was compared and not doubted since.
     pub(super) fn has(&self, tenant_id: Uuid) -> bool {
         self.lock().ready.contains_key(&tenant_id)
+    }
+
+    /// Whether the tenant's store was neither compared nor failed to be.
+    pub(super) fn is_new(&self, tenant_id: Uuid) -> bool {
+        let state = self.lock();
+        !state.ready.contains_key(&tenant_id) && !state.failed.contains_key(&tenant_id)
+    }
+
+    /// Why nobody is served, if nobody is.
+    pub(super) fn nobody(&self) -> Option<String> {
+        let state = self.lock();
+        let failed = state.failed.values().next();
+        failed
+            .filter(|_| state.ready.is_empty())
+            .map(|failed| failed.why.clone())
+    }
+
+    pub(super) fn set_untold(&self, count: usize) {
+        self.lock().untold = count;
+    }
+
+    pub(super) fn standings(&self) -> Standings {
+        let state = self.lock();
+        Standings {
+            compared: state.ready.len(),
+            failed: state.failed.len(),
+            untold: state.untold,
+        }
     }
 
     /// The ready tenant after this one in some fixed order, and its store.
     pub(super) fn ready_after(&self, tenant_id: Uuid) -> Option<(Uuid, String)> {
         let state = self.lock();
-        let later = state.ready.iter().filter(|(id, _)| **id > tenant_id).min();
-        let found = later.or(state.ready.iter().min());
-        found.map(|(id, store_id)| (*id, store_id.clone()))
+        let later = state.ready.keys().filter(|id| **id > tenant_id).min();
+        let found = later.or(state.ready.keys().min())?;
+        Some((*found, state.ready[found].store_id.clone()))
     }
 
     pub(super) fn set_outage(&self, outage: Option<String>) {
@@ -164,11 +250,14 @@ impl Board {
         self.lock().is_stopped
     }
 
-    /// Waits so long, or until the stop, or, if `for_wanted`, until somebody waits for a tenant.
-    pub(super) fn rest(&self, time: Duration, for_wanted: bool) {
+    /// Waits so long, or until the stop, or, if all `is_well`, until somebody waits for a tenant or
+    /// suspects an absence.
+    pub(super) fn rest(&self, time: Duration, is_well: bool) {
         let state = self.lock();
-        let waits =
-            |state: &mut State| !(state.is_stopped || for_wanted && !state.wanted.is_empty());
+        let waits = |state: &mut State| {
+            let is_called = state.is_suspected || !state.wanted.is_empty();
+            !(state.is_stopped || is_well && is_called)
+        };
         // Whatever ended it, the keeper looks at everything.
         drop(self.changed.wait_timeout_while(state, time, waits));
     }
@@ -213,5 +302,53 @@ impl Drop for Permit<'_> {
     fn drop(&mut self) {
         *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.0.freed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn after_a_suspicion_a_store_is_compared_again_but_once_a_minute() {
+        let board = Board::default();
+        let now = Instant::now();
+        let (old, young) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        board.compared(old, "a".to_owned(), now.checked_sub(MINUTE).unwrap());
+        board.compared(young, "b".to_owned(), now.checked_sub(MINUTE / 2).unwrap());
+        assert_eq!(board.compared_before(now, MINUTE), (2, vec![old]));
+        board.compared(old, "a".to_owned(), now);
+        assert_eq!(board.compared_before(now, MINUTE), (1, vec![]));
+        board.compared(young, "b".to_owned(), now);
+        assert_eq!(board.compared_before(now, MINUTE), (0, vec![]));
+    }
+
+    #[test]
+    fn a_doubt_from_before_a_comparison_says_nothing_of_it() {
+        let board = Board::default();
+        let (tenant_id, now) = (Uuid::from_u128(1), Instant::now());
+        board.compared(tenant_id, "a".to_owned(), now);
+        board.doubt(tenant_id, now.checked_sub(MINUTE).unwrap());
+        assert!(board.is_ready(tenant_id, "a"));
+        board.doubt(tenant_id, now);
+        assert!(!board.is_ready(tenant_id, "a") && board.is_new(tenant_id));
+    }
+
+    #[test]
+    fn one_tenant_s_fault_is_said_once_and_is_nobody_else_s() {
+        let board = Board::default();
+        let (ill, well) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        assert!(board.failed(ill, "why"));
+        assert!(!board.failed(ill, "why") && board.failed(ill, "another"));
+        assert_eq!(board.nobody().as_deref(), Some("another"));
+        assert!(board.due().is_empty());
+        board.compared(well, "a".to_owned(), Instant::now());
+        assert_eq!(board.nobody(), None);
+        let standings = board.standings();
+        assert_eq!((standings.compared, standings.failed), (1, 1));
+        board.compared(ill, "b".to_owned(), Instant::now());
+        assert_eq!(board.standings().failed, 0);
     }
 }

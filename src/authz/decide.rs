@@ -9,6 +9,7 @@
 use super::fga::Tuple;
 use super::gate::Gate;
 use super::permissions::{Answer, Asked};
+use super::roles::Action;
 use crate::audit::{Check, Decision, Outcome, Stage, Ticket};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Caller, Capability, KeyRole, Kind, Place};
@@ -87,6 +88,9 @@ pub(super) struct Target {
     /// It lies in the project: who may do what in it is the project's.
     inside: bool,
     is_tenant: bool,
+    /// The object that belongs to the tenant itself, on which the check is made: a record says for
+    /// which one.
+    about: Option<String>,
     run_id: Option<Uuid>,
 }
 
@@ -97,14 +101,23 @@ impl Target {
             project_id: None,
             inside: false,
             is_tenant: true,
+            about: None,
             run_id: None,
+        }
+    }
+
+    /// The tenant, for an object of its own.
+    pub(super) fn tenant_for(tenant_id: Uuid, kind: &str, id: Uuid) -> Self {
+        Self {
+            about: Some(format!("{kind}:{id}")),
+            ..Self::tenant(tenant_id)
         }
     }
 
     pub(super) fn of<K: Kind>(row: &K, tenant_id: Uuid) -> Self {
         let id = row.id();
         let (project_id, inside) = match row.place() {
-            Place::OnTenant => return Self::tenant(tenant_id),
+            Place::OnTenant => return Self::tenant_for(tenant_id, K::NAME, id),
             Place::Itself => ((K::NAME == "project").then_some(id), false),
             Place::InProject(project_id) => (Some(project_id), true),
         };
@@ -113,7 +126,16 @@ impl Target {
             project_id,
             inside,
             is_tenant: K::NAME == "tenant",
+            about: None,
             run_id: (K::NAME == "run").then_some(id),
+        }
+    }
+
+    /// What a record's sentence names.
+    fn recorded(&self) -> String {
+        match &self.about {
+            Some(about) => format!("{}, for {about}", self.resource),
+            None => self.resource.clone(),
         }
     }
 
@@ -134,11 +156,7 @@ impl Target {
 }
 
 fn relation(action: &str) -> &'static str {
-    match action {
-        "read" => "can_read",
-        "write" => "can_write",
-        _ => "can_admin",
-    }
+    Action::named(action).relation()
 }
 
 /// What is recorded of one decision.
@@ -206,18 +224,31 @@ impl<'a> Asker<'a> {
         sentence: impl Into<String>,
         code: Code,
     ) -> Error {
+        let sentence = sentence.into();
+        let error = denial(code, &sentence, action, resource);
+        self.refused(stage, action, resource, sentence, error)
+    }
+
+    /// Records a refusal, and gives its error, or that it could not be recorded.
+    fn refused(
+        &self,
+        stage: Stage,
+        action: &'static str,
+        resource: &str,
+        reason: String,
+        error: Error,
+    ) -> Error {
         let refused = Recorded {
             stage,
             outcome: Outcome::Denied,
             action,
             resource,
-            reason: sentence.into(),
+            reason,
             failing_part: Some(stage.text().to_owned()),
             check: None,
             duration: Duration::ZERO,
             run_id: None,
         };
-        let error = denial(code, &refused.reason, action, resource);
         match self.gate.map(|gate| self.record(gate, refused)) {
             Some(Err(unrecorded)) => unrecorded,
             _ => error,
@@ -261,8 +292,18 @@ impl<'a> Asker<'a> {
 
     /// What the route takes of a key, where the route checks nothing else.
     pub(super) fn check_key(&self) -> Result<()> {
+        self.facts
+            .capability
+            .map_or(Ok(()), |needed| self.needs(needed))
+    }
+
+    /// The key has this capability, which a part of what the route does takes of it.
+    ///
+    /// # Errors
+    /// `permission-denied`, `audit-unavailable`.
+    pub fn needs(&self, needed: Capability) -> Result<()> {
         let tenant = Target::tenant(self.caller.tenant_id);
-        match self.lacking() {
+        match self.lacking(needed) {
             Some(lacking) if self.enforces() => {
                 Err(self.refuse_key(Stage::KeyCapability, "write", &tenant, &lacking))
             }
@@ -306,13 +347,13 @@ impl<'a> Asker<'a> {
     ) -> Result<()> {
         let (user, relation) = (format!("user:{}", self.caller.user_id), relation(action));
         let resource = target.resource.as_str();
-        let reason = if answer.allowed {
-            format!("{user} has {relation} on {resource}")
-        } else {
-            format!("permission denied, actor {user} lacks {relation} on {resource}")
+        let say = |on: &str| match answer.allowed {
+            true => format!("{user} has {relation} on {on}"),
+            false => format!("permission denied, actor {user} lacks {relation} on {on}"),
         };
+        let (sentence, reason) = (say(resource), say(&target.recorded()));
         let error =
-            (!answer.allowed).then(|| denial(Code::PermissionDenied, &reason, action, resource));
+            (!answer.allowed).then(|| denial(Code::PermissionDenied, &sentence, action, resource));
         let decision = Recorded {
             stage: Stage::Model,
             outcome: if answer.allowed {
@@ -382,30 +423,27 @@ impl<'a> Asker<'a> {
                 return Some((Stage::KeyProject, why));
             }
         }
-        self.lacking().map(|why| (Stage::KeyCapability, why))
+        let lacking = self.lacking(self.facts.capability?)?;
+        Some((Stage::KeyCapability, lacking))
     }
 
-    fn lacking(&self) -> Option<String> {
-        let needed = self.facts.capability?;
+    fn lacking(&self, needed: Capability) -> Option<String> {
         (!self.caller.key.capabilities.has(needed))
             .then(|| format!("it lacks the capability {}", needed.text()))
     }
 
     #[track_caller]
     fn refuse_key(&self, stage: Stage, action: &'static str, on: &Target, why: &str) -> Error {
-        let sentence = format!(
-            "permission denied, the key of actor user:{} does not allow {} on {}: {why}",
-            self.caller.user_id,
-            relation(action),
-            on.resource,
-        );
-        self.refuse(
-            stage,
-            action,
-            &on.resource,
-            sentence,
-            Code::PermissionDenied,
-        )
+        let say = |on: &str| {
+            format!(
+                "permission denied, the key of actor user:{} does not allow {} on {on}: {why}",
+                self.caller.user_id,
+                relation(action),
+            )
+        };
+        let (sentence, resource) = (say(&on.resource), on.resource.as_str());
+        let error = denial(Code::PermissionDenied, &sentence, action, resource);
+        self.refused(stage, action, resource, say(&on.recorded()), error)
     }
 }
 

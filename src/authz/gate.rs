@@ -3,7 +3,8 @@
 //!
 //! Guarantees (invariant 6): a bounded number of requests asks the authorization server at once, and
 //! none while it is known to be away. Beyond that the answer comes at once, unless checks are quick
-//! just now: then a place is worth a moment's wait.
+//! just now: then a place is worth a moment's wait, to half as many requests as there are places.
+//! With places for half of the request threads, a quarter of them is left for what needs no check.
 //!
 //! Not here: what is asked (`decide`), and how (`permissions`).
 
@@ -12,6 +13,7 @@ use super::permissions::{Answer, Asked, Permissions};
 use crate::audit::Audit;
 use crate::error::{Code, Error, Result};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -40,6 +42,25 @@ pub struct Options {
     pub denials_per_minute: u32,
 }
 
+/// Figures for `/metrics`, since the start where they are not of this moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stats {
+    /// Requests that ask.
+    pub checks_in_flight: usize,
+    /// Requests that wait for a place.
+    pub checks_waiting: usize,
+    /// Requests that found no place.
+    pub checks_refused: u64,
+    /// Checks without an answer, also those that were not asked because of it.
+    pub checks_failed: u64,
+    /// Nobody asks, or one asks for all.
+    pub is_breaker_open: bool,
+    /// Credentials that are not served because they were denied too often.
+    pub credentials_limited: usize,
+    /// Requests that came with one.
+    pub requests_limited: u64,
+}
+
 /// What stands between the requests and the authorization server, while authorization is on.
 pub struct Gate {
     permissions: Permissions,
@@ -47,6 +68,9 @@ pub struct Gate {
     places: Places,
     breaker: Breaker,
     denials: Denials,
+    refused: AtomicU64,
+    failed: AtomicU64,
+    limited: AtomicU64,
 }
 
 impl Gate {
@@ -58,6 +82,23 @@ impl Gate {
             places: Places::new(options.checks_in_flight.max(1)),
             breaker: Breaker::default(),
             denials: Denials::new(options.denials_per_minute),
+            refused: AtomicU64::default(),
+            failed: AtomicU64::default(),
+            limited: AtomicU64::default(),
+        }
+    }
+
+    /// The figures so far.
+    pub fn stats(&self) -> Stats {
+        let (checks_in_flight, checks_waiting) = self.places.load();
+        Stats {
+            checks_in_flight,
+            checks_waiting,
+            checks_refused: self.refused.load(Ordering::Relaxed),
+            checks_failed: self.failed.load(Ordering::Relaxed),
+            is_breaker_open: self.breaker.is_open(),
+            credentials_limited: self.denials.spent_now(Instant::now()),
+            requests_limited: self.limited.load(Ordering::Relaxed),
         }
     }
 
@@ -68,6 +109,7 @@ impl Gate {
     /// is expected. Those of the database.
     pub(super) fn ask(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
         let _place = self.places.take().ok_or_else(|| {
+            self.refused.fetch_add(1, Ordering::Relaxed);
             Error::new(
                 Code::Overloaded,
                 "Too many requests wait for the authorization server. Try again shortly.",
@@ -81,8 +123,14 @@ impl Gate {
     /// # Errors
     /// As [`Gate::ask`], without `overloaded`.
     pub(super) fn ask_aside(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
-        self.breaker
-            .call(Instant::now, || self.permissions.ask(tenant_id, asked))
+        let answer = self
+            .breaker
+            .call(Instant::now, || self.permissions.ask(tenant_id, asked));
+        answer.inspect_err(|error| {
+            if error.code() == Code::AuthorizationUnavailable {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        })
     }
 
     /// Refuses a credential that was denied too often.
@@ -91,6 +139,7 @@ impl Gate {
     /// `too-many-requests`.
     pub(super) fn admit(&self, key_id: Uuid) -> Result<()> {
         if self.denials.is_spent(key_id, Instant::now()) {
+            self.limited.fetch_add(1, Ordering::Relaxed);
             return Err(Error::new(
                 Code::TooManyRequests,
                 "This credential was refused too often. Ask for what it may do, after a while.",
@@ -107,12 +156,16 @@ impl Gate {
 
 /// The places for asking.
 struct Places {
+    most: usize,
+    /// How many may wait for one.
+    most_waiting: usize,
     state: Mutex<Taken>,
     changed: Condvar,
 }
 
 struct Taken {
-    free: usize,
+    in_use: usize,
+    waiting: usize,
     /// When a place was last taken or given back.
     moved_at: Instant,
     /// How long the last one was held.
@@ -126,10 +179,13 @@ struct Place<'a> {
 }
 
 impl Places {
-    fn new(free: usize) -> Self {
+    fn new(most: usize) -> Self {
         Self {
+            most,
+            most_waiting: (most / 2).max(1),
             state: Mutex::new(Taken {
-                free,
+                in_use: 0,
+                waiting: 0,
                 moved_at: Instant::now(),
                 held: Duration::ZERO,
             }),
@@ -137,27 +193,38 @@ impl Places {
         }
     }
 
-    /// Waits as long as places move quickly.
+    /// Waits as long as places move quickly, and not too many wait.
     fn take(&self) -> Option<Place<'_>> {
         let since = Instant::now();
         let mut taken = self.lock();
-        while taken.free == 0 {
-            let still = taken.moved_at.elapsed();
-            let left = QUICK.saturating_sub(still);
-            if taken.held >= QUICK || left.is_zero() || since.elapsed() >= PATIENCE {
-                return None;
-            }
+        while taken.in_use >= self.most {
+            let wait = self.wait(&taken, since.elapsed())?;
+            taken.waiting += 1;
             taken = self
                 .changed
-                .wait_timeout(taken, left)
+                .wait_timeout(taken, wait)
                 .map_or_else(|poisoned| poisoned.into_inner().0, |(taken, _)| taken);
+            taken.waiting -= 1;
         }
-        taken.free -= 1;
+        taken.in_use += 1;
         taken.moved_at = Instant::now();
         Some(Place {
             places: self,
             since: taken.moved_at,
         })
+    }
+
+    /// How many places are in use, and how many wait for one.
+    fn load(&self) -> (usize, usize) {
+        let taken = self.lock();
+        (taken.in_use, taken.waiting)
+    }
+
+    /// How long a place is worth waiting for, to one who has waited this long. None: it is not.
+    fn wait(&self, taken: &Taken, waited: Duration) -> Option<Duration> {
+        let left = QUICK.saturating_sub(taken.moved_at.elapsed());
+        let is_quick = taken.held < QUICK && !left.is_zero() && waited < PATIENCE;
+        (is_quick && taken.waiting < self.most_waiting).then_some(left)
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
@@ -168,7 +235,7 @@ impl Places {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut taken = self.places.lock();
-        taken.free += 1;
+        taken.in_use -= 1;
         taken.moved_at = Instant::now();
         taken.held = self.since.elapsed();
         drop(taken);
@@ -231,6 +298,10 @@ impl Breaker {
         Ok(Some(Probe(self)))
     }
 
+    fn is_open(&self) -> bool {
+        self.lock().until.is_some()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Failures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -279,9 +350,21 @@ impl Denials {
         (spent.denials - forgiven).max(0.0)
     }
 
+    fn is_at_most(&self, spent: Spent, now: Instant) -> bool {
+        self.left_of(spent, now) > self.most - 1.0
+    }
+
     fn is_spent(&self, key_id: Uuid, now: Instant) -> bool {
         let spent = self.lock().get(&key_id).copied();
-        spent.is_some_and(|spent| self.left_of(spent, now) > self.most - 1.0)
+        spent.is_some_and(|spent| self.is_at_most(spent, now))
+    }
+
+    /// How many are spent.
+    fn spent_now(&self, now: Instant) -> usize {
+        let all = self.lock();
+        all.values()
+            .filter(|spent| self.is_at_most(**spent, now))
+            .count()
     }
 
     fn count(&self, key_id: Uuid, now: Instant) {
@@ -341,7 +424,45 @@ mod tests {
             drop(held);
             assert!(waits.join().unwrap());
         });
-        assert_eq!(places.lock().free, 2);
+        let taken = places.lock();
+        assert_eq!((taken.in_use, taken.waiting), (0, 0));
+    }
+
+    #[test]
+    fn half_as_many_may_wait_as_there_are_places() {
+        assert_eq!(Places::new(1).most_waiting, 1);
+        let places = Places::new(16);
+        let mut taken = places.lock();
+        // As though they moved all the time, so that nothing but the bound refuses.
+        taken.moved_at = Instant::now() + Duration::from_secs(3600);
+        taken.waiting = 7;
+        assert_eq!(places.wait(&taken, Duration::ZERO), Some(QUICK));
+        assert_eq!(places.wait(&taken, PATIENCE), None);
+        taken.waiting = 8;
+        assert_eq!(places.wait(&taken, Duration::ZERO), None);
+    }
+
+    #[test]
+    fn who_waits_counts() {
+        let places = Places::new(1);
+        let held = places.take();
+        places.lock().moved_at = Instant::now() + Duration::from_secs(3600);
+        let was_counted = std::thread::scope(|scope| {
+            scope.spawn(|| while places.take().is_none() {});
+            let began = Instant::now();
+            let is_counted = || loop {
+                let waiting = places.lock().waiting;
+                if waiting == 1 || began.elapsed() > 10 * PATIENCE {
+                    return waiting == 1;
+                }
+                std::thread::yield_now();
+            };
+            let was_counted = is_counted();
+            drop(held);
+            was_counted
+        });
+        assert!(was_counted);
+        assert_eq!(places.lock().waiting, 0, "nobody waits any more");
     }
 
     #[test]
@@ -352,10 +473,12 @@ mod tests {
         for _ in 0..FAILURES - 1 {
             call(Duration::ZERO, away).unwrap_err();
         }
+        assert!(!breaker.is_open());
         call(Duration::ZERO, || Ok(())).unwrap();
         for _ in 0..FAILURES {
             call(Duration::ZERO, away).unwrap_err();
         }
+        assert!(breaker.is_open());
         let error = call(PAUSE / 2, || panic!("nobody asks")).unwrap_err();
         assert_eq!(error.code(), Code::AuthorizationUnavailable);
         assert_eq!(error.message(), "FGA Error: connection refused");
@@ -368,6 +491,7 @@ mod tests {
         drop(probe);
         call(2 * PAUSE, || Ok(())).unwrap();
         assert!(breaker.enter(start + 2 * PAUSE).unwrap().is_none());
+        assert!(!breaker.is_open());
     }
 
     #[test]
@@ -395,8 +519,10 @@ mod tests {
         }
         assert!(denials.is_spent(key, start));
         assert!(!denials.is_spent(other, start));
+        assert_eq!(denials.spent_now(start), 1);
         let later = start + Duration::from_secs(1);
         assert!(!denials.is_spent(key, later), "one a second is forgiven");
+        assert_eq!(denials.spent_now(later), 0);
         denials.count(key, later);
         assert!(denials.is_spent(key, later));
     }

@@ -1,10 +1,10 @@
 //! Who reads which roles a user has (section 4.2): the user themselves, or who decides about the tenant.
 
-use super::{Asker, as_caller, on_tenant};
+use super::decide::Target;
+use super::{Asker, as_caller};
 use crate::error::{Error, Result};
-use crate::proof::{Admin, Authorized};
-use crate::store::tenants::Tenant;
-use crate::store::users::{self, User};
+use crate::proof::{Action, Admin, Kind};
+use crate::store::users::{self, Person, User};
 use uuid::Uuid;
 
 /// Somebody may read a user's roles.
@@ -42,7 +42,9 @@ pub fn grants_reader(asker: &Asker<'_>, user_id: Uuid) -> Result<GrantsReader> {
     if user_id == caller.user_id {
         as_caller(asker)?;
     } else {
-        let _: Authorized<Tenant, Admin> = on_tenant(asker)?;
+        asker.admit()?;
+        let target = Target::tenant_for(caller.tenant_id, Person::NAME, user_id);
+        asker.check(Admin::NAME, &target)?;
     }
     let user = users::find(&mut asker.store.session()?, caller.tenant_id, user_id)?
         .ok_or_else(|| Error::not_found("user", user_id))?;

@@ -1,13 +1,22 @@
 //! The thread `authz-keeper`: gives every tenant its store, compares all of them with Postgres at
-//! start and after an outage, tells what was left untold, and says whether all is well.
+//! start and after OpenFGA was away, tells what was left untold, and says whether all is well.
+//!
+//! Guarantees: where this thread found OpenFGA away, no store answers before it was compared again;
+//! where only a request did, or Postgres was away, the stores are compared beside the checks, each
+//! at most once a minute. What fails for one tenant alone is logged, counted and tried again, and
+//! makes the server unready only if it leaves nobody to serve.
+//!
+//! Not seen: an OpenFGA that came back in another state between two looks, a second apart, while
+//! nobody asked it anything.
 //!
 //! It ends when it is told to, between two calls of OpenFGA.
 
 use super::permissions::Inner;
 use super::sync::{self, Fault};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::store::authz;
 use crossbeam_channel::{Receiver, bounded};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -16,10 +25,12 @@ use uuid::Uuid;
 const PERIOD: Duration = Duration::from_secs(1);
 /// The first wait after a failure, doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// The longest.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The longest: until then nobody is answered, though OpenFGA may be back.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// Between looks at every tenant.
 const EVERYONE: Duration = Duration::from_secs(60);
+/// Between two comparisons of a store that a suspicion asks for.
+const COMPARISONS: Duration = Duration::from_secs(60);
 /// Tenants read at once.
 const PAGE: u16 = 500;
 
@@ -34,10 +45,26 @@ struct Worker<S> {
     say: S,
     /// When every tenant was last looked at.
     everyone_at: Option<Instant>,
-    /// Those that are ready are to be compared once more.
-    again: bool,
+    /// Stores that were not compared since then are to be.
+    suspected_at: Option<Instant>,
     /// Whose store was looked at last.
     looked_at: Uuid,
+    /// Why something could not be told, of tenants whose store is in step.
+    untold: BTreeMap<Uuid, String>,
+}
+
+/// Nothing else will do either at this time.
+struct Outage {
+    error: Error,
+    /// What the authorization server, or Postgres, has may be another state when it is back.
+    doubt: Doubt,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    None,
+    Suspicion,
+    Certainty,
 }
 
 impl Keeper {
@@ -50,8 +77,9 @@ impl Keeper {
             inner: Arc::clone(&inner),
             say,
             everyone_at: None,
-            again: false,
+            suspected_at: None,
             looked_at: Uuid::nil(),
+            untold: BTreeMap::new(),
         };
         (worker.say)(Err("The permissions are being compared.".to_owned()));
         std::thread::Builder::new()
@@ -95,7 +123,10 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
                         );
                     }
                     (was_well, pause) = (true, FIRST_PAUSE);
-                    (self.say)(Ok(()));
+                    let nobody = self.inner.board.nobody();
+                    (self.say)(nobody.map_or(Ok(()), |why| {
+                        Err(sync::unavailable(why).message().to_owned())
+                    }));
                     self.inner.board.rest(PERIOD, true);
                 }
                 Err(error) => {
@@ -111,48 +142,49 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
         }
     }
 
-    /// Whatever there is to do. An error is the first one that was met; an outage ends the round.
+    /// Whatever there is to do, until it is done or nothing will do.
     fn round(&mut self) -> Result<()> {
         let outcome = self.try_round();
-        let outage = match &outcome {
-            Err(fault) if fault.1 => {
-                // What it holds may be another state when it is back.
-                self.again = true;
-                Some(sync::reason(&fault.0).to_owned())
+        if let Err(outage) = &outcome {
+            match outage.doubt {
+                Doubt::None => {}
+                Doubt::Suspicion => self.suspected_at = Some(Instant::now()),
+                Doubt::Certainty => {
+                    self.inner.board.doubt_everyone();
+                    self.everyone_at = None;
+                }
             }
-            _ => None,
-        };
-        self.inner.board.set_outage(outage);
-        outcome.map_err(|(error, _)| error)
+        }
+        let why = outcome.as_ref().err();
+        let why = why.map(|outage| sync::reason(&outage.error).to_owned());
+        self.inner.board.set_outage(why);
+        outcome.map_err(|outage| outage.error)
     }
 
-    fn try_round(&mut self) -> Result<(), (Error, bool)> {
-        self.look()?;
+    fn try_round(&mut self) -> Result<(), Outage> {
         if self.inner.board.take_suspicion() {
-            self.again = true;
+            self.suspected_at = Some(Instant::now());
         }
-        let mut first = Ok(());
+        self.look()?;
         let is_due = self.everyone_at.is_none_or(|at| at.elapsed() > EVERYONE);
-        if is_due || self.again {
-            keep_first(&mut first, self.bring_everyone())?;
+        if is_due {
+            self.bring_everyone()?;
             self.everyone_at = Some(Instant::now());
-            self.again = false;
-        } else {
-            for tenant_id in self.inner.board.failed() {
-                keep_first(&mut first, self.bring(tenant_id))?;
-            }
         }
+        for tenant_id in self.inner.board.due() {
+            self.bring(tenant_id)?;
+        }
+        self.compare_again()?;
         let fresh = self.session(|sql| authz::storeless(sql, i64::from(PAGE)))?;
         for tenant_id in fresh {
-            keep_first(&mut first, self.bring(tenant_id))?;
+            self.bring_new(tenant_id)?;
         }
-        keep_first(&mut first, self.bring_wanted())?;
-        keep_first(&mut first, self.apply_left())?;
-        first
+        self.bring_wanted()?;
+        self.apply_left()
     }
 
     /// Whether OpenFGA is there and has a store that it should have.
-    fn look(&mut self) -> Result<(), (Error, bool)> {
+    fn look(&mut self) -> Result<(), Outage> {
         let Some((tenant_id, store_id)) = self.inner.board.ready_after(self.looked_at) else {
             return Ok(());
         };
@@ -160,76 +192,126 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
         match self.inner.client.store_exists(&store_id) {
             Ok(true) => Ok(()),
             Ok(false) => {
-                self.inner.board.doubt(tenant_id);
+                self.inner.board.doubt(tenant_id, Instant::now());
                 self.bring(tenant_id)
             }
-            Err(failure) => Err(told(Fault::Fga(failure))),
+            Err(failure) => Err(Outage::of(Fault::Fga(failure))),
         }
     }
 
-    fn bring_everyone(&mut self) -> Result<(), (Error, bool)> {
-        let (mut after, mut first) = (Uuid::nil(), Ok(()));
+    fn bring_everyone(&self) -> Result<(), Outage> {
+        let mut after = Uuid::nil();
         loop {
             let page = self.session(|sql| authz::tenants(sql, after, i64::from(PAGE)))?;
             for tenant_id in &page {
-                keep_first(&mut first, self.bring_wanted())?;
-                if self.again || !self.inner.board.has(*tenant_id) {
-                    keep_first(&mut first, self.bring(*tenant_id))?;
-                }
+                self.bring_wanted()?;
+                self.bring_new(*tenant_id)?;
             }
             match page.last() {
                 Some(last) if page.len() == usize::from(PAGE) => after = *last,
-                _ => return first,
+                _ => return Ok(()),
             }
         }
     }
 
-    fn bring_wanted(&self) -> Result<(), (Error, bool)> {
-        let mut first = Ok(());
+    fn bring_wanted(&self) -> Result<(), Outage> {
         while let Some(tenant_id) = self.inner.board.wanted() {
-            keep_first(&mut first, self.bring(tenant_id))?;
+            self.bring(tenant_id)?;
         }
-        first
+        Ok(())
+    }
+
+    fn bring_new(&self, tenant_id: Uuid) -> Result<(), Outage> {
+        match self.inner.board.is_new(tenant_id) {
+            true => self.bring(tenant_id),
+            false => Ok(()),
+        }
+    }
+
+    /// Compares the stores that may have changed unseen, which go on to answer meanwhile.
+    fn compare_again(&mut self) -> Result<(), Outage> {
+        let Some(at) = self.suspected_at else {
+            return Ok(());
+        };
+        let (left, due) = self.inner.board.compared_before(at, COMPARISONS);
+        if left == 0 {
+            self.suspected_at = None;
+        }
+        for tenant_id in due {
+            self.bring_wanted()?;
+            self.bring(tenant_id)?;
+        }
+        Ok(())
     }
 
     /// Brings one tenant's store in step, and tells those who wait for it.
-    fn bring(&self, tenant_id: Uuid) -> Result<(), (Error, bool)> {
-        let board = &self.inner.board;
-        match sync::reconcile(&self.inner, tenant_id, &mut |_| {}, &mut |_| {}) {
+    fn bring(&self, tenant_id: Uuid) -> Result<(), Outage> {
+        let (inner, began) = (&self.inner, Instant::now());
+        match sync::reconcile(inner, tenant_id, &mut |_| {}, &mut |_| {}) {
             Ok(store_id) => {
-                board.say(tenant_id, Ok(store_id));
-                Ok(())
+                if inner.board.compared(tenant_id, store_id, began) {
+                    slog::info!(inner.log, "The tenant's permissions are in step again"; "tenantId" => %tenant_id);
+                }
             }
-            Err(Fault::Gone) => {
-                board.forget(tenant_id);
-                Ok(())
-            }
+            Err(Fault::Gone) => inner.board.forget(tenant_id),
+            Err(fault) if fault.is_outage() => return Err(Outage::of(fault)),
             Err(fault) => {
-                let (error, is_outage) = told(fault);
-                board.say(tenant_id, Err(sync::reason(&error).to_owned()));
-                Err((error, is_outage))
+                let error = Error::from(fault);
+                if inner.board.failed(tenant_id, sync::reason(&error)) {
+                    slog::warn!(inner.log, "The tenant's permissions cannot be brought in step; trying on";
+                        "tenantId" => %tenant_id, crate::log::ErrorValue(&error));
+                }
             }
         }
+        Ok(())
     }
 
     /// Tells what requests could not tell.
-    fn apply_left(&self) -> Result<(), (Error, bool)> {
-        let (mut after, mut first) = ((Uuid::nil(), String::new()), Ok(()));
+    fn apply_left(&mut self) -> Result<(), Outage> {
+        let (mut after, mut count) = ((Uuid::nil(), String::new()), 0);
+        let mut untold = BTreeMap::new();
         loop {
             let left = self.session(|sql| authz::unapplied(sql, &after, i64::from(sync::PAGE)))?;
             for (tenant_id, object) in &left {
-                let deadline = self.inner.patience();
-                let applied = sync::apply(&self.inner, *tenant_id, object, false, deadline);
-                if matches!(&applied, Err(fault) if fault.is_lost_store()) {
-                    self.inner.board.doubt(*tenant_id);
-                    keep_first(&mut first, self.bring(*tenant_id))?;
-                } else {
-                    keep_first(&mut first, applied.map(|_| ()).map_err(told))?;
+                if let Some(why) = self.apply(*tenant_id, object)? {
+                    count += 1;
+                    untold.entry(*tenant_id).or_insert(why);
                 }
             }
             match left.last() {
                 Some(last) if left.len() == usize::from(sync::PAGE) => after = last.clone(),
-                _ => return first,
+                _ => break,
+            }
+        }
+        self.inner.board.set_untold(count);
+        self.untold = untold;
+        Ok(())
+    }
+
+    /// Tells one object; if that cannot be, why.
+    fn apply(&self, tenant_id: Uuid, object: &str) -> Result<Option<String>, Outage> {
+        let inner = &self.inner;
+        if !inner.board.has(tenant_id) {
+            // It is told before its store is as it should be.
+            return Ok(None);
+        }
+        match sync::apply(inner, tenant_id, object, false, sync::patience()) {
+            Ok(_) => Ok(None),
+            Err(fault) if fault.is_lost_store() => {
+                inner.board.doubt(tenant_id, Instant::now());
+                self.bring(tenant_id).map(|()| None)
+            }
+            Err(fault) if fault.is_outage() => Err(Outage::of(fault)),
+            // Somebody else is telling it.
+            Err(fault) if fault.is_contention() => Ok(None),
+            Err(fault) => {
+                let error = Error::from(fault);
+                let why = sync::reason(&error).to_owned();
+                if self.untold.get(&tenant_id) != Some(&why) {
+                    slog::warn!(inner.log, "A change of permissions cannot be told; trying on";
+                        "tenantId" => %tenant_id, "object" => object, crate::log::ErrorValue(&error));
+                }
+                Ok(Some(why))
             }
         }
     }
@@ -237,31 +319,24 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
     fn session<T>(
         &self,
         work: impl FnOnce(&mut crate::store::Session) -> Result<T>,
-    ) -> Result<T, (Error, bool)> {
+    ) -> Result<T, Outage> {
         let session = self.inner.store.session();
         session
             .and_then(|mut session| work(&mut session))
-            .map_err(|error| (error, true))
+            .map_err(|error| Outage::of(Fault::Own(error)))
     }
 }
 
-/// The error, and whether nothing else will do either.
-fn told(fault: Fault) -> (Error, bool) {
-    let is_outage = fault.is_outage();
-    (Error::from(fault), is_outage)
-}
-
-/// Keeps the first failure that concerns one tenant, and passes an outage on at once.
-fn keep_first(
-    first: &mut Result<(), (Error, bool)>,
-    outcome: Result<(), (Error, bool)>,
-) -> Result<(), (Error, bool)> {
-    match outcome {
-        Err((error, true)) => Err((error, true)),
-        Err(failed) if first.is_ok() => {
-            *first = Err(failed);
-            Ok(())
+impl Outage {
+    fn of(fault: Fault) -> Self {
+        let doubt = match &fault {
+            Fault::Fga(failure) if failure.is_absence() => Doubt::Certainty,
+            Fault::Own(error) if error.code() == Code::DatabaseUnavailable => Doubt::Suspicion,
+            _ => Doubt::None,
+        };
+        Self {
+            error: Error::from(fault),
+            doubt,
         }
-        _ => Ok(()),
     }
 }

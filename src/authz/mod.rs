@@ -20,7 +20,7 @@ mod sync;
 
 pub use crate::audit::Stage;
 pub use decide::{Asker, Facts, Tickets};
-pub use gate::{Gate, Options};
+pub use gate::{Gate, Options, Stats};
 pub use grants::{GrantsReader, grants_reader};
 
 use crate::authn::PublicToken;

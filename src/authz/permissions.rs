@@ -3,13 +3,15 @@
 //! Guarantees: no answer comes from a change that Postgres has and OpenFGA has not (invariant 3):
 //! a question first tells what it depends on and was not told. It is answered by the store and the
 //! model that Postgres names, and not before this process has compared that store with Postgres.
-//! At most two applies run at once; who waits for one waits until a deadline.
+//! Nobody is denied by a store that is not there any more. At most two applies run at once; who
+//! waits for one waits until a deadline, and so does every question and settling as a whole.
 //!
 //! Not here: what a refusal looks like and where decisions are recorded (`authz`'s gate).
 
+pub use super::board::Standings;
 use super::board::{Board, Permits};
 use super::desired::Object;
-use super::fga::{self, Pinned, Question, Tuple};
+use super::fga::{self, Failure, Pinned, Question, Tuple};
 pub use super::keeper::Keeper;
 pub use super::stores::Model;
 use super::sync::{self, Fault};
@@ -24,12 +26,16 @@ use uuid::Uuid;
 /// Applies at once: they hold a connection to the database while they talk to OpenFGA.
 const APPLIES: usize = 2;
 
+/// Settling many objects may take so many times what one may.
+const SETTLING: u32 = 3;
+
 /// How OpenFGA is reached and what it is told.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The base URL.
     pub url: String,
-    /// For one call of OpenFGA, and for the wait before it.
+    /// For one call of OpenFGA and the wait before it; for one question with all that it takes; and
+    /// for the change of one object, if a request waits for it.
     pub timeout: Duration,
     /// Connections at most.
     pub connections: usize,
@@ -82,11 +88,6 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// When who begins to wait now gives up.
-    pub(super) fn patience(&self) -> Instant {
-        Instant::now() + self.timeout
-    }
-
     pub(super) fn is_stopped(&self) -> bool {
         self.board.is_stopped()
     }
@@ -151,24 +152,33 @@ impl Permissions {
         Keeper::start(Arc::clone(&self.0), say)
     }
 
-    /// Asks whether a user has a relation to an object of the tenant.
+    /// How many tenants stand how.
+    pub fn standings(&self) -> Standings {
+        self.0.board.standings()
+    }
+
+    /// Asks whether a user has a relation to an object of the tenant. All of it ends by one
+    /// deadline, but for the waits of the database's pool.
     ///
     /// # Errors
     /// `authorization-unavailable`, with a message that begins with `FGA Error:`;
     /// `database-unavailable`; `overloaded`.
     pub fn ask(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
-        match self.ask_once(tenant_id, asked) {
+        let began = Instant::now();
+        let deadline = began + self.0.timeout;
+        match self.ask_once(tenant_id, asked, deadline) {
             Err(fault) if fault.is_lost_store() => {
-                self.0.board.doubt(tenant_id);
-                self.ask_once(tenant_id, asked).map_err(Error::from)
+                self.0.board.doubt(tenant_id, began);
+                let again = self.ask_once(tenant_id, asked, deadline);
+                again.map_err(Error::from)
             }
             outcome => outcome.map_err(Error::from),
         }
     }
 
-    fn ask_once(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer, Fault> {
+    fn ask_once(&self, tenant_id: Uuid, asked: &Asked, deadline: Instant) -> Result<Answer, Fault> {
         let inner = &self.0;
-        let on = self.ready_store(tenant_id, asked)?;
+        let on = self.ready_store(tenant_id, asked, deadline)?;
         let user = format!("user:{}", asked.user);
         let question = Question {
             user: &user,
@@ -176,11 +186,15 @@ impl Permissions {
             object: &asked.object,
             contextual: asked.contextual.as_slice(),
         };
-        let allowed = inner.client.check(&on, &question).inspect_err(|failure| {
-            if failure.is_transient() {
-                inner.board.suspect_outage();
+        let client = inner.client.until(deadline);
+        let answer = client.check(&on, &question).and_then(|allowed| {
+            // A store that was lost denies everything, for as long as its model is remembered.
+            match allowed || client.store_exists(&on.store_id)? {
+                true => Ok(allowed),
+                false => Err(Failure::StoreUnknown),
             }
-        })?;
+        });
+        let allowed = answer.map_err(Fault::from).inspect_err(|f| self.note(f))?;
         Ok(Answer {
             allowed,
             store_id: on.store_id,
@@ -188,34 +202,44 @@ impl Permissions {
         })
     }
 
+    /// Lets the keeper look, where OpenFGA may have been away.
+    fn note(&self, fault: &Fault) {
+        if matches!(fault, Fault::Fga(failure) if failure.is_absence()) {
+            self.0.board.suspect_absence();
+        }
+    }
+
     /// The store that answers, once everything is told that the answer depends on.
-    fn ready_store(&self, tenant_id: Uuid, asked: &Asked) -> Result<Pinned, Fault> {
+    fn ready_store(
+        &self,
+        tenant_id: Uuid,
+        asked: &Asked,
+        deadline: Instant,
+    ) -> Result<Pinned, Fault> {
         let inner = &self.0;
-        let deadline = inner.patience();
         let objects = [asked.object.clone(), Object::Tenant(tenant_id).to_string()]
             .into_iter()
             .chain(asked.project_id.map(|id| Object::Project(id).to_string()))
             .collect::<Vec<_>>();
         loop {
+            let began = Instant::now();
             let guard = authz::guard(
                 &mut inner.store.session()?,
                 tenant_id,
                 &objects,
                 asked.project_id,
             )?;
-            let Some(guard) = guard.filter(|guard| guard.model_version >= inner.model.version())
-            else {
-                inner.board.await_ready(tenant_id, None, deadline)?;
+            let guard = guard.filter(|guard| guard.model_version >= inner.model.version());
+            let compared = guard.filter(|g| inner.board.is_ready(tenant_id, &g.store_id));
+            let Some(guard) = compared else {
+                // One that is ready may be another than Postgres names.
+                inner.board.doubt(tenant_id, began);
+                inner.board.await_ready(tenant_id, deadline)?;
                 continue;
             };
-            if !inner.board.is_ready(tenant_id, &guard.store_id) {
-                let store_id = Some(guard.store_id.as_str());
-                inner.board.await_ready(tenant_id, store_id, deadline)?;
-                // The store may be another one since.
-                continue;
-            }
             for object in &guard.unapplied {
-                sync::apply(inner, tenant_id, object, false, deadline)?;
+                let told = sync::apply(inner, tenant_id, object, false, deadline);
+                told.inspect_err(|fault| self.note(fault))?;
             }
             return Ok(Pinned {
                 store_id: guard.store_id,
@@ -224,7 +248,8 @@ impl Permissions {
         }
     }
 
-    /// Tells OpenFGA of objects that were marked; those that are applied already cost a look.
+    /// Tells OpenFGA of objects that were marked; those that are applied already cost a look. Each
+    /// has one deadline, and all together three times as long: what is left then is told later.
     ///
     /// # Errors
     /// `authorization-unavailable`: the change stands, and is told later; `database-unavailable`;
@@ -234,29 +259,34 @@ impl Permissions {
         // In one order, or two could wait for each other.
         names.sort_unstable();
         names.dedup();
+        let timeout = self.0.timeout;
+        let last = Instant::now() + timeout * SETTLING;
         for name in &names {
-            self.settle_one(tenant_id, name)?;
+            let deadline = last.min(Instant::now() + timeout);
+            self.settle_one(tenant_id, name, deadline)?;
         }
         Ok(())
     }
 
-    fn settle_one(&self, tenant_id: Uuid, object: &str) -> Result<(), Fault> {
+    fn settle_one(&self, tenant_id: Uuid, object: &str, deadline: Instant) -> Result<(), Fault> {
         let inner = &self.0;
-        let apply = || sync::apply(inner, tenant_id, object, false, inner.patience());
-        match apply() {
-            Err(fault) if fault.is_lost_store() => {
-                inner.board.doubt(tenant_id);
-                inner.board.await_ready(tenant_id, None, inner.patience())?;
-                apply()?;
-            }
-            outcome => {
-                outcome.inspect_err(|fault| {
-                    if fault.is_outage() {
-                        inner.board.suspect_outage();
-                    }
-                })?;
-            }
+        let began = Instant::now();
+        if began >= deadline {
+            return Err(sync::unavailable(
+                "The change stands, and is still being applied. Try again shortly.",
+            )
+            .into());
         }
+        let apply = || sync::apply(inner, tenant_id, object, false, deadline);
+        let outcome = match apply() {
+            Err(fault) if fault.is_lost_store() => {
+                inner.board.doubt(tenant_id, began);
+                inner.board.await_ready(tenant_id, deadline)?;
+                apply()
+            }
+            outcome => outcome,
+        };
+        outcome.inspect_err(|fault| self.note(fault))?;
         Ok(())
     }
 }

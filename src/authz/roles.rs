@@ -26,6 +26,16 @@ impl Action {
     /// Every action, the least first.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
 
+    /// The one that a proof's action is called (`proof::Action::NAME`). What is called otherwise
+    /// takes the most.
+    pub(super) fn named(name: &str) -> Self {
+        match name {
+            "read" => Self::Read,
+            "write" => Self::Write,
+            _ => Self::Admin,
+        }
+    }
+
     /// The relation by which the model says it.
     pub const fn relation(self) -> &'static str {
         match self {

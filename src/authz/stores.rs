@@ -1,8 +1,8 @@
 //! The life of a tenant's store: made once, found again, put right, its model upgraded.
 //!
 //! Guarantees: one store a tenant, named `tenant-<tenant_id>`, whatever starts at once, crashes in
-//! between or is lost; a model is only ever replaced by a newer one. Who makes or changes a store
-//! holds the tenant's row in Postgres, so that two never do.
+//! between or is lost; a model is only ever replaced by a newer one, also where its store is lost.
+//! Who makes or changes a store holds the tenant's row in Postgres, so that two never do.
 //!
 //! Not here: the tuples in it (`sync`).
 
@@ -107,18 +107,22 @@ fn is_right(inner: &Inner, standing: &Standing, pinned: &Pinned) -> Result<bool,
 
 /// What the tenant's store is to be from now on. The tenant is locked.
 fn settle(inner: &Inner, tenant_id: Uuid, before: Option<&Standing>) -> Result<Standing, Fault> {
+    let ours = &inner.model;
+    if let Some(newer) = before.filter(|before| before.model_version > ours.version()) {
+        // An older model in another store would take away what the newer one gives.
+        let pinned = pinned(newer);
+        if !inner.client.store_exists(&pinned.store_id)? || !inner.client.model_exists(&pinned)? {
+            return Err(Fault::NewerModelLost {
+                lost: newer.model_version,
+                ours: ours.version(),
+            });
+        }
+    }
     let store_id = find(inner, tenant_id, before)?;
     let known = before.filter(|before| before.store_id == store_id);
-    let ours = &inner.model;
     if let Some(standing) = known {
         if is_right(inner, standing, &pinned(standing))? {
             return Ok(standing.clone());
-        }
-        if standing.model_version > ours.version() {
-            return Err(Fault::NewerModelLost {
-                lost: standing.model_version,
-                ours: ours.version(),
-            });
         }
         if standing.model_version < ours.version() {
             slog::info!(inner.log, "The authorization model goes from version {} to {}", standing.model_version, ours.version();

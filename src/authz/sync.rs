@@ -2,7 +2,11 @@
 //!
 //! Guarantees: an object is told under the lock on its row, so that of two who tell it the later
 //! one sees what the earlier one did; removals go first; an object counts as applied only when all
-//! of it was written; the store is the one that Postgres names, which cannot change meanwhile.
+//! of it was written; the store is the one that Postgres names, which cannot change meanwhile. An
+//! object that is gone loses its row with its last tuple.
+//!
+//! Left out: an object of more than 100,000 tuples, which is refused; and what is lost of a store
+//! that is still there, which only a comparison sees.
 
 use super::compare::{self, Compared, Progress};
 use super::desired;
@@ -11,9 +15,9 @@ use super::permissions::Inner;
 use super::stores;
 use crate::error::{Code, Error};
 use crate::store::Tx;
-use crate::store::authz::{self, Held};
+use crate::store::authz::{self, Held, Hold};
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Rounds of a reconcile. Each but the last one puts right what it found; more than a few come up
@@ -22,6 +26,10 @@ const ROUNDS: usize = 1000;
 
 /// Unapplied objects that are looked up at once.
 pub(super) const PAGE: u16 = 100;
+
+/// For telling one object where no request waits: an object may have very many tuples. Less than
+/// the database lets a transaction rest.
+const PATIENCE: Duration = Duration::from_secs(45);
 
 /// How the message of a check without an answer begins (section 1.2).
 const PREFIX: &str = "FGA Error: ";
@@ -65,9 +73,24 @@ impl Fault {
     /// Whether nothing else will do either at this time.
     pub(super) fn is_outage(&self) -> bool {
         match self {
+            Self::Fga(Failure::Contended) => false,
             Self::Fga(failure) => failure.is_transient(),
             Self::Own(error) => {
                 matches!(error.code(), Code::DatabaseUnavailable | Code::ShuttingDown)
+            }
+            Self::Gone | Self::Storeless | Self::NewerModelLost { .. } => false,
+        }
+    }
+
+    /// Whether others were at the same, or had all there is of what it takes.
+    pub(super) fn is_contention(&self) -> bool {
+        match self {
+            Self::Fga(failure) => *failure == Failure::Contended,
+            Self::Own(error) => {
+                matches!(
+                    error.code(),
+                    Code::Overloaded | Code::AuthorizationUnavailable
+                )
             }
             Self::Gone | Self::Storeless | Self::NewerModelLost { .. } => false,
         }
@@ -110,7 +133,13 @@ pub(super) struct Changed {
     pub(super) was_applied: bool,
 }
 
-/// Tells one object, if it is not applied or `always`.
+/// When who tells an object, and has no request to answer, gives up.
+pub(super) fn patience() -> Instant {
+    Instant::now() + PATIENCE
+}
+
+/// Tells one object, if it is not applied or `always`. All of it, the waits included, ends by the
+/// deadline, but for those of the database's pool.
 pub(super) fn apply(
     inner: &Inner,
     tenant_id: Uuid,
@@ -123,33 +152,29 @@ pub(super) fn apply(
         // No row of ours has it, and nobody else writes it.
         let standing = authz::standing(&mut inner.store.session()?, tenant_id)?;
         let standing = standing.ok_or(Fault::Storeless)?;
-        let on = Pinned {
-            store_id: standing.store_id,
-            model_id: standing.model_id,
-        };
+        let on = stores::pinned(&standing);
         let is_newer = standing.model_version > inner.model.version();
-        return write(inner, &on, is_newer, object, &BTreeSet::new());
+        return write(inner, &on, is_newer, object, &BTreeSet::new(), deadline);
     }
     inner.store.transact(|tx| {
-        let Some(held) = authz::hold(tx, tenant_id, object)? else {
-            return Ok(Err(Fault::Storeless));
+        let left = deadline.saturating_duration_since(Instant::now());
+        let held = match authz::hold(tx, tenant_id, object, always, left)? {
+            Hold::Storeless => return Ok(Err(Fault::Storeless)),
+            Hold::Unmarked => return Ok(Ok(Changed::default())),
+            Hold::Held(held) => held,
         };
         let was_applied = held.applied >= held.desired;
         if was_applied && !always {
             return Ok(Ok(Changed::default()));
         }
-        let changed = match apply_held(inner, tx, tenant_id, object, &held) {
-            Err(Fault::Own(error)) => return Err(error),
-            Err(fault) => return Ok(Err(fault)),
-            Ok(changed) => changed,
-        };
-        if !was_applied {
-            authz::set_applied(tx, tenant_id, object)?;
+        match apply_held(inner, tx, tenant_id, object, &held, deadline) {
+            Err(Fault::Own(error)) => Err(error),
+            Err(fault) => Ok(Err(fault)),
+            Ok(changed) => Ok(Ok(Changed {
+                was_applied,
+                ..changed
+            })),
         }
-        Ok(Ok(Changed {
-            was_applied,
-            ..changed
-        }))
     })?
 }
 
@@ -159,6 +184,7 @@ fn apply_held(
     tenant_id: Uuid,
     object: &str,
     held: &Held,
+    deadline: Instant,
 ) -> Result<Changed, Fault> {
     let on = Pinned {
         store_id: held.store_id.clone(),
@@ -166,7 +192,14 @@ fn apply_held(
     };
     let desired = desired::tuples_of(tx, tenant_id, object)?;
     let is_newer = held.model_version > inner.model.version();
-    write(inner, &on, is_newer, object, &desired)
+    let changed = write(inner, &on, is_newer, object, &desired, deadline)?;
+    if desired.is_empty() {
+        // It is gone. Who marks it once more makes a row anew, after this transaction.
+        authz::remove_object(tx, tenant_id, object)?;
+    } else if held.applied < held.desired {
+        authz::set_applied(tx, tenant_id, object)?;
+    }
+    Ok(changed)
 }
 
 fn write(
@@ -175,8 +208,14 @@ fn write(
     is_newer: bool,
     object: &str,
     desired: &BTreeSet<Tuple>,
+    deadline: Instant,
 ) -> Result<Changed, Fault> {
-    let told = inner.client.read_object(&on.store_id, object)?;
+    let client = inner.client.until(deadline);
+    let told = client.read_object(&on.store_id, object)?;
+    // A store that was lost reads as an empty one and takes what is written.
+    if told.is_empty() && !client.store_exists(&on.store_id)? {
+        return Err(Failure::StoreUnknown.into());
+    }
     let extra = told.difference(desired);
     // What a newer program stores is not ours to judge.
     let removed: Vec<_> = extra
@@ -184,7 +223,7 @@ fn write(
         .cloned()
         .collect();
     let added: Vec<_> = desired.difference(&told).cloned().collect();
-    inner.client.write(on, &removed, &added)?;
+    client.write(on, &removed, &added)?;
     Ok(Changed {
         removed,
         added,
@@ -210,7 +249,7 @@ pub(super) fn reconcile(
             compare::suspects(inner, tenant_id, &ensured, progress)?;
         for object in &suspects {
             inner.check_stop()?;
-            let changed = apply(inner, tenant_id, object, true, inner.patience())?;
+            let changed = apply(inner, tenant_id, object, true, patience())?;
             say_removed(inner, tenant_id, &changed);
             each(&changed);
         }
@@ -243,7 +282,7 @@ fn apply_unapplied(
             .collect();
         for (_, object) in &ours {
             inner.check_stop()?;
-            each(&apply(inner, tenant_id, object, false, inner.patience())?);
+            each(&apply(inner, tenant_id, object, false, patience())?);
         }
         match ours.last() {
             Some(last) if ours.len() == usize::from(PAGE) => after = last.clone(),

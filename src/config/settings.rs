@@ -297,11 +297,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             checkout_timeout: take.duration("SVC_DATABASE_CHECKOUT_TIMEOUT_MS"),
             statement_timeout: take.duration("SVC_DATABASE_STATEMENT_TIMEOUT_MS"),
         },
-        tenant: Tenant {
-            id: take.uuid("SVC_TENANT_ID"),
-            seed_user_id: take.uuid("SVC_SEED_USER_ID"),
-            seed_token: take.secret("SVC_SEED_TOKEN"),
-        },
+        tenant: tenant(&take),
         public_token_key: match take
             .signing_key("SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH")
             .or_else(|| take.signing_key("SVC_PUBLIC_TOKEN_SIGNING_KEY"))
@@ -310,15 +306,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             None if development => PublicTokenKey::MakeAtStart,
             None => PublicTokenKey::Off,
         },
-        log: Log {
-            level: LogLevel::parse(take.word("SVC_LOG_LEVEL"))
-                .unwrap_or_else(|| defect("SVC_LOG_LEVEL")),
-            levels: take.text("SVC_LOG_LEVELS").unwrap_or_default(),
-            format: LogFormat::parse(take.word("SVC_LOG_FORMAT"))
-                .unwrap_or_else(|| defect("SVC_LOG_FORMAT")),
-            redact_keys: take.texts("SVC_LOG_REDACT_KEYS"),
-            no_color: reading.no_color,
-        },
+        log: log(&take, reading.no_color),
         runs: Runs {
             threads: take.number("SVC_RUN_THREADS"),
             lease: take.duration("SVC_RUN_LEASE_MS"),
@@ -341,14 +329,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             dev_host_alias: take.text("SVC_DEV_HOST_ALIAS"),
             extra_certificates: take.certificates("SVC_OUTBOUND_CA_PATH"),
         },
-        webhooks: Webhooks {
-            // Its one word is `allow`.
-            private_networks: take.is_given("SVC_WEBHOOK_PRIVATE_NETWORKS"),
-            timeout: take.duration("SVC_WEBHOOK_TIMEOUT_MS"),
-            threads: take.number("SVC_WEBHOOK_THREADS"),
-            endpoint_concurrency: take.number("SVC_WEBHOOK_ENDPOINT_CONCURRENCY"),
-            retention_days: take.number("SVC_WEBHOOK_RETENTION_DAYS"),
-        },
+        webhooks: webhooks(&take),
         authorization: take.text("SVC_AUTHZ_API_URL").map(|url| Authorization {
             url,
             timeout: take.duration("SVC_AUTHZ_TIMEOUT_MS"),
@@ -364,6 +345,14 @@ pub(super) fn assemble(reading: Reading) -> Settings {
         // SVC_LICENSE_KEY: judged by the reading.
         license: reading.license,
         warnings: reading.warnings,
+    }
+}
+
+fn tenant(take: &Take<'_>) -> Tenant {
+    Tenant {
+        id: take.uuid("SVC_TENANT_ID"),
+        seed_user_id: take.uuid("SVC_SEED_USER_ID"),
+        seed_token: take.secret("SVC_SEED_TOKEN"),
     }
 }
 
@@ -393,6 +382,29 @@ fn http(take: &Take<'_>) -> Http {
         stream_threads: take.number("SVC_STREAM_THREADS"),
         stream_buffer_bytes: take.number("SVC_STREAM_BUFFER_BYTES"),
         shutdown_timeout: take.duration("SVC_SHUTDOWN_TIMEOUT_MS"),
+    }
+}
+
+fn log(take: &Take<'_>, no_color: bool) -> Log {
+    Log {
+        level: LogLevel::parse(take.word("SVC_LOG_LEVEL"))
+            .unwrap_or_else(|| defect("SVC_LOG_LEVEL")),
+        levels: take.text("SVC_LOG_LEVELS").unwrap_or_default(),
+        format: LogFormat::parse(take.word("SVC_LOG_FORMAT"))
+            .unwrap_or_else(|| defect("SVC_LOG_FORMAT")),
+        redact_keys: take.texts("SVC_LOG_REDACT_KEYS"),
+        no_color,
+    }
+}
+
+fn webhooks(take: &Take<'_>) -> Webhooks {
+    Webhooks {
+        // Its one word is `allow`.
+        private_networks: take.is_given("SVC_WEBHOOK_PRIVATE_NETWORKS"),
+        timeout: take.duration("SVC_WEBHOOK_TIMEOUT_MS"),
+        threads: take.number("SVC_WEBHOOK_THREADS"),
+        endpoint_concurrency: take.number("SVC_WEBHOOK_ENDPOINT_CONCURRENCY"),
+        retention_days: take.number("SVC_WEBHOOK_RETENTION_DAYS"),
     }
 }
 

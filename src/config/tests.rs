@@ -1,6 +1,7 @@
 //! The settings as a whole: every fault by name, nothing ignored, no secret shown.
 
 mod secrecy;
+mod secrets;
 mod sources;
 mod wrong;
 
@@ -83,6 +84,26 @@ fn development_starts_with_nothing_else() {
     ));
     assert!(settings.http.docs && settings.http.allowed_origins.is_empty());
     assert!(settings.log.levels.is_empty() && !settings.log.no_color);
+}
+
+#[test]
+fn webhooks_have_bounds_and_one_word_opens_private_networks() {
+    let webhooks = |pairs: &[(&str, &str)]| load(&development(pairs), &clock()).unwrap().webhooks;
+    let plain = webhooks(&[]);
+    assert!(!plain.private_networks);
+    assert_eq!(plain.timeout, Duration::from_secs(10));
+    assert_eq!((plain.threads, plain.endpoint_concurrency), (32, 8));
+    assert_eq!(plain.retention_days, 30);
+    assert!(webhooks(&[("SVC_WEBHOOK_PRIVATE_NETWORKS", "allow")]).private_networks);
+    for (name, wrong) in [
+        ("SVC_WEBHOOK_PRIVATE_NETWORKS", "true"),
+        ("SVC_WEBHOOK_TIMEOUT_MS", "30001"),
+        ("SVC_WEBHOOK_THREADS", "0"),
+        ("SVC_WEBHOOK_ENDPOINT_CONCURRENCY", "0"),
+        ("SVC_WEBHOOK_RETENTION_DAYS", "13"),
+    ] {
+        faulty(&development(&[(name, wrong)]), &[name]);
+    }
 }
 
 #[test]
@@ -231,17 +252,6 @@ fn what_is_not_built_is_refused_by_name_and_never_ignored() {
                     .any(|f| f.setting == setting.name && f.problem.contains(feature))
             );
         }
-    }
-    for (value, says) in [
-        ("postgres", "the secrets store"),
-        ("dotenv", "the secrets store"),
-        ("secret-manager", "reserved"),
-    ] {
-        let faults = faulty(
-            &development(&[("SVC_SECRETS_BACKEND", value)]),
-            &["SVC_SECRETS_BACKEND"],
-        );
-        assert!(faults[0].problem.contains(says), "{}", faults[0]);
     }
 }
 

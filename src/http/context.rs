@@ -127,11 +127,6 @@ impl Cx<'_> {
         &self.shared.authn
     }
 
-    /// The record of decisions.
-    pub fn audit(&self) -> &Audit {
-        &self.shared.audit
-    }
-
     /// Runs.
     pub fn runtime(&self) -> &Runtime {
         &self.shared.runtime

@@ -137,6 +137,12 @@ fn certificate(error: &CertificateError, host: &str) -> String {
              trust; the operator can add authorities with SVC_OUTBOUND_CA_PATH"
                 .to_owned()
         }
+        // What `openssl req -x509` makes unless it is told otherwise.
+        CertificateError::Other(other) if other.to_string() == "CaUsedAsEndEntity" => {
+            "its certificate is self-signed and an authority's (CA:TRUE), which no server may show"
+                .to_owned()
+        }
+        CertificateError::Other(other) => format!("its certificate is not accepted: {other}"),
         other => format!("its certificate is not accepted: {other}"),
     }
 }
@@ -154,13 +160,12 @@ fn date(time: &UnixTime) -> String {
     }
 }
 
+/// The names of a certificate, out of the text in which rustls gives each: `DnsName("a.example")`.
 fn names(presented: &[String]) -> String {
-    let printable = |c: &char| c.is_ascii_graphic();
     let name = |name: &String| {
-        name.chars()
-            .filter(printable)
-            .take(MAX_NAME_CHARACTERS)
-            .collect()
+        let bare = name.split('"').nth(1).unwrap_or(name);
+        let printable = bare.chars().filter(char::is_ascii_graphic);
+        printable.take(MAX_NAME_CHARACTERS).collect()
     };
     let mut told: Vec<String> = presented.iter().take(MAX_NAMES).map(name).collect();
     if presented.len() > MAX_NAMES {
@@ -170,4 +175,35 @@ fn names(presented: &[String]) -> String {
         return "no name".to_owned();
     }
     told.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_a_certificate_are_bare_printable_and_few() {
+        assert_eq!(names(&[]), "no name");
+        assert_eq!(
+            names(&[
+                "DnsName(\"a.example\")".to_owned(),
+                "b\u{1b}[31m\n".to_owned()
+            ]),
+            "a.example, b[31m"
+        );
+        let many = vec!["x".repeat(1000); 100];
+        let told = names(&many);
+        assert!(told.ends_with(", others") && told.len() < 6 * 260, "{told}");
+    }
+
+    #[test]
+    fn dates_are_told_or_said_to_be_far_off() {
+        let at = |seconds| {
+            date(&UnixTime::since_unix_epoch(std::time::Duration::from_secs(
+                seconds,
+            )))
+        };
+        assert_eq!(at(1_577_934_240), "2020-01-02 at 03:04 UTC");
+        assert_eq!(at(u64::MAX), "a date beyond the calendar");
+    }
 }

@@ -32,7 +32,7 @@ use cancel::Token;
 use resolver::Resolver;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::transport::RustlsConnector;
@@ -51,6 +51,8 @@ pub struct Options {
     pub extra_roots_pem: Vec<u8>,
     /// Threads that look names up.
     pub resolver_threads: usize,
+    /// Further threads that look up the names of webhook receivers, from the first one on.
+    pub receiver_resolver_threads: usize,
     /// Look-ups that may wait for them.
     pub resolver_queue: usize,
     /// Another way to look a name up than the system's (tests).
@@ -63,6 +65,7 @@ impl Default for Options {
             host_alias: None,
             extra_roots_pem: Vec::new(),
             resolver_threads: 8,
+            receiver_resolver_threads: 32,
             resolver_queue: 256,
             lookup: None,
         }
@@ -98,9 +101,34 @@ pub enum Verdict {
 
 struct Inner {
     resolver: Resolver,
+    receivers: Receivers,
     host_alias: Option<Host>,
     tls: TlsConfig,
     rustls: Arc<RustlsConnector>,
+}
+
+/// The look-ups of webhook receivers have threads of their own: a receiver whose name servers do
+/// not answer holds a thread for as long as the system asks them, and must not hold up the others.
+struct Receivers {
+    resolver: OnceLock<Resolver>,
+    threads: usize,
+    queue: usize,
+    lookup: Arc<Lookup>,
+}
+
+impl Receivers {
+    fn resolver(&self) -> Result<&Resolver, Failure> {
+        if let Some(resolver) = self.resolver.get() {
+            return Ok(resolver);
+        }
+        let started = Resolver::start("resolve-hook", self.threads, self.queue, &self.lookup);
+        let started = started.map_err(|error| {
+            let message = format!("The host name cannot be looked up: {error}.");
+            Failure::new(Kind::Resolve, message)
+        })?;
+        // Of two that start at once, one stays, and the other one's threads end with it.
+        Ok(self.resolver.get_or_init(|| started))
+    }
 }
 
 impl Outbound {
@@ -108,8 +136,8 @@ impl Outbound {
     pub fn new(options: Options) -> crate::error::Result<Self> {
         let lookup = options.lookup.unwrap_or_else(|| Arc::new(resolver::system));
         let (threads, queue) = (options.resolver_threads, options.resolver_queue);
-        let resolver =
-            Resolver::start(threads, queue, lookup).map_err(crate::error::Error::internal)?;
+        let resolver = Resolver::start("resolve", threads, queue, &lookup)
+            .map_err(crate::error::Error::internal)?;
         let host_alias = match options.host_alias {
             Some(alias) => Some(parse_alias(&alias)?),
             None => None,
@@ -123,6 +151,12 @@ impl Outbound {
             .build();
         Ok(Self(Arc::new(Inner {
             resolver,
+            receivers: Receivers {
+                resolver: OnceLock::new(),
+                threads: options.receiver_resolver_threads,
+                queue,
+                lookup,
+            },
             host_alias,
             tls,
             rustls: Arc::new(RustlsConnector::default()),
@@ -162,7 +196,8 @@ impl Outbound {
                 addresses.extend(failure.address());
                 Verdict::Refused(failure)
             }
-            Ok(()) => match self.look_up_url(&url, Instant::now() + timeout, &Token::new()) {
+            Ok(()) => match self.look_up_url(policy, &url, Instant::now() + timeout, &Token::new())
+            {
                 Err(failure) => Verdict::Unresolved(failure),
                 Ok(found) => {
                     addresses = found;
@@ -190,13 +225,13 @@ impl Outbound {
     ) -> Result<Vec<SocketAddr>, Failure> {
         let policy = self.as_reached(policy);
         policy::judge_url(policy, url)?;
-        let mut addresses = self.look_up_url(url, deadline, token)?;
+        let mut addresses = self.look_up_url(policy, url, deadline, token)?;
         judge_each(policy, url, &addresses)?;
         if let Some(alias) = &self.0.host_alias
             && addresses.iter().all(|a| a.to_canonical().is_loopback())
         {
             // The operator configured it for development: it is not the tenant's to be judged.
-            addresses = self.look_up(alias, deadline, token)?;
+            addresses = self.look_up(policy, alias, deadline, token)?;
         }
         let port = url.port_or_known_default().unwrap_or(443);
         let with_port = |address| SocketAddr::new(address, port);
@@ -219,6 +254,7 @@ impl Outbound {
 
     fn look_up_url(
         &self,
+        policy: Policy,
         url: &Url,
         deadline: Instant,
         token: &Token,
@@ -229,12 +265,13 @@ impl Outbound {
             Host::Domain(name) if self.0.host_alias.is_some() && is_localhost(name) => {
                 Ok(vec![IpAddr::from([127, 0, 0, 1])])
             }
-            host => self.look_up(host, deadline, token),
+            host => self.look_up(policy, host, deadline, token),
         }
     }
 
     fn look_up(
         &self,
+        policy: Policy,
         host: &Host,
         deadline: Instant,
         token: &Token,
@@ -242,7 +279,13 @@ impl Outbound {
         match host {
             Host::Ipv4(v4) => Ok(vec![IpAddr::V4(*v4)]),
             Host::Ipv6(v6) => Ok(vec![IpAddr::V6(*v6)]),
-            Host::Domain(name) => self.0.resolver.resolve(name, deadline, token),
+            Host::Domain(name) => {
+                let resolver = match policy {
+                    Policy::Webhook(_) => self.0.receivers.resolver()?,
+                    Policy::Operator | Policy::Tenant(_) => &self.0.resolver,
+                };
+                resolver.resolve(name, deadline, token)
+            }
         }
     }
 }

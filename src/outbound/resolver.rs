@@ -32,13 +32,19 @@ struct Job {
 }
 
 impl Resolver {
-    pub(super) fn start(threads: usize, queue: usize, lookup: Arc<Lookup>) -> io::Result<Self> {
+    /// Starts the threads; `name` begins each one's name.
+    pub(super) fn start(
+        name: &str,
+        threads: usize,
+        queue: usize,
+        lookup: &Arc<Lookup>,
+    ) -> io::Result<Self> {
         let (jobs, waiting) = bounded(queue);
         for index in 0..threads {
             let waiting: Receiver<Job> = waiting.clone();
-            let lookup = Arc::clone(&lookup);
+            let lookup = Arc::clone(lookup);
             std::thread::Builder::new()
-                .name(format!("resolve-{index}"))
+                .name(format!("{name}-{index}"))
                 .stack_size(256 * 1024)
                 .spawn(move || work(&waiting, &*lookup))?;
         }

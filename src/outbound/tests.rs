@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+mod attempts;
+mod receivers;
 mod tls;
 mod waits;
 
@@ -60,7 +62,11 @@ struct Server {
 
 impl Server {
     fn start(handle: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::at(SocketAddr::from(([127, 0, 0, 1], 0)), handle)
+    }
+
+    fn at(address: SocketAddr, handle: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let accepted = Arc::new(AtomicUsize::new(0));
         let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));

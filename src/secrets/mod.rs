@@ -63,7 +63,7 @@ pub enum Options {
     /// Nowhere.
     Off,
     /// In the database, encrypted.
-    Postgres(PostgresOptions),
+    Postgres(Box<PostgresOptions>),
 }
 
 /// The backend `postgres`.
@@ -110,7 +110,8 @@ impl Secrets {
     ) -> Result<Self> {
         Ok(Self(match options {
             Options::Off => None,
-            Options::Postgres(PostgresOptions { kms, aad_key }) => {
+            Options::Postgres(options) => {
+                let PostgresOptions { kms, aad_key } = *options;
                 Some(Arc::new(Backend::Postgres(postgres::Postgres {
                     store: store.clone(),
                     clock: clock.clone(),

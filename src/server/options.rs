@@ -96,10 +96,10 @@ pub fn secrets(settings: &Settings) -> Result<secrets::Options> {
     match &settings.secrets {
         config::Secrets::Off => Ok(secrets::Options::Off),
         config::Secrets::Postgres { kms, aad_key } => {
-            Ok(secrets::Options::Postgres(PostgresOptions {
+            Ok(secrets::Options::Postgres(Box::new(PostgresOptions {
                 kms: key_management(kms)?,
                 aad_key: secrets::AadKey::from_base64(aad_key)?,
-            }))
+            })))
         }
         config::Secrets::Dotenv { .. } => Err(Error::internal("the backend dotenv")),
     }

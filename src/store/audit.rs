@@ -200,7 +200,8 @@ pub fn writers(sql: &mut impl Sql) -> Result<Vec<(i32, i64, OffsetDateTime)>> {
         .collect()
 }
 
-/// Takes a slot that nobody holds, or makes one. None: another writer made one at this moment.
+/// Takes a slot that nobody holds and that is not ahead of its time, or makes one. None: another
+/// writer made one at this moment.
 ///
 /// # Errors
 /// `database-unavailable`.

@@ -3,10 +3,13 @@
 //!
 //! Not here: the authorization server itself (`authz`).
 
+pub use super::tenants::lock as lock_tenant;
+
 use super::{Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::sql;
 use postgres::error::SqlState;
+use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -116,15 +119,6 @@ pub fn guard(
     }))
 }
 
-/// Locks the tenant against others that make its store. False: there is no such tenant.
-///
-/// # Errors
-/// `database-unavailable`.
-pub fn lock_tenant(tx: &mut Tx<'_>, tenant_id: Uuid) -> Result<bool> {
-    let row = tx.query_opt(sql!("authz/lock_tenant"), &[&tenant_id])?;
-    Ok(row.is_some())
-}
-
 /// Keeps what the tenant's store is.
 ///
 /// # Errors
@@ -149,27 +143,56 @@ pub fn put_standing(
     Ok(())
 }
 
-/// Locks an object. None: its tenant has no store.
+/// What there is to lock of an object.
+#[derive(Debug)]
+pub enum Hold {
+    /// It is locked.
+    Held(Held),
+    /// It has no row: it was never marked, or is gone and that was applied.
+    Unmarked,
+    /// Its tenant has no store.
+    Storeless,
+}
+
+/// Locks an object, and makes its row if it has none and is locked `always`. Waits no longer than
+/// `wait`.
 ///
 /// # Errors
 /// `authorization-unavailable`: another one held it for too long; `database-unavailable`.
-pub fn hold(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<Option<Held>> {
-    let held = try_hold(tx, tenant_id, object);
-    let held = on_violation(held, &SqlState::LOCK_NOT_AVAILABLE, || {
+pub fn hold(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    object: &str,
+    always: bool,
+    wait: Duration,
+) -> Result<Hold> {
+    let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+    tx.execute(sql!("authz/limit_wait"), &[&wait_ms])?;
+    let held = hold_in_time(tx, tenant_id, object, always);
+    on_violation(held, &SqlState::LOCK_NOT_AVAILABLE, || {
         Error::new(
             Code::AuthorizationUnavailable,
             "FGA Error: Another change of the same object is still being applied. Try again shortly.",
         )
-    })?;
-    if held.is_some() {
-        return Ok(held);
-    }
-    // It was never changed since its tenant stands.
-    tx.execute(sql!("authz/ensure_object"), &[&tenant_id, &object])?;
-    try_hold(tx, tenant_id, object)
+    })
 }
 
-/// As [`hold`]; none also for an object that was never marked.
+fn hold_in_time(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str, always: bool) -> Result<Hold> {
+    if let Some(held) = try_hold(tx, tenant_id, object)? {
+        return Ok(Hold::Held(held));
+    }
+    if standing(tx, tenant_id)?.is_none() {
+        return Ok(Hold::Storeless);
+    }
+    if !always {
+        return Ok(Hold::Unmarked);
+    }
+    tx.execute(sql!("authz/ensure_object"), &[&tenant_id, &object])?;
+    let held = try_hold(tx, tenant_id, object)?;
+    Ok(held.map_or(Hold::Storeless, Hold::Held))
+}
+
+/// Locks an object. None: it has no row, or its tenant has no store.
 ///
 /// # Errors
 /// `database-unavailable`.
@@ -190,6 +213,15 @@ pub fn try_hold(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<Option
 /// `database-unavailable`.
 pub fn set_applied(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<()> {
     tx.execute(sql!("authz/set_applied"), &[&tenant_id, &object])?;
+    Ok(())
+}
+
+/// Forgets a held object, which is gone.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn remove_object(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<()> {
+    tx.execute(sql!("authz/remove_object"), &[&tenant_id, &object])?;
     Ok(())
 }
 

@@ -1,9 +1,12 @@
 //! Enrolments: codes that a person turns into a first key, once. Their digests, never the codes.
+//!
+//! Guarantee: whoever makes, takes or ends a user's codes holds the user's row first, so they come one
+//! after another and none waits for another in a circle.
 
 use super::users::{Person, TenantRole, lock};
-use super::{Sql, Tx};
+use super::{Sql, Tx, tokens};
 use crate::error::{Error, Result};
-use crate::proof::{Admin, Kind, May};
+use crate::proof::{Admin, Key, Kind, May};
 use crate::sql;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -15,8 +18,12 @@ pub struct New {
     pub enrolment_id: Uuid,
     /// The SHA-256 of the whole code.
     pub digest: [u8; 32],
-    /// When it ends by itself.
+    /// When it ends by itself; not after `key_expires_at`.
     pub expires_at: OffsetDateTime,
+    /// What the key may do at most that it becomes.
+    pub key: Key,
+    /// When that key ends by itself.
+    pub key_expires_at: Option<OffsetDateTime>,
 }
 
 /// Keeps an enrolment of a person's; the one that was open ends.
@@ -71,6 +78,10 @@ fn keep(
             &creator,
             &now,
             &new.expires_at,
+            &new.key.role.text(),
+            &new.key.capabilities.texts(),
+            &new.key.project_id,
+            &new.key_expires_at,
         ],
     )?;
     Ok(())
@@ -101,19 +112,37 @@ pub struct Enrolled {
     pub tenant_role: TenantRole,
     /// The enrolment.
     pub enrolment_id: Uuid,
+    /// What the key may do at most that it becomes.
+    pub key: Key,
+    /// When that key ends by itself.
+    pub key_expires_at: Option<OffsetDateTime>,
 }
 
 /// Takes a code, which nobody can take again. None: it is not known, was taken or replaced, has
-/// ended, or the person was deactivated.
+/// ended, or the person was deactivated. The person stays as they are until the transaction ends.
 ///
 /// # Errors
 /// `database-unavailable`.
 pub fn take(tx: &mut Tx<'_>, digest: &[u8; 32], now: OffsetDateTime) -> Result<Option<Enrolled>> {
-    let row = tx.query_opt(sql!("enrolments/take"), &[&digest.as_slice(), &now])?;
-    Ok(row.map(|row| Enrolled {
-        tenant_id: row.get(0),
-        user_id: row.get(1),
-        tenant_role: TenantRole::of(row.get(2)),
-        enrolment_id: row.get(3),
+    let digest = digest.as_slice();
+    let Some(owner) = tx.query_opt(sql!("enrolments/owner"), &[&digest])? else {
+        return Ok(None);
+    };
+    let (tenant_id, user_id): (Uuid, Uuid) = (owner.get(0), owner.get(1));
+    let person = lock(tx, tenant_id, user_id)?.filter(|user| user.deactivated_at.is_none());
+    let Some(person) = person else {
+        return Ok(None);
+    };
+    let taken = tx.query_opt(
+        sql!("enrolments/take"),
+        &[&tenant_id, &user_id, &digest, &now],
+    )?;
+    Ok(taken.map(|row| Enrolled {
+        tenant_id,
+        user_id,
+        tenant_role: person.tenant_role,
+        enrolment_id: row.get(0),
+        key: tokens::key(&row, 2),
+        key_expires_at: row.get(1),
     }))
 }

@@ -157,12 +157,21 @@ pub fn change(
 /// Removes a member.
 ///
 /// # Errors
-/// `not-found`: no such user; one without a membership is as wanted. `last-owner`. `database-unavailable`.
+/// `not-found`: no such user, or one whose role stands without a membership; one without a role is as
+/// wanted. `last-owner`. `database-unavailable`.
 pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Project>, user_id: Uuid) -> Result<()> {
     let (tenant_id, project_id) = (may.tenant_id(), may.object_id());
     projects::lock(tx, tenant_id, project_id)?;
     let Some(held) = find(tx, tenant_id, project_id, user_id)? else {
-        return principals::stands(tx, tenant_id, user_id);
+        // Whoever keeps a role was not removed.
+        let direct = tx.query_opt(
+            sql!("memberships/find_direct"),
+            &[&tenant_id, &project_id, &user_id],
+        )?;
+        return match direct {
+            Some(_) => Err(not_found(user_id)),
+            None => principals::stands(tx, tenant_id, user_id),
+        };
     };
     keep_an_owner(tx, may, user_id, held.role, None)?;
     let parameters: [super::Parameter<'_>; 3] = [&tenant_id, &project_id, &user_id];
@@ -216,8 +225,11 @@ fn known(
     project_id: Uuid,
     user_id: Uuid,
 ) -> Result<Membership> {
-    find(sql, tenant_id, project_id, user_id)?
-        .ok_or_else(|| Error::not_found("membership of user", user_id))
+    find(sql, tenant_id, project_id, user_id)?.ok_or_else(|| not_found(user_id))
+}
+
+fn not_found(user_id: Uuid) -> Error {
+    Error::not_found("membership of user", user_id)
 }
 
 fn exists(held: Role) -> Error {

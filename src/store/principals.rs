@@ -6,6 +6,7 @@
 //!
 //! Not here: how people and service accounts are made and changed.
 
+use super::users::email_key;
 use super::{Sql, Tx};
 use crate::error::{Code, Error, Result};
 use crate::sql;
@@ -62,7 +63,7 @@ pub(super) fn active(tx: &mut Tx<'_>, tenant_id: Uuid, named: &Named) -> Result<
         Named::Email(email) => tx
             .query_opt(
                 sql!("principals/by_email"),
-                &[&tenant_id, &email.to_lowercase()],
+                &[&tenant_id, &email_key(email)],
             )?
             .ok_or_else(|| Error::not_found("person", "with this email"))?,
     };

@@ -3,8 +3,9 @@
 //! Not here: what a reviewer role allows; approvals name the role that they take.
 
 use super::page::{Order, Request};
-use super::principals::{self, Named, person};
+use super::principals::{Named, person};
 use super::tenants::Tenant;
+use super::users::Person;
 use super::{Sql, Tx};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May};
@@ -92,22 +93,14 @@ pub fn list(
     Ok(rows.iter().map(reviewer).collect())
 }
 
-/// Takes a reviewer role away.
+/// Takes a reviewer role away from a person; one who does not have it is as wanted.
 ///
 /// # Errors
-/// `not-found`: no such user; one without the role is as wanted. `database-unavailable`.
-pub fn delete(
-    tx: &mut Tx<'_>,
-    may: &impl May<Admin, Tenant>,
-    user_id: Uuid,
-    role: &str,
-) -> Result<()> {
-    let touched = tx.execute(
+/// `database-unavailable`.
+pub fn delete(tx: &mut Tx<'_>, may: &impl May<Admin, Person>, role: &str) -> Result<()> {
+    tx.execute(
         sql!("reviewers/delete"),
-        &[&may.tenant_id(), &user_id, &role],
+        &[&may.tenant_id(), &may.object_id(), &role],
     )?;
-    match touched {
-        0 => principals::stands(tx, may.tenant_id(), user_id),
-        _ => Ok(()),
-    }
+    Ok(())
 }

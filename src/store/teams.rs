@@ -146,7 +146,8 @@ pub fn delete(tx: &mut Tx<'_>, may: &impl May<Admin, Team>) -> Result<Vec<Uuid>>
     Ok(projects)
 }
 
-/// A page of the teams that the caller may read.
+/// A page of the teams that the caller may read; a key's limit to a project takes no team away, as
+/// it takes none from reading one.
 ///
 /// # Errors
 /// `database-unavailable`.

@@ -61,11 +61,11 @@ pub fn is_admin(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<bo
     Ok(row.get(0))
 }
 
-/// Makes whoever else locks the tenant wait until the transaction ends.
+/// Makes whoever else locks the tenant wait until the transaction ends. False: there is no such
+/// tenant.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn lock(tx: &mut Tx<'_>, tenant_id: Uuid) -> Result<()> {
-    tx.execute(sql!("tenants/lock"), &[&tenant_id])?;
-    Ok(())
+pub fn lock(tx: &mut Tx<'_>, tenant_id: Uuid) -> Result<bool> {
+    Ok(tx.execute(sql!("tenants/lock"), &[&tenant_id])? == 1)
 }

@@ -69,7 +69,7 @@ fn token(row: &Row) -> Token {
 }
 
 /// A key's limits, from this column on.
-fn key(row: &Row, at: usize) -> Key {
+pub(super) fn key(row: &Row, at: usize) -> Key {
     Key {
         role: role(row.get(at)),
         capabilities: Capabilities::from_texts(&row.get::<_, Vec<String>>(at + 1)),
@@ -108,6 +108,8 @@ pub fn by_digest(sql: &mut impl Sql, digest: &[u8; 32]) -> Result<Option<Known>>
 pub struct Owner {
     tenant_id: Uuid,
     user_id: Uuid,
+    /// Of the tokens that stand, those limited to this project alone are seen.
+    project_id: Option<Uuid>,
 }
 
 impl Owner {
@@ -116,6 +118,15 @@ impl Owner {
         Self {
             tenant_id: caller.tenant_id,
             user_id: caller.user_id,
+            project_id: None,
+        }
+    }
+
+    /// The caller's own, and where the caller's key is limited to a project, that project's alone.
+    pub fn reach(caller: &Caller) -> Self {
+        Self {
+            project_id: caller.key.project_id,
+            ..Self::caller(caller)
         }
     }
 
@@ -124,6 +135,7 @@ impl Owner {
         Self {
             tenant_id: may.tenant_id(),
             user_id: may.object_id(),
+            project_id: None,
         }
     }
 
@@ -132,6 +144,7 @@ impl Owner {
         Self {
             tenant_id: enrolled.tenant_id,
             user_id: enrolled.user_id,
+            project_id: None,
         }
     }
 
@@ -256,6 +269,7 @@ pub fn list(
             &page.after,
             &page.rows(),
             &now,
+            &owner.project_id,
         ],
     )?;
     Ok(rows.iter().map(token).collect())
@@ -269,7 +283,13 @@ pub fn list(
 pub fn revoke(tx: &mut Tx<'_>, owner: Owner, token_id: Uuid, now: OffsetDateTime) -> Result<bool> {
     let touched = tx.execute(
         sql!("tokens/revoke"),
-        &[&owner.tenant_id, &owner.user_id, &token_id, &now],
+        &[
+            &owner.tenant_id,
+            &owner.user_id,
+            &token_id,
+            &now,
+            &owner.project_id,
+        ],
     )?;
     Ok(touched == 1)
 }

@@ -153,7 +153,7 @@ fn kind_text(kind: PrincipalKind) -> &'static str {
 }
 
 /// An email as it is matched.
-fn email_key(email: &str) -> String {
+pub(super) fn email_key(email: &str) -> String {
     email.to_lowercase()
 }
 

@@ -7,6 +7,7 @@
 //! unregistering, which ends them.
 
 use super::page::{Order, Request};
+use super::secrets::SecretRef;
 use super::tenants::Tenant;
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
@@ -33,9 +34,9 @@ pub struct WebhookEndpoint {
     /// The kinds of events that it takes.
     pub events: Vec<String>,
     /// The secret that signs.
-    pub secret: SecretName,
+    pub secret: SecretRef,
     /// The secret that signs beside it, and until when.
-    pub previous_secret: Option<(SecretName, OffsetDateTime)>,
+    pub previous_secret: Option<(SecretRef, OffsetDateTime)>,
     /// Which events of those kinds; none: every one.
     pub filter: Option<Filter>,
     /// Who registered it.
@@ -62,15 +63,6 @@ pub struct WebhookEndpoint {
     pub last_status: Option<i16>,
 }
 
-/// Which secret of the tenant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretName {
-    /// Its environment.
-    pub environment: String,
-    /// Its name there.
-    pub name: String,
-}
-
 /// Which events an endpoint takes (specification section 6.3). What is left out filters nothing, but
 /// dry runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,7 +83,7 @@ pub struct About {
     /// See [`WebhookEndpoint`].
     pub events: Vec<String>,
     /// See [`WebhookEndpoint`].
-    pub secret: SecretName,
+    pub secret: SecretRef,
     /// See [`WebhookEndpoint`].
     pub filter: Option<Filter>,
 }
@@ -127,14 +119,14 @@ impl Find for WebhookEndpoint {
 fn endpoint(row: &Row) -> WebhookEndpoint {
     let previous = |environment: String| {
         let name = row.get(6);
-        (SecretName { environment, name }, row.get(7))
+        (SecretRef { environment, name }, row.get(7))
     };
     let has_filter: bool = row.get(8);
     WebhookEndpoint {
         endpoint_id: row.get(0),
         url: row.get(1),
         events: row.get(2),
-        secret: SecretName {
+        secret: SecretRef {
             environment: row.get(3),
             name: row.get(4),
         },

@@ -1,10 +1,11 @@
 //! Who may do what, with a real OpenFGA: roles, keys, lists, the order of record and effect, open
-//! streams, and an authorization server that is slow or away.
+//! streams, and an authorization server that is slow or away; and what `/metrics` says of it.
 
 mod asker;
 mod away;
 mod keys;
 mod lists;
+mod metrics;
 mod order;
 mod roles;
 mod streams;

@@ -25,7 +25,7 @@ pub(crate) fn client(url: &str) -> fga::Client {
     fga::Client::new(&outbound, &options).unwrap()
 }
 
-fn name(tenant_id: Uuid) -> String {
+pub(crate) fn name(tenant_id: Uuid) -> String {
     format!("tenant-{tenant_id}")
 }
 
@@ -227,12 +227,12 @@ fn an_openfga_that_is_away_at_the_start_stops_nothing_else_and_is_found_again() 
         (app.get("/readyz").status == 503).then_some(())
     });
     fga.start();
-    check_admin(&app);
     app.is_in_step();
+    check_admin(&app);
     only_store(&fga, &mut app.world());
 }
 
-fn newer() -> Model {
+pub(crate) fn newer() -> Model {
     let mut model = Model::own();
     model.version += 1;
     // A relation that the older program knows nothing of.

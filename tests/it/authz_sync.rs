@@ -45,6 +45,12 @@ fn may(app: &App, user: Uuid, object: Object) -> [bool; 3] {
     ["can_read", "can_write", "can_admin"].map(|relation| app.may(user, relation, object).unwrap())
 }
 
+/// As [`may`], once OpenFGA is seen to be back.
+fn may_soon(app: &App, user: Uuid, object: Object) -> [bool; 3] {
+    eventually("an answer", || app.may(user, "can_read", object).ok());
+    may(app, user, object)
+}
+
 const NOTHING: [bool; 3] = [false, false, false];
 const READ: [bool; 3] = [true, false, false];
 const WRITE: [bool; 3] = [true, true, false];
@@ -171,13 +177,13 @@ fn an_answer_lost_between_commit_and_apply_leaves_no_old_state_to_answer_from() 
             assert!(app.may(person, "can_read", object).is_err());
         }
         other.heal();
-        assert_eq!(may(&replica, person, object), NOTHING);
+        assert_eq!(may_soon(&replica, person, object), NOTHING);
         relay.heal();
         // A repeat is as done.
         app.permissions()
             .settle(world.tenant_id, &[object])
             .unwrap();
-        assert_eq!(may(&app, person, object), NOTHING);
+        assert_eq!(may_soon(&app, person, object), NOTHING);
     }
     // Nobody asks: the keeper tells it.
     relay.cut();
@@ -407,7 +413,7 @@ fn at_most_two_applies_hold_a_connection_and_the_others_wait_no_longer_than_they
     eventually("the keeper to tell them", || {
         (world.unapplied() == 0).then_some(())
     });
-    relay.slow(Duration::from_millis(1500));
+    relay.slow(Duration::from_millis(700));
     let person = world.person("member");
     for team in &teams {
         world.join_team(*team, person, "member");
@@ -432,12 +438,18 @@ fn at_most_two_applies_hold_a_connection_and_the_others_wait_no_longer_than_they
             .map(|thread| thread.join().unwrap())
             .collect()
     });
-    assert!(began.elapsed() < Duration::from_secs(9));
-    let overloaded = outcomes.iter().flat_map(|outcome| outcome.as_ref().err());
-    assert!(overloaded.clone().count() >= 4, "{outcomes:?}");
-    for error in overloaded {
-        assert_eq!(error.code(), Code::Overloaded, "{error}");
-    }
+    assert!(began.elapsed() < Duration::from_millis(4500));
+    let count = |code: Option<Code>| {
+        let codes = outcomes
+            .iter()
+            .map(|one| one.as_ref().err().map(|e| e.code()));
+        codes.filter(|found| *found == code).count()
+    };
+    assert!(count(None) >= 2, "{outcomes:?}");
+    assert!(count(Some(Code::Overloaded)) >= 4, "{outcomes:?}");
+    // Those that came to it late had no time left.
+    let late = count(Some(Code::AuthorizationUnavailable));
+    assert!(late <= 2, "{outcomes:?}");
     relay.heal();
     eventually("the keeper to tell the rest", || {
         (world.unapplied() == 0).then_some(())
@@ -459,8 +471,10 @@ fn who_waits_too_long_for_another_replica_s_apply_is_told_so() {
             &[&world.tenant_id, &object.to_string()],
         )
         .unwrap();
+    let began = Instant::now();
     let settled = app.permissions().settle(world.tenant_id, &[object]);
     let error = settled.unwrap_err();
+    assert!(began.elapsed() < Duration::from_secs(4));
     assert_eq!(error.code(), Code::AuthorizationUnavailable, "{error}");
     assert!(error.message().starts_with("FGA Error: "), "{error}");
     holding.rollback().unwrap();

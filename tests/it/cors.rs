@@ -1,7 +1,7 @@
 //! Browsers on other origins, exactly as section 1.3 of the specification has it: the two routes
 //! that a public run token can use, for the listed origins, and nothing else.
 
-use crate::harness::{Answer, App, Client};
+use crate::harness::{Answer, App, Client, secrets};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::http::route::Route;
 use agent_runtime::server;
@@ -46,7 +46,7 @@ fn sweep(app: &App, origin: &str, mut check: impl FnMut(&Route, &str, &Answer)) 
 
 #[test]
 fn without_a_list_no_route_has_a_cors_header() {
-    let app = App::start();
+    let app = App::start_with_secrets();
     let mut routes = 0;
     sweep(&app, LISTED, |route, how, answer| {
         routes += 1;
@@ -61,7 +61,10 @@ fn without_a_list_no_route_has_a_cors_header() {
 
 #[test]
 fn a_listed_origin_reads_progress_and_nothing_else() {
-    let app = App::start_with(|options| options.allowed_origins = vec![LISTED.to_owned()]);
+    let app = App::start_with(|options| {
+        options.allowed_origins = vec![LISTED.to_owned()];
+        options.secrets = secrets::Keys::new().options();
+    });
     let mut opened = Vec::new();
     sweep(&app, LISTED, |route, how, answer| {
         if !route.path.starts_with(PROGRESS) {
@@ -127,7 +130,10 @@ fn an_origin_that_is_not_listed_gets_nothing() {
 
 #[test]
 fn a_browser_follows_a_run_with_its_public_token() {
-    let app = App::start_with(|options| options.allowed_origins = vec![LISTED.to_owned()]);
+    let app = App::start_with(|options| {
+        options.allowed_origins = vec![LISTED.to_owned()];
+        options.secrets = secrets::Keys::new().options();
+    });
     let provider = Provider::start(Script {
         queue: Vec::new(),
         then: Step::text("Yes."),

@@ -1,6 +1,7 @@
 //! `/v1/identity/enrolments`: from a code to a first key.
 
-use crate::harness::{App, made};
+use crate::harness::{App, Client, eventually, made};
+use agent_runtime::ids::rfc3339;
 use serde_json::{Value, json};
 use std::sync::Barrier;
 use std::time::Duration;
@@ -40,6 +41,123 @@ fn a_code_mints_the_first_key_once() {
         nobody
             .post(TAKE, &body)
             .expect_error(401, "unauthenticated");
+    }
+}
+
+/// A client with another key of its owner's.
+fn limited(app: &App, limits: &Value) -> Client {
+    let key = app.post("/v1/tokens", limits).expect(201);
+    app.with_token(key["token"].as_str())
+}
+
+/// The keys of a new person and of one who stands, by the codes that this client makes.
+fn keys_by(app: &App, maker: &Client) -> [Value; 2] {
+    let nobody = app.with_token(None);
+    let email = format!("{}@b", app.clock.new_id());
+    let added = made::person(maker, &email, "admin");
+    let first = nobody.post(TAKE, &code(&added)).expect(201);
+    let path = format!("/v1/identity/users/{}/enrolments", made::id(&added));
+    let another = maker.send("POST", &path, None, &[]).expect(201);
+    let body = json!({"code": another["code"]});
+    [first, nobody.post(TAKE, &body).expect(201)]
+}
+
+#[test]
+fn a_code_s_key_does_not_exceed_the_code_s_maker() {
+    let app = App::start();
+    let project = made::project(&app);
+    let end = rfc3339::text(app.clock.now() + Duration::from_secs(3600));
+    let limits = json!({"name": "a", "role": "member", "capabilities": ["access:write"],
+        "projectId": project, "expiresAt": end});
+    for key in keys_by(&app, &limited(&app, &limits)) {
+        for field in ["role", "capabilities", "projectId", "expiresAt"] {
+            assert_eq!(key[field], limits[field], "{field}");
+        }
+    }
+    // A code ends with the key that made it.
+    let maker = limited(&app, &limits);
+    let added = made::person(&maker, "late@b", "member");
+    assert_eq!(added["enrolment"]["expiresAt"], limits["expiresAt"]);
+    app.clock.advance(Duration::from_secs(3601));
+    app.with_token(None)
+        .post(TAKE, &code(&added))
+        .expect_error(401, "unauthenticated");
+}
+
+#[test]
+fn who_enrols_by_a_limited_key_s_code_is_refused_what_that_key_is() {
+    let app = App::start_authorized();
+    let limits = json!({"name": "a", "capabilities": ["access:write"]});
+    for key in keys_by(&app, &limited(&app, &limits)) {
+        assert_eq!(key["role"], json!("admin"));
+        let client = app.with_token(key["token"].as_str());
+        client.get("/v1/identity/users").expect(200);
+        let all = json!({"name": "a", "capabilities": ["keys:write", "secrets:write"]});
+        client
+            .post("/v1/tokens", &all)
+            .expect_error(403, "permission-denied");
+    }
+}
+
+#[test]
+fn a_code_s_key_is_no_admin_s_whose_person_is_none_any_more() {
+    let app = App::start();
+    let person = made::person(&app, "p@b", "admin");
+    let path = format!("/v1/identity/users/{}", made::id(&person));
+    app.patch(&path, &json!({"tenantRole": "member"}))
+        .expect(200);
+    let key = app.with_token(None).post(TAKE, &code(&person)).expect(201);
+    assert_eq!(key["role"], json!("member"));
+}
+
+#[test]
+fn a_code_and_the_end_of_its_person_come_one_after_another() {
+    let app = App::start();
+    for (email, code_comes_first) in [("a@b", true), ("b@b", false)] {
+        let person = made::person(&app, email, "member");
+        let user = format!("/v1/identity/users/{}", made::id(&person));
+        let nobody = app.with_token(None);
+        let waiting = |number: i64| {
+            eventually("the request to wait for the person's row", || {
+                let count = "select count(*) from pg_stat_activity
+                    where datname = current_database() and wait_event_type = 'Lock'";
+                let row = app.database.client().query_one(count, &[]).unwrap();
+                (row.get::<_, i64>(0) == number).then_some(())
+            });
+        };
+        let mut database = app.database.client();
+        let mut held = database.transaction().unwrap();
+        let lock = "select from users where user_id = $1::text::uuid for update";
+        held.execute(lock, &[&made::id(&person)]).unwrap();
+        let take = || nobody.post(TAKE, &code(&person));
+        let end = || app.send("POST", &format!("{user}/deactivate"), None, &[]);
+        let (taken, ended) = std::thread::scope(|scope| {
+            if code_comes_first {
+                let taking = scope.spawn(take);
+                waiting(1);
+                let ending = scope.spawn(end);
+                waiting(2);
+                held.commit().unwrap();
+                (taking.join().unwrap(), ending.join().unwrap())
+            } else {
+                let ending = scope.spawn(end);
+                waiting(1);
+                let taking = scope.spawn(take);
+                waiting(2);
+                held.commit().unwrap();
+                (taking.join().unwrap(), ending.join().unwrap())
+            }
+        });
+        ended.expect(200);
+        if code_comes_first {
+            let key = taken.expect(201);
+            let client = app.with_token(key["token"].as_str());
+            client
+                .get("/v1/tokens")
+                .expect_error(401, "unauthenticated");
+        } else {
+            taken.expect_error(401, "unauthenticated");
+        }
     }
 }
 

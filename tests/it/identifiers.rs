@@ -74,6 +74,12 @@ fn is_id(name: &str) -> bool {
     name.ends_with("Id")
 }
 
+/// It has the form of a reviewer's role, which is any short word.
+fn is_word(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    text.starts_with(is_part) && text.len() <= 40 && text.chars().all(|c| is_part(c) || c == '-')
+}
+
 /// It is a refusal of the client's, in the form of section 7.
 fn refused(answer: &Answer) -> Result<(), String> {
     if !(400..500).contains(&answer.status) {
@@ -147,9 +153,10 @@ impl Trial {
                     path.replace(&format!("{{{name}}}"), &value)
                 })
             };
+            // A role that the reviewer does not hold is taken away already.
             let mut paths: Vec<(String, bool)> = nothing(&self.world)
                 .iter()
-                .map(|text| (other(text), false))
+                .map(|text| (other(text), parameter == "role" && is_word(text)))
                 .collect();
             paths.push((other(""), false));
             paths.push((other("*").replace("%2A", "*:@"), false));
@@ -199,16 +206,9 @@ impl Trial {
             );
             for (value, is_named) in values {
                 let mut other = body.clone();
-                // A null role or version is one that is left out, where that is allowed; a reviewer's
-                // role is any short word.
-                let is_word = value.as_str().is_some_and(|text| {
-                    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-                    text.starts_with(is_part)
-                        && text.len() <= 40
-                        && text.chars().all(|c| is_part(c) || c == '-')
-                });
-                let is_named =
-                    is_named || value.is_null() || (is_word && route.path == "/v1/reviewers");
+                // A null role or version is one that is left out, where that is allowed.
+                let is_role = route.path == "/v1/reviewers" && value.as_str().is_some_and(is_word);
+                let is_named = is_named || value.is_null() || is_role;
                 other[field] = if is_list { json!([value]) } else { value };
                 self.send(route, &path, Some(&other), is_named);
             }

@@ -78,7 +78,9 @@ fn an_org_has_admins() {
     let one = format!("{admins}/{}", made::id(&ann));
     app.delete(&one).expect(204);
     assert_eq!(desired(&app, &object), before + 1);
-    app.delete(&one).expect_error(404, "not-found");
+    app.delete(&one).expect(204);
+    app.delete(&format!("{admins}/{}", app.clock.new_id()))
+        .expect_error(404, "not-found");
     app.delete(&format!("{admins}/x"))
         .expect_error(404, "not-found");
     assert_eq!(app.get(&admins).expect(200)["data"], json!([]));
@@ -163,4 +165,18 @@ fn an_org_s_admins_work_in_it_and_see_no_other() {
     client.get(&path(&own)).expect(403);
     let later = format!("/v1/projects/{}", made::id(&later));
     client.get(&later).expect(403);
+}
+
+#[test]
+fn a_key_s_limit_to_a_project_takes_no_org_and_no_team_away() {
+    let app = App::start_authorized();
+    let (org, team) = (org(&app, "org"), made::team(&app, "team"));
+    let limits = json!({"name": "limited", "projectId": made::project(&app)});
+    let key = app.post("/v1/tokens", &limits).expect(201);
+    let limited = app.with_token(key["token"].as_str());
+    for (list, id) in [("/v1/orgs", made::id(&org)), ("/v1/teams", team)] {
+        let listed = limited.get(list).expect(200);
+        assert_eq!(made::column(&listed, "id"), std::slice::from_ref(&id));
+        limited.get(&format!("{list}/{id}")).expect(200);
+    }
 }

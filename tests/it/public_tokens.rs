@@ -1,6 +1,6 @@
 //! Public run tokens: what they open, and that they open nothing else.
 
-use crate::harness::{App, Client};
+use crate::harness::{App, Client, secrets};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::http::access::Rule;
 use agent_runtime::server;
@@ -50,7 +50,7 @@ fn progress(run_id: &str) -> String {
 
 #[test]
 fn it_opens_the_progress_of_its_runs_and_no_other_route() {
-    let scene = scene(|_| {});
+    let scene = scene(|options| options.secrets = secrets::Keys::new().options());
     let (id, token) = scene.run();
     let holder = scene.holder(&token);
     let own = scene.app.get(&progress(&id)).expect(200);

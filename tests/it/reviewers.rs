@@ -20,12 +20,17 @@ fn a_reviewer_is_registered_listed_and_removed() {
     assert_eq!(app.post(ALL, &strict).expect(201), expected, "it stands");
     assert_eq!(app.get(ALL).expect(200)["data"], json!([expected]));
     app.delete(&format!("{ALL}/{id}/strict")).expect(204);
-    for gone in [
-        format!("{id}/strict"),
-        format!("{id}/%2A"),
+    for gone in ["strict", "never-held"] {
+        app.delete(&format!("{ALL}/{id}/{gone}")).expect(204);
+    }
+    let (nobody, long) = (app.clock.new_id(), "a".repeat(41));
+    for nothing in [
         "x/standard".to_owned(),
+        format!("{nobody}/standard"),
+        format!("{id}/%2A"),
+        format!("{id}/{long}"),
     ] {
-        app.delete(&format!("{ALL}/{gone}"))
+        app.delete(&format!("{ALL}/{nothing}"))
             .expect_error(404, "not-found");
     }
     let grants = format!("/v1/identity/users/{id}/grants");

@@ -1,7 +1,7 @@
 //! Every route: the API description as a snapshot, the table as a snapshot, and a sweep that calls
 //! each as every kind of caller.
 
-use crate::harness::App;
+use crate::harness::{App, secrets};
 use agent_runtime::error::Code;
 use agent_runtime::http::access::Rule;
 use agent_runtime::proof::Capability;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 #[test]
 fn the_api_description_is_a_snapshot() {
-    let app = App::start();
+    let app = App::start_with_secrets();
     let described = app.get("/openapi.json").expect(200);
     assert_eq!(described["openapi"], json!("3.1.0"));
     insta::assert_json_snapshot!("openapi", described);
@@ -62,8 +62,13 @@ fn the_route_table_is_a_snapshot() {
 
 #[test]
 fn what_is_mounted_is_described_and_what_is_described_is_mounted() {
-    for docs in [true, false] {
-        let app = App::start_with(|options| options.docs = docs);
+    for (docs, secrets) in [(true, true), (false, false), (true, false)] {
+        let app = App::start_with(|options| {
+            options.docs = docs;
+            if secrets {
+                options.secrets = secrets::Keys::new().options();
+            }
+        });
         let described = app.get("/openapi.json").expect(200);
         let mut operations = Vec::new();
         for (path, methods) in described["paths"].as_object().unwrap() {
@@ -71,7 +76,7 @@ fn what_is_mounted_is_described_and_what_is_described_is_mounted() {
                 operations.push(format!("{} {path}", method.to_uppercase()));
             }
         }
-        let mut mounted: Vec<String> = server::table(docs, false)
+        let mut mounted: Vec<String> = server::table(docs, secrets)
             .routes()
             .iter()
             .map(|route| format!("{} {}", route.method.text(), route.path))
@@ -99,7 +104,7 @@ fn what_is_mounted_is_described_and_what_is_described_is_mounted() {
 
 #[test]
 fn no_route_but_the_open_ones_answers_without_a_token() {
-    let app = App::start();
+    let app = App::start_with_secrets();
     let nobody = app.with_token(None);
     for route in server::table(true, true).routes() {
         let path = route.path.replace(['{', '}'], "");

@@ -5,14 +5,14 @@ use crate::harness::Database;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 19] = [
+const ACROSS_TENANTS: [(&str, &str); 20] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
     ),
     (
-        "enrolments/take",
-        "a code is taken before its tenant is known",
+        "enrolments/owner",
+        "a code is looked up before its tenant is known",
     ),
     (
         "events/moved_since",
@@ -58,6 +58,10 @@ const ACROSS_TENANTS: [(&str, &str); 19] = [
     (
         "audit/delete_decisions",
         "purges the beginning of a writer's chain",
+    ),
+    (
+        "secrets/versions_after",
+        "what is to be wrapped anew, for the operator, each by tenant and place",
     ),
     ("deltas/sweep", "upkeep of the whole table"),
     ("runs/forget_keys", "upkeep of the whole table"),

@@ -248,3 +248,52 @@ fn a_service_account_s_key_is_limited_to_what_it_reads() {
         .post("/v1/tokens", &json!({"name": "own"}))
         .expect(201);
 }
+
+#[test]
+fn a_limited_key_sees_and_ends_no_more_than_its_limits_reach() {
+    let app = App::start_authorized();
+    let (own, other) = (made::project(&app), made::project(&app));
+    let path = |key: &Value| format!("/v1/tokens/{}", made::id(key));
+    let named = |name: &str, project: &str| json!({"name": name, "projectId": project});
+    let (wide, _) = mint(&app, &app, &json!({"name": "wide"}));
+    let (elsewhere, _) = mint(&app, &app, &named("elsewhere", &other));
+    let (_, limited) = mint(&app, &app, &named("limited", &own));
+    let (beside, _) = mint(&app, &app, &named("beside", &own));
+    let mut few = named("few", &own);
+    few["capabilities"] = json!(["access:write", "env:write", "secrets:write"]);
+    let (few, plain) = mint(&app, &app, &few);
+    for (client, order, names) in [
+        (&limited, "asc", ["limited", "beside", "few"]),
+        (&plain, "desc", ["few", "beside", "limited"]),
+    ] {
+        let listed = client.get(&format!("/v1/tokens?order={order}")).expect(200);
+        assert_eq!(made::column(&listed, "name"), names);
+    }
+    for key in [&wide, &elsewhere] {
+        limited.delete(&path(key)).expect_error(404, "not-found");
+    }
+    let refused = plain.delete(&path(&beside));
+    let error = refused.expect_error(403, "permission-denied");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("keys:write"), "{message}");
+    let listed = app.get("/v1/tokens").expect(200);
+    assert_eq!(listed["data"].as_array().unwrap().len(), 6, "none ended");
+    limited.delete(&path(&beside)).expect(204);
+    // Whoever holds a key may end it.
+    plain.delete(&path(&few)).expect(204);
+    plain.get("/v1/tokens").expect_error(401, "unauthenticated");
+}
+
+#[test]
+fn without_authorization_a_key_s_limits_hide_no_key() {
+    let app = App::start();
+    let project = made::project(&app);
+    let limits = json!({"name": "a", "projectId": project, "capabilities": []});
+    let (_, limited) = mint(&app, &app, &limits);
+    let (wide, _) = mint(&app, &app, &json!({"name": "wide"}));
+    let listed = limited.get("/v1/tokens").expect(200);
+    assert_eq!(listed["data"].as_array().unwrap().len(), 3);
+    limited
+        .delete(&format!("/v1/tokens/{}", made::id(&wide)))
+        .expect(204);
+}

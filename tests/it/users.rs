@@ -415,3 +415,81 @@ fn what_a_person_may_follows_their_tenant_role_and_ends_with_them() {
     deactivate(&app, &ann).expect(200);
     assert!(!may(&replica, "can_read") && !may(&app, "can_read"));
 }
+
+#[test]
+fn a_record_says_for_whom_a_change_was() {
+    let app = App::start_authorized();
+    // Her key is an admin's, and she is none any more: the model refuses her.
+    let ann = made::person(&app, "ann@b", "admin");
+    let (client, user) = (made::enrolled(&app, &ann), made::id(&ann));
+    app.patch(&path(&ann), &json!({"tenantRole": "member"}))
+        .expect(200);
+    let account = app
+        .post("/v1/service-accounts", &json!({"name": "a"}))
+        .expect(201);
+    let account = made::id(&account);
+    let fewer = app
+        .post("/v1/tokens", &json!({"name": "few", "capabilities": []}))
+        .expect(201);
+    let fewer = app.with_token(fewer["token"].as_str());
+    let (tenant, seed) = (tenant(&app), app.seeds.user_id);
+    let one = path(&ann);
+    let allowed = |about: &str| format!("user:{seed} has can_admin on {tenant}, for {about}");
+    for (method, path, client, about) in [
+        (
+            "POST",
+            format!("{one}/enrolments"),
+            &*app,
+            format!("user:{user}"),
+        ),
+        (
+            "GET",
+            format!("{one}/grants"),
+            &*app,
+            format!("user:{user}"),
+        ),
+        (
+            "DELETE",
+            format!("/v1/reviewers/{user}/strict"),
+            &*app,
+            format!("user:{user}"),
+        ),
+        (
+            "POST",
+            format!("/v1/service-accounts/{account}/deactivate"),
+            &*app,
+            format!("service-account:{account}"),
+        ),
+    ] {
+        let answer = client.send(method, &path, None, &[]);
+        assert!(answer.status < 300, "{answer:?}");
+        assert_eq!(reason(&app, &answer), allowed(&about), "{path}");
+    }
+    let refused = client.send("POST", &format!("{one}/deactivate"), None, &[]);
+    let said = format!("permission denied, actor user:{user} lacks can_admin on {tenant}");
+    let recorded = reason(&app, &refused);
+    assert_eq!(recorded, format!("{said}, for user:{user}"));
+    let error = refused.expect_error(403, "permission-denied");
+    assert_eq!(error["message"], json!(said), "the form of section 7");
+    assert_eq!(error["details"]["reason"], json!(said));
+    let refused = fewer.send("POST", &format!("{one}/deactivate"), None, &[]);
+    let said = |on: &str| {
+        format!(
+            "permission denied, the key of actor user:{seed} does not allow can_admin on {on}: \
+             it lacks the capability access:write"
+        )
+    };
+    let recorded = reason(&app, &refused);
+    assert_eq!(recorded, said(&format!("{tenant}, for user:{user}")));
+    let error = refused.expect_error(403, "permission-denied");
+    assert_eq!(error["message"], json!(said(&tenant)));
+}
+
+/// The reason of the one decision of a request.
+fn reason(app: &App, answer: &crate::harness::Answer) -> String {
+    let id = answer.header("x-request-id").unwrap();
+    let id: uuid::Uuid = id.trim_start_matches("req-").parse().unwrap();
+    let all = "select reason from audit_decisions where request_id = $1";
+    let row = app.database.client().query_one(all, &[&id]);
+    row.unwrap().get(0)
+}

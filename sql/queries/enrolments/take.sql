@@ -1,11 +1,5 @@
 -- Of two that bring one code, the second finds it ended.
-update enrolments e
-set ended_at = $2
-from users u
-where e.digest = $1
-  and e.ended_at is null
-  and e.expires_at > $2
-  and u.tenant_id = e.tenant_id
-  and u.user_id = e.user_id
-  and u.deactivated_at is null
-returning e.tenant_id, e.user_id, u.tenant_role, e.enrolment_id
+update enrolments
+set ended_at = $4
+where tenant_id = $1 and user_id = $2 and digest = $3 and ended_at is null and expires_at > $4
+returning enrolment_id, key_expires_at, key_role, key_capabilities, key_project_id

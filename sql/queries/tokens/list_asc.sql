@@ -5,5 +5,6 @@ where tenant_id = $1
   and ($3::uuid is null or token_id > $3)
   and revoked_at is null
   and (expires_at is null or expires_at > $5)
+  and ($6::uuid is null or project_id = $6)
 order by token_id asc
 limit $4

@@ -7,8 +7,10 @@ use crate::outbound;
 /// A call to OpenFGA that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// It could not be reached, or did not answer in time; what the connection said, in a sentence.
+    /// It could not be reached, or the connection broke; what the connection said, in a sentence.
     Unreachable(String),
+    /// It did not answer in time; how far that went, in a sentence.
+    Silent(String),
     /// Every connection of the client was in use until the call's deadline.
     Busy,
     /// It has no such store, or no longer.
@@ -32,9 +34,19 @@ impl Failure {
     /// Whether the same call may succeed later without a change of ours.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable(_) | Self::Busy | Self::Contended => true,
+            Self::Unreachable(_) | Self::Silent(_) | Self::Busy | Self::Contended => true,
             Self::Refused { status, .. } => *status >= 500 || matches!(status, 408 | 409 | 429),
             Self::StoreUnknown | Self::ModelUnknown | Self::Answer(_) => false,
+        }
+    }
+
+    /// Whether the server, or what keeps its data, was gone, and may come back in another state. One
+    /// that has much to do is not gone.
+    pub fn is_absence(&self) -> bool {
+        match self {
+            Self::Unreachable(_) => true,
+            Self::Refused { status, .. } => matches!(status, 500 | 502 | 503),
+            _ => false,
         }
     }
 }
@@ -44,6 +56,7 @@ impl From<outbound::Failure> for Failure {
         match failure.kind() {
             outbound::Kind::TooLarge => Self::Answer("it is too long"),
             outbound::Kind::Protocol => Self::Answer("it is not HTTP/1.1"),
+            outbound::Kind::Timeout(_) => Self::Silent(failure.message().to_owned()),
             _ => Self::Unreachable(failure.message().to_owned()),
         }
     }
@@ -52,7 +65,7 @@ impl From<outbound::Failure> for Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Unreachable(why) => f.write_str(why),
+            Self::Unreachable(why) | Self::Silent(why) => f.write_str(why),
             Self::Busy => f.write_str("No connection to the authorization server came free in time."),
             Self::StoreUnknown => f.write_str("The authorization server does not have the store."),
             Self::ModelUnknown => {

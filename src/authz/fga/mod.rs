@@ -51,7 +51,10 @@ pub struct Options {
 
 /// A client of one OpenFGA. Clones share its connections.
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client {
+    inner: Arc<Inner>,
+    until: Option<Instant>,
+}
 
 struct Inner {
     pool: Pool,
@@ -149,10 +152,22 @@ impl Client {
             ));
         }
         let base = url.as_str().trim_end_matches('/').to_owned();
-        Ok(Self(Arc::new(Inner {
-            pool: Pool::new(outbound.clone(), base, options.connections),
-            timeout: options.timeout,
-        })))
+        Ok(Self {
+            inner: Arc::new(Inner {
+                pool: Pool::new(outbound.clone(), base, options.connections),
+                timeout: options.timeout,
+            }),
+            until: None,
+        })
+    }
+
+    /// The same client, of which all calls together end by then. Each has its own deadline too.
+    #[must_use]
+    pub fn until(&self, deadline: Instant) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            until: Some(deadline),
+        }
     }
 
     /// Whether the model and the stored tuples say yes.
@@ -312,7 +327,7 @@ impl Client {
             // A second one would be a second store.
             repeatable: false,
         };
-        let answer = self.0.pool.exchange(&request, self.deadline())?;
+        let answer = self.inner.pool.exchange(&request, self.deadline())?;
         let created: Created = parse(&answer)?;
         Ok(created.id)
     }
@@ -359,7 +374,7 @@ impl Client {
             body: &[],
             repeatable: true,
         };
-        match self.0.pool.exchange(&request, self.deadline()) {
+        match self.inner.pool.exchange(&request, self.deadline()) {
             Ok(_) | Err(Failure::StoreUnknown) => Ok(()),
             Err(failure) => Err(failure),
         }
@@ -423,7 +438,8 @@ impl Client {
     }
 
     fn deadline(&self) -> Instant {
-        Instant::now() + self.0.timeout
+        let of_a_call = Instant::now() + self.inner.timeout;
+        self.until.map_or(of_a_call, |until| until.min(of_a_call))
     }
 
     fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
@@ -433,7 +449,7 @@ impl Client {
             body: &[],
             repeatable: true,
         };
-        self.0.pool.exchange(&request, self.deadline())
+        self.inner.pool.exchange(&request, self.deadline())
     }
 
     fn post(&self, path: &str, body: &Value, deadline: Instant) -> Result<Vec<u8>, Failure> {
@@ -444,7 +460,7 @@ impl Client {
             body: body.as_bytes(),
             repeatable: true,
         };
-        self.0.pool.exchange(&request, deadline)
+        self.inner.pool.exchange(&request, deadline)
     }
 
     /// OpenFGA says "no such model" also where there is no such store: asks which it is.

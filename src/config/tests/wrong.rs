@@ -93,9 +93,10 @@ const WRONG: &[(&str, &[&str])] = &[
         "SVC_PUBLIC_TOKEN_SIGNING_KEY",
         &["x", "AAAA", "-----BEGIN PRIVATE KEY-----"],
     ),
+    ("SVC_SECRETS_BACKEND", &["secret-manager", "vault"]),
     (
-        "SVC_SECRETS_BACKEND",
-        &["postgres", "dotenv", "secret-manager", "vault"],
+        "SVC_ENVIRONMENT",
+        &["", "a b", "a/b", "-prod", ".env", "pröd"],
     ),
     ("SVC_COMPLIANCE_CLASSIFIER", &["on", "Shipped"]),
     (

@@ -195,3 +195,37 @@ fn look_ups_are_bounded_and_cancelled_at_once() {
     assert!(message.contains("too many"), "{message}");
     drop(release);
 }
+
+#[test]
+fn a_receiver_s_stuck_look_up_holds_up_no_other_caller() {
+    let (release, blocked) = crossbeam_channel::bounded::<()>(0);
+    let (began_lookup, looking) = crossbeam_channel::unbounded();
+    let server = Server::answering(HELLO);
+    let outbound = Outbound::new(Options {
+        resolver_threads: 1,
+        receiver_resolver_threads: 2,
+        lookup: Some(Arc::new(move |name: &str| {
+            if name == "stuck.test" {
+                began_lookup.send(()).unwrap();
+                let _ = blocked.recv();
+            }
+            Ok(vec![IpAddr::from([127, 0, 0, 1])])
+        })),
+        ..Options::default()
+    })
+    .unwrap();
+    let url = |host: &str| format!("http://{host}:{}/", server.address.port());
+    let mut receiver = outbound.client(super::receivers::DEVELOPMENT, timeouts());
+    let cancel = receiver.cancel_handle();
+    let stuck = url("stuck.test");
+    let thread = std::thread::Builder::new().name("stuck".to_owned());
+    let thread = thread.spawn(move || post(&mut receiver, &stuck).unwrap_err().kind());
+    let thread = thread.unwrap();
+    looking.recv().unwrap();
+    for policy in [Policy::Operator, super::receivers::DEVELOPMENT] {
+        post(&mut outbound.client(policy, timeouts()), &url("fine.test")).unwrap();
+    }
+    cancel.cancel();
+    assert_eq!(thread.join().unwrap(), Kind::Cancelled);
+    drop(release);
+}

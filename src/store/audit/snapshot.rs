@@ -16,8 +16,14 @@ use uuid::Uuid;
 const FETCH: i32 = 1000;
 
 /// A command takes its time, and its reader may.
-const SETTINGS: &str =
-    "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0";
+///
+/// A purge that drops a month is not undone for whoever began before it: its rows are gone at once,
+/// its anchor is not seen. So the tables are held before the moment is chosen, which is at the first
+/// query: the purge has ended by then, or waits. In the order in which a purge takes them.
+const BEGIN: &str = "set local statement_timeout = 0;
+set local idle_in_transaction_session_timeout = 0;
+set local lock_timeout = '30s';
+lock table audit_decisions, audit_batches in access share mode";
 
 /// One moment of the audit.
 pub struct Snapshot<'a>(Transaction<'a>);
@@ -59,7 +65,8 @@ pub struct Stray {
 /// Reads the audit as it stands now.
 ///
 /// # Errors
-/// Those of `work`; `database-unavailable`.
+/// Those of `work`; `database-unavailable`, also where a purge takes longer than it can be waited
+/// for.
 pub fn read<T>(manager: &Manager, work: impl FnOnce(&mut Snapshot<'_>) -> Result<T>) -> Result<T> {
     let mut client = manager.client()?;
     let mut transaction = client
@@ -67,7 +74,7 @@ pub fn read<T>(manager: &Manager, work: impl FnOnce(&mut Snapshot<'_>) -> Result
         .isolation_level(IsolationLevel::RepeatableRead)
         .read_only(true)
         .start()?;
-    transaction.batch_execute(SETTINGS)?;
+    transaction.batch_execute(BEGIN)?;
     work(&mut Snapshot(transaction))
 }
 

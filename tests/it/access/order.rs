@@ -6,10 +6,10 @@ use serde_json::json;
 use std::time::Duration;
 
 /// While it lives, no decision can be written; everything else goes on.
-struct Held(postgres::Client);
+pub(super) struct Held(postgres::Client);
 
 impl Held {
-    fn of(world: &World) -> Self {
+    pub(super) fn of(world: &World) -> Self {
         let mut client = world.app.database.client();
         client
             .batch_execute("begin; lock table audit_decisions in exclusive mode")
@@ -17,7 +17,7 @@ impl Held {
         Self(client)
     }
 
-    fn release(mut self) {
+    pub(super) fn release(mut self) {
         self.0.batch_execute("rollback").unwrap();
     }
 }

@@ -284,7 +284,11 @@ fn each_role_may_what_section_5_3_says_and_each_decision_is_recorded_once() {
                     "permission denied, actor user:{} lacks can_{action} on {}",
                     caller.person.user_id, rows[0].resource
                 );
-                assert_eq!(rows[0].reason, reason);
+                let about = match path.contains("{modelProviderId}") {
+                    true => format!(", for model-provider:{}", world.model_provider),
+                    false => String::new(),
+                };
+                assert_eq!(rows[0].reason, format!("{reason}{about}"));
                 let error = answer.expect_error(403, "permission-denied");
                 assert_eq!(error["message"], json!(reason), "{told}");
                 let details =

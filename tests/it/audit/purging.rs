@@ -195,3 +195,67 @@ fn without_retention_nothing_goes_and_the_next_months_are_made() {
     assert_eq!(count(&database), 5);
     assert_eq!(verify(&database, &[]).faults, []);
 }
+
+/// Whether somebody waits for a lock in the database.
+fn has_waiter(database: &Database) -> bool {
+    let query = "select exists (select from pg_stat_activity
+                 where datname = current_database() and wait_event_type = 'Lock')";
+    database.client().query_one(query, &[]).unwrap().get(0)
+}
+
+#[test]
+fn a_month_that_goes_while_one_verifies_does_not_pass_for_tampering() {
+    let world = World::new();
+    world.write();
+    let month = world.clock.now().date();
+    let mut client = world.database.client();
+    // What was written is kept aside, purged, put back: then it goes again, as slowly as is needed.
+    client
+        .batch_execute(
+            "create table kept_decisions as select * from audit_decisions where outcome = 'allowed';
+             create table kept_batches as select * from audit_batches where outcome = 'allowed'",
+        )
+        .unwrap();
+    world.later(150);
+    eventually("the month to go", || {
+        (!world.has_month(Outcome::Allowed, 150)).then_some(())
+    });
+    let World {
+        database,
+        key,
+        _running: running,
+        ..
+    } = world;
+    assert!(running.stop(soon()));
+    client
+        .execute("select attach_audit_partitions($1)", &[&month])
+        .unwrap();
+    client
+        .batch_execute(
+            "insert into audit_decisions select * from kept_decisions;
+             insert into audit_batches select * from kept_batches;
+             create table kept_anchors as select * from audit_anchors;
+             delete from audit_anchors",
+        )
+        .unwrap();
+    let keys = [key.verifying_key()];
+    let report = verify(&database, &keys);
+    assert_eq!((report.faults, report.anchors), (vec![], 0));
+    let mut purge = client.transaction().unwrap();
+    purge
+        .batch_execute("insert into audit_anchors select * from kept_anchors")
+        .unwrap();
+    purge
+        .execute("select drop_audit_partitions('allowed', $1)", &[&month])
+        .unwrap();
+    let report = std::thread::scope(|scope| {
+        let verifies = scope.spawn(|| verify(&database, &keys));
+        eventually("it to wait for the purge", || {
+            has_waiter(&database).then_some(())
+        });
+        purge.commit().unwrap();
+        verifies.join().unwrap()
+    });
+    assert_eq!((report.faults, report.anchors), (vec![], 1));
+    assert_eq!(report.decisions, 2, "the refusals");
+}

@@ -14,8 +14,9 @@ pub(crate) mod secrets;
 mod stream;
 mod tool_server;
 mod turns;
+pub(crate) mod webhooks;
 
-pub(crate) use authorized::{World, authorization};
+pub(crate) use authorized::{LogLines, World, authorization};
 pub(crate) use client::{Answer, Client};
 pub(crate) use database::Database;
 pub(crate) use objects::{COMPLETION_PRICE, NewTool, NewVersion, PROMPT_PRICE};

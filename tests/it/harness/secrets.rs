@@ -40,12 +40,12 @@ impl Keys {
     /// As a server takes them.
     pub(crate) fn options(&self) -> Options {
         let local = |key: [u8; 32]| kms::LocalKey::new(Zeroizing::new(key));
-        Options::Postgres(PostgresOptions {
+        Options::Postgres(Box::new(PostgresOptions {
             kms: kms::Options::Local {
                 key: local(self.local),
                 previous: self.previous.map(local),
             },
             aad_key: AadKey::new(&self.aad),
-        })
+        }))
     }
 }

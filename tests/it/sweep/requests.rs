@@ -6,6 +6,8 @@ use agent_runtime::http::route::Route;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+const RESEND_FAILED: &str = "/v1/webhook-endpoints/{webhookEndpointId}/resend";
+
 /// Sends the route's request as this caller.
 pub(super) fn send(world: &World, route: &Route, caller: &str) -> Answer {
     let path = path(world, route);
@@ -27,6 +29,8 @@ pub(crate) fn value(world: &World, route: &Route, parameter: &str) -> String {
         ("userId", "/v1/identity/users/{userId}/grants") => "viewer",
         ("modelProviderId", _) if route.method.text() == "DELETE" => "spareProviderId",
         ("tokenId", "/v1/service-accounts/{serviceAccountId}/tokens/{tokenId}") => "serviceTokenId",
+        ("environment", _) => return "local".to_owned(),
+        ("name", _) => return "SECRET".to_owned(),
         ("version", _) => return "1.0.0".to_owned(),
         ("role", _) => return "standard".to_owned(),
         _ => parameter,
@@ -48,10 +52,17 @@ pub(crate) fn body(world: &World, route: &Route) -> Option<Value> {
     let body = match (route.method.text(), route.path) {
         ("GET" | "DELETE", _) => return None,
         (_, path)
-            if ["/cancel", "/deactivate", "/enrolments"]
-                .iter()
-                .any(|end| path.ends_with(end))
-                && path != "/v1/identity/enrolments" =>
+            if [
+                "/cancel",
+                "/deactivate",
+                "/enrolments",
+                "/test",
+                "Id}/resend",
+            ]
+            .iter()
+            .any(|end| path.ends_with(end))
+                && path != "/v1/identity/enrolments"
+                && path != RESEND_FAILED =>
         {
             return None;
         }
@@ -76,6 +87,14 @@ pub(crate) fn body(world: &World, route: &Route) -> Option<Value> {
         }
         ("PATCH", "/v1/teams/{teamId}/memberships/{userId}") => json!({"role": "admin"}),
         ("POST", "/v1/tokens/public") => json!({"runIds": [id("runId")]}),
+        ("POST", "/v1/webhook-endpoints") => json!({"url": "http://127.0.0.1:9/",
+            "events": ["approval.requested"], "secretRef": {"envName": "local", "name": "SIGNING"}}),
+        ("POST", "/v1/webhook-endpoints/check-url") => json!({"url": "http://127.0.0.1:9/"}),
+        ("PATCH", "/v1/webhook-endpoints/{webhookEndpointId}") => {
+            json!({"events": ["improvement-pass.finished"]})
+        }
+        ("POST", RESEND_FAILED) => json!({"failedSince": "2020-01-01T00:00:00Z"}),
+        ("PUT", "/v1/secrets/{environment}/{name}") => json!({"value": "b"}),
         ("POST", "/v1/model-providers") => json!({"name": "new",
             "baseUrl": "http://127.0.0.1:9/v1", "models": [{"name": "m"}]}),
         ("POST", "/v1/tools") => json!({"projectId": id("projectId"), "name": "new",
@@ -94,13 +113,29 @@ pub(crate) fn body(world: &World, route: &Route) -> Option<Value> {
 /// Whether an allowed request leaves something behind.
 pub(super) fn changes_something(route: &Route) -> bool {
     // A public token is kept nowhere, and the run is over.
-    let leaves_nothing = ["/v1/tokens/public", "/v1/runs/{runId}/cancel"];
+    let leaves_nothing = [
+        "/v1/tokens/public",
+        "/v1/runs/{runId}/cancel",
+        "/v1/webhook-endpoints/check-url",
+    ];
     route.method.text() != "GET" && !leaves_nothing.contains(&route.path)
 }
 
-/// Waits for a run that was begun: its rows change until then.
+/// Waits for what was begun, a run or the first attempt of a delivery: its rows change until then.
 pub(crate) fn await_end(world: &World, route: &Route, answer: &Answer) {
-    if answer.status != 202 || route.path != "/v1/runs" {
+    if answer.status != 202 {
+        return;
+    }
+    let mut database = world.database();
+    if route.path.starts_with("/v1/webhook-endpoints/") {
+        eventually("the first attempts to fail", || {
+            let waiting =
+                "select 1 from webhook_deliveries where state = 'being-sent' and attempts = 0";
+            let waiting = database.query(waiting, &[]).unwrap();
+            waiting.is_empty().then_some(())
+        });
+    }
+    if route.path != "/v1/runs" {
         return;
     }
     let run: Uuid = answer.json()["run"]["id"]
@@ -108,7 +143,6 @@ pub(crate) fn await_end(world: &World, route: &Route, answer: &Answer) {
         .unwrap()
         .parse()
         .unwrap();
-    let mut database = world.database();
     eventually("the run to finish", || {
         let ended = "select 1 from runs where run_id = $1 and completed_at is not null";
         database.query_opt(ended, &[&run]).unwrap()

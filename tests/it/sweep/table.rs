@@ -128,4 +128,10 @@ impl Table {
         let lines = lines.map(|line| Line::read(line, callers.len())).collect();
         Self { callers, lines }
     }
+
+    /// What this caller meets.
+    pub(super) fn cell<'a>(&self, line: &'a Line, caller: &str) -> &'a Cell {
+        let at = self.callers.iter().position(|known| *known == caller);
+        &line.cells[at.expect("a caller of the table")]
+    }
 }

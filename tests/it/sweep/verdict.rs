@@ -208,6 +208,17 @@ impl Verdict<'_> {
             row["trace_id"].is_string() && row["reason"] != json!(""),
             "{row}"
         );
+        // A check on the tenant says for which of the tenant's own objects it was.
+        let named = [
+            "identity/users",
+            "reviewers",
+            "service-accounts",
+            "model-providers",
+        ];
+        let mut named = named.iter().map(|noun| format!("/v1/{noun}/{{"));
+        let is_named = named.any(|path| self.line.route().contains(&path));
+        let reason = row["reason"].as_str().unwrap();
+        assert_eq!(reason.contains(", for "), is_named, "{row}");
         if row["stage"] == json!("model") {
             let relation = format!("can_{}", row["action"].as_str().unwrap());
             assert_eq!(row["check_user"], row["actor_subject"], "{row}");

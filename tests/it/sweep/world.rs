@@ -4,7 +4,7 @@
 //! OpenFGA is told of them; the rest is made over the API.
 
 use crate::harness::openfga::OpenFga;
-use crate::harness::{App, Client, Database, NewTool, seeds};
+use crate::harness::{App, Client, Database, NewTool, secrets, seeds, webhooks};
 use agent_runtime::authn::bearer;
 use agent_runtime::authz::permissions;
 use agent_runtime::dev::provider::{Provider, Script, Step};
@@ -72,6 +72,8 @@ impl World {
         let app = App::start_on(database, clock.clone(), own, |options| {
             options.authorization = enforced.then(authorization);
             options.denials_per_minute = 1_000_000;
+            options.secrets = secrets::Keys::new().options();
+            options.webhooks.development = true;
         });
         let provider = Provider::start(Script {
             queue: Vec::new(),
@@ -83,6 +85,7 @@ impl World {
         agent_runtime::server::seed(store, &clock, &other).unwrap();
         writer.objects(&app, &provider);
         writer.other_keys(&mut client, &app, &other);
+        writer.webhooks(&mut client, &app);
         let public = app
             .post(
                 "/v1/tokens/public",
@@ -367,9 +370,9 @@ impl Writer {
         let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         self.row(
             "enrolments",
-            "enrolment_id, user_id, digest, created_by, created_at, expires_at",
+            "enrolment_id, user_id, digest, created_by, created_at, expires_at, key_role, key_capabilities",
             &format!(
-                "'{id}', '{newcomer}', '\\x{digest}', '{seed}', now(), now() + interval '1 day'"
+                "'{id}', '{newcomer}', '\\x{digest}', '{seed}', now(), now() + interval '1 day', 'admin', '{{}}'"
             ),
         );
     }
@@ -384,6 +387,9 @@ impl Writer {
         let agent = maker.agent_of(project, &url, |_| {});
         let conversation = maker.conversation(agent, None);
         let body = json!({"agentId": agent, "message": "a", "conversationId": conversation});
+        admin
+            .put("/v1/secrets/local/SECRET", &json!({"value": "a"}))
+            .expect(201);
         let run = admin.post("/v1/runs", &body).expect(202);
         let run = run["run"]["id"].as_str().unwrap().to_owned();
         admin.finished(&run);
@@ -397,6 +403,38 @@ impl Writer {
         ]);
     }
 
+    /// A webhook endpoint with a delivery that failed, and in both tenants a secret that signs.
+    fn webhooks(&mut self, client: &mut postgres::Client, app: &App) {
+        for caller in ["admin", "other"] {
+            app.with_token(Some(&self.tokens[caller]))
+                .put(
+                    "/v1/secrets/local/SIGNING",
+                    &json!({"value": webhooks::SIGNING}),
+                )
+                .expect(201);
+        }
+        let body = json!({"url": "http://127.0.0.1:9/", "events": ["approval.requested"],
+            "secretRef": {"envName": "local", "name": "SIGNING"}});
+        let made = app.post(webhooks::ENDPOINTS, &body).expect(201);
+        let endpoint: Uuid = webhooks::endpoint_id(&made).parse().unwrap();
+        self.ids.insert("webhookEndpointId", endpoint);
+        let (delivery, event) = (self.new_id("webhookDeliveryId"), self.clock.new_id());
+        self.row(
+            "webhook_events",
+            "event_id, type, body, created_at",
+            &format!("'{event}', 'approval.requested', '{{}}', now()"),
+        );
+        self.row(
+            "webhook_deliveries",
+            "delivery_id, endpoint_id, event_id, type, state, attempts, created_at, ended_at",
+            &format!(
+                "'{delivery}', '{endpoint}', '{event}', 'approval.requested', 'failed', 10, now(), now()"
+            ),
+        );
+        client.batch_execute(&self.sql).unwrap();
+        self.sql.clear();
+    }
+
     /// A key of another tenant's admin, beside the one that they were seeded with.
     fn other_keys(
         &mut self,
@@ -407,6 +445,7 @@ impl Writer {
         let own = std::mem::replace(&mut self.tenant_id, other.tenant_id);
         self.key("other", other.user_id, "");
         client.batch_execute(&self.sql).unwrap();
+        self.sql.clear();
         self.tenant_id = own;
         // Its store is made by the time that it is asked for the first time.
         app.with_token(Some(&self.tokens["other"]))

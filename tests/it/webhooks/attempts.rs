@@ -4,6 +4,7 @@ use super::world::World;
 use crate::harness::{Receiver, Reply, eventually};
 use agent_runtime::outbound::{self, Outbound};
 use serde_json::{Value, json};
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -154,10 +155,18 @@ fn where_nothing_listens_it_is_said_so() {
 #[test]
 fn a_receiver_without_tls_is_not_spoken_to_over_it() {
     let world = World::new();
-    let receiver = Receiver::good();
-    let url = receiver.url().replace("http:", "https:");
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap());
+    let plain = std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        connection
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .unwrap();
+        std::io::copy(&mut connection, &mut std::io::sink())
+    });
     let attempt = first_failure(&world, &url);
     assert_eq!(attempt["reason"], "tls-refused", "{attempt}");
+    let _ = plain.join();
 }
 
 /// The name `moves.test` resolves while `known` is set: to this machine, and once `moved` is set to a

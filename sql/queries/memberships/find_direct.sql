@@ -1,0 +1,3 @@
+select role
+from project_direct_roles
+where tenant_id = $1 and project_id = $2 and user_id = $3
