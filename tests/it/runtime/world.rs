@@ -221,7 +221,7 @@ impl World {
             agent_runtime::runtime::Reach {
                 outbound,
                 keys: ModelKeys::default(),
-                secrets: agent_runtime::secrets::Secrets::off(),
+                secrets: Secrets::off(),
                 webhooks,
             },
             options,
