@@ -99,6 +99,26 @@ impl std::fmt::Debug for AadKey {
     }
 }
 
+/// Why a version was not opened, in a sentence that names it.
+pub(super) enum Unopened {
+    /// The row itself.
+    Row(String),
+    /// The key-management service.
+    Kms(KmsFailure),
+}
+
+impl From<Unopened> for Unreadable {
+    fn from(unopened: Unopened) -> Self {
+        match unopened {
+            Unopened::Row(sentence) => Self::Altered(sentence),
+            Unopened::Kms(failure) if failure.kind == Kind::Altered => {
+                Self::Altered(failure.message)
+            }
+            Unopened::Kms(failure) => Self::Unavailable(failure.message),
+        }
+    }
+}
+
 /// The keys of a deployment.
 #[derive(Clone)]
 pub(super) struct Keys {
@@ -149,10 +169,10 @@ impl Keys {
         &self,
         place: &Place<'_>,
         sealed: &Sealed,
-    ) -> Result<impl FnOnce() -> Result<Wrapped, KmsFailure>, Unreadable> {
+    ) -> Result<impl FnOnce() -> Result<Wrapped, KmsFailure>, Unopened> {
         let (data_key, aad) = self.data_key(place, sealed)?;
         if open_with(&data_key, &aad, sealed).is_none() {
-            return Err(Unreadable::Altered(altered(place)));
+            return Err(Unopened::Row(altered(place)));
         }
         Ok(move || self.kms.wrap(&data_key, aad.as_ref()))
     }
@@ -161,27 +181,27 @@ impl Keys {
         &self,
         place: &Place<'_>,
         sealed: &Sealed,
-    ) -> Result<(Zeroizing<[u8; 32]>, hmac::Tag), Unreadable> {
+    ) -> Result<(Zeroizing<[u8; 32]>, hmac::Tag), Unopened> {
         if sealed.format != FORMAT {
             let why = format!(
                 "It has format {}, which this version of the program does not know.",
                 sealed.format
             );
-            return Err(Unreadable::Altered(unreadable(place, &why)));
+            return Err(Unopened::Row(unreadable(place, &why)));
         }
         let aad = place.bound(&self.aad, sealed.format);
         let wrapped = Wrapped {
             key: sealed.wrapping_key.clone(),
             bytes: sealed.wrapped_data_key.clone(),
         };
-        match self.kms.unwrap(&wrapped, aad.as_ref()) {
-            Ok(data_key) => Ok((data_key, aad)),
-            Err(KmsFailure {
-                kind: Kind::Altered,
-                message,
-            }) => Err(Unreadable::Altered(unreadable(place, &message))),
-            Err(failure) => Err(Unreadable::Unavailable(unreadable(place, &failure.message))),
-        }
+        let unwrapped = self.kms.unwrap(&wrapped, aad.as_ref());
+        let data_key = unwrapped.map_err(|failure| {
+            Unopened::Kms(KmsFailure {
+                kind: failure.kind,
+                message: unreadable(place, &failure.message),
+            })
+        })?;
+        Ok((data_key, aad))
     }
 }
 

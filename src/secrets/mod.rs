@@ -175,7 +175,8 @@ impl Secrets {
         match self.readable(at) {
             Ok(Backend::Postgres(postgres)) => postgres.exists(tenant_id, at),
             Ok(Backend::Dotenv(dotenv)) => dotenv.exists(tenant_id, at),
-            Err(_) => Ok(false),
+            Err(Unreadable::NotFound) => Ok(false),
+            Err(unreadable) => Err(unreadable),
         }
     }
 

@@ -4,8 +4,8 @@
 //! at once each becomes a version of its own, or one says that it did not.
 
 use super::cache::{Cache, Key};
-use super::envelope::{Keys, Place};
-use super::kms::KmsFailure;
+use super::envelope::{Keys, Place, Unopened};
+use super::kms::{Kind, KmsFailure};
 use super::{OVERLAP, Rewrapped, SecretRef, Unreadable};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
@@ -187,12 +187,13 @@ impl Postgres {
         let place = Place::of(placed.tenant_id, &placed.at, &placed.sealed);
         let wrap = match self.keys.rewrap(&place, &placed.sealed) {
             Ok(wrap) => wrap,
-            Err(unreadable) => {
-                told.unreadable.push(format!(
-                    "tenant {}: {}",
-                    placed.tenant_id,
-                    unreadable.sentence(&placed.at)
-                ));
+            // What stands in the way of one stands in the way of all.
+            Err(Unopened::Kms(failure)) if !is_of_the_row(failure.kind) => {
+                return Err(unavailable(failure));
+            }
+            Err(Unopened::Row(message) | Unopened::Kms(KmsFailure { message, .. })) => {
+                let told_of = format!("tenant {}: {message}", placed.tenant_id);
+                told.unreadable.push(told_of);
                 return Ok(());
             }
         };
@@ -211,6 +212,14 @@ impl Postgres {
         told.rewrapped += 1;
         Ok(())
     }
+}
+
+/// Whether other rows may open although this one did not.
+fn is_of_the_row(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::NotFound | Kind::KeyDisabled | Kind::Altered | Kind::Invalid
+    )
 }
 
 /// As the database keeps a time.

@@ -5,6 +5,7 @@ mod altered;
 mod dotenv;
 mod keys;
 mod routes;
+mod service;
 
 use crate::harness::{App, secrets::Keys};
 use agent_runtime::secret::Secret;
