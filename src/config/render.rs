@@ -348,6 +348,7 @@ mod tests {
             .filter_map(|line| line.strip_prefix("#SVC_")?.split_once('='))
             .filter(|(_, value)| !value.is_empty())
             .map(|(name, value)| (format!("SVC_{name}"), value.to_owned()))
+            .filter(|(name, _)| !table::find(name).is_some_and(|s| s.development_only))
             .collect();
         assert!(pairs.len() > 30);
         let vars = Vars::from_pairs(pairs);

@@ -8,6 +8,7 @@
 //! in memory (`secret`).
 
 mod cache;
+mod dotenv;
 mod envelope;
 pub mod kms;
 mod postgres;
@@ -25,6 +26,7 @@ use time::Duration;
 use uuid::Uuid;
 
 pub use crate::store::secrets::SecretRef;
+pub use dotenv::DotenvOptions;
 pub use envelope::AadKey;
 
 /// How long a value still signs after another one took its place.
@@ -64,6 +66,8 @@ pub enum Options {
     Off,
     /// In the database, encrypted.
     Postgres(Box<PostgresOptions>),
+    /// In env files (development).
+    Dotenv(DotenvOptions),
 }
 
 /// The backend `postgres`.
@@ -93,7 +97,8 @@ pub struct Rewrapped {
 pub struct Secrets(Option<Arc<Backend>>);
 
 enum Backend {
-    Postgres(postgres::Postgres),
+    Postgres(Box<postgres::Postgres>),
+    Dotenv(dotenv::Dotenv),
 }
 
 impl Secrets {
@@ -110,9 +115,12 @@ impl Secrets {
     ) -> Result<Self> {
         Ok(Self(match options {
             Options::Off => None,
+            Options::Dotenv(options) => {
+                Some(Arc::new(Backend::Dotenv(dotenv::Dotenv::new(options)?)))
+            }
             Options::Postgres(options) => {
                 let PostgresOptions { kms, aad_key } = *options;
-                Some(Arc::new(Backend::Postgres(postgres::Postgres {
+                Some(Arc::new(Backend::Postgres(Box::new(postgres::Postgres {
                     store: store.clone(),
                     clock: clock.clone(),
                     keys: envelope::Keys {
@@ -121,7 +129,7 @@ impl Secrets {
                     },
                     cache: cache::Cache::default(),
                     log,
-                })))
+                }))))
             }
         }))
     }
@@ -143,6 +151,7 @@ impl Secrets {
     pub fn resolve(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Secret, Unreadable> {
         match self.readable(at)? {
             Backend::Postgres(postgres) => postgres.resolve(tenant_id, at),
+            Backend::Dotenv(dotenv) => dotenv.resolve(tenant_id, at),
         }
     }
 
@@ -154,6 +163,7 @@ impl Secrets {
     pub fn signing(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Vec<Secret>, Unreadable> {
         match self.readable(at)? {
             Backend::Postgres(postgres) => postgres.signing(tenant_id, at),
+            Backend::Dotenv(dotenv) => dotenv.resolve(tenant_id, at).map(|value| vec![value]),
         }
     }
 
@@ -164,6 +174,7 @@ impl Secrets {
     pub fn exists(&self, tenant_id: Uuid, at: &SecretRef) -> Result<bool, Unreadable> {
         match self.readable(at) {
             Ok(Backend::Postgres(postgres)) => postgres.exists(tenant_id, at),
+            Ok(Backend::Dotenv(dotenv)) => dotenv.exists(tenant_id, at),
             Err(_) => Ok(false),
         }
     }
@@ -175,6 +186,7 @@ impl Secrets {
     pub fn find(&self, may: &impl May<Admin, Tenant>, at: &SecretRef) -> Result<Option<Described>> {
         match self.readable(at) {
             Ok(Backend::Postgres(postgres)) => postgres.find(may, at),
+            Ok(Backend::Dotenv(dotenv)) => dotenv.find(may, at),
             Err(_) => Ok(None),
         }
     }
@@ -190,6 +202,7 @@ impl Secrets {
     ) -> Result<Vec<Described>> {
         match self.backend()? {
             Backend::Postgres(postgres) => postgres.list(may, page),
+            Backend::Dotenv(dotenv) => dotenv.list(may, page),
         }
     }
 
@@ -209,6 +222,7 @@ impl Secrets {
         check(at)?;
         match self.backend()? {
             Backend::Postgres(postgres) => postgres.put(may, author, at, value),
+            Backend::Dotenv(dotenv) => dotenv.put(may, at, value),
         }
     }
 
@@ -219,6 +233,7 @@ impl Secrets {
     pub fn delete(&self, may: &impl May<Admin, Tenant>, at: &SecretRef) -> Result<bool> {
         match self.readable(at) {
             Ok(Backend::Postgres(postgres)) => postgres.delete(may, at),
+            Ok(Backend::Dotenv(dotenv)) => dotenv.delete(may, at),
             Err(_) => Ok(false),
         }
     }
@@ -232,7 +247,7 @@ impl Secrets {
     pub fn rewrap(&self, dry_run: bool, progress: impl FnMut(&Rewrapped)) -> Result<Rewrapped> {
         match self.0.as_deref() {
             Some(Backend::Postgres(postgres)) => postgres.rewrap(dry_run, progress),
-            None => Err(Error::new(
+            _ => Err(Error::new(
                 Code::NotConfigured,
                 "No keys are wrapped here: that needs SVC_SECRETS_BACKEND=postgres.",
             )),

@@ -10,13 +10,14 @@ use crate::http::{door, sse};
 use crate::outbound::{self, Outbound, Timeouts};
 use crate::runtime::{self, ModelKeys};
 use crate::secrets::kms;
-use crate::secrets::{self, PostgresOptions};
+use crate::secrets::{self, DotenvOptions, PostgresOptions};
 use crate::store;
 use crate::webhooks;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::CertificateDer;
 use url::Url;
+use uuid::Uuid;
 
 /// How the database is reached.
 pub fn store(settings: &Settings) -> store::Options {
@@ -34,7 +35,7 @@ impl Options {
     /// # Errors
     /// The system gives no random bytes, or a certificate is no use.
     pub fn from_settings(settings: &Settings, seeds: Seeds) -> Result<Self> {
-        let http = &settings.http;
+        let (http, tenant_id) = (&settings.http, seeds.tenant_id);
         Ok(Self {
             listen: http.address,
             limits: limits(http),
@@ -70,7 +71,7 @@ impl Options {
                 ..audit::Options::default()
             },
             denials_per_minute: http.max_denials_per_minute,
-            secrets: secrets(settings)?,
+            secrets: secrets(settings, tenant_id)?,
             webhooks: webhooks(settings),
         })
     }
@@ -88,11 +89,11 @@ pub fn outbound(settings: &Settings) -> Result<Outbound> {
     })
 }
 
-/// Where secrets live.
+/// Where secrets live; env files are this tenant's.
 ///
 /// # Errors
 /// A key is no use.
-pub fn secrets(settings: &Settings) -> Result<secrets::Options> {
+pub fn secrets(settings: &Settings, tenant_id: Uuid) -> Result<secrets::Options> {
     match &settings.secrets {
         config::Secrets::Off => Ok(secrets::Options::Off),
         config::Secrets::Postgres { kms, aad_key } => {
@@ -101,7 +102,16 @@ pub fn secrets(settings: &Settings) -> Result<secrets::Options> {
                 aad_key: secrets::AadKey::from_base64(aad_key)?,
             })))
         }
-        config::Secrets::Dotenv { .. } => Err(Error::internal("the backend dotenv")),
+        config::Secrets::Dotenv {
+            directory,
+            files,
+            environment,
+        } => Ok(secrets::Options::Dotenv(DotenvOptions {
+            directory: directory.clone(),
+            files: files.clone(),
+            environment: environment.clone(),
+            tenant_id,
+        })),
     }
 }
 

@@ -67,3 +67,27 @@ finish() {
   rm -rf "${PARTS:?}/$1"
   mv "$PARTS/$1.new" "$PARTS/$1"
 }
+
+# install_python_part NAME: a virtual environment with what NAME.txt beside this file lists.
+install_python_part() {
+  list=$(dirname "$0")/$1.txt
+  wanted=$(cat "$list")
+  have python3 || install_package Python python3 python3 python3
+  if ! finished "$1" "$wanted" || ! "$PARTS/$1/bin/python" -c '' 2>/dev/null; then
+    # No begin and finish: a virtual environment knows its own path and cannot be moved.
+    mkdir -p "$PARTS"
+    rm -rf "${PARTS:?}/$1"
+    if ! python3 -m venv "$PARTS/$1" >/dev/null 2>&1; then
+      install_package "Python's venv" python3-venv python3 python3
+      rm -rf "${PARTS:?}/$1"
+      python3 -m venv "$PARTS/$1"
+    fi
+    say "installing into $PARTS/$1: $(printf '%s' "$wanted" | tr '\n' ' ')"
+    "$PARTS/$1/bin/python" -m pip install -q --no-input --disable-pip-version-check \
+      --no-deps -r "$list" </dev/null
+    "$PARTS/$1/bin/python" -m pip check >/dev/null ||
+      fail "$list does not list everything that its packages need."
+    printf '%s\n' "$wanted" >"$PARTS/$1/.version"
+  fi
+  say "$1: $PARTS/$1/bin/python with $(printf '%s' "$wanted" | tr '\n' ' ')"
+}

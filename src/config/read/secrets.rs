@@ -94,7 +94,7 @@ impl Reader<'_> {
         let misses_vendor = backend == "postgres" && vendor.is_none();
         for (name, with, wanted) in READ_WITH {
             let read = backend == with && (of_vendor(wanted) || misses_vendor);
-            if given(rows, name) && !read {
+            if given(rows, name) && !is_default(rows, name) && !read {
                 let setting = match wanted.filter(|_| backend == with) {
                     Some(wanted) => format!("{KMS}={wanted}"),
                     None => format!("{BACKEND}={with}"),
@@ -171,6 +171,12 @@ fn given(rows: &[Row], name: &str) -> bool {
     rows.iter().any(|row| {
         row.setting.name == name && !matches!(row.from, Origination::Default | Origination::Unset)
     })
+}
+
+/// It says what holds anyway.
+fn is_default(rows: &[Row], name: &str) -> bool {
+    let row = rows.iter().find(|row| row.setting.name == name);
+    row.is_some_and(|row| row.shown.as_deref() == Some(row.setting.absent.text()))
 }
 
 fn word(rows: &[Row], name: &str) -> Option<&'static str> {

@@ -11,8 +11,11 @@
 //! Not here: data keys themselves and what they encrypt (`secrets::envelope`); settings (`config`).
 
 mod cloud_a;
+mod connections;
 mod credentials;
 mod local;
+mod refusal;
+mod tokens;
 
 pub use cloud_a::{BASE_URL, KeyName, Options as CloudAOptions, PRIMARY_AGE};
 pub use credentials::{File as CredentialsFile, METADATA_URL, Options as CredentialsOptions};
@@ -21,6 +24,8 @@ pub use local::Key as LocalKey;
 use crate::error::Result;
 use crate::ids::Clock;
 use crate::outbound::Outbound;
+use crate::secret::Secret;
+use serde::{Deserialize, Deserializer};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
@@ -159,4 +164,25 @@ impl Kms {
             Self::CloudA(cloud) => cloud.is_current(key),
         }
     }
+}
+
+/// A number that JSON carries as a number or, being of 64 bits, as a string. Anything else is none.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(match value {
+        serde_json::Value::Number(number) => number.as_u64().and_then(|n| n.try_into().ok()),
+        serde_json::Value::String(text) => text.parse().ok(),
+        _ => None,
+    })
+}
+
+/// A secret inside JSON.
+fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
+    String::deserialize(deserializer).map(Secret::new)
+}
+
+/// What may be repeated of what another program wrote: one plain word.
+fn word(text: &str) -> Option<&str> {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    (!text.is_empty() && text.len() <= 64 && text.bytes().all(is_plain)).then_some(text)
 }

@@ -1,0 +1,334 @@
+//! An env file as its lines: read, changed in one place, written back as it was everywhere else.
+//!
+//! A line is `NAME=value`, with `export` before it or not. A value without quotes ends at the line's
+//! end or at white space with a `#`, without the white space around it. In single quotes everything
+//! stands for itself; in double quotes `\n`, `\r`, `\t`, `\"`, `\\`, `\$` and `` \` `` stand for what
+//! they escape, and any other backslash for itself. Quoted values may have line ends in them. Nothing
+//! is expanded. Of several lines of one name the last counts. Every other line says nothing.
+
+use crate::secret::Secret;
+use zeroize::Zeroizing;
+
+/// The lines of a file.
+#[derive(Default)]
+pub(super) struct EnvFile(Vec<Line>);
+
+/// A line, or several where a quoted value has line ends in it.
+enum Line {
+    /// It gives no value. With its line end.
+    Other(Zeroizing<String>),
+    Value(ValueLine),
+}
+
+struct ValueLine {
+    /// Up to and with the equals sign.
+    before: String,
+    name: String,
+    /// The value as it is written.
+    written: Zeroizing<String>,
+    value: Secret,
+    /// A comment and the line end, with the white space before them.
+    after: Zeroizing<String>,
+}
+
+impl EnvFile {
+    /// Reads a text. The error is the number of the line whose quote is not closed.
+    pub(super) fn parse(text: &str) -> Result<Self, usize> {
+        let mut lines = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (line, length) = match value_line(rest) {
+                Some(Ok((line, length))) => (Line::Value(line), length),
+                Some(Err(())) => {
+                    let read = &text[..text.len() - rest.len()];
+                    return Err(read.matches('\n').count() + 1);
+                }
+                None => {
+                    let length = line_length(rest);
+                    (
+                        Line::Other(Zeroizing::new(rest[..length].to_owned())),
+                        length,
+                    )
+                }
+            };
+            lines.push(line);
+            rest = &rest[length..];
+        }
+        Ok(Self(lines))
+    }
+
+    /// The text of the file.
+    pub(super) fn text(&self) -> Zeroizing<String> {
+        let parts = || {
+            self.0.iter().flat_map(|line| match line {
+                Line::Other(text) => [text.as_str(), "", ""],
+                Line::Value(line) => [&line.before, line.written.as_str(), line.after.as_str()],
+            })
+        };
+        let length = parts().map(str::len).sum();
+        let mut text = Zeroizing::new(String::with_capacity(length));
+        parts().for_each(|part| text.push_str(part));
+        text
+    }
+
+    /// The values by name, in the order of the lines.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&str, &Secret)> {
+        self.0.iter().filter_map(|line| match line {
+            Line::Value(line) => Some((line.name.as_str(), &line.value)),
+            Line::Other(_) => None,
+        })
+    }
+
+    /// Gives a name another value: on the line that counts, or on a new one at the end.
+    pub(super) fn set(&mut self, name: &str, value: &Secret) {
+        let standing = self.0.iter_mut().rev().find_map(|line| match line {
+            Line::Value(line) if line.name == name => Some(line),
+            _ => None,
+        });
+        if let Some(line) = standing {
+            line.written = written(value.expose());
+            line.value = value.clone();
+            return;
+        }
+        self.end_last_line();
+        self.0.push(Line::Value(ValueLine {
+            before: format!("{name}="),
+            name: name.to_owned(),
+            written: written(value.expose()),
+            value: value.clone(),
+            after: Zeroizing::new("\n".to_owned()),
+        }));
+    }
+
+    fn end_last_line(&mut self) {
+        let end = match self.0.last_mut() {
+            Some(Line::Other(text)) => text,
+            Some(Line::Value(line)) => &mut line.after,
+            None => return,
+        };
+        if !end.ends_with('\n') {
+            end.push('\n');
+        }
+    }
+
+    /// Removes every line of a name. False: there was none.
+    pub(super) fn remove(&mut self, name: &str) -> bool {
+        let before = self.0.len();
+        self.0
+            .retain(|line| !matches!(line, Line::Value(line) if line.name == name));
+        self.0.len() < before
+    }
+}
+
+/// Up to and with the line end.
+fn line_length(text: &str) -> usize {
+    text.find('\n').map_or(text.len(), |end| end + 1)
+}
+
+/// White space inside a line.
+fn blank_length(text: &str) -> usize {
+    text.len() - text.trim_start_matches([' ', '\t']).len()
+}
+
+/// The line that a text begins with, if it gives a value, and its length.
+fn value_line(text: &str) -> Option<Result<(ValueLine, usize), ()>> {
+    let mut at = blank_length(text);
+    if let Some(rest) = text[at..].strip_prefix("export")
+        && blank_length(rest) > 0
+    {
+        at += "export".len() + blank_length(rest);
+    }
+    let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let name_length = text[at..].find(|c| !of_name(c)).unwrap_or(text.len() - at);
+    let name = &text[at..at + name_length];
+    at += name_length;
+    at += blank_length(&text[at..]);
+    if name.is_empty() || !text[at..].starts_with('=') {
+        return None;
+    }
+    at += 1;
+    at += blank_length(&text[at..]);
+    let rest = &text[at..];
+    let read = match rest.chars().next() {
+        Some('\'') => single_quoted(rest),
+        Some('"') => double_quoted(rest),
+        _ => Some(unquoted(rest)),
+    };
+    let Some((value, length)) = read else {
+        return Some(Err(()));
+    };
+    let after = &rest[length..][..line_length(&rest[length..])];
+    let line = ValueLine {
+        before: text[..at].to_owned(),
+        name: name.to_owned(),
+        written: Zeroizing::new(rest[..length].to_owned()),
+        value,
+        after: Zeroizing::new(after.to_owned()),
+    };
+    Some(Ok((line, at + length + after.len())))
+}
+
+fn unquoted(text: &str) -> (Secret, usize) {
+    let line = &text[..line_length(text)];
+    let comment = line.char_indices().find(|(at, c)| {
+        let before = line[..*at].chars().next_back();
+        *c == '#' && before.is_none_or(|before| before == ' ' || before == '\t')
+    });
+    let value = line[..comment.map_or(line.len(), |(at, _)| at)].trim_end();
+    (Secret::new(value), value.len())
+}
+
+fn single_quoted(text: &str) -> Option<(Secret, usize)> {
+    let inside = text.strip_prefix('\'')?;
+    let end = inside.find('\'')?;
+    Some((Secret::new(&inside[..end]), end + 2))
+}
+
+fn double_quoted(text: &str) -> Option<(Secret, usize)> {
+    let inside = text.strip_prefix('"')?;
+    let mut value = Zeroizing::new(String::with_capacity(quoted_length(inside)?));
+    let mut letters = inside.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return Some((Secret::new(value.as_str()), at + 2)),
+            '\\' => match letters.next()?.1 {
+                'n' => value.push('\n'),
+                'r' => value.push('\r'),
+                't' => value.push('\t'),
+                escaped @ ('"' | '\\' | '$' | '`') => value.push(escaped),
+                other => value.extend(['\\', other]),
+            },
+            plain => value.push(plain),
+        }
+    }
+    None
+}
+
+/// Bytes up to the quote that ends a double-quoted text.
+fn quoted_length(inside: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    inside.bytes().position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    })
+}
+
+/// A value so that it reads back, here and in what else reads env files.
+fn written(value: &str) -> Zeroizing<String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+,=".contains(&byte);
+    // At most two characters for each, and the quotes: so that nothing is left behind by growing.
+    let mut text = Zeroizing::new(String::with_capacity(2 * value.len() + 2));
+    if value.bytes().all(plain) && !value.is_empty() {
+        text.push_str(value);
+    } else if !value.contains(['\'', '\n', '\r']) {
+        text.push('\'');
+        text.push_str(value);
+        text.push('\'');
+    } else {
+        text.push('"');
+        for letter in value.chars() {
+            match letter {
+                '\n' => text.push_str("\\n"),
+                '\r' => text.push_str("\\r"),
+                '"' | '\\' | '$' | '`' => text.extend(['\\', letter]),
+                plain => text.push(plain),
+            }
+        }
+        text.push('"');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn values(text: &str) -> Vec<(String, String)> {
+        let file = EnvFile::parse(text).unwrap();
+        assert_eq!(file.text().as_str(), text, "it is written as it was read");
+        file.values()
+            .map(|(name, value)| (name.to_owned(), value.expose().to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn lines_are_read_as_they_are_written() {
+        for (text, name, value) in [
+            ("A=b", "A", "b"),
+            ("A=b\n", "A", "b"),
+            ("A=b\r\n", "A", "b"),
+            ("  export  A = b c \t# why\n", "A", "b c"),
+            ("A=b#c", "A", "b#c"),
+            ("A= #c", "A", ""),
+            ("A=", "A", ""),
+            ("A=it's", "A", "it's"),
+            ("A='b # c' # d", "A", "b # c"),
+            ("A='$b\\n\nc'", "A", "$b\\n\nc"),
+            ("A=\"b\\n\\\"\\$x\\\\ \\q\nc\"", "A", "b\n\"$x\\ \\q\nc"),
+            ("exported=1", "exported", "1"),
+            ("export=1", "export", "1"),
+            ("A==b=", "A", "=b="),
+        ] {
+            assert_eq!(
+                values(text),
+                [(name.to_owned(), value.to_owned())],
+                "{text}"
+            );
+        }
+        for text in [
+            "", "\n\n", "# A=b\n", "A\n", "A b=c\n", "=b", "ä=b", "\u{feff}",
+        ] {
+            assert!(values(text).is_empty(), "{text}");
+        }
+        for (text, line) in [("A='b", 1), ("B=1\n#\nA=\"b\\\"\nC=2\n", 3), ("A=\"\\", 1)] {
+            assert_eq!(EnvFile::parse(text).err(), Some(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_change_touches_its_own_line() {
+        let text = "# first\nA=1 # one\n\nexport B = 'two'\nA=3\nodd line\nC=last";
+        let mut file = EnvFile::parse(text).unwrap();
+        file.set("B", &Secret::new("it's"));
+        file.set("A", &Secret::new("x y"));
+        file.set("NEW", &Secret::new("1"));
+        let changed =
+            "# first\nA=1 # one\n\nexport B = \"it's\"\nA='x y'\nodd line\nC=last\nNEW=1\n";
+        assert_eq!(file.text().as_str(), changed);
+        assert!(file.remove("A") && !file.remove("A"));
+        let removed = "# first\n\nexport B = \"it's\"\nodd line\nC=last\nNEW=1\n";
+        assert_eq!(file.text().as_str(), removed);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_value_reads_back(
+            value in "(?s)[^\u{0}]{0,30}",
+            tricky in "[ '\"\\\\$`#=\n\r\tn]{0,12}",
+            after in "[A-Z]{1,3}=[a-z]{0,3}\n",
+        ) {
+            for value in [value, tricky] {
+                let mut file = EnvFile::parse(&after).unwrap();
+                file.set("_NAME", &Secret::new(&*value));
+                file.set("_LATER", &Secret::new("x"));
+                let text = file.text();
+                let read = EnvFile::parse(&text).unwrap();
+                let read: Vec<_> = read.values().collect();
+                prop_assert_eq!(read.len(), 3);
+                prop_assert_eq!(read[1].0, "_NAME");
+                prop_assert_eq!(read[1].1.expose(), &value);
+            }
+        }
+
+        #[test]
+        fn any_text_is_kept(text in "(?s)([A-Z ]{0,2}[='\"#\\\\\n a-z]{0,6}){0,12}") {
+            if let Ok(file) = EnvFile::parse(&text) {
+                prop_assert_eq!(file.text().as_str(), text);
+            }
+        }
+    }
+}
