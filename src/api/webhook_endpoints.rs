@@ -33,6 +33,9 @@ use uuid::Uuid;
 /// Flows in a filter at most.
 const FLOWS_MOST: usize = 200;
 
+/// Characters of a text that is no URL, as it is repeated.
+const URL_SHOWN: usize = 2048;
+
 /// How long a look-up of the receiver's name may take when its URL is judged.
 const JUDGED_WITHIN: Duration = Duration::from_secs(5);
 
@@ -305,7 +308,7 @@ struct CheckUrl {
 /// What is said of a URL.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CheckedUrl {
-    /// As it would be stored; as it was given where it is none.
+    /// As it would be stored; where it is none, as it was given, 2048 characters of it.
     url: String,
     /// An endpoint with this URL would be registered.
     allowed: bool,
@@ -512,7 +515,10 @@ fn check_url(
     is_on(cx)?;
     let (url, addresses, verdict) = match cx.judge_receiver(&given.url, JUDGED_WITHIN) {
         Ok(judged) => (judged.url.into(), judged.addresses, judged.verdict),
-        Err(failure) => (given.url, Vec::new(), Verdict::Refused(failure)),
+        Err(failure) => {
+            let shown = given.url.chars().take(URL_SHOWN).collect();
+            (shown, Vec::new(), Verdict::Refused(failure))
+        }
     };
     let (refusal, unresolved) = match verdict {
         Verdict::Allowed => (None, None),

@@ -214,6 +214,7 @@ impl Verdict<'_> {
             "reviewers",
             "service-accounts",
             "model-providers",
+            "webhook-endpoints",
         ];
         let mut named = named.iter().map(|noun| format!("/v1/{noun}/{{"));
         let is_named = named.any(|path| self.line.route().contains(&path));
