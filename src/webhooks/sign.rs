@@ -132,8 +132,8 @@ mod tests {
         let signed = |secrets: &[Secret]| header(secrets, Uuid::nil(), 1, "{}");
         let both = signed(&[new.clone(), old.clone()]).unwrap();
         let (first, second) = both.split_once(' ').unwrap();
-        assert_eq!(signed(&[new.clone()]).unwrap(), first);
-        assert_eq!(signed(&[old.clone()]).unwrap(), second);
+        assert_eq!(signed(std::slice::from_ref(&new)).unwrap(), first);
+        assert_eq!(signed(std::slice::from_ref(&old)).unwrap(), second);
         assert_eq!(signed(&[new, broken.clone()]).unwrap(), first);
         assert!(signed(&[broken, old]).is_err());
     }

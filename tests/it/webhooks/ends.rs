@@ -2,11 +2,15 @@
 
 use super::world::World;
 use crate::harness::{App, Receiver, Reply, eventually};
+use agent_runtime::error::Error;
 use agent_runtime::ids::Clock;
+use agent_runtime::proof::{Admin, May};
+use agent_runtime::store::webhook_endpoints::WebhookEndpoint;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use uuid::Uuid;
 
 #[test]
 fn unregistering_waits_for_what_is_in_flight_and_nothing_goes_out_after() {
@@ -80,18 +84,38 @@ fn an_attempt_that_fails_while_its_endpoint_ends_is_not_repeated() {
     );
 }
 
+/// Whoever may decide about the endpoint.
+struct Decider {
+    tenant_id: Uuid,
+    endpoint_id: Uuid,
+}
+
+impl May<Admin, WebhookEndpoint> for Decider {
+    fn tenant_id(&self) -> Uuid {
+        self.tenant_id
+    }
+    fn object_id(&self) -> Uuid {
+        self.endpoint_id
+    }
+}
+
 #[test]
 fn an_unregistering_that_is_not_recorded_changes_nothing() {
     let world = World::new();
     let receiver = Receiver::good();
     let endpoint = world.endpoint(&receiver.url());
-    world
-        .app
-        .with_token(None)
-        .delete(&format!("/v1/webhook-endpoints/{endpoint}"))
-        .expect_error(401, "unauthenticated");
+    let decider = Decider {
+        tenant_id: world.app.seeds.tenant_id,
+        endpoint_id: endpoint.parse().unwrap(),
+    };
+    let webhooks = &world.app.server().shared().webhooks;
+    let refused = webhooks.unregister(&decider, || Err(Error::internal("it was not recorded")));
+    assert!(refused.is_err());
     world.run();
     world.delivered(&endpoint);
+    webhooks.unregister(&decider, || Ok(())).unwrap();
+    world.run();
+    assert_eq!(receiver.received().len(), 1);
 }
 
 #[test]
