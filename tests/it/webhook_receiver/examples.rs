@@ -91,7 +91,8 @@ fn the_examples_of_passes_and_approvals_have_the_shape_of_their_types() {
 
 #[test]
 fn the_statement_keeps_an_event_once() {
-    let mut client = Database::empty().client();
+    let database = Database::empty();
+    let mut client = database.client();
     let made = "create temporary table webhook_events (id text primary key, body text not null)";
     client.batch_execute(made).unwrap();
     let statement = &page::blocks("sql")[0];
