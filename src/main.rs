@@ -43,6 +43,9 @@ enum Command {
     /// Compare permissions with the authorization server, or repair them there
     #[command(subcommand)]
     Authz(cli::authz::Command),
+    /// Wrap the keys of secrets anew
+    #[command(subcommand)]
+    Secrets(cli::secrets::Command),
     /// Look at a license key, or sign one
     #[command(subcommand)]
     License(cli::license::Command),
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Settings(arguments) => cli::settings::print(&arguments),
         Command::Tenant(command) => cli::tenant::run(&world, &command),
         Command::Authz(command) => cli::authz::run(&world, &command),
+        Command::Secrets(command) => cli::secrets::run(&world, &command),
         Command::License(command) => cli::license::run(&world, &command),
         Command::Audit(command) => cli::audit::run(&world, &command),
         Command::Openapi(arguments) => cli::openapi::run(&arguments),

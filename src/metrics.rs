@@ -4,7 +4,7 @@
 use crate::http::context::Shared;
 use crate::http::door;
 use crate::http::probes::{Metric, MetricKind};
-use crate::{audit, authz};
+use crate::{audit, authz, webhooks};
 use MetricKind::{Counter, Gauge};
 
 /// Figures are far below what a double counts exactly.
@@ -105,6 +105,9 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
         ),
     ];
     metrics.extend(of_audit(&shared.audit.stats()));
+    if shared.webhooks.is_on() {
+        metrics.extend(of_webhooks(&shared.webhooks.stats()));
+    }
     if let Some(gate) = &shared.gate {
         metrics.extend(of_gate(&gate.stats()));
     }
@@ -182,5 +185,32 @@ fn of_gate(stats: &authz::Stats) -> Vec<Metric> {
         gauge("agent_runtime_authorization_breaker_open", "1 while the authorization server is not asked because it did not answer.", usize::from(stats.is_breaker_open)),
         gauge("agent_runtime_authorization_credentials_limited", "Credentials that were denied so often that they are not served.", stats.credentials_limited),
         counter("agent_runtime_authorization_requests_limited_total", "Requests refused because their credential was denied too often.", stats.requests_limited),
+    ]
+}
+
+#[rustfmt::skip]
+fn of_webhooks(stats: &webhooks::Stats) -> Vec<Metric> {
+    let by = |label: &'static str, values: Vec<(&str, u64)>| {
+        let labelled = |(text, count): (&str, u64)| (vec![(label, text.to_owned())], figure(count));
+        values.into_iter().map(labelled).collect::<Vec<_>>()
+    };
+    let deliveries = vec![("queued", stats.queued), ("delivered", stats.delivered), ("failed", stats.failed)];
+    let failures = stats.failures.iter().map(|(reason, count)| (reason.text(), *count));
+    let attempts = std::iter::once(("delivered", stats.delivered)).chain(failures);
+    vec![
+        Metric {
+            name: "agent_runtime_webhook_deliveries_total",
+            help: "Deliveries of webhooks that came to a state in this process.",
+            kind: Counter,
+            values: by("state", deliveries),
+        },
+        Metric {
+            name: "agent_runtime_webhook_attempts_total",
+            help: "Attempts at deliveries, by why they failed.",
+            kind: Counter,
+            values: by("reason", attempts.collect()),
+        },
+        Metric::single("agent_runtime_webhook_attempts_in_flight", "Attempts at deliveries that are under way.", Gauge, figure(stats.in_flight)),
+        Metric::single("agent_runtime_webhook_deliveries_due", "Deliveries that are due and wait, in all processes: as it was within the last minute.", Gauge, figure(stats.due)),
     ]
 }

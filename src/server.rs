@@ -378,9 +378,12 @@ fn share(
     let runtime = Runtime::new(
         store.clone(),
         clock.clone(),
-        options.outbound.clone(),
-        options.model_keys.clone(),
-        webhooks.clone(),
+        runtime::Reach {
+            outbound: options.outbound.clone(),
+            keys: options.model_keys.clone(),
+            secrets: secrets.clone(),
+            webhooks: webhooks.clone(),
+        },
         options.runs,
         crate::log::subsystem(log, Subsystem::Runtime),
     );

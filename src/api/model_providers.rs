@@ -9,6 +9,7 @@ use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::{Admin, Authorized, Listing, Read};
+use crate::secrets::SecretRef;
 use crate::store::model_providers::{self, About, ModelProvider, Models};
 use crate::store::page::{Order, Page, Request};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -33,7 +34,11 @@ pub(super) fn routes() -> Vec<Route> {
     );
     vec![
         route(Post, all, "Register a model provider", create)
-            .answers(&[Code::AlreadyExists, Code::HostAccessDenied]),
+            .answers(&[
+                Code::AlreadyExists,
+                Code::HostAccessDenied,
+                Code::SecretsUnavailable,
+            ]),
         route(Get, all, "List the model providers that the caller may read", list),
         route(Get, one, "Read a model provider", read),
         route(
@@ -42,7 +47,12 @@ pub(super) fn routes() -> Vec<Route> {
             "Change a model provider: what is left out stays, a list of models replaces the one that stands",
             change,
         )
-        .answers(&[Code::AlreadyExists, Code::Conflict, Code::HostAccessDenied]),
+        .answers(&[
+            Code::AlreadyExists,
+            Code::Conflict,
+            Code::HostAccessDenied,
+            Code::SecretsUnavailable,
+        ]),
         route(Delete, one, "Delete a model provider that no version of an agent uses", delete)
             .answers(&[Code::Conflict]),
     ]
@@ -117,6 +127,7 @@ struct View {
     name: String,
     base_url: String,
     api_key_name: Option<String>,
+    api_key_secret_ref: Option<SecretRef>,
     /// By name.
     #[schemars(with = "Vec<Model>")]
     models: serde_json::Value,
@@ -136,6 +147,7 @@ impl From<ModelProvider> for View {
             name: provider.name,
             base_url: provider.base_url,
             api_key_name: provider.api_key_name,
+            api_key_secret_ref: provider.api_key_secret,
             models: provider.models,
             created_by: provider.created_by,
             created_at: provider.created_at,
@@ -155,6 +167,9 @@ struct NewModelProvider {
     base_url: String,
     /// The name of a key that the operator listed for the base URL's origin (`SVC_MODEL_KEYS`).
     api_key_name: Option<Name>,
+    /// The secret that is its key, read for each call; not beside `apiKeyName`. It goes to the base
+    /// URL.
+    api_key_secret_ref: Option<SecretRef>,
     #[schemars(length(min = 1, max = 200))]
     models: Vec<Model>,
 }
@@ -170,12 +185,18 @@ struct ChangeModelProvider {
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<Name>")]
     api_key_name: Option<Option<Name>>,
+    /// Null: it takes no secret.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<SecretRef>")]
+    api_key_secret_ref: Option<Option<SecretRef>>,
     #[schemars(length(min = 1, max = 200))]
     models: Option<Vec<Model>>,
 }
 
 /// Tells a null from a field that is left out.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Name>>, D::Error> {
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
@@ -198,7 +219,11 @@ fn create(
         name: new.name.as_str(),
         base_url: &new.base_url,
         api_key_name: new.api_key_name.as_ref().map(Name::as_str),
+        api_key_secret: new.api_key_secret_ref.as_ref(),
     };
+    if let Some(at) = about.api_key_secret {
+        check_secret(cx, may.caller().tenant_id, at)?;
+    }
     check(cx, &about)?;
     let models = checked(&new.models)?;
     let (id, now) = (cx.new_id(), cx.now());
@@ -210,6 +235,10 @@ fn create(
 /// The URL may be reached, and the key goes to it.
 fn check(cx: &Cx<'_>, about: &About<'_>) -> Result<()> {
     check_url(cx, "$.baseUrl", about.base_url)?;
+    if about.api_key_name.is_some() && about.api_key_secret.is_some() {
+        let expected = "no secret beside an apiKeyName: one of them is to be null";
+        return Err(invalid_body("$.apiKeySecretRef", expected));
+    }
     let Some(name) = about.api_key_name else {
         return Ok(());
     };
@@ -221,6 +250,24 @@ fn check(cx: &Cx<'_>, about: &About<'_>) -> Result<()> {
         .detail("path", "$.apiKeyName")
         .detail("setting", "SVC_MODEL_KEYS")
     })
+}
+
+/// The secret is there. Whether it can be read is seen at each call.
+fn check_secret(cx: &Cx<'_>, tenant_id: Uuid, at: &SecretRef) -> Result<()> {
+    let path = "$.apiKeySecretRef";
+    let said = match cx.secrets().exists(tenant_id, at) {
+        Ok(true) => return Ok(()),
+        Ok(false) => "There is no such secret. Put it first, then name it here.".to_owned(),
+        Err(unreadable) if cx.secrets().is_on() => {
+            return Err(Error::new(
+                Code::SecretsUnavailable,
+                unreadable.sentence(at),
+            ));
+        }
+        Err(unreadable) => unreadable.sentence(at),
+    };
+    let message = format!("The body's {path}: {said}");
+    Err(Error::new(Code::InvalidBody, message).detail("path", path))
 }
 
 fn checked(models: &[Model]) -> Result<Models<'_>> {
@@ -266,6 +313,9 @@ fn change(
     Body(change): Body<ChangeModelProvider>,
 ) -> Result<Found<View>> {
     let models = change.models.as_deref().map(checked).transpose()?;
+    if let Some(Some(at)) = &change.api_key_secret_ref {
+        check_secret(cx, provider.caller().tenant_id, at)?;
+    }
     let now = cx.now();
     let changed = cx.transact(|tx| {
         // What stays and what is new must fit each other, so nobody may change the rest meanwhile.
@@ -277,8 +327,13 @@ fn change(
                 Some(given) => given.as_ref().map(Name::as_str),
                 None => before.api_key_name.as_deref(),
             },
+            api_key_secret: match &change.api_key_secret_ref {
+                Some(given) => given.as_ref(),
+                None => before.api_key_secret.as_ref(),
+            },
         };
-        if change.base_url.is_some() || change.api_key_name.is_some() {
+        let names_a_key = change.api_key_name.is_some() || change.api_key_secret_ref.is_some();
+        if change.base_url.is_some() || names_a_key {
             check(cx, &about)?;
         }
         model_providers::update(tx, &provider, &about, models.as_ref(), now)

@@ -21,6 +21,7 @@ mod notify;
 pub mod openapi;
 mod private_file;
 pub mod run;
+pub mod secrets;
 pub mod serve;
 pub mod settings;
 mod signals;

@@ -2,6 +2,7 @@
 
 use super::access::Rule;
 use super::route::{Route, Table};
+use crate::webhooks::event::Envelope;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
@@ -51,6 +52,7 @@ pub(crate) fn document(table: &Table) -> Value {
             methods.insert(route.method.text().to_lowercase(), operation);
         }
     }
+    let webhook = webhook(&mut generator);
     let schemas = generator.take_definitions(true);
     for name in schemas.keys() {
         let base = name.trim_end_matches(|last: char| last.is_ascii_digit());
@@ -68,6 +70,7 @@ pub(crate) fn document(table: &Table) -> Value {
         },
         "servers": [{"url": "/"}],
         "paths": paths,
+        "webhooks": {"event": {"post": webhook}},
         "components": {
             "schemas": schemas,
             "securitySchemes": {
@@ -83,6 +86,27 @@ pub(crate) fn document(table: &Table) -> Value {
                 },
             },
         },
+    })
+}
+
+/// What a receiver of webhooks is sent (section 6.2).
+fn webhook(generator: &mut SchemaGenerator) -> Value {
+    let header = |name: &str, description: &str| json!({"name": name, "in": "header", "required": true, "description": description, "schema": {"type": "string"}});
+    json!({
+        "operationId": "receiveWebhookEvent",
+        "tags": ["webhook-endpoints"],
+        "summary": "An event, as it is posted to a webhook endpoint",
+        "description": "Delivery is at least once, and in no set order: webhook-id tells an event that came before. Verify the signature before anything else.",
+        "parameters": [
+            header("webhook-id", "The event's id; the same however often it is sent."),
+            header("webhook-timestamp", "When this attempt was made, in Unix seconds."),
+            header("webhook-signature", "Standard Webhooks 1.0: v1, and the base64 of HMAC-SHA256 over id.timestamp.body; several, separated by a space, while a secret rotates."),
+        ],
+        "requestBody": {
+            "required": true,
+            "content": {"application/json": {"schema": generator.subschema_for::<Envelope<'static>>()}},
+        },
+        "responses": {"2XX": {"description": "Taken. Any other status, or none in time, and the event is sent again later."}},
     })
 }
 

@@ -10,12 +10,15 @@ use super::running::Switch;
 use super::text::Text;
 use super::tools::{self, Called, Place, Schemas};
 use crate::model::{self, ChatRequest, Completion, Finish, Message, ModelFailure, Parameters};
+use crate::secret::Secret;
+use crate::secrets::{SecretRef, Unreadable};
 use crate::store::runs::{Lease, Run};
 use crate::store::steps::{Begun, CallOutcome, Counts, ModelCall, Step, StepKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// Of a tool's output, what readers of the stream are shown, in bytes. The journal holds it whole.
 const SHOWN_BYTES: usize = 16 * 1024;
@@ -76,11 +79,13 @@ impl Actor<'_> {
     fn ask(&mut self, journal: &[Step], begun: &Begun) -> Acted {
         let started_at = self.inner.clock.now();
         let (definition, inner) = (self.definition, self.inner);
+        let tenant_id = self.lease.tenant_id();
         let prepared = request(self.run, definition, journal, begun)
-            .and_then(|request| Ok((provider(inner, definition)?, request)));
+            .map_err(Refused::from)
+            .and_then(|request| Ok((provider(inner, tenant_id, definition)?, request)));
         let (provider, request) = match prepared {
             Ok(prepared) => prepared,
-            Err(reason) => return given_up(reason),
+            Err(refused) => return refused.acted(),
         };
         let mut text = Text::new(inner, self.lease, begun.step, begun.attempt);
         let client = self.clients.model(inner, self.switch);
@@ -174,14 +179,7 @@ impl Actor<'_> {
 
 /// A fault that no other try mends, met before anything was sent.
 fn given_up(reason: String) -> Acted {
-    Acted {
-        call: None,
-        outcome: Outcome::Failed {
-            reason,
-            retryable: false,
-            retry_after: None,
-        },
-    }
+    Refused::from(reason).acted()
 }
 
 /// The call of an attempt that a process that died had begun.
@@ -282,13 +280,69 @@ fn told(result: ToolResult) -> Outcome {
     }
 }
 
-fn provider(inner: &Inner, definition: &Definition) -> Result<model::Provider, String> {
-    let base_url = definition.turn.base_url.clone();
-    let api_key = match &definition.turn.api_key_name {
-        None => None,
-        Some(name) => Some(inner.keys.of(name, &base_url)?.clone()),
+/// Why nothing can be asked.
+struct Refused {
+    reason: String,
+    /// Another try may help.
+    retryable: bool,
+}
+
+impl From<String> for Refused {
+    fn from(reason: String) -> Self {
+        Self {
+            reason,
+            retryable: false,
+        }
+    }
+}
+
+impl Refused {
+    /// Nothing was sent.
+    fn acted(self) -> Acted {
+        Acted {
+            call: None,
+            outcome: Outcome::Failed {
+                reason: self.reason,
+                retryable: self.retryable,
+                retry_after: None,
+            },
+        }
+    }
+}
+
+/// The provider with its key as it is at this moment.
+fn provider(
+    inner: &Inner,
+    tenant_id: Uuid,
+    definition: &Definition,
+) -> Result<model::Provider, Refused> {
+    let turn = &definition.turn;
+    let base_url = turn.base_url.clone();
+    let api_key = match (&turn.api_key_name, &turn.api_key_secret) {
+        (Some(name), _) => Some(inner.keys.of(name, &base_url)?.clone()),
+        (None, Some(at)) => Some(secret_key(inner, tenant_id, at)?),
+        (None, None) => None,
     };
     Ok(model::Provider { base_url, api_key })
+}
+
+fn secret_key(inner: &Inner, tenant_id: Uuid, at: &SecretRef) -> Result<Secret, Refused> {
+    let read = inner.secrets.resolve(tenant_id, at);
+    let key = read.map_err(|unreadable| Refused {
+        reason: format!(
+            "The model provider's API key cannot be read: {}",
+            unreadable.sentence(at)
+        ),
+        retryable: matches!(unreadable, Unreadable::Unavailable(_)),
+    })?;
+    let fits = key.expose().bytes().all(|byte| byte.is_ascii_graphic());
+    if !fits {
+        let reason = format!(
+            "The secret {at} is no API key: one has visible ASCII characters alone, without spaces and line ends."
+        );
+        return Err(reason.into());
+    }
+    Ok(key)
 }
 
 /// What the model is asked: the instructions, what was said, and the steps of this turn so far.

@@ -38,6 +38,7 @@ use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::outbound::{HostAccess, Outbound, Timeouts};
 use crate::proof::{Kind, May, Write};
+use crate::secrets::Secrets;
 use crate::store::runs::{self, Cancelled, NewRun, RequestKey, Run};
 use crate::store::steps::{Begun, StepKind};
 use crate::store::{Store, Tx, queue_error};
@@ -130,6 +131,18 @@ impl jobs::Job for Advance {
     const MAX_ATTEMPTS: u32 = 1_000_000;
 }
 
+/// What runs reach beyond the database.
+pub struct Reach {
+    /// The way out.
+    pub outbound: Outbound,
+    /// The API keys that a tenant's model provider may name.
+    pub keys: ModelKeys,
+    /// Where the other API keys live.
+    pub secrets: Secrets,
+    /// Who is told when a run ends.
+    pub webhooks: Webhooks,
+}
+
 /// Runs in this process. Cheap to clone.
 #[derive(Clone)]
 pub struct Runtime(Arc<Inner>);
@@ -140,6 +153,7 @@ struct Inner {
     outbound: Outbound,
     keys: ModelKeys,
     webhooks: Webhooks,
+    secrets: Secrets,
     feed: Feed,
     options: Options,
     log: slog::Logger,
@@ -172,18 +186,23 @@ impl Runtime {
     pub fn new(
         store: Store,
         clock: Clock,
-        outbound: Outbound,
-        keys: ModelKeys,
-        webhooks: Webhooks,
+        reach: Reach,
         options: Options,
         log: slog::Logger,
     ) -> Self {
+        let Reach {
+            outbound,
+            keys,
+            secrets,
+            webhooks,
+        } = reach;
         Self(Arc::new(Inner {
             store,
             clock,
             outbound,
             keys,
             webhooks,
+            secrets,
             feed: Feed::default(),
             options,
             log,

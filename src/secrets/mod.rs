@@ -97,7 +97,7 @@ pub struct Rewrapped {
 pub struct Secrets(Option<Arc<Backend>>);
 
 enum Backend {
-    Postgres(postgres::Postgres),
+    Postgres(Box<postgres::Postgres>),
     Dotenv(dotenv::Dotenv),
 }
 
@@ -120,7 +120,7 @@ impl Secrets {
             }
             Options::Postgres(options) => {
                 let PostgresOptions { kms, aad_key } = *options;
-                Some(Arc::new(Backend::Postgres(postgres::Postgres {
+                Some(Arc::new(Backend::Postgres(Box::new(postgres::Postgres {
                     store: store.clone(),
                     clock: clock.clone(),
                     keys: envelope::Keys {
@@ -129,7 +129,7 @@ impl Secrets {
                     },
                     cache: cache::Cache::default(),
                     log,
-                })))
+                }))))
             }
         }))
     }

@@ -1,9 +1,10 @@
 //! Model providers of a tenant, their models and the models' prices.
 //!
-//! The name of a key is kept, never a key. A model that a version of an agent uses stays; its prices
+//! The name of a key or of a secret is kept, never a key. A model that a version of an agent uses stays; its prices
 //! may change, and each call keeps the prices that it was charged at.
 
 use super::page::{Order, Request};
+use super::secrets::SecretRef;
 use super::tenants::Tenant;
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
@@ -26,6 +27,8 @@ pub struct ModelProvider {
     pub base_url: String,
     /// The name of the operator's key that it takes, if it takes one.
     pub api_key_name: Option<String>,
+    /// The secret that is its key.
+    pub api_key_secret: Option<SecretRef>,
     /// Its models, by name: `[{name, prices: {prompt, completion, cacheRead, cacheWrite, reasoning}}]`,
     /// US dollars per million tokens, an unknown price left out.
     pub models: Value,
@@ -46,6 +49,8 @@ pub struct About<'a> {
     pub base_url: &'a str,
     /// See [`ModelProvider`].
     pub api_key_name: Option<&'a str>,
+    /// See [`ModelProvider`].
+    pub api_key_secret: Option<&'a SecretRef>,
 }
 
 /// The models of a provider.
@@ -80,10 +85,11 @@ fn model_provider(row: &Row) -> ModelProvider {
         name: row.get(1),
         base_url: row.get(2),
         api_key_name: row.get(3),
-        created_by: row.get(4),
-        created_at: row.get(5),
-        updated_at: row.get(6),
-        models: row.get(7),
+        api_key_secret: SecretRef::maybe(row.get(4), row.get(5)),
+        created_by: row.get(6),
+        created_at: row.get(7),
+        updated_at: row.get(8),
+        models: row.get(9),
     }
 }
 
@@ -123,6 +129,8 @@ pub fn insert(
             &about.name,
             &about.base_url,
             &about.api_key_name,
+            &about.api_key_secret.map(|at| &at.environment),
+            &about.api_key_secret.map(|at| &at.name),
             &creator.user_id,
             &now,
         ],
@@ -174,6 +182,8 @@ pub fn update(
             &about.name,
             &about.base_url,
             &about.api_key_name,
+            &about.api_key_secret.map(|at| &at.environment),
+            &about.api_key_secret.map(|at| &at.name),
             &now,
         ],
     );

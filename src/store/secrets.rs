@@ -32,6 +32,14 @@ pub struct SecretRef {
     pub name: String,
 }
 
+impl SecretRef {
+    /// From two columns that hold one, or neither.
+    pub(super) fn maybe(environment: Option<String>, name: Option<String>) -> Option<Self> {
+        let (environment, name) = environment.zip(name)?;
+        Some(Self { environment, name })
+    }
+}
+
 impl std::fmt::Display for SecretRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} in the environment {}", self.name, self.environment)

@@ -2,6 +2,7 @@
 
 use super::Sql;
 use super::runs::Lease;
+use super::secrets::SecretRef;
 use super::steps::{Prices, Step};
 use crate::error::{Error, Result};
 use crate::sql;
@@ -33,6 +34,8 @@ pub struct Turn {
     pub base_url: String,
     /// The name of its key.
     pub api_key_name: Option<String>,
+    /// The secret that is its key.
+    pub api_key_secret: Option<SecretRef>,
     /// The model's prices now.
     pub prices: Prices,
     /// The version's tools, in order.
@@ -95,17 +98,18 @@ pub fn load(sql: &mut impl Sql, lease: &Lease) -> Result<Option<Turn>> {
         model_provider_id: row.try_get(4)?,
         base_url: row.try_get(5)?,
         api_key_name: row.try_get(6)?,
+        api_key_secret: SecretRef::maybe(row.try_get(7)?, row.try_get(8)?),
         prices: Prices {
-            prompt_price: row.try_get(7)?,
-            completion_price: row.try_get(8)?,
-            cache_read_price: row.try_get(9)?,
-            cache_write_price: row.try_get(10)?,
-            reasoning_price: row.try_get(11)?,
+            prompt_price: row.try_get(9)?,
+            completion_price: row.try_get(10)?,
+            cache_read_price: row.try_get(11)?,
+            cache_write_price: row.try_get(12)?,
+            reasoning_price: row.try_get(13)?,
         },
-        tools: read(row.try_get(12)?)?,
-        history: read(row.try_get(13)?)?,
-        journal: read(row.try_get(14)?)?,
-        input: row.try_get(15)?,
+        tools: read(row.try_get(14)?)?,
+        history: read(row.try_get(15)?)?,
+        journal: read(row.try_get(16)?)?,
+        input: row.try_get(17)?,
     }))
 }
 

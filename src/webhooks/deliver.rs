@@ -66,8 +66,10 @@ impl Deliver {
 enum Taken {
     /// There is nothing to do any more.
     Over,
-    /// The job was settled.
-    Settled,
+    /// An earlier attempt that a crash left open was ended, and the job settled.
+    Recovered(Becomes),
+    /// The endpoint is not registered any more: the delivery failed, and the job was settled.
+    Unregistered,
     /// An attempt that another began may still be in flight.
     Later(Duration),
     /// An attempt has begun.
@@ -105,7 +107,14 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
     let started = Instant::now();
     let attempt = match inner.store.transact(|tx| take(inner, tx, claimed, job))? {
         Taken::Over => return Ok(Outcome::Done),
-        Taken::Settled => return Ok(Outcome::Settled),
+        Taken::Recovered(becomes) => {
+            inner.count(Some(Reason::ConnectionFailed), becomes);
+            return Ok(Outcome::Settled);
+        }
+        Taken::Unregistered => {
+            inner.counts.failed(1);
+            return Ok(Outcome::Settled);
+        }
         Taken::Later(after) => return Ok(Outcome::Snooze { after }),
         Taken::Begun(attempt) => attempt,
     };
@@ -121,7 +130,10 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
         "status" => ended.status, "because" => message);
     let written = settle(inner, claimed, job, attempt.number, &ended, asked);
     inner.ended.tell();
-    written.map(|()| Outcome::Settled)
+    if let Some(becomes) = written? {
+        inner.count(ended.reason.and_then(Reason::parse), becomes);
+    }
+    Ok(Outcome::Settled)
 }
 
 /// Takes the delivery and writes the attempt's row, or whatever else it comes to.
@@ -140,8 +152,8 @@ fn take(inner: &Inner, tx: &mut Tx<'_>, claimed: &Claimed, job: &Deliver) -> Res
                 message: Some("The server stopped during the attempt.".to_owned()),
                 ..Ended::default()
             };
-            end(inner, tx, claimed, job, number, &ended, None)?;
-            return Ok(Taken::Settled);
+            let becomes = end(inner, tx, claimed, job, number, &ended, None)?;
+            return Ok(Taken::Recovered(becomes));
         }
         _ => {}
     }
@@ -151,9 +163,11 @@ fn take(inner: &Inner, tx: &mut Tx<'_>, claimed: &Claimed, job: &Deliver) -> Res
             delivery_id: Some(delivery_id),
             limit: 1,
         };
-        inner.fail_waiting(tx, tenant_id, to_fail)?;
+        if inner.fail_waiting(tx, tenant_id, to_fail)? == 0 {
+            return Ok(Taken::Later(SLACK));
+        }
         claimed.complete_in(tx.raw()).map_err(job_error)?;
-        return Ok(Taken::Settled);
+        return Ok(Taken::Unregistered);
     };
     let body = waiting
         .body
@@ -276,7 +290,8 @@ fn failed(reason: Reason, message: impl Into<String>) -> Ended {
     }
 }
 
-/// Writes how the attempt ended, again and again while the database is away.
+/// Writes how the attempt ended, again and again while the database is away; what became of the
+/// delivery, if it was this try that was committed.
 fn settle(
     inner: &Inner,
     claimed: &Claimed,
@@ -284,7 +299,7 @@ fn settle(
     number: i32,
     ended: &Ended,
     asked: Option<Duration>,
-) -> Result<()> {
+) -> Result<Option<Becomes>> {
     let gives_up_at = Instant::now() + LONGEST_ABSENCE;
     let mut wait = WRITE_WAIT;
     let mut was_away = false;
@@ -300,8 +315,8 @@ fn settle(
             }
             // An earlier try was committed, though its answer was lost; or another has the job, and
             // finds the attempt without an end.
-            Err(error) if error.code() == Code::Conflict && was_away => return Ok(()),
-            written => return written,
+            Err(error) if error.code() == Code::Conflict && was_away => return Ok(None),
+            written => return written.map(Some),
         }
         was_away = true;
         std::thread::sleep(wait);
@@ -318,7 +333,7 @@ fn end(
     number: i32,
     ended: &Ended,
     asked: Option<Duration>,
-) -> Result<()> {
+) -> Result<Becomes> {
     claimed.complete_in(tx.raw()).map_err(job_error)?;
     let failed = ended.reason.is_some();
     let wait = schedule::wait(number, asked).filter(|_| failed);
@@ -340,12 +355,14 @@ fn end(
         let queue = <Deliver as jobs::Job>::QUEUE;
         jobs::set_cap(tx.raw(), queue, &key, inner.cap(failed)).map_err(queue_error)?;
     }
-    let reason = ended.reason.and_then(Reason::parse);
-    inner.counts.attempt(reason, becomes == Becomes::Failed);
-    Ok(())
+    Ok(becomes)
 }
 
 impl Inner {
+    fn count(&self, reason: Option<Reason>, becomes: Becomes) {
+        self.counts.attempt(reason, becomes == Becomes::Failed);
+    }
+
     /// What signs: the endpoint's secret, the one before it, and the endpoint's earlier reference, as
     /// far as they stand; the newest first.
     fn secrets(&self, tenant_id: Uuid, sending: &Sending) -> Result<Vec<Secret>, String> {

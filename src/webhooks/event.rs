@@ -78,6 +78,7 @@ pub enum Event {
 /// A run's fields in a `run.finished` event: those of specification section 2.7.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "WebhookRun")]
 pub struct RunFields {
     /// The run.
     pub id: Uuid,
@@ -129,6 +130,7 @@ impl From<runs::Run> for RunFields {
 /// How an improvement pass ends (specification section 3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "WebhookPassStatus")]
 pub enum PassStatus {
     /// It came to an end of its own.
     Completed,
@@ -141,6 +143,7 @@ pub enum PassStatus {
 /// An improvement pass that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "WebhookImprovementPass")]
 pub struct ImprovementPass {
     /// The pass.
     pub id: Uuid,
@@ -163,6 +166,7 @@ pub struct ImprovementPass {
 /// What came of an improvement pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "WebhookPassOutcome")]
 pub struct PassOutcome {
     /// The proposal that it wrote; null where it wrote none.
     pub proposal_id: Option<Uuid>,
@@ -171,6 +175,7 @@ pub struct PassOutcome {
 /// An approval that waits for a reviewer (specification section 2.8).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "WebhookApproval")]
 pub struct Approval {
     /// The approval; the event has the same id.
     pub approval_id: Uuid,

@@ -104,6 +104,7 @@ impl Inner {
             let failed = self
                 .store
                 .transact(|tx| self.fail_waiting(tx, tenant_id, to_fail))?;
+            self.counts.failed(failed);
             if failed < usize::from(BATCH) {
                 return Ok(true);
             }
@@ -126,7 +127,6 @@ impl Inner {
                 jobs::cancel(tx.raw(), *job_id).map_err(queue_error)?;
             }
         }
-        self.counts.failed(failed.len());
         Ok(failed.len())
     }
 }

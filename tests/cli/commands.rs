@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "serve",
     "dev",
     "run",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 12] = [
     "settings",
     "tenant",
     "authz",
+    "secrets",
     "license",
     "audit",
     "openapi",
@@ -47,6 +48,7 @@ fn every_command_has_help_with_examples() {
         &["tenant", "create"],
         &["authz", "verify"],
         &["authz", "repair"],
+        &["secrets", "rewrap"],
         &["audit", "verify"],
         &["audit", "export"],
         &["license", "inspect"],
@@ -260,4 +262,60 @@ fn file(dir: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     path
+}
+
+#[test]
+fn secrets_rewrap_says_what_it_did_and_what_it_could_not_read() {
+    let url = database();
+    let dir = tempfile::tempdir().unwrap();
+    let key = |name: &str, byte: u8| {
+        let path = dir.path().join(name);
+        fs::write(&path, [byte; 32]).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (local, aad) = (key("local", 1), key("aad", 2));
+    let mut variables = vec![("SVC_DEV", "1"), ("SVC_DATABASE_URL", url.as_str())];
+    let said = run(&["secrets", "rewrap"], &variables).expect(1);
+    assert!(said.err.contains("SVC_SECRETS_BACKEND"), "{}", said.err);
+    variables.extend([
+        ("SVC_SECRETS_BACKEND", "postgres"),
+        ("SVC_SECRETS_BACKEND_KMS", "local"),
+        ("SVC_SECRETS_LOCAL_KEY_PATH", &local),
+        ("SVC_SECRETS_AAD_KEY_PATH", &aad),
+    ]);
+    let said = run(&["secrets", "rewrap"], &variables).expect(1);
+    assert!(said.err.contains("migrate"), "{}", said.err);
+    run(&["migrate"], &variables).expect(0);
+    let told = run(&["secrets", "rewrap", "--json"], &variables).expect(0);
+    let none =
+        json!({"versions": 0, "current": 0, "rewrapped": 0, "unreadable": [], "dryRun": false});
+    assert_eq!(told.json(), none);
+    let tenant = run(&["tenant", "create", "--name", "a", "--json"], &variables).expect(0);
+    let tenant = tenant.json();
+    let ids = ["tenantId", "userId"].map(|id| tenant[id].as_str().unwrap().to_owned());
+    let insert = format!(
+        "insert into secrets values ('{0}', 'prod', 'A', 1, '{1}', now(), now());
+         insert into secret_versions values ('{0}', 'prod', 'A', 1, 1, '\\x000000000000000000000000',
+           '\\x0000000000000000000000000000000000', 'a key of old', decode(repeat('00', 61), 'hex'),
+           '{1}', now(), now())",
+        ids[0], ids[1]
+    );
+    let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+    client.batch_execute(&insert).unwrap();
+    for arguments in [
+        &["secrets", "rewrap"][..],
+        &["secrets", "rewrap", "--dry-run"],
+    ] {
+        let told = run(arguments, &variables).expect(2).out;
+        assert!(
+            told.contains(&ids[0]) && told.contains("a key of old"),
+            "{told}"
+        );
+        assert!(
+            told.contains("1 versions: 0 by the key of now already, 0 "),
+            "{told}"
+        );
+        assert!(told.ends_with("1 could not be read.\n"), "{told}");
+    }
 }

@@ -58,3 +58,4 @@ mod users;
 mod webhook_deliveries;
 mod webhook_endpoints;
 mod webhook_receiver;
+mod webhooks;

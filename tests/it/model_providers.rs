@@ -1,6 +1,7 @@
 //! `/v1/model-providers`.
 
 use crate::harness::{App, made};
+use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::runtime::ModelKeys;
 use agent_runtime::secret::Secret;
 use serde_json::{Value, json};
@@ -157,4 +158,90 @@ fn a_provider_is_the_tenants_own() {
     // Names are the tenant's own too.
     made::provider(&stranger);
     assert_eq!(app.get(&path).expect(200)["name"], json!("provider"));
+}
+
+#[test]
+fn a_secret_is_the_key_as_it_is_at_each_call() {
+    let app = App::start_with_secrets();
+    let scripted = Provider::start(Script {
+        queue: Vec::new(),
+        then: Step::text("Yes."),
+    })
+    .unwrap();
+    let reference = json!({"envName": "prod", "name": "MODEL_KEY"});
+    let mut body = json!({"name": "a", "baseUrl": scripted.base_url(),
+        "apiKeySecretRef": reference, "models": [{"name": "m"}]});
+    let all = "/v1/model-providers";
+    let error = app.post(all, &body).expect_error(400, "invalid-body");
+    assert_eq!(error["details"]["path"], json!("$.apiKeySecretRef"));
+    let secret = "/v1/secrets/prod/MODEL_KEY";
+    app.put(secret, &json!({"value": "sk-first"})).expect(201);
+    body["apiKeyName"] = json!("main");
+    app.post(all, &body).expect_error(400, "invalid-body");
+    body["apiKeyName"] = json!(null);
+    let provider = app.post(all, &body).expect(201);
+    assert_eq!(provider["apiKeySecretRef"], reference);
+    let path = format!("{all}/{}", made::id(&provider));
+    assert_eq!(app.get(&path).expect(200), provider);
+    let agent = made::agent(&app, &made::project(&app), "a");
+    let mut version = made::version(&made::id(&provider), "1.0.0");
+    version["model"] = json!("m");
+    app.post(&format!("/v1/agents/{agent}/versions"), &version)
+        .expect(201);
+    let run = || {
+        let body = json!({"agentId": agent, "message": "a"});
+        let started = app.post("/v1/runs", &body).expect(202);
+        app.finished(started["run"]["id"].as_str().unwrap())
+    };
+    let sent = || {
+        let last = scripted.requests().pop().unwrap();
+        let mut headers = last.headers.into_iter();
+        headers.find_map(|(name, value)| (name == "authorization").then_some(value))
+    };
+    assert_eq!(run()["status"], json!("completed"));
+    assert_eq!(sent().as_deref(), Some("Bearer sk-first"));
+    app.put(secret, &json!({"value": "sk-second"})).expect(200);
+    assert_eq!(run()["status"], json!("completed"));
+    assert_eq!(sent().as_deref(), Some("Bearer sk-second"));
+    let calls = scripted.count();
+    app.put(secret, &json!({"value": "two lines\nof it"}))
+        .expect(200);
+    let failed = run();
+    let message = failed["failureMessage"].as_str().unwrap();
+    assert!(
+        message.contains("no API key") && !message.contains("two lines"),
+        "{message}"
+    );
+    app.delete(secret).expect(204);
+    let failed = run();
+    let message = failed["failureMessage"].as_str().unwrap();
+    assert!(
+        message.contains("There is no secret MODEL_KEY"),
+        "{message}"
+    );
+    assert_eq!(scripted.count(), calls, "nothing was sent");
+    let without = app
+        .patch(&path, &json!({"apiKeySecretRef": null}))
+        .expect(200);
+    assert_eq!(without["apiKeySecretRef"], Value::Null);
+    app.patch(&path, &json!({"apiKeySecretRef": reference}))
+        .expect_error(400, "invalid-body");
+    assert_eq!(run()["status"], json!("completed"));
+    assert_eq!(sent(), None);
+}
+
+#[test]
+fn without_a_secrets_store_no_secret_is_a_key() {
+    let app = App::start();
+    let body = json!({"name": "a", "baseUrl": "http://127.0.0.1:9/v1", "models": [{"name": "m"}],
+        "apiKeySecretRef": {"envName": "prod", "name": "KEY"}});
+    let error = app
+        .post("/v1/model-providers", &body)
+        .expect_error(400, "invalid-body");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("SVC_SECRETS_BACKEND")
+    );
 }

@@ -2,6 +2,7 @@
 //! or altered cannot be read.
 
 mod altered;
+mod dotenv;
 mod keys;
 mod routes;
 

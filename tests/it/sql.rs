@@ -5,7 +5,7 @@ use crate::harness::Database;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 17] = [
+const ACROSS_TENANTS: [(&str, &str); 20] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -65,6 +65,18 @@ const ACROSS_TENANTS: [(&str, &str); 17] = [
     ),
     ("deltas/sweep", "upkeep of the whole table"),
     ("runs/forget_keys", "upkeep of the whole table"),
+    (
+        "webhook_deliveries/unregistered_waiting",
+        "what unregistering left behind, each by tenant and endpoint",
+    ),
+    (
+        "webhook_deliveries/months",
+        "the months that there are, from the names of partitions",
+    ),
+    (
+        "webhook_deliveries/prune_endpoints",
+        "upkeep of the whole table",
+    ),
 ];
 
 fn queries(folder: &Path, found: &mut Vec<PathBuf>) {

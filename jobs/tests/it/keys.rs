@@ -2,7 +2,7 @@
 
 use crate::harness::schema;
 use jobs::protocol::{ClaimedRow, claim, complete};
-use jobs::{NewJob, enqueue, enqueue_many};
+use jobs::{NewJob, enqueue, enqueue_many, set_cap};
 use postgres::Client;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -39,6 +39,24 @@ fn a_key_never_has_more_in_flight_than_its_cap() {
     enqueue(&mut client, keyed("k", 1)).unwrap();
     finish(&mut client, &first[1..]);
     assert!(take(&mut client, 10).is_empty());
+}
+
+#[test]
+fn a_cap_is_changed_without_a_job() {
+    let schema = schema();
+    let mut client = schema.client();
+    enqueue_many(&mut client, &vec![keyed("k", 1); 5]).unwrap();
+    assert_eq!(take(&mut client, 10).len(), 1);
+    set_cap(&mut client, "q", "k", 3).unwrap();
+    assert_eq!(take(&mut client, 10).len(), 2, "the others are due at once");
+    set_cap(&mut client, "q", "k", 1).unwrap();
+    assert!(take(&mut client, 10).is_empty());
+    // A key that nothing waits for is told, too, and nothing comes of it.
+    set_cap(&mut client, "q", "other", 2).unwrap();
+    assert!(take(&mut client, 10).is_empty());
+    for cap in [0, 1_000_001] {
+        assert!(set_cap(&mut client, "q", "k", cap).is_err());
+    }
 }
 
 #[test]

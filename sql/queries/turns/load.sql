@@ -1,6 +1,6 @@
 -- What a turn is made of: the version, its model and prices, its tools, what was said, and the journal so far.
 select v.instructions, v.model, v.parameters, v.limits, p.model_provider_id, p.base_url, p.api_key_name,
-  m.prompt_price::text, m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text,
+  p.api_key_environment, p.api_key_secret, m.prompt_price::text, m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text,
   m.reasoning_price::text,
   (select coalesce(jsonb_agg(jsonb_build_object('name', t.name, 'description', t.description, 'url', t.url,
       'argumentsSchema', t.arguments_schema, 'timeoutMs', t.timeout_ms, 'idempotent', t.idempotent)

@@ -27,6 +27,7 @@ fn definition(max_steps: u16) -> Definition {
             model_provider_id: Uuid::nil(),
             base_url: "http://127.0.0.1:1".to_owned(),
             api_key_name: None,
+            api_key_secret: None,
             prices: Prices::default(),
             tools: vec![tool("safe", true), tool("once", false)],
             history: Vec::new(),

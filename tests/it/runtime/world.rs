@@ -218,9 +218,12 @@ impl World {
         let runtime = Runtime::new(
             self.store.clone(),
             self.clock.clone(),
-            outbound,
-            ModelKeys::default(),
-            webhooks,
+            agent_runtime::runtime::Reach {
+                outbound,
+                keys: ModelKeys::default(),
+                secrets: Secrets::off(),
+                webhooks,
+            },
             options,
             log(),
         );

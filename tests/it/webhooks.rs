@@ -1,0 +1,9 @@
+//! Webhooks from the end of a run to the receiver, over real sockets. What each kind of failure is called
+//! is in `attempts`; which endpoints are told of what in `events`; secrets in `signing`; unregistering,
+//! sending again and what is left in the tables in `ends`. Process kills are in `tests/crash`.
+
+mod attempts;
+mod ends;
+mod events;
+mod signing;
+mod world;

@@ -1,0 +1,305 @@
+//! Unregistering, sending again, what a crash leaves, and the upkeep of the tables.
+
+use super::world::World;
+use crate::harness::{App, Receiver, Reply, eventually};
+use agent_runtime::ids::Clock;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+#[test]
+fn unregistering_waits_for_what_is_in_flight_and_nothing_goes_out_after() {
+    let world = World::with(|options| {
+        options.webhooks.timeout = Duration::from_secs(10);
+        options.webhooks.endpoint_concurrency = 1;
+    });
+    let (hold, held) = crossbeam_channel::bounded(0);
+    let receiver = Receiver::start(move |_, _| Reply::Held(held.clone()));
+    let endpoint = world.endpoint(&receiver.url());
+    let path = format!("/v1/webhook-endpoints/{endpoint}");
+    for _ in 0..3 {
+        world
+            .app
+            .post(&format!("{path}/test"), &json!({}))
+            .expect(202);
+    }
+    receiver.once(1);
+    std::thread::scope(|scope| {
+        let unregistering = scope.spawn(|| world.app.delete(&path).status);
+        let waiting = "select count(*) from webhook_deliveries where state = 'being-sent'";
+        eventually("the others to fail", || {
+            (world.number(waiting) == 1).then_some(())
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!unregistering.is_finished(), "an attempt is in flight");
+        drop(hold);
+        assert_eq!(unregistering.join().unwrap(), 204);
+    });
+    let ended = |state: &str, error: &str| {
+        world.number(&format!(
+            "select count(*) from webhook_deliveries where state = '{state}' and coalesce(last_error, '') = '{error}'"
+        ))
+    };
+    assert_eq!(ended("delivered", ""), 1);
+    assert_eq!(ended("failed", "endpoint-unregistered"), 2);
+    assert_eq!(
+        world.number("select count(*) from job_jobs where queue = 'webhooks'"),
+        0
+    );
+    world.run();
+    assert_eq!(receiver.received().len(), 1);
+    world.app.get(&path).expect_error(404, "not-found");
+    world.app.delete(&path).expect_error(404, "not-found");
+}
+
+#[test]
+fn an_attempt_that_fails_while_its_endpoint_ends_is_not_repeated() {
+    let world = World::new();
+    let receiver = Receiver::start(|_, _| Reply::Hang);
+    let endpoint = world.endpoint(&receiver.url());
+    world.run();
+    receiver.once(1);
+    world
+        .app
+        .delete(&format!("/v1/webhook-endpoints/{endpoint}"))
+        .expect(204);
+    let row = world.app.database.client().query_one(
+        "select state, last_error, attempts, (select count(*) from job_jobs where queue = 'webhooks') from webhook_deliveries",
+        &[],
+    );
+    let row = row.unwrap();
+    assert_eq!(
+        (
+            row.get::<_, &str>(0),
+            row.get::<_, &str>(1),
+            row.get::<_, i32>(2),
+            row.get::<_, i64>(3)
+        ),
+        ("failed", "endpoint-unregistered", 1, 0)
+    );
+}
+
+#[test]
+fn an_unregistering_that_is_not_recorded_changes_nothing() {
+    let world = World::new();
+    let receiver = Receiver::good();
+    let endpoint = world.endpoint(&receiver.url());
+    world
+        .app
+        .with_token(None)
+        .delete(&format!("/v1/webhook-endpoints/{endpoint}"))
+        .expect_error(401, "unauthenticated");
+    world.run();
+    world.delivered(&endpoint);
+}
+
+#[test]
+fn sending_again_keeps_the_event_and_makes_a_new_delivery() {
+    let world = World::new();
+    let receiver = Receiver::good();
+    let endpoint = world.endpoint(&receiver.url());
+    world.run();
+    let first = world.delivered(&endpoint);
+    let id = first["deliveryId"].as_str().unwrap();
+    let path = format!("/v1/webhook-endpoints/{endpoint}/deliveries/{id}/resend");
+    let again = world.app.post(&path, &json!({})).expect(202);
+    assert_ne!(again["deliveryId"], first["deliveryId"]);
+    assert_eq!(again["eventId"], first["eventId"]);
+    assert_eq!(again["resends"], first["deliveryId"]);
+    let all = receiver.once(2);
+    assert_eq!(all[0].header("webhook-id"), all[1].header("webhook-id"));
+    assert_eq!(all[0].body, all[1].body);
+    world.delivered(&endpoint);
+    assert_eq!(
+        world.whole(&endpoint, &first)["resentAs"],
+        again["deliveryId"]
+    );
+    let nowhere = path.replace(id, &world.app.clock.new_id().to_string());
+    world
+        .app
+        .post(&nowhere, &json!({}))
+        .expect_error(404, "not-found");
+}
+
+#[test]
+fn all_that_failed_since_a_time_is_sent_again_once() {
+    let world = World::new();
+    let is_well = Arc::new(AtomicBool::new(false));
+    let well = is_well.clone();
+    let receiver = Receiver::start(move |_, _| {
+        Reply::status(if well.load(Ordering::SeqCst) {
+            204
+        } else {
+            500
+        })
+    });
+    let endpoint = world.endpoint(&receiver.url());
+    let path = format!("/v1/webhook-endpoints/{endpoint}");
+    for _ in 0..3 {
+        world
+            .app
+            .post(&format!("{path}/test"), &json!({}))
+            .expect(202);
+    }
+    eventually("all to fail", || {
+        world.hasten();
+        let failed = world.number("select count(*) from webhook_deliveries where state = 'failed'");
+        (failed == 3).then_some(())
+    });
+    let since = world
+        .deliveries(&endpoint)
+        .iter()
+        .map(|one| one["endedAt"].as_str().unwrap().to_owned())
+        .min()
+        .unwrap();
+    is_well.store(true, Ordering::SeqCst);
+    let shared = world.app.server().shared();
+    let (tenant_id, id) = (world.app.seeds.tenant_id, endpoint.parse().unwrap());
+    let at = agent_runtime::ids::rfc3339::parse(&since).unwrap();
+    let some = shared
+        .store
+        .transact(|tx| shared.webhooks.resend_failed(tx, tenant_id, id, at, 2));
+    assert_eq!(some.unwrap(), (2, true));
+    let rest = world
+        .app
+        .post(&format!("{path}/resend"), &json!({"failedSince": since}))
+        .expect(202);
+    assert_eq!(rest, json!({"count": 1, "hasMore": false}));
+    let none = world
+        .app
+        .post(&format!("{path}/resend"), &json!({"failedSince": since}))
+        .expect(202);
+    assert_eq!(none["count"], 0);
+    eventually("all to arrive", || {
+        let seen = world.app.get(&path).expect(200);
+        (seen["deliveries"]["delivered"] == 3).then_some(())
+    });
+}
+
+#[test]
+fn an_attempt_that_a_crash_left_open_counts_as_a_failed_connection() {
+    let world = World::new();
+    let receiver = Receiver::good();
+    let endpoint = world.endpoint("http://127.0.0.1:9/");
+    world.run();
+    world.attempted(&endpoint, 1);
+    // As a process leaves it that dies between the attempt's row and its end.
+    let open = |ends_by: &str| {
+        world.app.sql(&format!(
+            "insert into webhook_attempts (tenant_id, delivery_id, attempt, endpoint_id, begun_at, ends_by)
+             select tenant_id, delivery_id, 2, endpoint_id, now(), {ends_by} from webhook_deliveries"
+        ));
+    };
+    let url = json!({"url": receiver.url()});
+    world
+        .app
+        .patch(&format!("/v1/webhook-endpoints/{endpoint}"), &url)
+        .expect(200);
+    open("now() + interval '1500 milliseconds'");
+    let before = Instant::now();
+    world.hasten();
+    let delivery = world.attempted(&endpoint, 2);
+    assert!(
+        before.elapsed() > Duration::from_secs(1),
+        "it could have been in flight"
+    );
+    assert_eq!(delivery["lastError"], "connection-failed");
+    assert_eq!(delivery["attempts"][1]["reason"], "connection-failed");
+    assert_eq!(delivery["attempts"][1]["durationMs"], Value::Null);
+    assert_eq!(receiver.received().len(), 0);
+    world.hasten();
+    let delivery = world.delivered(&endpoint);
+    assert_eq!(delivery["attemptCount"], 3);
+    assert_eq!(receiver.received().len(), 1);
+}
+
+#[test]
+fn a_server_that_stops_leaves_what_waits_to_the_next() {
+    let world = World::new();
+    let receiver = Receiver::start(|_, before| match before {
+        0 => Reply::Hang,
+        _ => Reply::status(200),
+    });
+    let endpoint = world.endpoint(&receiver.url());
+    world.run();
+    receiver.once(1);
+    let clock = world.app.clock.clone();
+    let world = world.restarted(clock);
+    // It had its end before the server had its own.
+    let delivery = world.attempted(&endpoint, 1);
+    assert_eq!(delivery["lastError"], "no-answer");
+    world.hasten();
+    world.delivered(&endpoint);
+}
+
+/// The months that deliveries have partitions for, oldest first.
+fn months(app: &App) -> Vec<String> {
+    let mut client = app.database.client();
+    let rows = client.query(
+        "select inhrelid::regclass::text from pg_inherits where inhparent = 'webhook_deliveries'::regclass order by 1",
+        &[],
+    );
+    rows.unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+fn number(app: &App, sql: &str) -> i64 {
+    app.database.client().query_one(sql, &[]).unwrap().get(0)
+}
+
+#[test]
+fn months_are_dropped_once_their_time_is_over_and_nothing_in_them_waits() {
+    let world = World::new();
+    let receiver = Receiver::good();
+    let gone = world.endpoint(&receiver.url());
+    world.run();
+    world.delivered(&gone);
+    let waits = world.endpoint("http://127.0.0.1:9/");
+    world
+        .app
+        .delete(&format!("/v1/webhook-endpoints/{gone}"))
+        .expect(204);
+    world.run();
+    world.attempted(&waits, 1);
+    let before = months(&world.app);
+    let (database, clock, seeds) = world.into_app().stop();
+    clock.advance(Duration::from_secs(120 * 24 * 3600));
+    let keep = |options: &mut agent_runtime::server::Options| options.webhooks.retention_days = 14;
+    let later = App::start_on(database, clock, seeds, keep);
+    eventually("an earlier month to be dropped", || {
+        (!months(&later).contains(&before[0])).then_some(())
+    });
+    assert!(months(&later).contains(&before[1]), "something in it waits");
+    assert_eq!(number(&later, "select count(*) from webhook_deliveries"), 2);
+    later.sql("update webhook_deliveries set state = 'failed', ended_at = now() where state = 'being-sent'");
+    let (database, clock, seeds) = later.stop();
+    let later = App::start_on(database, clock, seeds, keep);
+    eventually("the endpoint to go with its last month", || {
+        (number(&later, "select count(*) from webhook_endpoints") == 1).then_some(())
+    });
+    for table in ["webhook_events", "webhook_deliveries", "webhook_attempts"] {
+        let rows = number(&later, &format!("select count(*) from {table}"));
+        assert_eq!(rows, 0, "{table}");
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_costs_no_delivery() {
+    let receiver = Receiver::start(|_, before| Reply::status(if before == 0 { 500 } else { 200 }));
+    let world = World::new();
+    let endpoint = world.endpoint(&receiver.url());
+    // Forward, and back again on the next server.
+    world.app.clock.advance(Duration::from_secs(10 * 24 * 3600));
+    world.run();
+    world.attempted(&endpoint, 1);
+    // The next attempt waits by the database's clock, whatever this one says.
+    let wait = world.number(
+        "select extract(epoch from max(run_at) - clock_timestamp())::bigint from job_jobs where queue = 'webhooks'",
+    );
+    assert!((40..=80).contains(&wait), "{wait}");
+    let world = world.restarted(Clock::system());
+    world.hasten();
+    world.delivered(&endpoint);
+    world.run();
+    receiver.once(3);
+}
