@@ -413,15 +413,24 @@ def show_stories(shown, alive, dead, hidden):
         say(f"{view['state']}: {json.dumps(view['deliveries'])}")
 
 
+def queued(shown):
+    """How many deliveries the server says that it has written."""
+    figure = r'^agent_runtime_webhook_deliveries_total\{state="queued"\} (\d+)$'
+    found = re.search(figure, shown.api.http.get("/metrics").text, re.M)
+    check(found, "/metrics has no figure of deliveries queued")
+    return int(found.group(1))
+
+
 def show_end(shown, receiver, endpoints):
     begin("Unregistered: nothing goes out any more")
     for name, endpoint in endpoints.items():
         shown.api.does("DELETE", endpoint, status=204)
         gone = shown.api.does("GET", endpoint, status=404)["error"]
         say(f"{name}: 204, and then 404: {gone['message']}")
-    before = sum(receiver.times.values())
+    before = (sum(receiver.times.values()), queued(shown))
     run = shown.completed(shown.start_run())
-    check(sum(receiver.times.values()) == before, "something was sent after the end")
+    after = (sum(receiver.times.values()), queued(shown))
+    check(after == before, f"received and queued before the end: {before}, and after it: {after}")
     say(f"run {run['id']} {run['status']}: nobody is told")
 
 
