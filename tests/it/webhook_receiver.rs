@@ -5,14 +5,11 @@ mod examples;
 mod page;
 mod program;
 
-use crate::harness::{App, Client, eventually, secrets::Keys};
+use crate::harness::{App, Client, Received, Receiver, eventually, secrets::Keys};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use base64::Engine;
-use crossbeam_channel::{Receiver, unbounded};
 use program::{Language, Program};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
 const SECRET: &str = "/v1/secrets/prod/RECEIVER";
@@ -78,87 +75,32 @@ fn send_test(client: &Client, endpoint: &str, number: usize) -> Value {
     newest(client, endpoint, number)
 }
 
-/// A request as it came.
-struct Tapped {
-    headers: Vec<(String, String)>,
-    body: String,
-}
-
-/// A receiver that takes everything, to look at.
-struct Tap {
-    url: String,
-    requests: Receiver<Tapped>,
-}
-
-impl Tap {
-    fn start() -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let url = format!("http://{}/tap", listener.local_addr().unwrap());
-        let (sender, requests) = unbounded();
-        // It waits for the next one until the process ends.
-        std::thread::spawn(move || {
-            for connection in listener.incoming() {
-                let tapped = tap(connection.unwrap());
-                if tapped.is_none_or(|tapped| sender.send(tapped).is_err()) {
-                    return;
-                }
-            }
-        });
-        Self { url, requests }
-    }
-
-    #[track_caller]
-    fn next(&self) -> Tapped {
-        let came = self.requests.recv_timeout(crate::harness::PATIENCE);
-        came.expect("something was sent")
-    }
-}
-
-fn tap(mut connection: TcpStream) -> Option<Tapped> {
-    let mut reader = BufReader::new(connection.try_clone().unwrap());
-    let mut headers = Vec::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
-        match line.trim_end().split_once(": ") {
-            Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.to_owned())),
-            None if line.trim_end().is_empty() => break,
-            None => {}
-        }
-    }
-    let length = headers.iter().find(|(name, _)| name == "content-length")?;
-    let mut body = vec![0; length.1.parse().unwrap()];
-    reader.read_exact(&mut body).ok()?;
-    let answer = "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
-    connection.write_all(answer.as_bytes()).ok()?;
-    let body = String::from_utf8(body).unwrap();
-    Some(Tapped { headers, body })
-}
-
-impl Tapped {
-    /// The same request, to a receiver; the status of its answer.
-    fn replayed(&self, program: &Program, change: impl Fn(&str, &str) -> Option<String>) -> u16 {
-        let headers: Vec<(&str, String)> = self
-            .headers
-            .iter()
-            .filter(|(name, _)| name.starts_with("webhook-") || name == "content-type")
-            .filter_map(|(name, value)| Some((name.as_str(), change(name, value)?)))
-            .collect();
-        let headers: Vec<(&str, &str)> = headers
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .collect();
-        let body = change("body", &self.body);
-        let client = Client::new(program.address(), None);
-        client.send("POST", "/", body, &headers).status
-    }
+/// A request as it came, to a program of the page; the status of its answer.
+fn replayed(
+    received: &Received,
+    program: &Program,
+    change: impl Fn(&str, &str) -> Option<String>,
+) -> u16 {
+    let headers: Vec<(&str, String)> = received
+        .headers
+        .iter()
+        .filter(|(name, _)| name.starts_with("webhook-") || name == "content-type")
+        .filter_map(|(name, value)| Some((name.as_str(), change(name, value)?)))
+        .collect();
+    let headers: Vec<(&str, &str)> = headers
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let body = change("body", &received.body);
+    let client = Client::new(program.address(), None);
+    client.send("POST", "/", body, &headers).status
 }
 
 /// Every way to alter a delivery, each of which is refused.
 #[track_caller]
-fn check_altered(tapped: &Tapped, program: &Program) {
+fn check_altered(received: &Received, program: &Program) {
     let altered = |field: &'static str, change: fn(&str) -> Option<String>| {
-        let status = tapped.replayed(program, |name, value| match name == field {
+        let status = replayed(received, program, |name, value| match name == field {
             true => change(value),
             false => Some(value.to_owned()),
         });
@@ -193,24 +135,24 @@ fn check_receiver(language: Language) {
     let directory = language.prepare();
     let program = Program::start(&directory, &first);
     let endpoint = register(&app, &program.url());
-    let tap = Tap::start();
-    register(&app, &tap.url);
+    let seen = Receiver::good();
+    register(&app, &seen.url());
 
     let run = finish_run(&app);
     let delivery = newest(&app, &endpoint, 1);
     assert_eq!(delivery["summary"], "delivered after 1 attempt");
-    let tapped = tap.next();
-    let event: Value = serde_json::from_str(&tapped.body).unwrap();
+    let received = seen.once(1).remove(0);
+    let event = received.json();
     assert_eq!(event["data"]["run"]["id"], run["id"]);
     assert_eq!(delivery["eventId"], event["id"]);
     let id = event["id"].as_str().unwrap().to_owned();
-    let kept = [(id, tapped.body.clone())];
+    let kept = [(id, received.body.clone())];
     assert_eq!(directory.kept(), kept);
 
-    check_altered(&tapped, &program);
+    check_altered(&received, &program);
     assert_eq!(directory.kept(), kept);
     let same = |_: &str, value: &str| Some(value.to_owned());
-    assert_eq!(tapped.replayed(&program, same), 204);
+    assert_eq!(replayed(&received, &program, same), 204);
     assert_eq!(directory.kept(), kept, "an event is kept once");
 
     // A secret rotates: the receiver goes on with the old one, and with the new one.

@@ -1,7 +1,7 @@
 //! What else the page says: examples of events, the statement that keeps one, the reasons.
 
-use super::{SECRET, Tap, app, finish_run, page, register, secret};
-use crate::harness::Database;
+use super::{SECRET, app, finish_run, page, register, secret};
+use crate::harness::{Database, Receiver};
 use agent_runtime::webhooks::event::{Approval, Event, ImprovementPass, PassOutcome, PassStatus};
 use agent_runtime::webhooks::reason::Reason;
 use serde_json::{Map, Value, json};
@@ -39,14 +39,14 @@ fn shape(value: &Value) -> Value {
 fn the_examples_have_the_shape_of_what_is_sent() {
     let app = app();
     app.put(SECRET, &json!({"value": secret()})).expect(201);
-    let tap = Tap::start();
-    let endpoint = register(&app, &tap.url);
+    let receiver = Receiver::good();
+    let endpoint = register(&app, &receiver.url());
     finish_run(&app);
-    let sent: Value = serde_json::from_str(&tap.next().body).unwrap();
+    let sent = receiver.once(1)[0].json();
     assert_eq!(shape(&sent), shape(&example("run.finished")));
     let path = format!("{endpoint}/test");
     app.send("POST", &path, None, &[]).expect(202);
-    let sent: Value = serde_json::from_str(&tap.next().body).unwrap();
+    let sent = receiver.once(2)[1].json();
     let example = example("webhook.test");
     assert_eq!(shape(&sent), shape(&example));
     assert_eq!(sent["data"]["message"], example["data"]["message"]);
@@ -91,7 +91,8 @@ fn the_examples_of_passes_and_approvals_have_the_shape_of_their_types() {
 
 #[test]
 fn the_statement_keeps_an_event_once() {
-    let mut client = Database::empty().client();
+    let database = Database::empty();
+    let mut client = database.client();
     let made = "create temporary table webhook_events (id text primary key, body text not null)";
     client.batch_execute(made).unwrap();
     let statement = &page::blocks("sql")[0];
