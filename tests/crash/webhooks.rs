@@ -2,6 +2,7 @@
 //! restarted and stopped at once, its clock set forward and back.
 
 mod check;
+mod clock;
 mod receivers;
 mod scene;
 
@@ -25,12 +26,13 @@ const UNREGISTERED: [usize; 3] = [2, 7, 11];
 
 fn figures_of(figures: &Figures) -> String {
     format!(
-        "events={} deliveries={} failed={} attempts={} hidden={} receipts={} repeated={}",
+        "events={} deliveries={} failed={} attempts={} hidden={} unread={} receipts={} repeated={}",
         figures.events,
         figures.deliveries,
         figures.failed,
         figures.attempts,
         figures.hidden,
+        figures.unread,
         figures.receipts,
         figures.repeated
     )

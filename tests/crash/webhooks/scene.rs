@@ -113,9 +113,7 @@ impl Scene {
         let put = client.send("PUT", "/v1/secrets/test/HOOKS", Some(&secret), &[]);
         let put = put.unwrap();
         assert!([200, 201].contains(&put.status), "{}", put.body);
-        let projects: Vec<Uuid> = (0..OF_RUNS)
-            .map(|_| project(&client))
-            .collect();
+        let projects: Vec<Uuid> = (0..OF_RUNS).map(|_| project(&client)).collect();
         let endpoints = (0..ENDPOINTS).map(|number| {
             let mut wanted = json!({"url": receivers.url(number),
                 "events": ["run.finished", "approval.requested", "improvement-pass.finished"],
@@ -171,7 +169,8 @@ impl Scene {
             let started = (0..runs).map(|number| {
                 let due = begin + between * u32::try_from(number).unwrap();
                 std::thread::sleep(due.saturating_duration_since(Instant::now()));
-                let run_id = crate::follow::start(&client, &turn, &Clock::system().new_id().to_string());
+                let run_id =
+                    crate::follow::start(&client, &turn, &Clock::system().new_id().to_string());
                 if number % 2 == 0 {
                     // If the server is not there, the run ends by itself.
                     let _ = client.post(&format!("/v1/runs/{run_id}/cancel"), &json!({}));
@@ -200,7 +199,10 @@ impl Scene {
                 assert!(Instant::now() < deadline, "never unregistered");
                 std::thread::sleep(Duration::from_millis(20));
             }
-            let earlier = unregistered.lock().unwrap().insert(endpoint, Instant::now());
+            let earlier = unregistered
+                .lock()
+                .unwrap()
+                .insert(endpoint, Instant::now());
             assert!(earlier.is_none(), "one asks for each");
         })
     }
