@@ -19,6 +19,7 @@ mod openfga;
 mod read_run;
 mod reader;
 mod rounds;
+mod webhooks;
 mod world;
 mod wrk;
 
@@ -29,12 +30,13 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// A benchmark: says whether its target was met.
 type Bench = fn() -> Outcome<bool>;
 
-const BENCHES: [(&str, Bench); 5] = [
+const BENCHES: [(&str, Bench); 6] = [
     ("constant", constant::run),
     ("read-run", read_run::run),
     ("first-text", first_text::run),
     ("authorized-read", authorized_read::run),
     ("decisions", decisions::run),
+    ("webhooks", webhooks::run),
 ];
 
 fn main() -> ExitCode {

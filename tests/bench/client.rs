@@ -47,21 +47,31 @@ impl Client {
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Outcome<Value> {
-        let mut response = self
-            .agent
-            .post(format!("http://{}{path}", self.address))
+        let text = self.send("POST", path, &body.to_string())?;
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    /// What is answered to a request that must succeed.
+    pub(crate) fn send(&self, method: &str, path: &str, body: &str) -> Outcome<String> {
+        let request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.address))
             .header("authorization", format!("Bearer {}", self.token))
             .header("content-type", "application/json")
-            .config()
+            .body(body)?;
+        let request = self
+            .agent
+            .configure_request(request)
             .http_status_as_error(false)
-            .build()
-            .send(body.to_string())?;
+            .allow_non_standard_methods(true)
+            .build();
+        let mut response = self.agent.run(request)?;
         let status = response.status();
         let text = response.body_mut().read_to_string()?;
         if !status.is_success() {
-            return Err(format!("POST {path}: {status} {text}").into());
+            return Err(format!("{method} {path}: {status} {text}").into());
         }
-        Ok(serde_json::from_str(&text)?)
+        Ok(text)
     }
 
     /// The lines of a run's stream, as they come.

@@ -13,12 +13,14 @@ use agent_runtime::ids::Clock;
 use agent_runtime::outbound::{self, HostAccess, Outbound};
 use agent_runtime::runtime;
 use agent_runtime::secret::Secret;
+use agent_runtime::secrets;
 use agent_runtime::server::{Options, Seeds, Server};
 use agent_runtime::store;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -60,7 +62,7 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         audit: agent_runtime::audit::Options::default(),
         authorization: None,
         denials_per_minute: 120,
-        secrets: agent_runtime::secrets::Options::Off,
+        secrets: secrets::Options::Off,
         webhooks: agent_runtime::webhooks::Options::default(),
     })
 }
@@ -100,15 +102,34 @@ fn search_path() -> Option<std::ffi::OsString> {
 
 impl World {
     pub(crate) fn start() -> Outcome<Self> {
-        Self::start_with(false)
+        Self::start_with(false, |_| {})
     }
 
     /// With authorization on.
     pub(crate) fn start_authorized() -> Outcome<Self> {
-        Self::start_with(true)
+        Self::start_with(true, |_| {})
     }
 
-    fn start_with(authorized: bool) -> Outcome<Self> {
+    /// With a backend of secrets, and receivers of webhooks on this machine.
+    pub(crate) fn start_with_webhooks() -> Outcome<Self> {
+        let mut keys = [[0; 32]; 2];
+        for key in &mut keys {
+            getrandom::fill(key)?;
+        }
+        let [local, aad] = keys;
+        Self::start_with(false, |options| {
+            options.secrets = secrets::Options::Postgres(Box::new(secrets::PostgresOptions {
+                kms: secrets::kms::Options::Local {
+                    key: secrets::kms::LocalKey::new(Zeroizing::new(local)),
+                    previous: None,
+                },
+                aad_key: secrets::AadKey::new(&aad),
+            }));
+            options.webhooks.development = true;
+        })
+    }
+
+    fn start_with(authorized: bool, change: impl FnOnce(&mut Options)) -> Outcome<Self> {
         let data_dir =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}", std::process::id()));
         let cluster = Cluster::start(cluster::Options {
@@ -135,6 +156,7 @@ impl World {
             options.limits.request_threads = 32;
             options.store.pool_size = 32;
         }
+        change(&mut options);
         let server = Server::start(options, &clock, &log())?;
         server.ready().recv_timeout(PATIENCE)??;
         let client = Client::new(server.local_addr(), seeds.token.expose());

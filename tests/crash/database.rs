@@ -30,7 +30,7 @@ fn with_short_deadlines(place: Place) -> Place {
         .with("SVC_DATABASE_STATEMENT_TIMEOUT_MS", 2000)
 }
 
-fn send(pid: u32, signal: Signal) {
+pub(crate) fn send(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     // A backend may have ended since it was listed.
     let _ = kill_process(pid, signal);

@@ -104,7 +104,7 @@ fn deadline() -> Instant {
     Instant::now() + crate::PATIENCE * 2
 }
 
-fn start(client: &Client, turn: &Value, key: &str) -> Uuid {
+pub(crate) fn start(client: &Client, turn: &Value, key: &str) -> Uuid {
     let deadline = deadline();
     loop {
         let answer = client.send("POST", "/v1/runs", Some(turn), &[("idempotency-key", key)]);

@@ -112,7 +112,7 @@ fn round(place: &Place, random: &mut Random, kills: u64) -> Round {
 
 /// Lets the server live a while, kills it and starts the next, which now and then is killed while it
 /// starts.
-fn one_kill(
+pub(crate) fn one_kill(
     place: &Place,
     random: &mut Random,
     server: Server,

@@ -34,6 +34,7 @@ mod server;
 mod stop;
 mod tool;
 mod trap;
+mod webhooks;
 mod world;
 
 use std::time::{Duration, Instant};

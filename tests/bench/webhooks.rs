@@ -1,0 +1,187 @@
+//! From an event's commit to its receipt at a hundred healthy endpoints, beside one more endpoint that
+//! accepts connections and never answers: the p99 of the healthy, beside the same without that one.
+//!
+//! Each round registers the silent endpoint anew, so that it meets the server while it is held for
+//! healthy, with all the attempts at once that an endpoint may have; its end is waited for, so that
+//! nothing of it is in the baseline.
+
+use super::Outcome;
+use super::machine::Moment;
+use super::rounds::{Figure, Target, compare};
+use super::world::World;
+use agent_runtime::webhooks::event::{Approval, Event};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use serde_json::json;
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+const HEALTHY: usize = 100;
+/// Of a round, each to all endpoints.
+const EVENTS: usize = 30;
+const BETWEEN: Duration = Duration::from_millis(300);
+/// Threads of the receivers: more than attempts at once.
+const THREADS: usize = 40;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An event that arrived.
+type Receipt = (Uuid, Instant);
+
+/// Answers at once; ends with the process.
+fn healthy(receipts: &Sender<Receipt>) -> Outcome<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    for number in 0..THREADS {
+        let (listener, receipts) = (listener.try_clone()?, receipts.clone());
+        Builder::new()
+            .name(format!("healthy-{number}"))
+            .spawn(move || {
+                while let Ok((stream, _)) = listener.accept() {
+                    // What did not arrive is missed at the end of the round.
+                    let _ = receive(stream, &receipts);
+                }
+            })?;
+    }
+    Ok(address)
+}
+
+fn receive(mut stream: TcpStream, receipts: &Sender<Receipt>) -> Outcome {
+    let mut reader = BufReader::new(&stream);
+    let (mut length, mut event_id, mut line) = (0, None, String::new());
+    loop {
+        line.clear();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else {
+            match line.trim_end() {
+                "" => break,
+                _ => continue,
+            }
+        };
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.parse()?,
+            "webhook-id" => event_id = Some(value.parse()?),
+            _ => {}
+        }
+    }
+    reader.read_exact(&mut vec![0; length])?;
+    let at = Instant::now();
+    receipts.send((event_id.ok_or("no event")?, at))?;
+    stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n")?;
+    Ok(())
+}
+
+/// Accepts, holds and never answers; ends with the process.
+fn silent() -> Outcome<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    Builder::new().name("silent".to_owned()).spawn(move || {
+        let mut held = Vec::new();
+        while let Ok((stream, _)) = listener.accept() {
+            held.push(stream);
+        }
+    })?;
+    Ok(address)
+}
+
+/// Registers a receiver; the path of the endpoint.
+fn register(world: &World, address: SocketAddr, number: usize) -> Outcome<String> {
+    let wanted = json!({"url": format!("http://{address}/hooks/{number}"),
+        "events": ["approval.requested"], "secretRef": {"envName": "bench", "name": "HOOKS"}});
+    let made = world.client.post("/v1/webhook-endpoints", &wanted)?;
+    let id = made["endpointId"].as_str().ok_or("an endpoint has no id")?;
+    Ok(format!("/v1/webhook-endpoints/{id}"))
+}
+
+fn emit(world: &World, project_id: Uuid) -> Outcome<(Uuid, Instant)> {
+    let (shared, clock) = (world.server()?.shared(), &world.clock);
+    let approval_id = clock.new_id();
+    let approval = Approval {
+        approval_id,
+        project_id,
+        required_role: "reviewer".to_owned(),
+        title: "Send it".to_owned(),
+        assigned_to: None,
+        created_at: clock.now(),
+        expires_at: clock.now() + Duration::from_secs(3600),
+        url: None,
+    };
+    let event = Event::ApprovalRequested { approval };
+    let webhooks = &shared.webhooks;
+    shared
+        .store
+        .transact(|tx| webhooks.emit(tx, world.seeds.tenant_id, &event))?;
+    let committed_at = Instant::now();
+    webhooks.wake();
+    Ok((approval_id, committed_at))
+}
+
+/// Milliseconds from commit to receipt, of every healthy delivery of a round.
+fn latencies(world: &World, project_id: Uuid, receipts: &Receiver<Receipt>) -> Outcome<Vec<f64>> {
+    let mut committed = HashMap::new();
+    for _ in 0..EVENTS {
+        let (event_id, at) = emit(world, project_id)?;
+        committed.insert(event_id, at);
+        std::thread::sleep(BETWEEN);
+    }
+    let mut latencies = Vec::with_capacity(EVENTS * HEALTHY);
+    while latencies.len() < EVENTS * HEALTHY {
+        let (event_id, at) = receipts.recv_timeout(PATIENCE)?;
+        let since = committed
+            .get(&event_id)
+            .ok_or("an event of another round")?;
+        latencies.push(at.saturating_duration_since(*since).as_secs_f64() * 1000.0);
+    }
+    Ok(latencies)
+}
+
+fn percentile(sorted: &[f64], percent: usize) -> f64 {
+    let place = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(place).copied().unwrap_or(f64::NAN)
+}
+
+fn round(world: &World, project_id: Uuid, receipts: &Receiver<Receipt>) -> Outcome<Figure> {
+    let before = Moment::now();
+    let mut latencies = latencies(world, project_id, receipts)?;
+    let used = before.until_now();
+    latencies.sort_by(f64::total_cmp);
+    Ok(Figure {
+        value: percentile(&latencies, 99),
+        used,
+        note: format!(" (p50 {:.1})", percentile(&latencies, 50)),
+    })
+}
+
+pub(crate) fn run() -> Outcome<bool> {
+    println!(
+        "webhooks: commit to receipt at {HEALTHY} healthy endpoints beside one that never answers, p99 of {} a round",
+        EVENTS * HEALTHY
+    );
+    let world = World::start_with_webhooks()?;
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret)?;
+    let value = json!({"value": format!("whsec_{}", STANDARD.encode(secret))});
+    let path = "/v1/secrets/bench/HOOKS";
+    world.client.send("PUT", path, &value.to_string())?;
+    let project = world
+        .client
+        .post("/v1/projects", &json!({"name": "bench"}))?;
+    let project_id = project["id"].as_str().ok_or("no project")?.parse()?;
+    let (sender, receipts) = unbounded();
+    let (healthy, silent) = (healthy(&sender)?, silent()?);
+    for number in 0..HEALTHY {
+        register(&world, healthy, number)?;
+    }
+    let ours = || {
+        let endpoint = register(&world, silent, HEALTHY)?;
+        let figure = round(&world, project_id, &receipts)?;
+        world.client.send("DELETE", &endpoint, "")?;
+        Ok(figure)
+    };
+    let baseline = || round(&world, project_id, &receipts);
+    compare("webhooks", "ms", &Target::AtMost(1.2), ours, baseline)
+}
