@@ -360,6 +360,7 @@ fn share(
 ) -> Result<Shared> {
     let store = Store::open(&options.store, crate::log::subsystem(log, Subsystem::Store))?;
     let host_access = options.runs.host_access;
+    let permissions = permissions(&options, &store, clock, log)?;
     let secrets = Secrets::new(
         options.secrets,
         &store,
@@ -387,17 +388,6 @@ fn share(
         options.runs,
         crate::log::subsystem(log, Subsystem::Runtime),
     );
-    let permissions = options.authorization.map(|authorization| {
-        Permissions::new(
-            &authorization,
-            store.clone(),
-            clock.clone(),
-            &options.outbound,
-            Some((options.seeds.tenant_id, options.seeds.user_id)),
-            crate::log::subsystem(log, Subsystem::Authz),
-        )
-    });
-    let permissions = permissions.transpose()?;
     let bounds = authz::Options {
         checks_in_flight: options.limits.request_threads / 2,
         denials_per_minute: options.denials_per_minute,
@@ -429,6 +419,26 @@ fn share(
         allowed_origins: options.allowed_origins,
         permissions,
     })
+}
+
+/// Who may do what, where authorization is on.
+fn permissions(
+    options: &Options,
+    store: &Store,
+    clock: &Clock,
+    log: &slog::Logger,
+) -> Result<Option<Permissions>> {
+    let permissions = options.authorization.as_ref().map(|authorization| {
+        Permissions::new(
+            authorization,
+            store.clone(),
+            clock.clone(),
+            &options.outbound,
+            Some((options.seeds.tenant_id, options.seeds.user_id)),
+            crate::log::subsystem(log, Subsystem::Authz),
+        )
+    });
+    permissions.transpose()
 }
 
 /// Gives the probes their figures.
