@@ -394,6 +394,7 @@ fn check_secret(cx: &Cx<'_>, tenant_id: Uuid, at: &SecretRef) -> Result<()> {
                     at.name, at.environment
                 ),
             ),
+            Unreadable::DatabaseAway(said) => Error::database_unavailable(said),
             Unreadable::Altered(said) | Unreadable::Unavailable(said) => {
                 of_it(Code::SecretsUnavailable, said)
             }

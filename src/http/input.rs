@@ -99,7 +99,9 @@ impl<T: DeserializeOwned + JsonSchema> Input for SecretBody<T> {
     fn read(cx: &Cx<'_>) -> Result<Self> {
         refuse_query(cx)?;
         check_media_type(cx)?;
-        serde_json::from_slice(cx.body()?).map(Self).map_err(|_| {
+        let body = cx.body()?;
+        let read = is_no_array(body).then(|| serde_json::from_slice(body).ok());
+        read.flatten().map(Self).ok_or_else(|| {
             Error::new(
                 Code::InvalidBody,
                 "The body is not JSON of this route's shape. Nothing of it is repeated here, \
@@ -179,7 +181,19 @@ fn check_media_type(cx: &Cx<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Serde takes an array for a struct, its items for the fields in their order. No route does.
+fn is_no_array(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().first() != Some(&b'[')
+}
+
 fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    if !is_no_array(bytes) {
+        return Err(
+            Error::new(Code::InvalidBody, "The body's $: expected an object.")
+                .detail("path", "$")
+                .detail("expected", "an object"),
+        );
+    }
     // An escaped NUL is the only way in for one; the walk is paid for by those alone who send it.
     if bytes.windows(6).any(|window| window == b"\\u0000") {
         let value: Value = serde_json::from_slice(bytes).map_err(|error| syntax(&error))?;
@@ -325,7 +339,8 @@ mod tests {
             "NUL character at $.tags[0]",
         );
         check(r#"{"name":"a","\u0000":1}"#, "NUL character at a key of $");
-        check("[]", "$");
+        check("[]", "$: expected an object");
+        check(r#" ["a"]"#, "$: expected an object");
         let error = parse_body::<Order>(br#"{"order":1}"#).unwrap_err();
         assert!(error.message().contains("$.order: "), "{error}");
         assert!(parse_body::<Sample>(br#"{"name":"\\u0000"}"#).is_ok());

@@ -333,7 +333,10 @@ fn secret_key(inner: &Inner, tenant_id: Uuid, at: &SecretRef) -> Result<Secret, 
             "The model provider's API key cannot be read: {}",
             unreadable.sentence(at)
         ),
-        retryable: matches!(unreadable, Unreadable::Unavailable(_)),
+        retryable: matches!(
+            unreadable,
+            Unreadable::Unavailable(_) | Unreadable::DatabaseAway(_)
+        ),
     })?;
     let fits = key.expose().bytes().all(|byte| byte.is_ascii_graphic());
     if !fits {

@@ -44,6 +44,8 @@ pub enum Unreadable {
     Altered(String),
     /// A part that is needed does not answer or refuses; the sentence says which.
     Unavailable(String),
+    /// The service's own database does not answer just now: nothing is known of the secret.
+    DatabaseAway(String),
 }
 
 impl Unreadable {
@@ -54,7 +56,9 @@ impl Unreadable {
                 "There is no secret {} in the environment {}.",
                 at.name, at.environment
             ),
-            Self::Altered(sentence) | Self::Unavailable(sentence) => sentence.clone(),
+            Self::Altered(sentence)
+            | Self::Unavailable(sentence)
+            | Self::DatabaseAway(sentence) => sentence.clone(),
         }
     }
 }

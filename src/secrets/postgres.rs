@@ -38,7 +38,7 @@ impl Postgres {
             .store
             .session()
             .and_then(|mut session| secrets::read(&mut session, tenant_id, at))
-            .map_err(|error| Unreadable::Unavailable(error.message().to_owned()))?;
+            .map_err(|error| Unreadable::DatabaseAway(error.message().to_owned()))?;
         let (stands, versions) = read.ok_or(Unreadable::NotFound)?;
         if versions.first().map(|newest| newest.version) != Some(stands) {
             return Err(Unreadable::Altered(format!(

@@ -11,7 +11,7 @@ use super::{Inner, schedule, sign};
 use crate::error::{Code, Error, Result};
 use crate::outbound::{Client, Failure, Method, Outgoing, Stream, Timeouts};
 use crate::secret::Secret;
-use crate::secrets::SecretRef;
+use crate::secrets::{SecretRef, Unreadable};
 use crate::store::webhook_deliveries::{self as rows, Becomes, Ended, Sending, ToFail};
 use crate::store::{Tx, queue_error};
 use jobs::{Claimed, Outcome};
@@ -25,6 +25,8 @@ const ANSWER_BYTES: usize = 16 * 1024;
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// How long reading the secrets may take, beside the time of the exchange.
 const SECRETS_TIME: Duration = Duration::from_secs(6);
+/// How long, of that, a database that is away is asked again.
+const DATABASE_TIME: Duration = Duration::from_secs(4);
 /// Beyond the last moment at which something is sent.
 const SLACK: Duration = Duration::from_secs(1);
 /// The wait before a write that the database did not answer is tried again, and its longest.
@@ -202,18 +204,9 @@ fn make(
     started: Instant,
 ) -> (Ended, Option<Duration>) {
     let timestamp = inner.clock.now().unix_timestamp();
-    let signature = inner
-        .secrets(job.tenant_id, &attempt.sending)
-        .and_then(|secrets| sign::header(&secrets, attempt.event_id, timestamp, &attempt.body));
-    // What is sent later than this could be in flight when the row says that it is not.
-    let late = started.elapsed() > SECRETS_TIME;
-    let signature = signature.and_then(|signature| match late {
-        true => Err("Reading the signing secret took too long.".to_owned()),
-        false => Ok(signature),
-    });
-    let signature = match signature {
+    let signature = match inner.signature(job.tenant_id, attempt, timestamp, started) {
         Ok(signature) => signature,
-        Err(message) => return (failed(Reason::SecretUnavailable, message), None),
+        Err((reason, message)) => return (failed(reason, message), None),
     };
     let timeouts = Timeouts {
         connect: inner.options.timeout,
@@ -363,16 +356,53 @@ impl Inner {
         self.counts.attempt(reason, becomes == Becomes::Failed);
     }
 
+    /// The signatures of an attempt, or why there are none.
+    fn signature(
+        &self,
+        tenant_id: Uuid,
+        attempt: &Attempt,
+        timestamp: i64,
+        started: Instant,
+    ) -> Result<String, (Reason, String)> {
+        let secrets = loop {
+            match self.secrets(tenant_id, &attempt.sending) {
+                Ok(secrets) => break secrets,
+                Err((Unreadable::DatabaseAway(_), _)) if started.elapsed() < DATABASE_TIME => {
+                    std::thread::sleep(WRITE_WAIT);
+                }
+                // That is not the secret's fault.
+                Err((Unreadable::DatabaseAway(_), message)) => {
+                    return Err((Reason::ConnectionFailed, message));
+                }
+                Err((_, message)) => return Err((Reason::SecretUnavailable, message)),
+            }
+        };
+        // What is sent later than this could be in flight when the row says that it is not.
+        if started.elapsed() > SECRETS_TIME {
+            let message = "Reading the signing secret took too long.".to_owned();
+            return Err((Reason::SecretUnavailable, message));
+        }
+        sign::header(&secrets, attempt.event_id, timestamp, &attempt.body)
+            .map_err(|message| (Reason::SecretUnavailable, message))
+    }
+
     /// What signs: the endpoint's secret, the one before it, and the endpoint's earlier reference, as
     /// far as they stand; the newest first.
-    fn secrets(&self, tenant_id: Uuid, sending: &Sending) -> Result<Vec<Secret>, String> {
+    fn secrets(
+        &self,
+        tenant_id: Uuid,
+        sending: &Sending,
+    ) -> Result<Vec<Secret>, (Unreadable, String)> {
         let reference = |(environment, name): &(String, String)| SecretRef {
             environment: environment.clone(),
             name: name.clone(),
         };
         let at = reference(&sending.secret);
         let signing = self.secrets.signing(tenant_id, &at);
-        let mut secrets = signing.map_err(|why| why.sentence(&at))?;
+        let mut secrets = signing.map_err(|why| {
+            let sentence = why.sentence(&at);
+            (why, sentence)
+        })?;
         if let Some(previous) = &sending.previous_secret
             && secrets.len() < SIGNATURES_MOST
         {

@@ -26,13 +26,12 @@ const UNREGISTERED: [usize; 3] = [2, 7, 11];
 
 fn figures_of(figures: &Figures) -> String {
     format!(
-        "events={} deliveries={} failed={} attempts={} hidden={} unread={} receipts={} repeated={}",
+        "events={} deliveries={} failed={} attempts={} hidden={} receipts={} repeated={}",
         figures.events,
         figures.deliveries,
         figures.failed,
         figures.attempts,
         figures.hidden,
-        figures.unread,
         figures.receipts,
         figures.repeated
     )

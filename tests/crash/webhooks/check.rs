@@ -27,8 +27,6 @@ pub(crate) struct Figures {
     pub(crate) attempts: usize,
     /// Those whose outcome a fault hid.
     pub(crate) hidden: usize,
-    /// Those that found no secret because the database did not answer.
-    pub(crate) unread: usize,
     pub(crate) receipts: usize,
     /// Accepted though an earlier attempt had been.
     pub(crate) repeated: usize,
@@ -41,7 +39,6 @@ impl std::ops::AddAssign for Figures {
         self.failed += other.failed;
         self.attempts += other.attempts;
         self.hidden += other.hidden;
-        self.unread += other.unread;
         self.receipts += other.receipts;
         self.repeated += other.repeated;
     }
@@ -68,12 +65,6 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// The database did not answer when the signing secret was read.
-    fn unread(&self) -> bool {
-        let message = self.message.as_deref();
-        message.is_some_and(|message| message.starts_with("The database does not answer"))
-    }
-
     fn hidden(&self) -> bool {
         self.message.as_deref() == Some(HIDDEN)
     }
@@ -232,7 +223,6 @@ fn check_deliveries(scene: &Scene, all: &[Delivery], receipts: &[Receipt]) -> Fi
         figures.attempts += delivery.made.len();
         let count = |of: fn(&Attempt) -> bool| delivery.made.iter().filter(|one| of(one)).count();
         figures.hidden += count(Attempt::hidden);
-        figures.unread += count(Attempt::unread);
     }
     assert!(came.is_empty(), "receipts of no delivery: {came:?}");
     figures
@@ -251,8 +241,6 @@ fn check_attempts(delivery: &Delivery, seen: &[Answered]) {
             None => Some(204),
             Some("http-status") => Some(500),
             Some("connection-failed" | "no-answer") => None,
-            // The service itself could not read its database in time: the attempt counts.
-            Some("secret-unavailable") if attempt.unread() => None,
             Some(_) => panic!("{delivery:?}"),
         };
         assert_eq!(attempt.status, status, "{delivery:?}");

@@ -141,6 +141,7 @@ fn a_fault_repeats_nothing_of_the_body() {
     let secret = "hunter2hunter2";
     for body in [
         json!(secret),
+        json!([secret]),
         json!([secret, secret]),
         json!({secret: "x"}),
         json!({"value": "x", secret: 1}),
