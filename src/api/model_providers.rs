@@ -8,7 +8,7 @@ use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
-use crate::proof::{Admin, Authorized, Listing, Read};
+use crate::proof::{Admin, Authorized, Capability, Listing, Read};
 use crate::secrets::SecretRef;
 use crate::store::model_providers::{self, About, ModelProvider, Models};
 use crate::store::page::{Order, Page, Request};
@@ -222,6 +222,7 @@ fn create(
         api_key_secret: new.api_key_secret_ref.as_ref(),
     };
     if let Some(at) = about.api_key_secret {
+        cx.asker()?.needs(Capability::SecretsWrite)?;
         check_secret(cx, may.caller().tenant_id, at)?;
     }
     check(cx, &about)?;
@@ -314,6 +315,7 @@ fn change(
 ) -> Result<Found<View>> {
     let models = change.models.as_deref().map(checked).transpose()?;
     if let Some(Some(at)) = &change.api_key_secret_ref {
+        cx.asker()?.needs(Capability::SecretsWrite)?;
         check_secret(cx, provider.caller().tenant_id, at)?;
     }
     let now = cx.now();
@@ -332,6 +334,10 @@ fn change(
                 None => before.api_key_secret.as_ref(),
             },
         };
+        // The secret goes to wherever the provider is said to be.
+        if change.base_url.is_some() && about.api_key_secret.is_some() {
+            cx.asker()?.needs(Capability::SecretsWrite)?;
+        }
         let names_a_key = change.api_key_name.is_some() || change.api_key_secret_ref.is_some();
         if change.base_url.is_some() || names_a_key {
             check(cx, &about)?;

@@ -32,7 +32,7 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .takes(BODY_BYTES)
         .needs(Capability::SecretsWrite)
-        .answers(&[Code::Conflict]),
+        .answers(&[Code::Conflict, Code::NotFound]),
         route(
             Method::Get,
             all,

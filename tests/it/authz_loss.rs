@@ -78,8 +78,9 @@ fn what_is_told_to_a_store_that_was_lost_reaches_the_one_that_takes_its_place() 
         .unwrap();
     for role in ["editor", "viewer", "owner"] {
         let (before, _, _) = world.standing().unwrap();
-        world.join(project, person, role);
+        // First: what stands in Postgres may be told by the keeper before it is settled here.
         lose_everything(&fga);
+        world.join(project, person, role);
         app.permissions()
             .settle(world.tenant_id, &[object])
             .unwrap();

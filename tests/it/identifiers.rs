@@ -80,6 +80,25 @@ fn is_word(text: &str) -> bool {
     text.starts_with(is_part) && text.len() <= 40 && text.chars().all(|c| is_part(c) || c == '-')
 }
 
+/// Any such text is a role, which a reviewer need not hold for it to be taken away, or may be what a
+/// secret or its environment is called.
+fn names_something(parameter: &str, text: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match parameter {
+        "role" => is_word(text),
+        "name" => {
+            let is_whole = text.len() <= 128 && text.chars().all(is_letter);
+            is_whole && !text.starts_with(|c: char| c.is_ascii_digit())
+        }
+        "environment" => {
+            let is_rest = |c: char| is_letter(c) || c == '.' || c == '-';
+            let is_whole = text.len() <= 100 && text.chars().all(is_rest);
+            is_whole && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        }
+        _ => false,
+    }
+}
+
 /// It is a refusal of the client's, in the form of section 7.
 fn refused(answer: &Answer) -> Result<(), String> {
     if !(400..500).contains(&answer.status) {
@@ -153,10 +172,9 @@ impl Trial {
                     path.replace(&format!("{{{name}}}"), &value)
                 })
             };
-            // A role that the reviewer does not hold is taken away already.
             let mut paths: Vec<(String, bool)> = nothing(&self.world)
                 .iter()
-                .map(|text| (other(text), parameter == "role" && is_word(text)))
+                .map(|text| (other(text), names_something(parameter, text)))
                 .collect();
             paths.push((other(""), false));
             paths.push((other("*").replace("%2A", "*:@"), false));

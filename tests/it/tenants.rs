@@ -1,6 +1,7 @@
 //! No tenant sees or touches another's: route by route, for an object of each kind.
 
-use crate::harness::{Answer, App, Client, NewTool, made};
+use crate::harness::secrets::Keys;
+use crate::harness::{Answer, App, Client, NewTool, eventually, made};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::http::access::Rule;
 use agent_runtime::http::route::Route;
@@ -9,6 +10,8 @@ use serde_json::{Value, json};
 
 /// What a tenant has, one of each kind, by the name of the path's parameter.
 struct Objects(Value);
+
+const SIGNING: &str = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz";
 
 impl Objects {
     fn of(client: &Client, provider: &Provider) -> Self {
@@ -45,7 +48,25 @@ impl Objects {
         client
             .post(&format!("/v1/projects/{project}/team-grants"), &grant)
             .expect(201);
+        client
+            .put("/v1/secrets/prod/SIGNING", &json!({"value": SIGNING}))
+            .expect(201);
+        let receiver = json!({"url": "http://127.0.0.1:9/secret", "events": ["run.finished"],
+            "secretRef": {"envName": "prod", "name": "SIGNING"}});
+        let endpoint = client.post("/v1/webhook-endpoints", &receiver).expect(201);
+        let endpoint = endpoint["endpointId"].as_str().unwrap().to_owned();
+        let one = format!("/v1/webhook-endpoints/{endpoint}");
+        let delivery = client.post(&format!("{one}/test"), &json!({})).expect(202);
+        let delivery = delivery["deliveryId"].as_str().unwrap().to_owned();
+        eventually("the first attempt to fail", || {
+            let now = client
+                .get(&format!("{one}/deliveries/{delivery}"))
+                .expect(200);
+            (now["attemptCount"] == json!(1)).then_some(())
+        });
         Self(json!({
+            "webhookEndpointId": endpoint,
+            "webhookDeliveryId": delivery,
             "projectId": project,
             "userId": user["id"],
             "serviceAccountId": account,
@@ -107,6 +128,9 @@ impl Objects {
             ("POST", "/v1/teams/{teamId}/memberships") => {
                 json!({"userId": id("userId"), "role": "member"})
             }
+            ("POST", "/v1/webhook-endpoints/{webhookEndpointId}/resend") => {
+                json!({"failedSince": "2026-01-01T00:00:00Z"})
+            }
             ("PATCH", path) if path.contains("/memberships/") => json!({"role": "admin"}),
             ("PATCH", path) if path.contains("/team-grants/") => json!({"role": "admin"}),
             ("PATCH", _) => json!({"name": "new"}),
@@ -124,6 +148,14 @@ impl Objects {
             (_, path) => panic!("say above what body {path} takes"),
         }
     }
+}
+
+/// With a secrets store, and receivers of webhooks on this host.
+fn start() -> App {
+    App::start_with(|options| {
+        options.secrets = Keys::new().options();
+        options.webhooks.development = true;
+    })
 }
 
 /// A provider whose answers nobody else may see.
@@ -172,7 +204,6 @@ fn send(client: &Client, route: &Route, path: &str, body: Option<Value>) -> Answ
 
 /// What another tenant is answered that names the victim's objects; none where a route names none.
 fn trespass(other: &Client, route: &Route, victim: &Objects, own: &Objects) -> Option<Answer> {
-    let path = victim.path(route);
     let takes_body = route.body_bytes > 0;
     let body = match &route.rule {
         Rule::Open(_) | Rule::Enrolling => return None,
@@ -194,12 +225,12 @@ fn trespass(other: &Client, route: &Route, victim: &Objects, own: &Objects) -> O
             }
         },
     };
-    Some(send(other, route, &path, body))
+    Some(send(other, route, &victim.path(route), body))
 }
 
 #[test]
 fn no_route_shows_or_changes_what_is_another_tenants() {
-    let app = App::start_with_secrets();
+    let app = start();
     let provider = secretive();
     let victim = Objects::of(&app, &provider);
     let other = app.other_tenant();
@@ -235,7 +266,7 @@ fn no_route_shows_or_changes_what_is_another_tenants() {
 
 #[test]
 fn an_object_cannot_be_tied_to_another_tenants() {
-    let app = App::start();
+    let app = start();
     let provider = secretive();
     let victim = Objects::of(&app, &provider);
     let other = app.other_tenant();

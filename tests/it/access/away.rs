@@ -44,13 +44,19 @@ fn unrelated(world: &World, number: usize) -> Vec<Duration> {
     (0..number).map(timed).collect()
 }
 
+/// The best of some rounds, for what else the machine does can only add to one.
+fn calmest(world: &World) -> Duration {
+    let rounds = (0..4).map(|_| p99(unrelated(world, 300)));
+    rounds.min().unwrap()
+}
+
 #[test]
 fn a_slow_one_slows_nothing_that_needs_no_check() {
     let relay = Relay::before(OpenFga::shared().address());
     let world = World::start_at(&relay.url(), |options| options.limits.request_threads = 8);
     let project = format!("/v1/projects/{}", world.project);
     unrelated(&world, 50);
-    let usual = p99(unrelated(&world, 300));
+    let usual = calmest(&world);
     relay.slow(Duration::from_secs(7));
     let over = std::sync::atomic::AtomicBool::new(false);
     let (slow, statuses) = std::thread::scope(|scope| {
@@ -75,7 +81,7 @@ fn a_slow_one_slows_nothing_that_needs_no_check() {
         eventually("a check to be refused for want of room", || {
             (world.app.get(&project).status == 503).then_some(())
         });
-        let slow = p99(unrelated(&world, 300));
+        let slow = calmest(&world);
         over.store(true, std::sync::atomic::Ordering::Relaxed);
         relay.heal();
         let statuses: Vec<u16> = clients

@@ -120,6 +120,46 @@ fn a_list_of_a_key_of_one_project_holds_that_project_alone() {
 }
 
 #[test]
+fn a_key_that_may_not_write_secrets_sends_none_to_a_model_provider() {
+    let keys = crate::harness::secrets::Keys::new();
+    let world = World::start_with(|options| options.secrets = keys.options());
+    world
+        .app
+        .put("/v1/secrets/prod/KEY", &json!({"value": "k-1"}))
+        .expect(201);
+    let mut limited = Key::whole();
+    limited.capabilities = vec!["access:write"];
+    let key = world.key(world.app.seeds.user_id, &limited);
+    let all = "/v1/model-providers";
+    let provider = |name: &str| {
+        json!({"name": name, "baseUrl": "https://models.example/v1", "models": [{"name": "m"}],
+            "apiKeySecretRef": {"envName": "prod", "name": "KEY"}})
+    };
+    let refused = |answer: Answer| {
+        let error = answer.expect_error(403, "permission-denied");
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.ends_with(": it lacks the capability secrets:write"),
+            "{message}"
+        );
+    };
+    refused(key.client.post(all, &provider("a")));
+    let made = world.app.post(all, &provider("b")).expect(201);
+    let one = format!("{all}/{}", made["id"].as_str().unwrap());
+    refused(
+        key.client
+            .patch(&one, &json!({"baseUrl": "https://elsewhere.example/v1"})),
+    );
+    refused(key.client.patch(
+        &one,
+        &json!({"apiKeySecretRef": {"envName": "prod", "name": "KEY"}}),
+    ));
+    assert_eq!(world.app.get(&one).expect(200)["baseUrl"], made["baseUrl"]);
+    let renamed = key.client.patch(&one, &json!({"name": "c"})).expect(200);
+    assert_eq!(renamed["name"], json!("c"));
+}
+
+#[test]
 fn a_credential_that_is_denied_in_a_loop_meets_a_limit_before_any_decision() {
     let world = World::start_with(|options| options.denials_per_minute = 3);
     let member = world.person("member");

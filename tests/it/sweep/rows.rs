@@ -95,14 +95,20 @@ impl Rows {
             );
             tx.execute(&insert, &[row]).unwrap();
         }
-        for ((tenant_id, object), desired) in &after.marked {
-            if self.marked.get(&(*tenant_id, object.clone())) != Some(desired) {
-                tx.execute(
-                    "update authz_objects set desired = desired + 1 where tenant_id = $1 and object = $2",
-                    &[tenant_id, object],
-                )
-                .unwrap();
-            }
+        // What is gone and told so has no row any more.
+        let gone = self
+            .marked
+            .keys()
+            .filter(|key| !after.marked.contains_key(*key));
+        let moved = after.marked.iter();
+        let moved = moved.filter(|(key, desired)| self.marked.get(*key) != Some(*desired));
+        for (tenant_id, object) in gone.chain(moved.map(|(key, _)| key)) {
+            tx.execute(
+                "insert into authz_objects (tenant_id, object) values ($1, $2)
+                 on conflict (tenant_id, object) do update set desired = authz_objects.desired + 1",
+                &[tenant_id, object],
+            )
+            .unwrap();
         }
         tx.commit().unwrap();
         let now = Self::read(client);
