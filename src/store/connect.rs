@@ -189,7 +189,11 @@ impl r2d2::ManageConnection for Manager {
     fn has_broken(&self, connection: &mut Connection) -> bool {
         // The pool asks when a connection comes back: a loan to the job queue ends here.
         connection.desk.place.end(false);
-        connection.client.is_closed() || connection.desk.place.is_broken()
+        let closed = connection.client.is_closed();
+        if closed {
+            self.watchdog.note_loss();
+        }
+        closed || connection.desk.place.is_broken()
     }
 }
 

@@ -6,8 +6,9 @@
 //!
 //! Guarantees: a checkout ends after its timeout, a statement after the server's own limit, and a
 //! statement that outlives it is cancelled by the watchdog. A connection that a restart of the
-//! database broke is not handed out again after it has rested; one whose ping got no answer, whose
-//! statement was cancelled, or whose prepared statements the server no longer has, is closed.
+//! database broke is not handed out again after it has rested, nor once another was found dead; one
+//! whose ping got no answer, whose statement was cancelled, or whose prepared statements the server
+//! no longer has, is closed.
 //!
 //! Not here: who may do what (`authz`); functions take a proof of it where the caller is a person.
 
@@ -336,7 +337,9 @@ impl Store {
                     })?;
             let mut session = Session { connection };
             let left = deadline.saturating_duration_since(Instant::now());
-            if session.connection.used_at.elapsed() < RESTED || session.ping(left) {
+            let used_at = session.connection.used_at;
+            let doubtful = used_at.elapsed() >= RESTED || self.watchdog.has_lost_since(used_at);
+            if !doubtful || session.ping(left) {
                 return Ok(session);
             }
         }

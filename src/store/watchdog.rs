@@ -18,7 +18,11 @@ const PERIOD: Duration = Duration::from_millis(500);
 
 /// Every connection of the pool.
 #[derive(Default)]
-pub(super) struct Watchdog(Mutex<Vec<Weak<Place>>>);
+pub(super) struct Watchdog {
+    places: Mutex<Vec<Weak<Place>>>,
+    /// When a connection was last found dead: those used before may be dead with it.
+    lost_at: Mutex<Option<Instant>>,
+}
 
 /// One connection, as the watchdog sees it.
 pub(super) struct Place {
@@ -120,7 +124,7 @@ impl Watchdog {
                 broken: false,
             }),
         });
-        let mut places = lock(&self.0);
+        let mut places = lock(&self.places);
         places.retain(|place| place.strong_count() > 0);
         places.push(Arc::downgrade(&place));
         place
@@ -134,8 +138,18 @@ impl Watchdog {
             .any(|place| lock(&place.state).answered_at.elapsed() < time)
     }
 
+    /// A connection was found dead.
+    pub(super) fn note_loss(&self) {
+        *lock(&self.lost_at) = Some(Instant::now());
+    }
+
+    /// Whether a connection was found dead since.
+    pub(super) fn has_lost_since(&self, time: Instant) -> bool {
+        lock(&self.lost_at).is_some_and(|at| at >= time)
+    }
+
     fn places(&self) -> Vec<Arc<Place>> {
-        lock(&self.0).iter().filter_map(Weak::upgrade).collect()
+        lock(&self.places).iter().filter_map(Weak::upgrade).collect()
     }
 }
 

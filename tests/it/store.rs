@@ -145,3 +145,25 @@ fn a_refusal_says_its_reason() {
     assert_eq!(error.code(), Code::DatabaseUnavailable);
     assert!(!error.message().contains("nowhere"));
 }
+
+#[test]
+fn what_broke_with_another_connection_is_not_lent_again() {
+    let database = Database::empty();
+    let mut options = options(&database.url());
+    options.pool_size = 4;
+    options.checkout_timeout = Duration::from_secs(5);
+    let store = store(&options);
+    let sessions: Vec<_> = (0..4).map(|_| store.session().unwrap()).collect();
+    drop(sessions);
+    let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid()";
+    database.client().query_one(cut, &[]).unwrap();
+    // The first learns it; the others are used within the second that needs no question.
+    let answers: Vec<_> = (0..4)
+        .map(|_| store.session()?.query_one("select 1", &[]).map(drop))
+        .collect();
+    assert!(answers[0].is_err(), "none was cut");
+    for answer in &answers[1..] {
+        assert!(answer.is_ok(), "{answer:?}");
+    }
+}
