@@ -49,7 +49,7 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --features bench -- -D warnings
-	@for script in .ci/run tests/setup/* tests/show/authz tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run; do \
+	@for script in .ci/run tests/setup/* tests/install/enter tests/install/lab tests/install/start.sh tests/show/authz tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done
