@@ -11,6 +11,7 @@
 
 pub mod audit;
 pub mod authz;
+pub mod backup;
 mod client;
 pub mod dev;
 mod display;
@@ -20,6 +21,7 @@ pub mod migrate;
 mod notify;
 pub mod openapi;
 mod private_file;
+pub mod restore;
 pub mod run;
 pub mod secrets;
 pub mod serve;
@@ -64,13 +66,22 @@ impl World {
     }
 }
 
+impl World {
+    /// The settings that looking after the databases takes, and what else is wrong with them.
+    fn settings_for_upkeep(&self) -> Outcome<(Settings, Vec<config::Fault>)> {
+        config::load_for_upkeep(&self.vars, &self.clock).map_err(|faults| wrong(&faults))
+    }
+}
+
 fn load(vars: &Vars, clock: &Clock) -> Outcome<Settings> {
-    config::load(vars, clock).map_err(|faults| {
-        let mut lines = vec!["The settings are wrong:".to_owned()];
-        lines.extend(faults.iter().map(|fault| format!("  {fault}")));
-        lines.push("See: agent-runtime check-config, agent-runtime settings".to_owned());
-        Failure::new(lines.join("\n"))
-    })
+    config::load(vars, clock).map_err(|faults| wrong(&faults))
+}
+
+fn wrong(faults: &[config::Fault]) -> Failure {
+    let mut lines = vec!["The settings are wrong:".to_owned()];
+    lines.extend(faults.iter().map(|fault| format!("  {fault}")));
+    lines.push("See: agent-runtime check-config, agent-runtime settings".to_owned());
+    Failure::new(lines.join("\n"))
 }
 
 impl Failure {
@@ -96,6 +107,12 @@ impl Failure {
             code: 2,
             message: String::new(),
         }
+    }
+
+    /// The same of another setting than the one it names.
+    fn about(mut self, named: &str, meant: &str) -> Self {
+        self.message = self.message.replace(named, meant);
+        self
     }
 
     /// The command failed and has said so: exit code 1.

@@ -9,12 +9,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 15] = [
     "serve",
     "dev",
     "run",
     "follow",
     "migrate",
+    "backup",
+    "restore",
     "check-config",
     "settings",
     "tenant",
@@ -43,6 +45,8 @@ fn every_command_has_help_with_examples() {
         &["run"],
         &["follow"],
         &["migrate"],
+        &["backup"],
+        &["restore"],
         &["check-config"],
         &["settings"],
         &["tenant", "create"],
