@@ -103,26 +103,29 @@ class Machine:
         # Abstract, so that it is found by whoever is in this network namespace.
         self._told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._told.bind(f"\0{name}")
-        terminal, self._slave = pty.openpty()
-        reader = threading.Thread(target=self._listen, args=(terminal,), name=f"{name}-console")
-        reader.daemon = True
-        reader.start()
+        self._ready = threading.Event()
+        self._thread("notify", self._hear)
 
     def boot(self):
         """Starts systemd, and returns when it has started what it starts; the seconds it took."""
         remove_cgroup(self.cgroup)
         self.cgroup.mkdir(exist_ok=True)
+        self._ready.clear()
+        # Of its own for each boot: the last act of a system is to hang its console up.
+        terminal, console = pty.openpty()
+        self._thread("console", self._watch, terminal)
         began = time.monotonic()
         # The cgroup namespace begins where the process stands that makes it. Each of the chain ends
         # with the one before it.
         self._process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"']
             + [self.cgroup, "unshare", "--pid", "--mount", "--uts", "--ipc", "--cgroup", "--fork"]
-            + ["--kill-child", HERE / "enter", self.root, os.ttyname(self._slave), "/sbin/init"],
-            stdin=subprocess.DEVNULL, stdout=self._slave, stderr=self._slave,
+            + ["--kill-child", HERE / "enter", self.root, os.ttyname(console), "/sbin/init"],
+            stdin=subprocess.DEVNULL, stdout=console, stderr=console,
             env={**ENVIRONMENT, "NOTIFY_SOCKET": f"@{self.name}"},
             start_new_session=True,
         )
+        os.close(console)
         self._await_ready(began + BOOT_S)
         self._init = self._first_process()
         state = self.run("systemctl", "is-system-running", expect=None).stdout.strip()
@@ -185,17 +188,11 @@ class Machine:
         return "\n".join(self.console.decode(errors="replace").splitlines()[-30:])
 
     def _await_ready(self, deadline):
-        """Waits for the first process's own word that all is started (sd_notify's READY=1)."""
-        while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise Failed(f"{self.name} did not boot within {BOOT_S} s:\n{self.tail()}")
-            self._told.settimeout(min(left, 1))
-            with contextlib.suppress(TimeoutError):
-                if "READY=1" in self._told.recv(65_536).decode(errors="replace").splitlines():
-                    return
+        while not self._ready.wait(0.5):
             if self._process.poll() is not None:
                 raise Failed(f"{self.name} ended while it booted:\n{self.tail()}")
+            if time.monotonic() > deadline:
+                raise Failed(f"{self.name} did not boot within {BOOT_S} s:\n{self.tail()}")
 
     def _first_process(self):
         pid = self._process.pid
@@ -208,12 +205,20 @@ class Machine:
             raise Failed(f"{self.name} did not go down within {BOOT_S} s:\n{self.tail()}") from None
         self._process = self._init = None
 
-    def _listen(self, terminal):
+    def _thread(self, name, target, *arguments):
+        threading.Thread(target=target, args=arguments, name=f"{self.name}-{name}", daemon=True).start()
+
+    def _hear(self):
+        """Takes what the first process says of its state (sd_notify): it waits until it is taken."""
         while True:
-            try:
+            if b"READY=1" in self._told.recv(65_536).splitlines():
+                self._ready.set()
+
+    def _watch(self, terminal):
+        with contextlib.suppress(OSError):
+            while True:
                 self.console += os.read(terminal, 4096)
-            except OSError:
-                return
+        os.close(terminal)
 
 
 def main(arguments):
