@@ -15,6 +15,7 @@
 pub mod agents;
 pub mod audit;
 pub mod authz;
+pub mod clock;
 pub mod connect;
 pub mod conversations;
 pub mod deltas;
