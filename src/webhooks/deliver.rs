@@ -34,6 +34,8 @@ const WRITE_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WRITE_WAIT: Duration = Duration::from_secs(2);
 /// How long a database that is away is waited for with an answer in hand.
 const LONGEST_ABSENCE: Duration = Duration::from_secs(600);
+/// An attempt that takes longer is slow.
+const QUICK: Duration = Duration::from_secs(2);
 /// Signatures in one header at most.
 const SIGNATURES_MOST: usize = 2;
 /// Of what is kept for a person, in characters.
@@ -122,7 +124,8 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
     };
     let began = Instant::now();
     let (mut ended, asked) = make(inner, claimed, job, &attempt, started);
-    ended.duration = Some(began.elapsed());
+    let duration = began.elapsed();
+    (ended.duration, ended.is_slow) = (Some(duration), duration > QUICK);
     if claimed.lost() {
         // Whoever has the job now finds the attempt without an end.
         return Ok(Outcome::retry("the job was lost during the attempt"));
@@ -334,19 +337,21 @@ fn end(
         (false, _) => Becomes::Delivered,
         (true, None) => Becomes::Failed,
         (true, Some(wait)) => {
-            let again = job.queued(inner.cap(true))?.delay(wait);
+            let again = job.queued(inner.cap(false))?.delay(wait);
             let job_id = jobs::enqueue(tx.raw(), again).map_err(queue_error)?.id;
             Becomes::Waits { job_id, wait }
         }
     };
     let ids = (job.tenant_id, job.delivery_id);
-    let Some(before) = rows::end_attempt(tx, ids.0, ids.1, number, ended, becomes)? else {
+    if !rows::end_attempt(tx, ids.0, ids.1, number, ended, becomes)? {
         return Err(Error::internal("an attempt that was made has no place"));
-    };
-    if before.was_failing != Some(failed) {
+    }
+    // Whoever emits may have said another cap, from what the endpoint was long before it committed.
+    let cap = inner.cap(!failed && !ended.is_slow);
+    if claimed.key_cap() != Some(cap) {
         let key = job.endpoint_id.to_string();
         let queue = <Deliver as jobs::Job>::QUEUE;
-        jobs::set_cap(tx.raw(), queue, &key, inner.cap(failed)).map_err(queue_error)?;
+        jobs::set_cap(tx.raw(), queue, &key, cap).map_err(queue_error)?;
     }
     Ok(becomes)
 }
