@@ -49,7 +49,7 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --features bench -- -D warnings
-	@for script in .ci/run tests/setup/* tests/install/enter tests/install/lab tests/install/start.sh tests/show/authz tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run; do \
+	@for script in .ci/run tests/setup/* tests/install/earlier tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/show/authz tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done
@@ -59,6 +59,14 @@ deny: ## Check licences, second versions, sources and known faults of the depend
 	@tests/setup/cargo-deny
 	cargo deny --workspace check bans licenses sources
 	@tests/setup/advisories
+
+.PHONY: install-test
+install-test: ## Install, use, upgrade and purge the packages on a booted Debian without a network
+	@tests/setup/postgres
+	@tests/setup/python
+	@tests/setup/node
+	@tests/setup/lab
+	@tests/install/run
 
 .PHONY: show
 show: ## Run the shows: the service from outside, step by step
