@@ -49,7 +49,7 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --features bench -- -D warnings
-	@for script in .ci/run tests/setup/* tests/install/earlier tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/show/authz tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run; do \
+	@for script in .ci/run tests/setup/* tests/install/earlier tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/show/authz tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run packaging/build packaging/check packaging/bundle/build packaging/bundle/install; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done
@@ -66,7 +66,13 @@ install-test: ## Install, use, upgrade and purge the packages on a booted Debian
 	@tests/setup/python
 	@tests/setup/node
 	@tests/setup/lab
+	@tests/setup/packages
 	@tests/install/run
+
+.PHONY: packages
+packages: ## Build the packages into target/packages: deb, rpm, parts lists, offline bundle; check them
+	@tests/setup/packages
+	packaging/build
 
 .PHONY: show
 show: ## Run the shows: the service from outside, step by step

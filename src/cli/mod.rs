@@ -12,10 +12,12 @@
 pub mod audit;
 pub mod authz;
 mod client;
+pub mod completions;
 pub mod dev;
 mod display;
 pub mod follow;
 pub mod license;
+pub mod manual;
 pub mod migrate;
 mod notify;
 pub mod openapi;
