@@ -134,11 +134,11 @@ class Machine:
             raise Failed(f"{self.name} is {state} after its boot: {failed.strip()}")
         return time.monotonic() - began
 
-    def run(self, *command, expect=0, text=None, timeout=COMMAND_S, user=None):
+    def run(self, *command, expect=0, text=None, timeout=COMMAND_S, user=None, directory="/"):
         """Runs a command inside, and checks its exit code unless `expect` is None. `text` is its
         standard input, else empty."""
         ended = subprocess.run(
-            self.inside(user) + [str(part) for part in command],
+            self.inside(user, directory) + [str(part) for part in command],
             env=ENVIRONMENT, input=text or "", capture_output=True, text=True, timeout=timeout,
         )
         if expect is not None and ended.returncode != expect:
@@ -147,10 +147,11 @@ class Machine:
             raise Failed(f"`{shown}` ended with {ended.returncode} in place of {expect}: {told}")
         return ended
 
-    def inside(self, user=None):
+    def inside(self, user=None, directory="/"):
         """What goes before a command to run it inside."""
         enter = ["nsenter", f"--target={self._init}", "--mount", "--uts", "--ipc", "--pid"]
         enter += ["--cgroup", "--root", "--wd", "--"]
+        enter += ["env", f"--chdir={directory}"]
         return enter + (["runuser", "-u", user, "--"] if user else [])
 
     def sh(self, script, **options):
