@@ -47,6 +47,8 @@ pub struct Failure {
     code: u8,
     /// What to say on stderr; empty where all has been said.
     message: String,
+    /// It is said to the journal, line by line, as an error.
+    journal: bool,
 }
 
 impl World {
@@ -79,6 +81,7 @@ impl Failure {
         Self {
             code: 1,
             message: message.into(),
+            journal: false,
         }
     }
 
@@ -87,6 +90,7 @@ impl Failure {
         Self {
             code: 2,
             message: message.into(),
+            journal: false,
         }
     }
 
@@ -95,7 +99,23 @@ impl Failure {
         Self {
             code: 2,
             message: String::new(),
+            journal: false,
         }
+    }
+
+    /// The same, said as the journal takes it where stderr goes there.
+    fn heard_by(mut self, vars: &Vars) -> Self {
+        self.journal = terminal::is_journal(vars);
+        self
+    }
+
+    fn text(self) -> String {
+        let text = format!("agent-runtime: {}", self.message);
+        if !self.journal {
+            return text;
+        }
+        let lines: Vec<_> = text.lines().map(|line| format!("<3>{line}")).collect();
+        lines.join("\n")
     }
 
     /// The command failed and has said so: exit code 1.
@@ -128,10 +148,11 @@ pub fn exit(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            let code = ExitCode::from(failure.code);
             if !failure.message.is_empty() {
-                terminal::note(format_args!("agent-runtime: {}", failure.message));
+                terminal::note(failure.text());
             }
-            ExitCode::from(failure.code)
+            code
         }
     }
 }
