@@ -51,6 +51,8 @@ pub struct Failure {
     code: u8,
     /// What to say on stderr; empty where all has been said.
     message: String,
+    /// It is said to the journal, line by line, as an error.
+    journal: bool,
 }
 
 impl World {
@@ -92,6 +94,7 @@ impl Failure {
         Self {
             code: 1,
             message: message.into(),
+            journal: false,
         }
     }
 
@@ -100,6 +103,7 @@ impl Failure {
         Self {
             code: 2,
             message: message.into(),
+            journal: false,
         }
     }
 
@@ -108,6 +112,7 @@ impl Failure {
         Self {
             code: 2,
             message: String::new(),
+            journal: false,
         }
     }
 
@@ -115,6 +120,21 @@ impl Failure {
     fn about(mut self, named: &str, meant: &str) -> Self {
         self.message = self.message.replace(named, meant);
         self
+    }
+
+    /// The same, said as the journal takes it where stderr goes there.
+    fn heard_by(mut self, vars: &Vars) -> Self {
+        self.journal = terminal::is_journal(vars);
+        self
+    }
+
+    fn text(self) -> String {
+        let text = format!("agent-runtime: {}", self.message);
+        if !self.journal {
+            return text;
+        }
+        let lines: Vec<_> = text.lines().map(|line| format!("<3>{line}")).collect();
+        lines.join("\n")
     }
 
     /// The command failed and has said so: exit code 1.
@@ -147,10 +167,11 @@ pub fn exit(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            let code = ExitCode::from(failure.code);
             if !failure.message.is_empty() {
-                terminal::note(format_args!("agent-runtime: {}", failure.message));
+                terminal::note(failure.text());
             }
-            ExitCode::from(failure.code)
+            code
         }
     }
 }
