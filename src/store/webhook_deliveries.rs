@@ -291,6 +291,25 @@ pub fn begin_attempt(
     Ok(())
 }
 
+/// Removes the row of an attempt for which nothing was sent, so that it does not count; the delivery's
+/// job is to be put off by `wait`. False: the attempt or the delivery has ended.
+///
+/// # Errors
+/// The database's.
+pub fn take_back_attempt(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    delivery_id: Uuid,
+    attempt: i32,
+    wait: Duration,
+) -> Result<bool> {
+    let row = tx.query_opt(
+        sql!("webhook_deliveries/take_back_attempt"),
+        &[&tenant_id, &delivery_id, &attempt, &count_of(wait)],
+    )?;
+    Ok(row.is_some())
+}
+
 /// How an attempt ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ended {
