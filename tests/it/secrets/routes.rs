@@ -3,6 +3,7 @@
 use super::*;
 use crate::harness::{Database, LogLines};
 use agent_runtime::ids::Clock;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 const ALL: &str = "/v1/secrets";
@@ -262,4 +263,28 @@ fn a_value_is_in_no_log_and_no_table() {
     app.stop();
     assert!(!lines.with("A request was refused").is_empty());
     assert_eq!(lines.with("quite-secret"), [""; 0]);
+}
+
+#[test]
+fn the_pages_command_puts_a_secret() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/secrets.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let command = page.split("```sh\n").nth(1).unwrap();
+    let command = command.split("```").next().unwrap();
+    let app = App::start_with_secrets();
+    let directory = tempfile::tempdir().unwrap();
+    let ran = std::process::Command::new("sh")
+        .args(["-e", "-c", command])
+        .current_dir(&directory)
+        .env("URL", format!("http://{}", app.server().local_addr()))
+        .env("TOKEN", app.seeds.token.expose())
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let value = resolve(&app, "prod", "WEBHOOK_SECRET").unwrap();
+    agent_runtime::webhooks::sign::check_secret(&Secret::new(&*value)).unwrap();
+    for file in ["authorization", "secret.json"] {
+        let file = std::fs::metadata(directory.path().join(file)).unwrap();
+        assert_eq!(file.permissions().mode() & 0o777, 0o600);
+    }
 }
