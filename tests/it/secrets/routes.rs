@@ -266,6 +266,30 @@ fn a_value_is_in_no_log_and_no_table() {
 }
 
 #[test]
+fn a_tenant_has_a_thousand_secrets_at_most() {
+    let app = App::start_with_secrets();
+    let fill = "insert into secrets
+        select $1, 'prod', 'S' || n, 1, $2, now(), now() from generate_series(1, 999) n";
+    let seeds = (&app.seeds.tenant_id, &app.seeds.user_id);
+    let mut client = app.database.client();
+    client.execute(fill, &[seeds.0, seeds.1]).unwrap();
+    let new = |name: &str| app.put(&path("prod", name), &json!({"value": "x"}));
+    let answers = std::thread::scope(|scope| {
+        let puts = ["A", "B", "C", "D"].map(|name| scope.spawn(|| new(name).status));
+        puts.map(|put| put.join().unwrap())
+    });
+    let made = answers.iter().filter(|status| **status == 201).count();
+    assert_eq!(made, 1, "{answers:?}");
+    let error = new("E").expect_error(409, "conflict");
+    assert_eq!(error["details"]["most"], 1000);
+    let stands = ["A", "B", "C", "D"].map(|name| app.get(&path("prod", name)).status);
+    let stands = stands.iter().position(|status| *status == 200).unwrap();
+    new(["A", "B", "C", "D"][stands]).expect(200);
+    app.delete(&path("prod", "S1")).expect(204);
+    new("E").expect(201);
+}
+
+#[test]
 fn the_pages_command_puts_a_secret() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/secrets.md");
     let page = std::fs::read_to_string(page).unwrap();
