@@ -9,13 +9,14 @@
 //!
 //! Left out: protection from an older state of the whole row being put back.
 
-use super::kms::{Kind, Kms, KmsFailure, Wrapped};
+use super::kms::{DEADLINE, Kind, Kms, KmsFailure, Wrapped};
 use super::{SecretRef, Unreadable};
 use crate::error::Error;
 use crate::secret::Secret;
 use crate::store::secrets::Sealed;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use std::time::Duration;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
 use time::OffsetDateTime;
@@ -156,9 +157,14 @@ impl Keys {
         })
     }
 
-    /// Opens what was sealed for this place.
-    pub(super) fn open(&self, place: &Place<'_>, sealed: &Sealed) -> Result<Secret, Unreadable> {
-        let (data_key, aad) = self.data_key(place, sealed)?;
+    /// Opens what was sealed for this place, within this time.
+    pub(super) fn open(
+        &self,
+        place: &Place<'_>,
+        sealed: &Sealed,
+        within: Duration,
+    ) -> Result<Secret, Unreadable> {
+        let (data_key, aad) = self.data_key(place, sealed, within)?;
         let opened = open_with(&data_key, &aad, sealed);
         opened.ok_or_else(|| Unreadable::Altered(altered(place)))
     }
@@ -170,7 +176,7 @@ impl Keys {
         place: &Place<'_>,
         sealed: &Sealed,
     ) -> Result<impl FnOnce() -> Result<Wrapped, KmsFailure>, Unopened> {
-        let (data_key, aad) = self.data_key(place, sealed)?;
+        let (data_key, aad) = self.data_key(place, sealed, DEADLINE)?;
         if open_with(&data_key, &aad, sealed).is_none() {
             return Err(Unopened::Row(altered(place)));
         }
@@ -181,6 +187,7 @@ impl Keys {
         &self,
         place: &Place<'_>,
         sealed: &Sealed,
+        within: Duration,
     ) -> Result<(Zeroizing<[u8; 32]>, hmac::Tag), Unopened> {
         if sealed.format != FORMAT {
             let why = format!(

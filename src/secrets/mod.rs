@@ -22,6 +22,7 @@ use crate::secret::Secret;
 use crate::store::secrets::{Described, ListRequest};
 use crate::store::{Store, tenants::Tenant};
 use std::sync::Arc;
+use std::time::Instant;
 use time::Duration;
 use uuid::Uuid;
 
@@ -34,6 +35,9 @@ pub const OVERLAP: Duration = Duration::hours(24);
 
 /// How long an opened value stays in memory after it was read.
 pub const KEPT_FOR: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// How long an earlier value that could not be read is not asked for again.
+const FAILED_FOR: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Bytes of a value at most.
 pub const VALUE_MAX_BYTES: usize = 64 * 1024;
@@ -141,6 +145,7 @@ impl Secrets {
                         aad: aad_key,
                     },
                     cache: cache::Cache::new(kept_for),
+                    failed: cache::Cache::new(FAILED_FOR),
                     log,
                 }))))
             }
@@ -160,7 +165,7 @@ impl Secrets {
     /// Wipes the opened values that were kept for their time. To be called every few seconds.
     pub fn sweep(&self) {
         if let Some(Backend::Postgres(postgres)) = self.0.as_deref() {
-            postgres.cache.sweep();
+            postgres.sweep();
         }
     }
 
@@ -184,14 +189,27 @@ impl Secrets {
     }
 
     /// What signs now: the value that stands, then the one before it while that was superseded less
-    /// than [`OVERLAP`] ago and can be read.
+    /// than [`OVERLAP`] ago and can be read `until` then.
     ///
     /// # Errors
     /// Why the one that stands cannot be read.
-    pub fn signing(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Vec<Secret>, Unreadable> {
+    pub fn signing(
+        &self,
+        tenant_id: Uuid,
+        at: &SecretRef,
+        until: Instant,
+    ) -> Result<Vec<Secret>, Unreadable> {
         match self.readable(at)? {
-            Backend::Postgres(postgres) => postgres.signing(tenant_id, at),
+            Backend::Postgres(postgres) => postgres.signing(tenant_id, at, until),
             Backend::Dotenv(dotenv) => dotenv.resolve(tenant_id, at).map(|value| vec![value]),
+        }
+    }
+
+    /// The value that stands, to sign beside another secret's: if it can be read `until` then.
+    pub fn beside(&self, tenant_id: Uuid, at: &SecretRef, until: Instant) -> Option<Secret> {
+        match self.readable(at).ok()? {
+            Backend::Postgres(postgres) => postgres.resolve_beside(tenant_id, at, until),
+            Backend::Dotenv(dotenv) => dotenv.resolve(tenant_id, at).ok(),
         }
     }
 

@@ -25,6 +25,8 @@ const ANSWER_BYTES: usize = 16 * 1024;
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// How long reading the secrets may take, beside the time of the exchange.
 const SECRETS_TIME: Duration = Duration::from_secs(6);
+/// How long, of that, the earlier ones may take: the one that stands is enough to send.
+const EARLIER_TIME: Duration = Duration::from_secs(5);
 /// How long, of that, a database that is away is asked again.
 const DATABASE_TIME: Duration = Duration::from_secs(4);
 /// Beyond the last moment at which something is sent.
@@ -365,7 +367,7 @@ impl Inner {
         started: Instant,
     ) -> Result<String, (Reason, String)> {
         let secrets = loop {
-            match self.secrets(tenant_id, &attempt.sending) {
+            match self.secrets(tenant_id, &attempt.sending, started + EARLIER_TIME) {
                 Ok(secrets) => break secrets,
                 Err((Unreadable::DatabaseAway(_), _)) if started.elapsed() < DATABASE_TIME => {
                     std::thread::sleep(WRITE_WAIT);
@@ -392,13 +394,14 @@ impl Inner {
         &self,
         tenant_id: Uuid,
         sending: &Sending,
+        until: Instant,
     ) -> Result<Vec<Secret>, (Unreadable, String)> {
         let reference = |(environment, name): &(String, String)| SecretRef {
             environment: environment.clone(),
             name: name.clone(),
         };
         let at = reference(&sending.secret);
-        let signing = self.secrets.signing(tenant_id, &at);
+        let signing = self.secrets.signing(tenant_id, &at, until);
         let mut secrets = signing.map_err(|why| {
             let sentence = why.sentence(&at);
             (why, sentence)
@@ -407,7 +410,8 @@ impl Inner {
             && secrets.len() < SIGNATURES_MOST
         {
             // The one that stands signs whether or not the earlier one can still be read.
-            secrets.extend(self.secrets.resolve(tenant_id, &reference(previous)));
+            let previous = reference(previous);
+            secrets.extend(self.secrets.beside(tenant_id, &previous, until));
         }
         secrets.truncate(SIGNATURES_MOST);
         Ok(secrets)

@@ -160,11 +160,12 @@ impl CloudA {
         &self,
         wrapped: &Wrapped,
         aad: &[u8],
+        within: Duration,
     ) -> Result<Zeroizing<[u8; 32]>, KmsFailure> {
         if !self.0.service.is_version(&wrapped.key) {
             return Err(self.0.service.not_ours(&wrapped.key));
         }
-        let deadline = Instant::now() + DEADLINE;
+        let deadline = Instant::now() + within.min(DEADLINE);
         twice(|| self.0.decrypt(wrapped, aad, deadline))
     }
 

@@ -4,7 +4,6 @@ use super::*;
 use crate::harness::{Database, LogLines};
 use agent_runtime::ids::Clock;
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 const ALL: &str = "/v1/secrets";
 
