@@ -144,8 +144,8 @@ impl Secrets {
                         kms: kms::Kms::new(kms, outbound, clock)?,
                         aad: aad_key,
                     },
-                    cache: cache::Cache::new(kept_for),
-                    failed: cache::Cache::new(FAILED_FOR),
+                    cache: Arc::new(cache::Cache::new(kept_for)),
+                    failed: Arc::new(cache::Cache::new(FAILED_FOR)),
                     log,
                 }))))
             }
@@ -155,6 +155,18 @@ impl Secrets {
     /// No backend.
     pub fn off() -> Self {
         Self(None)
+    }
+
+    /// The same secrets, read through this handle on the database.
+    pub fn through(&self, store: &Store) -> Self {
+        match self.0.as_deref() {
+            Some(Backend::Postgres(postgres)) => {
+                let mut postgres = postgres.clone();
+                postgres.store = store.clone();
+                Self(Some(Arc::new(Backend::Postgres(postgres))))
+            }
+            _ => self.clone(),
+        }
     }
 
     /// Whether there is a backend.

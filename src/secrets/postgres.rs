@@ -13,6 +13,7 @@ use crate::proof::{Admin, May};
 use crate::secret::Secret;
 use crate::store::secrets::{self, Described, ListRequest, Placed, Sealed};
 use crate::store::{Store, tenants::Tenant};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -23,14 +24,15 @@ const TRIES: usize = 5;
 /// Versions that are looked at with one statement.
 const BATCH: i64 = 100;
 
-/// The backend.
+/// The backend. Its clones share what was read.
+#[derive(Clone)]
 pub(super) struct Postgres {
     pub(super) store: Store,
     pub(super) clock: Clock,
     pub(super) keys: Keys,
-    pub(super) cache: Cache<Secret>,
+    pub(super) cache: Arc<Cache<Secret>>,
     /// Earlier values that could not be read a moment ago.
-    pub(super) failed: Cache<()>,
+    pub(super) failed: Arc<Cache<()>>,
     pub(super) log: slog::Logger,
 }
 
