@@ -368,11 +368,13 @@ fn share(
         clock,
         crate::log::subsystem(log, Subsystem::Secrets),
     )?;
+    // Attempts, of which there are more than connections, leave the requests half of them.
+    let half = store.limited(options.store.pool_size / 2);
     let webhooks = Webhooks::new(
-        store.clone(),
+        half.clone(),
         clock.clone(),
         options.outbound.clone(),
-        secrets.clone(),
+        secrets.through(&half),
         options.webhooks,
         crate::log::subsystem(log, Subsystem::Webhooks),
     );
