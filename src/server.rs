@@ -490,7 +490,9 @@ impl Starter {
                     let _ = told.send(Ok(()));
                     return self.keep_watch();
                 }
-                Err(error) if error.code() == Code::DatabaseUnavailable => {
+                Err(error)
+                    if error.code() == Code::DatabaseUnavailable && !error.is_lack_of_right() =>
+                {
                     self.probes.set("server", Err(error.message().to_owned()));
                     if said.elapsed() > Duration::from_secs(5) {
                         said = Instant::now();

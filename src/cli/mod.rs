@@ -1,7 +1,8 @@
 //! The commands of the binary, a file each: what each takes, does and says.
 //!
 //! Guarantees: exit code 0 when the command did what it was asked to, 1 when it failed, 2 when the
-//! command line was wrong or what was compared differs; results on stdout, everything else on
+//! command line was wrong or what was compared differs, and for `serve` alone 78 when no restart would
+//! help; results on stdout, everything else on
 //! stderr; `--json` prints JSON and nothing else; colours on a terminal alone, and not where
 //! `NO_COLOR` is set; no secret is taken from a command line, and none is shown but where the
 //! command is there to show it once.
@@ -98,6 +99,12 @@ impl Failure {
         }
     }
 
+    /// The settings or the database refuse, and a restart would come to the same: exit code 78
+    /// (`EX_CONFIG` of sysexits.h), so that a service manager can tell it from what may pass.
+    fn for_good(self) -> Self {
+        Self { code: 78, ..self }
+    }
+
     /// The command line is wrong: exit code 2.
     fn usage(message: impl Into<String>) -> Self {
         Self {
@@ -135,6 +142,12 @@ impl Failure {
         }
         let lines: Vec<_> = text.lines().map(|line| format!("<3>{line}")).collect();
         lines.join("\n")
+    }
+
+    /// The same with a sentence more.
+    fn with(mut self, sentence: &str) -> Self {
+        self.message = format!("{}\n{sentence}", self.message);
+        self
     }
 
     /// The command failed and has said so: exit code 1.
