@@ -33,6 +33,10 @@ enum Command {
     Follow(cli::follow::Arguments),
     /// Bring the database's schema up to this version
     Migrate(cli::migrate::Arguments),
+    /// Back up the databases, while servers serve
+    Backup(cli::backup::Arguments),
+    /// Put a backup back
+    Restore(cli::restore::Arguments),
     /// Show every setting, and everything that is wrong
     CheckConfig(cli::settings::CheckArguments),
     /// Print what is known of every setting
@@ -70,6 +74,8 @@ fn main() -> ExitCode {
         Command::Run(arguments) => cli::run::run(&world, &arguments),
         Command::Follow(arguments) => cli::follow::run(&world, &arguments),
         Command::Migrate(arguments) => cli::migrate::run(&world, &arguments),
+        Command::Backup(arguments) => cli::backup::run(&world, &arguments),
+        Command::Restore(arguments) => cli::restore::run(&world, &arguments),
         Command::CheckConfig(arguments) => cli::settings::check(&world, &arguments),
         Command::Settings(arguments) => cli::settings::print(&arguments),
         Command::Tenant(command) => cli::tenant::run(&world, &command),

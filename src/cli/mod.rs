@@ -11,6 +11,7 @@
 
 pub mod audit;
 pub mod authz;
+pub mod backup;
 mod client;
 pub mod completions;
 pub mod dev;
@@ -22,6 +23,7 @@ pub mod migrate;
 mod notify;
 pub mod openapi;
 mod private_file;
+pub mod restore;
 pub mod run;
 pub mod secrets;
 pub mod serve;
@@ -49,6 +51,8 @@ pub struct Failure {
     code: u8,
     /// What to say on stderr; empty where all has been said.
     message: String,
+    /// It is said to the journal, line by line, as an error.
+    journal: bool,
 }
 
 impl World {
@@ -66,13 +70,22 @@ impl World {
     }
 }
 
+impl World {
+    /// The settings that looking after the databases takes, and what else is wrong with them.
+    fn settings_for_upkeep(&self) -> Outcome<(Settings, Vec<config::Fault>)> {
+        config::load_for_upkeep(&self.vars, &self.clock).map_err(|faults| wrong(&faults))
+    }
+}
+
 fn load(vars: &Vars, clock: &Clock) -> Outcome<Settings> {
-    config::load(vars, clock).map_err(|faults| {
-        let mut lines = vec!["The settings are wrong:".to_owned()];
-        lines.extend(faults.iter().map(|fault| format!("  {fault}")));
-        lines.push("See: agent-runtime check-config, agent-runtime settings".to_owned());
-        Failure::new(lines.join("\n"))
-    })
+    config::load(vars, clock).map_err(|faults| wrong(&faults))
+}
+
+fn wrong(faults: &[config::Fault]) -> Failure {
+    let mut lines = vec!["The settings are wrong:".to_owned()];
+    lines.extend(faults.iter().map(|fault| format!("  {fault}")));
+    lines.push("See: agent-runtime check-config, agent-runtime settings".to_owned());
+    Failure::new(lines.join("\n"))
 }
 
 impl Failure {
@@ -81,6 +94,7 @@ impl Failure {
         Self {
             code: 1,
             message: message.into(),
+            journal: false,
         }
     }
 
@@ -89,6 +103,7 @@ impl Failure {
         Self {
             code: 2,
             message: message.into(),
+            journal: false,
         }
     }
 
@@ -97,7 +112,29 @@ impl Failure {
         Self {
             code: 2,
             message: String::new(),
+            journal: false,
         }
+    }
+
+    /// The same of another setting than the one it names.
+    fn about(mut self, named: &str, meant: &str) -> Self {
+        self.message = self.message.replace(named, meant);
+        self
+    }
+
+    /// The same, said as the journal takes it where stderr goes there.
+    fn heard_by(mut self, vars: &Vars) -> Self {
+        self.journal = terminal::is_journal(vars);
+        self
+    }
+
+    fn text(self) -> String {
+        let text = format!("agent-runtime: {}", self.message);
+        if !self.journal {
+            return text;
+        }
+        let lines: Vec<_> = text.lines().map(|line| format!("<3>{line}")).collect();
+        lines.join("\n")
     }
 
     /// The command failed and has said so: exit code 1.
@@ -130,10 +167,11 @@ pub fn exit(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            let code = ExitCode::from(failure.code);
             if !failure.message.is_empty() {
-                terminal::note(format_args!("agent-runtime: {}", failure.message));
+                terminal::note(failure.text());
             }
-            ExitCode::from(failure.code)
+            code
         }
     }
 }

@@ -42,6 +42,10 @@ fn long_help() -> String {
 /// # Errors
 /// A setting is wrong, the server cannot start, or it was cut off at its end.
 pub fn run(world: &World, _: &Arguments) -> Outcome {
+    serve(world).map_err(|failure| failure.heard_by(&world.vars))
+}
+
+fn serve(world: &World) -> Outcome {
     let settings = world.settings()?;
     let log = open_log(&world.vars, &settings, &world.clock)?;
     log::install_panic_hook(&log);
@@ -70,6 +74,7 @@ pub(super) fn open_log(vars: &Vars, settings: &Settings, clock: &Clock) -> Outco
         redact_keys: Some(&patterns),
         dev: settings.development,
         terminal: std::io::stderr().is_terminal(),
+        journal: terminal::is_journal(vars),
         no_color: vars.no_color(),
     })
     .map_err(|faults| {

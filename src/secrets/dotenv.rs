@@ -207,6 +207,9 @@ impl Dotenv {
             .map_err(unavailable)?
             .unwrap_or_else(|| (EnvFile::default(), OffsetDateTime::UNIX_EPOCH));
         file.set(&at.name, value);
+        if !file.reads_back() {
+            return Err(Error::internal("the value would not be read back as it is"));
+        }
         write(highest, &file).map_err(unavailable)?;
         let described = self.find(may, at)?;
         let described = described.ok_or_else(|| Error::internal("it was written"))?;

@@ -32,6 +32,9 @@ pub use envelope::AadKey;
 /// How long a value still signs after another one took its place.
 pub const OVERLAP: Duration = Duration::hours(24);
 
+/// How long an opened value stays in memory after it was read.
+pub const KEPT_FOR: std::time::Duration = std::time::Duration::from_secs(60);
+
 /// Bytes of a value at most.
 pub const VALUE_MAX_BYTES: usize = 64 * 1024;
 
@@ -81,6 +84,8 @@ pub struct PostgresOptions {
     pub kms: kms::Options,
     /// The key that binds rows to their places.
     pub aad_key: AadKey,
+    /// How long an opened value may be used again, and stays in memory ([`KEPT_FOR`]).
+    pub kept_for: std::time::Duration,
 }
 
 /// What came of wrapping data keys anew.
@@ -123,7 +128,11 @@ impl Secrets {
                 Some(Arc::new(Backend::Dotenv(dotenv::Dotenv::new(options)?)))
             }
             Options::Postgres(options) => {
-                let PostgresOptions { kms, aad_key } = *options;
+                let PostgresOptions {
+                    kms,
+                    aad_key,
+                    kept_for,
+                } = *options;
                 Some(Arc::new(Backend::Postgres(Box::new(postgres::Postgres {
                     store: store.clone(),
                     clock: clock.clone(),
@@ -131,7 +140,7 @@ impl Secrets {
                         kms: kms::Kms::new(kms, outbound, clock)?,
                         aad: aad_key,
                     },
-                    cache: cache::Cache::default(),
+                    cache: cache::Cache::new(kept_for),
                     log,
                 }))))
             }
@@ -146,6 +155,21 @@ impl Secrets {
     /// Whether there is a backend.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// Wipes the opened values that were kept for their time. To be called every few seconds.
+    pub fn sweep(&self) {
+        if let Some(Backend::Postgres(postgres)) = self.0.as_deref() {
+            postgres.cache.sweep();
+        }
+    }
+
+    /// How many opened values are kept in memory.
+    pub fn kept(&self) -> usize {
+        match self.0.as_deref() {
+            Some(Backend::Postgres(postgres)) => postgres.cache.len(),
+            _ => 0,
+        }
     }
 
     /// The value that stands.

@@ -143,6 +143,7 @@ impl Postgres {
                 secrets::find(tx, may, at)
             })?;
             if let Some(described) = put {
+                self.cache.forget(may.tenant_id(), at);
                 return Ok((described, before.is_none()));
             }
         }
@@ -153,7 +154,9 @@ impl Postgres {
     }
 
     pub(super) fn delete(&self, may: &impl May<Admin, Tenant>, at: &SecretRef) -> Result<bool> {
-        secrets::delete(&mut self.store.session()?, may, at)
+        let deleted = secrets::delete(&mut self.store.session()?, may, at)?;
+        self.cache.forget(may.tenant_id(), at);
+        Ok(deleted)
     }
 
     /// Wraps anew what is not wrapped by the key that stands now.

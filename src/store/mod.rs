@@ -15,6 +15,8 @@
 pub mod agents;
 pub mod audit;
 pub mod authz;
+pub mod backups;
+pub mod clock;
 pub mod connect;
 pub mod conversations;
 pub mod deltas;

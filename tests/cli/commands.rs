@@ -9,12 +9,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) const COMMANDS: [&str; 14] = [
+pub(crate) const COMMANDS: [&str; 16] = [
     "serve",
     "dev",
     "run",
     "follow",
     "migrate",
+    "backup",
+    "restore",
     "check-config",
     "settings",
     "tenant",
@@ -44,6 +46,8 @@ fn every_command_has_help_with_examples() {
         &["run"],
         &["follow"],
         &["migrate"],
+        &["backup"],
+        &["restore"],
         &["check-config"],
         &["settings"],
         &["tenant", "create"],

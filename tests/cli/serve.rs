@@ -3,7 +3,11 @@
 use crate::harness::{Running, command, database, run};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::os::unix::net::UnixDatagram;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::Duration;
 
 const TOKEN: &str = "a-token-of-the-operator";
@@ -175,4 +179,31 @@ fn all_interfaces_means_ipv4_too() {
     let address: std::net::SocketAddr = line["address"].as_str().unwrap().parse().unwrap();
     let url = format!("http://127.0.0.1:{}/v1/projects", address.port());
     assert_eq!(call("GET", &url, TOKEN, None).0, 200);
+}
+
+/// A stream as systemd connects stderr to its journal; its name in `JOURNAL_STREAM`.
+fn journal() -> (UnixStream, File, String) {
+    let (read, write) = UnixStream::pair().unwrap();
+    let write = File::from(OwnedFd::from(write));
+    let found = write.metadata().unwrap();
+    (read, write, format!("{}:{}", found.dev(), found.ino()))
+}
+
+#[test]
+fn the_journal_learns_as_an_error_why_it_does_not_start() {
+    for is_journal in [true, false] {
+        let (mut read, write, name) = journal();
+        let name = if is_journal { name } else { "1:1".to_owned() };
+        let mut command = command(&["serve"], &[("JOURNAL_STREAM", &name)]);
+        let mut child = command.stderr(write).spawn().unwrap();
+        drop(command);
+        assert!(!child.wait().unwrap().success());
+        let mut said = String::new();
+        read.read_to_string(&mut said).unwrap();
+        assert!(said.contains("SVC_LICENSE_KEY is required"), "{said}");
+        assert!(said.lines().count() > 1, "{said}");
+        for line in said.lines() {
+            assert_eq!(line.starts_with("<3>"), is_journal, "{said}");
+        }
+    }
 }

@@ -3,12 +3,13 @@
 use super::*;
 use crate::harness::kms::{FakeKms, Fault};
 use agent_runtime::error::Code;
-use agent_runtime::secrets::{AadKey, Options, PostgresOptions};
+use agent_runtime::secrets::{AadKey, KEPT_FOR, Options, PostgresOptions};
 
 fn over(service: &FakeKms) -> Options {
     Options::Postgres(Box::new(PostgresOptions {
         kms: service.options(),
         aad_key: AadKey::new(&[7; 32]),
+        kept_for: KEPT_FOR,
     }))
 }
 
