@@ -9,6 +9,7 @@ from host import CREDENTIALS, OPENFGA, RUNTIME, SETTINGS, UNITS, Tenant, check
 from lab import Failed
 
 DATABASES = ("agent_runtime", "agent_runtime_openfga")
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/install-debian.md"
 # What a purge leaves, as docs/packages.md says, and what is not ours: the cluster's files and the journal.
 LEFT = (
     "/root/", "/tmp/", "/var/log/", "/var/lib/postgresql/", "/var/backups/", "/var/lib/dpkg/",
@@ -143,9 +144,38 @@ def upgrade(world):
     return [f"{RUNTIME} {version}; the run that was under way answered in full"]
 
 
+def documented(world):
+    """What docs/install-debian.md says, word for word, on a host that has PostgreSQL."""
+    host = world.host
+    for database in DATABASES:
+        host.sql(f'drop database if exists "{database}"')
+    host.sh("mkdir /root/debs")
+    for deb in world.lab.debs.glob("*.deb"):
+        host.put(deb, f"/root/debs/{deb.name}")
+    host.sh("apt-get install --yes --no-install-recommends /root/debs/*.deb")
+    blocks, block = [], None
+    for line in DOCUMENT.read_text().splitlines():
+        if line == "```sh run":
+            block = []
+        elif line == "```" and block is not None:
+            blocks.append("\n".join(block))
+            block = None
+        elif block is not None:
+            block.append(line)
+    check(blocks, f"{DOCUMENT} has no commands to run")
+    host.sh("mkdir /root/download; cp /root/archive/packages/agent-runtime*.deb /root/download")
+    host.sh("cp /root/license.key /root/download/license-key")
+    for block in blocks:
+        host.run("bash", "-euo", "pipefail", "-c", block, directory="/root/download")
+    host.check_running()
+    host.run("apt-get", "purge", "--yes", *UNITS)
+    return [line for block in blocks for line in block.splitlines()]
+
+
 STEPS = [
     ("remove, and install again", remove),
     ("purge", purge),
+    ("the commands of docs/install-debian.md", documented),
     ("install an earlier version, and use it", install_earlier),
     ("upgrade it", upgrade),
 ]

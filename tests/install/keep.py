@@ -30,16 +30,15 @@ def backup(world):
     """While the server serves, about as fast as pg_dump alone."""
     host = world.host
     host.sql(MORE_EVENTS, database="agent_runtime")
-    host.sh(f"install -d -o {RUNTIME} -g {RUNTIME} -m 0700 /var/backups/agent-runtime /var/backups/plain")
+    host.sh(f"install -d -o {RUNTIME} -g {RUNTIME} -m 0700 /var/backups/agent-runtime")
     ours, plain = [], []
     for number in range(ROUNDS):
         began = time.monotonic()
         for database in ("agent_runtime", "agent_runtime_openfga"):
-            target = f"/var/backups/plain/{database}.{number}"
             host.run("pg_dump", "--format=custom", f"--file=/tmp/plain.{database}", database, user="postgres")
         plain.append(time.monotonic() - began)
         began = time.monotonic()
-        world.backup = f"/var/lib/agent-runtime/backups/{number}"
+        world.backup = f"/var/backups/agent-runtime/{number}"
         host.as_service("agent-runtime", "backup", world.backup)
         ours.append(time.monotonic() - began)
     ratio = min(ours) / min(plain)

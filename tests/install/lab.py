@@ -53,7 +53,7 @@ class Lab:
 
     def __init__(self):
         self.parts = parts() / "lab"
-        self.image, self.postgresql = self.parts / "root", self.parts / "postgresql"
+        self.image, self.debs = self.parts / "root", self.parts / "debs"
         if not self.image.is_dir():
             raise Failed(f"{self.image} is missing: run tests/setup/lab")
         if [name for _, name in socket.if_nameindex()] != ["lo"]:
