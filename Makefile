@@ -63,6 +63,7 @@ deny: ## Check licences, second versions, sources and known faults of the depend
 .PHONY: packages
 packages: ## Build the packages into target/packages: deb, rpm, parts lists, offline bundle; check them
 	@tests/setup/packages
+	@tests/setup/openfga
 	packaging/build
 
 .PHONY: show
