@@ -72,6 +72,7 @@ install-test: ## Install, use, upgrade and purge the packages on a booted Debian
 .PHONY: packages
 packages: ## Build the packages into target/packages: deb, rpm, parts lists, offline bundle; check them
 	@tests/setup/packages
+	@tests/setup/openfga
 	packaging/build
 
 .PHONY: show
