@@ -14,6 +14,7 @@
 
 mod access;
 mod check;
+mod clock;
 mod database;
 mod decisions;
 mod descriptors;
