@@ -5,6 +5,9 @@
 //!
 //! Not here: how an error becomes a response (`http::reply`) or a log line (`log`).
 
+#[cfg(test)]
+mod document;
+
 use serde_json::{Map, Value};
 use std::panic::Location;
 
@@ -262,6 +265,12 @@ impl Error {
         &self.0.details
     }
 
+    /// The database has no room on its disk.
+    pub fn is_disk_full(&self) -> bool {
+        let cause = self.cause().and_then(|cause| cause.downcast_ref());
+        cause.is_some_and(is_full)
+    }
+
     /// The cause, for the log alone.
     pub fn cause(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
         self.0.cause.as_deref()
@@ -315,6 +324,10 @@ pub(crate) fn is_away(error: &postgres::Error) -> bool {
     }
 }
 
+fn is_full(error: &postgres::Error) -> bool {
+    error.code() == Some(&postgres::error::SqlState::DISK_FULL)
+}
+
 fn is_away_state(state: &postgres::error::SqlState) -> bool {
     use postgres::error::SqlState;
     [
@@ -336,7 +349,13 @@ impl From<postgres::Error> for Error {
     /// A database that is away is a 503; anything else is our fault.
     #[track_caller]
     fn from(cause: postgres::Error) -> Self {
-        if is_away(&cause) {
+        if is_full(&cause) {
+            Self::new(
+                Code::DatabaseUnavailable,
+                "The database's disk is full: nothing can be written until its operator makes room. What is there can be read.",
+            )
+            .because(cause)
+        } else if is_away(&cause) {
             Self::database_unavailable(cause)
         } else {
             Self::internal(cause)

@@ -19,6 +19,7 @@ mod database;
 mod decisions;
 mod descriptors;
 mod follow;
+mod full;
 mod kills;
 #[path = "../it/harness/openfga.rs"]
 #[allow(
@@ -35,6 +36,7 @@ mod server;
 mod stop;
 mod tool;
 mod trap;
+mod watchdog;
 mod webhooks;
 mod world;
 
