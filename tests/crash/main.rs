@@ -30,6 +30,7 @@ mod kills;
 mod openfga;
 mod permissions;
 mod probe;
+mod proxy;
 mod random;
 mod replicas;
 mod server;
