@@ -49,7 +49,7 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --features bench -- -D warnings
-	@for script in .ci/run tests/setup/* tests/show/authz tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run; do \
+	@for script in .ci/run tests/setup/* tests/show/authz tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run packaging/build packaging/check packaging/bundle/build packaging/bundle/install; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done
@@ -59,6 +59,11 @@ deny: ## Check licences, second versions, sources and known faults of the depend
 	@tests/setup/cargo-deny
 	cargo deny --workspace check bans licenses sources
 	@tests/setup/advisories
+
+.PHONY: packages
+packages: ## Build the packages into target/packages: deb, rpm, parts lists, offline bundle; check them
+	@tests/setup/packages
+	packaging/build
 
 .PHONY: show
 show: ## Run the shows: the service from outside, step by step

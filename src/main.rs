@@ -1,7 +1,7 @@
 //! The subcommands, nothing else: each is a file in `src/cli`.
 
 use agent_runtime::cli;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -58,6 +58,11 @@ enum Command {
     Audit(cli::audit::Command),
     /// Print the OpenAPI document
     Openapi(cli::openapi::Arguments),
+    /// Print what completes the command line in a shell
+    Completions(cli::completions::Arguments),
+    /// Write the manual pages, for the build of packages
+    #[command(hide = true)]
+    ManualPages(cli::manual::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -79,5 +84,9 @@ fn main() -> ExitCode {
         Command::License(command) => cli::license::run(&world, &command),
         Command::Audit(command) => cli::audit::run(&world, &command),
         Command::Openapi(arguments) => cli::openapi::run(&arguments),
+        Command::Completions(arguments) => {
+            cli::completions::print(&arguments, Arguments::command())
+        }
+        Command::ManualPages(arguments) => cli::manual::write(&arguments, Arguments::command()),
     })
 }

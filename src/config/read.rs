@@ -151,9 +151,9 @@ impl Reader<'_> {
             .filter_map(|setting| self.vars.raw(&setting.file_name()).map(PathBuf::from))
             .collect();
         for name in self.credentials.names_with_prefix("SVC_") {
-            let secret = table::find(&name).is_some_and(|setting| setting.secret);
-            let path = self.credentials.0.as_ref().map(|dir| dir.join(&name));
-            if !secret && !path.is_some_and(|path| named.contains(&path)) {
+            let known = table::find(&name).is_some_and(Setting::takes_credential);
+            let path = self.credentials.find(&name);
+            if !known && !path.is_some_and(|path| named.contains(&path)) {
                 self.fault(
                     &printable(&name),
                     "is a systemd credential, but no secret setting has this name",
@@ -209,16 +209,19 @@ impl Reader<'_> {
     /// The text of a setting, from the one place that gives it.
     fn find(&mut self, setting: &Setting) -> Option<Found> {
         let environment = self.vars.raw(setting.name);
-        if !setting.secret {
-            let text = environment?.to_str().map(str::to_owned);
-            return self.text(setting.name, text, Origination::Environment);
-        }
         let file_name = setting.file_name();
-        let file = self.vars.raw(&file_name).map(PathBuf::from);
+        let file = self.vars.raw(&file_name).filter(|_| setting.secret);
+        let file = file.map(PathBuf::from);
+        // What already names the credential's file is no second place.
+        let named = if setting.secret {
+            file.as_deref()
+        } else {
+            environment.map(Path::new)
+        };
         let credential = self
             .credentials
             .find(setting.name)
-            .filter(|path| file.as_ref() != Some(path));
+            .filter(|path| setting.takes_credential() && named != Some(path));
         let mut places = Vec::new();
         if environment.is_some() {
             places.push(setting.name.to_owned());
@@ -242,7 +245,11 @@ impl Reader<'_> {
             return self.file(&file_name, &path, Origination::File(path.clone()));
         }
         let path = credential?;
-        self.file(setting.name, &path, Origination::Credential(path.clone()))
+        if setting.secret {
+            return self.file(setting.name, &path, Origination::Credential(path.clone()));
+        }
+        let text = path.to_str().map(str::to_owned);
+        self.text(setting.name, text, Origination::Credential(path))
     }
 
     fn text(&mut self, name: &str, text: Option<String>, from: Origination) -> Option<Found> {

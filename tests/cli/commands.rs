@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-const COMMANDS: [&str; 15] = [
+pub(crate) const COMMANDS: [&str; 16] = [
     "serve",
     "dev",
     "run",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 15] = [
     "license",
     "audit",
     "openapi",
+    "completions",
 ];
 
 #[test]
@@ -58,6 +59,7 @@ fn every_command_has_help_with_examples() {
         &["license", "inspect"],
         &["license", "sign"],
         &["openapi"],
+        &["completions"],
     ] {
         let arguments = [command, &["--help"]].concat();
         let help = run(&arguments, &[]).expect(0).out;

@@ -9,5 +9,6 @@
 
 mod commands;
 mod dev;
+mod documents;
 mod harness;
 mod serve;
