@@ -12,3 +12,4 @@ mod dev;
 mod documents;
 mod harness;
 mod serve;
+mod setup;

@@ -20,6 +20,7 @@ mod conversations;
 mod cors;
 mod database_faults;
 mod differential;
+mod doctor;
 mod enrolments;
 mod fga;
 mod grants;
