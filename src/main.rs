@@ -11,7 +11,7 @@ Examples:
   agent-runtime serve                  serve, as a service manager starts it
   agent-runtime run assistant \"Hello\"  run an agent and watch it
 
-Exit codes: 0 done, 1 failed, 2 wrong command line.";
+Exit codes: 0 done, 1 failed, 2 wrong command line; of serve also 78, a restart would not help.";
 
 /// Runs agents durably, and streams their progress over HTTP.
 #[derive(Parser)]

@@ -96,6 +96,13 @@ impl Vars {
             .or_else(|| self.absolute("HOME").map(|home| home.join(".local/share")))
     }
 
+    /// Device and inode of the stream that systemd connected to its journal (`JOURNAL_STREAM`,
+    /// systemd.exec(5)). A process further down may have another stream in its place.
+    pub fn journal_stream(&self) -> Option<(u64, u64)> {
+        let (device, inode) = self.text("JOURNAL_STREAM")?.split_once(':')?;
+        Some((device.parse().ok()?, inode.parse().ok()?))
+    }
+
     /// The socket that systemd wants to be told on that the service is ready (`sd_notify`). One
     /// that begins with `@` is in the abstract namespace.
     pub fn notify_socket(&self) -> Option<&OsStr> {
@@ -141,6 +148,15 @@ mod tests {
         let vars = vars.with("WATCHDOG_PID", own);
         assert_eq!(vars.watchdog_interval(), Some(Duration::from_secs(3)));
         assert_eq!(vars.with("WATCHDOG_PID", "0").watchdog_interval(), None);
+    }
+
+    #[test]
+    fn the_journal_s_stream_is_two_numbers() {
+        let of = |text: &str| Vars::from_pairs([("JOURNAL_STREAM", text)]).journal_stream();
+        assert_eq!(of("8:12345"), Some((8, 12345)));
+        for text in ["", "8", "8:", "8:x", "-1:2", "1:2:3"] {
+            assert_eq!(of(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -112,7 +112,7 @@ fn serve_names_every_fault_at_once() {
             ("SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH", open.to_str().unwrap()),
         ],
     )
-    .expect(1);
+    .expect(78);
     for named in [
         "SVC_HTTP_PORT",
         "SVC_NO_SUCH_SETTING",
@@ -200,7 +200,7 @@ fn a_license_of_a_fresh_key_is_signed_and_not_trusted() {
             ("SVC_DATABASE_URL", "postgres://localhost/x"),
         ],
     )
-    .expect(1);
+    .expect(78);
     assert!(
         said.err.contains("SVC_LICENSE_KEY was not signed"),
         "{}",

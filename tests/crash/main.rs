@@ -30,6 +30,7 @@ mod permissions;
 mod probe;
 mod random;
 mod replicas;
+mod rolling;
 mod server;
 mod stop;
 mod tool;
