@@ -351,7 +351,10 @@ fn number(app: &App, sql: &str) -> i64 {
 
 #[test]
 fn months_are_dropped_once_their_time_is_over_and_nothing_in_them_waits() {
-    let world = World::new();
+    // What is dropped is too old by the database's clock as well.
+    let ago = Clock::system();
+    ago.set_back(Duration::from_secs(130 * 24 * 3600));
+    let world = World::new().restarted(ago);
     let receiver = Receiver::good();
     let gone = world.endpoint(&receiver.url());
     world.run();
@@ -383,6 +386,41 @@ fn months_are_dropped_once_their_time_is_over_and_nothing_in_them_waits() {
         let rows = number(&later, &format!("select count(*) from {table}"));
         assert_eq!(rows, 0, "{table}");
     }
+}
+
+#[test]
+fn a_clock_that_runs_ahead_drops_no_month() {
+    let world = World::new();
+    let receiver = Receiver::good();
+    let endpoint = world.endpoint(&receiver.url());
+    world.run();
+    world.delivered(&endpoint);
+    let empty = world.endpoint(&receiver.url());
+    world
+        .app
+        .delete(&format!("/v1/webhook-endpoints/{empty}"))
+        .expect(204);
+    let (database, clock, seeds) = world.into_app().stop();
+    clock.advance(Duration::from_secs(100 * 24 * 3600));
+    let keep = |options: &mut agent_runtime::server::Options| options.webhooks.retention_days = 14;
+    let ahead = App::start_on(database, clock, seeds, keep);
+    assert_eq!(
+        number(
+            &ahead,
+            "select count(*) from webhook_endpoints where unregistered_at is not null"
+        ),
+        1,
+        "it was unregistered a moment ago"
+    );
+    ahead.sql("update webhook_endpoints set unregistered_at = now() - interval '2 days' where unregistered_at is not null");
+    // What a round does last; the first one came before the time was changed.
+    let (database, clock, seeds) = ahead.stop();
+    let ahead = App::start_on(database, clock, seeds, keep);
+    eventually("a round to be over", || {
+        (number(&ahead, "select count(*) from webhook_endpoints") == 1).then_some(())
+    });
+    assert_eq!(number(&ahead, "select count(*) from webhook_deliveries"), 1);
+    assert_eq!(number(&ahead, "select count(*) from webhook_events"), 1);
 }
 
 #[test]
