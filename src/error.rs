@@ -276,6 +276,12 @@ impl Error {
         self.0.cause.as_deref()
     }
 
+    /// Whether the database was reached and refused us a right.
+    pub fn is_lack_of_right(&self) -> bool {
+        let cause = self.cause().and_then(|cause| cause.downcast_ref());
+        cause.is_some_and(lacks_right)
+    }
+
     /// Where in the source the error was made, for the log alone.
     pub fn place(&self) -> &'static Location<'static> {
         self.0.place
@@ -345,8 +351,13 @@ fn is_away_state(state: &postgres::error::SqlState) -> bool {
         || ["08", "53"].iter().any(|class| state.code().starts_with(class))
 }
 
+/// Whether the server's role lacks a right. Its operator can give it while we wait.
+fn lacks_right(error: &postgres::Error) -> bool {
+    error.code() == Some(&postgres::error::SqlState::INSUFFICIENT_PRIVILEGE)
+}
+
 impl From<postgres::Error> for Error {
-    /// A database that is away is a 503; anything else is our fault.
+    /// A database that is away, or that was told to refuse us, is a 503; anything else is our fault.
     #[track_caller]
     fn from(cause: postgres::Error) -> Self {
         if is_full(&cause) {
@@ -355,8 +366,20 @@ impl From<postgres::Error> for Error {
                 "The database's disk is full: nothing can be written until its operator makes room. What is there can be read.",
             )
             .because(cause)
+        } else if cause.code() == Some(&postgres::error::SqlState::READ_ONLY_SQL_TRANSACTION) {
+            Self::new(
+                Code::DatabaseUnavailable,
+                "The database is read-only at this time and takes no change. Try again shortly.",
+            )
+            .because(cause)
         } else if is_away(&cause) {
             Self::database_unavailable(cause)
+        } else if lacks_right(&cause) {
+            Self::new(
+                Code::DatabaseUnavailable,
+                "The database does not let the server do that. Its operator finds in the log which right is missing.",
+            )
+            .because(cause)
         } else {
             Self::internal(cause)
         }

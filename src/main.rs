@@ -1,7 +1,7 @@
 //! The subcommands, nothing else: each is a file in `src/cli`.
 
 use agent_runtime::cli;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -11,7 +11,7 @@ Examples:
   agent-runtime serve                  serve, as a service manager starts it
   agent-runtime run assistant \"Hello\"  run an agent and watch it
 
-Exit codes: 0 done, 1 failed, 2 wrong command line.";
+Exit codes: 0 done, 1 failed, 2 wrong command line; of serve also 78, a restart would not help.";
 
 /// Runs agents durably, and streams their progress over HTTP.
 #[derive(Parser)]
@@ -33,6 +33,10 @@ enum Command {
     Follow(cli::follow::Arguments),
     /// Bring the database's schema up to this version
     Migrate(cli::migrate::Arguments),
+    /// Back up the databases, while servers serve
+    Backup(cli::backup::Arguments),
+    /// Put a backup back
+    Restore(cli::restore::Arguments),
     /// Show every setting, and everything that is wrong
     CheckConfig(cli::settings::CheckArguments),
     /// Print what is known of every setting
@@ -54,6 +58,11 @@ enum Command {
     Audit(cli::audit::Command),
     /// Print the OpenAPI document
     Openapi(cli::openapi::Arguments),
+    /// Print what completes the command line in a shell
+    Completions(cli::completions::Arguments),
+    /// Write the manual pages, for the build of packages
+    #[command(hide = true)]
+    ManualPages(cli::manual::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -65,6 +74,8 @@ fn main() -> ExitCode {
         Command::Run(arguments) => cli::run::run(&world, &arguments),
         Command::Follow(arguments) => cli::follow::run(&world, &arguments),
         Command::Migrate(arguments) => cli::migrate::run(&world, &arguments),
+        Command::Backup(arguments) => cli::backup::run(&world, &arguments),
+        Command::Restore(arguments) => cli::restore::run(&world, &arguments),
         Command::CheckConfig(arguments) => cli::settings::check(&world, &arguments),
         Command::Settings(arguments) => cli::settings::print(&arguments),
         Command::Tenant(command) => cli::tenant::run(&world, &command),
@@ -73,5 +84,9 @@ fn main() -> ExitCode {
         Command::License(command) => cli::license::run(&world, &command),
         Command::Audit(command) => cli::audit::run(&world, &command),
         Command::Openapi(arguments) => cli::openapi::run(&arguments),
+        Command::Completions(arguments) => {
+            cli::completions::print(&arguments, Arguments::command())
+        }
+        Command::ManualPages(arguments) => cli::manual::write(&arguments, Arguments::command()),
     })
 }

@@ -11,7 +11,7 @@
 //! | `webhooks-N` and the queue's own | attempts at deliveries of webhooks | with the runs, of whose runner they are part; where a backend of secrets is set |
 //! | `webhooks-upkeep` | keeps the tables of webhooks up | with the runs, after both queues |
 //! | `audit-writer`, `audit-watch`, `audit-keeper` | write access decisions; give up those that are late; keep their tables up | `audit::Running::stop`, after all that records: what waits is written |
-//! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers | with the server |
+//! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers, and wipes secrets that were kept in memory for their time | with the server |
 //! | `pulse`, `pulse-ask` | whether a part is stuck; asks the database aside | with the server |
 //! | `store-watchdog`, `store-cancel`, `store-close`, the pool's | stuck statements, connections; the audit has its own | with the last user of the store |
 //! | `stop-…` | wait for the above, one each | with what they wait for, or with the process |
@@ -58,7 +58,7 @@ use uuid::Uuid;
 /// Pause between looks at a database that is away.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How often a ready server looks whether its database still answers.
+/// How often a ready server looks whether its database still answers, and for secrets to wipe.
 const CHECK: Duration = Duration::from_secs(2);
 
 /// How long open streams have for their last word before the door begins to close.
@@ -353,11 +353,13 @@ fn share(
         clock,
         crate::log::subsystem(log, Subsystem::Secrets),
     )?;
+    // Attempts, of which there are more than connections, leave the requests half of them.
+    let half = store.limited(options.store.pool_size / 2);
     let webhooks = Webhooks::new(
-        store.clone(),
+        half.clone(),
         clock.clone(),
         options.outbound.clone(),
-        secrets.clone(),
+        secrets.through(&half),
         options.webhooks,
         crate::log::subsystem(log, Subsystem::Webhooks),
     );
@@ -479,9 +481,11 @@ impl Starter {
                     self.probes.set("server", Ok(()));
                     slog::info!(self.log, "Ready"; "tenantId" => %self.seeds.tenant_id);
                     let _ = told.send(Ok(()));
-                    return self.watch_database();
+                    return self.keep_watch();
                 }
-                Err(error) if error.code() == Code::DatabaseUnavailable => {
+                Err(error)
+                    if error.code() == Code::DatabaseUnavailable && !error.is_lack_of_right() =>
+                {
                     self.probes.set("server", Err(error.message().to_owned()));
                     if said.elapsed() > Duration::from_secs(5) {
                         said = Instant::now();
@@ -503,10 +507,12 @@ impl Starter {
         self.stopped.recv_timeout(time) == Err(RecvTimeoutError::Disconnected)
     }
 
-    /// Keeps the probe's word about the database true, whether or not requests come.
-    fn watch_database(&self) {
+    /// Keeps the probe's word about the database true, and opened secrets in memory no longer than
+    /// they may be, whether or not requests come.
+    fn keep_watch(&self) {
         self.pulse.pool_answered();
         while !self.is_stopped_within(CHECK) {
+            self.shared.secrets.sweep();
             let state = self.shared.store.check(CHECK);
             if state.is_ok() {
                 self.pulse.pool_answered();

@@ -7,6 +7,7 @@ use super::notify::Manager;
 use super::{Failure, Outcome, World, private_file, signals, terminal};
 use crate::authn::bearer;
 use crate::config::{Settings, Vars, render};
+use crate::error::{Code, Error};
 use crate::ids::Clock;
 use crate::log::{self, Subsystem};
 use crate::secret::Secret;
@@ -26,7 +27,10 @@ Examples:
   systemctl start agent-runtime                  in production
   agent-runtime check-config && agent-runtime serve
 
-SIGTERM and Ctrl-C stop it in order; a second one ends it at once.";
+SIGTERM and Ctrl-C stop it in order; a second one ends it at once.
+
+Exit codes: 0 stopped in order, 1 failed, 2 wrong command line, 78 the settings or the database refuse
+it, and a restart would come to the same. A database that is away or read-only is waited for.";
 
 /// Arguments of `serve`.
 #[derive(Args)]
@@ -46,8 +50,8 @@ pub fn run(world: &World, _: &Arguments) -> Outcome {
 }
 
 fn serve(world: &World) -> Outcome {
-    let settings = world.settings()?;
-    let log = open_log(&world.vars, &settings, &world.clock)?;
+    let settings = world.settings().map_err(Failure::for_good)?;
+    let log = open_log(&world.vars, &settings, &world.clock).map_err(Failure::for_good)?;
     log::install_panic_hook(&log);
     let endings = signals::endings()?;
     let seeds = seeds(&settings, &world.clock, &log)?;
@@ -198,7 +202,7 @@ fn until_told(server: &Server, endings: &Receiver<()>, manager: &Manager) -> Out
         select! {
             recv(ready) -> said => {
                 if let Ok(Err(error)) = said {
-                    return Err(error.into());
+                    return Err(never_ready(error));
                 }
                 manager.ready();
                 ready = never();
@@ -210,6 +214,16 @@ fn until_told(server: &Server, endings: &Receiver<()>, manager: &Manager) -> Out
             },
             recv(endings) -> _ => return Ok(()),
         }
+    }
+}
+
+/// Why the server will not become ready: for good, unless it was a fault of ours.
+fn never_ready(error: Error) -> Failure {
+    let is_ours = error.code() == Code::Internal;
+    let failure = Failure::from(error);
+    match is_ours {
+        true => failure,
+        false => failure.for_good(),
     }
 }
 

@@ -17,27 +17,39 @@ pub(super) const MAX_SECRET_BYTES: u64 = 64 * 1024;
 /// The largest file of certificates.
 const MAX_CERTIFICATES_BYTES: u64 = 4 * 1024 * 1024;
 
+/// What stands before the names of credentials that systemd loaded as a directory, as our unit says:
+/// `LoadCredential=credentials:DIRECTORY`.
+const OF_DIRECTORY: &str = "credentials_";
+
 /// Where systemd's credentials lie, if anywhere.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Credentials(pub(super) Option<PathBuf>);
 
 impl Credentials {
-    /// The credential of this name, if there is one.
+    /// The credential of this name, if there is one: loaded by itself, or else from a directory.
     pub(super) fn find(&self, name: &str) -> Option<PathBuf> {
-        let path = self.0.as_ref()?.join(name);
-        path.exists().then_some(path)
+        let directory = self.0.as_ref()?;
+        [name.to_owned(), format!("{OF_DIRECTORY}{name}")]
+            .map(|name| directory.join(name))
+            .into_iter()
+            .find(|path| path.exists())
     }
 
-    /// The names of the credentials that begin with `prefix`.
+    /// The names of the credentials that begin with `prefix`, as [`Credentials::find`] takes them.
     pub(super) fn names_with_prefix(&self, prefix: &str) -> Vec<String> {
         let entries = self.0.as_ref().and_then(|dir| std::fs::read_dir(dir).ok());
         let mut names: Vec<_> = entries
             .into_iter()
             .flatten()
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .map(|name| match name.strip_prefix(OF_DIRECTORY) {
+                Some(name) => name.to_owned(),
+                None => name,
+            })
             .filter(|name| name.starts_with(prefix))
             .collect();
         names.sort();
+        names.dedup();
         names
     }
 

@@ -1,6 +1,7 @@
 //! The settings: what the environment says, judged once at start.
 //!
 //! - [`load`] gives the typed [`Settings`], or every fault at once; the server starts with none.
+//! - [`load_for_upkeep`] gives them for commands that need less than a server.
 //! - [`check`] gives the same judgement as a report, each setting with its value and where it came
 //!   from, secrets redacted (`check-config`).
 //! - [`render`] writes the settings part of `--help`, the sample environment file, the manual page
@@ -74,6 +75,25 @@ pub fn load_trusting(
     } else {
         Err(reading.faults)
     }
+}
+
+/// The settings for looking after the databases: only what is said of them and of the authorization
+/// server has to be right. Whatever else is wrong is taken as not given and comes back as faults to
+/// mention, so that a backup needs neither a license that holds nor the server's keys.
+///
+/// # Errors
+/// Every fault of those settings.
+pub fn load_for_upkeep(vars: &Vars, clock: &Clock) -> Result<(Settings, Vec<Fault>), Vec<Fault>> {
+    const NEEDED: [&str; 3] = ["SVC_DEV", "SVC_DATABASE_", "SVC_AUTHZ_"];
+    let mut reading = read::read(vars, clock, &TrustedKeys::compiled_in());
+    let (faults, forgiven): (Vec<_>, Vec<_>) = std::mem::take(&mut reading.faults)
+        .into_iter()
+        .partition(|fault| NEEDED.iter().any(|name| fault.setting.starts_with(name)));
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    reading.forgive(vars, &forgiven);
+    Ok((settings::assemble(reading), forgiven))
 }
 
 /// The settings as `check-config` shows them.

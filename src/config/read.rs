@@ -92,6 +92,29 @@ pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading
     }
 }
 
+impl Reading {
+    /// Takes what these faults are about as not given. Settings of secrets make sense together
+    /// alone: with a fault in one, none is taken.
+    pub(super) fn forgive(&mut self, vars: &Vars, faults: &[Fault]) {
+        let development = self.development == Some(true);
+        let no_secrets = faults.iter().any(|f| f.setting.starts_with("SVC_SECRETS_"));
+        for row in &mut self.rows {
+            let setting = row.setting;
+            let is_of_secrets = setting.name.starts_with("SVC_SECRETS_");
+            if row.value.is_some() && !(no_secrets && is_of_secrets) {
+                continue;
+            }
+            row.value = match setting.absent {
+                _ if setting.state != State::Built => None,
+                Absent::Value(text) => Some(text.to_owned()),
+                Absent::Derived(_, derive) => derive(vars, development),
+                Absent::Told(_) => None,
+            }
+            .and_then(|text| parse::parse(setting.kind, &text, &Credentials(None)).ok());
+        }
+    }
+}
+
 /// Development mode, before anything else is read, because it decides what may be given.
 fn development(vars: &Vars) -> Option<bool> {
     match vars.raw("SVC_DEV") {
@@ -128,9 +151,9 @@ impl Reader<'_> {
             .filter_map(|setting| self.vars.raw(&setting.file_name()).map(PathBuf::from))
             .collect();
         for name in self.credentials.names_with_prefix("SVC_") {
-            let secret = table::find(&name).is_some_and(|setting| setting.secret);
-            let path = self.credentials.0.as_ref().map(|dir| dir.join(&name));
-            if !secret && !path.is_some_and(|path| named.contains(&path)) {
+            let known = table::find(&name).is_some_and(Setting::takes_credential);
+            let path = self.credentials.find(&name);
+            if !known && !path.is_some_and(|path| named.contains(&path)) {
                 self.fault(
                     &printable(&name),
                     "is a systemd credential, but no secret setting has this name",
@@ -186,16 +209,19 @@ impl Reader<'_> {
     /// The text of a setting, from the one place that gives it.
     fn find(&mut self, setting: &Setting) -> Option<Found> {
         let environment = self.vars.raw(setting.name);
-        if !setting.secret {
-            let text = environment?.to_str().map(str::to_owned);
-            return self.text(setting.name, text, Origination::Environment);
-        }
         let file_name = setting.file_name();
-        let file = self.vars.raw(&file_name).map(PathBuf::from);
+        let file = self.vars.raw(&file_name).filter(|_| setting.secret);
+        let file = file.map(PathBuf::from);
+        // What already names the credential's file is no second place.
+        let named = if setting.secret {
+            file.as_deref()
+        } else {
+            environment.map(Path::new)
+        };
         let credential = self
             .credentials
             .find(setting.name)
-            .filter(|path| file.as_ref() != Some(path));
+            .filter(|path| setting.takes_credential() && named != Some(path));
         let mut places = Vec::new();
         if environment.is_some() {
             places.push(setting.name.to_owned());
@@ -219,7 +245,11 @@ impl Reader<'_> {
             return self.file(&file_name, &path, Origination::File(path.clone()));
         }
         let path = credential?;
-        self.file(setting.name, &path, Origination::Credential(path.clone()))
+        if setting.secret {
+            return self.file(setting.name, &path, Origination::Credential(path.clone()));
+        }
+        let text = path.to_str().map(str::to_owned);
+        self.text(setting.name, text, Origination::Credential(path))
     }
 
     fn text(&mut self, name: &str, text: Option<String>, from: Origination) -> Option<Found> {

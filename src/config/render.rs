@@ -15,8 +15,8 @@ const PREAMBLE: &str = "Settings are environment variables. The server reads the
 
 const SECRETS: &str = "A secret setting NAME can also be given as NAME_FILE, the absolute path of \
     a file that holds it and that its owner alone can read (mode 0600 or stricter), or as a \
-    systemd credential called NAME. Give it in one of these ways. One newline at the end of a file \
-    is left out.";
+    systemd credential called NAME. A setting that names a key's file can be a credential of its own \
+    name too. Give it in one of these ways. One newline at the end of a secret's file is left out.";
 
 /// The settings part of `--help`: one line or two a setting.
 pub fn help() -> String {
@@ -262,7 +262,7 @@ fn cell(text: &str) -> String {
 }
 
 /// A line of text for roff: no control line by accident, hyphens that can be copied.
-fn roff(text: &str) -> String {
+pub fn roff(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     if text.starts_with(['.', '\'']) {
         format!("\\&{text}")

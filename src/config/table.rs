@@ -290,6 +290,11 @@ impl Setting {
     pub(super) fn file_name(&self) -> String {
         format!("{}_FILE", self.name)
     }
+
+    /// Whether a systemd credential of its name can give it: a secret, or a key's file.
+    pub(super) fn takes_credential(&self) -> bool {
+        self.secret || matches!(self.kind, Kind::KeyFile(_))
+    }
 }
 
 impl Word {

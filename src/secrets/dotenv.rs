@@ -19,6 +19,7 @@ use crate::store::page::Order;
 use crate::store::secrets::{Described, ListRequest};
 use crate::store::tenants::Tenant;
 use file::EnvFile;
+use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -207,6 +208,19 @@ impl Dotenv {
             .map_err(unavailable)?
             .unwrap_or_else(|| (EnvFile::default(), OffsetDateTime::UNIX_EPOCH));
         file.set(&at.name, value);
+        if !file.reads_back() {
+            return Err(Error::internal("the value would not be read back as it is"));
+        }
+        if file.text().len() as u64 > FILE_MAX_BYTES {
+            return Err(Error::new(
+                Code::Conflict,
+                format!(
+                    "With this value the env file {} would be longer than {FILE_MAX_BYTES} bytes, \
+                     and could not be read. Delete what is not used.",
+                    highest.display()
+                ),
+            ));
+        }
         write(highest, &file).map_err(unavailable)?;
         let described = self.find(may, at)?;
         let described = described.ok_or_else(|| Error::internal("it was written"))?;
@@ -242,7 +256,13 @@ fn read(path: &Path) -> Result<Option<(EnvFile, OffsetDateTime)>, String> {
     let told = |why: &dyn std::fmt::Display| {
         format!("The env file {} cannot be read: {why}.", path.display())
     };
-    let file = match std::fs::File::open(path) {
+    // A pipe in its place is refused below, and nobody waits for its writer.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let opened = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path);
+    let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(told(&error)),

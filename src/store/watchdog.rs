@@ -149,7 +149,10 @@ impl Watchdog {
     }
 
     fn places(&self) -> Vec<Arc<Place>> {
-        lock(&self.places).iter().filter_map(Weak::upgrade).collect()
+        lock(&self.places)
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
     }
 }
 

@@ -185,7 +185,7 @@ impl Inner {
                 endpoint_id: endpoint.endpoint_id,
                 delivery_id: self.clock.new_id(),
             };
-            jobs.push(job.queued(self.cap(endpoint.is_failing))?);
+            jobs.push(job.queued(self.cap(endpoint.is_well))?);
             deliveries.push(NewDelivery {
                 delivery_id: job.delivery_id,
                 endpoint_id: job.endpoint_id,
@@ -199,12 +199,12 @@ impl Inner {
         Ok(deliveries)
     }
 
-    /// How many attempts to an endpoint may be in flight at once.
-    pub(super) fn cap(&self, is_failing: bool) -> u32 {
-        if is_failing {
-            1
-        } else {
-            self.options.endpoint_concurrency
+    /// How many attempts to an endpoint may be in flight at once. One that is not known to answer
+    /// quickly has one, and all of those together half of the threads.
+    pub(super) fn cap(&self, is_well: bool) -> u32 {
+        match is_well {
+            true => self.options.endpoint_concurrency,
+            false => 1,
         }
     }
 }

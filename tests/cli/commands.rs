@@ -9,12 +9,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-const COMMANDS: [&str; 13] = [
+pub(crate) const COMMANDS: [&str; 16] = [
     "serve",
     "dev",
     "run",
     "follow",
     "migrate",
+    "backup",
+    "restore",
     "check-config",
     "settings",
     "tenant",
@@ -23,6 +25,7 @@ const COMMANDS: [&str; 13] = [
     "license",
     "audit",
     "openapi",
+    "completions",
 ];
 
 #[test]
@@ -43,6 +46,8 @@ fn every_command_has_help_with_examples() {
         &["run"],
         &["follow"],
         &["migrate"],
+        &["backup"],
+        &["restore"],
         &["check-config"],
         &["settings"],
         &["tenant", "create"],
@@ -54,6 +59,7 @@ fn every_command_has_help_with_examples() {
         &["license", "inspect"],
         &["license", "sign"],
         &["openapi"],
+        &["completions"],
     ] {
         let arguments = [command, &["--help"]].concat();
         let help = run(&arguments, &[]).expect(0).out;
@@ -102,7 +108,7 @@ fn serve_names_every_fault_at_once() {
             ("SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH", open.to_str().unwrap()),
         ],
     )
-    .expect(1);
+    .expect(78);
     for named in [
         "SVC_HTTP_PORT",
         "SVC_NO_SUCH_SETTING",
@@ -190,7 +196,7 @@ fn a_license_of_a_fresh_key_is_signed_and_not_trusted() {
             ("SVC_DATABASE_URL", "postgres://localhost/x"),
         ],
     )
-    .expect(1);
+    .expect(78);
     assert!(
         said.err.contains("SVC_LICENSE_KEY was not signed"),
         "{}",

@@ -7,7 +7,9 @@
     reason = "tests read the environment, make threads of their own, and fail by panicking"
 )]
 
+mod arguments;
 mod commands;
 mod dev;
+mod documents;
 mod harness;
 mod serve;

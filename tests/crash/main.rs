@@ -33,6 +33,7 @@ mod probe;
 mod proxy;
 mod random;
 mod replicas;
+mod rolling;
 mod server;
 mod stop;
 mod tool;

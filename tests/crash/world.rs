@@ -71,6 +71,7 @@ pub(crate) fn place(database_url: String) -> Place {
     let clock = Clock::system();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     Place {
+        program: env!("CARGO_BIN_EXE_agent-runtime").into(),
         port: free_port(),
         database_url,
         tenant_id: clock.new_id(),

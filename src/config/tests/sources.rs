@@ -44,6 +44,43 @@ fn a_secret_comes_from_one_place() {
     faulty(&by_credential, &["SVC_SEED_TOKN"]);
 }
 
+/// As `LoadCredential=credentials:DIRECTORY` hands them over, which is what the packages' unit says.
+#[test]
+fn a_directory_of_credentials_gives_settings_by_their_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let vars = development(&[("CREDENTIALS_DIRECTORY", dir.path().to_str().unwrap())]);
+    let loaded = "credentials_SVC_SEED_TOKEN";
+    file(dir.path(), loaded, "token-of-a-directory\n", 0o440);
+    let key = "credentials_SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH";
+    let key = file(dir.path(), key, signing_key_pem(), 0o440);
+    let settings = load(&vars, &clock()).unwrap();
+    let token = settings.tenant.seed_token.unwrap();
+    assert_eq!(token.expose(), "token-of-a-directory");
+    assert!(matches!(
+        settings.public_token_key,
+        PublicTokenKey::Given(_)
+    ));
+    let same = vars.clone().with("SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH", &key);
+    assert!(faults(&same).is_empty());
+    let other = file(dir.path(), "other.pem", signing_key_pem(), 0o600);
+    let twice = vars
+        .clone()
+        .with("SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH", &other);
+    let found = faulty(&twice, &["SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH"]);
+    assert!(found[0].problem.contains("more than once"), "{}", found[0]);
+    // One that was loaded by itself counts before the directory's.
+    file(
+        dir.path(),
+        "SVC_SEED_TOKEN",
+        "token-loaded-by-itself",
+        0o440,
+    );
+    let token = load(&vars, &clock()).unwrap().tenant.seed_token.unwrap();
+    assert_eq!(token.expose(), "token-loaded-by-itself");
+    file(dir.path(), "credentials_SVC_HTTP_PORT", "4000", 0o440);
+    faulty(&vars, &["SVC_HTTP_PORT"]);
+}
+
 #[test]
 fn secret_files_have_their_faults() {
     let dir = tempfile::tempdir().unwrap();

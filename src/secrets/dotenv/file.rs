@@ -88,6 +88,7 @@ impl EnvFile {
         if let Some(line) = standing {
             line.written = written(value.expose());
             line.value = value.clone();
+            line.after = set_apart(&line.after);
             return;
         }
         self.end_last_line();
@@ -98,6 +99,11 @@ impl EnvFile {
             value: value.clone(),
             after: Zeroizing::new("\n".to_owned()),
         }));
+    }
+
+    /// Whether its text gives these values again.
+    pub(super) fn reads_back(&self) -> bool {
+        Self::parse(&self.text()).is_ok_and(|read| read.values().eq(self.values()))
     }
 
     fn end_last_line(&mut self) {
@@ -128,6 +134,20 @@ fn line_length(text: &str) -> usize {
 /// White space inside a line.
 fn blank_length(text: &str) -> usize {
     text.len() - text.trim_start_matches([' ', '\t']).len()
+}
+
+/// What may follow any value: a line end, or a comment behind white space. Anything else would be read
+/// as a part of some values, and goes.
+fn set_apart(after: &str) -> Zeroizing<String> {
+    let rest = &after[blank_length(after)..];
+    let is_comment = rest.starts_with('#');
+    Zeroizing::new(if is_comment && rest.len() == after.len() {
+        format!(" {after}")
+    } else if is_comment || rest.trim().is_empty() {
+        after.to_owned()
+    } else {
+        after[after.trim_end_matches(['\r', '\n']).len()..].to_owned()
+    })
 }
 
 /// The line that a text begins with, if it gives a value, and its length.
@@ -302,6 +322,32 @@ mod tests {
         assert_eq!(file.text().as_str(), removed);
     }
 
+    #[test]
+    fn a_value_is_not_joined_with_what_follows_it() {
+        for (before, after) in [
+            ("A= # fill me in\n", "A= new # fill me in\n"),
+            ("A=# fill me in\n", "A=new # fill me in\n"),
+            ("A='b'#c\r\n", "A=new #c\r\n"),
+            ("A='b'\t#c", "A=new\t#c"),
+            ("A=\"b\"x\n", "A=new\n"),
+            ("A='b' x # c\r\nB=1", "A=new\r\nB=1"),
+            ("A='b''c'", "A=new"),
+            ("A='b' \n", "A=new \n"),
+        ] {
+            let mut file = EnvFile::parse(before).unwrap();
+            file.set("A", &Secret::new("new"));
+            assert_eq!(file.text().as_str(), after, "{before}");
+            assert!(file.reads_back(), "{before}");
+        }
+        let mut file = EnvFile::parse("A='b'\n").unwrap();
+        let Some(Line::Value(line)) = file.0.first_mut() else {
+            panic!("a value");
+        };
+        line.after = Zeroizing::new("c\n".to_owned());
+        line.written = Zeroizing::new("b".to_owned());
+        assert!(!file.reads_back(), "it is seen");
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
@@ -321,6 +367,25 @@ mod tests {
                 prop_assert_eq!(read.len(), 3);
                 prop_assert_eq!(read[1].0, "_NAME");
                 prop_assert_eq!(read[1].1.expose(), &value);
+            }
+        }
+
+        #[test]
+        fn any_value_reads_back_on_a_line_that_stands(
+            text in "(?s)([AB][ \t]{0,1}=[ \t]{0,2}[='\"#\\\\\r\n a-z\u{3000}]{0,8}\n?){1,4}",
+            value in "[ '\"\\\\$`#=\n\r\tn\u{3000}]{1,6}|[a-z]{1,3}",
+        ) {
+            if let Ok(mut file) = EnvFile::parse(&text) {
+                let of = |file: &EnvFile, name: &str| {
+                    let value = file.values().filter(|(of, _)| *of == name).last();
+                    value.map(|(_, value)| value.expose().to_owned())
+                };
+                let before = of(&file, "B");
+                file.set("A", &Secret::new(&*value));
+                let read = EnvFile::parse(&file.text()).unwrap();
+                prop_assert_eq!(of(&read, "A"), Some(value));
+                prop_assert_eq!(of(&read, "B"), before);
+                prop_assert!(file.reads_back());
             }
         }
 

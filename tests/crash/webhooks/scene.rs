@@ -76,6 +76,7 @@ impl Keys {
                 previous: None,
             },
             aad_key: AadKey::new(&self.aad),
+            kept_for: secrets::KEPT_FOR,
         }))
     }
 }

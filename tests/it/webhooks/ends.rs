@@ -239,6 +239,52 @@ fn an_attempt_that_a_crash_left_open_counts_as_a_failed_connection() {
 }
 
 #[test]
+fn a_database_that_is_away_while_an_attempt_reads_its_secret_uses_up_no_attempt() {
+    let world = World::new();
+    let receiver = Receiver::good();
+    let endpoint = world.endpoint(&receiver.url());
+    // The attempt's row comes about, and then it has to wait for its secret.
+    let mut client = world.app.database.client();
+    let mut holds = client.transaction().unwrap();
+    holds
+        .batch_execute("lock table secrets in access exclusive mode")
+        .unwrap();
+    let path = format!("/v1/webhook-endpoints/{endpoint}/test");
+    world.app.post(&path, &json!({})).expect(202);
+    let attempts = "select count(*) from webhook_attempts";
+    eventually("the attempt to begin", || {
+        (world.number(attempts) == 1).then_some(())
+    });
+    let away = world.app.database.away();
+    // Longer than it is asked again and again.
+    std::thread::sleep(Duration::from_secs(6));
+    assert_eq!(receiver.received().len(), 0);
+    drop(away);
+    let delivery = world.delivered(&endpoint);
+    assert_eq!(delivery["attemptCount"], 1, "{delivery}");
+    assert_eq!(receiver.received().len(), 1);
+    assert_eq!(world.number(attempts), 1);
+}
+
+#[test]
+fn a_database_that_is_away_while_an_attempt_ends_is_told_of_it_later() {
+    let world = World::with(|options| options.webhooks.timeout = Duration::from_secs(20));
+    let (hold, held) = crossbeam_channel::bounded(0);
+    let receiver = Receiver::start(move |_, _| Reply::Held(held.clone()));
+    let endpoint = world.endpoint(&receiver.url());
+    let path = format!("/v1/webhook-endpoints/{endpoint}/test");
+    world.app.post(&path, &json!({})).expect(202);
+    receiver.once(1);
+    let away = world.app.database.away();
+    drop(hold);
+    std::thread::sleep(Duration::from_secs(3));
+    drop(away);
+    let delivery = world.delivered(&endpoint);
+    assert_eq!(delivery["attemptCount"], 1, "{delivery}");
+    assert_eq!(receiver.received().len(), 1);
+}
+
+#[test]
 fn a_server_that_stops_leaves_what_waits_to_the_next() {
     let world = World::new();
     let receiver = Receiver::start(|_, before| match before {
