@@ -356,30 +356,32 @@ fn lacks_right(error: &postgres::Error) -> bool {
     error.code() == Some(&postgres::error::SqlState::INSUFFICIENT_PRIVILEGE)
 }
 
+/// What a client is told of a database that answers and takes nothing.
+fn refusal(error: &postgres::Error) -> Option<&'static str> {
+    let is_read_only = error.code() == Some(&postgres::error::SqlState::READ_ONLY_SQL_TRANSACTION);
+    if is_full(error) {
+        Some(
+            "The database's disk is full: nothing can be written until its operator makes room. What is there can be read.",
+        )
+    } else if is_read_only {
+        Some("The database is read-only at this time and takes no change. Try again shortly.")
+    } else if lacks_right(error) {
+        Some(
+            "The database does not let the server do that. Its operator finds in the log which right is missing.",
+        )
+    } else {
+        None
+    }
+}
+
 impl From<postgres::Error> for Error {
     /// A database that is away, or that was told to refuse us, is a 503; anything else is our fault.
     #[track_caller]
     fn from(cause: postgres::Error) -> Self {
-        if is_full(&cause) {
-            Self::new(
-                Code::DatabaseUnavailable,
-                "The database's disk is full: nothing can be written until its operator makes room. What is there can be read.",
-            )
-            .because(cause)
-        } else if cause.code() == Some(&postgres::error::SqlState::READ_ONLY_SQL_TRANSACTION) {
-            Self::new(
-                Code::DatabaseUnavailable,
-                "The database is read-only at this time and takes no change. Try again shortly.",
-            )
-            .because(cause)
+        if let Some(sentence) = refusal(&cause) {
+            Self::new(Code::DatabaseUnavailable, sentence).because(cause)
         } else if is_away(&cause) {
             Self::database_unavailable(cause)
-        } else if lacks_right(&cause) {
-            Self::new(
-                Code::DatabaseUnavailable,
-                "The database does not let the server do that. Its operator finds in the log which right is missing.",
-            )
-            .because(cause)
         } else {
             Self::internal(cause)
         }

@@ -90,7 +90,11 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     metrics.push(of_streams(shared.streams.open()));
     metrics.extend(of_audit(&shared.audit.stats()));
     if shared.secrets.is_on() {
-        metrics.push(gauge("agent_runtime_secrets_in_memory", "Values of secrets that are kept in memory.", shared.secrets.kept()));
+        metrics.push(gauge(
+            "agent_runtime_secrets_in_memory",
+            "Values of secrets that are kept in memory.",
+            shared.secrets.kept(),
+        ));
     }
     if shared.webhooks.is_on() {
         metrics.extend(of_webhooks(&shared.webhooks.stats()));
