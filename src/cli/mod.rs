@@ -10,13 +10,16 @@
 //! Not here: what the commands do. They start the server (`server`), read settings (`config`), or
 //! call the API as any client does.
 
+mod account;
 pub mod audit;
 pub mod authz;
 pub mod backup;
 mod client;
 pub mod completions;
+mod deployment;
 pub mod dev;
 mod display;
+pub mod doctor;
 pub mod follow;
 pub mod license;
 pub mod manual;
@@ -29,6 +32,7 @@ pub mod run;
 pub mod secrets;
 pub mod serve;
 pub mod settings;
+pub mod setup;
 mod signals;
 pub mod tenant;
 mod terminal;
@@ -172,6 +176,20 @@ impl From<crate::error::Error> for Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Self::new(format!("{error}."))
+    }
+}
+
+/// A fault in one sentence for an operator: what failed, and its innermost cause.
+fn reason(error: &crate::error::Error) -> String {
+    let mut cause = std::error::Error::source(error);
+    let mut innermost = None;
+    while let Some(inner) = cause {
+        innermost = Some(inner.to_string());
+        cause = inner.source();
+    }
+    match innermost {
+        Some(text) if !error.message().contains(&text) => format!("{} ({text})", error.message()),
+        _ => error.message().to_owned(),
     }
 }
 

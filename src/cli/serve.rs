@@ -135,7 +135,7 @@ fn seeds(settings: &Settings, clock: &Clock, log: &Logger) -> Outcome<Seeds> {
 
 /// The first user of a tenant whose settings name none: the same at every start and on every
 /// replica, so that no start makes a second one.
-fn first_user(tenant_id: Uuid) -> Uuid {
+pub(super) fn first_user(tenant_id: Uuid) -> Uuid {
     let mut hash = Sha256::new();
     hash.update(b"agent-runtime seed user");
     hash.update(tenant_id.as_bytes());

@@ -9,16 +9,14 @@
 //! Left out: other tenants than the seeded one, other environments than the one that is served,
 //! earlier versions (nothing signs beside the value that stands), and who put a value.
 
-mod file;
-
 use super::{SecretRef, Unreadable, is_name};
+use crate::config::EnvFile;
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May};
 use crate::secret::Secret;
 use crate::store::page::Order;
 use crate::store::secrets::{Described, ListRequest};
 use crate::store::tenants::Tenant;
-use file::EnvFile;
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -245,6 +243,24 @@ impl Dotenv {
         }
         Ok(stood)
     }
+}
+
+/// Whether the files can be read and the directory takes another one.
+pub(super) fn probe(options: DotenvOptions) -> Result<(), String> {
+    let directory = options.directory.clone();
+    let dotenv = Dotenv::new(options).map_err(|error| error.message().to_owned())?;
+    dotenv.all()?;
+    let path = directory.join(format!(".probe.{}", std::process::id()));
+    let tried = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .and_then(|_| std::fs::remove_file(&path));
+    tried.map_err(|error| {
+        let directory = directory.display();
+        format!("The directory {directory} takes no file: {error}.")
+    })
 }
 
 fn unavailable(sentence: String) -> Error {

@@ -12,6 +12,7 @@
 use super::kms::{DEADLINE, Kind, Kms, KmsFailure, Wrapped};
 use super::{SecretRef, Unreadable};
 use crate::error::Error;
+use crate::ids::Clock;
 use crate::secret::{Secret, decoded};
 use crate::store::secrets::Sealed;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -128,6 +129,29 @@ pub(super) struct Keys {
 }
 
 impl Keys {
+    /// Seals a value for a place that no row has, and opens it again.
+    pub(super) fn probe(&self, clock: &Clock) -> Result<(), String> {
+        let at = SecretRef {
+            environment: "probe".to_owned(),
+            name: "PROBE".to_owned(),
+        };
+        let place = Place {
+            tenant_id: Uuid::nil(),
+            at: &at,
+            version: 1,
+            created_by: Uuid::nil(),
+            created_at: clock.now(),
+        };
+        let value = Secret::new(clock.new_id().to_string());
+        let sealed = self.seal(&place, &value);
+        let sealed = sealed.map_err(|failure| failure.message)?;
+        let opened = self.open(&place, &sealed, DEADLINE);
+        match opened.map_err(|unreadable| unreadable.sentence(&at))? == value {
+            true => Ok(()),
+            false => Err("What was sealed opened as something else.".to_owned()),
+        }
+    }
+
     /// Seals a value for its place.
     pub(super) fn seal(&self, place: &Place<'_>, value: &Secret) -> Result<Sealed, KmsFailure> {
         let aad = place.bound(&self.aad, FORMAT);

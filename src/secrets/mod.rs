@@ -346,6 +346,27 @@ impl Secrets {
     }
 }
 
+/// Tries the backend without leaving a trace: seals a value and opens it again, the key-management
+/// service included, or puts a file into the directory and removes it. No row is read or written. False:
+/// there is no backend.
+///
+/// # Errors
+/// A sentence that says which part does not work.
+pub fn probe(options: Options, outbound: &Outbound, clock: &Clock) -> Result<bool, String> {
+    match options {
+        Options::Off => Ok(false),
+        Options::Dotenv(options) => dotenv::probe(options).map(|()| true),
+        Options::Postgres(options) => {
+            let kms = kms::Kms::new(options.kms, outbound, clock);
+            let keys = envelope::Keys {
+                kms: kms.map_err(|error| error.message().to_owned())?,
+                aad: options.aad_key,
+            };
+            keys.probe(clock).map(|()| true)
+        }
+    }
+}
+
 /// Whether a text can name a secret: the service's own prefix is not for secrets (section 1.3).
 pub fn is_name(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';

@@ -9,15 +9,17 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) const COMMANDS: [&str; 16] = [
+pub(crate) const COMMANDS: [&str; 18] = [
     "serve",
     "dev",
     "run",
     "follow",
+    "setup",
     "migrate",
     "backup",
     "restore",
     "check-config",
+    "doctor",
     "settings",
     "tenant",
     "authz",
@@ -45,10 +47,12 @@ fn every_command_has_help_with_examples() {
         &["dev"],
         &["run"],
         &["follow"],
+        &["setup"],
         &["migrate"],
         &["backup"],
         &["restore"],
         &["check-config"],
+        &["doctor"],
         &["settings"],
         &["tenant", "create"],
         &["authz", "verify"],

@@ -13,3 +13,4 @@ mod dev;
 mod documents;
 mod harness;
 mod serve;
+mod setup;

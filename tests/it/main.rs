@@ -22,6 +22,7 @@ mod cors;
 mod database_faults;
 mod database_rights;
 mod differential;
+mod doctor;
 mod enrolments;
 mod fga;
 mod grants;
