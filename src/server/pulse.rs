@@ -28,7 +28,7 @@ const DOOR: Duration = Duration::from_secs(10);
 const ASK: Duration = Duration::from_secs(5);
 /// Looks that must find the same before it counts: after a moment without a processor, all parts are
 /// late.
-const LOOKS: u32 = 3;
+const LOOKS: u32 = 5;
 
 /// A part of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,8 @@ impl Part {
 struct Signs {
     /// How long the door's thread has not turned; none where it is stopping.
     door_still: Option<Duration>,
-    request_threads: usize,
+    /// How long every request thread has been held beyond its deadline.
+    threads_held: Duration,
     /// How long no connection of the pool has answered; none before the server is ready.
     pool_silent: Option<Duration>,
     writer_stuck: bool,
@@ -73,7 +74,7 @@ impl Signs {
             Some(Part::Door)
         } else if self.pool_silent.is_some_and(|time| time > silence) {
             Some(Part::Pool)
-        } else if self.request_threads == 0 {
+        } else if self.threads_held > silence {
             Some(Part::RequestThreads)
         } else {
             self.writer_stuck.then_some(Part::AuditWriter)
@@ -151,8 +152,10 @@ impl Pulse {
     fn keep(&self, watched: &Watched) {
         let mut question = Question(None);
         let mut suspected = (None, 0);
+        let mut threads_free_at = Instant::now();
         while watched.stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
-            let part = self.signs(watched).symptom(watched.silence);
+            let signs = self.signs(watched, &mut threads_free_at);
+            let part = signs.symptom(watched.silence);
             // The door waits for nobody; the others may wait for the database.
             let part = part.filter(|part| *part == Part::Door || question.ask(&watched.manager));
             suspected = match suspected {
@@ -171,12 +174,15 @@ impl Pulse {
         }
     }
 
-    fn signs(&self, watched: &Watched) -> Signs {
+    fn signs(&self, watched: &Watched, threads_free_at: &mut Instant) -> Signs {
         let door = watched.door.try_lock().ok();
         let door = door.and_then(|door| door.as_ref().map(Door::stats));
+        if door.as_ref().is_none_or(|door| door.request_threads > 0) {
+            *threads_free_at = Instant::now();
+        }
         Signs {
-            door_still: door.as_ref().map(|door| door.still),
-            request_threads: door.map_or(0, |door| door.request_threads),
+            door_still: door.map(|door| door.still),
+            threads_held: threads_free_at.elapsed(),
             pool_silent: self.lock().pool_answered_at.map(|at| at.elapsed()),
             writer_stuck: watched.audit.is_stuck(),
         }
@@ -243,7 +249,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
     const WELL: Signs = Signs {
         door_still: Some(SECOND),
-        request_threads: 16,
+        threads_held: Duration::ZERO,
         pool_silent: Some(SECOND),
         writer_stuck: false,
     };
@@ -267,15 +273,16 @@ mod tests {
                 expected
             );
         }
-        let request_threads = 0;
-        let expected = Some(Part::RequestThreads);
-        assert_eq!(
-            symptom(Signs {
-                request_threads,
+        for (threads_held, expected) in [
+            (SILENCE, None),
+            (SILENCE + SECOND, Some(Part::RequestThreads)),
+        ] {
+            let held = Signs {
+                threads_held,
                 ..WELL
-            }),
-            expected
-        );
+            };
+            assert_eq!(symptom(held), expected);
+        }
         let writer_stuck = true;
         let expected = Some(Part::AuditWriter);
         assert_eq!(
@@ -291,7 +298,7 @@ mod tests {
     fn a_server_that_stops_is_not_stuck() {
         let stopping = Signs {
             door_still: None,
-            request_threads: 0,
+            threads_held: 2 * SILENCE,
             pool_silent: Some(2 * SILENCE),
             writer_stuck: true,
         };
