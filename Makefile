@@ -49,7 +49,7 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --features bench -- -D warnings
-	@for script in .ci/run tests/setup/* tests/install/earlier tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/show/authz tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run packaging/build packaging/check packaging/bundle/build packaging/bundle/install; do \
+	@for script in .ci/run tests/setup/* tests/install/earlier tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/show/authz tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run tests/upgrade/earlier packaging/build packaging/check packaging/bundle/build packaging/bundle/install; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done
@@ -72,6 +72,7 @@ install-test: ## Install, use, upgrade and purge the packages on a booted Debian
 .PHONY: packages
 packages: ## Build the packages into target/packages: deb, rpm, parts lists, offline bundle; check them
 	@tests/setup/packages
+	@tests/setup/openfga
 	packaging/build
 
 .PHONY: show
@@ -89,6 +90,11 @@ bench: ## Run the benchmarks, each beside its baseline; BENCH=NAME runs one
 	@tests/setup/postgres
 	@tests/setup/openfga
 	cargo bench --locked --features bench --bench bench -- $(BENCH)
+
+.PHONY: upgrade-test
+upgrade-test: ## Run the program before the newest migration on the newest schema; `make test` does, too
+	@tests/setup/postgres
+	cargo test --locked --test upgrade
 
 .PHONY: soak
 soak: ## Kill the server a thousand times during runs (hours)

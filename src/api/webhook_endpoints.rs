@@ -17,7 +17,7 @@ use crate::outbound::{Failure, Verdict};
 use crate::proof::{Admin, Authorized};
 use crate::secrets::{SecretRef, Unreadable};
 use crate::store::page::{Order, Page, Request};
-use crate::store::webhook_endpoints::{self, About, WebhookEndpoint};
+use crate::store::webhook_endpoints::{self, About, Ending, WebhookEndpoint};
 use crate::store::{Find, runs};
 use crate::webhooks::event::Kind;
 use crate::webhooks::reason::Reason;
@@ -582,11 +582,7 @@ fn change(
     Ok(Found(changed.into()))
 }
 
-fn unregister(
-    cx: &Cx<'_>,
-    endpoint: Authorized<WebhookEndpoint, Admin>,
-    _: Nothing,
-) -> Result<Gone> {
+fn unregister(cx: &Cx<'_>, endpoint: Authorized<Ending, Admin>, _: Nothing) -> Result<Gone> {
     is_on(cx)?;
     cx.webhooks().unregister(&endpoint, || cx.recorded())?;
     Ok(Gone)

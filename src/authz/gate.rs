@@ -43,7 +43,7 @@ pub struct Options {
 }
 
 /// Figures for `/metrics`, since the start where they are not of this moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Requests that ask.
     pub checks_in_flight: usize,

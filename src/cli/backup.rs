@@ -12,7 +12,7 @@ mod manifest;
 mod place;
 mod programs;
 
-pub(super) use child::Watch;
+pub(super) use child::{Program, Watch};
 pub(super) use dump::{Pace, is_readable};
 pub(super) use keys::{Standing, compare};
 pub(super) use manifest::{Database, Manifest, digest_of};

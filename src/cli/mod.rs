@@ -1,7 +1,8 @@
 //! The commands of the binary, a file each: what each takes, does and says.
 //!
 //! Guarantees: exit code 0 when the command did what it was asked to, 1 when it failed, 2 when the
-//! command line was wrong or what was compared differs; results on stdout, everything else on
+//! command line was wrong or what was compared differs, and for `serve` alone 78 when no restart would
+//! help; results on stdout, everything else on
 //! stderr; `--json` prints JSON and nothing else; colours on a terminal alone, and not where
 //! `NO_COLOR` is set; no secret is taken from a command line, and none is shown but where the
 //! command is there to show it once.
@@ -9,13 +10,16 @@
 //! Not here: what the commands do. They start the server (`server`), read settings (`config`), or
 //! call the API as any client does.
 
+mod account;
 pub mod audit;
 pub mod authz;
 pub mod backup;
 mod client;
 pub mod completions;
+mod deployment;
 pub mod dev;
 mod display;
+pub mod doctor;
 pub mod follow;
 pub mod license;
 pub mod manual;
@@ -28,6 +32,7 @@ pub mod run;
 pub mod secrets;
 pub mod serve;
 pub mod settings;
+pub mod setup;
 mod signals;
 pub mod tenant;
 mod terminal;
@@ -98,6 +103,12 @@ impl Failure {
         }
     }
 
+    /// The settings or the database refuse, and a restart would come to the same: exit code 78
+    /// (`EX_CONFIG` of sysexits.h), so that a service manager can tell it from what may pass.
+    fn for_good(self) -> Self {
+        Self { code: 78, ..self }
+    }
+
     /// The command line is wrong: exit code 2.
     fn usage(message: impl Into<String>) -> Self {
         Self {
@@ -137,6 +148,12 @@ impl Failure {
         lines.join("\n")
     }
 
+    /// The same with a sentence more.
+    fn with(mut self, sentence: &str) -> Self {
+        self.message = format!("{}\n{sentence}", self.message);
+        self
+    }
+
     /// The command failed and has said so: exit code 1.
     fn said() -> Self {
         Self::new("")
@@ -159,6 +176,20 @@ impl From<crate::error::Error> for Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Self::new(format!("{error}."))
+    }
+}
+
+/// A fault in one sentence for an operator: what failed, and its innermost cause.
+fn reason(error: &crate::error::Error) -> String {
+    let mut cause = std::error::Error::source(error);
+    let mut innermost = None;
+    while let Some(inner) = cause {
+        innermost = Some(inner.to_string());
+        cause = inner.source();
+    }
+    match innermost {
+        Some(text) if !error.message().contains(&text) => format!("{} ({text})", error.message()),
+        _ => error.message().to_owned(),
     }
 }
 

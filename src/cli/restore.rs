@@ -18,6 +18,7 @@ use crate::store::connect::{Environment, Manager};
 use crate::store::{backups, migrations};
 use clap::Args;
 use judge::Judged;
+use load::Cut;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -69,84 +70,153 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     for fault in &forgiven {
         terminal::note(format_args!("note: {fault}"));
     }
-    let restored = restore(world, &settings, arguments, &watch);
-    let told = restored.map_err(|failure| watch.failure(failure))?;
-    if arguments.json {
-        return terminal::say_json(&told);
+    let told = Restore {
+        world,
+        settings: &settings,
+        arguments,
+        watch: &watch,
+        manifest: Manifest::read(&arguments.directory)?,
     }
-    Ok(())
+    .run()?;
+    match arguments.json {
+        true => terminal::say_json(&told),
+        false => Ok(()),
+    }
 }
 
-fn restore(
-    world: &World,
-    settings: &Settings,
-    arguments: &Arguments,
-    watch: &Watch,
-) -> Outcome<Value> {
-    let manifest = Manifest::read(&arguments.directory)?;
-    let mut judged = judge::judge(world, settings, arguments, &manifest, watch)?;
-    let say = |line: String| match arguments.json {
-        true => Ok(()),
-        false => terminal::say(line),
-    };
-    say(format!(
-        "backup: whole, made by version {}, {} bytes in all",
-        manifest.program,
-        manifest
-            .databases()
-            .map(|(_, of)| of.dump.bytes)
-            .sum::<u64>()
-    ))?;
-    for note in &judged.notes {
-        say(format!("note: {note}"))?;
+/// What a restore is made of.
+struct Restore<'a> {
+    world: &'a World,
+    settings: &'a Settings,
+    arguments: &'a Arguments,
+    watch: &'a Watch,
+    manifest: Manifest,
+}
+
+impl Restore<'_> {
+    fn say(&self, line: impl std::fmt::Display) -> Outcome {
+        match self.arguments.json {
+            true => Ok(()),
+            false => terminal::say(line),
+        }
     }
-    if arguments.dry_run {
-        say("Nothing was changed. It can be restored.".to_owned())?;
-        return Ok(json!({"dryRun": true, "manifest": manifest, "notes": judged.notes}));
-    }
-    hold(&mut judged)?;
-    load_runtime(arguments, &manifest, &judged, settings, watch)?;
-    say(format!(
-        "runtime: database {} restored",
-        judged.runtime.database
-    ))?;
-    let log = super::serve::open_log(&world.vars, settings, &world.clock)?;
-    let manager = Manager::new(&options::store(settings))?;
-    let applied = migrations::migrate_restored(&manager, &log)?;
-    if !applied.is_empty() {
-        say(format!(
-            "runtime: migrations applied: {}",
-            applied.join(", ")
+
+    /// What it came to, for programs.
+    fn run(&self) -> Outcome<Value> {
+        let manifest = &self.manifest;
+        let judged = judge::judge(
+            self.world,
+            self.settings,
+            self.arguments,
+            manifest,
+            self.watch,
+        )?;
+        let dumps = manifest.databases().map(|(_, of)| of.dump.bytes);
+        self.say(format_args!(
+            "backup: whole, made by version {}, {} bytes in all",
+            manifest.program,
+            dumps.sum::<u64>()
         ))?;
+        for note in &judged.notes {
+            self.say(format_args!("note: {note}"))?;
+        }
+        if self.arguments.dry_run {
+            self.say("Nothing was changed. It can be restored.")?;
+            return Ok(json!({"dryRun": true, "manifest": manifest, "notes": judged.notes}));
+        }
+        let (runtime, notes) = (judged.runtime.database.clone(), judged.notes.clone());
+        let (migrations, openfga) = self.put_back(judged)?;
+        self.watch.may_leave();
+        let reconciled = reconcile(self.world, self.settings)?;
+        self.say(match &reconciled {
+            Some(sums) => format!(
+                "permissions: in step with {} tenants; added {}, removed {}",
+                sums.compared, sums.missing, sums.extra
+            ),
+            None => {
+                "permissions: SVC_AUTHZ_API_URL is not set, so there is nothing to bring in step"
+                    .to_owned()
+            }
+        })?;
+        self.say("Restored. Next: start the server.")?;
+        Ok(json!({
+            "dryRun": false, "manifest": manifest, "notes": notes, "runtime": runtime,
+            "migrations": migrations, "openfga": openfga,
+            "permissions": reconciled.map(|sums| json!({
+                "tenants": sums.compared, "added": sums.missing, "removed": sums.extra,
+            })),
+        }))
     }
-    let openfga = load_openfga(arguments, &manifest, &judged, settings, watch)?;
-    if let Some(database) = &openfga {
-        say(format!("openfga: database {database} restored"))?;
+
+    /// Replaces both databases: from the mark to its end. The migrations that were applied, and the
+    /// name of the authorization server's database if it was replaced.
+    fn put_back(&self, mut judged: Judged) -> Outcome<(Vec<&'static str>, Option<String>)> {
+        let was_begun = hold(&mut judged)?;
+        let loaded = self.load(&judged.programs, &self.settings.database.url, "runtime");
+        if let Err(cut) = loaded {
+            if cut.is_undone && !was_begun {
+                backups::end(&mut judged.client)?;
+            }
+            return Err(self.watch.failure(cut.failure));
+        }
+        self.say(format_args!(
+            "runtime: database {} restored",
+            judged.runtime.database
+        ))?;
+        // A dump carries no statistics that every version restores.
+        backups::analyze(&mut judged.client)?;
+        let log = super::serve::open_log(&self.world.vars, self.settings, &self.world.clock)?;
+        let manager = Manager::new(&options::store(self.settings))?;
+        let applied = migrations::migrate_restored(&manager, &log)?;
+        if !applied.is_empty() {
+            let listed = applied.join(", ");
+            self.say(format_args!("runtime: migrations applied: {listed}"))?;
+        }
+        let openfga = self.put_back_openfga(&judged)?;
+        backups::end(&mut judged.client)?;
+        Ok((applied, openfga))
     }
-    backups::end(&mut judged.client)?;
-    watch.may_leave();
-    let reconciled = reconcile(world, settings)?;
-    say(match &reconciled {
-        Some(sums) => format!(
-            "permissions: in step with {} tenants; added {}, removed {}",
-            sums.compared, sums.missing, sums.extra
-        ),
-        None => "permissions: SVC_AUTHZ_API_URL is not set, so there is nothing to bring in step"
-            .to_owned(),
-    })?;
-    say("Restored. Next: start the server.".to_owned())?;
-    Ok(json!({
-        "dryRun": false, "manifest": manifest, "notes": judged.notes,
-        "runtime": judged.runtime.database, "migrations": applied, "openfga": openfga,
-        "permissions": reconciled.map(|sums| json!({
-            "tenants": sums.compared, "added": sums.missing, "removed": sums.extra,
-        })),
-    }))
+
+    /// Loads the authorization server's dump, where there is one and a database for it.
+    fn put_back_openfga(&self, judged: &Judged) -> Outcome<Option<String>> {
+        let url = self.settings.authorization_database.as_ref();
+        let (Some(openfga), Some(url)) = (&judged.openfga, url) else {
+            return Ok(None);
+        };
+        self.load(&openfga.programs, url, "openfga").map_err(|cut| {
+            self.watch.failure(cut.failure).with(
+                "The runtime's database is restored, and the authorization server's is not: no server serves it until the restore was run again, with --replace.",
+            )
+        })?;
+        let name = openfga.facts.database.clone();
+        self.say(format_args!("openfga: database {name} restored"))?;
+        Ok(Some(name))
+    }
+
+    /// Loads one of the dumps.
+    fn load(&self, programs: &Programs, url: &Secret, what: &'static str) -> Result<(), Cut> {
+        let dumped = self.manifest.databases().find(|(name, _)| *name == what);
+        let environment = Environment::of(url);
+        let (Some((_, dumped)), Ok(environment)) = (dumped, environment) else {
+            // Both were judged before.
+            return Err(Cut::undone(Failure::new(format!(
+                "{what} cannot be restored."
+            ))));
+        };
+        let wanted = load::Load {
+            programs,
+            environment: &environment,
+            path: &self.arguments.directory.join(&dumped.dump.file),
+            schema: &dumped.schema,
+            what,
+        };
+        load::load(&wanted, self.watch)
+    }
 }
 
 /// Takes the database for this restore alone, and sets the mark. Who serves it already is seen after
-/// that: who comes later sees the mark.
-fn hold(judged: &mut Judged) -> Outcome {
+/// that: who comes later sees the mark. True: an earlier restore had set it.
+fn hold(judged: &mut Judged) -> Outcome<bool> {
     let client = &mut judged.client;
     if !backups::hold(client)? {
         return Err(Failure::new(
@@ -157,7 +227,7 @@ fn hold(judged: &mut Judged) -> Outcome {
     backups::begin(client)?;
     let others = backups::others(client)?;
     if others.is_empty() {
-        return Ok(());
+        return Ok(was_begun);
     }
     if !was_begun {
         backups::end(client)?;
@@ -177,65 +247,6 @@ fn hold(judged: &mut Judged) -> Outcome {
         "The database is in use. Stop every server first (systemctl stop agent-runtime) and end what else is connected:\n{}",
         listed.join("\n")
     )))
-}
-
-fn load_runtime(
-    arguments: &Arguments,
-    manifest: &Manifest,
-    judged: &Judged,
-    settings: &Settings,
-    watch: &Watch,
-) -> Outcome {
-    let url = &settings.database.url;
-    let wanted = loading(
-        arguments,
-        &manifest.runtime.dump.file,
-        &judged.programs,
-        url,
-        "runtime",
-    )?;
-    load::load(&wanted.of(&manifest.runtime), watch)
-}
-
-/// Loads the authorization server's dump, where there is one and a database for it. Its name, if so.
-fn load_openfga(
-    arguments: &Arguments,
-    manifest: &Manifest,
-    judged: &Judged,
-    settings: &Settings,
-    watch: &Watch,
-) -> Outcome<Option<String>> {
-    let (Some(openfga), Some(dump), Some(url)) = (
-        &judged.openfga,
-        &manifest.openfga,
-        &settings.authorization_database,
-    ) else {
-        return Ok(None);
-    };
-    let wanted = loading(
-        arguments,
-        &dump.dump.file,
-        &openfga.programs,
-        url,
-        "openfga",
-    )?;
-    load::load(&wanted.of(dump), watch)?;
-    Ok(Some(openfga.facts.database.clone()))
-}
-
-fn loading<'a>(
-    arguments: &Arguments,
-    file: &str,
-    programs: &'a Programs,
-    url: &Secret,
-    what: &'static str,
-) -> Outcome<load::Target<'a>> {
-    Ok(load::Target {
-        programs,
-        environment: Environment::of(url)?,
-        path: arguments.directory.join(file),
-        what,
-    })
 }
 
 fn reconcile(world: &World, settings: &Settings) -> Outcome<Option<authz::Sums>> {

@@ -46,6 +46,10 @@ impl Style {
         self.painted("32", text)
     }
 
+    pub(super) fn yellow(self, text: &str) -> String {
+        self.painted("33", text)
+    }
+
     fn painted(self, code: &str, text: &str) -> String {
         if self.colours {
             format!("\x1b[{code}m{text}\x1b[0m")

@@ -13,6 +13,7 @@
 //!
 //! Not here: connecting to anything, and making what is not given (ids, tokens, keys).
 
+mod env_file;
 mod files;
 pub mod license;
 mod parse;
@@ -25,6 +26,7 @@ mod types;
 mod vars;
 
 use crate::ids::Clock;
+pub use env_file::EnvFile;
 pub use license::TrustedKeys;
 pub(crate) use parse::is_environment_name;
 pub use report::{Report, ReportRow};
@@ -98,7 +100,12 @@ pub fn load_for_upkeep(vars: &Vars, clock: &Clock) -> Result<(Settings, Vec<Faul
 
 /// The settings as `check-config` shows them.
 pub fn check(vars: &Vars, clock: &Clock) -> Report {
-    report::of(read::read(vars, clock, &TrustedKeys::compiled_in()))
+    check_trusting(vars, clock, &TrustedKeys::compiled_in())
+}
+
+/// As [`check`], with the license keys that a test trusts. The service itself never calls it.
+pub fn check_trusting(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Report {
+    report::of(read::read(vars, clock, trusted))
 }
 
 #[cfg(test)]

@@ -41,6 +41,17 @@ impl Vars {
         self
     }
 
+    /// Whether there is a variable of this service's.
+    pub fn has_settings(&self) -> bool {
+        self.names_with_prefix("SVC_").next().is_some()
+    }
+
+    /// Every variable.
+    pub fn pairs(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        let pairs = self.0.iter();
+        pairs.map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
     /// A variable as it is.
     pub fn raw(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)

@@ -14,6 +14,7 @@ mod cancel;
 mod client;
 mod explain;
 mod failure;
+mod own;
 mod policy;
 mod resolver;
 mod transport;

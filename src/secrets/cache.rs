@@ -1,10 +1,10 @@
-//! What was read lately: so that a key-management service is not asked for each use of a secret.
+//! What was read lately, or could not be: so that a key-management service is not asked for each use
+//! of a secret.
 //!
 //! An entry stands for the whole row that it was read from, whose digest is its key: a row that was
 //! changed, replaced or altered has no entry. At most [`ENTRIES`] are kept. An entry is not used after
 //! its time; it goes, and its value is wiped, when somebody calls [`Cache::sweep`] after that.
 
-use crate::secret::Secret;
 use crate::store::secrets::{Sealed, SecretRef};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -53,12 +53,12 @@ impl Key {
 }
 
 /// The cache.
-pub(super) struct Cache {
-    entries: Mutex<HashMap<Key, (Secret, Instant)>>,
+pub(super) struct Cache<T> {
+    entries: Mutex<HashMap<Key, (T, Instant)>>,
     kept_for: Duration,
 }
 
-impl Cache {
+impl<T: Clone> Cache<T> {
     pub(super) fn new(kept_for: Duration) -> Self {
         Self {
             entries: Mutex::default(),
@@ -66,17 +66,17 @@ impl Cache {
         }
     }
 
-    fn entries(&self) -> MutexGuard<'_, HashMap<Key, (Secret, Instant)>> {
+    fn entries(&self) -> MutexGuard<'_, HashMap<Key, (T, Instant)>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn get(&self, key: &Key) -> Option<Secret> {
+    pub(super) fn get(&self, key: &Key) -> Option<T> {
         let entries = self.entries();
         let (value, since) = entries.get(key)?;
         (since.elapsed() < self.kept_for).then(|| value.clone())
     }
 
-    pub(super) fn put(&self, key: Key, value: &Secret) {
+    pub(super) fn put(&self, key: Key, value: &T) {
         let mut entries = self.entries();
         if entries.len() >= ENTRIES && !entries.contains_key(&key) {
             let oldest = entries.iter().min_by_key(|(_, (_, since))| *since);
@@ -107,6 +107,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secret::Secret;
 
     fn at(name: &str) -> SecretRef {
         SecretRef {

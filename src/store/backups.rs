@@ -114,6 +114,15 @@ pub fn end(client: &mut Client) -> Result<()> {
     Ok(())
 }
 
+/// Lets the server count what its planner goes by, however long that takes.
+///
+/// # Errors
+/// It cannot be done.
+pub fn analyze(client: &mut Client) -> Result<()> {
+    client.batch_execute("set statement_timeout = 0; analyze; reset statement_timeout")?;
+    Ok(())
+}
+
 /// How many versions of secrets there are. The table stands from migration `0006_secrets` on.
 ///
 /// # Errors

@@ -182,28 +182,81 @@ fn oldest_binary(client: &mut impl GenericClient) -> Result<Option<String>> {
     Ok(row.map(|row| row.get(0)))
 }
 
-fn refuse_server(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()> {
+/// The server and the database, as our role finds them.
+#[derive(Debug)]
+pub struct Server {
+    number: i32,
+    /// The server's version, for people.
+    pub version: String,
+    is_read_only: bool,
+    encoding: String,
+    may_create: bool,
+    /// Who we are there.
+    pub role: String,
+    /// The database's name.
+    pub database: String,
+}
+
+impl Server {
+    /// Why its version is not served.
+    pub fn version_refusal(&self) -> Option<String> {
+        refusal_of_server(self.number, &self.version)
+    }
+
+    /// Why nothing can be written.
+    pub fn read_only_refusal(&self) -> Option<String> {
+        let refusal = "The database is read-only. Connect to the primary server.";
+        self.is_read_only.then(|| refusal.to_owned())
+    }
+
+    /// Why its encoding is not served.
+    pub fn encoding_refusal(&self) -> Option<String> {
+        (self.encoding != "UTF8").then(|| {
+            format!(
+                "The database's encoding is {}. Create it with encoding UTF8.",
+                self.encoding
+            )
+        })
+    }
+
+    /// Why our role cannot bring the schema up to date.
+    pub fn rights_refusal(&self) -> Option<String> {
+        (!self.may_create).then(|| {
+            format!(
+                "Role {0} may not create tables in database {1}. As its owner run: grant create on schema public to {0};",
+                self.role, self.database
+            )
+        })
+    }
+}
+
+/// Asks the server what it is.
+///
+/// # Errors
+/// The database cannot be reached.
+pub fn server(client: &mut impl GenericClient) -> Result<Server> {
     let row = client.query_one(sql!("schema/server"), &[])?;
-    let (number, version): (i32, String) = (row.get(0), row.get(1));
-    plan.refusals.extend(refusal_of_server(number, &version));
-    plan.read_only = row.get(2);
-    if plan.read_only {
-        plan.refusals
-            .push("The database is read-only. Connect to the primary server.".to_owned());
-    }
-    let encoding: String = row.get(3);
-    if encoding != "UTF8" {
-        plan.refusals.push(format!(
-            "The database's encoding is {encoding}. Create it with encoding UTF8."
-        ));
-    }
-    if row.get::<_, Option<bool>>(4) != Some(true) {
-        plan.rights = Some(format!(
-            "Role {0} may not create tables in database {1}. As its owner run: grant create on schema public to {0};",
-            row.get::<_, String>(5),
-            row.get::<_, String>(6),
-        ));
-    }
+    Ok(Server {
+        number: row.get(0),
+        version: row.get(1),
+        is_read_only: row.get(2),
+        encoding: row.get(3),
+        may_create: row.get::<_, Option<bool>>(4) == Some(true),
+        role: row.get(5),
+        database: row.get(6),
+    })
+}
+
+fn refuse_server(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()> {
+    let server = server(client)?;
+    let refusals = [
+        server.version_refusal(),
+        server.read_only_refusal(),
+        server.encoding_refusal(),
+    ];
+    plan.refusals.extend(refusals.into_iter().flatten());
+    plan.read_only = server.is_read_only;
+    plan.rights = server.rights_refusal();
     Ok(())
 }
 
@@ -233,6 +286,14 @@ pub fn refusal_of_older(oldest: &str) -> Result<Option<String>> {
     Ok(is_older.then(|| {
         format!("The database was upgraded for version {oldest} or later; this is {own}. Install {oldest} or later.")
     }))
+}
+
+/// Whether the schema is exactly this program's.
+///
+/// # Errors
+/// The database cannot be reached.
+pub fn is_current(client: &mut impl GenericClient) -> Result<bool> {
+    Ok(plan(client)?.pending.is_empty())
 }
 
 /// Applies what is pending and returns the names of what this call applied.

@@ -26,6 +26,8 @@ const ANSWER_BYTES: usize = 16 * 1024;
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// How long reading the secrets may take, beside the time of the exchange.
 const SECRETS_TIME: Duration = Duration::from_secs(6);
+/// How long, of that, the earlier ones may take: the one that stands is enough to send.
+const EARLIER_TIME: Duration = Duration::from_secs(5);
 /// How long, of that, a database that is away is asked again.
 const DATABASE_TIME: Duration = Duration::from_secs(4);
 /// Beyond the last moment at which something is sent.
@@ -398,7 +400,7 @@ impl Inner {
         let unusable = |message| Went::Ended(failed(Reason::SecretUnavailable, message), None);
         let mut was_away = false;
         let secrets = loop {
-            match self.secrets(tenant_id, &attempt.sending) {
+            match self.secrets(tenant_id, &attempt.sending, started + EARLIER_TIME) {
                 Ok(secrets) => break secrets,
                 Err((Unreadable::DatabaseAway(_), _)) if started.elapsed() < DATABASE_TIME => {
                     was_away = true;
@@ -425,6 +427,7 @@ impl Inner {
         &self,
         tenant_id: Uuid,
         sending: &Sending,
+        until: Instant,
     ) -> Result<Vec<Secret>, (Unreadable, String)> {
         let reference = |(environment, name): &(String, String)| SecretRef {
             environment: environment.clone(),
@@ -435,18 +438,15 @@ impl Inner {
             (why, sentence)
         };
         let at = reference(&sending.secret);
-        let signing = self.secrets.signing(tenant_id, &at);
+        let signing = self.secrets.signing(tenant_id, &at, until);
         let mut secrets = signing.map_err(|why| said(&at, why))?;
         if let Some(previous) = &sending.previous_secret {
             let at = reference(previous);
-            match self.secrets.resolve(tenant_id, &at) {
-                Ok(previous) => {
-                    secrets.truncate(SIGNATURES_MOST - 1);
-                    secrets.push(previous);
-                }
-                Err(why @ Unreadable::DatabaseAway(_)) => return Err(said(&at, why)),
-                // The one that stands signs whether or not the earlier one can still be read.
-                Err(_) => {}
+            let beside = self.secrets.beside(tenant_id, &at, until);
+            // The one that stands signs whether or not the earlier one can still be read.
+            if let Some(previous) = beside.map_err(|why| said(&at, why))? {
+                secrets.truncate(SIGNATURES_MOST - 1);
+                secrets.push(previous);
             }
         }
         secrets.truncate(SIGNATURES_MOST);

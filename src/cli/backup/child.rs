@@ -36,6 +36,14 @@ pub(in crate::cli) struct Program {
     state: Arc<State>,
 }
 
+/// How a program ended.
+pub(in crate::cli) struct Ended {
+    /// None: a signal ended it.
+    pub(in crate::cli) code: Option<i32>,
+    /// None: it did what it was to do.
+    pub(in crate::cli) failure: Option<Failure>,
+}
+
 impl State {
     fn running(&self) -> std::sync::MutexGuard<'_, Vec<Pid>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
@@ -153,17 +161,25 @@ impl Program {
     ///
     /// # Errors
     /// It failed: with what it said.
-    pub(in crate::cli) fn finish(mut self) -> Outcome {
+    pub(in crate::cli) fn finish(self) -> Outcome {
+        match self.end()?.failure {
+            None => Ok(()),
+            Some(failure) => Err(failure),
+        }
+    }
+
+    /// As [`Program::finish`], with its exit code.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub(in crate::cli) fn end(mut self) -> Outcome<Ended> {
         let status = self.wait()?;
         let said = self.said.take().and_then(|said| said.join().ok());
-        match status.success() {
-            true => Ok(()),
-            false => Err(Failure::new(sentence(
-                self.name,
-                status,
-                &said.unwrap_or_default(),
-            ))),
-        }
+        let sentence = || sentence(self.name, status, &said.unwrap_or_default());
+        Ok(Ended {
+            code: status.code(),
+            failure: (!status.success()).then(|| Failure::new(sentence())),
+        })
     }
 
     fn wait(&mut self) -> Outcome<ExitStatus> {

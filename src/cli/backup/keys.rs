@@ -39,11 +39,14 @@ pub(super) fn of(world: &World, settings: &Settings) -> Vec<Key> {
         row.filter(|row| !["default", "not set"].contains(&row.source.as_str()))
     };
     let key = |(setting, for_secrets): &(&str, bool)| {
-        let row = given(setting)?;
-        let path = setting.ends_with("_PATH").then(|| row.value.clone());
+        given(setting)?;
+        let path = world
+            .vars
+            .text(setting)
+            .filter(|_| setting.ends_with("_PATH"));
         Some(Key {
             setting: (*setting).to_owned(),
-            path: path.flatten(),
+            path: path.map(str::to_owned),
             fingerprint: bytes(settings, setting).map(|bytes| fingerprint(&bytes)),
             for_secrets: *for_secrets,
         })

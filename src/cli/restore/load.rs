@@ -4,40 +4,44 @@
 //! The end is said by us, last and only if `pg_restore` has ended well. Whatever is cut off before
 //! (this process killed, too) ends the script without it, and the database is as it was.
 
-use super::super::backup::{Database, Pace, Programs, Watch};
+use super::super::backup::{Pace, Program, Programs, Watch};
 use super::super::{Failure, Outcome};
 use crate::store::connect::Environment;
 use std::io::{ErrorKind, Read, Write};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{ChildStdin, Command, Stdio};
 
 /// Locks on what is removed are waited for this long; nobody is to hold any.
 const BEGIN: &str =
     "begin;\nset local lock_timeout = '30s';\nset local client_min_messages = warning;\n";
 const CLEAR: &str = include_str!("../../../sql/restore/clear.sql");
-/// A dump carries no statistics that every version restores.
-const END: &str = "\ncommit;\nanalyze;\n";
+const END: &str = "\ncommit;\n";
 
-/// Where a dump goes.
-pub(super) struct Target<'a> {
+/// psql's exit code where the server refused a statement; the transaction is then rolled back.
+const SCRIPT_FAILED: i32 = 3;
+
+/// A dump and where it goes.
+pub(super) struct Load<'a> {
     pub(super) programs: &'a Programs,
-    pub(super) environment: Environment,
-    pub(super) path: PathBuf,
+    pub(super) environment: &'a Environment,
+    pub(super) path: &'a Path,
+    pub(super) schema: &'a str,
     /// For people, while it goes on.
     pub(super) what: &'static str,
 }
 
-/// A dump and where it goes.
-pub(super) struct Load<'a> {
-    target: &'a Target<'a>,
-    schema: &'a str,
+/// A load that failed.
+pub(super) struct Cut {
+    pub(super) failure: Failure,
+    /// The database is as it was. Not known where the connection was lost at the very end.
+    pub(super) is_undone: bool,
 }
 
-impl<'a> Target<'a> {
-    pub(super) fn of(&'a self, dumped: &'a Database) -> Load<'a> {
-        Load {
-            target: self,
-            schema: &dumped.schema,
+impl Cut {
+    pub(super) fn undone(failure: Failure) -> Self {
+        Self {
+            failure,
+            is_undone: true,
         }
     }
 }
@@ -45,11 +49,28 @@ impl<'a> Target<'a> {
 /// Replaces what the schema holds by what was dumped.
 ///
 /// # Errors
-/// One of the programs failed, or this process was told to end: the database is as it was.
-pub(super) fn load(load: &Load<'_>, watch: &Watch) -> Outcome {
-    let target = load.target;
-    let mut command = Command::new(&target.programs.psql);
-    target.environment.apply(&mut command);
+/// One of the programs failed, or this process was told to end.
+pub(super) fn load(load: &Load<'_>, watch: &Watch) -> Result<(), Cut> {
+    let (psql, mut script) = run(load, watch).map_err(Cut::undone)?;
+    let written = script.write_all(END.as_bytes()).map_err(Failure::from);
+    drop(script);
+    // What psql says tells more.
+    let (code, failure) = match psql.end() {
+        Ok(ended) => (ended.code, ended.failure.or(written.err())),
+        Err(failure) => (None, Some(failure)),
+    };
+    failure.map_or(Ok(()), |failure| {
+        Err(Cut {
+            failure,
+            is_undone: code == Some(SCRIPT_FAILED),
+        })
+    })
+}
+
+/// All of the script but its end.
+fn run(load: &Load<'_>, watch: &Watch) -> Outcome<(Program, ChildStdin)> {
+    let mut command = Command::new(&load.programs.psql);
+    load.environment.apply(&mut command);
     command
         .args([
             "--no-psqlrc",
@@ -63,12 +84,12 @@ pub(super) fn load(load: &Load<'_>, watch: &Watch) -> Outcome {
     let Some(mut script) = psql.stdin() else {
         return Err(Failure::new("psql takes no input."));
     };
-    let mut command = Command::new(&target.programs.restore);
+    let mut command = Command::new(&load.programs.restore);
     command.env_clear().env("LC_ALL", "C");
     command
         .args(["--file=-", "--no-owner", "--no-privileges"])
         .arg(format!("--schema={}", load.schema))
-        .arg(&target.path)
+        .arg(load.path)
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let mut dump = watch.spawn("pg_restore", &mut command)?;
@@ -78,7 +99,7 @@ pub(super) fn load(load: &Load<'_>, watch: &Watch) -> Outcome {
     let written = script
         .write_all(BEGIN.as_bytes())
         .and_then(|()| script.write_all(CLEAR.as_bytes()))
-        .and_then(|()| pass_on(&mut output, &mut script, target.what));
+        .and_then(|()| pass_on(&mut output, &mut script, load.what));
     if let Err(error) = written {
         drop(script);
         if error.kind() == ErrorKind::BrokenPipe {
@@ -89,9 +110,7 @@ pub(super) fn load(load: &Load<'_>, watch: &Watch) -> Outcome {
     }
     dump.finish()?;
     watch.check()?;
-    script.write_all(END.as_bytes())?;
-    drop(script);
-    psql.finish()
+    Ok((psql, script))
 }
 
 fn pass_on(from: &mut impl Read, to: &mut impl Write, what: &str) -> std::io::Result<()> {

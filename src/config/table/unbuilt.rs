@@ -55,7 +55,7 @@ pub(super) static AUTHORIZATION: &[Setting] = &[
          from the runtime's database.",
     )
     .secret()
-    .read_by("backup and restore"),
+    .read_by("backup, restore and doctor"),
     Setting::new(
         "SVC_COMPLIANCE_CLASSIFIER",
         Kind::Choice(&[Word::built("shipped")]),

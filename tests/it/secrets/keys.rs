@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::harness::eventually;
-use std::time::Duration;
 
 #[test]
 fn a_restart_and_a_replica_read_what_was_put() {
