@@ -10,7 +10,7 @@ ROUNDS = 3
 # Itself, not the script on the path that looks for it.
 PG_DUMP = "/usr/lib/postgresql/15/bin/pg_dump"
 # Of events of one run, each with a kilobyte that compresses as text of models does.
-EVENTS = 60_000
+EVENTS = 30_000
 # The events of a finished run are told again under the numbers after its last; its row counts them.
 MORE_EVENTS = f"""
 with finished as (
