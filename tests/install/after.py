@@ -87,7 +87,7 @@ def earlier_package(world):
         lines[lines.index(version)] = f"{version}~earlier"
         control.write_text("\n".join(lines) + "\n")
         # Those of the two files that were exchanged are no longer true.
-        (tree / "DEBIAN/md5sums").unlink()
+        (tree / "DEBIAN/md5sums").unlink(missing_ok=True)
         made = world.host.root / "root/earlier.deb"
         subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, made],
                        check=True, stdout=subprocess.DEVNULL)
