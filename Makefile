@@ -49,7 +49,7 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --features bench -- -D warnings
-	@for script in .ci/run tests/setup/* tests/show/authz tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run packaging/build packaging/check packaging/bundle/build packaging/bundle/install; do \
+	@for script in .ci/run tests/setup/* tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/show/authz tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run tests/upgrade/earlier packaging/build packaging/check packaging/bundle/build packaging/bundle/install; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done
@@ -59,6 +59,15 @@ deny: ## Check licences, second versions, sources and known faults of the depend
 	@tests/setup/cargo-deny
 	cargo deny --workspace check bans licenses sources
 	@tests/setup/advisories
+
+.PHONY: install-test
+install-test: ## Install, use, upgrade and purge the packages on a booted Debian without a network
+	@tests/setup/postgres
+	@tests/setup/python
+	@tests/setup/node
+	@tests/setup/lab
+	@tests/setup/packages
+	@tests/install/run
 
 .PHONY: packages
 packages: ## Build the packages into target/packages: deb, rpm, parts lists, offline bundle; check them
@@ -81,6 +90,11 @@ bench: ## Run the benchmarks, each beside its baseline; BENCH=NAME runs one
 	@tests/setup/postgres
 	@tests/setup/openfga
 	cargo bench --locked --features bench --bench bench -- $(BENCH)
+
+.PHONY: upgrade-test
+upgrade-test: ## Run the program before the newest migration on the newest schema; `make test` does, too
+	@tests/setup/postgres
+	cargo test --locked --test upgrade
 
 .PHONY: soak
 soak: ## Kill the server a thousand times during runs (hours)

@@ -29,6 +29,12 @@ impl Clock {
         OffsetDateTime::now_utc() + offset
     }
 
+    /// The first day of the month that it is in.
+    pub fn month(&self) -> time::Date {
+        let today = self.now().date();
+        today.replace_day(1).unwrap_or(today)
+    }
+
     /// A new row id: UUIDv7 at this clock's time.
     pub fn new_id(&self) -> Uuid {
         let now = self.now();
@@ -44,6 +50,12 @@ impl Clock {
     pub fn advance(&self, by: std::time::Duration) {
         let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         self.offset_ms.fetch_add(by_ms, Ordering::Relaxed);
+    }
+
+    /// Moves every clone of this clock back (tests).
+    pub fn set_back(&self, by: std::time::Duration) {
+        let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        self.offset_ms.fetch_sub(by_ms, Ordering::Relaxed);
     }
 }
 

@@ -11,7 +11,7 @@ Examples:
   agent-runtime serve                  serve, as a service manager starts it
   agent-runtime run assistant \"Hello\"  run an agent and watch it
 
-Exit codes: 0 done, 1 failed, 2 wrong command line.";
+Exit codes: 0 done, 1 failed, 2 wrong command line; of serve also 78, a restart would not help.";
 
 /// Runs agents durably, and streams their progress over HTTP.
 #[derive(Parser)]
@@ -31,10 +31,18 @@ enum Command {
     Run(cli::run::Arguments),
     /// Watch a run
     Follow(cli::follow::Arguments),
+    /// Make what an installed service needs: database, keys, settings
+    Setup(cli::setup::Arguments),
     /// Bring the database's schema up to this version
     Migrate(cli::migrate::Arguments),
+    /// Back up the databases, while servers serve
+    Backup(cli::backup::Arguments),
+    /// Put a backup back
+    Restore(cli::restore::Arguments),
     /// Show every setting, and everything that is wrong
     CheckConfig(cli::settings::CheckArguments),
+    /// Look at all that a server needs, and say what is wrong
+    Doctor(cli::doctor::Arguments),
     /// Print what is known of every setting
     Settings(cli::settings::Arguments),
     /// Make a further tenant
@@ -69,8 +77,12 @@ fn main() -> ExitCode {
         Command::Dev(arguments) => cli::dev::run(&world, &arguments),
         Command::Run(arguments) => cli::run::run(&world, &arguments),
         Command::Follow(arguments) => cli::follow::run(&world, &arguments),
+        Command::Setup(arguments) => cli::setup::run(&world, &arguments),
         Command::Migrate(arguments) => cli::migrate::run(&world, &arguments),
+        Command::Backup(arguments) => cli::backup::run(&world, &arguments),
+        Command::Restore(arguments) => cli::restore::run(&world, &arguments),
         Command::CheckConfig(arguments) => cli::settings::check(&world, &arguments),
+        Command::Doctor(arguments) => cli::doctor::run(&world, &arguments),
         Command::Settings(arguments) => cli::settings::print(&arguments),
         Command::Tenant(command) => cli::tenant::run(&world, &command),
         Command::Authz(command) => cli::authz::run(&world, &command),

@@ -230,6 +230,13 @@ impl Claimed {
         self.row.key.as_deref()
     }
 
+    /// The cap that the key had when the job was claimed: a handler that knows better says so with
+    /// [`crate::set_cap`].
+    #[must_use]
+    pub fn key_cap(&self) -> Option<u32> {
+        self.row.key_cap
+    }
+
     /// JSON text.
     #[must_use]
     pub fn payload(&self) -> &str {

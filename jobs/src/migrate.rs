@@ -11,6 +11,7 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
     ("job_0002_enqueue", include_str!("../sql/0002_enqueue.sql")),
     ("job_0003_claim", include_str!("../sql/0003_claim.sql")),
     ("job_0004_settle", include_str!("../sql/0004_settle.sql")),
+    ("job_0005_serial", include_str!("../sql/0005_serial.sql")),
 ];
 
 /// Any fixed number does; it is the crate's own.

@@ -20,8 +20,34 @@ pub struct ClaimedRow {
     pub max_attempts: u32,
     pub name: String,
     pub key: Option<String>,
+    /// The cap that the key had when the job was claimed.
+    pub key_cap: Option<u32>,
     /// JSON text.
     pub payload: String,
+}
+
+impl ClaimedRow {
+    /// Its key does one job after the other.
+    pub(crate) fn is_serial(&self) -> bool {
+        self.key_cap == Some(1)
+    }
+}
+
+/// What a claim may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Jobs in all.
+    pub jobs: usize,
+    /// Of them, jobs of serial keys: those whose cap is 1.
+    pub serial: usize,
+}
+
+impl From<usize> for Room {
+    /// Jobs of any kind.
+    fn from(jobs: usize) -> Self {
+        let serial = jobs;
+        Self { jobs, serial }
+    }
 }
 
 /// How a running job ends.
@@ -66,7 +92,7 @@ pub enum Became {
 
 const REASON_BYTES: usize = 2000;
 
-/// Claims at most `limit` due jobs of a queue as one leased batch. `keyed_first` decides whether jobs with a
+/// Claims due jobs of a queue as one leased batch, as many as there is room for. `keyed_first` decides whether jobs with a
 /// concurrency key are looked at before the others: alternate it.
 ///
 /// # Errors
@@ -75,17 +101,20 @@ pub fn claim(
     client: &mut impl GenericClient,
     queue: &str,
     worker: &str,
-    limit: usize,
+    room: impl Into<Room>,
     lease: Duration,
     keyed_first: bool,
 ) -> Result<Vec<ClaimedRow>> {
-    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+    let room = room.into();
+    let count = |places: usize| i32::try_from(places).unwrap_or(i32::MAX);
+    let (jobs, serial) = (count(room.jobs), count(room.serial));
     let rows = client.query_typed(
-        "SELECT id, lease_id, attempt, max_attempts, name, key, payload FROM job_claim($1, $2, $3, $4, $5)",
+        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap FROM job_claim($1, $2, $3, $4, $5, $6)",
         &[
             (&queue, Type::TEXT),
             (&worker, Type::TEXT),
-            (&limit, Type::INT4),
+            (&jobs, Type::INT4),
+            (&serial, Type::INT4),
             (&millis(lease), Type::INT8),
             (&keyed_first, Type::BOOL),
         ],
@@ -100,6 +129,7 @@ pub fn claim(
             name: row.get(4),
             key: row.get(5),
             payload: row.get(6),
+            key_cap: row.get::<_, Option<i32>>(7).map(i32::unsigned_abs),
         })
         .collect())
 }

@@ -40,6 +40,8 @@ create table webhook_endpoint_counts (
   failed bigint not null default 0,
   -- The newest attempt failed.
   is_failing boolean not null default false,
+  -- The newest attempt took long, however it ended.
+  is_slow boolean not null default false,
   last_delivered_at timestamptz,
   last_failed_at timestamptz,
   last_error text,

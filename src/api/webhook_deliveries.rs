@@ -11,7 +11,7 @@ use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::{Admin, Authorized};
 use crate::store::page::{Order, Page, Request};
-use crate::store::webhook_endpoints::WebhookEndpoint;
+use crate::store::webhook_endpoints::{self, WebhookEndpoint};
 use crate::store::webhook_history::{self, Attempt, Delivery, State};
 use crate::webhooks::event::TEST;
 use crate::webhooks::reason::Reason;
@@ -28,6 +28,7 @@ pub(super) fn routes() -> Vec<Route> {
     use Method::{Get, Post};
     let one = "/v1/webhook-endpoints/{webhookEndpointId}/deliveries/{webhookDeliveryId}";
     let on = &[Code::NotConfigured];
+    let asks = &[Code::NotConfigured, Code::Conflict];
     vec![
         route(
             Post,
@@ -35,14 +36,14 @@ pub(super) fn routes() -> Vec<Route> {
             "Send a test to a webhook endpoint, whichever events it takes",
             test,
         )
-        .answers(on),
+        .answers(asks),
         route(
             Post,
             "/v1/webhook-endpoints/{webhookEndpointId}/resend",
             "Send again what failed for good since a time: the oldest 1000 deliveries that were not sent again yet",
             resend_failed,
         )
-        .answers(on),
+        .answers(asks),
         route(
             Get,
             "/v1/webhook-endpoints/{webhookEndpointId}/deliveries",
@@ -63,7 +64,7 @@ pub(super) fn routes() -> Vec<Route> {
             "Send a delivery again: a new delivery of the same event, with the event's id",
             resend,
         )
-        .answers(&[Code::NotConfigured, Code::Conflict]),
+        .answers(asks),
     ]
 }
 
@@ -272,6 +273,7 @@ fn test(cx: &Cx<'_>, endpoint: Endpoint, _: Nothing) -> Result<Accepted<View>> {
     is_on(cx)?;
     let (tenant_id, endpoint_id) = (endpoint.caller().tenant_id, endpoint.row().endpoint_id);
     let queued = cx.transact(|tx| {
+        webhook_endpoints::has_room(tx, &endpoint)?;
         let id = cx.webhooks().test(tx, tenant_id, endpoint_id)?;
         webhook_history::find(tx, &endpoint, id)
     })?;
@@ -284,6 +286,7 @@ fn resend(cx: &Cx<'_>, endpoint: Endpoint, _: Nothing) -> Result<Accepted<View>>
     let (tenant_id, endpoint_id) = (endpoint.caller().tenant_id, endpoint.row().endpoint_id);
     let delivery_id = id_in_path(cx, "webhookDeliveryId", "webhook-delivery")?;
     let queued = cx.transact(|tx| {
+        webhook_endpoints::has_room(tx, &endpoint)?;
         let id = cx
             .webhooks()
             .resend(tx, tenant_id, endpoint_id, delivery_id)?;
@@ -306,6 +309,7 @@ fn resend_failed(
     }
     let (tenant_id, endpoint_id) = (endpoint.caller().tenant_id, endpoint.row().endpoint_id);
     let (count, has_more) = cx.transact(|tx| {
+        webhook_endpoints::has_room(tx, &endpoint)?;
         let webhooks = cx.webhooks();
         webhooks.resend_failed(tx, tenant_id, endpoint_id, since, RESENT_MOST)
     })?;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::store::audit::purge::{self, End};
 use crate::store::audit::{self as rows, Outcome};
-use crate::store::{Store, Tx};
+use crate::store::{Store, Tx, clock};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use ed25519_dalek::SigningKey;
 use postgres::error::SqlState;
@@ -68,11 +68,13 @@ impl Keeper {
     }
 
     fn round(&self) -> Result<()> {
-        let now = self.clock.now();
-        rows::attach_partitions(&mut self.store.session()?, now.date())?;
+        // Decisions carry this clock's time, so it says which months there must be.
+        let today = self.clock.now().date();
+        rows::attach_partitions(&mut self.store.session()?, today)?;
         let Some(key) = &self.retention else {
             return Ok(());
         };
+        let now = clock::earlier(&mut self.store.session()?, &self.clock)?;
         for outcome in Outcome::ALL {
             let before = now - time::Duration::days(days(outcome));
             self.drop_months(key, outcome, before)?;

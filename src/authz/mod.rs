@@ -10,6 +10,7 @@ pub mod desired;
 pub mod fga;
 mod gate;
 mod grants;
+pub mod health;
 mod keeper;
 pub mod model;
 pub mod permissions;

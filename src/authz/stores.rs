@@ -36,7 +36,7 @@ impl Model {
         i32::try_from(self.version).unwrap_or(i32::MAX)
     }
 
-    fn digest(&self) -> Vec<u8> {
+    pub(super) fn digest(&self) -> Vec<u8> {
         Sha256::digest(self.json.to_string().as_bytes()).to_vec()
     }
 }

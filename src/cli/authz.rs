@@ -4,6 +4,7 @@
 use super::{Failure, Outcome, World, terminal};
 use crate::authz::permissions::Permissions;
 use crate::authz::report::{Progress, Report, Tuples};
+use crate::config::Settings;
 use crate::server::options;
 use crate::store::{Store, connect::Manager, migrations};
 use clap::{Args, Subcommand};
@@ -93,7 +94,7 @@ pub fn run(world: &World, command: &Command) -> Outcome {
         Command::Repair(arguments) if arguments.dry_run => (&arguments.scope, Work::DryRun),
         Command::Repair(arguments) => (&arguments.scope, Work::Repair),
     };
-    let permissions = open(world)?;
+    let permissions = open(world, &world.settings()?)?;
     let mut sums = Sums::default();
     let mut reports = Vec::new();
     each_tenant(&permissions, scope.tenant, |tenant_id| {
@@ -123,15 +124,33 @@ pub fn run(world: &World, command: &Command) -> Outcome {
     }
 }
 
-fn open(world: &World) -> Outcome<Permissions> {
-    let settings = world.settings()?;
-    let Some(authorization) = options::authorization(&settings) else {
+/// Brings every tenant in step, without a word.
+///
+/// # Errors
+/// The authorization server or the database gives no answer.
+pub(super) fn repair_all(world: &World, settings: &Settings) -> Outcome<Sums> {
+    let permissions = open(world, settings)?;
+    let scope = Scope {
+        tenant: None,
+        limit: 0,
+        json: true,
+    };
+    let mut sums = Sums::default();
+    each_tenant(&permissions, None, |tenant_id| {
+        sums.add(&one(&permissions, tenant_id, &scope, Work::Repair)?);
+        Ok(())
+    })?;
+    Ok(sums)
+}
+
+fn open(world: &World, settings: &Settings) -> Outcome<Permissions> {
+    let Some(authorization) = options::authorization(settings) else {
         return Err(Failure::new(
             "Authorization is off: SVC_AUTHZ_API_URL is not set.",
         ));
     };
-    let log = super::serve::open_log(&world.vars, &settings, &world.clock)?;
-    let database = options::store(&settings);
+    let log = super::serve::open_log(&world.vars, settings, &world.clock)?;
+    let database = options::store(settings);
     let plan = migrations::plan(&mut Manager::new(&database)?.client()?)?;
     if !plan.refusals.is_empty() || !plan.pending.is_empty() {
         return Err(Failure::new(
@@ -139,7 +158,7 @@ fn open(world: &World) -> Outcome<Permissions> {
         ));
     }
     let store = Store::open(&database, log.clone())?;
-    let outbound = options::outbound(&settings)?;
+    let outbound = options::outbound(settings)?;
     let clock = world.clock.clone();
     let log = crate::log::subsystem(&log, crate::log::Subsystem::Authz);
     let made = Permissions::new(&authorization, store, clock, &outbound, None, log);
@@ -212,12 +231,15 @@ impl Shown {
     }
 }
 
+/// What was found of all tenants.
 #[derive(Default)]
-struct Sums {
-    compared: u64,
+pub(super) struct Sums {
+    pub(super) compared: u64,
     differing: u64,
-    missing: u64,
-    extra: u64,
+    /// Tuples that were missing.
+    pub(super) missing: u64,
+    /// Tuples that were there in excess.
+    pub(super) extra: u64,
 }
 
 impl Sums {

@@ -1,7 +1,8 @@
 //! The commands of the binary, a file each: what each takes, does and says.
 //!
 //! Guarantees: exit code 0 when the command did what it was asked to, 1 when it failed, 2 when the
-//! command line was wrong or what was compared differs; results on stdout, everything else on
+//! command line was wrong or what was compared differs, and for `serve` alone 78 when no restart would
+//! help; results on stdout, everything else on
 //! stderr; `--json` prints JSON and nothing else; colours on a terminal alone, and not where
 //! `NO_COLOR` is set; no secret is taken from a command line, and none is shown but where the
 //! command is there to show it once.
@@ -9,12 +10,16 @@
 //! Not here: what the commands do. They start the server (`server`), read settings (`config`), or
 //! call the API as any client does.
 
+mod account;
 pub mod audit;
 pub mod authz;
+pub mod backup;
 mod client;
 pub mod completions;
+mod deployment;
 pub mod dev;
 mod display;
+pub mod doctor;
 pub mod follow;
 pub mod license;
 pub mod manual;
@@ -22,10 +27,12 @@ pub mod migrate;
 mod notify;
 pub mod openapi;
 mod private_file;
+pub mod restore;
 pub mod run;
 pub mod secrets;
 pub mod serve;
 pub mod settings;
+pub mod setup;
 mod signals;
 pub mod tenant;
 mod terminal;
@@ -49,6 +56,8 @@ pub struct Failure {
     code: u8,
     /// What to say on stderr; empty where all has been said.
     message: String,
+    /// It is said to the journal, line by line, as an error.
+    journal: bool,
 }
 
 impl World {
@@ -66,13 +75,22 @@ impl World {
     }
 }
 
+impl World {
+    /// The settings that looking after the databases takes, and what else is wrong with them.
+    fn settings_for_upkeep(&self) -> Outcome<(Settings, Vec<config::Fault>)> {
+        config::load_for_upkeep(&self.vars, &self.clock).map_err(|faults| wrong(&faults))
+    }
+}
+
 fn load(vars: &Vars, clock: &Clock) -> Outcome<Settings> {
-    config::load(vars, clock).map_err(|faults| {
-        let mut lines = vec!["The settings are wrong:".to_owned()];
-        lines.extend(faults.iter().map(|fault| format!("  {fault}")));
-        lines.push("See: agent-runtime check-config, agent-runtime settings".to_owned());
-        Failure::new(lines.join("\n"))
-    })
+    config::load(vars, clock).map_err(|faults| wrong(&faults))
+}
+
+fn wrong(faults: &[config::Fault]) -> Failure {
+    let mut lines = vec!["The settings are wrong:".to_owned()];
+    lines.extend(faults.iter().map(|fault| format!("  {fault}")));
+    lines.push("See: agent-runtime check-config, agent-runtime settings".to_owned());
+    Failure::new(lines.join("\n"))
 }
 
 impl Failure {
@@ -81,7 +99,14 @@ impl Failure {
         Self {
             code: 1,
             message: message.into(),
+            journal: false,
         }
+    }
+
+    /// The settings or the database refuse, and a restart would come to the same: exit code 78
+    /// (`EX_CONFIG` of sysexits.h), so that a service manager can tell it from what may pass.
+    fn for_good(self) -> Self {
+        Self { code: 78, ..self }
     }
 
     /// The command line is wrong: exit code 2.
@@ -89,6 +114,7 @@ impl Failure {
         Self {
             code: 2,
             message: message.into(),
+            journal: false,
         }
     }
 
@@ -97,7 +123,35 @@ impl Failure {
         Self {
             code: 2,
             message: String::new(),
+            journal: false,
         }
+    }
+
+    /// The same of another setting than the one it names.
+    fn about(mut self, named: &str, meant: &str) -> Self {
+        self.message = self.message.replace(named, meant);
+        self
+    }
+
+    /// The same, said as the journal takes it where stderr goes there.
+    fn heard_by(mut self, vars: &Vars) -> Self {
+        self.journal = terminal::is_journal(vars);
+        self
+    }
+
+    fn text(self) -> String {
+        let text = format!("agent-runtime: {}", self.message);
+        if !self.journal {
+            return text;
+        }
+        let lines: Vec<_> = text.lines().map(|line| format!("<3>{line}")).collect();
+        lines.join("\n")
+    }
+
+    /// The same with a sentence more.
+    fn with(mut self, sentence: &str) -> Self {
+        self.message = format!("{}\n{sentence}", self.message);
+        self
     }
 
     /// The command failed and has said so: exit code 1.
@@ -125,15 +179,30 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+/// A fault in one sentence for an operator: what failed, and its innermost cause.
+fn reason(error: &crate::error::Error) -> String {
+    let mut cause = std::error::Error::source(error);
+    let mut innermost = None;
+    while let Some(inner) = cause {
+        innermost = Some(inner.to_string());
+        cause = inner.source();
+    }
+    match innermost {
+        Some(text) if !error.message().contains(&text) => format!("{} ({text})", error.message()),
+        _ => error.message().to_owned(),
+    }
+}
+
 /// The exit code of an outcome, its failure said on stderr.
 pub fn exit(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            let code = ExitCode::from(failure.code);
             if !failure.message.is_empty() {
-                terminal::note(format_args!("agent-runtime: {}", failure.message));
+                terminal::note(failure.text());
             }
-            ExitCode::from(failure.code)
+            code
         }
     }
 }

@@ -1,12 +1,14 @@
-//! Small files that their owner alone can read: tokens, and what `dev` keeps between starts.
+//! Small files that their owner alone can read: tokens, keys, and what `dev` keeps between starts; and
+//! files that are to have another owner or mode from their first moment on.
 //!
 //! A file is written whole beside its place, under a name that did not exist, and then put there:
 //! no link that somebody laid out is followed, and no reader sees half of it.
 
 use super::{Failure, Outcome};
-use std::fs::{self, OpenOptions};
+use rustix::fs::OFlags;
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -22,8 +24,32 @@ pub(super) enum Standing {
     Replaced,
 }
 
+/// Who may use a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Access {
+    pub(super) mode: u32,
+    /// User and group; nothing: this process's own.
+    pub(super) owner: Option<(u32, u32)>,
+}
+
+/// Who made it, alone.
+const OURS: Access = Access {
+    mode: 0o600,
+    owner: None,
+};
+
 /// Writes a file of mode 0600. False: one stood there already and was kept.
 pub(super) fn write(path: &Path, text: &str, standing: Standing) -> Outcome<bool> {
+    write_for(OURS, path, text.as_bytes(), standing)
+}
+
+/// Writes a file of any mode and owner. False: one stood there already and was kept.
+pub(super) fn write_for(
+    access: Access,
+    path: &Path,
+    bytes: &[u8],
+    standing: Standing,
+) -> Outcome<bool> {
     let fault = |error: std::io::Error| {
         Failure::new(format!("{} cannot be written: {error}.", path.display()))
     };
@@ -41,7 +67,12 @@ pub(super) fn write(path: &Path, text: &str, standing: Standing) -> Outcome<bool
         .open(&fresh)
         .map_err(fault)?;
     let written = file
-        .write_all(text.as_bytes())
+        .write_all(bytes)
+        .and_then(|()| match access.owner {
+            Some((user, group)) => fchown(&file, Some(user), Some(group)),
+            None => Ok(()),
+        })
+        .and_then(|()| file.set_permissions(Permissions::from_mode(access.mode)))
         .and_then(|()| file.sync_all())
         .and_then(|()| match standing {
             Standing::Replaced => fs::rename(&fresh, path),
@@ -58,6 +89,67 @@ pub(super) fn write(path: &Path, text: &str, standing: Standing) -> Outcome<bool
     }
 }
 
+/// What is wrong with the owner and the mode of a file or directory, to stand after its path; nothing if
+/// all is well. No link is followed.
+///
+/// # Errors
+/// It cannot be looked at, or is none.
+pub(super) fn faults(access: Access, path: &Path) -> std::io::Result<Option<String>> {
+    let found = fs::symlink_metadata(path)?;
+    let mode = found.mode() & 0o7777;
+    let mut faults = Vec::new();
+    if found.is_symlink() {
+        faults.push("is a link".to_owned());
+    } else if mode & !access.mode != 0 {
+        faults.push(format!(
+            "has mode {mode:04o} instead of {:04o}",
+            access.mode
+        ));
+    }
+    if let Some((user, group)) = access.owner
+        && (found.uid(), found.gid()) != (user, group)
+    {
+        faults.push(format!(
+            "belongs to user {} and group {} instead of {user} and {group}",
+            found.uid(),
+            found.gid()
+        ));
+    }
+    Ok((!faults.is_empty()).then(|| faults.join(" and ")))
+}
+
+/// Gives a file or directory that stands its owner and mode. False: it had them.
+///
+/// # Errors
+/// It is a link, has other names, or cannot be changed.
+pub(super) fn put_right(access: Access, path: &Path) -> Outcome<bool> {
+    let fault = |what: &dyn std::fmt::Display| {
+        Failure::new(format!("{} cannot be put right: {what}.", path.display()))
+    };
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let flags = flags.bits().cast_signed();
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = opened.map_err(|error| fault(&error))?;
+    let found = file.metadata().map_err(|error| fault(&error))?;
+    if found.is_file() && found.nlink() != 1 {
+        return Err(fault(&"it has other names, which would change with it"));
+    }
+    let mut is_changed = false;
+    if let Some((user, group)) = access.owner
+        && (found.uid(), found.gid()) != (user, group)
+    {
+        fchown(&file, Some(user), Some(group)).map_err(|error| fault(&error))?;
+        is_changed = true;
+    }
+    if found.mode() & 0o7777 != access.mode {
+        let permissions = Permissions::from_mode(access.mode);
+        file.set_permissions(permissions)
+            .map_err(|error| fault(&error))?;
+        is_changed = true;
+    }
+    Ok(is_changed)
+}
+
 /// The text of such a file, without its last newline; nothing if there is none.
 ///
 /// # Errors
@@ -66,7 +158,7 @@ pub(super) fn read(path: &Path) -> Outcome<Option<Zeroizing<String>>> {
     let fault = |what: &dyn std::fmt::Display| {
         Failure::new(format!("{} cannot be used: {what}.", path.display()))
     };
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file = match opened {
         Ok(file) => file,
@@ -95,7 +187,7 @@ pub(super) fn read(path: &Path) -> Outcome<Option<Zeroizing<String>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn a_file_is_private_and_kept_or_replaced() {
@@ -121,6 +213,30 @@ mod tests {
         assert!(write(&path, "x", Standing::Replaced).unwrap());
         assert_eq!(fs::read_to_string(&victim).unwrap(), "safe");
         assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn a_wrong_mode_is_told_and_put_right() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        let access = Access {
+            mode: 0o640,
+            owner: None,
+        };
+        assert!(write_for(access, &path, &[0, 255], Standing::Kept).unwrap());
+        assert_eq!(faults(access, &path).unwrap(), None);
+        assert!(!put_right(access, &path).unwrap());
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let fault = faults(access, &path).unwrap().unwrap();
+        assert_eq!(fault, "has mode 0644 instead of 0640");
+        assert!(put_right(access, &path).unwrap());
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
+        let link = dir.path().join("link");
+        symlink(&path, &link).unwrap();
+        assert_eq!(faults(access, &link).unwrap().unwrap(), "is a link");
+        assert!(put_right(access, &link).is_err());
+        fs::hard_link(&path, dir.path().join("other")).unwrap();
+        assert!(put_right(access, &path).is_err());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::notify::Manager;
 use super::{Failure, Outcome, World, private_file, signals, terminal};
 use crate::authn::bearer;
 use crate::config::{Settings, Vars, render};
+use crate::error::{Code, Error};
 use crate::ids::Clock;
 use crate::log::{self, Subsystem};
 use crate::secret::Secret;
@@ -26,7 +27,10 @@ Examples:
   systemctl start agent-runtime                  in production
   agent-runtime check-config && agent-runtime serve
 
-SIGTERM and Ctrl-C stop it in order; a second one ends it at once.";
+SIGTERM and Ctrl-C stop it in order; a second one ends it at once.
+
+Exit codes: 0 stopped in order, 1 failed, 2 wrong command line, 78 the settings or the database refuse
+it, and a restart would come to the same. A database that is away or read-only is waited for.";
 
 /// Arguments of `serve`.
 #[derive(Args)]
@@ -42,8 +46,12 @@ fn long_help() -> String {
 /// # Errors
 /// A setting is wrong, the server cannot start, or it was cut off at its end.
 pub fn run(world: &World, _: &Arguments) -> Outcome {
-    let settings = world.settings()?;
-    let log = open_log(&world.vars, &settings, &world.clock)?;
+    serve(world).map_err(|failure| failure.heard_by(&world.vars))
+}
+
+fn serve(world: &World) -> Outcome {
+    let settings = world.settings().map_err(Failure::for_good)?;
+    let log = open_log(&world.vars, &settings, &world.clock).map_err(Failure::for_good)?;
     log::install_panic_hook(&log);
     let endings = signals::endings()?;
     let seeds = seeds(&settings, &world.clock, &log)?;
@@ -70,6 +78,7 @@ pub(super) fn open_log(vars: &Vars, settings: &Settings, clock: &Clock) -> Outco
         redact_keys: Some(&patterns),
         dev: settings.development,
         terminal: std::io::stderr().is_terminal(),
+        journal: terminal::is_journal(vars),
         no_color: vars.no_color(),
     })
     .map_err(|faults| {
@@ -126,7 +135,7 @@ fn seeds(settings: &Settings, clock: &Clock, log: &Logger) -> Outcome<Seeds> {
 
 /// The first user of a tenant whose settings name none: the same at every start and on every
 /// replica, so that no start makes a second one.
-fn first_user(tenant_id: Uuid) -> Uuid {
+pub(super) fn first_user(tenant_id: Uuid) -> Uuid {
     let mut hash = Sha256::new();
     hash.update(b"agent-runtime seed user");
     hash.update(tenant_id.as_bytes());
@@ -193,14 +202,28 @@ fn until_told(server: &Server, endings: &Receiver<()>, manager: &Manager) -> Out
         select! {
             recv(ready) -> said => {
                 if let Ok(Err(error)) = said {
-                    return Err(error.into());
+                    return Err(never_ready(error));
                 }
                 manager.ready();
                 ready = never();
             }
-            recv(beat) -> _ => manager.alive(),
+            recv(beat) -> _ => match server.stuck() {
+                Some(part) => manager.stuck(part.text()),
+                None if server.beats() => manager.alive(),
+                None => {}
+            },
             recv(endings) -> _ => return Ok(()),
         }
+    }
+}
+
+/// Why the server will not become ready: for good, unless it was a fault of ours.
+fn never_ready(error: Error) -> Failure {
+    let is_ours = error.code() == Code::Internal;
+    let failure = Failure::from(error);
+    match is_ours {
+        true => failure,
+        false => failure.for_good(),
     }
 }
 

@@ -4,7 +4,10 @@
 use super::{Failure, Outcome};
 use crate::config::Vars;
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 
 /// How text may look.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +44,10 @@ impl Style {
 
     pub(super) fn green(self, text: &str) -> String {
         self.painted("32", text)
+    }
+
+    pub(super) fn yellow(self, text: &str) -> String {
+        self.painted("33", text)
     }
 
     fn painted(self, code: &str, text: &str) -> String {
@@ -103,6 +110,16 @@ pub(super) fn note_over(line: impl Display) {
         .write_all(format!("\r\x1b[K{line}").as_bytes());
 }
 
+/// Whether stderr goes to systemd's journal, and not elsewhere since.
+pub(super) fn is_journal(vars: &Vars) -> bool {
+    let Some(journal) = vars.journal_stream() else {
+        return false;
+    };
+    let stream = std::io::stderr().as_fd().try_clone_to_owned();
+    let found = stream.and_then(|stream| File::from(stream).metadata());
+    found.is_ok_and(|found| (found.dev(), found.ino()) == journal)
+}
+
 /// How this program was called, for commands that are shown to be tried.
 pub(super) fn program() -> String {
     let called = std::env::args_os().next();
@@ -124,6 +141,19 @@ pub(super) fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_journal_is_known_by_its_stream() {
+        let stream = std::io::stderr().as_fd().try_clone_to_owned().unwrap();
+        let found = File::from(stream).metadata().unwrap();
+        let of = |inode: u64| {
+            let name = format!("{}:{inode}", found.dev());
+            is_journal(&Vars::from_pairs([("JOURNAL_STREAM", name)]))
+        };
+        assert!(of(found.ino()));
+        assert!(!of(found.ino() + 1));
+        assert!(!is_journal(&Vars::default()));
+    }
 
     #[test]
     fn a_model_cannot_steer_the_terminal() {

@@ -1,6 +1,7 @@
 //! The settings: what the environment says, judged once at start.
 //!
 //! - [`load`] gives the typed [`Settings`], or every fault at once; the server starts with none.
+//! - [`load_for_upkeep`] gives them for commands that need less than a server.
 //! - [`check`] gives the same judgement as a report, each setting with its value and where it came
 //!   from, secrets redacted (`check-config`).
 //! - [`render`] writes the settings part of `--help`, the sample environment file, the manual page
@@ -12,6 +13,7 @@
 //!
 //! Not here: connecting to anything, and making what is not given (ids, tokens, keys).
 
+mod env_file;
 mod files;
 pub mod license;
 mod parse;
@@ -24,6 +26,7 @@ mod types;
 mod vars;
 
 use crate::ids::Clock;
+pub use env_file::EnvFile;
 pub use license::TrustedKeys;
 pub(crate) use parse::is_environment_name;
 pub use report::{Report, ReportRow};
@@ -76,9 +79,33 @@ pub fn load_trusting(
     }
 }
 
+/// The settings for looking after the databases: only what is said of them and of the authorization
+/// server has to be right. Whatever else is wrong is taken as not given and comes back as faults to
+/// mention, so that a backup needs neither a license that holds nor the server's keys.
+///
+/// # Errors
+/// Every fault of those settings.
+pub fn load_for_upkeep(vars: &Vars, clock: &Clock) -> Result<(Settings, Vec<Fault>), Vec<Fault>> {
+    const NEEDED: [&str; 3] = ["SVC_DEV", "SVC_DATABASE_", "SVC_AUTHZ_"];
+    let mut reading = read::read(vars, clock, &TrustedKeys::compiled_in());
+    let (faults, forgiven): (Vec<_>, Vec<_>) = std::mem::take(&mut reading.faults)
+        .into_iter()
+        .partition(|fault| NEEDED.iter().any(|name| fault.setting.starts_with(name)));
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    reading.forgive(vars, &forgiven);
+    Ok((settings::assemble(reading), forgiven))
+}
+
 /// The settings as `check-config` shows them.
 pub fn check(vars: &Vars, clock: &Clock) -> Report {
-    report::of(read::read(vars, clock, &TrustedKeys::compiled_in()))
+    check_trusting(vars, clock, &TrustedKeys::compiled_in())
+}
+
+/// As [`check`], with the license keys that a test trusts. The service itself never calls it.
+pub fn check_trusting(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Report {
+    report::of(read::read(vars, clock, trusted))
 }
 
 #[cfg(test)]

@@ -92,6 +92,29 @@ pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading
     }
 }
 
+impl Reading {
+    /// Takes what these faults are about as not given. Settings of secrets make sense together
+    /// alone: with a fault in one, none is taken.
+    pub(super) fn forgive(&mut self, vars: &Vars, faults: &[Fault]) {
+        let development = self.development == Some(true);
+        let no_secrets = faults.iter().any(|f| f.setting.starts_with("SVC_SECRETS_"));
+        for row in &mut self.rows {
+            let setting = row.setting;
+            let is_of_secrets = setting.name.starts_with("SVC_SECRETS_");
+            if row.value.is_some() && !(no_secrets && is_of_secrets) {
+                continue;
+            }
+            row.value = match setting.absent {
+                _ if setting.state != State::Built => None,
+                Absent::Value(text) => Some(text.to_owned()),
+                Absent::Derived(_, derive) => derive(vars, development),
+                Absent::Told(_) => None,
+            }
+            .and_then(|text| parse::parse(setting.kind, &text, &Credentials(None)).ok());
+        }
+    }
+}
+
 /// Development mode, before anything else is read, because it decides what may be given.
 fn development(vars: &Vars) -> Option<bool> {
     match vars.raw("SVC_DEV") {

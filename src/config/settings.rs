@@ -41,6 +41,8 @@ pub struct Settings {
     pub webhooks: Webhooks,
     /// The authorization server; nothing: authorization is off.
     pub authorization: Option<Authorization>,
+    /// The authorization server's own database, for backups; nothing: it is left out of them.
+    pub authorization_database: Option<Secret>,
     /// The record of access decisions.
     pub audit: Audit,
     /// Where secrets live.
@@ -335,6 +337,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             timeout: take.duration("SVC_AUTHZ_TIMEOUT_MS"),
             connections: take.number("SVC_AUTHZ_CONNECTIONS"),
         }),
+        authorization_database: take.secret("SVC_AUTHZ_DATABASE_URL"),
         audit: Audit {
             // Its one word is `shipped`.
             purges: take.is_given("SVC_COMPLIANCE_CLASSIFIER"),

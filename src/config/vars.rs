@@ -41,6 +41,17 @@ impl Vars {
         self
     }
 
+    /// Whether there is a variable of this service's.
+    pub fn has_settings(&self) -> bool {
+        self.names_with_prefix("SVC_").next().is_some()
+    }
+
+    /// Every variable.
+    pub fn pairs(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        let pairs = self.0.iter();
+        pairs.map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
     /// A variable as it is.
     pub fn raw(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
@@ -83,6 +94,13 @@ impl Vars {
     pub fn user_data_directory(&self) -> Option<PathBuf> {
         self.absolute("XDG_DATA_HOME")
             .or_else(|| self.absolute("HOME").map(|home| home.join(".local/share")))
+    }
+
+    /// Device and inode of the stream that systemd connected to its journal (`JOURNAL_STREAM`,
+    /// systemd.exec(5)). A process further down may have another stream in its place.
+    pub fn journal_stream(&self) -> Option<(u64, u64)> {
+        let (device, inode) = self.text("JOURNAL_STREAM")?.split_once(':')?;
+        Some((device.parse().ok()?, inode.parse().ok()?))
     }
 
     /// The socket that systemd wants to be told on that the service is ready (`sd_notify`). One
@@ -130,6 +148,15 @@ mod tests {
         let vars = vars.with("WATCHDOG_PID", own);
         assert_eq!(vars.watchdog_interval(), Some(Duration::from_secs(3)));
         assert_eq!(vars.with("WATCHDOG_PID", "0").watchdog_interval(), None);
+    }
+
+    #[test]
+    fn the_journal_s_stream_is_two_numbers() {
+        let of = |text: &str| Vars::from_pairs([("JOURNAL_STREAM", text)]).journal_stream();
+        assert_eq!(of("8:12345"), Some((8, 12345)));
+        for text in ["", "8", "8:", "8:x", "-1:2", "1:2:3"] {
+            assert_eq!(of(text), None, "{text}");
+        }
     }
 
     #[test]

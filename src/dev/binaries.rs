@@ -97,7 +97,7 @@ impl Binaries {
 }
 
 /// Where to look, in order, without repeats.
-fn host_places(search_path: Option<&OsStr>) -> Vec<PathBuf> {
+pub(crate) fn host_places(search_path: Option<&OsStr>) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = search_path
         .map(|path| std::env::split_paths(path).collect())
         .unwrap_or_default();
@@ -122,7 +122,7 @@ fn host_places(search_path: Option<&OsStr>) -> Vec<PathBuf> {
 }
 
 /// The major version in `postgres (PostgreSQL) 15.13 (Debian …)`.
-fn major_version(text: &str) -> Option<u32> {
+pub(crate) fn major_version(text: &str) -> Option<u32> {
     let rest = text.split("(PostgreSQL) ").nth(1)?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()

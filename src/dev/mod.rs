@@ -8,3 +8,5 @@ mod binaries;
 pub mod cluster;
 mod postmaster;
 pub mod provider;
+
+pub(crate) use binaries::{host_places as program_directories, major_version};

@@ -15,8 +15,11 @@ use std::io::{ErrorKind, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
-/// A record has at most this many bytes in either format.
+/// A record has at most this many bytes.
 pub(super) const RECORD_MAX_BYTES: usize = 256 * 1024;
+/// For the journal: it cuts longer lines (`LineMax=`), and the rest would have no priority and be
+/// no JSON.
+pub(super) const JOURNAL_MAX_BYTES: usize = 48 * 1024;
 /// Of these, what the fixed fields and the notes of what was cut may take.
 const FRAME_BYTES: usize = 8 * 1024;
 
@@ -34,6 +37,13 @@ const CORRELATION: [&str; 8] = [
 
 /// The fixed fields: an event's own field of this name gets a `_` behind it.
 const FIXED: [&str; 5] = ["time", "level", "severity", "subsystem", "message"];
+
+const fn most_bytes(format: Format) -> usize {
+    match format {
+        Format::Journal => JOURNAL_MAX_BYTES,
+        Format::Json | Format::Pretty { .. } => RECORD_MAX_BYTES,
+    }
+}
 
 pub(super) struct Log {
     levels: [Level; Subsystem::ALL.len()],
@@ -74,7 +84,7 @@ impl Log {
         let mut fields = Fields {
             room: Room {
                 keys: &self.keys,
-                left_bytes: RECORD_MAX_BYTES - FRAME_BYTES,
+                left_bytes: most_bytes(self.format) - FRAME_BYTES,
             },
             with_stack: level == Level::Error || chosen >= Level::Debug,
             fields: Vec::with_capacity(16),

@@ -1,6 +1,7 @@
-//! How a record is written: a JSON object on one line, or a line for a person.
+//! How a record is written: a JSON object on one line, the same for the journal, or a line for a
+//! person.
 //!
-//! In both, whatever could end a line or steer a terminal is escaped: no text can forge a record.
+//! In each, whatever could end a line or steer a terminal is escaped: no text can forge a record.
 
 use super::options::{Format, Level};
 use serde_json::Value;
@@ -22,6 +23,11 @@ impl Entry {
         let mut out = String::with_capacity(512);
         match format {
             Format::Json => self.json(&mut out),
+            Format::Journal => {
+                // Writing to a String does not fail.
+                let _ = write!(out, "<{}>", self.level.priority());
+                self.json(&mut out);
+            }
             Format::Pretty { colours } => self.pretty(&mut out, colours),
         }
         out.push('\n');

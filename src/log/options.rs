@@ -46,6 +46,16 @@ impl Level {
         }
     }
 
+    /// The priority as the journal and syslog know it (RFC 5424, section 6.2.1).
+    pub(super) const fn priority(self) -> u8 {
+        match self {
+            Self::Error => 3,
+            Self::Warn => 4,
+            Self::Info => 6,
+            Self::Debug | Self::Trace => 7,
+        }
+    }
+
     /// The record's `severity`.
     pub(super) const fn severity(self) -> &'static str {
         match self {
@@ -78,6 +88,9 @@ impl From<slog::Level> for Level {
 pub enum Format {
     /// One JSON object a line.
     Json,
+    /// The same behind a priority, `<N>`, which the journal takes off (sd-daemon(3)); no line is
+    /// longer than what the journal keeps in one piece.
+    Journal,
     /// For a person at a terminal.
     Pretty {
         /// With ANSI colours.
@@ -124,6 +137,8 @@ pub struct Given<'a> {
     pub dev: bool,
     /// Whether the sink is a terminal.
     pub terminal: bool,
+    /// Whether the sink is systemd's journal.
+    pub journal: bool,
     /// Whether `NO_COLOR` is set.
     pub no_color: bool,
 }
@@ -255,6 +270,7 @@ fn format_of(given: Given<'_>) -> Option<Format> {
         "json" => Some(Format::Json),
         "pretty" => Some(pretty),
         "auto" if given.dev || given.terminal => Some(pretty),
+        "auto" if given.journal => Some(Format::Journal),
         "auto" => Some(Format::Json),
         _ => None,
     }
@@ -389,5 +405,24 @@ mod tests {
         assert_eq!(format(Some("auto"), true, false, false), pretty(false));
         assert_eq!(format(Some("json"), true, true, false), Format::Json);
         assert_eq!(format(Some("pretty"), false, false, false), pretty(false));
+    }
+
+    #[test]
+    fn the_journal_gets_priorities_unless_another_format_is_chosen() {
+        let format = |format, dev| {
+            let given = Given {
+                format,
+                dev,
+                journal: true,
+                ..Given::default()
+            };
+            Options::parse(given).unwrap().0.format
+        };
+        let pretty = Format::Pretty { colours: false };
+        assert_eq!(format(None, false), Format::Journal);
+        assert_eq!(format(Some("auto"), false), Format::Journal);
+        assert_eq!(format(Some("json"), false), Format::Json);
+        assert_eq!(format(None, true), pretty);
+        assert_eq!(format(Some("pretty"), false), pretty);
     }
 }

@@ -395,7 +395,11 @@ fn records_are_bounded_in_size_and_depth() {
     let many: Map<String, Value> = (0..5000)
         .map(|n| (format!("Bearer {n}"), json!("x")))
         .collect();
-    for format in [JSON, PRETTY] {
+    for (format, most) in [
+        (JSON, drain::RECORD_MAX_BYTES),
+        (PRETTY, drain::RECORD_MAX_BYTES),
+        (Format::Journal, drain::JOURNAL_MAX_BYTES),
+    ] {
         let (log, lines) = with_format(format);
         let (deep, escapes, many) = (deep.clone(), escapes.clone(), many.clone());
         let thread = std::thread::Builder::new().stack_size(256 * 1024);
@@ -406,11 +410,38 @@ fn records_are_bounded_in_size_and_depth() {
         });
         handle.unwrap().join().unwrap();
         let text = lines.text();
-        assert!(text.len() <= drain::RECORD_MAX_BYTES, "{}", text.len());
+        assert!(text.len() <= most, "{}", text.len());
         if format == JSON {
             lines.record();
         }
     }
+}
+
+#[test]
+fn each_level_has_its_priority_in_the_journal() {
+    let (log, lines) = logger(Options {
+        format: Format::Journal,
+        level: Level::Debug,
+        ..Options::default()
+    });
+    slog::crit!(log, "critical");
+    slog::error!(log, "two\nlines");
+    slog::warn!(log, "warning");
+    slog::info!(log, "<0>information");
+    slog::debug!(log, "debugging");
+    let text = lines.text();
+    let mut seen = Vec::new();
+    for line in text.lines() {
+        let (priority, record) = line.split_at(3);
+        let record: Value = serde_json::from_str(record).unwrap();
+        seen.push((priority, record["severity"].as_str().unwrap().to_owned()));
+    }
+    let severities = ["ERROR", "ERROR", "WARNING", "INFO", "DEBUG"].map(str::to_owned);
+    let priorities = ["<3>", "<3>", "<4>", "<6>", "<7>"];
+    assert_eq!(
+        seen,
+        priorities.into_iter().zip(severities).collect::<Vec<_>>()
+    );
 }
 
 #[test]

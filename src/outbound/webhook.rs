@@ -10,7 +10,8 @@
 
 use super::address::{self, Class, Place};
 use super::failure::{Failure, Kind};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use super::own::is_own;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use url::{Host, Url};
 
 const MAPPED: &str = "::ffff:0:0/96";
@@ -188,11 +189,4 @@ fn is_listening(access: WebhookAccess, address: IpAddr, port: Option<u16>) -> bo
     }
     let own = listening.ip().to_canonical();
     address.is_unspecified() || address == own || own.is_unspecified() && is_own(address)
-}
-
-/// Whether the address is one of this host's interfaces: the kernel binds no other.
-pub(super) fn is_own(address: IpAddr) -> bool {
-    /// A documentation address, which no host has: it binds only where the kernel binds anything.
-    const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-    UdpSocket::bind((address, 0)).is_ok() && UdpSocket::bind((NOBODY, 0)).is_err()
 }

@@ -3,12 +3,15 @@
 
 use super::Inner;
 use crate::error::Result;
-use crate::store::{deltas, runs};
+use crate::store::{clock, deltas, runs};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often. A month's partitions are made two months ahead.
 const PERIOD: Duration = Duration::from_secs(3600);
+/// How often it looks whether the clock has come to another month: one that was set far ahead, or
+/// back, has no partitions there.
+const LOOK: Duration = Duration::from_secs(1);
 /// The wait after a round that failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(30);
 /// How long a request's key is kept.
@@ -20,11 +23,19 @@ const BATCHES: usize = 1000;
 
 /// The thread `runs-upkeep`. Ends when `stop` disconnects.
 pub(super) fn keep_up(inner: &Inner, stop: &Receiver<()>) {
+    let mut next_round = Instant::now();
+    let mut seen = None;
     let mut wait = Duration::ZERO;
     while stop.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-        wait = PERIOD;
+        wait = LOOK;
+        let month = inner.clock.month();
+        if Instant::now() < next_round && seen == Some(month) {
+            continue;
+        }
+        seen = Some(month);
+        next_round = Instant::now() + PERIOD;
         if let Err(error) = round(inner) {
-            wait = AFTER_FAILURE;
+            next_round = Instant::now() + AFTER_FAILURE;
             slog::warn!(inner.log, "The upkeep of the tables of runs failed; it will be tried again"; "error" => %error);
         }
     }
@@ -32,9 +43,10 @@ pub(super) fn keep_up(inner: &Inner, stop: &Receiver<()>) {
 
 /// One round.
 pub(super) fn round(inner: &Inner) -> Result<()> {
-    let now = inner.clock.now();
     let mut session = inner.store.session()?;
-    runs::attach_partitions(&mut session, now.date())?;
+    // Ids carry this clock's time, so it says which months there must be.
+    runs::attach_partitions(&mut session, inner.clock.now().date())?;
+    let now = clock::earlier(&mut session, &inner.clock)?;
     for _ in 0..BATCHES {
         if runs::forget_keys(&mut session, now - KEY_AGE, i64::from(BATCH))? < u64::from(BATCH) {
             break;

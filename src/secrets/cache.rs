@@ -1,23 +1,27 @@
-//! What was read lately: so that a key-management service is not asked for each use of a secret.
+//! What was read lately, or could not be: so that a key-management service is not asked for each use
+//! of a secret.
 //!
 //! An entry stands for the whole row that it was read from, whose digest is its key: a row that was
-//! changed, replaced or altered has no entry. At most [`ENTRIES`] are kept, each for [`FOR`], and a
-//! value is wiped when its entry goes.
+//! changed, replaced or altered has no entry. At most [`ENTRIES`] are kept. An entry is not used after
+//! its time; it goes, and its value is wiped, when somebody calls [`Cache::sweep`] after that.
 
-use crate::secret::Secret;
 use crate::store::secrets::{Sealed, SecretRef};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 const ENTRIES: usize = 1000;
-const FOR: Duration = Duration::from_secs(60);
 
 /// What an entry stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Key([u8; 32]);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    tenant_id: Uuid,
+    at: SecretRef,
+    /// Of the whole row.
+    digest: [u8; 32],
+}
 
 impl Key {
     pub(super) fn of(tenant_id: Uuid, at: &SecretRef, sealed: &Sealed) -> Self {
@@ -40,62 +44,129 @@ impl Key {
             digest.update((part.len() as u64).to_be_bytes());
             digest.update(part);
         }
-        Self(digest.finalize().into())
+        Self {
+            tenant_id,
+            at: at.clone(),
+            digest: digest.finalize().into(),
+        }
     }
 }
 
 /// The cache.
-#[derive(Default)]
-pub(super) struct Cache(Mutex<HashMap<Key, (Secret, Instant)>>);
+pub(super) struct Cache<T> {
+    entries: Mutex<HashMap<Key, (T, Instant)>>,
+    kept_for: Duration,
+}
 
-impl Cache {
-    pub(super) fn get(&self, key: &Key) -> Option<Secret> {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.retain(|_, (_, since)| since.elapsed() < FOR);
-        entries.get(key).map(|(value, _)| value.clone())
+impl<T: Clone> Cache<T> {
+    pub(super) fn new(kept_for: Duration) -> Self {
+        Self {
+            entries: Mutex::default(),
+            kept_for,
+        }
     }
 
-    pub(super) fn put(&self, key: Key, value: &Secret) {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn entries(&self) -> MutexGuard<'_, HashMap<Key, (T, Instant)>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<T> {
+        let entries = self.entries();
+        let (value, since) = entries.get(key)?;
+        (since.elapsed() < self.kept_for).then(|| value.clone())
+    }
+
+    pub(super) fn put(&self, key: Key, value: &T) {
+        let mut entries = self.entries();
         if entries.len() >= ENTRIES && !entries.contains_key(&key) {
             let oldest = entries.iter().min_by_key(|(_, (_, since))| *since);
-            if let Some(oldest) = oldest.map(|(key, _)| *key) {
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
                 entries.remove(&oldest);
             }
         }
         entries.insert(key, (value.clone(), Instant::now()));
+    }
+
+    /// Wipes every version of a secret.
+    pub(super) fn forget(&self, tenant_id: Uuid, at: &SecretRef) {
+        self.entries()
+            .retain(|key, _| (key.tenant_id, &key.at) != (tenant_id, at));
+    }
+
+    /// Wipes what was kept for its time.
+    pub(super) fn sweep(&self) {
+        self.entries()
+            .retain(|_, (_, since)| since.elapsed() < self.kept_for);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries().len()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secret::Secret;
+
+    fn at(name: &str) -> SecretRef {
+        SecretRef {
+            environment: "prod".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    fn key(tenant: u128, name: &str, n: usize) -> Key {
+        let mut digest = [0; 32];
+        digest[..8].copy_from_slice(&n.to_be_bytes());
+        Key {
+            tenant_id: Uuid::from_u128(tenant),
+            at: at(name),
+            digest,
+        }
+    }
 
     #[test]
     fn the_oldest_goes_when_there_is_no_room() {
-        let cache = Cache::default();
-        let key = |n: usize| {
-            let mut bytes = [0; 32];
-            bytes[..8].copy_from_slice(&n.to_be_bytes());
-            Key(bytes)
-        };
+        let cache = Cache::new(Duration::from_secs(60));
+        let key = |n| key(1, "A", n);
         for n in 0..=ENTRIES {
             cache.put(key(n), &Secret::new(n.to_string()));
         }
         assert!(cache.get(&key(0)).is_none());
         assert_eq!(cache.get(&key(1)).unwrap().expose(), "1");
         assert_eq!(cache.get(&key(ENTRIES)).unwrap().expose(), "1000");
-        assert_eq!(cache.0.lock().unwrap().len(), ENTRIES);
+        assert_eq!(cache.len(), ENTRIES);
     }
 
     #[test]
-    fn an_entry_is_forgotten_after_its_time() {
-        let cache = Cache::default();
-        let key = Key([1; 32]);
-        let long_ago = Instant::now().checked_sub(FOR).unwrap();
-        let entry = (Secret::new("a"), long_ago);
-        cache.0.lock().unwrap().insert(key, entry);
-        assert!(cache.get(&key).is_none());
-        assert!(cache.0.lock().unwrap().is_empty(), "and wiped");
+    fn an_entry_is_not_used_after_its_time_and_swept() {
+        let kept_for = Duration::from_secs(60);
+        let cache = Cache::new(kept_for);
+        let long_ago = Instant::now().checked_sub(kept_for).unwrap();
+        let old = (Secret::new("a"), long_ago);
+        cache.entries().insert(key(1, "A", 1), old);
+        cache.put(key(1, "A", 2), &Secret::new("b"));
+        assert!(cache.get(&key(1, "A", 1)).is_none());
+        cache.sweep();
+        assert_eq!(cache.len(), 1);
+        assert!(cache.get(&key(1, "A", 2)).is_some());
+    }
+
+    #[test]
+    fn every_version_of_one_secret_is_forgotten() {
+        let cache = Cache::new(Duration::from_secs(60));
+        let keys = [
+            key(1, "A", 1),
+            key(1, "A", 2),
+            key(1, "B", 1),
+            key(2, "A", 1),
+        ];
+        for key in &keys {
+            cache.put(key.clone(), &Secret::new("a"));
+        }
+        cache.forget(Uuid::from_u128(1), &at("A"));
+        let kept = keys.map(|key| cache.get(&key).is_some());
+        assert_eq!(kept, [false, false, true, true]);
     }
 }

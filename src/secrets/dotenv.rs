@@ -9,16 +9,15 @@
 //! Left out: other tenants than the seeded one, other environments than the one that is served,
 //! earlier versions (nothing signs beside the value that stands), and who put a value.
 
-mod file;
-
 use super::{SecretRef, Unreadable, is_name};
+use crate::config::EnvFile;
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May};
 use crate::secret::Secret;
 use crate::store::page::Order;
 use crate::store::secrets::{Described, ListRequest};
 use crate::store::tenants::Tenant;
-use file::EnvFile;
+use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -207,6 +206,19 @@ impl Dotenv {
             .map_err(unavailable)?
             .unwrap_or_else(|| (EnvFile::default(), OffsetDateTime::UNIX_EPOCH));
         file.set(&at.name, value);
+        if !file.reads_back() {
+            return Err(Error::internal("the value would not be read back as it is"));
+        }
+        if file.text().len() as u64 > FILE_MAX_BYTES {
+            return Err(Error::new(
+                Code::Conflict,
+                format!(
+                    "With this value the env file {} would be longer than {FILE_MAX_BYTES} bytes, \
+                     and could not be read. Delete what is not used.",
+                    highest.display()
+                ),
+            ));
+        }
         write(highest, &file).map_err(unavailable)?;
         let described = self.find(may, at)?;
         let described = described.ok_or_else(|| Error::internal("it was written"))?;
@@ -233,6 +245,24 @@ impl Dotenv {
     }
 }
 
+/// Whether the files can be read and the directory takes another one.
+pub(super) fn probe(options: DotenvOptions) -> Result<(), String> {
+    let directory = options.directory.clone();
+    let dotenv = Dotenv::new(options).map_err(|error| error.message().to_owned())?;
+    dotenv.all()?;
+    let path = directory.join(format!(".probe.{}", std::process::id()));
+    let tried = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .and_then(|_| std::fs::remove_file(&path));
+    tried.map_err(|error| {
+        let directory = directory.display();
+        format!("The directory {directory} takes no file: {error}.")
+    })
+}
+
 fn unavailable(sentence: String) -> Error {
     Error::new(Code::SecretsUnavailable, sentence)
 }
@@ -242,7 +272,13 @@ fn read(path: &Path) -> Result<Option<(EnvFile, OffsetDateTime)>, String> {
     let told = |why: &dyn std::fmt::Display| {
         format!("The env file {} cannot be read: {why}.", path.display())
     };
-    let file = match std::fs::File::open(path) {
+    // A pipe in its place is refused below, and nobody waits for its writer.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let opened = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path);
+    let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(told(&error)),

@@ -9,15 +9,15 @@
 //!
 //! Left out: protection from an older state of the whole row being put back.
 
-use super::kms::{Kind, Kms, KmsFailure, Wrapped};
+use super::kms::{DEADLINE, Kind, Kms, KmsFailure, Wrapped};
 use super::{SecretRef, Unreadable};
 use crate::error::Error;
-use crate::secret::Secret;
+use crate::ids::Clock;
+use crate::secret::{Secret, decoded};
 use crate::store::secrets::Sealed;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
+use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
 use zeroize::Zeroizing;
@@ -86,10 +86,12 @@ impl AadKey {
     /// # Errors
     /// It is not the base64 of 32 bytes.
     pub fn from_base64(text: &Secret) -> Result<Self, Error> {
-        let bytes = STANDARD.decode(text.expose()).map(Zeroizing::new);
-        let bytes = bytes.map_err(Error::internal)?;
-        let key: &[u8; 32] = bytes.as_slice().try_into().map_err(Error::internal)?;
-        Ok(Self::new(key))
+        let bytes = decoded(text.expose(), 32);
+        let key = bytes
+            .as_deref()
+            .and_then(|bytes| bytes.as_slice().try_into().ok());
+        key.map(Self::new)
+            .ok_or_else(|| Error::internal("the AAD key is not the base64 of 32 bytes"))
     }
 }
 
@@ -127,6 +129,29 @@ pub(super) struct Keys {
 }
 
 impl Keys {
+    /// Seals a value for a place that no row has, and opens it again.
+    pub(super) fn probe(&self, clock: &Clock) -> Result<(), String> {
+        let at = SecretRef {
+            environment: "probe".to_owned(),
+            name: "PROBE".to_owned(),
+        };
+        let place = Place {
+            tenant_id: Uuid::nil(),
+            at: &at,
+            version: 1,
+            created_by: Uuid::nil(),
+            created_at: clock.now(),
+        };
+        let value = Secret::new(clock.new_id().to_string());
+        let sealed = self.seal(&place, &value);
+        let sealed = sealed.map_err(|failure| failure.message)?;
+        let opened = self.open(&place, &sealed, DEADLINE);
+        match opened.map_err(|unreadable| unreadable.sentence(&at))? == value {
+            true => Ok(()),
+            false => Err("What was sealed opened as something else.".to_owned()),
+        }
+    }
+
     /// Seals a value for its place.
     pub(super) fn seal(&self, place: &Place<'_>, value: &Secret) -> Result<Sealed, KmsFailure> {
         let aad = place.bound(&self.aad, FORMAT);
@@ -156,9 +181,14 @@ impl Keys {
         })
     }
 
-    /// Opens what was sealed for this place.
-    pub(super) fn open(&self, place: &Place<'_>, sealed: &Sealed) -> Result<Secret, Unreadable> {
-        let (data_key, aad) = self.data_key(place, sealed)?;
+    /// Opens what was sealed for this place, within this time.
+    pub(super) fn open(
+        &self,
+        place: &Place<'_>,
+        sealed: &Sealed,
+        within: Duration,
+    ) -> Result<Secret, Unreadable> {
+        let (data_key, aad) = self.data_key(place, sealed, within)?;
         let opened = open_with(&data_key, &aad, sealed);
         opened.ok_or_else(|| Unreadable::Altered(altered(place)))
     }
@@ -170,7 +200,7 @@ impl Keys {
         place: &Place<'_>,
         sealed: &Sealed,
     ) -> Result<impl FnOnce() -> Result<Wrapped, KmsFailure>, Unopened> {
-        let (data_key, aad) = self.data_key(place, sealed)?;
+        let (data_key, aad) = self.data_key(place, sealed, DEADLINE)?;
         if open_with(&data_key, &aad, sealed).is_none() {
             return Err(Unopened::Row(altered(place)));
         }
@@ -181,6 +211,7 @@ impl Keys {
         &self,
         place: &Place<'_>,
         sealed: &Sealed,
+        within: Duration,
     ) -> Result<(Zeroizing<[u8; 32]>, hmac::Tag), Unopened> {
         if sealed.format != FORMAT {
             let why = format!(
@@ -194,7 +225,7 @@ impl Keys {
             key: sealed.wrapping_key.clone(),
             bytes: sealed.wrapped_data_key.clone(),
         };
-        let unwrapped = self.kms.unwrap(&wrapped, aad.as_ref());
+        let unwrapped = self.kms.unwrap(&wrapped, aad.as_ref(), within);
         let data_key = unwrapped.map_err(|failure| {
             Unopened::Kms(KmsFailure {
                 kind: failure.kind,

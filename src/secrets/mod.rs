@@ -22,6 +22,7 @@ use crate::secret::Secret;
 use crate::store::secrets::{Described, ListRequest};
 use crate::store::{Store, tenants::Tenant};
 use std::sync::Arc;
+use std::time::Instant;
 use time::Duration;
 use uuid::Uuid;
 
@@ -31,6 +32,12 @@ pub use envelope::AadKey;
 
 /// How long a value still signs after another one took its place.
 pub const OVERLAP: Duration = Duration::hours(24);
+
+/// How long an opened value stays in memory after it was read.
+pub const KEPT_FOR: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// How long an earlier value that could not be read is not asked for again.
+const FAILED_FOR: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Bytes of a value at most.
 pub const VALUE_MAX_BYTES: usize = 64 * 1024;
@@ -81,6 +88,8 @@ pub struct PostgresOptions {
     pub kms: kms::Options,
     /// The key that binds rows to their places.
     pub aad_key: AadKey,
+    /// How long an opened value may be used again, and stays in memory ([`KEPT_FOR`]).
+    pub kept_for: std::time::Duration,
 }
 
 /// What came of wrapping data keys anew.
@@ -123,7 +132,11 @@ impl Secrets {
                 Some(Arc::new(Backend::Dotenv(dotenv::Dotenv::new(options)?)))
             }
             Options::Postgres(options) => {
-                let PostgresOptions { kms, aad_key } = *options;
+                let PostgresOptions {
+                    kms,
+                    aad_key,
+                    kept_for,
+                } = *options;
                 Some(Arc::new(Backend::Postgres(Box::new(postgres::Postgres {
                     store: store.clone(),
                     clock: clock.clone(),
@@ -131,7 +144,8 @@ impl Secrets {
                         kms: kms::Kms::new(kms, outbound, clock)?,
                         aad: aad_key,
                     },
-                    cache: cache::Cache::default(),
+                    cache: Arc::new(cache::Cache::new(kept_for)),
+                    failed: Arc::new(cache::Cache::new(FAILED_FOR)),
                     log,
                 }))))
             }
@@ -143,9 +157,36 @@ impl Secrets {
         Self(None)
     }
 
+    /// The same secrets, read through this handle on the database.
+    pub fn through(&self, store: &Store) -> Self {
+        match self.0.as_deref() {
+            Some(Backend::Postgres(postgres)) => {
+                let mut postgres = postgres.clone();
+                postgres.store = store.clone();
+                Self(Some(Arc::new(Backend::Postgres(postgres))))
+            }
+            _ => self.clone(),
+        }
+    }
+
     /// Whether there is a backend.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// Wipes the opened values that were kept for their time. To be called every few seconds.
+    pub fn sweep(&self) {
+        if let Some(Backend::Postgres(postgres)) = self.0.as_deref() {
+            postgres.sweep();
+        }
+    }
+
+    /// How many opened values are kept in memory.
+    pub fn kept(&self) -> usize {
+        match self.0.as_deref() {
+            Some(Backend::Postgres(postgres)) => postgres.cache.len(),
+            _ => 0,
+        }
     }
 
     /// The value that stands.
@@ -160,14 +201,36 @@ impl Secrets {
     }
 
     /// What signs now: the value that stands, then the one before it while that was superseded less
-    /// than [`OVERLAP`] ago and can be read.
+    /// than [`OVERLAP`] ago and can be read `until` then.
     ///
     /// # Errors
     /// Why the one that stands cannot be read.
-    pub fn signing(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Vec<Secret>, Unreadable> {
+    pub fn signing(
+        &self,
+        tenant_id: Uuid,
+        at: &SecretRef,
+        until: Instant,
+    ) -> Result<Vec<Secret>, Unreadable> {
         match self.readable(at)? {
-            Backend::Postgres(postgres) => postgres.signing(tenant_id, at),
+            Backend::Postgres(postgres) => postgres.signing(tenant_id, at, until),
             Backend::Dotenv(dotenv) => dotenv.resolve(tenant_id, at).map(|value| vec![value]),
+        }
+    }
+
+    /// The value that stands, to sign beside another secret's: if it can be read `until` then.
+    ///
+    /// # Errors
+    /// The database is away: whether it can be read is not known.
+    pub fn beside(
+        &self,
+        tenant_id: Uuid,
+        at: &SecretRef,
+        until: Instant,
+    ) -> Result<Option<Secret>, Unreadable> {
+        match self.readable(at) {
+            Ok(Backend::Postgres(postgres)) => postgres.resolve_beside(tenant_id, at, until),
+            Ok(Backend::Dotenv(dotenv)) => Ok(dotenv.resolve(tenant_id, at).ok()),
+            Err(_) => Ok(None),
         }
     }
 
@@ -279,6 +342,27 @@ impl Secrets {
         match is_environment_name(&at.environment) && is_name(&at.name) {
             true => Ok(backend),
             false => Err(Unreadable::NotFound),
+        }
+    }
+}
+
+/// Tries the backend without leaving a trace: seals a value and opens it again, the key-management
+/// service included, or puts a file into the directory and removes it. No row is read or written. False:
+/// there is no backend.
+///
+/// # Errors
+/// A sentence that says which part does not work.
+pub fn probe(options: Options, outbound: &Outbound, clock: &Clock) -> Result<bool, String> {
+    match options {
+        Options::Off => Ok(false),
+        Options::Dotenv(options) => dotenv::probe(options).map(|()| true),
+        Options::Postgres(options) => {
+            let kms = kms::Kms::new(options.kms, outbound, clock);
+            let keys = envelope::Keys {
+                kms: kms.map_err(|error| error.message().to_owned())?,
+                aad: options.aad_key,
+            };
+            keys.probe(clock).map(|()| true)
         }
     }
 }

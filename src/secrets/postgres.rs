@@ -5,7 +5,7 @@
 
 use super::cache::{Cache, Key};
 use super::envelope::{Keys, Place, Unopened};
-use super::kms::{Kind, KmsFailure};
+use super::kms::{DEADLINE, Kind, KmsFailure};
 use super::{OVERLAP, Rewrapped, SecretRef, Unreadable};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
@@ -13,6 +13,8 @@ use crate::proof::{Admin, May};
 use crate::secret::Secret;
 use crate::store::secrets::{self, Described, ListRequest, Placed, Sealed};
 use crate::store::{Store, tenants::Tenant};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -22,16 +24,30 @@ const TRIES: usize = 5;
 /// Versions that are looked at with one statement.
 const BATCH: i64 = 100;
 
-/// The backend.
+/// The backend. Its clones share what was read.
+#[derive(Clone)]
 pub(super) struct Postgres {
     pub(super) store: Store,
     pub(super) clock: Clock,
     pub(super) keys: Keys,
-    pub(super) cache: Cache,
+    pub(super) cache: Arc<Cache<Secret>>,
+    /// Earlier values that could not be read a moment ago.
+    pub(super) failed: Arc<Cache<()>>,
     pub(super) log: slog::Logger,
 }
 
 impl Postgres {
+    /// Wipes what was kept for its time.
+    pub(super) fn sweep(&self) {
+        self.cache.sweep();
+        self.failed.sweep();
+    }
+
+    fn forget(&self, tenant_id: Uuid, at: &SecretRef) {
+        self.cache.forget(tenant_id, at);
+        self.failed.forget(tenant_id, at);
+    }
+
     /// The version that stands, and the one before it.
     fn read(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Vec<Sealed>, Unreadable> {
         let read = self
@@ -49,12 +65,19 @@ impl Postgres {
         Ok(versions)
     }
 
-    fn open(&self, tenant_id: Uuid, at: &SecretRef, sealed: &Sealed) -> Result<Secret, Unreadable> {
+    fn open(
+        &self,
+        tenant_id: Uuid,
+        at: &SecretRef,
+        sealed: &Sealed,
+        within: Duration,
+    ) -> Result<Secret, Unreadable> {
         let key = Key::of(tenant_id, at, sealed);
         if let Some(value) = self.cache.get(&key) {
             return Ok(value);
         }
-        let opened = self.keys.open(&Place::of(tenant_id, at, sealed), sealed);
+        let place = Place::of(tenant_id, at, sealed);
+        let opened = self.keys.open(&place, sealed, within);
         match &opened {
             Ok(value) => self.cache.put(key, value),
             Err(unreadable) => {
@@ -69,7 +92,41 @@ impl Postgres {
     pub(super) fn resolve(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Secret, Unreadable> {
         let versions = self.read(tenant_id, at)?;
         let stands = versions.first().ok_or(Unreadable::NotFound)?;
-        self.open(tenant_id, at, stands)
+        self.open(tenant_id, at, stands, DEADLINE)
+    }
+
+    /// Opens what signs beside another one, until then. What just failed is not tried again at once.
+    fn open_beside(
+        &self,
+        tenant_id: Uuid,
+        at: &SecretRef,
+        sealed: &Sealed,
+        until: Instant,
+    ) -> Option<Secret> {
+        let key = Key::of(tenant_id, at, sealed);
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || self.failed.get(&key).is_some() {
+            return None;
+        }
+        let opened = self.open(tenant_id, at, sealed, left);
+        if opened.is_err() {
+            self.failed.put(key, &());
+        }
+        opened.ok()
+    }
+
+    pub(super) fn resolve_beside(
+        &self,
+        tenant_id: Uuid,
+        at: &SecretRef,
+        until: Instant,
+    ) -> Result<Option<Secret>, Unreadable> {
+        let versions = match self.read(tenant_id, at) {
+            Err(away @ Unreadable::DatabaseAway(_)) => return Err(away),
+            read => read.unwrap_or_default(),
+        };
+        let stands = versions.first();
+        Ok(stands.and_then(|stands| self.open_beside(tenant_id, at, stands, until)))
     }
 
     pub(super) fn exists(&self, tenant_id: Uuid, at: &SecretRef) -> Result<bool, Unreadable> {
@@ -84,20 +141,16 @@ impl Postgres {
         &self,
         tenant_id: Uuid,
         at: &SecretRef,
+        until: Instant,
     ) -> Result<Vec<Secret>, Unreadable> {
         let versions = self.read(tenant_id, at)?;
-        let mut signing = Vec::with_capacity(2);
-        for (index, sealed) in versions.iter().enumerate() {
-            let superseded = versions.get(index.wrapping_sub(1)).map(|by| by.created_at);
-            if superseded.is_some_and(|since| self.clock.now() - since >= OVERLAP) {
-                break;
-            }
-            match self.open(tenant_id, at, sealed) {
-                Ok(value) => signing.push(value),
-                // The one that stands is enough for a receiver that knows it.
-                Err(_) if index > 0 => {}
-                Err(unreadable) => return Err(unreadable),
-            }
+        let stands = versions.first().ok_or(Unreadable::NotFound)?;
+        let mut signing = vec![self.open(tenant_id, at, stands, DEADLINE)?];
+        if let Some(before) = versions.get(1)
+            && self.clock.now() - stands.created_at < OVERLAP
+        {
+            // The one that stands is enough for a receiver that knows it.
+            signing.extend(self.open_beside(tenant_id, at, before, until));
         }
         Ok(signing)
     }
@@ -143,6 +196,7 @@ impl Postgres {
                 secrets::find(tx, may, at)
             })?;
             if let Some(described) = put {
+                self.forget(may.tenant_id(), at);
                 return Ok((described, before.is_none()));
             }
         }
@@ -153,7 +207,9 @@ impl Postgres {
     }
 
     pub(super) fn delete(&self, may: &impl May<Admin, Tenant>, at: &SecretRef) -> Result<bool> {
-        secrets::delete(&mut self.store.session()?, may, at)
+        let deleted = secrets::delete(&mut self.store.session()?, may, at)?;
+        self.forget(may.tenant_id(), at);
+        Ok(deleted)
     }
 
     /// Wraps anew what is not wrapped by the key that stands now.

@@ -100,6 +100,7 @@ pub fn secrets(settings: &Settings, tenant_id: Uuid) -> Result<secrets::Options>
             Ok(secrets::Options::Postgres(Box::new(PostgresOptions {
                 kms: key_management(kms)?,
                 aad_key: secrets::AadKey::from_base64(aad_key)?,
+                kept_for: secrets::KEPT_FOR,
             })))
         }
         config::Secrets::Dotenv {

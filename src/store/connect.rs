@@ -1,6 +1,10 @@
 //! How a connection to Postgres is made: libpq's connection string, TLS up to `verify-full`, and
 //! deadlines that the kernel keeps where the protocol has none.
 
+mod libpq;
+
+pub use libpq::Environment;
+
 use super::watchdog::Watchdog;
 use super::{Connection, Desk, Options};
 use crate::error::{self, Code, Error, Result};

@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::sql;
 use postgres::GenericClient;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The oldest version of this program that understands the schema made by [`all`].
@@ -46,6 +47,15 @@ pub struct Plan {
     read_only: bool,
     /// To be said if something is pending.
     rights: Option<String>,
+}
+
+/// What a database says of its schema.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    /// The migrations that were applied, by name.
+    pub applied: Vec<String>,
+    /// The oldest version of this program that may run on it; none before the first migration.
+    pub oldest_binary: Option<String>,
 }
 
 /// Every migration, in order.
@@ -91,24 +101,41 @@ pub fn all() -> Vec<Migration> {
 /// # Errors
 /// The database cannot be reached.
 pub fn plan(client: &mut impl GenericClient) -> Result<Plan> {
+    let mut plan = look(client)?;
+    if is_in_restore(client)? {
+        plan.refusals.push(
+            "A restore of this database was begun and has not ended. If none is under way, run it again: agent-runtime restore DIR --replace."
+                .to_owned(),
+        );
+    }
+    Ok(plan)
+}
+
+/// Whether a restore was begun and has not ended.
+///
+/// # Errors
+/// The database cannot be read.
+pub fn is_in_restore(client: &mut impl GenericClient) -> Result<bool> {
+    Ok(client.query_one(sql!("schema/is_in_restore"), &[])?.get(0))
+}
+
+/// As [`plan`], of a database that may be in the middle of its restore.
+fn look(client: &mut impl GenericClient) -> Result<Plan> {
     let mut plan = Plan::default();
     refuse_server(client, &mut plan)?;
     // Asked first: another replica that migrates just now records before it makes these.
     let occupied: bool = client.query_one(sql!("schema/is_occupied"), &[])?.get(0);
-    let recorded: bool = client.query_one(sql!("schema/is_recorded"), &[])?.get(0);
-    let mut applied = std::collections::HashMap::new();
-    if occupied && !recorded {
+    let applied = applied(client)?;
+    if occupied && applied.is_none() {
         plan.refusals.push(
             "The database has tables of these names that no release of this program made. Use an empty database; in development, `agent-runtime dev` makes one if its data directory is removed."
                 .to_owned(),
         );
     }
-    if recorded {
-        for row in client.query(sql!("schema/applied"), &[])? {
-            applied.insert(row.get::<_, String>(0), row.get::<_, Vec<u8>>(1));
-        }
+    if applied.is_some() {
         refuse_old_binary(client, &mut plan)?;
     }
+    let applied = applied.unwrap_or_default();
     for migration in all() {
         match applied.get(migration.name) {
             None => plan.pending.push(migration.name),
@@ -125,48 +152,148 @@ pub fn plan(client: &mut impl GenericClient) -> Result<Plan> {
     Ok(plan)
 }
 
-fn refuse_server(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()> {
+/// The digest of each migration that was applied, by name; none where nothing is recorded.
+fn applied(client: &mut impl GenericClient) -> Result<Option<BTreeMap<String, Vec<u8>>>> {
+    let recorded: bool = client.query_one(sql!("schema/is_recorded"), &[])?.get(0);
+    if !recorded {
+        return Ok(None);
+    }
+    let rows = client.query(sql!("schema/applied"), &[])?;
+    let pairs = rows.iter().map(|row| (row.get(0), row.get(1)));
+    Ok(Some(pairs.collect()))
+}
+
+/// What the database says of its schema, whichever program made it.
+///
+/// # Errors
+/// The database cannot be read.
+pub fn recorded(client: &mut impl GenericClient) -> Result<Recorded> {
+    let Some(applied) = applied(client)? else {
+        return Ok(Recorded::default());
+    };
+    Ok(Recorded {
+        applied: applied.into_keys().collect(),
+        oldest_binary: oldest_binary(client)?,
+    })
+}
+
+fn oldest_binary(client: &mut impl GenericClient) -> Result<Option<String>> {
+    let row = client.query_opt(sql!("schema/oldest_binary"), &[])?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// The server and the database, as our role finds them.
+#[derive(Debug)]
+pub struct Server {
+    number: i32,
+    /// The server's version, for people.
+    pub version: String,
+    is_read_only: bool,
+    encoding: String,
+    may_create: bool,
+    /// Who we are there.
+    pub role: String,
+    /// The database's name.
+    pub database: String,
+}
+
+impl Server {
+    /// Why its version is not served.
+    pub fn version_refusal(&self) -> Option<String> {
+        refusal_of_server(self.number, &self.version)
+    }
+
+    /// Why nothing can be written.
+    pub fn read_only_refusal(&self) -> Option<String> {
+        let refusal = "The database is read-only. Connect to the primary server.";
+        self.is_read_only.then(|| refusal.to_owned())
+    }
+
+    /// Why its encoding is not served.
+    pub fn encoding_refusal(&self) -> Option<String> {
+        (self.encoding != "UTF8").then(|| {
+            format!(
+                "The database's encoding is {}. Create it with encoding UTF8.",
+                self.encoding
+            )
+        })
+    }
+
+    /// Why our role cannot bring the schema up to date.
+    pub fn rights_refusal(&self) -> Option<String> {
+        (!self.may_create).then(|| {
+            format!(
+                "Role {0} may not create tables in database {1}. As its owner run: grant create on schema public to {0};",
+                self.role, self.database
+            )
+        })
+    }
+}
+
+/// Asks the server what it is.
+///
+/// # Errors
+/// The database cannot be reached.
+pub fn server(client: &mut impl GenericClient) -> Result<Server> {
     let row = client.query_one(sql!("schema/server"), &[])?;
-    let (number, version): (i32, String) = (row.get(0), row.get(1));
-    if number < OLDEST_SERVER {
-        plan.refusals.push(format!(
-            "PostgreSQL {version} is too old: version 14 or later is needed."
-        ));
-    }
-    plan.read_only = row.get(2);
-    if plan.read_only {
-        plan.refusals
-            .push("The database is read-only. Connect to the primary server.".to_owned());
-    }
-    let encoding: String = row.get(3);
-    if encoding != "UTF8" {
-        plan.refusals.push(format!(
-            "The database's encoding is {encoding}. Create it with encoding UTF8."
-        ));
-    }
-    if row.get::<_, Option<bool>>(4) != Some(true) {
-        plan.rights = Some(format!(
-            "Role {0} may not create tables in database {1}. As its owner run: grant create on schema public to {0};",
-            row.get::<_, String>(5),
-            row.get::<_, String>(6),
-        ));
+    Ok(Server {
+        number: row.get(0),
+        version: row.get(1),
+        is_read_only: row.get(2),
+        encoding: row.get(3),
+        may_create: row.get::<_, Option<bool>>(4) == Some(true),
+        role: row.get(5),
+        database: row.get(6),
+    })
+}
+
+fn refuse_server(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()> {
+    let server = server(client)?;
+    let refusals = [
+        server.version_refusal(),
+        server.read_only_refusal(),
+        server.encoding_refusal(),
+    ];
+    plan.refusals.extend(refusals.into_iter().flatten());
+    plan.read_only = server.is_read_only;
+    plan.rights = server.rights_refusal();
+    Ok(())
+}
+
+fn refusal_of_server(number: i32, version: &str) -> Option<String> {
+    (number < OLDEST_SERVER)
+        .then(|| format!("PostgreSQL {version} is too old: version 14 or later is needed."))
+}
+
+fn refuse_old_binary(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()> {
+    let Some(oldest) = oldest_binary(client)? else {
+        return Ok(());
+    };
+    if let Some(refusal) = refusal_of_older(&oldest)? {
+        plan.refusals.push(refusal);
     }
     Ok(())
 }
 
-fn refuse_old_binary(client: &mut impl GenericClient, plan: &mut Plan) -> Result<()> {
-    let Some(row) = client.query_opt(sql!("schema/oldest_binary"), &[])? else {
-        return Ok(());
-    };
-    let oldest: String = row.get(0);
+/// Why a schema that serves this version and later ones is not for this program, if it is not.
+///
+/// # Errors
+/// It is no version.
+pub fn refusal_of_older(oldest: &str) -> Result<Option<String>> {
     let parsed = |text: &str| semver::Version::parse(text).map_err(Error::internal);
-    if parsed(env!("CARGO_PKG_VERSION"))? < parsed(&oldest)? {
-        plan.refusals.push(format!(
-            "The database was upgraded for version {oldest} or later; this is {}. Install {oldest} or later.",
-            env!("CARGO_PKG_VERSION")
-        ));
-    }
-    Ok(())
+    let own = env!("CARGO_PKG_VERSION");
+    let is_older = parsed(own)? < parsed(oldest)?;
+    Ok(is_older.then(|| {
+        format!("The database was upgraded for version {oldest} or later; this is {own}. Install {oldest} or later.")
+    }))
+}
+
+/// Whether the schema is exactly this program's.
+///
+/// # Errors
+/// The database cannot be reached.
+pub fn is_current(client: &mut impl GenericClient) -> Result<bool> {
+    Ok(plan(client)?.pending.is_empty())
 }
 
 /// Applies what is pending and returns the names of what this call applied.
@@ -189,7 +316,26 @@ pub fn migrate_unless(
 ) -> Result<Vec<&'static str>> {
     let mut client = manager.client()?;
     let first = plan(&mut client)?;
-    refuse(&first)?;
+    apply_all(&mut client, &first, log, given_up)
+}
+
+/// As [`migrate`], in the middle of a restore.
+///
+/// # Errors
+/// Those of [`migrate`].
+pub fn migrate_restored(manager: &Manager, log: &slog::Logger) -> Result<Vec<&'static str>> {
+    let mut client = manager.client()?;
+    let first = look(&mut client)?;
+    apply_all(&mut client, &first, log, || false)
+}
+
+fn apply_all(
+    client: &mut postgres::Client,
+    first: &Plan,
+    log: &slog::Logger,
+    given_up: impl Fn() -> bool,
+) -> Result<Vec<&'static str>> {
+    refuse(first)?;
     if first.pending.is_empty() {
         return Ok(Vec::new());
     }
@@ -199,7 +345,7 @@ pub fn migrate_unless(
         if !first.pending.contains(&migration.name) {
             continue;
         }
-        while !apply(&mut client, &migration, &mut applied)? {
+        while !apply(client, &migration, &mut applied)? {
             if given_up() {
                 return Err(Error::new(Code::ShuttingDown, "The server is stopping."));
             }
@@ -258,4 +404,29 @@ fn apply(
 
 fn digest_of(migration: &Migration) -> Vec<u8> {
     Sha256::digest(migration.sql.as_bytes()).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_before_14_is_refused_by_its_version() {
+        let said = refusal_of_server(130_022, "13.22 (Debian 13.22-1)");
+        assert_eq!(
+            said.as_deref(),
+            Some("PostgreSQL 13.22 (Debian 13.22-1) is too old: version 14 or later is needed.")
+        );
+        assert_eq!(refusal_of_server(140_000, "14.0"), None);
+    }
+
+    #[test]
+    fn a_schema_says_which_program_is_too_old_for_it() {
+        let own = env!("CARGO_PKG_VERSION");
+        assert_eq!(refusal_of_older(own).unwrap(), None);
+        assert_eq!(refusal_of_older("0.0.1").unwrap(), None);
+        let said = refusal_of_older("99.1.0").unwrap().unwrap();
+        assert!(said.ends_with("Install 99.1.0 or later."), "{said}");
+        assert!(refusal_of_older("new").is_err());
+    }
 }

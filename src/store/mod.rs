@@ -15,12 +15,15 @@
 pub mod agents;
 pub mod audit;
 pub mod authz;
+pub mod backups;
+pub mod clock;
 pub mod connect;
 pub mod conversations;
 pub mod deltas;
 pub mod enrolments;
 pub mod events;
 pub mod grants;
+pub mod health;
 pub mod memberships;
 pub mod migrations;
 pub mod model_providers;
@@ -29,6 +32,7 @@ pub mod page;
 pub mod principals;
 pub mod project_access;
 pub mod projects;
+pub mod provision;
 mod readable;
 pub mod reviewers;
 pub mod runs;
@@ -48,6 +52,7 @@ pub mod webhook_endpoints;
 pub mod webhook_history;
 
 use crate::error::{Error, Result};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{GenericClient, Row, Statement, Transaction};
@@ -133,6 +138,21 @@ pub struct Store {
     pool: r2d2::Pool<connect::Manager>,
     watchdog: Arc<watchdog::Watchdog>,
     refusal: connect::Refusal,
+    share: Option<Share>,
+}
+
+/// Sessions that may be taken at once: each stands in the queue for as long as it lasts.
+#[derive(Clone)]
+struct Share(Sender<()>, Receiver<()>);
+
+/// A session's place in the share.
+struct ShareTaken(Receiver<()>);
+
+impl Drop for ShareTaken {
+    fn drop(&mut self) {
+        // What it put there, or another one's.
+        let _ = self.0.try_recv();
+    }
 }
 
 /// A connection with its prepared statements.
@@ -151,6 +171,8 @@ struct Desk {
 /// A connection on loan: the pool takes it back when this is dropped.
 pub struct Session {
     connection: r2d2::PooledConnection<connect::Manager>,
+    /// Given back after the connection.
+    _share: Option<ShareTaken>,
 }
 
 /// A transaction: rolled back unless [`Store::transact`]'s closure returns `Ok`.
@@ -311,7 +333,28 @@ impl Store {
             pool,
             watchdog,
             refusal,
+            share: None,
         })
+    }
+
+    /// The same database, of whose connections at most so many are taken through this handle and its
+    /// clones: for those who must leave the others some.
+    pub fn limited(&self, sessions: u32) -> Self {
+        let (taken, given_back) = bounded(usize::try_from(sessions).unwrap_or(usize::MAX).max(1));
+        Self {
+            share: Some(Share(taken, given_back)),
+            ..self.clone()
+        }
+    }
+
+    fn take_share(&self, deadline: Instant) -> Result<Option<ShareTaken>> {
+        let Some(Share(taken, given_back)) = &self.share else {
+            return Ok(None);
+        };
+        taken.send_deadline((), deadline).map_err(|_| {
+            Error::database_unavailable("every connection of this part stayed taken")
+        })?;
+        Ok(Some(ShareTaken(given_back.clone())))
     }
 
     /// Takes a connection.
@@ -321,6 +364,7 @@ impl Store {
     /// that refuses is away, too: whoever holds what was accepted waits for its operator to mend it.
     pub fn session(&self) -> Result<Session> {
         let deadline = Instant::now() + self.pool.connection_timeout();
+        let share = self.take_share(deadline)?;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -335,11 +379,15 @@ impl Store {
                         Some(reason) => Error::database_unavailable(reason),
                         None => Error::from(error),
                     })?;
-            let mut session = Session { connection };
+            let mut session = Session {
+                connection,
+                _share: None,
+            };
             let left = deadline.saturating_duration_since(Instant::now());
             let used_at = session.connection.used_at;
             let doubtful = used_at.elapsed() >= RESTED || self.watchdog.has_lost_since(used_at);
             if !doubtful || session.ping(left) {
+                session._share = share;
                 return Ok(session);
             }
         }

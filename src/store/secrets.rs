@@ -6,7 +6,7 @@
 //! Not here: sealing and opening (`secrets`).
 
 use super::page::{Binding, Order, Page, limit};
-use super::tenants::Tenant;
+use super::tenants::{self, Tenant};
 use super::{Sql, Tx};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May};
@@ -18,6 +18,9 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 const CURSOR_VERSION: u8 = 1;
+
+/// Secrets of a tenant at most.
+pub const SECRETS_MOST: i64 = 1_000;
 
 /// Which secret: specification section 2.6, `secretRef`.
 #[derive(
@@ -273,7 +276,7 @@ pub fn read(
 /// deleted, and nothing is to be committed.
 ///
 /// # Errors
-/// `database-unavailable`.
+/// `conflict`: the tenant has [`SECRETS_MOST`], and this is another one. `database-unavailable`.
 pub fn put(
     tx: &mut Tx<'_>,
     may: &impl May<Admin, Tenant>,
@@ -283,10 +286,19 @@ pub fn put(
 ) -> Result<bool> {
     let (tenant_id, now) = (may.tenant_id(), new.created_at);
     let touched = match before {
-        None => tx.execute(
-            sql!("secrets/insert"),
-            &[&tenant_id, &at.environment, &at.name, &new.created_by, &now],
-        )?,
+        None => {
+            // One new secret at a time, so that the bound holds.
+            tenants::lock(tx, tenant_id)?;
+            let count = tx.query_one(sql!("secrets/count"), &[&tenant_id])?;
+            if count.get::<_, i64>(0) >= SECRETS_MOST {
+                let message = format!("A tenant has {SECRETS_MOST} secrets at most. Delete one.");
+                return Err(Error::new(Code::Conflict, message).detail("most", SECRETS_MOST));
+            }
+            tx.execute(
+                sql!("secrets/insert"),
+                &[&tenant_id, &at.environment, &at.name, &new.created_by, &now],
+            )?
+        }
         Some(before) => tx.execute(
             sql!("secrets/raise"),
             &[&tenant_id, &at.environment, &at.name, &before, &now],

@@ -7,7 +7,7 @@
 //! Not here: lists for people (`webhook_history`), and endpoints as people change them
 //! (`webhook_endpoints`).
 
-use super::webhook_endpoints::WebhookEndpoint;
+use super::webhook_endpoints::Ending;
 use super::{Sql, Tx};
 use crate::error::Result;
 use crate::proof::{Admin, May};
@@ -22,8 +22,8 @@ use uuid::Uuid;
 pub struct Registered {
     /// The endpoint.
     pub endpoint_id: Uuid,
-    /// Its newest attempt failed.
-    pub is_failing: bool,
+    /// Its newest attempt succeeded, and quickly. Not before its first one.
+    pub is_well: bool,
 }
 
 /// The tenant's endpoints that are told of such an event.
@@ -45,7 +45,7 @@ pub fn matching(
     let registered = |row: &postgres::Row| {
         Ok(Registered {
             endpoint_id: row.try_get(0)?,
-            is_failing: row.try_get(1)?,
+            is_well: row.try_get(1)?,
         })
     };
     rows.iter().map(registered).collect()
@@ -61,13 +61,13 @@ pub fn registered(
     endpoint_id: Uuid,
 ) -> Result<Option<Registered>> {
     let row = sql.query_opt(
-        sql!("webhook_deliveries/is_failing"),
+        sql!("webhook_deliveries/registered"),
         &[&tenant_id, &endpoint_id],
     )?;
     let Some(row) = row else { return Ok(None) };
     Ok(Some(Registered {
         endpoint_id,
-        is_failing: row.try_get(0)?,
+        is_well: row.try_get(0)?,
     }))
 }
 
@@ -291,11 +291,32 @@ pub fn begin_attempt(
     Ok(())
 }
 
+/// Removes the row of an attempt for which nothing was sent, so that it does not count; the delivery's
+/// job is to be put off by `wait`. False: the attempt or the delivery has ended.
+///
+/// # Errors
+/// The database's.
+pub fn take_back_attempt(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    delivery_id: Uuid,
+    attempt: i32,
+    wait: Duration,
+) -> Result<bool> {
+    let row = tx.query_opt(
+        sql!("webhook_deliveries/take_back_attempt"),
+        &[&tenant_id, &delivery_id, &attempt, &count_of(wait)],
+    )?;
+    Ok(row.is_some())
+}
+
 /// How an attempt ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ended {
     /// How long it took; unknown after a crash.
     pub duration: Option<Duration>,
+    /// That was long.
+    pub is_slow: bool,
     /// Why it failed.
     pub reason: Option<&'static str>,
     /// What the receiver answered with.
@@ -324,14 +345,7 @@ pub enum Becomes {
     },
 }
 
-/// What the end of an attempt met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Before {
-    /// Whether the endpoint was failing; unknown at its first attempt.
-    pub was_failing: Option<bool>,
-}
-
-/// Ends an attempt. `None`: it is not the delivery's next one, or the delivery has ended.
+/// Ends an attempt; false: it is not the delivery's next one, or the delivery has ended.
 ///
 /// # Errors
 /// The database's.
@@ -342,7 +356,7 @@ pub fn end_attempt(
     attempt: i32,
     ended: &Ended,
     becomes: Becomes,
-) -> Result<Option<Before>> {
+) -> Result<bool> {
     let duration_ms = ended
         .duration
         .map(|time| i32::try_from(time.as_millis()).unwrap_or(i32::MAX));
@@ -367,21 +381,19 @@ pub fn end_attempt(
             &state,
             &job_id,
             &wait_ms,
+            &ended.is_slow,
         ],
     )?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(Before {
-        was_failing: row.try_get(0)?,
-    }))
+    Ok(row.is_some())
 }
 
-/// Unregisters an endpoint: from the commit on no attempt at it begins.
+/// Unregisters an endpoint: from the commit on no attempt at it begins. Nothing changes where it was.
 ///
 /// # Errors
 /// The database's.
 pub fn unregister(
     tx: &mut Tx<'_>,
-    may: &impl May<Admin, WebhookEndpoint>,
+    may: &impl May<Admin, Ending>,
     now: OffsetDateTime,
 ) -> Result<()> {
     tx.execute(

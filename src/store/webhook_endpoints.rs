@@ -24,6 +24,9 @@ pub const ENDPOINTS_MOST: i64 = 1_000;
 /// Deliveries of an endpoint are counted up to this many while they wait.
 pub const WAITING_COUNTED: i64 = 1_000;
 
+/// Deliveries of an endpoint that may wait while more are asked for.
+pub const WAITING_MOST: i64 = 5_000;
+
 /// A webhook endpoint.
 #[derive(Debug, Clone)]
 pub struct WebhookEndpoint {
@@ -113,6 +116,30 @@ impl Find for WebhookEndpoint {
     fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
         let row = sql.query_opt(sql!("webhook_endpoints/find"), &[&tenant_id, &id])?;
         Ok(row.as_ref().map(endpoint))
+    }
+}
+
+/// An endpoint that is to end: one that is registered, or was, and to which an attempt may still be in
+/// flight. So whoever asks again for its end is not told that it is gone before that is true.
+#[derive(Debug)]
+pub struct Ending {
+    endpoint_id: Uuid,
+}
+
+impl Kind for Ending {
+    const NAME: &'static str = WebhookEndpoint::NAME;
+    fn id(&self) -> Uuid {
+        self.endpoint_id
+    }
+    fn place(&self) -> Place {
+        Place::OnTenant
+    }
+}
+
+impl Find for Ending {
+    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
+        let row = sql.query_opt(sql!("webhook_endpoints/find_ending"), &[&tenant_id, &id])?;
+        Ok(row.map(|_| Self { endpoint_id: id }))
     }
 }
 
@@ -223,6 +250,23 @@ pub fn lock(tx: &mut Tx<'_>, may: &impl May<Admin, WebhookEndpoint>) -> Result<W
     let (tenant_id, id) = (may.tenant_id(), may.object_id());
     tx.execute(sql!("webhook_endpoints/lock"), &[&tenant_id, &id])?;
     found(tx, tenant_id, id)
+}
+
+/// Sees to it that few enough of its deliveries wait for a person to ask for more.
+///
+/// # Errors
+/// `conflict`: [`WAITING_MOST`] wait. `database-unavailable`.
+pub fn has_room(sql: &mut impl Sql, may: &impl May<Admin, WebhookEndpoint>) -> Result<()> {
+    let ids = (may.tenant_id(), may.object_id());
+    let waiting = sql!("webhook_endpoints/waiting");
+    let waiting = sql.query_one(waiting, &[&ids.0, &ids.1, &WAITING_MOST])?;
+    if waiting.get::<_, i64>(0) < WAITING_MOST {
+        return Ok(());
+    }
+    let message = format!(
+        "{WAITING_MOST} deliveries to this endpoint wait already. Try again when some have gone out."
+    );
+    Err(Error::new(Code::Conflict, message).detail("most", WAITING_MOST))
 }
 
 /// Changes it. Another secret than before is signed with beside the earlier one for a day.

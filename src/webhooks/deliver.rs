@@ -4,12 +4,13 @@
 //! and sent, over a connection of its own; in another transaction the attempt's end, what it makes of
 //! the delivery, the job's completion and the job of the next attempt. Nothing is sent later than the
 //! attempt's row says (`ends_by`), so whoever finds an attempt past that without an end knows that a
-//! crash hid its outcome: it counts, as a failed connection.
+//! crash hid its outcome: it counts, as a failed connection. An attempt that the service itself could
+//! not make, and for which nothing was sent, is taken back and does not count.
 
 use super::reason::Reason;
 use super::{Inner, schedule, sign};
 use crate::error::{Code, Error, Result};
-use crate::outbound::{Client, Failure, Method, Outgoing, Stream, Timeouts};
+use crate::outbound::{Client, Failure, Kind, Method, Outgoing, Stream, Timeouts};
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
 use crate::store::webhook_deliveries::{self as rows, Becomes, Ended, Sending, ToFail};
@@ -25,6 +26,8 @@ const ANSWER_BYTES: usize = 16 * 1024;
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// How long reading the secrets may take, beside the time of the exchange.
 const SECRETS_TIME: Duration = Duration::from_secs(6);
+/// How long, of that, the earlier ones may take: the one that stands is enough to send.
+const EARLIER_TIME: Duration = Duration::from_secs(5);
 /// How long, of that, a database that is away is asked again.
 const DATABASE_TIME: Duration = Duration::from_secs(4);
 /// Beyond the last moment at which something is sent.
@@ -34,8 +37,12 @@ const WRITE_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WRITE_WAIT: Duration = Duration::from_secs(2);
 /// How long a database that is away is waited for with an answer in hand.
 const LONGEST_ABSENCE: Duration = Duration::from_secs(600);
+/// An attempt that takes longer is slow.
+const QUICK: Duration = Duration::from_secs(2);
 /// Signatures in one header at most.
 const SIGNATURES_MOST: usize = 2;
+/// How long a delivery waits whose attempt was taken back.
+const TAKEN_BACK_WAIT: Duration = Duration::from_secs(1);
 /// Of what is kept for a person, in characters.
 const MESSAGE_CHARACTERS: usize = 1000;
 const USER_AGENT: &str = "Svc-Webhooks/1";
@@ -76,6 +83,14 @@ enum Taken {
     Later(Duration),
     /// An attempt has begun.
     Begun(Box<Attempt>),
+}
+
+/// How an attempt went whose row stands.
+enum Went {
+    /// It was made: how it ended, and how long a wait the receiver asks for.
+    Ended(Ended, Option<Duration>),
+    /// Nothing was sent, and that is the service's own fault; why.
+    NotMade(String),
 }
 
 /// An attempt whose row stands.
@@ -121,16 +136,30 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
         Taken::Begun(attempt) => attempt,
     };
     let began = Instant::now();
-    let (mut ended, asked) = make(inner, claimed, job, &attempt, started);
-    ended.duration = Some(began.elapsed());
+    let went = make(inner, claimed, job, &attempt, started);
     if claimed.lost() {
         // Whoever has the job now finds the attempt without an end.
         return Ok(Outcome::retry("the job was lost during the attempt"));
     }
+    let (mut ended, asked) = match went {
+        Went::Ended(ended, asked) => (ended, asked),
+        Went::NotMade(why) => {
+            slog::info!(log, "An attempt could not be made, and does not count"; "attempt" => attempt.number, "because" => why);
+            settle(claimed, || take_back(inner, claimed, job, attempt.number))?;
+            inner.ended.tell();
+            return Ok(Outcome::Settled);
+        }
+    };
+    let duration = began.elapsed();
+    (ended.duration, ended.is_slow) = (Some(duration), duration > QUICK);
     let message = ended.message.as_deref().unwrap_or_default();
     slog::debug!(log, "Attempt ended"; "attempt" => attempt.number, "reason" => ended.reason,
         "status" => ended.status, "because" => message);
-    let written = settle(inner, claimed, job, attempt.number, &ended, asked);
+    let written = settle(claimed, || {
+        inner
+            .store
+            .transact(|tx| end(inner, tx, claimed, job, attempt.number, &ended, asked))
+    });
     inner.ended.tell();
     if let Some(becomes) = written? {
         inner.count(ended.reason.and_then(Reason::parse), becomes);
@@ -195,18 +224,18 @@ fn job_error(error: jobs::Error) -> Error {
     }
 }
 
-/// Makes the attempt: how it ended, and how long a wait the receiver asks for.
+/// Makes the attempt.
 fn make(
     inner: &Inner,
     claimed: &Claimed,
     job: &Deliver,
     attempt: &Attempt,
     started: Instant,
-) -> (Ended, Option<Duration>) {
+) -> Went {
     let timestamp = inner.clock.now().unix_timestamp();
     let signature = match inner.signature(job.tenant_id, attempt, timestamp, started) {
         Ok(signature) => signature,
-        Err((reason, message)) => return (failed(reason, message), None),
+        Err(went) => return went,
     };
     let timeouts = Timeouts {
         connect: inner.options.timeout,
@@ -215,14 +244,16 @@ fn make(
     };
     // A client of its own: no connection outlives the judgement of its address.
     let mut client = inner.outbound.client(inner.options.policy(), timeouts);
+    client.set_well(claimed.key_cap() != Some(inner.cap(false)));
     let handle = client.cancel_handle();
     claimed.token().on_lost(move || handle.cancel());
     match send(&mut client, attempt, timestamp, &signature) {
         Ok(stream) => answered(inner, stream),
+        Err(failure) if failure.kind() == Kind::Busy => Went::NotMade(failure.message().to_owned()),
         Err(failure) => {
             let mut ended = failed(Reason::from(&failure), failure.message());
             ended.address = failure.address();
-            (ended, None)
+            Went::Ended(ended, None)
         }
     }
 }
@@ -249,7 +280,7 @@ fn send(
     })
 }
 
-fn answered(inner: &Inner, stream: Stream) -> (Ended, Option<Duration>) {
+fn answered(inner: &Inner, stream: Stream) -> Went {
     let status = i16::try_from(stream.status).unwrap_or(i16::MAX);
     let mut ended = Ended {
         status: Some(status),
@@ -264,7 +295,7 @@ fn answered(inner: &Inner, stream: Stream) -> (Ended, Option<Duration>) {
             .and_then(|value| schedule::retry_after(value, inner.clock.now()));
     }
     ended.answer = Some(stream.excerpt(ANSWER_BYTES, ANSWER_TIME));
-    (ended, asked)
+    Went::Ended(ended, asked)
 }
 
 fn failed(reason: Reason, message: impl Into<String>) -> Ended {
@@ -283,24 +314,14 @@ fn failed(reason: Reason, message: impl Into<String>) -> Ended {
     }
 }
 
-/// Writes how the attempt ended, again and again while the database is away; what became of the
-/// delivery, if it was this try that was committed.
-fn settle(
-    inner: &Inner,
-    claimed: &Claimed,
-    job: &Deliver,
-    number: i32,
-    ended: &Ended,
-    asked: Option<Duration>,
-) -> Result<Option<Becomes>> {
+/// Settles the delivery's job by `write`, again and again while the database is away; what it came to,
+/// if it was this try that was committed.
+fn settle<T>(claimed: &Claimed, write: impl Fn() -> Result<T>) -> Result<Option<T>> {
     let gives_up_at = Instant::now() + LONGEST_ABSENCE;
     let mut wait = WRITE_WAIT;
     let mut was_away = false;
     loop {
-        let written = inner
-            .store
-            .transact(|tx| end(inner, tx, claimed, job, number, ended, asked));
-        match written {
+        match write() {
             Err(error) if error.code() == Code::DatabaseUnavailable => {
                 if claimed.lost() || Instant::now() > gives_up_at {
                     return Err(error);
@@ -315,6 +336,18 @@ fn settle(
         std::thread::sleep(wait);
         wait = (wait * 2).min(LONGEST_WRITE_WAIT);
     }
+}
+
+/// Makes as if the attempt had not begun.
+fn take_back(inner: &Inner, claimed: &Claimed, job: &Deliver, number: i32) -> Result<()> {
+    let (tenant_id, delivery_id, wait) = (job.tenant_id, job.delivery_id, TAKEN_BACK_WAIT);
+    inner.store.transact(|tx| {
+        claimed.snooze_in(tx.raw(), wait).map_err(job_error)?;
+        match rows::take_back_attempt(tx, tenant_id, delivery_id, number, wait)? {
+            true => Ok(()),
+            false => Err(Error::internal("an attempt that had begun has no place")),
+        }
+    })
 }
 
 /// Ends an attempt, completes the job, and queues the next attempt if there is to be one.
@@ -334,19 +367,21 @@ fn end(
         (false, _) => Becomes::Delivered,
         (true, None) => Becomes::Failed,
         (true, Some(wait)) => {
-            let again = job.queued(inner.cap(true))?.delay(wait);
+            let again = job.queued(inner.cap(false))?.delay(wait);
             let job_id = jobs::enqueue(tx.raw(), again).map_err(queue_error)?.id;
             Becomes::Waits { job_id, wait }
         }
     };
     let ids = (job.tenant_id, job.delivery_id);
-    let Some(before) = rows::end_attempt(tx, ids.0, ids.1, number, ended, becomes)? else {
+    if !rows::end_attempt(tx, ids.0, ids.1, number, ended, becomes)? {
         return Err(Error::internal("an attempt that was made has no place"));
-    };
-    if before.was_failing != Some(failed) {
+    }
+    // Whoever emits may have said another cap, from what the endpoint was long before it committed.
+    let cap = inner.cap(!failed && !ended.is_slow);
+    if claimed.key_cap() != Some(cap) {
         let key = job.endpoint_id.to_string();
         let queue = <Deliver as jobs::Job>::QUEUE;
-        jobs::set_cap(tx.raw(), queue, &key, inner.cap(failed)).map_err(queue_error)?;
+        jobs::set_cap(tx.raw(), queue, &key, cap).map_err(queue_error)?;
     }
     Ok(becomes)
 }
@@ -356,58 +391,65 @@ impl Inner {
         self.counts.attempt(reason, becomes == Becomes::Failed);
     }
 
-    /// The signatures of an attempt, or why there are none.
+    /// The signatures of an attempt, or how it went without.
     fn signature(
         &self,
         tenant_id: Uuid,
         attempt: &Attempt,
         timestamp: i64,
         started: Instant,
-    ) -> Result<String, (Reason, String)> {
+    ) -> Result<String, Went> {
+        let unusable = |message| Went::Ended(failed(Reason::SecretUnavailable, message), None);
+        let mut was_away = false;
         let secrets = loop {
-            match self.secrets(tenant_id, &attempt.sending) {
+            match self.secrets(tenant_id, &attempt.sending, started + EARLIER_TIME) {
                 Ok(secrets) => break secrets,
                 Err((Unreadable::DatabaseAway(_), _)) if started.elapsed() < DATABASE_TIME => {
+                    was_away = true;
                     std::thread::sleep(WRITE_WAIT);
                 }
-                // That is not the secret's fault.
-                Err((Unreadable::DatabaseAway(_), message)) => {
-                    return Err((Reason::ConnectionFailed, message));
-                }
-                Err((_, message)) => return Err((Reason::SecretUnavailable, message)),
+                Err((Unreadable::DatabaseAway(_), message)) => return Err(Went::NotMade(message)),
+                Err((_, message)) => return Err(unusable(message)),
             }
         };
         // What is sent later than this could be in flight when the row says that it is not.
         if started.elapsed() > SECRETS_TIME {
             let message = "Reading the signing secret took too long.".to_owned();
-            return Err((Reason::SecretUnavailable, message));
+            return Err(match was_away {
+                true => Went::NotMade(message),
+                false => unusable(message),
+            });
         }
-        sign::header(&secrets, attempt.event_id, timestamp, &attempt.body)
-            .map_err(|message| (Reason::SecretUnavailable, message))
+        sign::header(&secrets, attempt.event_id, timestamp, &attempt.body).map_err(unusable)
     }
 
-    /// What signs: the endpoint's secret, the one before it, and the endpoint's earlier reference, as
-    /// far as they stand; the newest first.
+    /// What signs, the newest first: the endpoint's secret, and what it was before. That is the
+    /// endpoint's earlier reference for its time, else the secret's own earlier value.
     fn secrets(
         &self,
         tenant_id: Uuid,
         sending: &Sending,
+        until: Instant,
     ) -> Result<Vec<Secret>, (Unreadable, String)> {
         let reference = |(environment, name): &(String, String)| SecretRef {
             environment: environment.clone(),
             name: name.clone(),
         };
-        let at = reference(&sending.secret);
-        let signing = self.secrets.signing(tenant_id, &at);
-        let mut secrets = signing.map_err(|why| {
-            let sentence = why.sentence(&at);
+        let said = |at: &SecretRef, why: Unreadable| {
+            let sentence = why.sentence(at);
             (why, sentence)
-        })?;
-        if let Some(previous) = &sending.previous_secret
-            && secrets.len() < SIGNATURES_MOST
-        {
+        };
+        let at = reference(&sending.secret);
+        let signing = self.secrets.signing(tenant_id, &at, until);
+        let mut secrets = signing.map_err(|why| said(&at, why))?;
+        if let Some(previous) = &sending.previous_secret {
+            let at = reference(previous);
+            let beside = self.secrets.beside(tenant_id, &at, until);
             // The one that stands signs whether or not the earlier one can still be read.
-            secrets.extend(self.secrets.resolve(tenant_id, &reference(previous)));
+            if let Some(previous) = beside.map_err(|why| said(&at, why))? {
+                secrets.truncate(SIGNATURES_MOST - 1);
+                secrets.push(previous);
+            }
         }
         secrets.truncate(SIGNATURES_MOST);
         Ok(secrets)

@@ -4,7 +4,7 @@
 //! HMAC-SHA256 over `id.timestamp.body`, exact bytes. The key is the base64 after `whsec_`. While a
 //! secret rotates there are several signatures, separated by a space, the newest secret's first.
 
-use crate::secret::Secret;
+use crate::secret::{Secret, decoded};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
@@ -30,10 +30,10 @@ fn key(secret: &Secret) -> Result<Zeroizing<Vec<u8>>, String> {
         return Err(format!("A signing secret begins with {PREFIX}."));
     };
     // Longer text than any key has is not decoded.
-    let decoded = (text.len() <= 4 * BYTES_MOST).then(|| STANDARD.decode(text));
-    let bytes = match decoded {
-        Some(Ok(bytes)) => Zeroizing::new(bytes),
-        Some(Err(_)) => {
+    let bytes = (text.len() <= 4 * BYTES_MOST).then(|| decoded(text, 3 * BYTES_MOST));
+    let bytes = match bytes {
+        Some(Some(bytes)) => bytes,
+        Some(None) => {
             return Err(format!(
                 "What follows {PREFIX} in a signing secret is base64 with its padding."
             ));

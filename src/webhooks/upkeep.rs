@@ -5,8 +5,7 @@
 use super::Inner;
 use super::deliver::Deliver;
 use crate::error::{Error, Result};
-use crate::store::queue_error;
-use crate::store::webhook_deliveries as rows;
+use crate::store::{Session, clock, queue_error, webhook_deliveries as rows};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -17,6 +16,9 @@ use time::{Date, Month, OffsetDateTime, Time};
 const PERIOD: Duration = Duration::from_secs(3600);
 /// The wait after a round that failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(30);
+/// How often it looks whether the clock has come to another month: one that was set far ahead, or
+/// back, has no partitions there.
+const LOOK: Duration = Duration::from_secs(1);
 /// How often what is due is counted.
 const COUNTED_EVERY: Duration = Duration::from_secs(60);
 /// Beyond the retention: an event may be sent again shortly before its time is over.
@@ -60,18 +62,24 @@ pub(super) fn start(inner: &Arc<Inner>) -> Result<Keeper> {
 
 fn keep_up(inner: &Inner, stop: &Receiver<()>) {
     let mut next_round = Instant::now();
+    let mut next_count = next_round;
+    let mut seen = None;
     let mut wait = Duration::ZERO;
     while stop.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-        wait = COUNTED_EVERY;
-        let now = Instant::now();
-        if now >= next_round {
+        wait = LOOK;
+        let (now, month) = (Instant::now(), inner.clock.month());
+        if now >= next_round || seen != Some(month) {
+            seen = Some(month);
             next_round = now + PERIOD;
             if let Err(error) = round(inner, stop) {
                 next_round = now + AFTER_FAILURE;
-                wait = AFTER_FAILURE;
                 slog::warn!(inner.log, "The upkeep of the tables of webhooks failed; it will be tried again"; crate::log::ErrorValue(&error));
             }
         }
+        if now < next_count {
+            continue;
+        }
+        next_count = now + COUNTED_EVERY;
         if let Err(error) = count_due(inner) {
             slog::debug!(inner.log, "The deliveries that are due were not counted"; crate::log::ErrorValue(&error));
         }
@@ -102,17 +110,17 @@ fn round(inner: &Inner, stop: &Receiver<()>) -> Result<()> {
             }
         }
     }
-    drop_months(inner)?;
-    let before = inner.clock.now() - ENDPOINT_STAYS;
-    rows::prune_endpoints(&mut inner.store.session()?, before)?;
+    let mut session = inner.store.session()?;
+    let now = clock::earlier(&mut session, &inner.clock)?;
+    drop_months(inner, &mut session, now)?;
+    rows::prune_endpoints(&mut session, now - ENDPOINT_STAYS)?;
     Ok(())
 }
 
-fn drop_months(inner: &Inner) -> Result<()> {
+fn drop_months(inner: &Inner, session: &mut Session, now: OffsetDateTime) -> Result<()> {
     let retention = time::Duration::days(inner.options.retention_days.into());
-    let before = inner.clock.now() - retention - SLACK;
-    let mut session = inner.store.session()?;
-    for month in rows::months(&mut session)? {
+    let before = now - retention - SLACK;
+    for month in rows::months(session)? {
         if end_of(month) > before {
             break;
         }

@@ -45,6 +45,14 @@ fn main() -> ExitCode {
         .skip(1)
         .filter(|argument| !argument.starts_with('-'))
         .collect();
+    let known = BENCHES.map(|(name, _)| name);
+    if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        println!(
+            "No benchmark is called {unknown}. There are: {}.",
+            known.join(", ")
+        );
+        return ExitCode::from(2);
+    }
     let chosen = BENCHES
         .iter()
         .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name));

@@ -12,10 +12,15 @@ pub(crate) struct Client {
     token: String,
 }
 
-/// A client that keeps its connections.
+/// A client that keeps its connections. A deadline that covers the look-up of the name would cost a
+/// thread a request: there is no name to look up.
 pub(crate) fn agent() -> ureq::Agent {
+    let patience = Some(Duration::from_secs(30));
     ureq::Agent::config_builder()
-        .timeout_global(Some(Duration::from_secs(30)))
+        .timeout_connect(patience)
+        .timeout_send_request(patience)
+        .timeout_recv_response(patience)
+        .timeout_recv_body(patience)
         .build()
         .into()
 }

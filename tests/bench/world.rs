@@ -124,6 +124,7 @@ impl World {
                     previous: None,
                 },
                 aad_key: secrets::AadKey::new(&aad),
+                kept_for: secrets::KEPT_FOR,
             }));
             options.webhooks.development = true;
         })

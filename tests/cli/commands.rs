@@ -9,13 +9,17 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) const COMMANDS: [&str; 14] = [
+pub(crate) const COMMANDS: [&str; 18] = [
     "serve",
     "dev",
     "run",
     "follow",
+    "setup",
     "migrate",
+    "backup",
+    "restore",
     "check-config",
+    "doctor",
     "settings",
     "tenant",
     "authz",
@@ -43,8 +47,12 @@ fn every_command_has_help_with_examples() {
         &["dev"],
         &["run"],
         &["follow"],
+        &["setup"],
         &["migrate"],
+        &["backup"],
+        &["restore"],
         &["check-config"],
+        &["doctor"],
         &["settings"],
         &["tenant", "create"],
         &["authz", "verify"],
@@ -104,7 +112,7 @@ fn serve_names_every_fault_at_once() {
             ("SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH", open.to_str().unwrap()),
         ],
     )
-    .expect(1);
+    .expect(78);
     for named in [
         "SVC_HTTP_PORT",
         "SVC_NO_SUCH_SETTING",
@@ -192,7 +200,7 @@ fn a_license_of_a_fresh_key_is_signed_and_not_trusted() {
             ("SVC_DATABASE_URL", "postgres://localhost/x"),
         ],
     )
-    .expect(1);
+    .expect(78);
     assert!(
         said.err.contains("SVC_LICENSE_KEY was not signed"),
         "{}",

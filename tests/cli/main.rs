@@ -7,8 +7,10 @@
     reason = "tests read the environment, make threads of their own, and fail by panicking"
 )]
 
+mod arguments;
 mod commands;
 mod dev;
 mod documents;
 mod harness;
 mod serve;
+mod setup;

@@ -3,7 +3,11 @@
 use crate::harness::{Running, command, database, run};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::os::unix::net::UnixDatagram;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::Duration;
 
 const TOKEN: &str = "a-token-of-the-operator";
@@ -142,7 +146,7 @@ fn a_token_of_another_tenant_is_refused_with_the_reason() {
     address(&mut first);
     let mut second = serve(&url, &[("SVC_SEED_TOKEN", TOKEN)]);
     second.line_with("SVC_TENANT_ID to the tenant whose token it is");
-    assert_eq!(second.wait(), Some(1));
+    assert_eq!(second.wait(), Some(78), "a restart would come to the same");
 }
 
 #[test]
@@ -175,4 +179,69 @@ fn all_interfaces_means_ipv4_too() {
     let address: std::net::SocketAddr = line["address"].as_str().unwrap().parse().unwrap();
     let url = format!("http://127.0.0.1:{}/v1/projects", address.port());
     assert_eq!(call("GET", &url, TOKEN, None).0, 200);
+}
+
+/// A stream as systemd connects stderr to its journal; its name in `JOURNAL_STREAM`.
+fn journal() -> (UnixStream, File, String) {
+    let (read, write) = UnixStream::pair().unwrap();
+    let write = File::from(OwnedFd::from(write));
+    let found = write.metadata().unwrap();
+    (read, write, format!("{}:{}", found.dev(), found.ino()))
+}
+
+#[test]
+fn the_journal_learns_as_an_error_why_it_does_not_start() {
+    for is_journal in [true, false] {
+        let (mut read, write, name) = journal();
+        let name = if is_journal { name } else { "1:1".to_owned() };
+        let mut command = command(&["serve"], &[("JOURNAL_STREAM", &name)]);
+        let mut child = command.stderr(write).spawn().unwrap();
+        drop(command);
+        assert!(!child.wait().unwrap().success());
+        let mut said = String::new();
+        read.read_to_string(&mut said).unwrap();
+        assert!(said.contains("SVC_LICENSE_KEY is required"), "{said}");
+        assert!(said.lines().count() > 1, "{said}");
+        for line in said.lines() {
+            assert_eq!(line.starts_with("<3>"), is_journal, "{said}");
+        }
+    }
+}
+
+#[test]
+fn what_no_restart_would_mend_ends_with_a_code_of_its_own() {
+    use postgres::{Client, NoTls};
+    let url = database();
+    let variables = [("SVC_DEV", "1"), ("SVC_DATABASE_URL", url.as_str())];
+    run(&["migrate"], &variables).expect(0);
+    let mut admin = Client::connect(&url, NoTls).unwrap();
+    let ends = |url: &str, reason: &str| {
+        let mut server = serve(url, &[("SVC_SEED_TOKEN", TOKEN)]);
+        server.line_with(reason);
+        assert_eq!(server.wait(), Some(78), "{reason}");
+    };
+    admin
+        .batch_execute("update agent_runtime_requirements set oldest_binary = '99.0.0'")
+        .unwrap();
+    ends(&url, "Install 99.0.0 or later.");
+    admin
+        .batch_execute("update agent_runtime_requirements set oldest_binary = '0.0.1'")
+        .unwrap();
+    // The mark of a restore that was cut off.
+    admin
+        .batch_execute("create table agent_runtime_restore ()")
+        .unwrap();
+    ends(&url, "A restore of this database was begun");
+    admin
+        .batch_execute("drop table agent_runtime_restore")
+        .unwrap();
+    let (server, _) = url.rsplit_once('/').unwrap();
+    ends(&format!("{server}/no_such_database"), "no_such_database");
+    admin
+        .batch_execute(
+            "create role without_writes login; grant select on all tables in schema public to without_writes",
+        )
+        .unwrap();
+    let limited = url.replacen("agent_runtime@", "without_writes@", 1);
+    ends(&limited, "permission denied");
 }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 /// What a start of the program is given.
 #[derive(Clone)]
 pub(crate) struct Place {
+    pub(crate) program: PathBuf,
     pub(crate) port: u16,
     pub(crate) database_url: String,
     pub(crate) tenant_id: Uuid,
@@ -58,7 +59,7 @@ impl Place {
 
     /// Starts the program; it is not ready yet.
     pub(crate) fn spawn(&self) -> Server {
-        let program = env!("CARGO_BIN_EXE_agent-runtime");
+        let program = &self.program;
         let mut command = match self.descriptors {
             None => Command::new(program),
             Some(most) => {
@@ -91,7 +92,7 @@ impl Place {
 
     /// Runs another command of the program to its end, with the server's settings.
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agent-runtime"));
+        let mut command = Command::new(&self.program);
         self.set(&mut command);
         command.args(arguments).stdin(Stdio::null());
         command.output().unwrap()

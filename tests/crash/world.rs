@@ -19,8 +19,13 @@ fn directory(name: &str) -> PathBuf {
 
 /// A cluster of its own, for tests that hurt it.
 pub(crate) fn cluster(name: &str) -> Cluster {
+    cluster_in(directory(name))
+}
+
+/// The same in a directory that stands.
+pub(crate) fn cluster_in(data_dir: PathBuf) -> Cluster {
     let started = Cluster::start(Options {
-        data_dir: directory(name),
+        data_dir,
         durable: false,
         bin_dir: None,
         search_path: None,
@@ -66,6 +71,7 @@ pub(crate) fn place(database_url: String) -> Place {
     let clock = Clock::system();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     Place {
+        program: env!("CARGO_BIN_EXE_agent-runtime").into(),
         port: free_port(),
         database_url,
         tenant_id: clock.new_id(),

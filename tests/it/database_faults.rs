@@ -260,3 +260,33 @@ fn a_server_outlives_the_absence_of_its_database() {
     assert!(server.stop(crate::harness::PATIENCE));
     cluster.stop();
 }
+
+#[test]
+fn attempts_that_wait_for_the_database_leave_requests_their_connections() {
+    let app = App::start_with_webhooks();
+    let mut client = app.database.client();
+    let mut held = client.transaction().unwrap();
+    let endpoints: Vec<String> = (0..16)
+        .map(|port| app.endpoint(&format!("http://127.0.0.1:{}/", 10 + port)))
+        .collect();
+    // An attempt's row cannot be written.
+    let lock = "lock table webhook_attempts in share mode";
+    held.batch_execute(lock).unwrap();
+    for endpoint in &endpoints {
+        let test = format!("/v1/webhook-endpoints/{endpoint}/test");
+        app.send("POST", &test, None, &[]).expect(202);
+    }
+    let waiting = "select count(*) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'";
+    let mut watch = app.database.client();
+    eventually("attempts wait", || {
+        let waiting: i64 = watch.query_one(waiting, &[]).unwrap().get(0);
+        (waiting >= 3).then_some(())
+    });
+    for _ in 0..20 {
+        app.get("/v1/secrets").expect(200);
+    }
+    let waiting: i64 = watch.query_one(waiting, &[]).unwrap().get(0);
+    assert!(waiting <= 4, "{waiting} of 8 connections wait");
+    held.commit().unwrap();
+}

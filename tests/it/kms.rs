@@ -8,7 +8,7 @@ mod vendor;
 use crate::harness::kms::FakeKms;
 use agent_runtime::ids::Clock;
 use agent_runtime::outbound::{self, Outbound};
-use agent_runtime::secrets::kms::{Kms, KmsFailure, Options};
+use agent_runtime::secrets::kms::{DEADLINE, Kms, KmsFailure, Options};
 
 const DATA_KEY: [u8; 32] = [7; 32];
 const AAD: &[u8] = b"bound to this";
@@ -30,7 +30,7 @@ fn what_is_wrapped_opens_again_with_its_associated_data_alone() {
     let kms = open(fake.options());
     let wrapped = kms.wrap(&DATA_KEY, AAD).unwrap();
     assert_eq!(wrapped.key, FakeKms::version(1));
-    assert_eq!(*kms.unwrap(&wrapped, AAD).unwrap(), DATA_KEY);
+    assert_eq!(*kms.unwrap(&wrapped, AAD, DEADLINE).unwrap(), DATA_KEY);
     let counts = fake.counts();
     assert_eq!((counts.encrypt, counts.decrypt, counts.tokens), (1, 1, 1));
 }
@@ -46,8 +46,8 @@ fn a_rotated_key_wraps_under_its_new_version_and_opens_what_the_old_one_wrapped(
     assert_eq!(new.key, FakeKms::version(2));
     assert!(!kms.is_current(&old.key).unwrap());
     assert!(kms.is_current(&new.key).unwrap());
-    assert_eq!(*kms.unwrap(&old, AAD).unwrap(), DATA_KEY);
-    assert_eq!(*kms.unwrap(&new, AAD).unwrap(), DATA_KEY);
+    assert_eq!(*kms.unwrap(&old, AAD, DEADLINE).unwrap(), DATA_KEY);
+    assert_eq!(*kms.unwrap(&new, AAD, DEADLINE).unwrap(), DATA_KEY);
 }
 
 #[test]

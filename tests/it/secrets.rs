@@ -11,6 +11,7 @@ use crate::harness::{App, secrets::Keys};
 use agent_runtime::secret::Secret;
 use agent_runtime::secrets::{SecretRef, Secrets, Unreadable};
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// A server with these keys.
@@ -47,8 +48,9 @@ fn resolve(app: &App, environment: &str, name: &str) -> Result<String, Unreadabl
 }
 
 fn signing(app: &App, name: &str) -> Vec<String> {
+    let until = Instant::now() + Duration::from_secs(5);
     let values = backend(app)
-        .signing(app.seeds.tenant_id, &at("prod", name))
+        .signing(app.seeds.tenant_id, &at("prod", name), until)
         .unwrap();
     values
         .iter()

@@ -5,7 +5,7 @@ use crate::harness::Database;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 20] = [
+const ACROSS_TENANTS: [(&str, &str); 25] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -62,6 +62,26 @@ const ACROSS_TENANTS: [(&str, &str); 20] = [
     (
         "secrets/versions_after",
         "what is to be wrapped anew, for the operator, each by tenant and place",
+    ),
+    (
+        "backups/secret_versions",
+        "how many there are in all, for the operator",
+    ),
+    (
+        "health/standings",
+        "the stores that the doctor looks at, each by its tenant",
+    ),
+    (
+        "health/storeless",
+        "how many tenants have no store, for the operator",
+    ),
+    (
+        "health/untold",
+        "how much is left to be told, for the operator",
+    ),
+    (
+        "health/webhook_endpoints",
+        "how many endpoints there are, for the operator",
     ),
     ("deltas/sweep", "upkeep of the whole table"),
     ("runs/forget_keys", "upkeep of the whole table"),

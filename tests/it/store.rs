@@ -167,3 +167,21 @@ fn what_broke_with_another_connection_is_not_lent_again() {
         assert!(answer.is_ok(), "{answer:?}");
     }
 }
+
+#[test]
+fn a_part_takes_its_share_of_the_connections() {
+    let database = Database::migrated();
+    let mut options = options(&database.url());
+    options.pool_size = 3;
+    let store = store(&options);
+    let part = store.limited(2);
+    let first = part.session().unwrap();
+    let _second = part.clone().session().unwrap();
+    let began = Instant::now();
+    let refused = part.session().map(drop).unwrap_err();
+    assert_eq!(refused.code(), Code::DatabaseUnavailable);
+    assert!(began.elapsed() < Duration::from_secs(2));
+    backend(&store);
+    drop(first);
+    backend(&part);
+}

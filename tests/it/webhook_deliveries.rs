@@ -371,3 +371,38 @@ fn a_delivery_is_its_endpoints_and_its_tenants_own() {
     app.get(&format!("{path}/{id}"))
         .expect_error(404, "not-found");
 }
+
+#[test]
+fn nothing_more_is_asked_for_while_thousands_wait() {
+    let app = App::start_with_webhooks();
+    let endpoint = app.endpoint("http://127.0.0.1:9/");
+    let waits = Stored {
+        state: "being-sent",
+        attempts: 0,
+        error: None,
+        status: None,
+    };
+    let failed = store(&app, &endpoint, &FAILED);
+    let first = store(&app, &endpoint, &waits);
+    let many = "insert into webhook_deliveries (tenant_id, delivery_id, endpoint_id, event_id, type,
+           state, attempts, next_attempt_at, created_at)
+         select tenant_id, (left(delivery_id::text, 24) || lpad(to_hex(n), 12, '0'))::uuid, endpoint_id,
+           event_id, type, state, attempts, next_attempt_at, created_at
+         from webhook_deliveries, generate_series(1, 4998) n where delivery_id = $1";
+    let first: Uuid = first.parse().unwrap();
+    app.database.client().execute(many, &[&first]).unwrap();
+    let path = format!("{ENDPOINTS}/{endpoint}");
+    let test = || app.send("POST", &format!("{path}/test"), None, &[]);
+    test().expect(202);
+    let error = test().expect_error(409, "conflict");
+    assert_eq!(error["details"]["most"], json!(5000));
+    let again = format!("{path}/deliveries/{failed}/resend");
+    app.send("POST", &again, None, &[])
+        .expect_error(409, "conflict");
+    let since = json!({"failedSince": "2020-01-01T00:00:00Z"});
+    app.post(&format!("{path}/resend"), &since)
+        .expect_error(409, "conflict");
+    let one = "delete from webhook_deliveries where delivery_id = $1";
+    app.database.client().execute(one, &[&first]).unwrap();
+    app.post(&format!("{path}/resend"), &since).expect(202);
+}

@@ -250,3 +250,26 @@ fn a_query_has_one_home_and_one_statement() {
         "Each file in sql/queries holds one statement, so that it can be prepared.",
     );
 }
+
+#[test]
+fn no_secret_is_an_argument() {
+    let text = "curl -H \"Authorization: Bearer $TOKEN\" x\n\
+        curl x -d \"{\\\"value\\\": \\\"$SECRET\\\"}\"\n\
+        curl x --data '{\"value\": 1}'\n\
+        printf '{\"value\": \"%s\"}' > file; curl -H @authorization --data @file\n";
+    let files = [
+        ("docs/a.md", text),
+        ("tests/show/a", text),
+        ("src/a.rs", text),
+    ];
+    let lines = |path| [1, 2, 3].map(|line| format!("{path}:{line}"));
+    assert_eq!(
+        found(rules::secrets_in_arguments, &files),
+        [lines("docs/a.md"), lines("tests/show/a")].concat()
+    );
+    hold(
+        &rules::secrets_in_arguments(&source::repository()),
+        "These lines put a token or a secret's value into the arguments of a process, which every \
+         user of the host can read. Put it into a file (umask 077): `-H @file`, `--data @file`.",
+    );
+}

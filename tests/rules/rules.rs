@@ -5,8 +5,8 @@ use crate::source::{Source, is_word, line_of, lines_with_word};
 const FILE_MAX_LINES: usize = 620;
 
 /// Modules that everything may use and that use nothing but each other.
-const LEAVES: [&str; 7] = [
-    "error", "ids", "secret", "proof", "config", "log", "outbound",
+const LEAVES: [&str; 8] = [
+    "error", "ids", "secret", "proof", "config", "log", "outbound", "places",
 ];
 
 /// What a module must not use. Leaves and `model` are handled apart, by what they may use.
@@ -348,4 +348,32 @@ fn statements(sql: &str) -> usize {
     bare.split(';')
         .filter(|part| !part.trim().is_empty())
         .count()
+}
+
+/// Lines of documentation and scripts that put a token or a secret's value into a process's arguments.
+pub(crate) fn secrets_in_arguments(files: &[Source]) -> Vec<String> {
+    let is_shown = |file: &&Source| {
+        ["", "md", "sh", "py"].contains(
+            &file
+                .path
+                .rsplit('/')
+                .next()
+                .map_or("", |name| name.rsplit_once('.').map_or("", |(_, end)| end)),
+        )
+    };
+    let mut faults = Vec::new();
+    for file in files.iter().filter(is_shown) {
+        for (index, line) in file.text.lines().enumerate() {
+            let line = line.replace('\\', "");
+            let body = ["-d ", "--data ", "--data-raw ", "--json "]
+                .iter()
+                .filter_map(|option| line.split_once(option))
+                .any(|(_, body)| body.contains("\"value\""));
+            let header = line.contains("-H \"") && line.contains("Bearer $");
+            if body || header {
+                faults.push(format!("{}:{}", file.path, index + 1));
+            }
+        }
+    }
+    faults
 }

@@ -4,6 +4,7 @@ library that is not ours. Only the public API is used, and nothing is hastened."
 
 import base64
 import collections
+import glob
 import http.server
 import json
 import re
@@ -272,6 +273,14 @@ def start(directory, opened):
     return Shown(server, api, make_agent(api, provider))
 
 
+def holds(path, secret):
+    try:
+        with open(path, "rb") as arguments:
+            return secret[len("whsec_") :].encode() in arguments.read()
+    except OSError:
+        return False  # The process has ended.
+
+
 def show_secret(shown, secret):
     begin("A signing secret goes in, and does not come out")
     path = f"/v1/secrets/{ENVIRONMENT}/{SECRET}"
@@ -284,6 +293,8 @@ def show_secret(shown, secret):
     say(f"put: 201 {json.dumps({name: put[name] for name in ('environment', 'name', 'version')})}")
     seen = json.dumps([put, shown.api.does("GET", path), shown.api.does("GET", "/v1/secrets")])
     check(secret[len("whsec_") :] not in seen, "the API showed the secret's value")
+    shown_to_all = [path for path in glob.glob("/proc/[0-9]*/cmdline") if holds(path, secret)]
+    check(not shown_to_all, f"a process has the secret among its arguments: {shown_to_all}")
 
 
 def show_addresses(shown):

@@ -5,7 +5,7 @@ use super::handler::Work;
 use super::{Core, Queue};
 use crate::backoff::{Backoff, jittered};
 use crate::claimed::Batch;
-use crate::protocol::{ClaimedRow, claim};
+use crate::protocol::{ClaimedRow, Room, claim};
 use crossbeam_channel::{Receiver, Sender};
 use slog::{info, warn};
 use std::sync::Arc;
@@ -26,9 +26,10 @@ pub(super) fn run(core: &Core, queue: &Queue, work: &Sender<Work>, poked: &Recei
     while !core.stopping() {
         let room = room(queue);
         let asked_at = Instant::now();
-        if room == 0 || !(more || queue.woken.load(Ordering::Acquire) || asked_at >= next_poll) {
+        if room.jobs == 0 || !(more || queue.woken.load(Ordering::Acquire) || asked_at >= next_poll)
+        {
             // A freed place pokes too; the bound only keeps a lost poke from mattering.
-            let wait = if room == 0 {
+            let wait = if room.jobs == 0 {
                 Duration::from_secs(1)
             } else {
                 next_poll - asked_at
@@ -55,7 +56,7 @@ pub(super) fn run(core: &Core, queue: &Queue, work: &Sender<Work>, poked: &Recei
                 }
                 failures = 0;
                 // Keys share a claim evenly, so one with more to give may have left room.
-                more = rows.len() >= room || rows.iter().any(|row| row.key.is_some());
+                more = rows.len() >= room.jobs || rows.iter().any(|row| row.key.is_some());
                 next_poll = Instant::now() + jittered(queue.options.poll, 20);
                 dispatch(core, queue, work, rows, asked_at);
             }
@@ -72,15 +73,19 @@ pub(super) fn run(core: &Core, queue: &Queue, work: &Sender<Work>, poked: &Recei
 }
 
 /// With prefetch, claims when half of it is used up, so that batches stay large; without, whenever a thread is free.
-fn room(queue: &Queue) -> usize {
+fn room(queue: &Queue) -> Room {
     let options = &queue.options;
     let outstanding = queue.outstanding.load(Ordering::Acquire);
     if options.prefetch > 0 && outstanding > options.threads + options.prefetch / 2 {
-        return 0;
+        return Room::from(0);
     }
-    (options.threads + options.prefetch)
+    let jobs = (options.threads + options.prefetch)
         .saturating_sub(outstanding)
-        .min(options.batch)
+        .min(options.batch);
+    let serial = options.serial_most.map_or(jobs, |most| {
+        most.saturating_sub(queue.serial.load(Ordering::Acquire))
+    });
+    Room { jobs, serial }
 }
 
 fn dispatch(
@@ -99,6 +104,8 @@ fn dispatch(
     ));
     core.batches().insert(batch.lease_id, Arc::clone(&batch));
     queue.outstanding.fetch_add(rows.len(), Ordering::AcqRel);
+    let serial = rows.iter().filter(|row| row.is_serial()).count();
+    queue.serial.fetch_add(serial, Ordering::AcqRel);
     queue
         .counts
         .claimed

@@ -65,7 +65,7 @@ pub(super) fn run(core: &Core, queue: &Queue, todo: &Receiver<Work>, finished: &
     // After a stop the claimer drops its end; what is left in the channel is given back.
     while let Ok(work) = todo.recv() {
         let Work { row, batch, place } = work;
-        let keyed = row.key.is_some();
+        let (keyed, serial) = (row.key.is_some(), row.is_serial());
         let attempt = row.attempt;
         let token = CancelToken::new(Arc::clone(&batch), place);
         let outcome = if core.stopping() || token.is_too_late_to_begin() {
@@ -77,6 +77,9 @@ pub(super) fn run(core: &Core, queue: &Queue, todo: &Receiver<Work>, finished: &
         let cut = core.stopping() && token.lost();
         batch.slots[place].set_stage(Stage::Finished);
         queue.outstanding.fetch_sub(1, Ordering::AcqRel);
+        queue
+            .serial
+            .fetch_sub(usize::from(serial), Ordering::AcqRel);
         queue.poke();
         let settled_itself = outcome == Some(Outcome::Settled);
         let ending = ending(queue, attempt, outcome.filter(|_| !cut));

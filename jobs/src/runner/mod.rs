@@ -45,6 +45,8 @@ pub(crate) struct Queue {
     handlers: HashMap<String, Handler>,
     /// Claimed and not yet through their handler.
     outstanding: AtomicUsize,
+    /// Of them, those of serial keys.
+    serial: AtomicUsize,
     running: AtomicUsize,
     woken: AtomicBool,
     poke: Sender<()>,
@@ -108,6 +110,7 @@ impl Queue {
             options,
             handlers,
             outstanding: AtomicUsize::new(0),
+            serial: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
             woken: AtomicBool::new(false),
             poke,

@@ -17,6 +17,9 @@ pub struct QueueOptions {
     /// Claimed jobs that may wait here for a thread, at most 100,000. 0 for long jobs: never claim what cannot start.
     /// Thousands for short ones: batches are what makes them fast. Default 0.
     pub prefetch: usize,
+    /// Of all these, jobs of serial keys at most: keys whose cap is 1. Where a cap of 1 means that a key's jobs are slow
+    /// or fail, many such keys leave the other threads to the rest. At least 1. Default `None`: any number.
+    pub serial_most: Option<usize>,
     /// Jobs a claim and jobs a settlement, at most 10,000. Default 500.
     pub batch: usize,
     /// Threads are called `PREFIX-N`, `PREFIX-claim`, `PREFIX-settle`; the kernel shows 15 bytes. Default: the queue.
@@ -35,6 +38,7 @@ impl Default for QueueOptions {
         Self {
             threads: 1,
             prefetch: 0,
+            serial_most: None,
             batch: 500,
             thread_name: None,
             stack_bytes: 256 * 1024,
@@ -210,11 +214,12 @@ impl Builder {
         for (name, options) in &self.queues {
             if !(1..=4096).contains(&options.threads)
                 || options.prefetch > 100_000
+                || options.serial_most == Some(0)
                 || !(1..=10_000).contains(&options.batch)
                 || options.poll < Duration::from_millis(1)
             {
                 return invalid(format!(
-                    "queue {name}: threads 1 to 4096, prefetch to 100,000, batch 1 to 10,000, poll from 1 ms"
+                    "queue {name}: threads 1 to 4096, prefetch to 100,000, serial_most from 1, batch 1 to 10,000, poll from 1 ms"
                 ));
             }
         }

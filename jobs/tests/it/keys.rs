@@ -1,7 +1,7 @@
 //! Concurrency keys: caps and fairness.
 
 use crate::harness::schema;
-use jobs::protocol::{ClaimedRow, claim, complete};
+use jobs::protocol::{ClaimedRow, Room, claim, complete};
 use jobs::{NewJob, enqueue, enqueue_many, set_cap};
 use postgres::Client;
 use std::collections::HashMap;
@@ -57,6 +57,59 @@ fn a_cap_is_changed_without_a_job() {
     for cap in [0, 1_000_001] {
         assert!(set_cap(&mut client, "q", "k", cap).is_err());
     }
+}
+
+/// How many of the rows are of a key that begins so.
+fn of(rows: &[ClaimedRow], name: &str) -> usize {
+    let is_of = |row: &&ClaimedRow| row.key.as_ref().is_some_and(|key| key.starts_with(name));
+    rows.iter().filter(is_of).count()
+}
+
+#[test]
+fn serial_keys_get_no_more_places_than_are_theirs_and_the_others_the_rest() {
+    let schema = schema();
+    let mut client = schema.client();
+    let claim_with = |client: &mut Client, jobs, serial| {
+        claim(client, "q", "w", Room { jobs, serial }, LEASE, true).unwrap()
+    };
+    // They wait longest, and there are more of them than places.
+    let serial: Vec<NewJob> = (0..20).map(|n| keyed(&format!("s{n}"), 1)).collect();
+    enqueue_many(&mut client, &serial).unwrap();
+    let wide: Vec<NewJob> = (0..3).map(|n| keyed(&format!("w{n}"), 2)).collect();
+    enqueue_many(&mut client, &wide).unwrap();
+    let first = claim_with(&mut client, 10, 4);
+    assert_eq!((of(&first, "s"), of(&first, "w")), (4, 3), "{first:?}");
+    assert!(claim_with(&mut client, 10, 0).is_empty());
+    enqueue_many(&mut client, &wide).unwrap();
+    let second = claim_with(&mut client, 2, 0);
+    assert_eq!((of(&second, "s"), of(&second, "w")), (0, 2));
+    // Those that were passed over come in their turn, none of them twice.
+    let third = claim_with(&mut client, 100, 100);
+    assert_eq!((of(&third, "s"), of(&third, "w")), (16, 1));
+}
+
+#[test]
+fn a_claim_says_the_cap_that_the_key_has_by_then() {
+    let schema = schema();
+    let mut client = schema.client();
+    let caps = |rows: &[ClaimedRow]| rows.iter().map(|row| row.key_cap).collect::<Vec<_>>();
+    enqueue_many(&mut client, &vec![keyed("k", 8); 2]).unwrap();
+    let one = take(&mut client, 1);
+    assert_eq!(caps(&one), [Some(8)]);
+    set_cap(&mut client, "q", "k", 2).unwrap();
+    let other = take(&mut client, 1);
+    assert_eq!(caps(&other), [Some(2)]);
+    enqueue(&mut client, NewJob::named("q", "n", "1")).unwrap();
+    assert_eq!(caps(&take(&mut client, 1)), [None]);
+}
+
+#[test]
+fn a_process_of_the_version_before_goes_on_claiming() {
+    let schema = schema();
+    let mut client = schema.client();
+    enqueue_many(&mut client, &[keyed("k", 1), NewJob::named("q", "n", "1")]).unwrap();
+    let claims = "SELECT id, lease_id, attempt, max_attempts, name, key, payload FROM job_claim('q', 'w', 5, 30000, true)";
+    assert_eq!(client.query(claims, &[]).unwrap().len(), 2);
 }
 
 #[test]

@@ -474,3 +474,52 @@ fn a_handler_can_settle_in_the_transaction_of_its_effect() {
 fn client_of(config: &postgres::Config) -> Client {
     config.connect(postgres::NoTls).unwrap()
 }
+
+#[test]
+fn serial_keys_leave_threads_to_the_others_however_many_there_are() {
+    let schema = schema();
+    let mut client = schema.client();
+    let (begun, begins) = unbounded();
+    let (go_on, goes_on) = unbounded::<()>();
+    let many = QueueOptions {
+        threads: 4,
+        serial_most: Some(2),
+        ..options()
+    };
+    let runner = Runner::builder(schema.database(6))
+        .queue("q", many)
+        .handle(move |claimed, _: Task| {
+            let key = claimed.key().unwrap().to_owned();
+            begun.send(key.clone()).unwrap();
+            if key.starts_with("slow") {
+                let _ = goes_on.recv();
+            }
+            Outcome::Done
+        })
+        .start()
+        .unwrap();
+    let add = |client: &mut Client, key: &str, cap| {
+        let job = NewJob::of(&Task(0)).unwrap().key(key, cap);
+        enqueue(client, job).unwrap();
+    };
+    for number in 0..6 {
+        add(&mut client, &format!("slow{number}"), 1);
+    }
+    for _ in 0..2 {
+        assert!(begins.recv_timeout(SOON).unwrap().starts_with("slow"));
+    }
+    for _ in 0..3 {
+        add(&mut client, "quick", 2);
+        assert_eq!(begins.recv_timeout(SOON).unwrap(), "quick");
+    }
+    until("the slow ones alone run", || {
+        runner.handle().stats("q").unwrap().running == 2
+    });
+    // The others have their turn as these end.
+    drop(go_on);
+    for _ in 2..6 {
+        assert!(begins.recv_timeout(SOON).unwrap().starts_with("slow"));
+    }
+    until("all are done", || rows(&schema) == 0);
+    runner.stop(SOON);
+}

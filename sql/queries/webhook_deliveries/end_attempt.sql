@@ -1,5 +1,5 @@
--- The end of an attempt, what it makes of its delivery, and the endpoint's figures. Answers whether the endpoint was
--- failing before; null: it had no attempt before. No row: the delivery has ended, or the attempt is not its next one.
+-- The end of an attempt, what it makes of its delivery, and the endpoint's figures. No row: the delivery has ended, or
+-- the attempt is not its next one.
 with held as (
   select delivery_id, endpoint_id from webhook_deliveries
   where tenant_id = $1 and delivery_id = $2 and state = 'being-sent' and attempts = $3 - 1 for update
@@ -13,24 +13,22 @@ with held as (
     next_attempt_at = case when $10 = 'being-sent' then clock_timestamp() + $12::bigint * interval '1 millisecond' end,
     ended_at = case when $10 <> 'being-sent' then clock_timestamp() end
   from held where d.tenant_id = $1 and d.delivery_id = $2
-), old as (
-  select c.is_failing from webhook_endpoint_counts c, held
-  where c.tenant_id = $1 and c.endpoint_id = held.endpoint_id for update of c
 ), counted as (
-  insert into webhook_endpoint_counts as c (tenant_id, endpoint_id, delivered, failed, is_failing, last_delivered_at,
-    last_failed_at, last_error, last_status)
+  insert into webhook_endpoint_counts as c (tenant_id, endpoint_id, delivered, failed, is_failing, is_slow,
+    last_delivered_at, last_failed_at, last_error, last_status)
   select $1, held.endpoint_id, case $10 when 'delivered' then 1 else 0 end, case $10 when 'failed' then 1 else 0 end,
-    $5 is not null, case when $5 is null then clock_timestamp() end, case when $5 is not null then clock_timestamp() end,
+    $5 is not null, $13, case when $5 is null then clock_timestamp() end, case when $5 is not null then clock_timestamp() end,
     $5, case when $5 is not null then $6::smallint end
-  from held left join old on true
+  from held
   on conflict (tenant_id, endpoint_id) do update set
     delivered = c.delivered + excluded.delivered,
     failed = c.failed + excluded.failed,
     is_failing = excluded.is_failing,
+    is_slow = excluded.is_slow,
     last_delivered_at = coalesce(excluded.last_delivered_at, c.last_delivered_at),
     last_failed_at = coalesce(excluded.last_failed_at, c.last_failed_at),
     last_error = coalesce(excluded.last_error, c.last_error),
     last_status = case when excluded.last_error is null then c.last_status else excluded.last_status end
   returning c.endpoint_id
 )
-select (select is_failing from old) from counted
+select from counted

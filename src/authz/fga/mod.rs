@@ -134,6 +134,11 @@ struct Models {
 }
 
 #[derive(Deserialize)]
+struct Healthy {
+    status: String,
+}
+
+#[derive(Deserialize)]
 struct Modelled {
     authorization_model_id: String,
 }
@@ -168,6 +173,16 @@ impl Client {
             inner: Arc::clone(&self.inner),
             until: Some(deadline),
         }
+    }
+
+    /// Whether it serves, what keeps its data included. That is all it tells of itself: no route of its
+    /// API has its version.
+    ///
+    /// # Errors
+    /// Any [`Failure`] but those of a store.
+    pub fn is_serving(&self) -> Result<bool, Failure> {
+        let healthy: Healthy = parse(&self.get("/healthz")?)?;
+        Ok(healthy.status == "SERVING")
     }
 
     /// Whether the model and the stored tuples say yes.

@@ -152,7 +152,8 @@ pub(super) static LOGGING: &[Setting] = &[
         ]),
         LOG_SPEC,
         "How records are written. auto is pretty on a terminal or in development, and JSON \
-         otherwise.",
+         otherwise; where standard error is systemd's journal, each line begins with its priority, \
+         <3> to <7>, which the journal takes off.",
     )
     .read_by("logger")
     .default_value("auto"),

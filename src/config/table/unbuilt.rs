@@ -47,6 +47,16 @@ pub(super) static AUTHORIZATION: &[Setting] = &[
     .read_by(WITH_AUTHZ)
     .default_value("16"),
     Setting::new(
+        "SVC_AUTHZ_DATABASE_URL",
+        Kind::DatabaseUrl,
+        Source::Ours,
+        "The database of the authorization server, to back it up with the runtime's own and to \
+         restore it. Unset: it is not in the backup, and a restore fills the authorization server \
+         from the runtime's database.",
+    )
+    .secret()
+    .read_by("backup, restore and doctor"),
+    Setting::new(
         "SVC_COMPLIANCE_CLASSIFIER",
         Kind::Choice(&[Word::built("shipped")]),
         Source::Named("8"),

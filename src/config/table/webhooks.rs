@@ -42,8 +42,8 @@ pub(super) static WEBHOOKS: &[Setting] = &[
             unit: "",
         },
         Source::Ours,
-        "Attempts to one webhook endpoint at once at most, over all processes; one that is failing \
-         gets one at a time.",
+        "Attempts to one webhook endpoint at once at most, over all processes; one that \
+         fails, is slow or has taken none yet gets one at a time, and such ones together half of the threads.",
     )
     .default_value("8"),
     Setting::new(

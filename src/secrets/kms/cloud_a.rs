@@ -15,7 +15,7 @@ use super::{DEADLINE, Kind, KmsFailure, Wrapped, number, secret};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::outbound::{Method, Outbound, Outgoing, Policy, Response};
-use crate::secret::Secret;
+use crate::secret::{Secret, decoded};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use crc32c::crc32c;
@@ -160,11 +160,12 @@ impl CloudA {
         &self,
         wrapped: &Wrapped,
         aad: &[u8],
+        within: Duration,
     ) -> Result<Zeroizing<[u8; 32]>, KmsFailure> {
         if !self.0.service.is_version(&wrapped.key) {
             return Err(self.0.service.not_ours(&wrapped.key));
         }
-        let deadline = Instant::now() + DEADLINE;
+        let deadline = Instant::now() + within.min(DEADLINE);
         twice(|| self.0.decrypt(wrapped, aad, deadline))
     }
 
@@ -229,10 +230,9 @@ impl Inner {
     ) -> Result<Zeroizing<[u8; 32]>, KmsFailure> {
         let body = body("ciphertext", &wrapped.bytes, aad);
         let answer: Decrypted = self.call(Verb::Decrypt, &body, deadline)?;
-        let bytes = STANDARD
-            .decode(answer.plaintext.expose())
-            .map(Zeroizing::new);
-        let bytes = bytes.map_err(|_| self.service.misunderstood(Verb::Decrypt))?;
+        let text = answer.plaintext.expose();
+        let bytes =
+            decoded(text, text.len()).ok_or_else(|| self.service.misunderstood(Verb::Decrypt))?;
         if answer.plaintext_crc32c != Some(crc32c(&bytes)) {
             let what = "the data key that it answered is not what it sent";
             return Err(self.service.checksum(Verb::Decrypt, what));

@@ -8,9 +8,7 @@
 
 use super::{Kind, KmsFailure, Wrapped};
 use crate::error::{Code, Error, Result};
-use crate::secret::Secret;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use crate::secret::{Secret, decoded};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -37,8 +35,8 @@ impl Key {
     /// # Errors
     /// It is not the base64 of 32 bytes.
     pub fn from_base64(text: &Secret) -> Result<Self> {
-        let bytes = STANDARD.decode(text.expose()).map(Zeroizing::new);
-        let key = bytes.ok().and_then(|bytes| exactly_32(&bytes));
+        let bytes = decoded(text.expose(), 32);
+        let key = bytes.and_then(|bytes| exactly_32(&bytes));
         key.map(Self).ok_or_else(|| {
             Error::new(
                 Code::InvalidRequest,
@@ -187,6 +185,8 @@ fn not_ours(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
 
     const DATA_KEY: [u8; 32] = [7; 32];
     const AAD: &[u8] = b"bound to this";

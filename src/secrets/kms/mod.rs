@@ -142,14 +142,20 @@ impl Kms {
         }
     }
 
-    /// Opens a wrapped data key. The key is not to be shown: `Zeroizing` prints what it holds.
+    /// Opens a wrapped data key, in this time and not more than [`DEADLINE`]. The key is not to be
+    /// shown: `Zeroizing` prints what it holds.
     ///
     /// # Errors
     /// [`KmsFailure`]; of kind [`Kind::Altered`] when `wrapped` or `aad` is not what was wrapped.
-    pub fn unwrap(&self, wrapped: &Wrapped, aad: &[u8]) -> Result<Zeroizing<[u8; 32]>, KmsFailure> {
+    pub fn unwrap(
+        &self,
+        wrapped: &Wrapped,
+        aad: &[u8],
+        within: Duration,
+    ) -> Result<Zeroizing<[u8; 32]>, KmsFailure> {
         match self {
             Self::Local(local) => local.unwrap(wrapped, aad),
-            Self::CloudA(cloud) => cloud.unwrap(wrapped, aad),
+            Self::CloudA(cloud) => cloud.unwrap(wrapped, aad, within),
         }
     }
 

@@ -20,8 +20,11 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
+    /// Its clock stands this far back, and the database's where it is: what is purged is too old by
+    /// both.
+    fn ago(days: u32) -> Self {
         let (database, clock) = (Database::migrated(), Clock::system());
+        clock.set_back(DAY * days);
         let key = SigningKey::from_bytes(&[7; 32]);
         let retention = Some(key.clone());
         let (audit, running) = writer(&database.url(), &clock, |options| {
@@ -87,7 +90,7 @@ impl World {
 
 #[test]
 fn what_is_too_old_goes_by_its_outcome_and_leaves_a_signed_anchor() {
-    let world = World::new();
+    let world = World::ago(510);
     world.write();
     world.later(89);
     world.write();
@@ -129,7 +132,7 @@ fn what_is_too_old_goes_by_its_outcome_and_leaves_a_signed_anchor() {
 
 #[test]
 fn a_deletion_does_not_pass_for_a_purge() {
-    let world = World::new();
+    let world = World::ago(100);
     world.write();
     world.later(89);
     world.write();
@@ -160,6 +163,21 @@ fn a_deletion_does_not_pass_for_a_purge() {
         client.batch_execute(undo).unwrap();
         assert_eq!(verify(&world.database, &key).faults, []);
     }
+}
+
+#[test]
+fn a_clock_that_runs_ahead_purges_nothing() {
+    let world = World::ago(0);
+    world.write();
+    // Of the second leap's partitions, the first one's purge is over.
+    for days in [100, 400] {
+        world.later(days);
+        eventually("the partitions of that time", || {
+            world.has_month(Outcome::Denied, 0).then_some(())
+        });
+    }
+    world.becomes(4, 2);
+    assert_eq!(verify(&world.database, &[]).anchors, 0);
 }
 
 #[test]
@@ -205,7 +223,7 @@ fn has_waiter(database: &Database) -> bool {
 
 #[test]
 fn a_month_that_goes_while_one_verifies_does_not_pass_for_tampering() {
-    let world = World::new();
+    let world = World::ago(160);
     world.write();
     let month = world.clock.now().date();
     let mut client = world.database.client();

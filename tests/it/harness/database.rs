@@ -90,9 +90,30 @@ impl Database {
         url_of(&self.0.name)
     }
 
+    /// Ends every connection to it, and lets no other come about until this is dropped.
+    pub(crate) fn away(&self) -> Away {
+        let name = &self.0.name;
+        let cut = format!(
+            "alter database {name} allow_connections false;
+             select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"
+        );
+        admin().batch_execute(&cut).unwrap();
+        Away(self.clone())
+    }
+
     /// A connection of the test's own.
     pub(crate) fn client(&self) -> Client {
         Client::connect(&self.url(), NoTls).unwrap()
+    }
+}
+
+/// A database that is away as long as this stands.
+pub(crate) struct Away(Database);
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        let back = format!("alter database {} allow_connections true", self.0.0.name);
+        admin().batch_execute(&back).unwrap();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Keys for the secrets backend `postgres` with the vendor `local`.
 
-use agent_runtime::secrets::{AadKey, Options, PostgresOptions, kms};
+use agent_runtime::secrets::{AadKey, KEPT_FOR, Options, PostgresOptions, kms};
+use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// The keys of a deployment.
@@ -9,6 +10,7 @@ pub(crate) struct Keys {
     pub(crate) local: [u8; 32],
     pub(crate) previous: Option<[u8; 32]>,
     pub(crate) aad: [u8; 32],
+    pub(crate) kept_for: Duration,
 }
 
 /// A fresh key.
@@ -25,6 +27,7 @@ impl Keys {
             local: key(),
             previous: None,
             aad: key(),
+            kept_for: KEPT_FOR,
         }
     }
 
@@ -33,7 +36,7 @@ impl Keys {
         Self {
             local: key(),
             previous: Some(self.local),
-            aad: self.aad,
+            ..*self
         }
     }
 
@@ -46,6 +49,7 @@ impl Keys {
                 previous: self.previous.map(local),
             },
             aad_key: AadKey::new(&self.aad),
+            kept_for: self.kept_for,
         }))
     }
 }

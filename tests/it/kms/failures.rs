@@ -5,7 +5,7 @@ use crate::harness::kms::{FakeKms, Fault};
 use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
 use agent_runtime::outbound::{self, Outbound};
-use agent_runtime::secrets::kms::{Kind, Kms, KmsFailure, Options, Wrapped};
+use agent_runtime::secrets::kms::{DEADLINE, Kind, Kms, KmsFailure, Options, Wrapped};
 use std::time::{Duration, Instant};
 
 const ALWAYS: usize = usize::MAX;
@@ -27,7 +27,7 @@ impl Before {
     }
 
     fn unwrap(&self) -> KmsFailure {
-        self.kms.unwrap(&self.wrapped, AAD).unwrap_err()
+        self.kms.unwrap(&self.wrapped, AAD, DEADLINE).unwrap_err()
     }
 
     /// Asserts how a wrap and an unwrap fail, and that both work once the fault is mended.
@@ -42,7 +42,7 @@ impl Before {
     #[track_caller]
     fn works(&self) {
         self.fake.mend();
-        let opened = self.kms.unwrap(&self.wrapped, AAD).unwrap();
+        let opened = self.kms.unwrap(&self.wrapped, AAD, DEADLINE).unwrap();
         assert_eq!(*opened, DATA_KEY);
         self.kms.wrap(&DATA_KEY, AAD).unwrap();
     }
@@ -129,7 +129,10 @@ fn a_checksum_that_is_wrong_once_costs_one_more_try() {
         before.fake.fault(fault, 1);
         let wrapped = before.kms.wrap(&DATA_KEY, AAD).unwrap();
         before.fake.fault(fault, 1);
-        assert_eq!(*before.kms.unwrap(&wrapped, AAD).unwrap(), DATA_KEY);
+        assert_eq!(
+            *before.kms.unwrap(&wrapped, AAD, DEADLINE).unwrap(),
+            DATA_KEY
+        );
     }
     let counts = before.fake.counts();
     assert_eq!((counts.encrypt, counts.decrypt), (1 + 4, 4));
@@ -188,7 +191,10 @@ fn a_connection_that_breaks_is_tried_once_more() {
 fn a_service_that_is_gone_is_told() {
     let Before { fake, kms, wrapped } = Before::new();
     drop(fake);
-    for failure in [failure(&kms), kms.unwrap(&wrapped, AAD).unwrap_err()] {
+    for failure in [
+        failure(&kms),
+        kms.unwrap(&wrapped, AAD, DEADLINE).unwrap_err(),
+    ] {
         assert_says(
             &failure,
             Kind::Unreachable,
@@ -217,7 +223,7 @@ fn a_disabled_version_is_named_and_what_it_wrapped_opens_once_it_is_enabled() {
     // With another version, new data keys are wrapped again, and the old ones still are not opened.
     before.fake.rotate();
     let new = before.kms.wrap(&DATA_KEY, AAD).unwrap();
-    assert_eq!(*before.kms.unwrap(&new, AAD).unwrap(), DATA_KEY);
+    assert_eq!(*before.kms.unwrap(&new, AAD, DEADLINE).unwrap(), DATA_KEY);
     assert_says(
         &before.unwrap(),
         Kind::KeyDisabled,
@@ -230,15 +236,17 @@ fn a_disabled_version_is_named_and_what_it_wrapped_opens_once_it_is_enabled() {
 #[test]
 fn altered_bytes_and_other_associated_data_are_told() {
     let before = Before::new();
-    let other_aad = before.kms.unwrap(&before.wrapped, b"bound to that");
+    let other_aad = before
+        .kms
+        .unwrap(&before.wrapped, b"bound to that", DEADLINE);
     let mut altered = before.wrapped.clone();
     *altered.bytes.last_mut().unwrap() ^= 1;
-    let altered = before.kms.unwrap(&altered, AAD);
+    let altered = before.kms.unwrap(&altered, AAD, DEADLINE);
     let empty = Wrapped {
         key: FakeKms::version(1),
         bytes: Vec::new(),
     };
-    let empty = before.kms.unwrap(&empty, AAD);
+    let empty = before.kms.unwrap(&empty, AAD, DEADLINE);
     for failure in [other_aad, altered, empty].map(Result::unwrap_err) {
         let sentence = "its row was moved, copied or altered, or SVC_SECRETS_AAD_KEY_PATH";
         assert_says(&failure, Kind::Altered, &[sentence, KEY]);
@@ -258,7 +266,7 @@ fn what_another_key_wrapped_is_not_asked_of_this_one() {
             key: key.to_owned(),
             bytes: before.wrapped.bytes.clone(),
         };
-        let failure = before.kms.unwrap(&other, AAD).unwrap_err();
+        let failure = before.kms.unwrap(&other, AAD, DEADLINE).unwrap_err();
         let sentence = format!("wrapped under {key}, which is no version of this key");
         assert_says(
             &failure,

@@ -3,7 +3,7 @@
 
 use super::{AAD, DATA_KEY, open};
 use crate::harness::kms::{FakeKms, Fault};
-use agent_runtime::secrets::kms::Wrapped;
+use agent_runtime::secrets::kms::{DEADLINE, Wrapped};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -135,7 +135,7 @@ fn what_one_client_wraps_the_other_opens() {
             .decode(theirs["ciphertext"].as_str().unwrap())
             .unwrap(),
     };
-    assert_eq!(*kms.unwrap(&theirs, AAD).unwrap(), DATA_KEY);
+    assert_eq!(*kms.unwrap(&theirs, AAD, DEADLINE).unwrap(), DATA_KEY);
     fake.rotate();
     let opened = vendor.asks(&decrypt(&ours.bytes));
     assert_eq!(opened["plaintext"], STANDARD.encode(DATA_KEY));

@@ -209,3 +209,41 @@ fn a_directory_that_is_none_is_told_at_the_start() {
         "{error}"
     );
 }
+
+#[test]
+fn a_put_that_would_make_the_file_unreadable_is_refused() {
+    let most = 4 * 1024 * 1024;
+    let comment = format!("#{}\n", "x".repeat(most - 100));
+    let (app, directory) = over(&[(".env.local", &format!("ONE=1\n{comment}"))]);
+    let error = app
+        .put(
+            &path("local", "TWO"),
+            &json!({"value": "s3cret".repeat(20)}),
+        )
+        .expect_error(409, "conflict");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains(".env.local") && !message.contains("s3cret"),
+        "{message}"
+    );
+    assert_eq!(names(&app), ["ONE"]);
+    put(&app, "local", "TWO", "2");
+    assert_eq!(names(&app), ["ONE", "TWO"]);
+    let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "nothing is left beside the file");
+}
+
+#[test]
+fn a_pipe_in_a_files_place_is_told_and_holds_nobody_up() {
+    let (app, directory) = over(&[(".env", "ONE=1\n")]);
+    let pipe = directory.path().join(".env.local");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let read = resolve(&app, "local", "ONE");
+    let Err(Unreadable::Unavailable(sentence)) = read else {
+        panic!("{read:?}");
+    };
+    assert!(sentence.contains("no plain file"), "{sentence}");
+    app.put(&path("local", "ONE"), &json!({"value": "x"}))
+        .expect_error(503, "secrets-unavailable");
+}

@@ -1,7 +1,7 @@
 //! Restarts, rotation of values and of keys, and keys that are away.
 
 use super::*;
-use std::time::Duration;
+use crate::harness::eventually;
 
 #[test]
 fn a_restart_and_a_replica_read_what_was_put() {
@@ -103,4 +103,33 @@ fn data_keys_are_wrapped_anew_and_the_previous_key_is_dispensable() {
     assert_eq!(signing(&after, "S0"), ["value 0, the second", "value 0"]);
     let nothing = backend(&after).resolve(other_tenant, &at("prod", "S1"));
     assert_eq!(nothing.map(drop), Err(Unreadable::NotFound), "{other_user}");
+}
+
+#[test]
+fn a_value_leaves_memory_after_its_time_though_nobody_asks() {
+    let keys = Keys {
+        kept_for: Duration::from_millis(10),
+        ..Keys::new()
+    };
+    let app = start(&keys);
+    put(&app, "prod", "A", "a value");
+    resolve(&app, "prod", "A").unwrap();
+    eventually("the value is wiped", || {
+        (backend(&app).kept() == 0).then_some(())
+    });
+}
+
+#[test]
+fn a_value_that_was_replaced_or_deleted_leaves_memory_at_once() {
+    let app = App::start_with_secrets();
+    for name in ["A", "B"] {
+        put(&app, "prod", name, "a value");
+        resolve(&app, "prod", name).unwrap();
+    }
+    let metrics = app.get("/metrics").text;
+    assert!(metrics.contains("agent_runtime_secrets_in_memory 2"));
+    put(&app, "prod", "A", "another");
+    assert_eq!(backend(&app).kept(), 1);
+    app.delete(&path("prod", "B")).expect(204);
+    assert_eq!(backend(&app).kept(), 0);
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::harness::{Database, LogLines};
 use agent_runtime::ids::Clock;
-use std::time::Duration;
+use std::os::unix::fs::PermissionsExt;
 
 const ALL: &str = "/v1/secrets";
 
@@ -262,4 +262,52 @@ fn a_value_is_in_no_log_and_no_table() {
     app.stop();
     assert!(!lines.with("A request was refused").is_empty());
     assert_eq!(lines.with("quite-secret"), [""; 0]);
+}
+
+#[test]
+fn a_tenant_has_a_thousand_secrets_at_most() {
+    let app = App::start_with_secrets();
+    let fill = "insert into secrets
+        select $1, 'prod', 'S' || n, 1, $2, now(), now() from generate_series(1, 999) n";
+    let seeds = (&app.seeds.tenant_id, &app.seeds.user_id);
+    let mut client = app.database.client();
+    client.execute(fill, &[seeds.0, seeds.1]).unwrap();
+    let new = |name: &str| app.put(&path("prod", name), &json!({"value": "x"}));
+    let answers = std::thread::scope(|scope| {
+        let puts = ["A", "B", "C", "D"].map(|name| scope.spawn(|| new(name).status));
+        puts.map(|put| put.join().unwrap())
+    });
+    let made = answers.iter().filter(|status| **status == 201).count();
+    assert_eq!(made, 1, "{answers:?}");
+    let error = new("E").expect_error(409, "conflict");
+    assert_eq!(error["details"]["most"], 1000);
+    let stands = ["A", "B", "C", "D"].map(|name| app.get(&path("prod", name)).status);
+    let stands = stands.iter().position(|status| *status == 200).unwrap();
+    new(["A", "B", "C", "D"][stands]).expect(200);
+    app.delete(&path("prod", "S1")).expect(204);
+    new("E").expect(201);
+}
+
+#[test]
+fn the_pages_command_puts_a_secret() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/secrets.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let command = page.split("```sh\n").nth(1).unwrap();
+    let command = command.split("```").next().unwrap();
+    let app = App::start_with_secrets();
+    let directory = tempfile::tempdir().unwrap();
+    let ran = std::process::Command::new("sh")
+        .args(["-e", "-c", command])
+        .current_dir(&directory)
+        .env("URL", format!("http://{}", app.server().local_addr()))
+        .env("TOKEN", app.seeds.token.expose())
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let value = resolve(&app, "prod", "WEBHOOK_SECRET").unwrap();
+    agent_runtime::webhooks::sign::check_secret(&Secret::new(&*value)).unwrap();
+    for file in ["authorization", "secret.json"] {
+        let file = std::fs::metadata(directory.path().join(file)).unwrap();
+        assert_eq!(file.permissions().mode() & 0o777, 0o600);
+    }
 }

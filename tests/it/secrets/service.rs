@@ -3,12 +3,13 @@
 use super::*;
 use crate::harness::kms::{FakeKms, Fault};
 use agent_runtime::error::Code;
-use agent_runtime::secrets::{AadKey, Options, PostgresOptions};
+use agent_runtime::secrets::{AadKey, KEPT_FOR, Options, PostgresOptions};
 
 fn over(service: &FakeKms) -> Options {
     Options::Postgres(Box::new(PostgresOptions {
         kms: service.options(),
         aad_key: AadKey::new(&[7; 32]),
+        kept_for: KEPT_FOR,
     }))
 }
 
@@ -87,4 +88,34 @@ fn a_rotation_at_the_service_is_followed() {
     let failed = app.replica(|_| {});
     let error = backend(&failed).rewrap(false, |_| {}).unwrap_err();
     assert_eq!(error.code(), Code::SecretsUnavailable, "{error}");
+}
+
+#[test]
+fn an_earlier_value_that_cannot_be_read_costs_its_time_once() {
+    let service = FakeKms::start();
+    let app = App::start_with(|options| options.secrets = over(&service));
+    put(&app, "prod", "A", "first");
+    put(&app, "prod", "A", "second");
+    put(&app, "prod", "B", "of another");
+    let replica = app.replica(|_| {});
+    assert_eq!(resolve(&replica, "prod", "A").unwrap(), "second");
+    service.fault(Fault::Hang, usize::MAX);
+    let began = Instant::now();
+    let within = |time: Duration| {
+        let (tenant_id, secrets) = (app.seeds.tenant_id, backend(&replica));
+        let until = || Instant::now() + time;
+        let signing = secrets.signing(tenant_id, &at("prod", "A"), until());
+        let beside = secrets.beside(tenant_id, &at("prod", "B"), until());
+        let signing = signing.unwrap();
+        (signing.len(), beside.unwrap().is_some())
+    };
+    assert_eq!(within(Duration::from_millis(300)), (1, false));
+    let asked = service.counts().decrypt;
+    assert_eq!(within(Duration::from_secs(5)), (1, false));
+    assert_eq!(service.counts().decrypt, asked, "it just failed");
+    assert!(began.elapsed() < Duration::from_secs(4));
+    service.mend();
+    // A put forgets what failed.
+    put(&replica, "prod", "A", "third");
+    assert_eq!(signing(&replica, "A"), ["third", "second"]);
 }

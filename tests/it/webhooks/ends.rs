@@ -5,7 +5,7 @@ use crate::harness::{App, Receiver, Reply, eventually};
 use agent_runtime::error::Error;
 use agent_runtime::ids::Clock;
 use agent_runtime::proof::{Admin, May};
-use agent_runtime::store::webhook_endpoints::WebhookEndpoint;
+use agent_runtime::store::webhook_endpoints::Ending;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,9 +52,40 @@ fn unregistering_waits_for_what_is_in_flight_and_nothing_goes_out_after() {
         0
     );
     world.run();
+    let deliveries = world.number("select count(*) from webhook_deliveries");
+    assert_eq!(deliveries, 3, "none of a run that ended after");
     assert_eq!(receiver.received().len(), 1);
     world.app.get(&path).expect_error(404, "not-found");
     world.app.delete(&path).expect_error(404, "not-found");
+}
+
+#[test]
+fn an_endpoint_is_not_said_to_be_gone_while_an_attempt_may_be_in_flight() {
+    let world = World::with(|options| options.webhooks.timeout = Duration::from_secs(20));
+    let (hold, held) = crossbeam_channel::bounded(0);
+    let receiver = Receiver::start(move |_, _| Reply::Held(held.clone()));
+    let endpoint = world.endpoint(&receiver.url());
+    let path = format!("/v1/webhook-endpoints/{endpoint}");
+    let test = format!("{path}/test");
+    world.app.post(&test, &json!({})).expect(202);
+    receiver.once(1);
+    // As a request leaves it that was cut off once it had unregistered.
+    world
+        .app
+        .sql("update webhook_endpoints set unregistered_at = now()");
+    world.app.get(&path).expect_error(404, "not-found");
+    let again = world.app.delete(&path);
+    let said = again.expect_error(409, "conflict");
+    assert!(said.to_string().contains("Repeat"), "{said}");
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| world.app.delete(&path).status);
+        drop(hold);
+        assert_eq!(waits.join().unwrap(), 204);
+    });
+    world.app.delete(&path).expect_error(404, "not-found");
+    let open = "select count(*) from webhook_attempts where ended_at is null";
+    assert_eq!(world.number(open), 0);
+    assert_eq!(receiver.received().len(), 1);
 }
 
 #[test]
@@ -90,7 +121,7 @@ struct Decider {
     endpoint_id: Uuid,
 }
 
-impl May<Admin, WebhookEndpoint> for Decider {
+impl May<Admin, Ending> for Decider {
     fn tenant_id(&self) -> Uuid {
         self.tenant_id
     }
@@ -115,6 +146,7 @@ fn an_unregistering_that_is_not_recorded_changes_nothing() {
     world.delivered(&endpoint);
     webhooks.unregister(&decider, || Ok(())).unwrap();
     world.run();
+    assert_eq!(world.number("select count(*) from webhook_deliveries"), 1);
     assert_eq!(receiver.received().len(), 1);
 }
 
@@ -239,6 +271,52 @@ fn an_attempt_that_a_crash_left_open_counts_as_a_failed_connection() {
 }
 
 #[test]
+fn a_database_that_is_away_while_an_attempt_reads_its_secret_uses_up_no_attempt() {
+    let world = World::new();
+    let receiver = Receiver::good();
+    let endpoint = world.endpoint(&receiver.url());
+    // The attempt's row comes about, and then it has to wait for its secret.
+    let mut client = world.app.database.client();
+    let mut holds = client.transaction().unwrap();
+    holds
+        .batch_execute("lock table secrets in access exclusive mode")
+        .unwrap();
+    let path = format!("/v1/webhook-endpoints/{endpoint}/test");
+    world.app.post(&path, &json!({})).expect(202);
+    let attempts = "select count(*) from webhook_attempts";
+    eventually("the attempt to begin", || {
+        (world.number(attempts) == 1).then_some(())
+    });
+    let away = world.app.database.away();
+    // Longer than it is asked again and again.
+    std::thread::sleep(Duration::from_secs(6));
+    assert_eq!(receiver.received().len(), 0);
+    drop(away);
+    let delivery = world.delivered(&endpoint);
+    assert_eq!(delivery["attemptCount"], 1, "{delivery}");
+    assert_eq!(receiver.received().len(), 1);
+    assert_eq!(world.number(attempts), 1);
+}
+
+#[test]
+fn a_database_that_is_away_while_an_attempt_ends_is_told_of_it_later() {
+    let world = World::with(|options| options.webhooks.timeout = Duration::from_secs(20));
+    let (hold, held) = crossbeam_channel::bounded(0);
+    let receiver = Receiver::start(move |_, _| Reply::Held(held.clone()));
+    let endpoint = world.endpoint(&receiver.url());
+    let path = format!("/v1/webhook-endpoints/{endpoint}/test");
+    world.app.post(&path, &json!({})).expect(202);
+    receiver.once(1);
+    let away = world.app.database.away();
+    drop(hold);
+    std::thread::sleep(Duration::from_secs(3));
+    drop(away);
+    let delivery = world.delivered(&endpoint);
+    assert_eq!(delivery["attemptCount"], 1, "{delivery}");
+    assert_eq!(receiver.received().len(), 1);
+}
+
+#[test]
 fn a_server_that_stops_leaves_what_waits_to_the_next() {
     let world = World::new();
     let receiver = Receiver::start(|_, before| match before {
@@ -273,7 +351,10 @@ fn number(app: &App, sql: &str) -> i64 {
 
 #[test]
 fn months_are_dropped_once_their_time_is_over_and_nothing_in_them_waits() {
-    let world = World::new();
+    // What is dropped is too old by the database's clock as well.
+    let ago = Clock::system();
+    ago.set_back(Duration::from_secs(130 * 24 * 3600));
+    let world = World::new().restarted(ago);
     let receiver = Receiver::good();
     let gone = world.endpoint(&receiver.url());
     world.run();
@@ -305,6 +386,41 @@ fn months_are_dropped_once_their_time_is_over_and_nothing_in_them_waits() {
         let rows = number(&later, &format!("select count(*) from {table}"));
         assert_eq!(rows, 0, "{table}");
     }
+}
+
+#[test]
+fn a_clock_that_runs_ahead_drops_no_month() {
+    let world = World::new();
+    let receiver = Receiver::good();
+    let endpoint = world.endpoint(&receiver.url());
+    world.run();
+    world.delivered(&endpoint);
+    let empty = world.endpoint(&receiver.url());
+    world
+        .app
+        .delete(&format!("/v1/webhook-endpoints/{empty}"))
+        .expect(204);
+    let (database, clock, seeds) = world.into_app().stop();
+    clock.advance(Duration::from_secs(100 * 24 * 3600));
+    let keep = |options: &mut agent_runtime::server::Options| options.webhooks.retention_days = 14;
+    let ahead = App::start_on(database, clock, seeds, keep);
+    assert_eq!(
+        number(
+            &ahead,
+            "select count(*) from webhook_endpoints where unregistered_at is not null"
+        ),
+        1,
+        "it was unregistered a moment ago"
+    );
+    ahead.sql("update webhook_endpoints set unregistered_at = now() - interval '2 days' where unregistered_at is not null");
+    // What a round does last; the first one came before the time was changed.
+    let (database, clock, seeds) = ahead.stop();
+    let ahead = App::start_on(database, clock, seeds, keep);
+    eventually("a round to be over", || {
+        (number(&ahead, "select count(*) from webhook_endpoints") == 1).then_some(())
+    });
+    assert_eq!(number(&ahead, "select count(*) from webhook_deliveries"), 1);
+    assert_eq!(number(&ahead, "select count(*) from webhook_events"), 1);
 }
 
 #[test]

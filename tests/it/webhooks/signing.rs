@@ -83,6 +83,25 @@ fn two_secrets_sign_while_one_takes_the_others_place() {
 }
 
 #[test]
+fn the_secret_that_a_receiver_has_signs_however_often_the_next_one_was_put() {
+    let world = World::new();
+    let receiver = Receiver::good();
+    let endpoint = world.endpoint(&receiver.url());
+    let newest = secret(2);
+    world.secret("other", &secret(1));
+    world.secret("other", &newest);
+    let body = json!({"secretRef": {"envName": "test", "name": "other"}});
+    let path = format!("/v1/webhook-endpoints/{endpoint}");
+    world.app.patch(&path, &body).expect(200);
+    world.run();
+    check_signed(&receiver.once(1)[0], &[&newest, SECRET]);
+    // One that cannot be read any more leaves its place.
+    world.app.delete("/v1/secrets/test/hook").expect(204);
+    world.run();
+    check_signed(&receiver.once(2)[1], &[&newest, &secret(1)]);
+}
+
+#[test]
 fn a_secret_that_is_gone_or_broken_holds_deliveries_back_until_it_is_mended() {
     let world = World::new();
     let receiver = Receiver::good();

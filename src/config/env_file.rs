@@ -5,13 +5,16 @@
 //! stands for itself; in double quotes `\n`, `\r`, `\t`, `\"`, `\\`, `\$` and `` \` `` stand for what
 //! they escape, and any other backslash for itself. Quoted values may have line ends in them. Nothing
 //! is expanded. Of several lines of one name the last counts. Every other line says nothing.
+//!
+//! systemd reads such a file (`EnvironmentFile=`) almost the same way; [`EnvFile::foreign`] names what it
+//! would read otherwise.
 
 use crate::secret::Secret;
 use zeroize::Zeroizing;
 
 /// The lines of a file.
 #[derive(Default)]
-pub(super) struct EnvFile(Vec<Line>);
+pub struct EnvFile(Vec<Line>);
 
 /// A line, or several where a quoted value has line ends in it.
 enum Line {
@@ -33,7 +36,7 @@ struct ValueLine {
 
 impl EnvFile {
     /// Reads a text. The error is the number of the line whose quote is not closed.
-    pub(super) fn parse(text: &str) -> Result<Self, usize> {
+    pub fn parse(text: &str) -> Result<Self, usize> {
         let mut lines = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
@@ -58,7 +61,7 @@ impl EnvFile {
     }
 
     /// The text of the file.
-    pub(super) fn text(&self) -> Zeroizing<String> {
+    pub fn text(&self) -> Zeroizing<String> {
         let parts = || {
             self.0.iter().flat_map(|line| match line {
                 Line::Other(text) => [text.as_str(), "", ""],
@@ -72,15 +75,41 @@ impl EnvFile {
     }
 
     /// The values by name, in the order of the lines.
-    pub(super) fn values(&self) -> impl Iterator<Item = (&str, &Secret)> {
+    pub fn values(&self) -> impl Iterator<Item = (&str, &Secret)> {
         self.0.iter().filter_map(|line| match line {
             Line::Value(line) => Some((line.name.as_str(), &line.value)),
             Line::Other(_) => None,
         })
     }
 
-    /// Gives a name another value: on the line that counts, or on a new one at the end.
-    pub(super) fn set(&mut self, name: &str, value: &Secret) {
+    /// The value of a name.
+    pub fn value(&self, name: &str) -> Option<&Secret> {
+        let values = self.values().filter(|(named, _)| *named == name);
+        values.last().map(|(_, value)| value)
+    }
+
+    /// The names whose lines systemd would read otherwise or not at all: `export` before the name, a
+    /// comment after a value without quotes, an escape that only we know.
+    pub fn foreign(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|line| match line {
+            Line::Value(line) => {
+                let bare = !line.written.starts_with(['"', '\'']);
+                let exported = line.before.trim_start() != format!("{}=", line.name);
+                let commented = !line.after.trim().is_empty();
+                let escaped = bare && line.written.contains(['\\', '"', '\''])
+                    || line.written.starts_with('"')
+                        && ["\\n", "\\r", "\\t"]
+                            .iter()
+                            .any(|e| line.written.contains(e));
+                (exported || commented || escaped).then_some(line.name.as_str())
+            }
+            Line::Other(_) => None,
+        })
+    }
+
+    /// Gives a name another value: on the line that counts; else on a new one, after the comment that
+    /// holds the name's sample (`#NAME=`), or at the end.
+    pub fn set(&mut self, name: &str, value: &Secret) {
         let standing = self.0.iter_mut().rev().find_map(|line| match line {
             Line::Value(line) if line.name == name => Some(line),
             _ => None,
@@ -88,16 +117,29 @@ impl EnvFile {
         if let Some(line) = standing {
             line.written = written(value.expose());
             line.value = value.clone();
+            line.after = set_apart(&line.after);
             return;
         }
+        let sample = format!("#{name}=");
+        let sampled = self.0.iter().rposition(|line| match line {
+            Line::Other(text) => text.starts_with(&sample) && text.ends_with('\n'),
+            Line::Value(_) => false,
+        });
         self.end_last_line();
-        self.0.push(Line::Value(ValueLine {
+        let place = sampled.map_or(self.0.len(), |at| at + 1);
+        let line = Line::Value(ValueLine {
             before: format!("{name}="),
             name: name.to_owned(),
             written: written(value.expose()),
             value: value.clone(),
             after: Zeroizing::new("\n".to_owned()),
-        }));
+        });
+        self.0.insert(place, line);
+    }
+
+    /// Whether its text gives these values again.
+    pub fn reads_back(&self) -> bool {
+        Self::parse(&self.text()).is_ok_and(|read| read.values().eq(self.values()))
     }
 
     fn end_last_line(&mut self) {
@@ -112,7 +154,7 @@ impl EnvFile {
     }
 
     /// Removes every line of a name. False: there was none.
-    pub(super) fn remove(&mut self, name: &str) -> bool {
+    pub fn remove(&mut self, name: &str) -> bool {
         let before = self.0.len();
         self.0
             .retain(|line| !matches!(line, Line::Value(line) if line.name == name));
@@ -128,6 +170,20 @@ fn line_length(text: &str) -> usize {
 /// White space inside a line.
 fn blank_length(text: &str) -> usize {
     text.len() - text.trim_start_matches([' ', '\t']).len()
+}
+
+/// What may follow any value: a line end, or a comment behind white space. Anything else would be read
+/// as a part of some values, and goes.
+fn set_apart(after: &str) -> Zeroizing<String> {
+    let rest = &after[blank_length(after)..];
+    let is_comment = rest.starts_with('#');
+    Zeroizing::new(if is_comment && rest.len() == after.len() {
+        format!(" {after}")
+    } else if is_comment || rest.trim().is_empty() {
+        after.to_owned()
+    } else {
+        after[after.trim_end_matches(['\r', '\n']).len()..].to_owned()
+    })
 }
 
 /// The line that a text begins with, if it gives a value, and its length.
@@ -302,6 +358,52 @@ mod tests {
         assert_eq!(file.text().as_str(), removed);
     }
 
+    #[test]
+    fn a_new_value_stands_after_its_sample() {
+        let mut file = EnvFile::parse("# A\n#A=\n\n# B\n#B=1\n").unwrap();
+        file.set("A", &Secret::new("x"));
+        file.set("C", &Secret::new("y"));
+        assert_eq!(file.text().as_str(), "# A\n#A=\nA=x\n\n# B\n#B=1\nC=y\n");
+        assert_eq!(file.value("A").map(Secret::expose), Some("x"));
+        assert!(file.value("B").is_none());
+    }
+
+    #[test]
+    fn what_systemd_reads_otherwise_is_named() {
+        let text = "A=1\nB='x y'\nC=\"x y\"\nexport D=1\nE=1 # why\nF = 1\nG=\"a\\nb\"\nH=it's\n";
+        let file = EnvFile::parse(text).unwrap();
+        assert_eq!(
+            file.foreign().collect::<Vec<_>>(),
+            ["D", "E", "F", "G", "H"]
+        );
+    }
+
+    #[test]
+    fn a_value_is_not_joined_with_what_follows_it() {
+        for (before, after) in [
+            ("A= # fill me in\n", "A= new # fill me in\n"),
+            ("A=# fill me in\n", "A=new # fill me in\n"),
+            ("A='b'#c\r\n", "A=new #c\r\n"),
+            ("A='b'\t#c", "A=new\t#c"),
+            ("A=\"b\"x\n", "A=new\n"),
+            ("A='b' x # c\r\nB=1", "A=new\r\nB=1"),
+            ("A='b''c'", "A=new"),
+            ("A='b' \n", "A=new \n"),
+        ] {
+            let mut file = EnvFile::parse(before).unwrap();
+            file.set("A", &Secret::new("new"));
+            assert_eq!(file.text().as_str(), after, "{before}");
+            assert!(file.reads_back(), "{before}");
+        }
+        let mut file = EnvFile::parse("A='b'\n").unwrap();
+        let Some(Line::Value(line)) = file.0.first_mut() else {
+            panic!("a value");
+        };
+        line.after = Zeroizing::new("c\n".to_owned());
+        line.written = Zeroizing::new("b".to_owned());
+        assert!(!file.reads_back(), "it is seen");
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
@@ -321,6 +423,25 @@ mod tests {
                 prop_assert_eq!(read.len(), 3);
                 prop_assert_eq!(read[1].0, "_NAME");
                 prop_assert_eq!(read[1].1.expose(), &value);
+            }
+        }
+
+        #[test]
+        fn any_value_reads_back_on_a_line_that_stands(
+            text in "(?s)([AB][ \t]{0,1}=[ \t]{0,2}[='\"#\\\\\r\n a-z\u{3000}]{0,8}\n?){1,4}",
+            value in "[ '\"\\\\$`#=\n\r\tn\u{3000}]{1,6}|[a-z]{1,3}",
+        ) {
+            if let Ok(mut file) = EnvFile::parse(&text) {
+                let of = |file: &EnvFile, name: &str| {
+                    let value = file.values().filter(|(of, _)| *of == name).last();
+                    value.map(|(_, value)| value.expose().to_owned())
+                };
+                let before = of(&file, "B");
+                file.set("A", &Secret::new(&*value));
+                let read = EnvFile::parse(&file.text()).unwrap();
+                prop_assert_eq!(of(&read, "A"), Some(value));
+                prop_assert_eq!(of(&read, "B"), before);
+                prop_assert!(file.reads_back());
             }
         }
 

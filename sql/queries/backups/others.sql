@@ -1,0 +1,7 @@
+-- Of another role one sees no more than that it is connected.
+select pid, coalesce(usename, '?')::text, coalesce(nullif(application_name, ''), '?'), host(client_addr)
+from pg_stat_activity
+where datname = current_database() and pid <> pg_backend_pid() and usesysid is not null
+  and coalesce(backend_type, 'client backend') = 'client backend'
+order by pid
+limit 20

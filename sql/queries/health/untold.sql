@@ -1,0 +1,1 @@
+select count(*) from (select from authz_objects where applied < desired limit $1) untold

@@ -1,0 +1,1 @@
+select count(*) from webhook_endpoints where unregistered_at is null

@@ -1,0 +1,1 @@
+select format('alter role %I login', $1::text)

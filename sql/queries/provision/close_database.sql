@@ -1,0 +1,1 @@
+select format('revoke all on database %I from public', $1::text)

@@ -1,0 +1,1 @@
+select rolcanlogin, rolsuper from pg_roles where rolname = $1

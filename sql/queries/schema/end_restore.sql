@@ -1,0 +1,1 @@
+drop table if exists agent_runtime_restore

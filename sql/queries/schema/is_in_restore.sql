@@ -1,0 +1,1 @@
+select to_regclass('agent_runtime_restore') is not null

@@ -1,0 +1,1 @@
+select count(*) from secrets where tenant_id = $1

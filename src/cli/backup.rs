@@ -1,0 +1,200 @@
+//! `backup`: the runtime's database, then the authorization server's, each as one snapshot, while the
+//! servers serve.
+//!
+//! Guarantees: a directory of that name is whole and was read back, or is not there; what is written
+//! before stands in `DIR.partial`. Nobody but its owner can read it. No key is in it: the manifest
+//! names the keys that what is in it was made with.
+
+mod child;
+mod dump;
+mod keys;
+mod manifest;
+mod place;
+mod programs;
+
+pub(super) use child::{Program, Watch};
+pub(super) use dump::{Pace, is_readable};
+pub(super) use keys::{Standing, compare};
+pub(super) use manifest::{Database, Manifest, digest_of};
+pub(super) use programs::Programs;
+
+use super::{Failure, Outcome, World, terminal};
+use crate::config::Settings;
+use crate::ids::rfc3339;
+use crate::secret::Secret;
+use crate::server::options;
+use crate::store::backups::{self, Facts};
+use crate::store::connect::{Environment, Manager};
+use crate::store::{self, migrations};
+use clap::Args;
+use dump::Dump;
+use manifest::KEYS_NOTE;
+use place::Place;
+use serde_json::json;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime backup /var/backups/agent-runtime/2027-01-31
+  agent-runtime backup --json /var/backups/agent-runtime/2027-01-31 | jq .runtime.sha256
+
+The databases are those of SVC_DATABASE_URL and SVC_AUTHZ_DATABASE_URL; without the second, the
+authorization server's is left out, and a restore fills it from the first. Servers go on meanwhile.
+Key files are not in a backup: keep them, and keep them apart from it.
+
+DIR must not exist or be empty. It appears once all is in it and was verified. pg_dump and pg_restore
+of the server's version are needed (package postgresql-client).";
+
+/// Arguments of `backup`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The directory to make
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Print the manifest as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The file of the runtime's database.
+const RUNTIME_FILE: &str = "runtime.dump";
+/// The file of the authorization server's.
+const OPENFGA_FILE: &str = "openfga.dump";
+/// From here on the schema has secrets.
+const SECRETS_SINCE: &str = "0006_secrets";
+
+/// Makes a backup.
+///
+/// # Errors
+/// A database cannot be reached or dumped, the directory cannot be written, or it was interrupted.
+pub fn run(world: &World, arguments: &Arguments) -> Outcome {
+    let (settings, forgiven) = world.settings_for_upkeep()?;
+    let watch = Watch::start()?;
+    let place = Place::take(&arguments.directory)?;
+    let made = take(world, &settings, &place, &watch);
+    let manifest = match made {
+        Ok(manifest) => manifest,
+        Err(failure) => {
+            place.give_up();
+            return Err(watch.failure(failure));
+        }
+    };
+    place.finish(&manifest)?;
+    if arguments.json {
+        return terminal::say_json(
+            &json!({"directory": arguments.directory, "manifest": manifest}),
+        );
+    }
+    for fault in &forgiven {
+        terminal::note(format_args!("note: {fault}"));
+    }
+    say(&manifest, arguments)
+}
+
+fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Outcome<Manifest> {
+    let started_at = world.clock.now();
+    let database = options::store(settings);
+    let mut client = Manager::new(&database)?.client()?;
+    let facts = backups::facts(&mut client)?;
+    if migrations::is_in_restore(&mut client)? {
+        return Err(Failure::new(
+            "This database is in the middle of a restore. Let it end, or run it again, before a backup.",
+        ));
+    }
+    let recorded = migrations::recorded(&mut client)?;
+    if recorded.applied.is_empty() {
+        return Err(Failure::new(format!(
+            "Database {} holds no schema of this program: there is nothing to back up. Is SVC_DATABASE_URL right?",
+            facts.database
+        )));
+    }
+    let secret_versions = match recorded.applied.iter().any(|name| name == SECRETS_SINCE) {
+        true => backups::secret_versions(&mut client)?,
+        false => 0,
+    };
+    drop(client);
+    let dump = |url: &Secret, facts: &Facts, file: &str| {
+        let programs = Programs::find(&world.vars, facts.server, 0)?;
+        let wanted = Dump {
+            programs: &programs,
+            environment: &Environment::of(url)?,
+            schema: &facts.schema,
+            path: &place.path(file),
+            what: file,
+        };
+        dump::dump(&wanted, &world.clock, watch)
+    };
+    let dumped = dump(&database.url, &facts, RUNTIME_FILE)?;
+    let runtime = Database::of(&facts, dumped).with_schema(&recorded);
+    let openfga = match &settings.authorization_database {
+        None => None,
+        Some(url) => {
+            let (facts, version) = openfga_facts(url, &database)?;
+            let dumped = dump(url, &facts, OPENFGA_FILE)?;
+            Some(Database::of(&facts, dumped).with_version(version))
+        }
+    };
+    Ok(Manifest {
+        format: manifest::FORMAT,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at,
+        ended_at: world.clock.now(),
+        authorization_model: crate::authz::model::VERSION,
+        secret_versions: u64::try_from(secret_versions).unwrap_or(0),
+        keys: keys::of(world, settings),
+        keys_note: KEYS_NOTE.to_owned(),
+        runtime,
+        openfga,
+    })
+}
+
+/// Looks at the authorization server's database: with the waits of the other one.
+pub(super) fn openfga_facts(
+    url: &Secret,
+    runtime: &store::Options,
+) -> Outcome<(Facts, Option<i64>)> {
+    let named = |failure: Failure| failure.about("SVC_DATABASE_URL", "SVC_AUTHZ_DATABASE_URL");
+    let options = store::Options {
+        url: url.clone(),
+        ..runtime.clone()
+    };
+    let client = Manager::new(&options).and_then(|manager| manager.client());
+    let mut client = client.map_err(|error| named(error.into()))?;
+    let facts = backups::facts(&mut client)?;
+    let version = backups::openfga_version(&mut client)?;
+    Ok((facts, version))
+}
+
+fn say(manifest: &Manifest, arguments: &Arguments) -> Outcome {
+    terminal::say(format_args!("backup: {}", arguments.directory.display()))?;
+    for (what, database) in [
+        ("runtime", Some(&manifest.runtime)),
+        ("openfga", manifest.openfga.as_ref()),
+    ] {
+        let line = match database {
+            Some(of) => format!(
+                "{what}: database {}, {} bytes, sha256 {}",
+                of.database, of.dump.bytes, of.dump.sha256
+            ),
+            None => format!(
+                "{what}: left out, since SVC_AUTHZ_DATABASE_URL is not set; a restore fills it from the runtime's"
+            ),
+        };
+        terminal::say(line)?;
+    }
+    for key in &manifest.keys {
+        terminal::say(format_args!(
+            "needed with it and not in it: the key of {}{}",
+            key.setting,
+            key.path
+                .as_ref()
+                .map_or_else(String::new, |path| format!(", {path}"))
+        ))?;
+    }
+    terminal::say(format_args!(
+        "done: {} to {}",
+        rfc3339::text(manifest.started_at),
+        rfc3339::text(manifest.ended_at)
+    ))
+}

@@ -1,0 +1,145 @@
+//! One database into one file, through `pg_dump`'s pipe: hashed on the way, so that nothing is read
+//! twice.
+
+use super::super::{Failure, Outcome, terminal};
+use super::child::Watch;
+use super::manifest::{Dumped, text_of};
+use super::programs::Programs;
+use crate::ids::Clock;
+use crate::store::connect::Environment;
+use sha2::{Digest, Sha256};
+use std::fs::{File, OpenOptions};
+use std::io::{IsTerminal, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long `pg_dump` waits for a lock that somebody else holds.
+const LOCK_WAIT: &str = "--lock-wait-timeout=60s";
+/// Between two words of how far it has come.
+const WORD: Duration = Duration::from_millis(500);
+
+/// What is dumped and how.
+pub(super) struct Dump<'a> {
+    pub(super) programs: &'a Programs,
+    pub(super) environment: &'a Environment,
+    pub(super) schema: &'a str,
+    pub(super) path: &'a Path,
+    /// For people, while it goes on.
+    pub(super) what: &'a str,
+}
+
+/// How far something has come, on a terminal alone.
+pub(in crate::cli) struct Pace {
+    what: String,
+    at: Option<Instant>,
+    is_shown: bool,
+}
+
+impl Pace {
+    pub(in crate::cli) fn of(what: &str) -> Self {
+        Self {
+            what: what.to_owned(),
+            at: std::io::stderr().is_terminal().then(Instant::now),
+            is_shown: false,
+        }
+    }
+
+    pub(in crate::cli) fn show(&mut self, bytes: u64) {
+        if let Some(at) = self.at.as_mut().filter(|at| at.elapsed() > WORD) {
+            *at = Instant::now();
+            self.is_shown = true;
+            let megabytes = bytes / 1_000_000;
+            terminal::progress(format_args!("{}: {megabytes} MB", self.what));
+        }
+    }
+}
+
+impl Drop for Pace {
+    fn drop(&mut self) {
+        if self.is_shown {
+            terminal::progress("");
+        }
+    }
+}
+
+/// Dumps the database.
+///
+/// # Errors
+/// `pg_dump` failed, the file cannot be written, or this process was told to end.
+pub(super) fn dump(wanted: &Dump<'_>, clock: &Clock, watch: &Watch) -> Outcome<Dumped> {
+    let started_at = clock.now();
+    let unwritten = |error: std::io::Error| {
+        Failure::new(format!(
+            "{} cannot be written: {error}.",
+            wanted.path.display()
+        ))
+    };
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(wanted.path)
+        .map_err(unwritten)?;
+    let mut command = Command::new(&wanted.programs.dump);
+    wanted.environment.apply(&mut command);
+    command
+        .args([
+            "--format=custom",
+            "--no-password",
+            "--no-unlogged-table-data",
+            LOCK_WAIT,
+        ])
+        .arg(format!("--schema={}", exactly(wanted.schema)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut program = watch.spawn("pg_dump", &mut command)?;
+    let mut hash = Sha256::new();
+    let mut bytes = 0_u64;
+    let mut pace = Pace::of(wanted.what);
+    if let Some(mut output) = program.stdout() {
+        let mut buffer = vec![0; 256 * 1024];
+        loop {
+            let amount = output.read(&mut buffer)?;
+            if amount == 0 {
+                break;
+            }
+            hash.update(&buffer[..amount]);
+            file.write_all(&buffer[..amount]).map_err(unwritten)?;
+            bytes += amount as u64;
+            pace.show(bytes);
+        }
+    }
+    program.finish()?;
+    watch.check()?;
+    file.sync_all().map_err(unwritten)?;
+    let ended_at = clock.now();
+    is_readable(wanted.programs, wanted.path, watch)?;
+    let name = wanted.path.file_name().unwrap_or_default();
+    Ok(Dumped {
+        file: name.to_string_lossy().into_owned(),
+        bytes,
+        sha256: text_of(hash),
+        pg_dump: wanted.programs.major,
+        started_at,
+        ended_at,
+    })
+}
+
+/// Lets `pg_restore` read a dump's table of contents.
+///
+/// # Errors
+/// It is none.
+pub(in crate::cli) fn is_readable(programs: &Programs, path: &Path, watch: &Watch) -> Outcome {
+    let mut command = Command::new(&programs.restore);
+    command.env_clear().env("LC_ALL", "C");
+    let file = File::open(path)?;
+    command.arg("--list").stdin(file).stdout(Stdio::null());
+    watch.spawn("pg_restore --list", &mut command)?.finish()
+}
+
+/// A name as a pattern that nothing else matches.
+fn exactly(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

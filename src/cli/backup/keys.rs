@@ -1,0 +1,133 @@
+//! The keys that a backup does not hold: which they are, and whether those at hand are the same.
+//!
+//! A fingerprint is 8 bytes of a SHA-256; of a key of 32 random bytes it tells nothing.
+
+use super::super::World;
+use super::manifest::{Key, Manifest};
+use crate::config::{self, Kms, PublicTokenKey, Secrets, Settings};
+use sha2::{Digest, Sha256};
+
+/// Settings that give keys, and whether secrets need it.
+const SETTINGS: [(&str, bool); 8] = [
+    ("SVC_SECRETS_AAD_KEY_PATH", true),
+    ("SVC_SECRETS_AAD_KEY", true),
+    ("SVC_SECRETS_LOCAL_KEY_PATH", true),
+    ("SVC_SECRETS_LOCAL_PREVIOUS_KEY_PATH", true),
+    ("SVC_SECRETS_KMS_KEY_ID", true),
+    ("SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH", false),
+    ("SVC_PUBLIC_TOKEN_SIGNING_KEY", false),
+    ("SVC_AUDIT_SIGNING_KEY_PATH", false),
+];
+
+/// How a key of a backup stands to what is at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) enum Standing {
+    Same,
+    Other,
+    /// No setting gives it, or it cannot be read.
+    Missing,
+    /// Whoever made the backup could not read it.
+    Unknown,
+}
+
+/// The keys of these settings.
+pub(super) fn of(world: &World, settings: &Settings) -> Vec<Key> {
+    let report = config::check(&world.vars, &world.clock);
+    let given = |name: &str| {
+        let row = report.settings.iter().find(|row| row.name == name);
+        row.filter(|row| !["default", "not set"].contains(&row.source.as_str()))
+    };
+    let key = |(setting, for_secrets): &(&str, bool)| {
+        given(setting)?;
+        let path = world
+            .vars
+            .text(setting)
+            .filter(|_| setting.ends_with("_PATH"));
+        Some(Key {
+            setting: (*setting).to_owned(),
+            path: path.map(str::to_owned),
+            fingerprint: bytes(settings, setting).map(|bytes| fingerprint(&bytes)),
+            for_secrets: *for_secrets,
+        })
+    };
+    SETTINGS.iter().filter_map(key).collect()
+}
+
+/// Each key of the backup and how it stands to those of these settings.
+pub(in crate::cli) fn compare(
+    world: &World,
+    settings: &Settings,
+    manifest: &Manifest,
+) -> Vec<(Key, Standing)> {
+    let here = of(world, settings);
+    let standing = |key: &Key| {
+        // A file or a text: it is the same key.
+        let purpose = purpose(&key.setting);
+        let mut same_purpose = here
+            .iter()
+            .filter(|own| self::purpose(&own.setting) == purpose);
+        let own = same_purpose.find_map(|own| own.fingerprint.as_ref());
+        match (&key.fingerprint, own) {
+            (None, _) => Standing::Unknown,
+            (Some(_), None) => Standing::Missing,
+            (Some(theirs), Some(own)) if theirs == own => Standing::Same,
+            (Some(theirs), Some(_)) if is_previous(&here, theirs) => Standing::Same,
+            _ => Standing::Other,
+        }
+    };
+    let each = manifest.keys.iter();
+    each.map(|key| (key.clone(), standing(key))).collect()
+}
+
+fn purpose(setting: &str) -> &str {
+    setting.strip_suffix("_PATH").unwrap_or(setting)
+}
+
+/// A local key that was rotated since is named as the previous one.
+fn is_previous(here: &[Key], fingerprint: &str) -> bool {
+    here.iter()
+        .filter(|own| own.setting.starts_with("SVC_SECRETS_LOCAL_"))
+        .any(|own| own.fingerprint.as_deref() == Some(fingerprint))
+}
+
+/// What makes the key this one.
+fn bytes(settings: &Settings, setting: &str) -> Option<Vec<u8>> {
+    if setting.starts_with("SVC_PUBLIC_TOKEN_") {
+        let PublicTokenKey::Given(key) = &settings.public_token_key else {
+            return None;
+        };
+        return Some(key.verifying_key().to_bytes().to_vec());
+    }
+    if setting == "SVC_AUDIT_SIGNING_KEY_PATH" {
+        let key = settings.audit.signing_key.as_ref()?;
+        return Some(key.verifying_key().to_bytes().to_vec());
+    }
+    let Secrets::Postgres { kms, aad_key } = &settings.secrets else {
+        return None;
+    };
+    let text = match (setting, kms) {
+        ("SVC_SECRETS_AAD_KEY_PATH" | "SVC_SECRETS_AAD_KEY", _) => aad_key.expose().to_owned(),
+        ("SVC_SECRETS_LOCAL_KEY_PATH", Kms::Local { key, .. }) => key.expose().to_owned(),
+        ("SVC_SECRETS_LOCAL_PREVIOUS_KEY_PATH", Kms::Local { previous, .. }) => {
+            previous.as_ref()?.expose().to_owned()
+        }
+        ("SVC_SECRETS_KMS_KEY_ID", Kms::CloudA { key, .. }) => {
+            key.each_ref().map(|part| part.expose()).join("/")
+        }
+        _ => return None,
+    };
+    Some(text.into_bytes())
+}
+
+fn fingerprint(key: &[u8]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(b"agent-runtime key fingerprint\0");
+    hash.update(key);
+    let digest = hash.finalize();
+    digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}

@@ -1,0 +1,178 @@
+//! The directory of a backup: written under another name, put into its place when it is whole.
+
+use super::super::{Failure, Outcome};
+use super::manifest::{self, Manifest};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// A directory that is being filled. It is ours for as long as this value lives.
+pub(super) struct Place {
+    wanted: PathBuf,
+    partial: PathBuf,
+    /// Locked; the lock ends with the process.
+    handle: File,
+}
+
+impl Place {
+    /// Makes `DIR.partial`, or takes the one that a backup which did not end has left.
+    ///
+    /// # Errors
+    /// The directory stands and is not empty, another backup is filling it, or none can be made.
+    pub(super) fn take(wanted: &Path) -> Outcome<Self> {
+        let wanted = std::path::absolute(wanted)?;
+        let Some(name) = wanted.file_name() else {
+            return Err(Failure::usage(format!(
+                "{} is no name for a directory.",
+                wanted.display()
+            )));
+        };
+        if !is_free(&wanted)? {
+            return Err(Failure::new(format!(
+                "{} stands already and is not an empty directory. Name another one.",
+                wanted.display()
+            )));
+        }
+        let mut partial_name = name.to_owned();
+        partial_name.push(".partial");
+        let partial = wanted.with_file_name(partial_name);
+        let fault = |error: std::io::Error| {
+            Failure::new(format!("{} cannot be made: {error}.", partial.display()))
+        };
+        match DirBuilder::new().mode(0o700).create(&partial) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(fault(error)),
+            _ => {}
+        }
+        // No link that somebody laid out is followed.
+        if !fs::symlink_metadata(&partial).map_err(fault)?.is_dir() {
+            return Err(Failure::new(format!(
+                "{} is no directory.",
+                partial.display()
+            )));
+        }
+        let handle = File::open(&partial).map_err(fault)?;
+        if flock(&handle, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(Failure::new(format!(
+                "Another backup is being written to {}.",
+                partial.display()
+            )));
+        }
+        handle
+            .set_permissions(fs::Permissions::from_mode(0o700))
+            .map_err(fault)?;
+        let place = Self {
+            wanted,
+            partial,
+            handle,
+        };
+        place.clear()?;
+        Ok(place)
+    }
+
+    /// Where a file of this name is written.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.partial.join(name)
+    }
+
+    /// Removes what a backup leaves that did not end.
+    fn clear(&self) -> Outcome {
+        for name in [super::RUNTIME_FILE, super::OPENFGA_FILE, manifest::FILE] {
+            match fs::remove_file(self.path(name)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    let path = self.path(name);
+                    return Err(Failure::new(format!(
+                        "{} cannot be removed: {error}.",
+                        path.display()
+                    )));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes all of it.
+    pub(super) fn give_up(self) {
+        // What stays has a name that says what it is.
+        let _ = self.clear();
+        let _ = fs::remove_dir(&self.partial);
+    }
+
+    /// Adds the manifest and puts the directory into its place.
+    ///
+    /// # Errors
+    /// It cannot be written, or something else took the place meanwhile.
+    pub(super) fn finish(self, manifest: &Manifest) -> Outcome {
+        let path = self.path(manifest::FILE);
+        let fault = |error: std::io::Error| {
+            Failure::new(format!(
+                "{} cannot be finished: {error}.",
+                self.wanted.display()
+            ))
+        };
+        let mut text = serde_json::to_string_pretty(manifest)
+            .map_err(|error| Failure::new(error.to_string()))?;
+        text.push('\n');
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(fault)?;
+        file.write_all(text.as_bytes()).map_err(fault)?;
+        file.sync_all().map_err(fault)?;
+        self.handle.sync_all().map_err(fault)?;
+        fs::rename(&self.partial, &self.wanted).map_err(fault)?;
+        let parent = self.wanted.parent().map(File::open);
+        if let Some(Ok(parent)) = parent {
+            parent.sync_all().map_err(fault)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a directory may be put there.
+fn is_free(path: &Path) -> Outcome<bool> {
+    match fs::read_dir(path) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(false),
+        Err(error) => Err(Failure::new(format!("{}: {error}.", path.display()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_backup_left_is_taken_over_and_a_running_one_s_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = dir.path().join("b");
+        let first = Place::take(&wanted).unwrap();
+        fs::write(first.path(super::super::RUNTIME_FILE), "x").unwrap();
+        let failure = Place::take(&wanted).err().unwrap();
+        assert!(
+            failure.message.contains("Another backup"),
+            "{}",
+            failure.message
+        );
+        drop(first);
+        let second = Place::take(&wanted).unwrap();
+        assert!(!second.path(super::super::RUNTIME_FILE).exists());
+        second.give_up();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_directory_that_is_not_empty_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("x"), "x").unwrap();
+        assert!(Place::take(dir.path()).is_err());
+        assert!(Place::take(&dir.path().join("x")).is_err());
+        fs::create_dir(dir.path().join("empty")).unwrap();
+        Place::take(&dir.path().join("empty")).unwrap().give_up();
+    }
+}

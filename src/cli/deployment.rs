@@ -1,0 +1,171 @@
+//! An installed service: where its files lie, and its settings as systemd hands them to it.
+//!
+//! Guarantees: what a command reads here is what the unit reads: the same env file, the same
+//! credentials. Copies of credentials lie in a directory that is the service's alone, and go with the
+//! command.
+//!
+//! Not here: what the settings mean (`config`), and writing them (`setup`).
+
+use super::account::{self, Account};
+use super::private_file::{self, Access, Standing};
+use super::{Failure, Outcome};
+use crate::config::{EnvFile, Vars};
+use crate::ids::Clock;
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// The system user of the service; its unit and its files have the same name.
+pub(super) const USER: &str = "agent-runtime";
+/// The settings (`EnvironmentFile=`).
+pub(super) const ENV_FILE: &str = "/etc/agent-runtime/agent-runtime.env";
+/// The secrets, each in a file named by its setting (`LoadCredential=`).
+pub(super) const CREDENTIALS: &str = "/etc/agent-runtime/credentials";
+/// What the service itself keeps (`StateDirectory=`).
+pub(super) const STATE: &str = "/var/lib/agent-runtime";
+/// The settings of the companion package's OpenFGA.
+pub(super) const OPENFGA_ENV_FILE: &str = "/etc/agent-runtime-openfga/openfga.env";
+/// Its system user.
+pub(super) const OPENFGA_USER: &str = "agent-runtime-openfga";
+
+/// The longest env file, in bytes.
+const ENV_FILE_MAX_BYTES: u64 = 4 * 1024 * 1024;
+/// The longest credential, in bytes.
+const CREDENTIAL_MAX_BYTES: u64 = 1024 * 1024;
+
+/// Who may use the env file: the service reads it, and nobody else.
+pub(super) fn env_file_access(service: Option<&Account>) -> Access {
+    Access {
+        mode: 0o640,
+        owner: owned(service.map(|service| (0, service.gid))),
+    }
+}
+
+/// Who may use a credential: root, who hands it over.
+pub(super) fn credential_access() -> Access {
+    Access {
+        mode: 0o600,
+        owner: owned(Some((0, 0))),
+    }
+}
+
+/// Who may use the credentials' directory.
+pub(super) fn credentials_access() -> Access {
+    Access {
+        mode: 0o700,
+        ..credential_access()
+    }
+}
+
+/// Who may use the state directory.
+pub(super) fn state_access(service: Option<&Account>) -> Access {
+    Access {
+        mode: 0o700,
+        owner: owned(service.map(|service| (service.uid, service.gid))),
+    }
+}
+
+/// Nobody but root can give a file away.
+fn owned(owner: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    owner.filter(|_| account::is_root())
+}
+
+/// Reads an env file; nothing where there is none.
+///
+/// # Errors
+/// It cannot be read, is too long, or a quote in it is not closed.
+pub(super) fn read_env_file(path: &Path) -> Outcome<Option<EnvFile>> {
+    let fault = |what: &dyn std::fmt::Display| {
+        Failure::new(format!("{} cannot be read: {what}.", path.display()))
+    };
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fault(&error)),
+    };
+    let mut text = Zeroizing::new(String::new());
+    file.take(ENV_FILE_MAX_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| fault(&error))?;
+    let parsed = EnvFile::parse(&text);
+    let parsed =
+        parsed.map_err(|line| fault(&format!("the quote that line {line} opens is not closed")))?;
+    Ok(Some(parsed))
+}
+
+/// The variables of an env file, with credentials to be found in a directory if there is one.
+pub(super) fn vars(file: &EnvFile, credentials: Option<&Path>) -> Vars {
+    let pairs = file.values();
+    let vars = Vars::from_pairs(pairs.map(|(name, value)| (name, value.expose())));
+    match credentials {
+        Some(directory) => vars.with("CREDENTIALS_DIRECTORY", directory),
+        None => vars,
+    }
+}
+
+/// The names of the credentials in a directory.
+pub(super) fn credentials(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Copies of credentials that one account alone can read, as systemd makes them. They go with this value.
+pub(super) struct Copies(PathBuf);
+
+impl Copies {
+    /// Copies every credential of a directory, in memory where `/run` is.
+    ///
+    /// # Errors
+    /// One cannot be read, or no copy can be written.
+    pub(super) fn of(directory: &Path, reader: &Account, clock: &Clock) -> Outcome<Self> {
+        let place = [Path::new("/run"), Path::new("/tmp")];
+        let place = place.into_iter().find(|place| place.is_dir());
+        let name = format!("agent-runtime-{}", clock.new_id());
+        let copies = Self(place.unwrap_or(Path::new("/")).join(name));
+        let fault = |error: std::io::Error| {
+            Failure::new(format!(
+                "{} cannot be copied: {error}.",
+                directory.display()
+            ))
+        };
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&copies.0)
+            .map_err(fault)?;
+        let access = |mode| Access {
+            mode,
+            owner: owned(Some((reader.uid, reader.gid))),
+        };
+        for path in credentials(directory).map_err(fault)? {
+            let mut bytes = Zeroizing::new(Vec::new());
+            fs::File::open(&path)
+                .and_then(|file| file.take(CREDENTIAL_MAX_BYTES).read_to_end(&mut bytes))
+                .map_err(fault)?;
+            let copy = copies.0.join(path.file_name().unwrap_or_default());
+            private_file::write_for(access(0o400), &copy, &bytes, Standing::Kept)?;
+        }
+        // Last: until then nobody else can enter.
+        private_file::put_right(access(0o700), &copies.0)?;
+        Ok(copies)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Copies {
+    fn drop(&mut self) {
+        // What remains is its reader's alone, and in memory.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

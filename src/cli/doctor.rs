@@ -1,0 +1,295 @@
+//! `doctor`: looks at everything that a server needs, and says of each fault what to do.
+//!
+//! Guarantees: nothing is changed and no secret is shown; each part is looked at within a deadline, and
+//! one that is dead stops no other; codes stay the same. On an installed host root sees what the service
+//! sees: the checks run as the service's user, with the settings and credentials of its unit.
+//!
+//! Not here: each check (the modules below), and putting right what is wrong (`setup`, `migrate`,
+//! `authz repair`).
+
+mod authorization;
+mod code;
+mod database;
+mod files;
+mod finding;
+mod report;
+mod service;
+mod settings;
+
+use super::account::{self, Account};
+use super::deployment::{self, Copies};
+use super::{Failure, Outcome, World};
+use crate::config::{self, EnvFile, Settings, Vars};
+use crate::ids::Clock;
+use crate::secrets;
+use crate::server::options;
+use clap::Args;
+use code::Code;
+use files::Files;
+use finding::{Finding, Group, Told};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use uuid::Uuid;
+
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime doctor                       the installed service, as root
+  agent-runtime doctor --replicas 3          do three replicas fit into PostgreSQL's connections?
+  agent-runtime doctor --json | jq '.checks[] | select(.level == \"fault\")'
+  SVC_DEV=1 agent-runtime doctor             the settings of the environment
+
+The settings are those of the environment if it has any that begin with SVC_, else those of
+/etc/agent-runtime/agent-runtime.env. Nothing is changed. docs/doctor.md says what each check means.
+
+Exit codes: 0 no fault (warnings may be), 1 at least one fault, 2 wrong command line.";
+
+/// For everything that is looked at.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// For the same in another process.
+const PATIENCE_FOR_CHILD: Duration = Duration::from_secs(30);
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Take the settings from this env file
+    #[arg(long, value_name = "FILE")]
+    env_file: Option<PathBuf>,
+    /// Take secrets from the files of this directory, as systemd hands them over
+    #[arg(long, value_name = "DIR")]
+    credentials: Option<PathBuf>,
+    /// The user that the service runs as
+    #[arg(long, value_name = "NAME", default_value = deployment::USER)]
+    user: String,
+    /// How many servers share the database
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    replicas: u32,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    /// Print what each check looks at and what to do, and look at nothing
+    #[arg(long)]
+    list: bool,
+    /// Print bare findings, for the doctor that started this one
+    #[arg(long, hide = true)]
+    as_service: bool,
+}
+
+/// Looks, and says what it found.
+///
+/// # Errors
+/// There is a fault, or the settings cannot be found.
+pub fn run(world: &World, arguments: &Arguments) -> Outcome {
+    if arguments.list {
+        return report::list(world);
+    }
+    let found = match &installed(world, arguments)? {
+        Some(installed) => of_installed(world, arguments, installed)?,
+        None => finding::look(
+            groups(&world.vars, &world.clock, arguments.replicas),
+            PATIENCE,
+        ),
+    };
+    if arguments.as_service {
+        return super::terminal::say_json(&found);
+    }
+    report::say(world, &found, arguments.json)
+}
+
+/// A service whose settings lie in an env file.
+struct Installed {
+    files: Files,
+    settings: EnvFile,
+}
+
+/// The installed service, if the settings are to come from an env file.
+fn installed(world: &World, arguments: &Arguments) -> Outcome<Option<Installed>> {
+    let usual = Path::new(deployment::ENV_FILE);
+    let path = match &arguments.env_file {
+        Some(path) => path.as_path(),
+        None if arguments.as_service || world.vars.has_settings() => return Ok(None),
+        None if usual.exists() => usual,
+        None => return Ok(None),
+    };
+    let settings = deployment::read_env_file(path)?
+        .ok_or_else(|| Failure::new(format!("There is no {}.", path.display())))?;
+    let credentials = arguments.credentials.clone().or_else(|| {
+        let usual = PathBuf::from(deployment::CREDENTIALS);
+        (arguments.env_file.is_none() && usual.is_dir()).then_some(usual)
+    });
+    let state = settings.value("SVC_STATE_DIR").map(|path| path.expose());
+    let state = PathBuf::from(state.unwrap_or(deployment::STATE));
+    Ok(Some(Installed {
+        files: Files {
+            env_file: path.to_owned(),
+            credentials,
+            state,
+            service: Account::find(&arguments.user)?,
+        },
+        settings,
+    }))
+}
+
+/// Looks at the files as whoever runs this, and at all else as the service's user where that can be.
+fn of_installed(world: &World, arguments: &Arguments, from: &Installed) -> Outcome<Vec<Finding>> {
+    let files = from.files.clone();
+    let of_files = Group {
+        name: "files",
+        codes: files::CODES,
+        look: Box::new(move |told| files::look(told, &files)),
+    };
+    let Some(service) = from.files.service.as_ref().filter(|_| account::is_root()) else {
+        let vars = deployment::vars(&from.settings, from.files.credentials.as_deref());
+        let mut groups = groups(&vars, &world.clock, arguments.replicas);
+        groups.push(of_files);
+        return Ok(finding::look(groups, PATIENCE));
+    };
+    let copies = from.files.credentials.as_deref();
+    let copies = copies
+        .map(|from| Copies::of(from, service, &world.clock))
+        .transpose()?;
+    let vars = deployment::vars(&from.settings, copies.as_ref().map(Copies::path));
+    let as_service = as_service(service, &vars, arguments.replicas);
+    Ok(finding::look(
+        vec![of_files, as_service],
+        PATIENCE_FOR_CHILD,
+    ))
+}
+
+/// Every check but those of files, in a process of the service's user.
+fn as_service(service: &Account, vars: &Vars, replicas: u32) -> Group {
+    let mut command = service.this_program();
+    command
+        .args([
+            "doctor",
+            "--as-service",
+            "--replicas",
+            &replicas.to_string(),
+        ])
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .envs(vars.pairs())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    Group {
+        name: "as-service",
+        codes: ALL_BUT_FILES,
+        look: Box::new(move |told| {
+            let output = command.output();
+            let printed = output.map(|output| output.stdout).unwrap_or_default();
+            let findings: Vec<Finding> = serde_json::from_slice(&printed).unwrap_or_default();
+            findings
+                .into_iter()
+                .for_each(|finding| told.pass_on(finding));
+        }),
+    }
+}
+
+const ALL_BUT_FILES: &[Code] = &[
+    Code::Settings,
+    Code::License,
+    Code::Database,
+    Code::DatabaseVersion,
+    Code::DatabaseEncoding,
+    Code::DatabaseWritable,
+    Code::DatabaseRights,
+    Code::Schema,
+    Code::Connections,
+    Code::Clock,
+    Code::Disk,
+    Code::DatabaseDisk,
+    Code::Openfga,
+    Code::OpenfgaVersion,
+    Code::OpenfgaSchema,
+    Code::OpenfgaIndexes,
+    Code::AuthorizationStore,
+    Code::Permissions,
+    Code::Secrets,
+    Code::Webhooks,
+    Code::TlsRoots,
+    Code::Service,
+];
+
+/// Every check but those of files.
+fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
+    let report = config::check(vars, clock);
+    let now = clock.now();
+    let usable = config::load_for_upkeep(vars, clock).ok();
+    let usable = usable.map(|(settings, _)| settings);
+    let faulty = report
+        .faults
+        .iter()
+        .any(|fault| fault.setting.starts_with("SVC_SECRETS_"));
+    let database = usable.clone().map(|settings| database::Facts {
+        settings,
+        clock: clock.clone(),
+        replicas,
+    });
+    let group = |name, codes, look: Box<dyn FnOnce(&Told) + Send>| Group { name, codes, look };
+    let with = |settings: Option<Settings>, look: fn(&Told, &Settings), codes: &'static [Code]| {
+        let told = move |told: &Told| match &settings {
+            Some(settings) => look(told, settings),
+            None => without_settings(told, codes),
+        };
+        Box::new(told) as Box<dyn FnOnce(&Told) + Send>
+    };
+    let of_database = move |told: &Told| match &database {
+        Some(facts) => database::look(told, facts),
+        None => without_settings(told, database::CODES),
+    };
+    let clock = clock.clone();
+    let sound = usable.clone().filter(|_| !faulty);
+    let of_secrets = move |told: &Told| match &sound {
+        Some(settings) => secrets(told, settings, &clock),
+        None => without_settings(told, &[Code::Secrets]),
+    };
+    let (asked, of_openfga) = (usable.clone(), usable.clone());
+    let of_settings = move |told: &Told| settings::look(told, &report, now);
+    vec![
+        group("settings", settings::CODES, Box::new(of_settings)),
+        group("database", database::CODES, Box::new(of_database)),
+        group(
+            "openfga",
+            authorization::CODES,
+            with(asked, authorization::look, authorization::CODES),
+        ),
+        group(
+            "openfga-database",
+            authorization::OF_DATABASE,
+            with(
+                of_openfga,
+                authorization::of_database,
+                authorization::OF_DATABASE,
+            ),
+        ),
+        group("secrets", &[Code::Secrets], Box::new(of_secrets)),
+        group("host", HOST, with(usable, host, HOST)),
+        group("service", &[Code::Service], Box::new(service::look)),
+    ]
+}
+
+const HOST: &[Code] = &[Code::Disk, Code::TlsRoots];
+
+fn host(told: &Told, settings: &Settings) {
+    files::state(told, &settings.state_directory);
+    service::tls_roots(told, settings.outbound.extra_certificates.len());
+}
+
+fn without_settings(told: &Told, codes: &[Code]) {
+    for code in codes {
+        told.skipped(*code, "Not looked at: first see settings.");
+    }
+}
+
+fn secrets(told: &Told, settings: &Settings, clock: &Clock) {
+    let tenant_id = settings.tenant.id.unwrap_or(Uuid::nil());
+    let probed = options::secrets(settings, tenant_id)
+        .and_then(|secrets| Ok((secrets, options::outbound(settings)?)))
+        .map_err(|error| super::reason(&error))
+        .and_then(|(secrets, outbound)| secrets::probe(secrets, &outbound, clock));
+    match probed {
+        Ok(true) => told.ok(Code::Secrets, "A value was sealed and opened again."),
+        Ok(false) => told.skipped(Code::Secrets, "There is no backend (SVC_SECRETS_BACKEND)."),
+        Err(sentence) => told.fault(Code::Secrets, sentence),
+    }
+}

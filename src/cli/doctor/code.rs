@@ -1,0 +1,294 @@
+//! Every check of the doctor by its code, which stays the same once it was released: what it looks at,
+//! what is wrong where it finds something, and what to do then. `docs/doctor.md` is made from it.
+
+use serde::{Deserialize, Serialize};
+
+/// What names a check. The order is that of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Code {
+    Settings,
+    SettingsFile,
+    Files,
+    License,
+    Database,
+    DatabaseVersion,
+    DatabaseEncoding,
+    DatabaseWritable,
+    DatabaseRights,
+    Schema,
+    Connections,
+    Clock,
+    Disk,
+    DatabaseDisk,
+    Openfga,
+    OpenfgaVersion,
+    OpenfgaSchema,
+    OpenfgaIndexes,
+    AuthorizationStore,
+    Permissions,
+    Secrets,
+    Webhooks,
+    TlsRoots,
+    Service,
+}
+
+/// What there is to say of a check.
+pub(super) struct About {
+    pub(super) code: Code,
+    pub(super) name: &'static str,
+    /// What it looks at.
+    pub(super) looks_at: &'static str,
+    /// What a warning or a fault means.
+    pub(super) means: &'static str,
+    /// What to do, where a finding has nothing of its own to say.
+    pub(super) to_do: &'static str,
+}
+
+const fn about(
+    code: Code,
+    name: &'static str,
+    looks_at: &'static str,
+    means: &'static str,
+    to_do: &'static str,
+) -> About {
+    About {
+        code,
+        name,
+        looks_at,
+        means,
+        to_do,
+    }
+}
+
+/// Every check, in the order of the report.
+pub(super) static ALL: &[About] = &[
+    about(
+        Code::Settings,
+        "settings",
+        "All that `agent-runtime check-config` judges, but the license key.",
+        "The server does not start with a fault. A warning is one that the server logs at its start.",
+        "Correct the setting; `docs/settings.md` has each.",
+    ),
+    about(
+        Code::SettingsFile,
+        "settings-file",
+        "The env file: that it is there, whose it is, who may read it, and that systemd reads each of its lines as it is meant.",
+        "Others may read or change the settings, or the service gets another value than the file seems to give.",
+        "Run `agent-runtime setup`, which puts owner and mode right; write a value without `export`, and a comment on a line of its own.",
+    ),
+    about(
+        Code::Files,
+        "files",
+        "Owner and mode of the credentials and their directory, and of the state directory.",
+        "Others may read a secret, or the service cannot write where it has to.",
+        "Run `agent-runtime setup`, which puts owners and modes right.",
+    ),
+    about(
+        Code::License,
+        "license",
+        "That the license key was signed by a key that this build trusts, and how long it holds.",
+        "A warning comes 30 days before the end and during the 14 days of grace after it; then the server does not start.",
+        "Put a license key that holds into SVC_LICENSE_KEY: `agent-runtime setup --license-file FILE`.",
+    ),
+    about(
+        Code::Database,
+        "database",
+        "That the database of SVC_DATABASE_URL answers, for the role that it names.",
+        "Nothing works without it.",
+        "See that PostgreSQL runs and that SVC_DATABASE_URL names it; `agent-runtime setup` makes role and database.",
+    ),
+    about(
+        Code::DatabaseVersion,
+        "database-version",
+        "That PostgreSQL is of version 14 or later.",
+        "The server does not start.",
+        "Upgrade PostgreSQL.",
+    ),
+    about(
+        Code::DatabaseEncoding,
+        "database-encoding",
+        "That the database's encoding is UTF8.",
+        "The server does not start.",
+        "Make a database in UTF8, as `agent-runtime setup` does, and move the data with `agent-runtime backup` and `agent-runtime restore`.",
+    ),
+    about(
+        Code::DatabaseWritable,
+        "database-writable",
+        "That the database is no standby and not read-only.",
+        "Every write is answered 503.",
+        "Name the primary server in SVC_DATABASE_URL, or take back default_transaction_read_only.",
+    ),
+    about(
+        Code::DatabaseRights,
+        "database-rights",
+        "That the role may make tables, and read and write those that are there.",
+        "Requests that touch such a table fail.",
+        "Give the rights back as the tables' owner, or make the role their owner.",
+    ),
+    about(
+        Code::Schema,
+        "schema",
+        "What `agent-runtime migrate --check` says.",
+        "A fault keeps the server from starting. A warning names migrations that the next start applies.",
+        "See `agent-runtime migrate --check`; an older program than the schema allows has to be upgraded.",
+    ),
+    about(
+        Code::Connections,
+        "connections",
+        "Whether the connections of all replicas (`--replicas`) fit into what PostgreSQL allows beside its other clients.",
+        "Under load requests wait for connections that the server refuses.",
+        "Raise max_connections of PostgreSQL, or lower SVC_DATABASE_POOL_SIZE.",
+    ),
+    about(
+        Code::Clock,
+        "clock",
+        "How far this host's clock is from the database's.",
+        "Above 2 s the times in records and tokens are doubtful; above 30 s tokens and webhook signatures are refused.",
+        "Keep both clocks by NTP: `timedatectl set-ntp true`.",
+    ),
+    about(
+        Code::Disk,
+        "disk",
+        "Free space where the state directory lies.",
+        "Below 10 %, and 5 GiB, it warns; below 2 %, and 512 MiB, it is a fault.",
+        "Make room.",
+    ),
+    about(
+        Code::DatabaseDisk,
+        "database-disk",
+        "Free space where the database keeps its data, if it is on this host and can be looked at.",
+        "Below 10 %, and 5 GiB, it warns; below 2 %, and 512 MiB, it is a fault: a full disk stops every write.",
+        "Make room, or move the data to a larger disk.",
+    ),
+    about(
+        Code::Openfga,
+        "openfga",
+        "That the authorization server of SVC_AUTHZ_API_URL serves, its database included.",
+        "Every request that needs a check is answered 500. A warning: authorization is off, which is for development alone.",
+        "See `systemctl status agent-runtime-openfga` and its log; without one, set SVC_AUTHZ_API_URL.",
+    ),
+    about(
+        Code::OpenfgaVersion,
+        "openfga-version",
+        "The version of the companion package's OpenFGA. OpenFGA tells its version to no client, so of any other the schema's revision has to do.",
+        "Versions before 1.22 have published security advisories.",
+        "Upgrade to OpenFGA 1.22: `docs/openfga.md`.",
+    ),
+    about(
+        Code::OpenfgaSchema,
+        "openfga-schema",
+        "The revision of the schema in OpenFGA's database (SVC_AUTHZ_DATABASE_URL): 6 with version 1.22, 5 with version 1.9.",
+        "Below 4 OpenFGA does not serve. 4 and 5 are from before 1.22.",
+        "Run `openfga migrate` of the new version, then start that version: `docs/openfga.md`.",
+    ),
+    about(
+        Code::OpenfgaIndexes,
+        "openfga-indexes",
+        "That no index in OpenFGA's database (SVC_AUTHZ_DATABASE_URL) is left invalid.",
+        "A migration was cut off while it built an index: it is kept up and never used, and the migration takes it for made.",
+        "As the database's owner: reindex index concurrently NAME.",
+    ),
+    about(
+        Code::AuthorizationStore,
+        "authorization-store",
+        "That the stores of the first 20 tenants are at the authorization server, one each, with this program's model.",
+        "A fault: checks of that tenant answer 500. A warning: the next start of the server makes or upgrades it.",
+        "Run `agent-runtime authz repair`.",
+    ),
+    about(
+        Code::Permissions,
+        "permissions",
+        "Changes of permissions that the authorization server was not told of yet. `agent-runtime authz verify` compares all.",
+        "While a server runs they are told within seconds; what stays cannot be told.",
+        "Look again in a minute; if they are still there: `agent-runtime authz verify`, then `agent-runtime authz repair`.",
+    ),
+    about(
+        Code::Secrets,
+        "secrets",
+        "That a value can be sealed and opened again, the key-management service included. No row is read or written.",
+        "Secrets can be neither put nor read, and webhooks are not signed.",
+        "See `docs/secrets.md` and `docs/secrets-kms.md`.",
+    ),
+    about(
+        Code::Webhooks,
+        "webhooks",
+        "That registered webhook endpoints find a secrets backend, which signs for them.",
+        "Deliveries fail until there is one.",
+        "Set SVC_SECRETS_BACKEND, or unregister the endpoints.",
+    ),
+    about(
+        Code::TlsRoots,
+        "tls-roots",
+        "That the system's certificate authorities can be read.",
+        "Without them no https address can be reached: model providers, tools, webhooks.",
+        "Install the authorities (`apt-get install ca-certificates`), or name a file of them in SVC_OUTBOUND_CA_PATH.",
+    ),
+    about(
+        Code::Service,
+        "service",
+        "The unit agent-runtime.service, where systemd runs.",
+        "The service failed, is not started, or does not start at boot.",
+        "See `systemctl status agent-runtime` and `journalctl -u agent-runtime`.",
+    ),
+];
+
+impl Code {
+    pub(super) fn about(self) -> &'static About {
+        // Each code has its place: a test sees to it.
+        &ALL[self as usize]
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        self.about().name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Vars;
+    use std::fmt::Write as _;
+
+    #[test]
+    fn each_code_has_its_place_and_its_name() {
+        for (place, about) in ALL.iter().enumerate() {
+            assert_eq!(about.code as usize, place, "{}", about.name);
+            assert_eq!(serde_json::json!(about.code), about.name);
+            for text in [about.looks_at, about.means, about.to_do] {
+                assert!(text.ends_with('.'), "{}: {text}", about.name);
+            }
+        }
+        assert_eq!(ALL.len(), Code::Service as usize + 1);
+    }
+
+    #[test]
+    fn the_document_has_every_check() {
+        const BEGIN: &str = "<!-- checks: from src/cli/doctor/code.rs -->\n";
+        const END: &str = "<!-- end of checks -->";
+        let mut table = String::from(
+            "| code | looks at | a warning or a fault | what to do |\n|---|---|---|---|\n",
+        );
+        for about in ALL {
+            writeln!(
+                table,
+                "| `{}` | {} | {} | {} |",
+                about.name, about.looks_at, about.means, about.to_do
+            )
+            .unwrap();
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/doctor.md");
+        let document = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = document.split_once(BEGIN).unwrap();
+        let (stored, after) = rest.split_once(END).unwrap();
+        if Vars::from_environment().text("UPDATE_GENERATED") == Some("1") {
+            std::fs::write(path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
+            return;
+        }
+        assert!(
+            stored == table,
+            "docs/doctor.md is not what the checks say; run: UPDATE_GENERATED=1 cargo test --lib \
+             doctor::code"
+        );
+    }
+}

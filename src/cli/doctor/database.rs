@@ -1,0 +1,241 @@
+//! The runtime's database: whether it answers, what we may there, how much room there is.
+
+use super::code::Code;
+use super::files;
+use super::finding::{Level, Told};
+use crate::cli::reason;
+use crate::config::{Secrets, Settings};
+use crate::error::Result;
+use crate::ids::Clock;
+use crate::server::options;
+use crate::store::connect::Manager;
+use crate::store::{self, health, migrations};
+use postgres::Client;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+pub(super) const CODES: &[Code] = &[
+    Code::Database,
+    Code::DatabaseVersion,
+    Code::DatabaseEncoding,
+    Code::DatabaseWritable,
+    Code::DatabaseRights,
+    Code::Schema,
+    Code::Connections,
+    Code::Clock,
+    Code::DatabaseDisk,
+    Code::Permissions,
+    Code::Webhooks,
+];
+
+/// For one question.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Connections of a server beside its pool: one that migrates.
+const BESIDE_POOL: i64 = 1;
+/// Above this the clocks are doubtful.
+const CLOCK_WARNING: time::Duration = time::Duration::seconds(2);
+/// Above this they are wrong.
+const CLOCK_FAULT: time::Duration = time::Duration::seconds(30);
+/// Where packages have PostgreSQL keep its data.
+const DATA: [&str; 2] = ["/var/lib/postgresql", "/var/lib/pgsql"];
+
+/// What the checks need.
+pub(super) struct Facts {
+    pub(super) settings: Settings,
+    pub(super) clock: Clock,
+    pub(super) replicas: u32,
+}
+
+/// A connection for questions to a database.
+pub(super) fn connect(options: store::Options) -> Result<Client> {
+    Manager::new(&store::Options {
+        statement_timeout: STATEMENT_TIMEOUT,
+        ..options
+    })?
+    .client()
+}
+
+/// Asks the database, one question after another.
+pub(super) fn look(told: &Told, facts: &Facts) {
+    let connected = connect(options::store(&facts.settings));
+    let asked = connected.and_then(|mut client| {
+        let server = migrations::server(&mut client)?;
+        Ok((client, server))
+    });
+    let (mut client, server) = match asked {
+        Ok(asked) => asked,
+        Err(error) => return told.fault(Code::Database, reason(&error)),
+    };
+    let who = format!("Database {} answers {}.", server.database, server.role);
+    told.ok(Code::Database, who);
+    let version = format!("PostgreSQL {}.", server.version);
+    told.judged(Code::DatabaseVersion, server.version_refusal(), version);
+    told.judged(Code::DatabaseEncoding, server.encoding_refusal(), "UTF8.");
+    told.judged(
+        Code::DatabaseWritable,
+        server.read_only_refusal(),
+        "It takes writes.",
+    );
+    let client = &mut client;
+    asked_of(told, Code::DatabaseRights, rights(told, client, &server));
+    asked_of(told, Code::Schema, schema(told, client, &server));
+    asked_of(told, Code::Connections, connections(told, client, facts));
+    asked_of(told, Code::Clock, clock(told, client, &facts.clock));
+    asked_of(told, Code::DatabaseDisk, disk(told, client));
+    if !migrations::is_current(client).unwrap_or(false) {
+        // There is nothing to count in a schema of another version.
+        for code in [Code::Permissions, Code::Webhooks] {
+            told.skipped(code, "Not looked at: first see schema.");
+        }
+        return;
+    }
+    asked_of(told, Code::Permissions, permissions(told, client, facts));
+    asked_of(told, Code::Webhooks, webhooks(told, client, facts));
+}
+
+/// A question that was not answered is its check's fault.
+pub(super) fn asked_of(told: &Told, code: Code, asked: Result<()>) {
+    if let Err(error) = asked {
+        told.fault(code, reason(&error));
+    }
+}
+
+fn rights(told: &Told, client: &mut Client, server: &migrations::Server) -> Result<()> {
+    let closed = health::tables_without_rights(client)?;
+    let refusal = match (server.rights_refusal(), closed.is_empty()) {
+        (Some(refusal), _) => Some(refusal),
+        (None, true) => None,
+        (None, false) => Some(format!(
+            "Role {} may not read and write these tables: {}.",
+            server.role,
+            closed.join(", ")
+        )),
+    };
+    told.judged(
+        Code::DatabaseRights,
+        refusal,
+        "The role may make tables, and use those there are.",
+    );
+    Ok(())
+}
+
+fn schema(told: &Told, client: &mut Client, server: &migrations::Server) -> Result<()> {
+    let plan = migrations::plan(client)?;
+    let of_server = [
+        server.version_refusal(),
+        server.encoding_refusal(),
+        server.read_only_refusal(),
+        server.rights_refusal(),
+    ];
+    // What is said of the server has codes of its own.
+    let is_new = |refusal: &&String| !of_server.iter().flatten().any(|said| said == *refusal);
+    let refusals: Vec<&String> = plan.refusals.iter().filter(is_new).collect();
+    for refusal in &refusals {
+        told.fault(Code::Schema, refusal.as_str());
+    }
+    if refusals.is_empty() && !plan.pending.is_empty() {
+        let sentence = format!(
+            "The next start of a server applies {} migrations: {}.",
+            plan.pending.len(),
+            plan.pending.join(", ")
+        );
+        let remedy = "To see it done before: agent-runtime migrate.".to_owned();
+        told.remedied(Code::Schema, Level::Warning, sentence, remedy);
+    } else if refusals.is_empty() {
+        told.ok(Code::Schema, "It is this version's.");
+    }
+    Ok(())
+}
+
+fn connections(told: &Told, client: &mut Client, facts: &Facts) -> Result<()> {
+    let found = health::connections(client)?;
+    let replicas = i64::from(facts.replicas);
+    let needed = replicas * (i64::from(facts.settings.database.pool_size) + BESIDE_POOL);
+    let others = i64::from(found.open - found.ours);
+    let room = i64::from(found.max - found.reserved) - others;
+    let room = found.role_max.map_or(room, |most| room.min(most.into()));
+    let sentence = format!(
+        "{replicas} replicas take up to {needed} connections; {room} of {} are there for them.",
+        found.max
+    );
+    match needed {
+        _ if needed > room => told.fault(Code::Connections, sentence),
+        _ if needed * 5 > room * 4 => told.warning(Code::Connections, sentence),
+        _ => told.ok(Code::Connections, sentence),
+    }
+    Ok(())
+}
+
+fn clock(told: &Told, client: &mut Client, clock: &Clock) -> Result<()> {
+    let (before, begun) = (clock.now(), Instant::now());
+    let there = health::clock(client)?;
+    let taken = begun.elapsed();
+    // Somewhere within the question's time.
+    let apart = (there - (before + taken / 2)).abs();
+    let apart = (apart - taken / 2).max(time::Duration::ZERO);
+    let sentence = format!(
+        "This host's clock and the database's are {} ms apart.",
+        apart.whole_milliseconds()
+    );
+    match apart {
+        _ if apart > CLOCK_FAULT => told.fault(Code::Clock, sentence),
+        _ if apart > CLOCK_WARNING => told.warning(Code::Clock, sentence),
+        _ => told.ok(Code::Clock, sentence),
+    }
+    Ok(())
+}
+
+fn disk(told: &Told, client: &mut Client) -> Result<()> {
+    let data = health::data(client)?;
+    let known = data.directory.as_deref().map(Path::new);
+    let usual = DATA.iter().map(Path::new);
+    let place = known.into_iter().chain(usual).find(|path| path.exists());
+    match place {
+        Some(path) if data.is_local => files::disk(told, Code::DatabaseDisk, path),
+        _ => told.skipped(
+            Code::DatabaseDisk,
+            "The data is on another host, or where this account cannot see it.",
+        ),
+    }
+    Ok(())
+}
+
+fn permissions(told: &Told, client: &mut Client, facts: &Facts) -> Result<()> {
+    if facts.settings.authorization.is_none() {
+        told.skipped(Code::Permissions, "Authorization is off.");
+        return Ok(());
+    }
+    match health::untold(client)? {
+        0 => told.ok(Code::Permissions, "The authorization server was told all."),
+        count => told.warning(
+            Code::Permissions,
+            format!("The authorization server was not yet told of {count} objects."),
+        ),
+    }
+    Ok(())
+}
+
+fn webhooks(told: &Told, client: &mut Client, facts: &Facts) -> Result<()> {
+    let count = health::webhook_endpoints(client)?;
+    match (&facts.settings.secrets, count) {
+        (Secrets::Off, 0) => told.skipped(
+            Code::Webhooks,
+            "Webhooks need a secrets backend (SVC_SECRETS_BACKEND); there is none.",
+        ),
+        (Secrets::Off, _) => told.fault(
+            Code::Webhooks,
+            format!("{count} endpoints are registered, and no secrets backend signs for them."),
+        ),
+        (_, _) => {
+            let private = match facts.settings.webhooks.private_networks {
+                true => "may",
+                false => "may not",
+            };
+            told.ok(
+                Code::Webhooks,
+                format!("{count} endpoints are registered; they {private} be on private networks."),
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! What checks find, and how they are run: each group of checks on a thread of its own, so that a part
+//! that is dead or hangs stops no other.
+//!
+//! Guarantees: every code of a group is in the report, whatever became of the group.
+
+use super::code::Code;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+/// Findings of a group that wait to be read.
+const QUEUE: usize = 256;
+
+/// How a check came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Level {
+    /// All is well.
+    Ok,
+    /// There was nothing to look at, or no way to.
+    Skipped,
+    /// It works, and should not stay so.
+    Warning,
+    /// It does not work, or is not safe.
+    Fault,
+}
+
+/// What one check found. No secret is in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Finding {
+    pub(super) code: Code,
+    pub(super) level: Level,
+    /// What was found.
+    pub(super) sentence: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) remedy: Option<String>,
+}
+
+/// Where checks tell what they found.
+pub(super) struct Told(Sender<Finding>);
+
+impl Told {
+    pub(super) fn ok(&self, code: Code, sentence: impl Into<String>) {
+        self.tell(code, Level::Ok, sentence.into(), None);
+    }
+
+    pub(super) fn skipped(&self, code: Code, sentence: impl Into<String>) {
+        self.tell(code, Level::Skipped, sentence.into(), None);
+    }
+
+    pub(super) fn warning(&self, code: Code, sentence: impl Into<String>) {
+        let remedy = code.about().to_do.to_owned();
+        self.tell(code, Level::Warning, sentence.into(), Some(remedy));
+    }
+
+    pub(super) fn fault(&self, code: Code, sentence: impl Into<String>) {
+        let remedy = code.about().to_do.to_owned();
+        self.tell(code, Level::Fault, sentence.into(), Some(remedy));
+    }
+
+    /// A warning or a fault with a remedy of its own.
+    pub(super) fn remedied(&self, code: Code, level: Level, sentence: String, remedy: String) {
+        self.tell(code, level, sentence, Some(remedy));
+    }
+
+    /// A fault where there is a reason, else what is well.
+    pub(super) fn judged(&self, code: Code, fault: Option<String>, well: impl Into<String>) {
+        match fault {
+            Some(sentence) => self.fault(code, sentence),
+            None => self.ok(code, well),
+        }
+    }
+
+    /// What another process found.
+    pub(super) fn pass_on(&self, finding: Finding) {
+        let Finding {
+            code,
+            level,
+            sentence,
+            remedy,
+        } = finding;
+        self.tell(code, level, sentence, remedy);
+    }
+
+    fn tell(&self, code: Code, level: Level, sentence: String, remedy: Option<String>) {
+        // After the deadline nobody listens, and a group that says too much is cut.
+        let _ = self.0.try_send(Finding {
+            code,
+            level,
+            sentence,
+            remedy,
+        });
+    }
+}
+
+/// Checks that need the same part, and are looked at one after another.
+pub(super) struct Group {
+    pub(super) name: &'static str,
+    pub(super) codes: &'static [Code],
+    pub(super) look: Box<dyn FnOnce(&Told) + Send>,
+}
+
+/// Looks at every group at once, each for so long at most.
+pub(super) fn look(groups: Vec<Group>, within: Duration) -> Vec<Finding> {
+    let deadline = Instant::now() + within;
+    let begun: Vec<_> = groups.into_iter().map(begin).collect();
+    let mut found = Vec::new();
+    for (codes, findings) in begun {
+        let before = found.len();
+        let is_late = loop {
+            match findings.recv_deadline(deadline) {
+                Ok(finding) => found.push(finding),
+                Err(error) => break error.is_timeout(),
+            }
+        };
+        let missing = missing(codes, &found[before..], is_late.then_some(within));
+        found.extend(missing);
+    }
+    found.sort_by_key(|finding| finding.code);
+    found
+}
+
+fn begin(group: Group) -> (&'static [Code], Receiver<Finding>) {
+    let (to, findings) = bounded(QUEUE);
+    let look = group.look;
+    // Without a thread the group is as one that ends at once. One that hangs ends with the process.
+    let _ = std::thread::Builder::new()
+        .name(format!("doctor-{}", group.name))
+        .spawn(move || look(&Told(to)));
+    (group.codes, findings)
+}
+
+/// What is to be said of the codes that a group said nothing of.
+fn missing(codes: &[Code], found: &[Finding], late: Option<Duration>) -> Vec<Finding> {
+    let told = |code: &Code| found.iter().any(|finding| finding.code == *code);
+    let faulty = found.iter().find(|finding| finding.level == Level::Fault);
+    let mut cause = faulty
+        .filter(|_| late.is_none())
+        .map(|finding| finding.code);
+    let mut missing = Vec::new();
+    for code in codes.iter().filter(|code| !told(code)) {
+        let (level, sentence) = match (cause, late) {
+            (Some(cause), _) => (
+                Level::Skipped,
+                format!("Not looked at: first see {}.", cause.name()),
+            ),
+            (None, Some(within)) => {
+                let seconds = within.as_secs();
+                (Level::Fault, format!("No answer came within {seconds} s."))
+            }
+            (None, None) => (Level::Fault, "The check broke off.".to_owned()),
+        };
+        cause = cause.or(Some(*code));
+        missing.push(Finding {
+            code: *code,
+            level,
+            sentence,
+            remedy: (level == Level::Fault).then(|| code.about().to_do.to_owned()),
+        });
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODES: &[Code] = &[Code::Database, Code::Schema, Code::Clock];
+
+    fn looked(look: impl FnOnce(&Told) + Send + 'static, within: Duration) -> Vec<(Code, Level)> {
+        let group = Group {
+            name: "test",
+            codes: CODES,
+            look: Box::new(look),
+        };
+        let findings = super::look(vec![group], within);
+        findings.iter().map(|f| (f.code, f.level)).collect()
+    }
+
+    #[test]
+    fn what_comes_after_a_fault_is_skipped() {
+        let found = looked(
+            |told| told.fault(Code::Database, "Away."),
+            Duration::from_secs(60),
+        );
+        assert_eq!(
+            found,
+            [
+                (Code::Database, Level::Fault),
+                (Code::Schema, Level::Skipped),
+                (Code::Clock, Level::Skipped)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_check_that_hangs_is_a_fault_and_keeps_what_came_before() {
+        let (_held, never) = bounded::<()>(0);
+        let hang = move |told: &Told| {
+            told.ok(Code::Database, "Well.");
+            let _ = never.recv();
+        };
+        assert_eq!(
+            looked(hang, Duration::from_millis(200)),
+            [
+                (Code::Database, Level::Ok),
+                (Code::Schema, Level::Fault),
+                (Code::Clock, Level::Skipped)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_check_that_panics_is_a_fault() {
+        let found = looked(|_| panic!("broken on purpose"), Duration::from_secs(60));
+        assert_eq!(found[0], (Code::Database, Level::Fault));
+        assert_eq!(found.len(), 3);
+    }
+}

@@ -1,0 +1,127 @@
+//! The unit, as systemd sees it; the certificate authorities of this host.
+
+use super::code::Code;
+use super::finding::{Level, Told};
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The unit.
+const UNIT: &str = "agent-runtime.service";
+
+/// Looks at the unit.
+pub(super) fn look(told: &Told) {
+    if !Path::new("/run/systemd/system").is_dir() {
+        return told.skipped(Code::Service, "systemd does not run here.");
+    }
+    let asked = Command::new("systemctl")
+        .args(["show", UNIT, "--property"])
+        .arg("LoadState,ActiveState,SubState,UnitFileState,NRestarts,Result")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    let text = match asked {
+        Ok(output) if output.status.success() => output.stdout,
+        _ => return told.skipped(Code::Service, "systemctl gives no answer."),
+    };
+    let (level, sentence) = judged(&String::from_utf8_lossy(&text));
+    match level {
+        Level::Ok => told.ok(Code::Service, sentence),
+        Level::Skipped => told.skipped(Code::Service, sentence),
+        Level::Warning => {
+            let remedy = "Start it, now and at boot: systemctl enable --now agent-runtime";
+            told.remedied(Code::Service, level, sentence, remedy.to_owned());
+        }
+        Level::Fault => told.fault(Code::Service, sentence),
+    }
+}
+
+/// Judges what `systemctl show` prints.
+fn judged(shown: &str) -> (Level, String) {
+    let properties: HashMap<&str, &str> = shown
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .collect();
+    let property = |name: &str| properties.get(name).copied().unwrap_or_default();
+    if property("LoadState") != "loaded" {
+        return (Level::Skipped, format!("There is no {UNIT}."));
+    }
+    let (active, sub) = (property("ActiveState"), property("SubState"));
+    let restarts = property("NRestarts");
+    let at_boot = property("UnitFileState").starts_with("enabled");
+    match active {
+        "failed" => {
+            let result = property("Result");
+            (
+                Level::Fault,
+                format!("{UNIT} failed ({result}) after {restarts} restarts."),
+            )
+        }
+        "active" if at_boot => (
+            Level::Ok,
+            format!("{UNIT} runs, after {restarts} restarts, and starts at boot."),
+        ),
+        "active" => (
+            Level::Warning,
+            format!("{UNIT} runs, but does not start at boot."),
+        ),
+        "activating" if sub == "auto-restart" => (
+            Level::Fault,
+            format!("{UNIT} ended and is started again; {restarts} restarts until now."),
+        ),
+        "activating" => (
+            Level::Fault,
+            format!("{UNIT} starts and is not ready ({sub})."),
+        ),
+        _ => (Level::Warning, format!("{UNIT} is not started ({active}).")),
+    }
+}
+
+/// Looks at the certificate authorities.
+pub(super) fn tls_roots(told: &Told, extra: usize) {
+    let found = rustls_native_certs::load_native_certs();
+    let count = found.certs.len();
+    let errors: Vec<String> = found.errors.iter().map(ToString::to_string).collect();
+    match (count, extra, errors.is_empty()) {
+        (0, 0, _) => told.fault(
+            Code::TlsRoots,
+            format!(
+                "This host has no certificate authorities. {}",
+                errors.join(" ")
+            ),
+        ),
+        (_, _, false) => told.warning(
+            Code::TlsRoots,
+            format!("Some authorities cannot be read: {}.", errors.join("; ")),
+        ),
+        (count, extra, true) => told.ok(
+            Code::TlsRoots,
+            format!("{} certificate authorities are trusted.", count + extra),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_is_judged_by_its_state() {
+        let shown = |active: &str, sub: &str, file: &str| {
+            format!(
+                "LoadState=loaded\nActiveState={active}\nSubState={sub}\nUnitFileState={file}\nNRestarts=3\nResult=exit-code\n"
+            )
+        };
+        for (active, sub, file, level) in [
+            ("active", "running", "enabled", Level::Ok),
+            ("active", "running", "disabled", Level::Warning),
+            ("inactive", "dead", "disabled", Level::Warning),
+            ("failed", "failed", "enabled", Level::Fault),
+            ("activating", "auto-restart", "enabled", Level::Fault),
+            ("activating", "start", "enabled", Level::Fault),
+        ] {
+            assert_eq!(judged(&shown(active, sub, file)).0, level, "{active} {sub}");
+        }
+        assert_eq!(judged("LoadState=not-found\n").0, Level::Skipped);
+    }
+}

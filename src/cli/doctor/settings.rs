@@ -1,0 +1,136 @@
+//! The settings and the license.
+
+use super::code::Code;
+use super::finding::{Level, Told};
+use crate::config::license::{Claims, GRACE, Term};
+use crate::config::{Fault, Report};
+use crate::ids::rfc3339;
+use time::OffsetDateTime;
+
+pub(super) const CODES: &[Code] = &[Code::Settings, Code::License];
+
+/// The variable of the license key.
+const LICENSE: &str = "SVC_LICENSE_KEY";
+
+/// Says what `check-config` says.
+pub(super) fn look(told: &Told, report: &Report, now: OffsetDateTime) {
+    let of_license = |fault: &&Fault| fault.setting.starts_with(LICENSE);
+    for fault in report.faults.iter().filter(|fault| !of_license(fault)) {
+        let sentence = format!("{} {}.", fault.setting, fault.problem);
+        let remedy = format!("{}.", fault.remedy);
+        told.remedied(Code::Settings, Level::Fault, sentence, remedy);
+    }
+    // What is said of the license has a code of its own.
+    let warnings = report.warnings.iter();
+    for warning in warnings.filter(|warning| !warning.contains(LICENSE)) {
+        told.warning(Code::Settings, warning);
+    }
+    let given = |source: &str| source != "default" && source != "not set";
+    let count = report
+        .settings
+        .iter()
+        .filter(|row| given(&row.source))
+        .count();
+    if report.faults.iter().all(|fault| of_license(&fault)) {
+        told.ok(
+            Code::Settings,
+            format!("{count} settings are given, and right."),
+        );
+    }
+    let mut license_faults = report.faults.iter().filter(of_license).peekable();
+    match (&report.license, report.development) {
+        _ if license_faults.peek().is_some() => {
+            for fault in license_faults {
+                told.fault(
+                    Code::License,
+                    format!("{} {}.", fault.setting, fault.problem),
+                );
+            }
+        }
+        (Some(claims), _) => license(told, claims, now),
+        (None, Some(true)) => told.skipped(Code::License, "Development mode needs none."),
+        (None, _) => told.fault(Code::License, "There is no license key."),
+    }
+}
+
+fn license(told: &Told, claims: &Claims, now: OffsetDateTime) {
+    let ends = rfc3339::text(claims.expires_at);
+    let days = (claims.expires_at - now).whole_days();
+    match claims.term(now) {
+        Term::Valid => told.ok(
+            Code::License,
+            format!("It holds for {days} days, until {ends}."),
+        ),
+        Term::EndsSoon => {
+            told.warning(Code::License, format!("It ends in {days} days, at {ends}."))
+        }
+        Term::Grace => {
+            let left = (claims.expires_at + GRACE - now).whole_days();
+            told.warning(
+                Code::License,
+                format!("It ended at {ends}; the server starts with it for {left} more days."),
+            );
+        }
+        Term::NotYet => told.fault(Code::License, "It is dated in the future."),
+        Term::Expired => told.fault(Code::License, format!("It ended at {ends}.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::{Finding, Group, look as looked};
+    use super::*;
+    use crate::config::{self, TrustedKeys, Vars, license};
+    use crate::ids::Clock;
+    use ed25519_dalek::SigningKey;
+    use ed25519_dalek::pkcs8::EncodePrivateKey;
+    use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+    use std::time::Duration;
+
+    /// What is said of a license with so many days to go.
+    fn of_license(days: i64) -> Finding {
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).unwrap();
+        let key = SigningKey::from_bytes(&seed);
+        let clock = Clock::system();
+        let claims = license::Claims {
+            v: license::FORMAT_VERSION,
+            id: "lic-1".to_owned(),
+            licensee: "Example Works".to_owned(),
+            issued_at: clock.now() - time::Duration::days(400),
+            expires_at: clock.now() + time::Duration::days(days) + time::Duration::hours(1),
+            features: Vec::new(),
+        };
+        let pem = key.to_pkcs8_pem(LineEnding::LF).unwrap();
+        let vars = Vars::from_pairs([
+            ("SVC_LICENSE_KEY", license::sign(&claims, &pem).unwrap()),
+            ("SVC_DATABASE_URL", "postgres://localhost/x".to_owned()),
+        ]);
+        let trusted = TrustedKeys::of(&[key.verifying_key().to_bytes()]);
+        let report = config::check_trusting(&vars, &clock, &trusted);
+        let now = clock.now();
+        let group = Group {
+            name: "settings",
+            codes: CODES,
+            look: Box::new(move |told| look(told, &report, now)),
+        };
+        let mut found = looked(vec![group], Duration::from_secs(60));
+        assert_eq!(found[0].level, Level::Ok, "{found:?}");
+        found.pop().unwrap()
+    }
+
+    #[test]
+    fn a_license_is_judged_by_its_days() {
+        for (days, level, word) in [
+            (90, Level::Ok, "90 days"),
+            (10, Level::Warning, "10 days"),
+            (-5, Level::Warning, "9 more days"),
+            (-15, Level::Fault, "has expired"),
+        ] {
+            let finding = of_license(days);
+            assert_eq!((finding.code, finding.level), (Code::License, level));
+            assert!(finding.sentence.contains(word), "{}", finding.sentence);
+            assert_eq!(finding.remedy.is_some(), level != Level::Ok);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Whether a backup can be restored here, before anything is changed.
+
+use super::super::backup::{self, Manifest, Programs, Standing, Watch, digest_of};
+use super::super::{Failure, Outcome, World};
+use super::Arguments;
+use crate::config::Settings;
+use crate::server::options;
+use crate::store::backups::{self, Facts};
+use crate::store::connect::Manager;
+use crate::store::migrations;
+use std::path::Path;
+
+/// A restore that may begin.
+pub(super) struct Judged {
+    /// The runtime's database. It is held on this connection.
+    pub(super) client: postgres::Client,
+    pub(super) runtime: Facts,
+    pub(super) programs: Programs,
+    /// None: the dump is left aside, or there is none.
+    pub(super) openfga: Option<Openfga>,
+    /// What whoever restores should know.
+    pub(super) notes: Vec<String>,
+}
+
+/// Where the authorization server's dump goes.
+pub(super) struct Openfga {
+    pub(super) facts: Facts,
+    pub(super) programs: Programs,
+}
+
+/// Judges the files, the program, the keys and the databases.
+///
+/// # Errors
+/// Why it cannot be restored.
+pub(super) fn judge(
+    world: &World,
+    settings: &Settings,
+    arguments: &Arguments,
+    manifest: &Manifest,
+    watch: &Watch,
+) -> Outcome<Judged> {
+    check_files(&arguments.directory, manifest, watch)?;
+    check_program(manifest)?;
+    let mut notes = Vec::new();
+    check_keys(world, settings, arguments, manifest, &mut notes)?;
+    let database = options::store(settings);
+    let mut client = Manager::new(&database)?.client()?;
+    let runtime = backups::facts(&mut client)?;
+    check_database("SVC_DATABASE_URL", &runtime, &manifest.runtime)?;
+    if !arguments.replace && !backups::is_empty(&mut client)? {
+        return Err(Failure::new(format!(
+            "Database {} is not empty. Add --replace to replace all that it holds, or name an empty one in SVC_DATABASE_URL.",
+            runtime.database
+        )));
+    }
+    let programs = programs(world, &runtime, &manifest.runtime)?;
+    backup::is_readable(&programs, &file(arguments, &manifest.runtime), watch)?;
+    let openfga = judge_openfga(world, settings, arguments, manifest, watch, &mut notes)?;
+    Ok(Judged {
+        client,
+        runtime,
+        programs,
+        openfga,
+        notes,
+    })
+}
+
+fn file(arguments: &Arguments, database: &backup::Database) -> std::path::PathBuf {
+    arguments.directory.join(&database.dump.file)
+}
+
+fn programs(world: &World, facts: &Facts, dumped: &backup::Database) -> Outcome<Programs> {
+    Programs::find(&world.vars, facts.server, dumped.dump.pg_dump)
+}
+
+/// Each file is there and is the one that was written.
+fn check_files(directory: &Path, manifest: &Manifest, watch: &Watch) -> Outcome {
+    for (what, database) in manifest.databases() {
+        let dump = &database.dump;
+        let is_plain =
+            Path::new(&dump.file).components().count() == 1 && !dump.file.starts_with('.');
+        if !is_plain {
+            return Err(Failure::new(format!(
+                "The manifest names a file that cannot be in a backup: {}.",
+                super::terminal::printable(&dump.file)
+            )));
+        }
+        let path = directory.join(&dump.file);
+        let mut pace = backup::Pace::of(&format!("verifying {what}"));
+        let (sha256, bytes) = digest_of(&path, |bytes| pace.show(bytes))?;
+        drop(pace);
+        watch.check()?;
+        if bytes != dump.bytes || sha256 != dump.sha256 {
+            return Err(Failure::new(format!(
+                "{} is damaged: it has {bytes} bytes and SHA-256 {sha256}, and {} bytes and {} were written. Nothing was changed. Take another backup.",
+                path.display(),
+                dump.bytes,
+                super::terminal::printable(&dump.sha256)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// This program understands the schema.
+fn check_program(manifest: &Manifest) -> Outcome {
+    let Some(oldest) = &manifest.runtime.oldest_program else {
+        return Ok(());
+    };
+    match migrations::refusal_of_older(oldest)? {
+        None => Ok(()),
+        Some(_) => Err(Failure::new(format!(
+            "The backup was made by version {} for version {oldest} or later; this is {}. Install {oldest} or later.",
+            manifest.program,
+            env!("CARGO_PKG_VERSION")
+        ))),
+    }
+}
+
+/// The keys that its secrets were made with are here.
+fn check_keys(
+    world: &World,
+    settings: &Settings,
+    arguments: &Arguments,
+    manifest: &Manifest,
+    notes: &mut Vec<String>,
+) -> Outcome {
+    let mut refusals = Vec::new();
+    for (key, standing) in backup::compare(world, settings, manifest) {
+        let place = key.path.as_ref();
+        let place = place.map_or_else(String::new, |path| format!(" (it lay in {path})"));
+        let what = match standing {
+            Standing::Same => continue,
+            Standing::Other => format!(
+                "The key of {} is another than the backup's{place}.",
+                key.setting
+            ),
+            Standing::Missing => format!("The key of {} is not here{place}.", key.setting),
+            Standing::Unknown => format!(
+                "Whether the key of {} is the backup's is not known: whoever made the backup could not read it.",
+                key.setting
+            ),
+        };
+        let is_needed = key.for_secrets && manifest.secret_versions > 0;
+        if is_needed && standing != Standing::Unknown && !arguments.without_keys {
+            refusals.push(what);
+        } else {
+            notes.push(what);
+        }
+    }
+    if refusals.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "{}\nThe backup's {} versions of secrets cannot be read without them. Put them back, or restore all else with --without-keys.",
+        refusals.join("\n"),
+        manifest.secret_versions
+    )))
+}
+
+/// The database takes what was dumped.
+fn check_database(setting: &str, facts: &Facts, dumped: &backup::Database) -> Outcome {
+    let mut refusals = Vec::new();
+    let major = |number: i32| number / 10_000;
+    if major(facts.server) < major(dumped.postgresql_number) {
+        refusals.push(format!(
+            "The backup is of PostgreSQL {}, and the server is {}. Restore it to version {} or later.",
+            dumped.postgresql,
+            facts.server_text,
+            major(dumped.postgresql_number)
+        ));
+    }
+    if facts.encoding != "UTF8" {
+        refusals.push(format!(
+            "The database's encoding is {}. Create it with encoding UTF8.",
+            facts.encoding
+        ));
+    }
+    if facts.read_only {
+        refusals.push("The database is read-only. Connect to the primary server.".to_owned());
+    }
+    if !facts.may_create {
+        refusals.push(format!(
+            "The role may not create tables in schema {}. As its owner run: grant create on schema {} to the role.",
+            facts.schema, facts.schema
+        ));
+    }
+    if facts.schema != dumped.schema {
+        refusals.push(format!(
+            "The backup's tables lie in schema {}, and this role's in {}. Set the role's search_path to the first.",
+            dumped.schema, facts.schema
+        ));
+    }
+    match refusals.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::new(format!(
+            "{setting}: database {}: {}",
+            facts.database,
+            refusals.join(" ")
+        ))),
+    }
+}
+
+fn judge_openfga(
+    world: &World,
+    settings: &Settings,
+    arguments: &Arguments,
+    manifest: &Manifest,
+    watch: &Watch,
+    notes: &mut Vec<String>,
+) -> Outcome<Option<Openfga>> {
+    let filled = "the authorization server is filled from the runtime's database";
+    let Some(dumped) = &manifest.openfga else {
+        if settings.authorization.is_some() {
+            notes.push(format!(
+                "The backup holds no dump of the authorization server's database; {filled}."
+            ));
+        }
+        return Ok(None);
+    };
+    let Some(url) = settings.authorization_database.as_ref() else {
+        notes.push(format!("SVC_AUTHZ_DATABASE_URL is not set; {filled}."));
+        return Ok(None);
+    };
+    if arguments.without_openfga {
+        notes.push(format!(
+            "The authorization server's dump is left aside; {filled}."
+        ));
+        return Ok(None);
+    }
+    let runtime = options::store(settings);
+    let (facts, version) = backup::openfga_facts(url, &runtime)?;
+    let setting = "SVC_AUTHZ_DATABASE_URL";
+    check_database(setting, &facts, dumped)?;
+    if !arguments.replace && version.is_some() {
+        return Err(Failure::new(format!(
+            "{setting}: database {} is not empty. Add --replace to replace all that it holds, or --without-openfga to fill it from the runtime's database.",
+            facts.database
+        )));
+    }
+    if dumped.version < version {
+        notes.push(format!(
+            "The authorization server's dump is of an older version than its database is now ({} and {}): run openfga migrate after the restore and restart it.",
+            dumped.version.unwrap_or(0),
+            version.unwrap_or(0)
+        ));
+    }
+    let programs = programs(world, &facts, dumped)?;
+    backup::is_readable(&programs, &file(arguments, dumped), watch)?;
+    Ok(Some(Openfga { facts, programs }))
+}

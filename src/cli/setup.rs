@@ -1,0 +1,412 @@
+//! `setup`: what an installed service needs before its first start: role and database, keys, settings.
+//!
+//! Guarantees: it may run again, after any end; what stands is kept, what the operator wrote stays as it
+//! is, and each step says what became of it. What stands in the way is found before anything is made. No
+//! secret is shown: it is said in which file it lies.
+//!
+//! Not here: installing packages, and PostgreSQL on another host.
+
+mod databases;
+mod keys;
+mod ledger;
+mod settings;
+
+use super::account::{self, Account};
+use super::deployment;
+use super::private_file::{self, Access};
+use super::terminal::{self, Style, printable};
+use super::{Failure, Outcome, World};
+use crate::config::{self, EnvFile};
+use crate::secret::Secret;
+use clap::Args;
+use databases::{Owned, Request};
+use ledger::{Ledger, State};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime setup --license-file license.key
+  agent-runtime setup --dry-run                    say what would be made, change nothing
+  agent-runtime setup --license-file license.key --start
+  agent-runtime setup --json | jq '.steps[] | select(.state != \"kept\")'
+
+Run it as root, on the host of PostgreSQL, and again whenever something is in doubt: what stands is kept,
+and so is every setting that you gave. It makes role and database over PostgreSQL's local socket, keys
+under /etc/agent-runtime/credentials, and the settings of /etc/agent-runtime/agent-runtime.env that are
+missing. Nothing is started without --start.
+
+Exit codes: 0 done, 1 something stands in the way (it is said what), 2 wrong command line.";
+
+/// Arguments of `setup`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// PostgreSQL's superuser: a user of this host and the role of that name
+    #[arg(long, value_name = "NAME", default_value = "postgres")]
+    database_superuser: String,
+    /// The directory of PostgreSQL's socket
+    #[arg(long, value_name = "DIR", default_value = "/var/run/postgresql")]
+    socket: PathBuf,
+    /// PostgreSQL's port, which is part of the socket's name
+    #[arg(long, default_value_t = 5432)]
+    port: u16,
+    /// The database to make
+    #[arg(long, value_name = "NAME", default_value = "agent_runtime", value_parser = name)]
+    database: String,
+    /// The user that the service runs as; its role has the same name
+    #[arg(long, value_name = "NAME", default_value = deployment::USER, value_parser = name)]
+    user: String,
+    /// Leave the companion package's OpenFGA alone
+    #[arg(long)]
+    no_openfga: bool,
+    /// Put the license key of this file into its place
+    #[arg(long, value_name = "FILE")]
+    license_file: Option<PathBuf>,
+    /// Start the service at the end, now and at boot
+    #[arg(long)]
+    start: bool,
+    /// Lay the files out under this directory instead of /
+    #[arg(long, value_name = "DIR", conflicts_with = "start")]
+    root: Option<PathBuf>,
+    /// Say what would be made, and change nothing
+    #[arg(long, conflicts_with = "start")]
+    dry_run: bool,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
+    /// Make roles and databases, for the setup that started this one
+    #[arg(long, hide = true)]
+    as_superuser: bool,
+}
+
+/// What PostgreSQL takes as a name and an operator can type.
+fn name(text: &str) -> Result<String, String> {
+    match (1..=63).contains(&text.len()) && !text.contains(char::is_control) {
+        true => Ok(text.to_owned()),
+        false => Err("1 to 63 bytes are needed, none of them a control character".to_owned()),
+    }
+}
+
+/// Where the files lie.
+struct Places {
+    env_file: PathBuf,
+    credentials: PathBuf,
+    state: PathBuf,
+    openfga_env_file: PathBuf,
+}
+
+impl Places {
+    fn under(root: Option<&Path>) -> Self {
+        let place = |path: &str| match root {
+            Some(root) => root.join(path.trim_start_matches('/')),
+            None => PathBuf::from(path),
+        };
+        Self {
+            env_file: place(deployment::ENV_FILE),
+            credentials: place(deployment::CREDENTIALS),
+            state: place(deployment::STATE),
+            openfga_env_file: place(deployment::OPENFGA_ENV_FILE),
+        }
+    }
+}
+
+/// The companion package's OpenFGA.
+struct Openfga {
+    url: String,
+    /// Its database, where that is the one that setup makes.
+    database_url: Option<String>,
+}
+
+/// The companion's database, as its env file names it.
+const OPENFGA_DATABASE: &str = "agent_runtime_openfga";
+/// Where it listens unless its env file says otherwise.
+const OPENFGA_ADDRESS: &str = "127.0.0.1:8180";
+
+/// Sets up.
+///
+/// # Errors
+/// It is not run by root, or something stands in the way.
+pub fn run(world: &World, arguments: &Arguments) -> Outcome {
+    if arguments.as_superuser {
+        return databases::as_superuser();
+    }
+    if !account::is_root() && arguments.root.is_none() {
+        return Err(Failure::new(
+            "setup writes under /etc and makes roles in PostgreSQL: run it as root (sudo).",
+        ));
+    }
+    let places = Places::under(arguments.root.as_deref());
+    let service = service(arguments)?;
+    let mut ledger = Ledger {
+        dry_run: arguments.dry_run,
+        ..Ledger::default()
+    };
+    let openfga = openfga(arguments, &places)?;
+    let standing = settings::read(&places)?;
+    let url = database_url(arguments, &arguments.database);
+    let wanted = settings::wanted(&standing, &world.clock, &url, openfga.as_ref())?;
+    // What can stand in the way comes first.
+    let license = arguments.license_file.as_deref();
+    let license = license
+        .map(|from| keys::read_license(from, &places, &standing, world.clock.now()))
+        .transpose()?;
+    make_databases(&mut ledger, arguments, &places, &standing, openfga.as_ref())?;
+    let with_secrets = settings::wants_local_secrets(&standing);
+    directories(&mut ledger, &places, service.as_ref())?;
+    keys::license(
+        &mut ledger,
+        &places,
+        license.as_ref().map(|key| key.as_str()),
+    )?;
+    keys::make(&mut ledger, &places, &standing, with_secrets)?;
+    let settings = settings::write(&mut ledger, &places, service.as_ref(), standing, &wanted)?;
+    let next = match arguments.start {
+        true => start(world, &places, &settings, openfga.is_some())?,
+        false => next(&places, &settings, openfga.is_some()),
+    };
+    say(world, arguments, &ledger, &next)
+}
+
+fn service(arguments: &Arguments) -> Outcome<Option<Account>> {
+    if !account::is_root() {
+        return Ok(None);
+    }
+    let name = &arguments.user;
+    let found = Account::find(name)?;
+    found.map(Some).ok_or_else(|| {
+        Failure::new(format!(
+            "There is no user {name} on this host: install the package agent-runtime, which makes it, \
+             or run: useradd --system --home-dir {} --shell /usr/sbin/nologin {name}",
+            deployment::STATE
+        ))
+    })
+}
+
+/// The URL of a database for the service, who is known to PostgreSQL by its process.
+fn database_url(arguments: &Arguments, database: &str) -> String {
+    let encoded = |text: &str| utf8_percent_encode(text, UNRESERVED).to_string();
+    format!(
+        "postgres://{}@{}:{}/{}",
+        encoded(&arguments.user),
+        encoded(&arguments.socket.to_string_lossy()),
+        arguments.port,
+        encoded(database)
+    )
+}
+
+/// What RFC 3986 lets stand as it is.
+const UNRESERVED: &percent_encoding::AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// The companion package's OpenFGA, if its env file is there.
+fn openfga(arguments: &Arguments, places: &Places) -> Outcome<Option<Openfga>> {
+    if arguments.no_openfga {
+        return Ok(None);
+    }
+    let Some(file) = deployment::read_env_file(&places.openfga_env_file)? else {
+        return Ok(None);
+    };
+    let value = |name: &str| file.value(name).map(Secret::expose).unwrap_or_default();
+    let address = match value("OPENFGA_HTTP_ADDR") {
+        "" => OPENFGA_ADDRESS,
+        address => address,
+    };
+    let ours = format!("postgres:///{OPENFGA_DATABASE}?");
+    let is_ours = value("OPENFGA_DATASTORE_URI").starts_with(&ours);
+    Ok(Some(Openfga {
+        url: format!("http://{address}"),
+        database_url: is_ours.then(|| database_url(arguments, OPENFGA_DATABASE)),
+    }))
+}
+
+fn make_databases(
+    ledger: &mut Ledger,
+    arguments: &Arguments,
+    places: &Places,
+    standing: &EnvFile,
+    openfga: Option<&Openfga>,
+) -> Outcome {
+    let mut owned = Vec::new();
+    let own = database_url(arguments, &arguments.database);
+    let given = standing.value("SVC_DATABASE_URL").map(Secret::expose);
+    let is_other =
+        given != Some(own.as_str()) && keys::is_given(places, standing, "SVC_DATABASE_URL");
+    if is_other {
+        let note = "SVC_DATABASE_URL names another one, which is yours";
+        ledger.enter(State::Kept, "role and database", Some(note));
+    } else {
+        owned.push(Owned {
+            role: arguments.user.clone(),
+            database: arguments.database.clone(),
+        });
+    }
+    let of_openfga = openfga.filter(|openfga| openfga.database_url.is_some());
+    let of_openfga = of_openfga.map(|_| Owned {
+        role: deployment::OPENFGA_USER.to_owned(),
+        database: OPENFGA_DATABASE.to_owned(),
+    });
+    if let Some(of_openfga) = &of_openfga {
+        owned.push(of_openfga.clone());
+    } else if openfga.is_some() {
+        let note = "OPENFGA_DATASTORE_URI names another one, which is yours";
+        ledger.enter(State::Kept, "role and database of OpenFGA", Some(note));
+    }
+    if owned.is_empty() {
+        return Ok(());
+    }
+    let request = Request {
+        socket: arguments.socket.clone(),
+        port: arguments.port,
+        superuser: arguments.database_superuser.clone(),
+        dry_run: arguments.dry_run,
+        owned,
+        admitted: of_openfga
+            .filter(|_| !is_other)
+            .map(|of_openfga| (arguments.user.clone(), of_openfga)),
+    };
+    databases::make(ledger, &request)
+}
+
+/// The directories of settings, credentials and state.
+fn directories(ledger: &mut Ledger, places: &Places, service: Option<&Account>) -> Outcome {
+    if let Some(parent) = places.env_file.parent().filter(|_| !ledger.dry_run) {
+        // Anyone may know that it is there; what is in it has modes of its own.
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(parent)?;
+    }
+    directory(
+        ledger,
+        &places.credentials,
+        deployment::credentials_access(),
+    )?;
+    directory(ledger, &places.state, deployment::state_access(service))
+}
+
+fn directory(ledger: &mut Ledger, path: &Path, access: Access) -> Outcome {
+    let what = path.display().to_string();
+    let stands = path.exists();
+    let fault = match stands {
+        true => private_file::faults(access, path)?,
+        false => None,
+    };
+    if !ledger.dry_run && (!stands || fault.is_some()) {
+        if !stands {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(path)?;
+        }
+        private_file::put_right(access, path)?;
+    }
+    match (stands, fault) {
+        (true, None) => ledger.enter(State::Kept, what, None),
+        (true, Some(fault)) => ledger.enter(State::Changed, what, Some(&format!("it {fault}"))),
+        (false, _) => ledger.enter(State::Made, what, Some("mode 0700")),
+    }
+    Ok(())
+}
+
+fn units(with_openfga: bool) -> &'static [&'static str] {
+    match with_openfga {
+        true => &["agent-runtime-openfga", "agent-runtime"],
+        false => &["agent-runtime"],
+    }
+}
+
+/// What is left for the operator to do.
+fn next(places: &Places, settings: &EnvFile, with_openfga: bool) -> Vec<String> {
+    let mut next = Vec::new();
+    if !keys::is_given(places, settings, "SVC_LICENSE_KEY") {
+        next.push(
+            "Put the license key into its place: agent-runtime setup --license-file FILE".into(),
+        );
+    }
+    let units = units(with_openfga).join(" ");
+    next.push(format!(
+        "Start, now and at boot: systemctl enable --now {units}"
+    ));
+    next.push("See that all is well: agent-runtime doctor".into());
+    next.push(token(places));
+    next
+}
+
+fn token(places: &Places) -> String {
+    let path = places.credentials.join("SVC_SEED_TOKEN");
+    match path.exists() {
+        true => format!("The first admin's token lies in {}", path.display()),
+        false => "The first admin's token is the one that you gave".to_owned(),
+    }
+}
+
+/// Starts the service, if nothing of the settings speaks against it.
+fn start(
+    world: &World,
+    places: &Places,
+    settings: &EnvFile,
+    with_openfga: bool,
+) -> Outcome<Vec<String>> {
+    let vars = deployment::vars(settings, Some(&places.credentials));
+    let report = config::check(&vars, &world.clock);
+    if !report.ok {
+        let mut lines = vec!["All is set up, but the server would not start:".to_owned()];
+        lines.extend(report.faults.iter().map(|fault| format!("  {fault}")));
+        return Err(Failure::new(lines.join("\n")));
+    }
+    for unit in units(with_openfga) {
+        let status = Command::new("systemctl")
+            .args(["enable", "--now", unit])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status();
+        if !status.is_ok_and(|status| status.success()) {
+            return Err(Failure::new(format!(
+                "All is set up, but {unit} did not start. See: systemctl status {unit}"
+            )));
+        }
+    }
+    Ok(vec![
+        "See that all is well: agent-runtime doctor".to_owned(),
+        token(places),
+    ])
+}
+
+fn say(world: &World, arguments: &Arguments, ledger: &Ledger, next: &[String]) -> Outcome {
+    if arguments.json {
+        return terminal::say_json(&json!({
+            "dryRun": ledger.dry_run, "steps": ledger.steps, "next": next,
+        }));
+    }
+    let style = Style::of_stdout(&world.vars);
+    for step in &ledger.steps {
+        let state = match (step.state, ledger.dry_run) {
+            (State::Kept, _) => style.dim("kept     "),
+            (State::Made, false) => style.green("made     "),
+            (State::Changed, false) => style.yellow("changed  "),
+            (State::Made, true) => style.green("to make  "),
+            (State::Changed, true) => style.yellow("to change"),
+        };
+        let note = match &step.note {
+            Some(note) => style.dim(&format!("  ({})", printable(note))),
+            None => String::new(),
+        };
+        terminal::say(format_args!("{state}  {}{note}", printable(&step.what)))?;
+    }
+    if ledger.dry_run {
+        return terminal::say("Nothing was changed (--dry-run).");
+    }
+    terminal::say("")?;
+    for line in next {
+        terminal::say(format_args!("  {}", printable(line)))?;
+    }
+    Ok(())
+}

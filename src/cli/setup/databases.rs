@@ -1,0 +1,225 @@
+//! Roles and databases, made over the local socket as PostgreSQL's superuser.
+//!
+//! PostgreSQL knows who connects over its socket by the process's user (peer authentication), and so this
+//! program runs itself once more as that user, reads from it what was done, and needs no password.
+//! Everything that stands in the way is found before anything is made.
+
+use super::ledger::{Ledger, State, Step};
+use crate::cli::account::{self, Account};
+use crate::cli::{Failure, Outcome, reason, terminal};
+use crate::store::provision;
+use postgres::Client;
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// The oldest PostgreSQL that is served, as `server_version_num`.
+const OLDEST_SERVER: i32 = 140_000;
+/// The longest request, in bytes.
+const REQUEST_MAX_BYTES: u64 = 64 * 1024;
+
+/// A role and the database that it owns.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Owned {
+    pub(super) role: String,
+    pub(super) database: String,
+}
+
+/// What there should be.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Request {
+    pub(super) socket: PathBuf,
+    pub(super) port: u16,
+    pub(super) superuser: String,
+    pub(super) dry_run: bool,
+    pub(super) owned: Vec<Owned>,
+    /// Who gets the rights of another role in that one's database.
+    pub(super) admitted: Option<(String, Owned)>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Answer {
+    Done(Vec<Step>),
+    Refused(String),
+}
+
+/// Makes what is missing, in a process of the superuser's.
+///
+/// # Errors
+/// PostgreSQL cannot be used as its superuser, or something that stands is in the way.
+pub(super) fn make(ledger: &mut Ledger, request: &Request) -> Outcome {
+    let mut child = superuser(&request.superuser)?
+        .args(["setup", "--as-superuser"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let text = serde_json::to_vec(request).map_err(|error| Failure::new(error.to_string()))?;
+    // Closed with this statement, which ends the request.
+    let asked = child.stdin.take().map(|mut stdin| stdin.write_all(&text));
+    let output = child.wait_with_output()?;
+    asked.transpose()?;
+    match serde_json::from_slice(&output.stdout) {
+        Ok(Answer::Done(steps)) => ledger.steps.extend(steps),
+        Ok(Answer::Refused(why)) => return Err(Failure::new(why)),
+        Err(_) => {
+            let who = &request.superuser;
+            return Err(Failure::new(format!(
+                "The part of setup that runs as {who} gave no answer ({}).",
+                output.status
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn superuser(name: &str) -> Outcome<std::process::Command> {
+    if !account::is_root() {
+        return Ok(account::this_program());
+    }
+    match Account::find(name)? {
+        Some(account) => Ok(account.this_program()),
+        None => Err(Failure::new(format!(
+            "There is no user {name} on this host: install PostgreSQL here (apt-get install \
+             postgresql), name its superuser with --database-superuser, or make role and database \
+             where it is and set SVC_DATABASE_URL."
+        ))),
+    }
+}
+
+/// The same in this process, as it is asked on standard input.
+///
+/// # Errors
+/// Nothing can be read or written.
+pub(super) fn as_superuser() -> Outcome {
+    let mut text = Vec::new();
+    std::io::stdin()
+        .take(REQUEST_MAX_BYTES)
+        .read_to_end(&mut text)?;
+    let request = serde_json::from_slice(&text)
+        .map_err(|_| Failure::usage("--as-superuser is for setup itself."))?;
+    terminal::say_json(&match fulfil(&request) {
+        Ok(steps) => Answer::Done(steps),
+        Err(failure) => Answer::Refused(failure.message),
+    })
+}
+
+fn fulfil(request: &Request) -> Outcome<Vec<Step>> {
+    let refused = |error| Failure::new(reason(&error));
+    let client = provision::connect(&request.socket, request.port, &request.superuser);
+    let mut client = client.map_err(|error| Failure::new(error.message()))?;
+    let client = &mut client;
+    refuse(client, request)?;
+    let mut ledger = Ledger {
+        dry_run: request.dry_run,
+        ..Ledger::default()
+    };
+    for owned in &request.owned {
+        make_role(client, &mut ledger, &owned.role).map_err(refused)?;
+        make_database(client, &mut ledger, owned).map_err(refused)?;
+    }
+    if let Some((role, owned)) = &request.admitted {
+        admit(client, &mut ledger, role, owned).map_err(refused)?;
+    }
+    Ok(ledger.steps)
+}
+
+/// Finds what stands in the way.
+fn refuse(client: &mut Client, request: &Request) -> Outcome {
+    let server = provision::server(client)?;
+    let refused = |why: String| Err(Failure::new(why));
+    if server.number < OLDEST_SERVER {
+        return refused(format!(
+            "PostgreSQL {} is too old: version 14 or later is needed.",
+            server.version
+        ));
+    }
+    if !server.may_make {
+        return refused(format!(
+            "The role {} may not make roles and databases: name PostgreSQL's superuser with \
+             --database-superuser.",
+            request.superuser
+        ));
+    }
+    for Owned { role, database } in &request.owned {
+        let Some(standing) = provision::database(client, database)? else {
+            continue;
+        };
+        if standing.owner != *role {
+            return refused(format!(
+                "The database {database} belongs to the role {} and not to {role}: take another \
+                 name with --database, or give it over with: alter database \"{database}\" owner \
+                 to \"{role}\".",
+                standing.owner
+            ));
+        }
+        if standing.encoding != "UTF8" {
+            return refused(format!(
+                "The database {database} has the encoding {} and not UTF8: take another name with \
+                 --database.",
+                standing.encoding
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn make_role(client: &mut Client, ledger: &mut Ledger, name: &str) -> crate::error::Result<()> {
+    let what = format!("role {name}");
+    match provision::role(client, name)? {
+        Some(role) if role.can_login => ledger.enter(State::Kept, what, None),
+        Some(_) => {
+            if !ledger.dry_run {
+                provision::allow_login(client, name)?;
+            }
+            ledger.enter(State::Changed, what, Some("it may log in"));
+        }
+        None => {
+            if !ledger.dry_run {
+                provision::create_role(client, name)?;
+            }
+            ledger.enter(State::Made, what, Some("without a password"));
+        }
+    }
+    Ok(())
+}
+
+fn make_database(
+    client: &mut Client,
+    ledger: &mut Ledger,
+    owned: &Owned,
+) -> crate::error::Result<()> {
+    let what = format!("database {}", owned.database);
+    if provision::database(client, &owned.database)?.is_some() {
+        ledger.enter(State::Kept, what, None);
+        return Ok(());
+    }
+    if !ledger.dry_run {
+        provision::create_database(client, &owned.database, &owned.role)?;
+    }
+    let note = format!("UTF8, of the role {} alone", owned.role);
+    ledger.enter(State::Made, what, Some(&note));
+    Ok(())
+}
+
+fn admit(
+    client: &mut Client,
+    ledger: &mut Ledger,
+    role: &str,
+    of: &Owned,
+) -> crate::error::Result<()> {
+    let what = format!("rights of {} for {role}", of.role);
+    // In a dry run neither may stand yet.
+    let stand =
+        provision::role(client, role)?.is_some() && provision::role(client, &of.role)?.is_some();
+    if stand && provision::is_admitted(client, role, &of.database, &of.role)? {
+        ledger.enter(State::Kept, what, None);
+        return Ok(());
+    }
+    if !ledger.dry_run {
+        provision::admit(client, role, &of.database, &of.role)?;
+    }
+    let note = format!("in {}, for backups and the doctor", of.database);
+    ledger.enter(State::Made, what, Some(&note));
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! Secrets in files: keys that setup makes once, and the license key that it puts into its place.
+//!
+//! Guarantees: a key that stands is never replaced; what is made is its reader's alone from its first
+//! moment on, and is in no output.
+
+use super::Places;
+use super::ledger::{Ledger, State};
+use crate::authn::bearer;
+use crate::cli::deployment;
+use crate::cli::private_file::{self, Standing};
+use crate::cli::{Failure, Outcome};
+use crate::config::license::{self, Term};
+use crate::config::{EnvFile, TrustedKeys};
+use ed25519_dalek::SigningKey;
+use ed25519_dalek::pkcs8::EncodePrivateKey;
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use time::OffsetDateTime;
+use zeroize::Zeroizing;
+
+/// The license key's setting.
+const LICENSE: &str = "SVC_LICENSE_KEY";
+/// The longest license key that is read, in bytes.
+const LICENSE_MAX_BYTES: u64 = 64 * 1024;
+
+/// A key that setup makes where there is none.
+pub(super) struct Key {
+    /// The setting, which is also the file's name.
+    pub(super) setting: &'static str,
+    /// Another setting that gives the same thing.
+    variant: &'static str,
+    /// It is for `SVC_SECRETS_BACKEND=postgres` with the local key-management service.
+    pub(super) of_secrets: bool,
+    make: fn() -> Outcome<Zeroizing<Vec<u8>>>,
+}
+
+/// Every key that setup makes.
+pub(super) static KEYS: &[Key] = &[
+    Key {
+        setting: "SVC_SEED_TOKEN",
+        variant: "SVC_SEED_TOKEN_FILE",
+        of_secrets: false,
+        make: token,
+    },
+    Key {
+        setting: "SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH",
+        variant: "SVC_PUBLIC_TOKEN_SIGNING_KEY",
+        of_secrets: false,
+        make: signing_key,
+    },
+    Key {
+        setting: "SVC_SECRETS_AAD_KEY_PATH",
+        variant: "SVC_SECRETS_AAD_KEY",
+        of_secrets: true,
+        make: random_key,
+    },
+    Key {
+        setting: "SVC_SECRETS_LOCAL_KEY_PATH",
+        variant: "SVC_SECRETS_LOCAL_KEY_PATH",
+        of_secrets: true,
+        make: random_key,
+    },
+];
+
+fn token() -> Outcome<Zeroizing<Vec<u8>>> {
+    let token = bearer::mint()?;
+    Ok(Zeroizing::new(format!("{}\n", token.expose()).into_bytes()))
+}
+
+fn signing_key() -> Outcome<Zeroizing<Vec<u8>>> {
+    let mut seed = Zeroizing::new([0; 32]);
+    random(seed.as_mut_slice())?;
+    let pem = SigningKey::from_bytes(&seed).to_pkcs8_pem(LineEnding::LF);
+    let pem = pem.map_err(|error| Failure::new(error.to_string()))?;
+    Ok(Zeroizing::new(pem.as_bytes().to_vec()))
+}
+
+fn random_key() -> Outcome<Zeroizing<Vec<u8>>> {
+    let mut key = Zeroizing::new(vec![0; 32]);
+    random(&mut key)?;
+    Ok(key)
+}
+
+fn random(bytes: &mut [u8]) -> Outcome {
+    getrandom::fill(bytes).map_err(|_| Failure::new("The system gives no random bytes."))
+}
+
+/// Whether the operator gave a secret setting: in the env file in any form, or as a credential.
+pub(super) fn is_given(places: &Places, settings: &EnvFile, name: &str) -> bool {
+    let forms = [name.to_owned(), format!("{name}_FILE")];
+    let mut forms = forms.iter();
+    forms.any(|form| has(settings, form)) || places.credentials.join(name).exists()
+}
+
+/// Whether the env file gives a setting.
+pub(super) fn has(settings: &EnvFile, name: &str) -> bool {
+    let value = settings.value(name);
+    value.is_some_and(|value| !value.expose().is_empty())
+}
+
+/// Makes the keys that are missing, and puts owner and mode of the others right.
+pub(super) fn make(
+    ledger: &mut Ledger,
+    places: &Places,
+    settings: &EnvFile,
+    with_secrets: bool,
+) -> Outcome {
+    for key in KEYS.iter().filter(|key| with_secrets || !key.of_secrets) {
+        let path = places.credentials.join(key.setting);
+        let variant = places.credentials.join(key.variant);
+        if !path.exists()
+            && (has(settings, key.setting) || has(settings, key.variant) || variant.exists())
+        {
+            let note = "it is given otherwise";
+            ledger.enter(State::Kept, key.setting, Some(note));
+        } else if path.exists() {
+            put_right(ledger, &path)?;
+        } else {
+            if !ledger.dry_run {
+                let bytes = (key.make)()?;
+                let access = deployment::credential_access();
+                private_file::write_for(access, &path, &bytes, Standing::Kept)?;
+            }
+            ledger.enter(State::Made, path.display().to_string(), Some("mode 0600"));
+        }
+    }
+    // What the operator put there beside them.
+    for path in deployment::credentials(&places.credentials).unwrap_or_default() {
+        let name = path.file_name().unwrap_or_default();
+        if !KEYS.iter().any(|key| name == key.setting) && name != LICENSE {
+            put_right(ledger, &path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts owner and mode of a credential right.
+fn put_right(ledger: &mut Ledger, path: &Path) -> Outcome {
+    let access = deployment::credential_access();
+    let what = path.display().to_string();
+    match private_file::faults(access, path)? {
+        None => ledger.enter(State::Kept, what, None),
+        Some(fault) => {
+            if !ledger.dry_run {
+                private_file::put_right(access, path)?;
+            }
+            ledger.enter(State::Changed, what, Some(&format!("it {fault}")));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a license key, and sees that it holds and that none is given otherwise.
+///
+/// # Errors
+/// It does not hold, or the env file gives one already.
+pub(super) fn read_license(
+    from: &Path,
+    places: &Places,
+    settings: &EnvFile,
+    now: OffsetDateTime,
+) -> Outcome<Zeroizing<String>> {
+    if has(settings, LICENSE) || has(settings, "SVC_LICENSE_KEY_FILE") {
+        return Err(Failure::new(format!(
+            "{} gives {LICENSE} already: remove it there, and run this again.",
+            places.env_file.display()
+        )));
+    }
+    let mut text = Zeroizing::new(String::new());
+    fs::File::open(from)
+        .and_then(|file| file.take(LICENSE_MAX_BYTES).read_to_string(&mut text))
+        .map_err(|error| Failure::new(format!("{} cannot be read: {error}.", from.display())))?;
+    let key = Zeroizing::new(text.trim().to_owned());
+    match judge(&key, now) {
+        Ok(()) => Ok(key),
+        Err(why) => Err(Failure::new(format!("{} {why}.", from.display()))),
+    }
+}
+
+/// Puts a license key into its place.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn license(ledger: &mut Ledger, places: &Places, key: Option<&str>) -> Outcome {
+    let path = places.credentials.join(LICENSE);
+    let stands = fs::read(&path).map(Zeroizing::new).ok();
+    let (key, state) = match (key, &stands) {
+        (None, None) => return Ok(()),
+        (None, Some(_)) => return put_right(ledger, &path),
+        (Some(key), Some(stands)) if stands.trim_ascii() == key.as_bytes() => {
+            return put_right(ledger, &path);
+        }
+        (Some(key), Some(_)) => (key, State::Changed),
+        (Some(key), None) => (key, State::Made),
+    };
+    if !ledger.dry_run {
+        let text = Zeroizing::new(format!("{key}\n"));
+        let access = deployment::credential_access();
+        private_file::write_for(access, &path, text.as_bytes(), Standing::Replaced)?;
+    }
+    ledger.enter(state, path.display().to_string(), Some("mode 0600"));
+    Ok(())
+}
+
+fn judge(key: &str, now: OffsetDateTime) -> Result<(), String> {
+    let found = license::inspect(key, &TrustedKeys::compiled_in(), now);
+    let found = found.map_err(|fault| fault.to_string())?;
+    match found.term {
+        _ if !found.signature_valid => Err(license::Fault::BadSignature.to_string()),
+        Term::NotYet => Err(license::Fault::NotYet.to_string()),
+        Term::Expired => Err(license::Fault::Expired.to_string()),
+        Term::Valid | Term::EndsSoon | Term::Grace => Ok(()),
+    }
+}

@@ -1,0 +1,147 @@
+//! What a backup and a restore have to know of a database, and the mark that a restore leaves on it.
+//!
+//! While the mark stands, no program serves the database (`migrations`): it is set before anything is
+//! changed and removed once all of it is there. Not here: the dumps (`cli::backup`, `cli::restore`).
+
+use crate::error::{Code, Error, Result};
+use crate::sql;
+use postgres::{Client, GenericClient};
+
+/// Any number, the same for every version of this program.
+const LOCK: i64 = 0x6167_656e_745f_7273;
+
+/// A database, whoever uses it.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// `server_version_num`.
+    pub server: i32,
+    /// The same as its packagers write it.
+    pub server_text: String,
+    /// Its name.
+    pub database: String,
+    /// The schema that tables are made in.
+    pub schema: String,
+    /// Its encoding.
+    pub encoding: String,
+    /// A standby, or set to be read.
+    pub read_only: bool,
+    /// Whether this role may make tables.
+    pub may_create: bool,
+}
+
+/// Somebody else who is connected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    /// The server's process.
+    pub pid: i32,
+    /// The role.
+    pub role: String,
+    /// What it calls itself; `?` where this role may not know.
+    pub name: String,
+    /// From where, if over a network.
+    pub address: Option<String>,
+}
+
+/// Looks at the database.
+///
+/// # Errors
+/// It cannot be read; the role has no schema to make tables in.
+pub fn facts(client: &mut impl GenericClient) -> Result<Facts> {
+    let row = client.query_one(sql!("backups/facts"), &[])?;
+    let schema: Option<String> = row.get(3);
+    Ok(Facts {
+        server: row.get(0),
+        server_text: row.get(1),
+        database: row.get(2),
+        schema: schema.ok_or_else(|| {
+            Error::new(
+                Code::InvalidRequest,
+                "The database's role has no schema of its search_path to use.",
+            )
+        })?,
+        encoding: row.get(4),
+        read_only: row.get(5),
+        may_create: row.get::<_, Option<bool>>(6) == Some(true),
+    })
+}
+
+/// Whether the schema holds nothing but the mark of a restore and what extensions own.
+///
+/// # Errors
+/// It cannot be read.
+pub fn is_empty(client: &mut impl GenericClient) -> Result<bool> {
+    Ok(client.query_one(sql!("backups/is_empty"), &[])?.get(0))
+}
+
+/// Who else is connected to the database, the first twenty.
+///
+/// # Errors
+/// It cannot be read.
+pub fn others(client: &mut impl GenericClient) -> Result<Vec<Other>> {
+    let rows = client.query(sql!("backups/others"), &[])?;
+    let other = |row: &postgres::Row| Other {
+        pid: row.get(0),
+        role: row.get(1),
+        name: row.get(2),
+        address: row.get(3),
+    };
+    Ok(rows.iter().map(other).collect())
+}
+
+/// Takes the database for one restore, for as long as the connection lives. False: another has it.
+///
+/// # Errors
+/// It cannot be read.
+pub fn hold(client: &mut Client) -> Result<bool> {
+    Ok(client.query_one(sql!("backups/hold"), &[&LOCK])?.get(0))
+}
+
+/// Sets the mark.
+///
+/// # Errors
+/// It cannot be written.
+pub fn begin(client: &mut Client) -> Result<()> {
+    client.execute(sql!("schema/begin_restore"), &[])?;
+    Ok(())
+}
+
+/// Removes the mark.
+///
+/// # Errors
+/// It cannot be written.
+pub fn end(client: &mut Client) -> Result<()> {
+    client.execute(sql!("schema/end_restore"), &[])?;
+    Ok(())
+}
+
+/// Lets the server count what its planner goes by, however long that takes.
+///
+/// # Errors
+/// It cannot be done.
+pub fn analyze(client: &mut Client) -> Result<()> {
+    client.batch_execute("set statement_timeout = 0; analyze; reset statement_timeout")?;
+    Ok(())
+}
+
+/// How many versions of secrets there are. The table stands from migration `0006_secrets` on.
+///
+/// # Errors
+/// It cannot be read.
+pub fn secret_versions(client: &mut impl GenericClient) -> Result<i64> {
+    Ok(client
+        .query_one(sql!("backups/secret_versions"), &[])?
+        .get(0))
+}
+
+/// The newest migration of the authorization server's own database; none where there is none.
+///
+/// # Errors
+/// It cannot be read.
+pub fn openfga_version(client: &mut Client) -> Result<Option<i64>> {
+    let text = include_str!("../../sql/openfga/schema_version.sql");
+    match client.query_one(text, &[]) {
+        Ok(row) => Ok(row.get(0)),
+        Err(error) if error.code() == Some(&postgres::error::SqlState::UNDEFINED_TABLE) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

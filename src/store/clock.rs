@@ -1,0 +1,18 @@
+//! What time it is where the rows are.
+
+use super::Sql;
+use crate::error::Result;
+use crate::ids::Clock;
+use crate::sql;
+use time::OffsetDateTime;
+
+/// The earlier of this process's clock and the database's: what is deleted for its age is old by
+/// both, so that a server whose clock runs ahead deletes nothing before its time.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn earlier(sql: &mut impl Sql, clock: &Clock) -> Result<OffsetDateTime> {
+    let row = sql.query_one(sql!("schema/now"), &[])?;
+    let there: OffsetDateTime = row.try_get(0)?;
+    Ok(clock.now().min(there))
+}

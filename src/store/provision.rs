@@ -1,0 +1,180 @@
+//! Makes roles and databases, with a superuser's connection: for `agent-runtime setup` alone.
+//!
+//! Guarantees: names are quoted by the server itself (`format` with `%I`), so that any name is one;
+//! nothing that stands is dropped, taken over or given another owner.
+//!
+//! Not here: which roles and databases there should be (`cli::setup`), and the schema (`migrations`).
+
+use crate::error::{Code, Error, Result};
+use crate::sql;
+use postgres::error::SqlState;
+use postgres::{Client, Config, NoTls};
+use std::path::Path;
+use std::time::Duration;
+
+/// Orders a database's texts by their characters' numbers: no upgrade of the C library changes it.
+const LOCALES: [&str; 2] = ["C.UTF-8", "C"];
+
+/// The server, as its superuser finds it.
+#[derive(Debug)]
+pub struct Server {
+    /// `server_version_num`.
+    pub number: i32,
+    /// Its version, for people.
+    pub version: String,
+    /// Whether the role may make roles and databases.
+    pub may_make: bool,
+}
+
+/// A role that stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Role {
+    /// It may log in.
+    pub can_login: bool,
+    /// It may do anything.
+    pub is_superuser: bool,
+}
+
+/// A database that stands.
+#[derive(Debug)]
+pub struct Database {
+    /// The role that owns it.
+    pub owner: String,
+    /// Its encoding, `UTF8` wanted.
+    pub encoding: String,
+}
+
+/// Connects over a socket's directory.
+///
+/// # Errors
+/// `database-unavailable`: no server listens there, or it does not know the role.
+pub fn connect(socket: &Path, port: u16, role: &str) -> Result<Client> {
+    let mut config = Config::new();
+    config
+        .host_path(socket)
+        .port(port)
+        .user(role)
+        .dbname("postgres")
+        .application_name("agent-runtime setup")
+        .connect_timeout(Duration::from_secs(5))
+        .options("-c statement_timeout=60000 -c lock_timeout=30000");
+    config.connect(NoTls).map_err(|error| {
+        let cause = std::error::Error::source(&error).map(ToString::to_string);
+        let why = cause.unwrap_or_else(|| error.to_string());
+        Error::new(
+            Code::DatabaseUnavailable,
+            format!(
+                "PostgreSQL cannot be used as {role} over {} (port {port}): {why}.",
+                socket.display()
+            ),
+        )
+    })
+}
+
+/// What the server is.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn server(client: &mut Client) -> Result<Server> {
+    let row = client.query_one(sql!("provision/server"), &[])?;
+    Ok(Server {
+        number: row.get(0),
+        version: row.get(1),
+        may_make: row.get(2),
+    })
+}
+
+/// The role of this name, if it stands.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn role(client: &mut Client, name: &str) -> Result<Option<Role>> {
+    let row = client.query_opt(sql!("provision/role"), &[&name])?;
+    Ok(row.map(|row| Role {
+        can_login: row.get(0),
+        is_superuser: row.get(1),
+    }))
+}
+
+/// Makes a role that may log in and has no password.
+///
+/// # Errors
+/// `database-unavailable`; `internal`: the server refuses.
+pub fn create_role(client: &mut Client, name: &str) -> Result<()> {
+    let statement: String = client
+        .query_one(sql!("provision/create_role"), &[&name])?
+        .get(0);
+    Ok(client.batch_execute(&statement)?)
+}
+
+/// Lets a role log in.
+///
+/// # Errors
+/// As for [`create_role`].
+pub fn allow_login(client: &mut Client, name: &str) -> Result<()> {
+    let statement: String = client
+        .query_one(sql!("provision/allow_login"), &[&name])?
+        .get(0);
+    Ok(client.batch_execute(&statement)?)
+}
+
+/// The database of this name, if it stands.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn database(client: &mut Client, name: &str) -> Result<Option<Database>> {
+    let row = client.query_opt(sql!("provision/database"), &[&name])?;
+    Ok(row.map(|row| Database {
+        owner: row.get(0),
+        encoding: row.get(1),
+    }))
+}
+
+/// Makes a database in UTF-8 that its owner alone can use.
+///
+/// # Errors
+/// As for [`create_role`].
+pub fn create_database(client: &mut Client, name: &str, owner: &str) -> Result<()> {
+    let mut refusal = None;
+    for locale in LOCALES {
+        let row = client.query_one(sql!("provision/create_database"), &[&name, &owner, &locale])?;
+        match client.batch_execute(row.get(0)) {
+            Ok(()) => return close(client, name),
+            // The C library knows no such locale.
+            Err(error) if error.code() == Some(&SqlState::WRONG_OBJECT_TYPE) => {
+                refusal = Some(error);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(refusal.map_or_else(|| Error::internal("no locale"), Error::from))
+}
+
+fn close(client: &mut Client, name: &str) -> Result<()> {
+    let statement: String = client
+        .query_one(sql!("provision/close_database"), &[&name])?
+        .get(0);
+    Ok(client.batch_execute(&statement)?)
+}
+
+/// Whether a role has the rights of another, and acts as that one in a database.
+///
+/// # Errors
+/// `database-unavailable`; `internal`: one of them does not stand.
+pub fn is_admitted(client: &mut Client, role: &str, database: &str, of: &str) -> Result<bool> {
+    let member = client.query_one(sql!("provision/is_member"), &[&role, &of])?;
+    let acts = client.query_one(sql!("provision/acts_as"), &[&role, &database, &of])?;
+    Ok(member.get(0) && acts.get(0))
+}
+
+/// Gives a role the rights of another, as which it acts in a database from then on: what it makes there
+/// is the other's.
+///
+/// # Errors
+/// As for [`create_role`].
+pub fn admit(client: &mut Client, role: &str, database: &str, of: &str) -> Result<()> {
+    let grant = client.query_one(sql!("provision/admit"), &[&of, &role])?;
+    client.batch_execute(grant.get(0))?;
+    let act = client.query_one(sql!("provision/act_as"), &[&role, &database, &of])?;
+    Ok(client.batch_execute(act.get(0))?)
+}

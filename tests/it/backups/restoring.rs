@@ -1,0 +1,295 @@
+//! Restores: of a running service, of two dumps of different ages, and those that are refused.
+
+use super::{Said, Shell, count, text};
+use crate::harness::openfga::OpenFga;
+use crate::harness::{App, Database, Puppet, authorization, eventually};
+use agent_runtime::authz::desired::Object;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Verifies permissions and the record of decisions, as an operator does.
+#[track_caller]
+fn check_whole(shell: &Shell) {
+    let said = shell.run(&["authz", "verify"]).expect(0);
+    assert!(said.out.contains("All are equal"), "{}", said.out);
+    shell.run(&["audit", "verify"]).expect(0);
+}
+
+#[test]
+fn a_backup_taken_under_load_restores_to_runs_that_go_on() {
+    let fga = OpenFga::own();
+    let app = App::start_at(&fga.url());
+    app.is_in_step();
+    let puppet = Puppet::start();
+    let agent = app.agent(&puppet.base_url());
+    let done = app.start_turn(agent, "a");
+    let mut call = puppet.call();
+    call.say("Done.");
+    call.finish();
+    app.finished(&done);
+    let id = app.start_turn(agent, "b");
+    let mut call = puppet.call();
+    call.say("Lost ");
+    let shell = Shell::on(&app.database)
+        .with("SVC_AUTHZ_API_URL", fga.url())
+        .with("SVC_AUTHZ_DATABASE_URL", fga.database().url());
+    let path = shell.backup("b");
+    // It knows nothing of what came later.
+    call.finish();
+    app.finished(&id);
+    let decisions = count(&app.database, "audit_decisions");
+    let (_before, clock, seeds) = app.stop();
+    let restored = Database::empty();
+    let shell = shell.with("SVC_DATABASE_URL", restored.url());
+    let said = shell.restore(&path, &["--replace"]).expect(0);
+    assert!(said.out.contains("Restored."), "{}", said.out);
+    check_whole(&shell);
+    assert!(count(&restored, "audit_decisions") <= decisions);
+    let app = App::start_on(restored, clock, seeds, |options| {
+        options.authorization = Some(authorization(&fga.url()));
+    });
+    app.is_in_step();
+    assert_eq!(app.output(&done), json!({"text": "Done."}));
+    let mut call = puppet.call();
+    call.say("Found.");
+    call.finish();
+    let run = app.finished(&id);
+    assert_eq!(run["status"], "completed", "{run}");
+    assert_eq!(run["usage"]["calls"], 2, "the lost call is counted");
+    assert_eq!(app.output(&id), json!({"text": "Found."}));
+    check_whole(&shell);
+}
+
+/// Two backups of one service, between which a person lost a role and another got one.
+struct Two {
+    fga: OpenFga,
+    shell: Shell,
+    older: PathBuf,
+    newer: PathBuf,
+    app: App,
+}
+
+fn two() -> Two {
+    let fga = OpenFga::own();
+    let app = App::start_at(&fga.url());
+    app.is_in_step();
+    let mut world = app.world();
+    let (leaver, joiner) = (world.person("member"), world.person("member"));
+    let project = world.project(None);
+    world.join(project, leaver, "editor");
+    let told = |world: &mut crate::harness::World| {
+        eventually("the keeper to tell them", || {
+            (world.unapplied() == 0).then_some(())
+        });
+    };
+    told(&mut world);
+    let shell = Shell::on(&app.database)
+        .with("SVC_AUTHZ_API_URL", fga.url())
+        .with("SVC_AUTHZ_DATABASE_URL", fga.database().url());
+    let older = shell.backup("older");
+    world.leave(project, leaver);
+    world.join(project, joiner, "viewer");
+    told(&mut world);
+    assert!(
+        app.may(joiner, "can_read", Object::Project(project))
+            .unwrap()
+    );
+    let newer = shell.backup("newer");
+    Two {
+        fga,
+        shell,
+        older,
+        newer,
+        app,
+    }
+}
+
+/// A backup with the runtime's dump of one and the authorization server's of another.
+fn mixed(shell: &Shell, runtime: &Path, openfga: &Path) -> PathBuf {
+    let path = shell.path("mixed");
+    std::fs::create_dir(&path).unwrap();
+    let manifest = |from: &Path| -> serde_json::Value {
+        let text = std::fs::read_to_string(from.join("manifest.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let mut made = manifest(runtime);
+    made["openfga"] = manifest(openfga)["openfga"].clone();
+    std::fs::write(path.join("manifest.json"), made.to_string()).unwrap();
+    std::fs::copy(runtime.join("runtime.dump"), path.join("runtime.dump")).unwrap();
+    std::fs::copy(openfga.join("openfga.dump"), path.join("openfga.dump")).unwrap();
+    path
+}
+
+/// Restores the mixture; what the comparison added and removed.
+fn restored(two: &Two, runtime: &Path, openfga: &Path) -> (u64, u64) {
+    let path = mixed(&two.shell, runtime, openfga);
+    let target = Database::empty();
+    let shell = Shell::on(&target)
+        .with("SVC_AUTHZ_API_URL", two.fga.url())
+        .with("SVC_AUTHZ_DATABASE_URL", two.fga.database().url());
+    let said = shell.restore(&path, &["--replace", "--json"]).expect(0);
+    check_whole(&shell);
+    let told = said.json();
+    let number = |name: &str| told["permissions"][name].as_u64().unwrap();
+    (number("added"), number("removed"))
+}
+
+#[test]
+fn a_runtime_older_than_its_openfga_takes_back_what_it_does_not_know() {
+    let two = two();
+    let (added, removed) = restored(&two, &two.older, &two.newer);
+    assert!(added >= 1 && removed >= 1, "{added} {removed}");
+    assert!(
+        two.app
+            .stop_within(std::time::Duration::from_secs(2))
+            .0
+            .url()
+            .len()
+            > 1
+    );
+}
+
+#[test]
+fn an_openfga_older_than_its_runtime_is_told_what_it_missed() {
+    let two = two();
+    let (added, removed) = restored(&two, &two.newer, &two.older);
+    assert!(added >= 1 && removed >= 1, "{added} {removed}");
+}
+
+#[test]
+fn without_a_dump_of_openfga_its_stores_are_made_again() {
+    let two = two();
+    // Its database is lost as a whole.
+    let other = OpenFga::own();
+    let target = Database::empty();
+    let shell = Shell::on(&target).with("SVC_AUTHZ_API_URL", other.url());
+    let said = shell.restore(&two.newer, &[]).expect(0);
+    assert!(
+        said.out.contains("filled from the runtime's database"),
+        "{}",
+        said.out
+    );
+    check_whole(&shell);
+}
+
+/// That a restore is refused with this, and has changed nothing.
+#[track_caller]
+fn refused(shell: &Shell, path: &Path, flags: &[&str], what: &str) -> Said {
+    let said = shell.restore(path, flags).expect(1);
+    assert!(said.err.contains(what), "{}", said.err);
+    said
+}
+
+#[test]
+fn a_damaged_backup_is_refused_before_anything_is_changed() {
+    let database = Database::migrated();
+    let shell = Shell::on(&database);
+    let path = shell.backup("b");
+    database
+        .client()
+        .batch_execute("insert into tenants (tenant_id, name, created_at) values (gen_random_uuid(), 'later', now())")
+        .unwrap();
+    let dump = path.join("runtime.dump");
+    let whole = std::fs::read(&dump).unwrap();
+    let mut flipped = whole.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 1;
+    for damaged in [&flipped[..], &whole[..whole.len() - 1], b""] {
+        std::fs::write(&dump, damaged).unwrap();
+        let said = refused(&shell, &path, &["--replace"], "is damaged");
+        assert!(said.err.contains("Nothing was changed"), "{}", said.err);
+    }
+    std::fs::remove_file(&dump).unwrap();
+    refused(&shell, &path, &["--replace"], "runtime.dump: No such file");
+    std::fs::write(&dump, &whole).unwrap();
+    let manifest = path.join("manifest.json");
+    let good = std::fs::read_to_string(&manifest).unwrap();
+    for (wrong, what) in [
+        ("{}".to_owned(), "no manifest"),
+        (
+            good.replacen("\"format\": 1", "\"format\": 2", 1),
+            "later version",
+        ),
+        (
+            good.replacen("\"file\": \"runtime.dump\"", "\"file\": \"../x\"", 1),
+            "cannot be in a backup",
+        ),
+        (
+            good.replacen("\"oldestProgram\": \"", "\"oldestProgram\": \"9", 1),
+            "or later; this is",
+        ),
+        (
+            good.replacen("\"postgresqlNumber\": ", "\"postgresqlNumber\": 9", 1),
+            "or later",
+        ),
+    ] {
+        assert_ne!(wrong, good);
+        std::fs::write(&manifest, wrong).unwrap();
+        refused(&shell, &path, &["--replace"], what);
+    }
+    std::fs::remove_file(&manifest).unwrap();
+    refused(&shell, &path, &["--replace"], "no whole backup");
+    assert_eq!(count(&database, "tenants"), 1);
+    std::fs::write(&manifest, good).unwrap();
+    refused(&shell, &path, &[], "is not empty");
+    shell.restore(&path, &["--replace", "--dry-run"]).expect(0);
+    assert_eq!(count(&database, "tenants"), 1);
+    shell.restore(&path, &["--replace"]).expect(0);
+    assert_eq!(count(&database, "tenants"), 0);
+}
+
+#[test]
+fn a_database_that_is_served_is_not_replaced() {
+    let app = App::start();
+    let shell = Shell::on(&app.database);
+    let path = shell.backup("b");
+    let said = refused(&shell, &path, &["--replace"], "The database is in use");
+    assert!(
+        said.err.contains("agent-runtime (role agent_runtime"),
+        "{}",
+        said.err
+    );
+    app.get("/v1/projects").expect(200);
+    // Nothing is left that would keep the server from its next start.
+    drop(App::start_on(
+        app.database.clone(),
+        app.clock.clone(),
+        app.seeds.clone(),
+        |_| {},
+    ));
+}
+
+#[test]
+fn what_stands_in_the_way_and_was_made_since_goes_and_an_extension_stays() {
+    let database = Database::migrated();
+    let shell = Shell::on(&database);
+    let path = shell.backup("b");
+    database
+        .client()
+        .batch_execute(
+            "create table made_since (tenant_id uuid references tenants);
+             create view seen_since as select * from made_since;
+             create function since() returns int language sql as 'select 1';
+             create type kind_since as enum ('a');
+             create extension pg_trgm;
+             drop table webhook_attempts",
+        )
+        .unwrap();
+    shell.restore(&path, &["--replace"]).expect(0);
+    let found = |name: &str| -> bool {
+        let mut client = database.client();
+        let row = client.query_one("select to_regclass($1) is not null", &[&name]);
+        row.unwrap().get(0)
+    };
+    assert!(!found("made_since") && !found("seen_since") && found("webhook_attempts"));
+    let mut client = database.client();
+    let row = client.query_one(
+        "select similarity('a', 'a') = 1 and to_regproc('since') is null and to_regtype('kind_since') is null",
+        &[],
+    );
+    assert!(row.unwrap().get::<_, bool>(0));
+    drop(client);
+    let said = shell.run(&["migrate", "--check"]).expect(0);
+    assert_eq!(said.out, "The schema is up to date.\n");
+    assert_eq!(text(&path), shell.path("b").to_str().unwrap());
+}

@@ -1,0 +1,536 @@
+//! The doctor, in a process of its own: each fault made for real, found, and the rest looked at all the
+//! same.
+
+use crate::authz_store::client;
+use crate::harness::openfga::OpenFga;
+use crate::harness::{App, Database, authorization};
+use postgres::{Client, NoTls};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Every code there is: a report has each of them.
+const CODES: [&str; 22] = [
+    "settings",
+    "license",
+    "database",
+    "database-version",
+    "database-encoding",
+    "database-writable",
+    "database-rights",
+    "schema",
+    "connections",
+    "clock",
+    "disk",
+    "database-disk",
+    "openfga",
+    "openfga-version",
+    "openfga-schema",
+    "openfga-indexes",
+    "authorization-store",
+    "permissions",
+    "secrets",
+    "webhooks",
+    "tls-roots",
+    "service",
+];
+
+/// Settings to be looked at.
+struct Patient {
+    vars: BTreeMap<String, String>,
+    dir: tempfile::TempDir,
+}
+
+/// What the doctor said.
+struct Report {
+    exit: Option<i32>,
+    json: Value,
+}
+
+impl Patient {
+    /// A server in development, on this database.
+    fn on(url: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().to_str().unwrap().to_owned();
+        let patient = Self {
+            vars: BTreeMap::new(),
+            dir,
+        };
+        patient
+            .with("SVC_DEV", "true")
+            .with("SVC_DATABASE_URL", url)
+            .with("SVC_STATE_DIR", &state)
+    }
+
+    fn with(mut self, name: &str, value: &str) -> Self {
+        self.vars.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// A file of the patient's.
+    fn file(&self, name: &str, bytes: &[u8], mode: u32) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    /// With secrets sealed under keys of its own.
+    fn with_secrets(self) -> Self {
+        let keys = [("aad", 7), ("local", 8)];
+        let keys = keys.map(|(name, byte)| self.file(name, &[byte; 32], 0o600));
+        let [aad, local] = keys.map(|path| path.to_str().unwrap().to_owned());
+        self.with("SVC_SECRETS_BACKEND", "postgres")
+            .with("SVC_SECRETS_BACKEND_KMS", "local")
+            .with("SVC_SECRETS_AAD_KEY_PATH", &aad)
+            .with("SVC_SECRETS_LOCAL_KEY_PATH", &local)
+    }
+
+    fn examined(&self) -> Report {
+        self.examined_with(&[])
+    }
+
+    fn examined_with(&self, arguments: &[&str]) -> Report {
+        examine(arguments, &self.vars)
+    }
+}
+
+fn examine(arguments: &[&str], vars: &BTreeMap<String, String>) -> Report {
+    let output = Command::new(env!("CARGO_BIN_EXE_agent-runtime"))
+        .args(["doctor", "--json"])
+        .args(arguments)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .envs(vars)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let json = serde_json::from_slice(&output.stdout);
+    Report {
+        exit: output.status.code(),
+        json: json.unwrap_or_else(|error| panic!("{error}: {said}")),
+    }
+}
+
+impl Report {
+    fn findings(&self, code: &str) -> Vec<(&str, &str)> {
+        let findings = self.json["checks"].as_array().unwrap().iter();
+        findings
+            .filter(|finding| finding["code"] == code)
+            .map(|finding| {
+                let text = |key: &str| finding[key].as_str().unwrap();
+                (text("level"), text("sentence"))
+            })
+            .collect()
+    }
+
+    /// That a check has this level and says this.
+    #[track_caller]
+    fn says(&self, code: &str, level: &str, word: &str) -> &Self {
+        let found = self.findings(code);
+        let is = |(found, sentence): &(&str, &str)| *found == level && sentence.contains(word);
+        assert!(found.iter().any(is), "{code}: {found:?}");
+        self
+    }
+
+    /// That the checks with a fault are these.
+    #[track_caller]
+    fn has_faults(&self, codes: &[&str]) -> &Self {
+        let faults = self.json["checks"].as_array().unwrap().iter();
+        let mut faults: Vec<&str> = faults
+            .filter(|finding| finding["level"] == "fault")
+            .map(|finding| {
+                assert!(finding["remedy"].is_string(), "{finding}");
+                finding["code"].as_str().unwrap()
+            })
+            .collect();
+        faults.dedup();
+        assert_eq!(faults, codes, "{}", self.json);
+        assert_eq!(self.exit, Some(i32::from(!codes.is_empty())));
+        for code in CODES {
+            assert!(!self.findings(code).is_empty(), "{code} is missing");
+        }
+        self
+    }
+}
+
+/// A database's URL for another role.
+fn as_role(url: &str, role: &str) -> String {
+    let (_, place) = url.split_once('@').unwrap();
+    format!("postgresql://{role}@{place}")
+}
+
+#[test]
+fn the_doctor_finds_what_is_wrong_with_permissions_and_their_server() {
+    let fga = OpenFga::own();
+    let app = App::start_at(&fga.url());
+    app.is_in_step();
+    // Nobody tells what is made untold below.
+    let (database, _, seeds) = app.stop();
+    let patient = Patient::on(&database.url())
+        .with_secrets()
+        .with("SVC_AUTHZ_API_URL", &fga.url())
+        .with("SVC_AUTHZ_DATABASE_URL", &fga.database().url());
+    let well = patient.examined();
+    well.has_faults(&[])
+        .says("settings", "ok", "given")
+        .says("license", "skipped", "Development")
+        .says("schema", "ok", "this version's")
+        .says("clock", "ok", " 0 ms apart")
+        .says("openfga", "ok", "serves")
+        .says("openfga-indexes", "ok", "valid")
+        .says("authorization-store", "ok", "1 stores are there")
+        .says("permissions", "ok", "told all")
+        .says("secrets", "ok", "sealed and opened")
+        .says("webhooks", "ok", "0 endpoints")
+        .says("tls-roots", "ok", "trusted");
+    match OpenFga::version().as_str() {
+        "1.9.0" => well.says("openfga-schema", "warning", "revision 5"),
+        _ => well.says("openfga-schema", "ok", "revision 6"),
+    };
+
+    let mut sql = database.client();
+    sql.execute("update authz_objects set desired = desired + 1", &[])
+        .unwrap();
+    let untold = patient.examined();
+    untold
+        .has_faults(&[])
+        .says("permissions", "warning", "objects");
+    sql.execute("update authz_objects set applied = desired", &[])
+        .unwrap();
+
+    // What a migration leaves that was cut off while it built an index.
+    let mut of_openfga = fga.database().client();
+    of_openfga
+        .batch_execute("create table twice (x int); insert into twice values (1), (1)")
+        .unwrap();
+    let built = of_openfga.batch_execute("create unique index concurrently \"Left\" on twice (x)");
+    assert!(built.is_err());
+    let broken = patient.examined();
+    broken
+        .has_faults(&["openfga-indexes"])
+        .says("openfga-indexes", "fault", "\"Left\"");
+    of_openfga.batch_execute("drop table twice").unwrap();
+
+    let stores = client(&fga.url());
+    let named = stores
+        .stores_named(&format!("tenant-{}", seeds.tenant_id))
+        .unwrap();
+    stores.delete_store(&named[0]).unwrap();
+    patient
+        .examined()
+        .has_faults(&["authorization-store"])
+        .says("authorization-store", "fault", "is not there");
+
+    fga.kill();
+    patient
+        .examined()
+        .has_faults(&["openfga"])
+        .says("authorization-store", "skipped", "first see openfga")
+        .says("openfga-indexes", "ok", "valid")
+        .says("schema", "ok", "this version's");
+}
+
+#[test]
+fn a_tenant_without_a_store_and_authorization_that_is_off_are_told() {
+    let app = App::start();
+    let patient = Patient::on(&app.database.url());
+    patient
+        .examined()
+        .has_faults(&[])
+        .says("openfga", "skipped", "Authorization is off")
+        .says("secrets", "skipped", "no backend")
+        .says("webhooks", "skipped", "need a secrets backend");
+    let fga = OpenFga::shared();
+    patient
+        .with("SVC_AUTHZ_API_URL", &authorization(&fga.url()).url)
+        .examined()
+        .has_faults(&[])
+        .says("authorization-store", "warning", "1 tenants have no store")
+        .says("openfga-schema", "skipped", "SVC_AUTHZ_DATABASE_URL");
+}
+
+#[test]
+fn the_doctor_finds_what_is_wrong_with_the_database() {
+    let empty = Database::empty();
+    Patient::on(&empty.url())
+        .examined()
+        .has_faults(&[])
+        .says("schema", "warning", "0001_tenants")
+        .says("permissions", "skipped", "first see schema");
+
+    let database = Database::migrated();
+    let mut sql = database.client();
+    let role = format!("stranger_{}", std::process::id());
+    sql.batch_execute(&format!("create role {role} login"))
+        .unwrap();
+    let stranger = Patient::on(&as_role(&database.url(), &role)).examined();
+    stranger
+        .says("database", "ok", &role)
+        .says("database-rights", "fault", "may not");
+    assert_eq!(stranger.exit, Some(1));
+    sql.batch_execute(&format!(
+        "grant create on schema public to {role};
+         grant select, insert, update, delete on all tables in schema public to {role};
+         revoke delete on tokens from {role}"
+    ))
+    .unwrap();
+    Patient::on(&as_role(&database.url(), &role))
+        .examined()
+        .has_faults(&["database-rights"])
+        .says("database-rights", "fault", "these tables: tokens.");
+
+    let patient = Patient::on(&database.url());
+    let few = patient.examined_with(&["--replicas", "900"]);
+    few.has_faults(&["connections"])
+        .says("connections", "fault", "900 replicas");
+
+    let name = database.url();
+    let name = name.rsplit_once('/').unwrap().1;
+    sql.batch_execute(&format!(
+        "alter database {name} set default_transaction_read_only = on"
+    ))
+    .unwrap();
+    patient.examined().has_faults(&["database-writable"]).says(
+        "database-writable",
+        "fault",
+        "read-only",
+    );
+    let newer = "begin read write; update agent_runtime_requirements set oldest_binary = '99.0.0'";
+    sql.batch_execute(&format!("{newer}; commit; alter database {name} reset all"))
+        .unwrap();
+    patient
+        .examined()
+        .has_faults(&["schema"])
+        .says("schema", "fault", "99.0.0");
+
+    let latin = "create database latin1_doctor encoding 'LATIN1' locale 'C' template template0";
+    sql.batch_execute(latin).unwrap();
+    let (server, _) = database
+        .url()
+        .rsplit_once('/')
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .unwrap();
+    Patient::on(&format!("{server}/latin1_doctor"))
+        .examined()
+        .has_faults(&["database-encoding"])
+        .says("database-encoding", "fault", "LATIN1");
+}
+
+#[test]
+fn a_database_that_is_away_or_silent_stops_no_other_check() {
+    let away = Patient::on("postgresql://nobody@%2Fnonexistent/none").with_secrets();
+    away.examined()
+        .has_faults(&["database"])
+        .says("schema", "skipped", "first see database")
+        .says("secrets", "ok", "sealed and opened");
+
+    // It takes connections and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = silent.local_addr().unwrap();
+    let begun = Instant::now();
+    Patient::on(&format!("postgresql://nobody@{at}/none?sslmode=disable"))
+        .with_secrets()
+        .with("SVC_AUTHZ_API_URL", &format!("http://{at}"))
+        .examined()
+        .has_faults(&["database", "openfga"])
+        .says("database", "fault", "No answer")
+        .says("secrets", "ok", "sealed and opened");
+    assert!(begun.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn the_doctor_finds_what_is_wrong_with_settings_and_keys() {
+    let database = Database::migrated();
+    let patient = Patient::on(&database.url()).with_secrets();
+    let open = patient.file("open", &[9; 32], 0o644);
+    let key = patient.vars["SVC_SECRETS_LOCAL_KEY_PATH"].clone();
+    let patient = patient.with("SVC_SECRETS_LOCAL_KEY_PATH", open.to_str().unwrap());
+    patient
+        .examined()
+        .has_faults(&["settings"])
+        .says(
+            "settings",
+            "fault",
+            "SVC_SECRETS_LOCAL_KEY_PATH names a file of mode 0644",
+        )
+        .says("secrets", "skipped", "first see settings")
+        .says("schema", "ok", "this version's");
+    fs::remove_file(&key).unwrap();
+    let patient = patient.with("SVC_SECRETS_LOCAL_KEY_PATH", &key);
+    patient
+        .examined()
+        .has_faults(&["settings"])
+        .says("settings", "fault", "not there");
+
+    // A service that wraps keys and is away.
+    let mut cloud = Patient::on(&database.url()).with_secrets();
+    cloud.vars.remove("SVC_SECRETS_LOCAL_KEY_PATH");
+    for part in ["PROJECT_ID", "LOCATION", "KEYRING_ID", "KEY_ID"] {
+        cloud = cloud.with(&format!("SVC_SECRETS_KMS_{part}"), "x");
+    }
+    cloud
+        .with("SVC_SECRETS_BACKEND_KMS", "cloud-a")
+        .with("SVC_SECRETS_KMS_BASE_URL", "http://127.0.0.1:1")
+        .with("SVC_SECRETS_KMS_METADATA_URL", "http://127.0.0.1:1")
+        .examined()
+        .has_faults(&["secrets"]);
+
+    // The whole of the settings' judgement, and no part that they name.
+    let bad = Patient::on("mysql://x").with("SVC_HTTP_PORT", "eighty");
+    bad.examined()
+        .has_faults(&["settings"])
+        .says("settings", "fault", "SVC_HTTP_PORT")
+        .says("settings", "fault", "SVC_DATABASE_URL")
+        .says("database", "skipped", "first see settings");
+
+    let mut production = Patient::on(&database.url());
+    production.vars.remove("SVC_DEV");
+    production
+        .examined()
+        .has_faults(&["license"])
+        .says("license", "fault", "required")
+        .says("openfga", "warning", "Authorization is off");
+}
+
+/// An env file and credentials in a directory, as the package lays them out.
+struct Laid {
+    dir: tempfile::TempDir,
+}
+
+impl Laid {
+    fn new(settings: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let laid = Self { dir };
+        laid.put("settings.env", settings.as_bytes(), 0o640);
+        fs::create_dir(laid.path("credentials")).unwrap();
+        set_mode(&laid.path("credentials"), 0o700);
+        fs::create_dir(laid.path("state")).unwrap();
+        set_mode(&laid.path("state"), 0o700);
+        laid
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn put(&self, name: &str, bytes: &[u8], mode: u32) {
+        fs::write(self.path(name), bytes).unwrap();
+        set_mode(&self.path(name), mode);
+    }
+
+    /// As the user of this name, who need not exist: then with the eyes of who runs it.
+    fn examined(&self) -> Report {
+        let [env_file, credentials] = ["settings.env", "credentials"].map(|name| self.path(name));
+        examine(
+            &[
+                "--env-file",
+                env_file.to_str().unwrap(),
+                "--credentials",
+                credentials.to_str().unwrap(),
+                "--user",
+                "no-such-user-here",
+            ],
+            &BTreeMap::new(),
+        )
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn the_doctor_finds_files_that_others_can_use() {
+    let database = Database::migrated();
+    let settings = format!("SVC_DEV=true\nSVC_DATABASE_URL={}\n", database.url());
+    let laid = Laid::new(&settings);
+    let state = laid.path("state");
+    let settings = format!("{settings}SVC_STATE_DIR={}\n", state.display());
+    laid.put("settings.env", settings.as_bytes(), 0o640);
+    laid.put(
+        "credentials/SVC_SEED_TOKEN",
+        b"svc_bt_0123456789abcdef\n",
+        0o600,
+    );
+    let well = laid.examined();
+    well.has_faults(&[])
+        .says("settings-file", "ok", "alone")
+        .says("files", "ok", "3 files");
+
+    set_mode(&laid.path("settings.env"), 0o666);
+    set_mode(&laid.path("credentials"), 0o755);
+    set_mode(&state, 0o777);
+    laid.examined()
+        .has_faults(&["settings-file", "files"])
+        .says("settings-file", "fault", "0666")
+        .says("files", "fault", "credentials has mode 0755")
+        .says("files", "fault", "state has mode 0777");
+    set_mode(&laid.path("credentials"), 0o700);
+    set_mode(&state, 0o700);
+    let settings = format!("{settings}export SVC_LOG_LEVEL=warn\nSVC_DOCS=true # why\n");
+    laid.put("settings.env", settings.as_bytes(), 0o640);
+    laid.examined().has_faults(&["settings-file"]).says(
+        "settings-file",
+        "fault",
+        "SVC_LOG_LEVEL, SVC_DOCS",
+    );
+}
+
+#[test]
+fn a_reader_gets_text_and_a_wrong_command_line_is_2() {
+    let run = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_agent-runtime"))
+            .arg("doctor")
+            .args(arguments)
+            .env_clear()
+            .env("SVC_DEV", "true")
+            .env(
+                "SVC_DATABASE_URL",
+                "postgresql://u:hunter2@127.0.0.1:1/none",
+            )
+            .output()
+            .unwrap()
+    };
+    let said = run(&[]);
+    assert_eq!(said.status.code(), Some(1));
+    let text = String::from_utf8(said.stdout).unwrap();
+    assert!(text.contains("\nfault    database             "), "{text}");
+    assert!(text.contains("→ See that PostgreSQL runs"), "{text}");
+    assert!(text.contains("1 fault, "), "{text}");
+    assert!(
+        !text.contains("hunter2") && !text.contains('\x1b'),
+        "{text}"
+    );
+    assert_eq!(run(&["--replicas", "0"]).status.code(), Some(2));
+    let listed = run(&["--list"]);
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(CODES.iter().all(|code| listed.contains(code)), "{listed}");
+}
+
+/// Nothing that the doctor connected to is changed by it.
+#[test]
+fn the_doctor_changes_nothing() {
+    let database = Database::migrated();
+    let counts = |client: &mut Client| -> Vec<(String, i64)> {
+        let statement = "select relname::text, n_tup_ins + n_tup_upd + n_tup_del
+            from pg_stat_user_tables order by 1";
+        client
+            .batch_execute("select pg_stat_force_next_flush()")
+            .ok();
+        let rows = client.query(statement, &[]).unwrap();
+        rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+    };
+    let mut sql = Client::connect(&database.url(), NoTls).unwrap();
+    let before = counts(&mut sql);
+    Patient::on(&database.url())
+        .with_secrets()
+        .examined()
+        .has_faults(&[]);
+    assert_eq!(counts(&mut sql), before);
+}

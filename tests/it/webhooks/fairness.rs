@@ -1,0 +1,167 @@
+//! What receivers that are slow or hang cost the others.
+
+use super::world::World;
+use crate::harness::{Receiver, Reply, eventually};
+use agent_runtime::outbound::{self, Outbound};
+use serde_json::json;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+fn test(world: &World, endpoint: &str) {
+    let path = format!("/v1/webhook-endpoints/{endpoint}/test");
+    world.app.post(&path, &json!({})).expect(202);
+}
+
+fn in_flight(world: &World) -> u64 {
+    world.app.server().shared().webhooks.stats().in_flight
+}
+
+/// How many attempts to the endpoint may be in flight at once, once it is this many.
+fn cap(world: &World, endpoint: &str, cap: i64) {
+    eventually("the cap to be so", || {
+        let caps =
+            format!("select coalesce(max(cap), 0)::bigint from job_keys where key = '{endpoint}'");
+        (world.number(&caps) == cap).then_some(())
+    });
+}
+
+#[test]
+fn receivers_that_hang_leave_threads_to_the_others_however_many_they_are() {
+    let world = World::with(|options| {
+        options.webhooks.threads = 4;
+        options.webhooks.timeout = Duration::from_secs(20);
+    });
+    let well = Receiver::good();
+    let endpoint = world.endpoint(&well.url());
+    test(&world, &endpoint);
+    world.delivered(&endpoint);
+    let (hold, held) = crossbeam_channel::bounded(0);
+    let hanging = Receiver::start(move |_, _| Reply::Held(held.clone()));
+    for _ in 0..6 {
+        test(&world, &world.endpoint(&hanging.url()));
+    }
+    hanging.once(2);
+    for _ in 0..3 {
+        test(&world, &endpoint);
+        world.delivered(&endpoint);
+    }
+    assert_eq!(hanging.received().len(), 2);
+    assert_eq!(in_flight(&world), 2);
+    drop(hold);
+    hanging.once(6);
+}
+
+#[test]
+fn a_receiver_that_takes_what_it_is_sent_slowly_has_one_attempt_in_flight() {
+    let world = World::with(|options| options.webhooks.timeout = Duration::from_secs(20));
+    let (release, held) = crossbeam_channel::bounded(0);
+    let receiver = Receiver::start(move |_, before| match before {
+        // The first is quick, and so there are more than one.
+        0 => Reply::status(200),
+        _ => Reply::Held(held.clone()),
+    });
+    let endpoint = world.endpoint(&receiver.url());
+    test(&world, &endpoint);
+    world.delivered(&endpoint);
+    for _ in 0..3 {
+        test(&world, &endpoint);
+    }
+    receiver.once(4);
+    // Longer than a quick one takes.
+    std::thread::sleep(Duration::from_millis(2100));
+    for _ in 0..3 {
+        release.send(()).unwrap();
+    }
+    eventually("all three to be delivered", || {
+        let delivered = "select max(delivered) from webhook_endpoint_counts where is_slow";
+        let slow = "select count(*) from webhook_endpoint_counts where is_slow";
+        (world.number(slow) == 1 && world.number(delivered) == 4).then_some(())
+    });
+    for _ in 0..3 {
+        test(&world, &endpoint);
+    }
+    receiver.once(5);
+    cap(&world, &endpoint, 1);
+    // What came later has been seen to by now.
+    let other = Receiver::good();
+    let later = world.endpoint(&other.url());
+    test(&world, &later);
+    world.delivered(&later);
+    assert_eq!(receiver.received().len(), 5);
+    // It is well again once it is quick.
+    drop(release);
+    receiver.once(7);
+    eventually("all to be delivered", || {
+        let path = format!("/v1/webhook-endpoints/{endpoint}");
+        let seen = world.app.get(&path).expect(200);
+        (seen["deliveries"]["delivered"] == 7).then_some(())
+    });
+}
+
+#[test]
+fn a_cap_that_was_said_too_late_is_put_right_by_the_next_attempt() {
+    let world = World::new();
+    let receiver = Receiver::start(|_, _| Reply::status(500));
+    let endpoint = world.endpoint(&receiver.url());
+    test(&world, &endpoint);
+    world.attempted(&endpoint, 1);
+    cap(&world, &endpoint, 1);
+    // As by a transaction that had begun while the endpoint was well.
+    let mut client = world.app.database.client();
+    jobs::set_cap(&mut client, "webhooks", &endpoint, 8).unwrap();
+    world.app.server().shared().webhooks.wake();
+    cap(&world, &endpoint, 8);
+    world.hasten();
+    world.attempted(&endpoint, 2);
+    cap(&world, &endpoint, 1);
+}
+
+#[test]
+fn dead_name_servers_hold_up_no_receiver_that_is_well_and_cost_the_others_no_attempt() {
+    let (release, blocked) = crossbeam_channel::bounded::<()>(0);
+    let (began, looking) = crossbeam_channel::unbounded();
+    let is_dead = Arc::new(AtomicBool::new(false));
+    let dead = is_dead.clone();
+    let lookup = move |name: &str| {
+        if name == "dead.test" && dead.load(Ordering::SeqCst) {
+            began.send(()).unwrap();
+            let _ = blocked.recv();
+        }
+        Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)])
+    };
+    let world = World::with(move |options| {
+        options.outbound = Outbound::new(outbound::Options {
+            // One for those that are well, one for the others.
+            receiver_resolver_threads: 2,
+            lookup: Some(Arc::new(lookup)),
+            ..outbound::Options::default()
+        })
+        .unwrap();
+    });
+    let receiver = Receiver::good();
+    let endpoint =
+        |name: &str| world.endpoint(&format!("http://{name}:{}/", receiver.address().port()));
+    let [dead, well, new] = ["dead.test", "well.test", "new.test"].map(endpoint);
+    test(&world, &well);
+    world.delivered(&well);
+    is_dead.store(true, Ordering::SeqCst);
+    test(&world, &dead);
+    looking.recv().unwrap();
+    test(&world, &new);
+    for _ in 0..3 {
+        test(&world, &well);
+        world.delivered(&well);
+    }
+    // That one was tried and failed; whose name nobody had time for was not.
+    world.attempted(&dead, 1);
+    eventually("its turn to be taken back", || {
+        let waits =
+            "select count(*) from job_jobs where run_at > enqueued_at + interval '1 s' and key = ";
+        (world.number(&format!("{waits}'{new}'")) == 1).then_some(())
+    });
+    drop(release);
+    let delivery = world.delivered(&new);
+    assert_eq!(delivery["attemptCount"], 1, "{delivery}");
+}

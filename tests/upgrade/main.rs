@@ -1,0 +1,137 @@
+//! The schema serves the oldest program it names: the program of the commit before the newest
+//! migration runs on today's schema, alone and beside today's program.
+//!
+//! That program is built from the history (`tests/upgrade/earlier`). Where it cannot run, either the
+//! newest migration disturbs it (expand first, contract in a later release) or `OLDEST_BINARY` in
+//! `src/store/migrations.rs` has to say so.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "this is a test throughout, its helpers included"
+)]
+
+#[path = "../crash/server.rs"]
+#[allow(dead_code, reason = "the crash tests use more of it")]
+mod server;
+#[path = "../crash/tool.rs"]
+#[allow(dead_code, reason = "the crash tests use more of it")]
+mod tool;
+#[path = "../crash/world.rs"]
+#[allow(dead_code, reason = "the crash tests use more of it")]
+mod world;
+
+use postgres::NoTls;
+use server::{Client, Place};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+use world::{Agents, Pace, place, shared_database};
+
+/// How long the test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until `look` gives something.
+#[track_caller]
+fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The program of the commit before the newest migration.
+fn earlier() -> PathBuf {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upgrade/earlier");
+    // The directory of the binary under test is that of the profile.
+    let target = Path::new(env!("CARGO_BIN_EXE_agent-runtime"))
+        .ancestors()
+        .nth(2);
+    let built = Command::new(script)
+        .env("CARGO_TARGET_DIR", target.unwrap())
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(
+        built.status.success(),
+        "the earlier program cannot be built"
+    );
+    PathBuf::from(String::from_utf8(built.stdout).unwrap().trim())
+}
+
+#[track_caller]
+fn completes(client: &Client, run_id: Uuid) {
+    eventually("the run to complete", || {
+        let run = client.run(run_id);
+        let status = run["status"].as_str().unwrap();
+        assert!(
+            ["queued", "running", "waiting", "completed"].contains(&status),
+            "{run}"
+        );
+        (status == "completed").then_some(())
+    });
+}
+
+/// The runs that a list shows.
+fn listed(client: &Client) -> usize {
+    let answer = client.get("/v1/runs?limit=200").unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.body["data"].as_array().unwrap().len()
+}
+
+#[test]
+fn the_program_before_the_newest_migration_serves_the_newest_schema() {
+    let earlier = earlier();
+    let today: Place = place(shared_database());
+    let old = Place {
+        program: earlier,
+        ..today.replica()
+    };
+    let check = |place: &Place| {
+        let output = place.run(&["migrate", "--check"]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let fault = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}{fault}");
+        said
+    };
+    // An upgrade: the old program's schema, brought up to today's under its feet.
+    let old_server = old.start();
+    let agents = Agents::make(&old.client(), Pace::default());
+    let first = agents.start_turn(&old.client(), agents.repeatable);
+    let pending = check(&today);
+    assert!(
+        pending.contains("pending: "),
+        "there is a newer migration: {pending}"
+    );
+    let today_server = today.start();
+    completes(&old.client(), first);
+    // Both serve, and each carries on what the other began.
+    for place in [&old, &today] {
+        let id = agents.start_turn(&place.client(), agents.repeatable);
+        completes(&old.client(), id);
+        completes(&today.client(), id);
+    }
+    assert_eq!((listed(&old.client()), listed(&today.client())), (3, 3));
+    // The way back: the old program starts on the newest schema, alone.
+    assert!(today_server.terminate().0.success());
+    assert!(old_server.terminate().0.success());
+    assert_eq!(check(&old), "The schema is up to date.\n");
+    let again = old.start();
+    let id = agents.start_turn(&old.client(), agents.repeatable);
+    completes(&old.client(), id);
+    assert_eq!(listed(&old.client()), 4);
+    assert!(again.terminate().0.success());
+    let mut sql = postgres::Client::connect(&today.database_url, NoTls).unwrap();
+    let row = sql.query_one("select oldest_binary from agent_runtime_requirements", &[]);
+    let oldest: String = row.unwrap().get(0);
+    assert_eq!(old.run(&["--version"]).status.code(), Some(0));
+    let version = String::from_utf8(old.run(&["--version"]).stdout).unwrap();
+    let version = version.trim().rsplit(' ').next().unwrap().to_owned();
+    let parsed = |text: &str| semver::Version::parse(text).unwrap();
+    assert!(parsed(&version) >= parsed(&oldest), "{version} {oldest}");
+}
