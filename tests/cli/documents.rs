@@ -51,6 +51,8 @@ fn every_command_has_a_manual_page() {
         assert!(page.contains(".SH SYNOPSIS\n"), "{page}");
     }
     let verify = &pages["agent-runtime-audit-verify.1"];
+    let title = ".TH AGENT\\-RUNTIME\\-AUDIT\\-VERIFY 1 \"\" ";
+    assert!(verify.starts_with(title), "{verify}");
     assert!(verify.contains("\\-\\-public\\-key"), "{verify}");
     assert!(verify.contains(".SH EXAMPLES\n.nf\n"), "{verify}");
     assert!(overview.contains(".BR agent\\-runtime\\-audit\\-verify (1)\n"));

@@ -6,6 +6,7 @@
     reason = "this is a test throughout, its helpers included"
 )]
 
+mod packages;
 mod rules;
 mod source;
 
