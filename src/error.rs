@@ -5,6 +5,9 @@
 //!
 //! Not here: how an error becomes a response (`http::reply`) or a log line (`log`).
 
+#[cfg(test)]
+mod document;
+
 use serde_json::{Map, Value};
 use std::panic::Location;
 
@@ -262,6 +265,12 @@ impl Error {
         &self.0.details
     }
 
+    /// The database has no room on its disk.
+    pub fn is_disk_full(&self) -> bool {
+        let cause = self.cause().and_then(|cause| cause.downcast_ref());
+        cause.is_some_and(is_full)
+    }
+
     /// The cause, for the log alone.
     pub fn cause(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
         self.0.cause.as_deref()
@@ -321,6 +330,10 @@ pub(crate) fn is_away(error: &postgres::Error) -> bool {
     }
 }
 
+fn is_full(error: &postgres::Error) -> bool {
+    error.code() == Some(&postgres::error::SqlState::DISK_FULL)
+}
+
 fn is_away_state(state: &postgres::error::SqlState) -> bool {
     use postgres::error::SqlState;
     [
@@ -343,24 +356,32 @@ fn lacks_right(error: &postgres::Error) -> bool {
     error.code() == Some(&postgres::error::SqlState::INSUFFICIENT_PRIVILEGE)
 }
 
+/// What a client is told of a database that answers and takes nothing.
+fn refusal(error: &postgres::Error) -> Option<&'static str> {
+    let is_read_only = error.code() == Some(&postgres::error::SqlState::READ_ONLY_SQL_TRANSACTION);
+    if is_full(error) {
+        Some(
+            "The database's disk is full: nothing can be written until its operator makes room. What is there can be read.",
+        )
+    } else if is_read_only {
+        Some("The database is read-only at this time and takes no change. Try again shortly.")
+    } else if lacks_right(error) {
+        Some(
+            "The database does not let the server do that. Its operator finds in the log which right is missing.",
+        )
+    } else {
+        None
+    }
+}
+
 impl From<postgres::Error> for Error {
     /// A database that is away, or that was told to refuse us, is a 503; anything else is our fault.
     #[track_caller]
     fn from(cause: postgres::Error) -> Self {
-        if cause.code() == Some(&postgres::error::SqlState::READ_ONLY_SQL_TRANSACTION) {
-            Self::new(
-                Code::DatabaseUnavailable,
-                "The database is read-only at this time and takes no change. Try again shortly.",
-            )
-            .because(cause)
+        if let Some(sentence) = refusal(&cause) {
+            Self::new(Code::DatabaseUnavailable, sentence).because(cause)
         } else if is_away(&cause) {
             Self::database_unavailable(cause)
-        } else if lacks_right(&cause) {
-            Self::new(
-                Code::DatabaseUnavailable,
-                "The database does not let the server do that. Its operator finds in the log which right is missing.",
-            )
-            .because(cause)
         } else {
             Self::internal(cause)
         }

@@ -1,5 +1,8 @@
 //! The figures of `/metrics`: what each part keeps in memory, under its public name. A scrape waits
-//! for nothing.
+//! for nothing. `docs/metrics.md` is made from them.
+
+#[cfg(test)]
+mod document;
 
 use crate::http::context::Shared;
 use crate::http::door;
@@ -81,32 +84,17 @@ fn of_permissions(standings: authz::permissions::Standings) -> [Metric; 2] {
 }
 
 /// The figures of the parts behind the door.
-#[rustfmt::skip]
 pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     let pool = shared.store.pool().state();
-    let mut metrics = vec![
-        Metric::single(
-            "agent_runtime_database_connections",
-            "Connections to the database.",
-            Gauge,
-            pool.connections,
-        ),
-        Metric::single(
-            "agent_runtime_database_connections_idle",
-            "Connections to the database that wait for work.",
-            Gauge,
-            pool.idle_connections,
-        ),
-        Metric::single(
-            "agent_runtime_streams_served",
-            "Streams that a stream thread serves.",
-            Gauge,
-            size(shared.streams.open()),
-        ),
-    ];
+    let mut metrics = of_database(pool.connections, pool.idle_connections);
+    metrics.push(of_streams(shared.streams.open()));
     metrics.extend(of_audit(&shared.audit.stats()));
     if shared.secrets.is_on() {
-        metrics.push(gauge("agent_runtime_secrets_in_memory", "Values of secrets that are kept in memory.", shared.secrets.kept()));
+        metrics.push(gauge(
+            "agent_runtime_secrets_in_memory",
+            "Values of secrets that are kept in memory.",
+            shared.secrets.kept(),
+        ));
     }
     if shared.webhooks.is_on() {
         metrics.extend(of_webhooks(&shared.webhooks.stats()));
@@ -118,40 +106,57 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
         metrics.extend(of_permissions(permissions.standings()));
     }
     if let Some(stats) = shared.runtime.queue_stats() {
-        let ended = [
-            ("done", stats.done),
-            ("retried", stats.retried),
-            ("snoozed", stats.snoozed),
-            ("dead", stats.dead),
-            ("cancelled", stats.cancelled),
-            ("lost", stats.lost),
-            ("handed-back", stats.handed_back),
-        ];
-        metrics.extend([
-            Metric::single(
-                "agent_runtime_run_jobs_claimed_total",
-                "Runs taken up.",
-                Counter,
-                figure(stats.claimed),
-            ),
-            Metric::single(
-                "agent_runtime_run_jobs_running",
-                "Runs being carried on.",
-                Gauge,
-                figure(stats.running),
-            ),
-            Metric {
-                name: "agent_runtime_run_jobs_ended_total",
-                help: "Runs put down, by how.",
-                kind: Counter,
-                values: ended
-                    .into_iter()
-                    .map(|(how, count)| (vec![("how", how.to_owned())], figure(count)))
-                    .collect(),
-            },
-        ]);
+        metrics.extend(of_runs(&stats));
     }
     metrics
+}
+
+/// Whether a part of the process is stuck.
+pub fn of_pulse(is_stuck: bool) -> Metric {
+    gauge(
+        "agent_runtime_stuck",
+        "1 while a part of the process is stuck, so that a restart would help.",
+        usize::from(is_stuck),
+    )
+}
+
+#[rustfmt::skip]
+fn of_database(connections: u32, idle: u32) -> Vec<Metric> {
+    vec![
+        Metric::single("agent_runtime_database_connections", "Connections to the database.", Gauge, connections),
+        Metric::single("agent_runtime_database_connections_idle", "Connections to the database that wait for work.", Gauge, idle),
+    ]
+}
+
+fn of_streams(open: usize) -> Metric {
+    gauge(
+        "agent_runtime_streams_served",
+        "Streams that a stream thread serves.",
+        open,
+    )
+}
+
+#[rustfmt::skip]
+fn of_runs(stats: &jobs::Stats) -> [Metric; 3] {
+    let ended = [
+        ("done", stats.done),
+        ("retried", stats.retried),
+        ("snoozed", stats.snoozed),
+        ("dead", stats.dead),
+        ("cancelled", stats.cancelled),
+        ("lost", stats.lost),
+        ("handed-back", stats.handed_back),
+    ];
+    [
+        counter("agent_runtime_run_jobs_claimed_total", "Runs taken up.", stats.claimed),
+        Metric::single("agent_runtime_run_jobs_running", "Runs being carried on.", Gauge, figure(stats.running)),
+        Metric {
+            name: "agent_runtime_run_jobs_ended_total",
+            help: "Runs put down, by how.",
+            kind: Counter,
+            values: ended.into_iter().map(|(how, count)| (vec![("how", how.to_owned())], figure(count))).collect(),
+        },
+    ]
 }
 
 #[rustfmt::skip]

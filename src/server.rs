@@ -12,6 +12,7 @@
 //! | `webhooks-upkeep` | keeps the tables of webhooks up | with the runs, after both queues |
 //! | `audit-writer`, `audit-watch`, `audit-keeper` | write access decisions; give up those that are late; keep their tables up | `audit::Running::stop`, after all that records: what waits is written |
 //! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers, and wipes secrets that were kept in memory for their time | with the server |
+//! | `pulse`, `pulse-ask` | whether a part is stuck; asks the database aside | with the server |
 //! | `store-watchdog`, `store-cancel`, `store-close`, the pool's | stuck statements, connections; the audit has its own | with the last user of the store |
 //! | `stop-…` | wait for the above, one each | with what they wait for, or with the process |
 //!
@@ -22,7 +23,9 @@
 //! so. A database that refuses for good (too old, too new, no rights) ends the server with the
 //! reason; one that is away is waited for.
 
+mod listen;
 pub mod options;
+mod pulse;
 
 use crate::audit;
 use crate::authn::{Authn, bearer, public};
@@ -39,21 +42,19 @@ use crate::ids::Clock;
 use crate::log::Subsystem;
 use crate::metrics;
 use crate::outbound::Outbound;
+use crate::places::Places;
 use crate::runtime::{self, Keepers, ModelKeys, Runtime};
 use crate::secret::Secret;
 use crate::secrets::{self, Secrets};
 use crate::store::{self, Store, migrations, tenants, tokens};
 use crate::webhooks::{self, Webhooks};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use rustix::io::Errno;
-use socket2::{Domain, Protocol, Socket, Type};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+pub use pulse::Part;
+use pulse::Pulse;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
-
-/// Connections that wait to be accepted; the kernel may allow fewer.
-const BACKLOG: i32 = 1024;
 
 /// Pause between looks at a database that is away.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -123,6 +124,7 @@ pub struct Server {
     door: Arc<Mutex<Option<door::Door>>>,
     shared: Arc<Shared>,
     probes: Arc<Probes>,
+    pulse: Arc<Pulse>,
     starter: Ending,
     /// Dropped when the server stops.
     running: Sender<()>,
@@ -167,15 +169,12 @@ impl Server {
         let sub = |name| crate::log::subsystem(log, name);
         let manager = store::connect::Manager::new(&options.store)?;
         let (seeds, run_lease) = (options.seeds.clone(), options.run_lease);
+        let silence = pulse::silence(&options.store);
         let (limits, docs) = (options.limits.clone(), options.docs);
-        let listener = listen(options.listen)?;
+        let listener = listen::open(options.listen)?;
         options.webhooks.listening = listener.local_addr().ok();
-        let (recorder, audit) = audit::start(
-            &options.audit,
-            &options.store,
-            clock,
-            &sub(Subsystem::Audit),
-        )?;
+        let own = sub(Subsystem::Audit);
+        let (recorder, audit) = audit::start(&options.audit, &options.store, clock, &own)?;
         let shared = Arc::new(share(options, recorder, clock, log)?);
         let probes = Arc::new(Probes::new());
         let frame = Frame::new(
@@ -193,8 +192,17 @@ impl Server {
         )?;
         let address = door.local_addr();
         let door = Arc::new(Mutex::new(Some(door)));
-        measure(&probes, &door, &shared);
         let (running, stopped) = bounded(0);
+        let pulse = Pulse::start(pulse::Watched {
+            silence,
+            door: Arc::clone(&door),
+            audit: shared.audit.clone(),
+            manager: manager.clone(),
+            probes: Arc::clone(&probes),
+            stopped: stopped.clone(),
+            log: sub(Subsystem::Server),
+        })?;
+        measure(&probes, &door, &shared, &pulse);
         let (told, ready) = bounded(1);
         let work = Arc::new(Mutex::new(None));
         let starter = Starter {
@@ -204,6 +212,7 @@ impl Server {
             run_lease,
             work: Arc::clone(&work),
             probes: Arc::clone(&probes),
+            pulse: Arc::clone(&pulse),
             stopped,
             log: sub(Subsystem::Server),
         };
@@ -216,6 +225,7 @@ impl Server {
             door,
             shared,
             probes,
+            pulse,
             starter,
             running,
             ready,
@@ -238,6 +248,16 @@ impl Server {
     /// Says once that the server is ready, or why it never will be.
     pub fn ready(&self) -> &Receiver<Result<()>> {
         &self.ready
+    }
+
+    /// Whether the process does its work. False: a restart would help.
+    pub fn beats(&self) -> bool {
+        self.pulse.beats()
+    }
+
+    /// The part that is stuck, if one is.
+    pub fn stuck(&self) -> Option<Part> {
+        self.pulse.stuck()
     }
 
     /// Stops in order, and takes hardly longer than `within`. False: something did not end within
@@ -317,40 +337,6 @@ fn ended(ending: &mut Result<Ending>, deadline: Instant) -> bool {
     ending.as_mut().is_ok_and(|ending| ending.by(deadline))
 }
 
-/// Opens the socket. `[::]` takes IPv4 as well, and is `0.0.0.0` on a host without IPv6.
-fn listen(address: SocketAddr) -> Result<TcpListener> {
-    let open = |address: SocketAddr| {
-        let socket = Socket::new(
-            Domain::for_address(address),
-            Type::STREAM,
-            Some(Protocol::TCP),
-        )?;
-        if address.is_ipv6() {
-            socket.set_only_v6(!address.ip().is_unspecified())?;
-        }
-        socket.set_reuse_address(true)?;
-        socket.bind(&address.into())?;
-        socket.listen(BACKLOG)?;
-        Ok(TcpListener::from(socket))
-    };
-    let everywhere = address.is_ipv6() && address.ip().is_unspecified();
-    open(address)
-        .or_else(|error: std::io::Error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if everywhere => {
-                open(SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port())))
-            }
-            _ => Err(error),
-        })
-        .map_err(|error| {
-            Error::new(
-                Code::Conflict,
-                format!(
-                    "{address} cannot be listened on: {error}. Choose another SVC_HTTP_PORT or SVC_BIND_ADDRESS."
-                ),
-            )
-        })
-}
-
 /// The parts behind the door.
 fn share(
     options: Options,
@@ -406,6 +392,7 @@ fn share(
         &crate::log::subsystem(log, Subsystem::HttpStream),
     )?;
     Ok(Shared {
+        elsewhere: Places::new((options.limits.request_threads / 2).max(1)),
         secrets,
         webhooks,
         authn: Authn::new(store.clone(), clock.clone(), options.signer),
@@ -444,7 +431,14 @@ fn permissions(
 }
 
 /// Gives the probes their figures.
-fn measure(probes: &Probes, door: &Arc<Mutex<Option<door::Door>>>, shared: &Arc<Shared>) {
+fn measure(
+    probes: &Probes,
+    door: &Arc<Mutex<Option<door::Door>>>,
+    shared: &Arc<Shared>,
+    pulse: &Arc<Pulse>,
+) {
+    let pulse = Arc::clone(pulse);
+    probes.add(move || vec![metrics::of_pulse(pulse.stuck().is_some())]);
     let door = Arc::clone(door);
     probes.add(move || {
         let door = door.try_lock();
@@ -474,6 +468,7 @@ struct Starter {
     run_lease: Duration,
     work: Arc<Mutex<Option<Work>>>,
     probes: Arc<Probes>,
+    pulse: Arc<Pulse>,
     /// Disconnected when the server stops.
     stopped: Receiver<()>,
     log: slog::Logger,
@@ -517,9 +512,13 @@ impl Starter {
     /// Keeps the probe's word about the database true, and opened secrets in memory no longer than
     /// they may be, whether or not requests come.
     fn keep_watch(&self) {
+        self.pulse.pool_answered();
         while !self.is_stopped_within(CHECK) {
             self.shared.secrets.sweep();
             let state = self.shared.store.check(CHECK);
+            if state.is_ok() {
+                self.pulse.pool_answered();
+            }
             self.probes.set(
                 "database",
                 state.map_err(|error| error.message().to_owned()),

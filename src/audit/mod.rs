@@ -42,6 +42,9 @@ use writer::Writer;
 /// The longest statement of the writer.
 const STATEMENT: Duration = Duration::from_secs(5);
 
+/// Statements in one attempt, with the time that it takes to cancel one.
+const ATTEMPT: u32 = 4;
+
 /// How decisions are written.
 #[derive(Clone)]
 pub struct Options {
@@ -80,6 +83,8 @@ struct Inner {
     decided: Arc<Decided>,
     clock: Clock,
     patience: Duration,
+    /// No attempt of the writer takes longer.
+    attempt: Duration,
     keeper: Wake,
 }
 
@@ -134,6 +139,12 @@ impl Audit {
             // One that is full is awake.
             let _ = keeper.try_send(());
         }
+    }
+
+    /// Whether the writer's thread is held up in an attempt whose statements should all have ended
+    /// long ago, or is gone. Attempts that fail are none of this.
+    pub fn is_stuck(&self) -> bool {
+        self.0.counters.turn.is_longer_than(self.0.attempt)
     }
 
     /// The figures so far.
@@ -222,6 +233,7 @@ pub fn start(
         decided: Arc::default(),
         clock: clock.clone(),
         patience: options.patience,
+        attempt: ATTEMPT * (own.statement_timeout + own.checkout_timeout),
         keeper: wake,
     }));
     Ok((audit, running))

@@ -2,7 +2,8 @@
 
 use super::decision::{Outcome, Stage};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Figures for `/metrics`, since the start where they are not of this moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,9 +30,59 @@ pub struct Stats {
     pub commits: Duration,
 }
 
+impl Default for Stats {
+    /// Before anything has happened.
+    fn default() -> Self {
+        Self {
+            decided: Decided::default().all(),
+            queued: 0,
+            writing: 0,
+            rows_written: 0,
+            batches_written: 0,
+            rows_refused: 0,
+            rows_late: 0,
+            rows_overflowed: 0,
+            last_commit: Duration::ZERO,
+            commits: Duration::ZERO,
+        }
+    }
+}
+
+/// What the writer's thread is at.
+#[derive(Default)]
+pub(super) struct Turn(Mutex<Option<Instant>>);
+
+impl Turn {
+    /// It waits for something to do.
+    pub(super) fn rest(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// It begins one more attempt.
+    pub(super) fn begin(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Whether it has been at one attempt for longer than this.
+    pub(super) fn is_longer_than(&self, time: Duration) -> bool {
+        let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        since.is_some_and(|since| since.elapsed() > time)
+    }
+}
+
+/// A thread that ends, by a panic too, is not at rest.
+pub(super) struct Ending<'a>(pub(super) &'a Turn);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.begin();
+    }
+}
+
 /// What the writer has done.
 #[derive(Default)]
 pub(super) struct Counters {
+    pub(super) turn: Turn,
     pub(super) rows: AtomicU64,
     pub(super) batches: AtomicU64,
     pub(super) failed: AtomicU64,
@@ -83,6 +134,19 @@ impl Decided {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_is_stuck_in_an_attempt_or_when_it_has_ended_and_never_at_rest() {
+        let turn = Turn::default();
+        assert!(!turn.is_longer_than(Duration::ZERO));
+        turn.begin();
+        assert!(turn.is_longer_than(Duration::ZERO));
+        assert!(!turn.is_longer_than(Duration::from_secs(60)));
+        turn.rest();
+        assert!(!turn.is_longer_than(Duration::ZERO));
+        drop(Ending(&turn));
+        assert!(turn.is_longer_than(Duration::ZERO));
+    }
 
     #[test]
     fn each_stage_and_outcome_has_a_count_of_its_own() {

@@ -45,6 +45,8 @@ pub(super) enum Reason {
     Late,
     /// The database takes decisions, but not this one.
     Refused,
+    /// The database has no room on its disk.
+    DiskFull,
 }
 
 impl Reason {
@@ -60,6 +62,10 @@ impl Reason {
             Self::Refused => (
                 "its database does not take this decision",
                 "refused by the database",
+            ),
+            Self::DiskFull => (
+                "the disk of its database is full",
+                "the database's disk is full",
             ),
         };
         Error::new(

@@ -6,7 +6,7 @@
 
 use super::chain;
 use super::queue::{Entry, Queue, Work, settle};
-use super::stats::Counters;
+use super::stats::{Counters, Ending};
 use super::ticket::{Reason, Settlement, Ticket};
 use crate::error::{Code, Error, Result};
 use crate::store::audit::{self as rows, Batch, Row, Slot};
@@ -65,6 +65,8 @@ enum Attempt {
     Unknown(Doubt, Error),
     /// Nothing was written; the database is away.
     Away(Error),
+    /// Nothing was written; the database has no room on its disk.
+    Full(Error),
     /// Nothing was written: it does not take this.
     Refused(Error),
 }
@@ -72,8 +74,13 @@ enum Attempt {
 impl Writer {
     /// Until the queue is closed and empty, or a stop has waited long enough.
     pub(super) fn run(mut self) {
+        let counters = Arc::clone(&self.counters);
+        let _ending = Ending(&counters.turn);
         loop {
-            match self.queue.take(BATCH, self.lease / 3) {
+            counters.turn.rest();
+            let work = self.queue.take(BATCH, self.lease / 3);
+            counters.turn.begin();
+            match work {
                 Work::Write(entries) => self.write(entries),
                 Work::Idle => self.renew(),
                 Work::End => break,
@@ -102,6 +109,7 @@ impl Writer {
     fn write(&mut self, mut entries: Vec<Entry>) {
         let mut doubt: Option<Doubt> = None;
         loop {
+            self.counters.turn.begin();
             if let Some(open) = doubt.take() {
                 match self.was_committed(&open) {
                     Ok(true) => return self.committed(&entries),
@@ -133,6 +141,7 @@ impl Writer {
                     self.wait(&error);
                 }
                 Attempt::Away(error) => self.wait(&error),
+                Attempt::Full(error) => return self.fail(&entries, Reason::DiskFull, &error),
                 Attempt::Refused(error) => return self.refused(entries, &error),
             }
         }
@@ -179,6 +188,10 @@ impl Writer {
     }
 
     fn fault(&mut self, error: Error, doubt: Option<Doubt>) -> Attempt {
+        // The server's own word, so the statement was rolled back and its connection is sound.
+        if error.is_disk_full() {
+            return Attempt::Full(error);
+        }
         let away = error.code() == Code::DatabaseUnavailable;
         if away {
             self.let_go();
@@ -257,9 +270,7 @@ impl Writer {
     }
 
     fn wait(&mut self, error: &Error) {
-        let complained = self.held.complained_at;
-        if complained.is_none_or(|at| at.elapsed() > COMPLAIN) {
-            self.held.complained_at = Some(Instant::now());
+        if self.may_complain() {
             slog::warn!(self.log, "The audit cannot be written; trying again"; crate::log::ErrorValue(error));
         }
         std::thread::sleep(PAUSE);
@@ -278,14 +289,28 @@ impl Writer {
             self.write(entries);
             return self.write(second);
         }
+        self.fail(&entries, Reason::Refused, error);
+    }
+
+    /// Their requests are told at once: to wait would not help them.
+    fn fail(&mut self, entries: &[Entry], reason: Reason, error: &Error) {
         let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
         self.counters.failed.fetch_add(count, Ordering::Relaxed);
-        slog::error!(self.log, "The database does not take decisions; their requests fail";
-            "decisions" => count, crate::log::ErrorValue(error));
-        self.noted(settle(
-            &tickets(&entries),
-            Settlement::Failed(Reason::Refused),
-        ));
+        if self.may_complain() {
+            slog::error!(self.log, "The database does not take decisions; their requests fail";
+                "decisions" => count, crate::log::ErrorValue(error));
+        }
+        self.noted(settle(&tickets(entries), Settlement::Failed(reason)));
+    }
+
+    /// Whether it is time for another word to the log.
+    fn may_complain(&mut self) -> bool {
+        let complained = self.held.complained_at;
+        let may = complained.is_none_or(|at| at.elapsed() > COMPLAIN);
+        if may {
+            self.held.complained_at = Some(Instant::now());
+        }
+        may
     }
 
     fn renew(&mut self) {

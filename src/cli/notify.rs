@@ -47,6 +47,11 @@ impl Manager {
         self.tell("WATCHDOG=1");
     }
 
+    /// In place of a sign of life: which part is stuck, for `systemctl status`.
+    pub(super) fn stuck(&self, part: &str) {
+        self.tell(&format!("STATUS=Stuck: {part}."));
+    }
+
     fn tell(&self, what: &str) {
         if let Some((socket, address)) = &self.to {
             // A manager that does not listen finds out by itself.
@@ -75,9 +80,15 @@ mod tests {
         let manager = Manager::of(&Vars::from_pairs([("NOTIFY_SOCKET", name)]));
         manager.ready();
         manager.alive();
+        manager.stuck("a part");
         manager.stopping();
         let mut buffer = [0; 64];
-        for expected in ["READY=1", "WATCHDOG=1", "STOPPING=1"] {
+        for expected in [
+            "READY=1",
+            "WATCHDOG=1",
+            "STATUS=Stuck: a part.",
+            "STOPPING=1",
+        ] {
             let length = socket.recv(&mut buffer).unwrap();
             assert_eq!(&buffer[..length], expected.as_bytes());
         }

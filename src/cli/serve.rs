@@ -207,7 +207,11 @@ fn until_told(server: &Server, endings: &Receiver<()>, manager: &Manager) -> Out
                 manager.ready();
                 ready = never();
             }
-            recv(beat) -> _ => manager.alive(),
+            recv(beat) -> _ => match server.stuck() {
+                Some(part) => manager.stuck(part.text()),
+                None if server.beats() => manager.alive(),
+                None => {}
+            },
             recv(endings) -> _ => return Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! `/healthz`, `/readyz` and `/metrics`, answered by the door itself: nothing here waits for
 //! anything, so they answer while the database and every request thread are stuck.
 //!
-//! Healthy: the process serves. Ready: it can take work; the reasons say what is missing. Metrics:
+//! Healthy: the process serves, and a restart would help nothing. Ready: it can take work; the reasons say what is missing. Metrics:
 //! Prometheus text, from figures that their owners keep in memory.
 
 use rouille::{Response, ResponseBody};
@@ -53,6 +53,8 @@ type Source = Box<dyn Fn() -> Vec<Metric> + Send + Sync>;
 
 /// The probes of one server.
 pub struct Probes {
+    /// What is stuck, so that a restart would help.
+    stuck: Mutex<Option<&'static str>>,
     /// What is not ready, and why.
     missing: Mutex<BTreeMap<&'static str, String>>,
     sources: RwLock<Vec<Source>>,
@@ -69,6 +71,7 @@ impl Probes {
     pub fn new() -> Self {
         let starting = BTreeMap::from([("server", "The server is starting.".to_owned())]);
         Self {
+            stuck: Mutex::default(),
             missing: Mutex::new(starting),
             sources: RwLock::default(),
         }
@@ -81,6 +84,11 @@ impl Probes {
             Ok(()) => missing.remove(part),
             Err(reason) => missing.insert(part, reason),
         };
+    }
+
+    /// Says that the process is healthy, or which part is stuck.
+    pub fn set_stuck(&self, part: Option<&'static str>) {
+        *self.stuck.lock().unwrap_or_else(PoisonError::into_inner) = part;
     }
 
     /// What is missing of a part, if it is not ready.
@@ -111,11 +119,7 @@ impl Probes {
             return None;
         }
         Some(match path {
-            "/healthz" => respond(
-                200,
-                "application/json",
-                r#"{"status":"healthy"}"#.to_owned(),
-            ),
+            "/healthz" => self.health(),
             "/readyz" => self.readiness(),
             _ => respond(
                 200,
@@ -123,6 +127,15 @@ impl Probes {
                 self.metrics(),
             ),
         })
+    }
+
+    fn health(&self) -> Response {
+        let stuck = *self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
+        let (status, body) = match stuck {
+            None => (200, json!({"status": "healthy"})),
+            Some(part) => (503, json!({"status": "stuck", "part": part})),
+        };
+        respond(status, "application/json", body.to_string())
     }
 
     fn readiness(&self) -> Response {
@@ -141,13 +154,7 @@ impl Probes {
             .unwrap_or_else(PoisonError::into_inner)
             .is_empty();
         let mut text = String::new();
-        let own = Metric::single(
-            "agent_runtime_ready",
-            "1 when the server can take work.",
-            MetricKind::Gauge,
-            u8::from(ready),
-        );
-        write_metric(&mut text, &own);
+        write_metric(&mut text, &self::ready(ready));
         for source in self
             .sources
             .read()
@@ -160,6 +167,16 @@ impl Probes {
         }
         text
     }
+}
+
+/// The probes' own figure.
+pub fn ready(is_ready: bool) -> Metric {
+    Metric::single(
+        "agent_runtime_ready",
+        "1 when the server can take work.",
+        MetricKind::Gauge,
+        u8::from(is_ready),
+    )
 }
 
 fn respond(status: u16, content_type: &'static str, body: String) -> Response {
@@ -224,6 +241,18 @@ mod tests {
         assert_eq!(probes.answer("GET", "/readyz").unwrap().status_code, 200);
         assert!(probes.answer("POST", "/readyz").is_none());
         assert!(probes.answer("GET", "/v1/runs").is_none());
+    }
+
+    #[test]
+    fn a_stuck_part_is_named() {
+        let probes = Probes::new();
+        assert_eq!(probes.answer("GET", "/healthz").unwrap().status_code, 200);
+        probes.set_stuck(Some("the audit writer"));
+        let answer = probes.answer("GET", "/healthz").unwrap();
+        assert_eq!(answer.status_code, 503);
+        assert!(body(answer).contains("the audit writer"));
+        probes.set_stuck(None);
+        assert_eq!(probes.answer("GET", "/healthz").unwrap().status_code, 200);
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl Turn {
             begun.failures,
         ));
         movement.events.push(event.row());
-        let next = match self.decide(now) {
+        let next = match self.decide() {
             Next::End(end) => return self.end(inner, claimed, begun, movement, end),
             Next::Begin { begun, .. } => begun,
         };
@@ -191,8 +191,8 @@ impl Turn {
         let now = inner.clock.now();
         let failures = begun.failures + 1;
         let retry_at = wait
-            .map(|wait| now + wait)
-            .filter(|at| *at < self.deadline());
+            .filter(|wait| *wait < self.time_left())
+            .map(|wait| now + wait);
         movement.ended = Some(ended(begun.step, StepStatus::Failed, None, failures));
         let failed_event = Event::StepFailed {
             step: self.step_ref(begun),

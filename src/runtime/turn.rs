@@ -18,7 +18,7 @@ use crate::store::runs::{self, End, Lease, Movement, Run, Written};
 use crate::store::steps::{Begun, Step, StepKind, StepStatus};
 use crate::store::turns;
 use jobs::Claimed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 
 /// How often a run's job is taken up at most. Waits do not count.
@@ -88,7 +88,7 @@ fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger)
         Taken::Left(left) => return Ok(left),
         Taken::Turn(turn, begun) => (turn, begun),
     };
-    let listed = inner.running.list(turn.lease, turn.time_left(inner));
+    let listed = inner.running.list(turn.lease, turn.time_left());
     let switch = listed.switch.clone();
     claimed.token().on_lost(move || switch.interrupt(Why::Lost));
     turn.go_on(inner, claimed, &listed, begun)
@@ -110,6 +110,8 @@ pub(super) struct Turn {
     pub(super) told: i64,
     /// What the steps answered, in bytes.
     pub(super) held_bytes: usize,
+    /// When its time is over. A wall clock that is set meanwhile does not move it.
+    ends_by: Instant,
 }
 
 /// Claims the run and writes the row of its next step, or its end, in one transaction.
@@ -134,6 +136,7 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
         let mut definition = Definition::new(turn)?;
         let journal = std::mem::take(&mut definition.turn.journal);
         let mut turn = Turn {
+            ends_by: Instant::now() + time_left(&run, &definition, now),
             told: runs::told(&run),
             held_bytes: journal.iter().map(journal::bytes_of).sum(),
             run,
@@ -141,7 +144,7 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
             definition,
             journal,
         };
-        let (movement, next) = turn.first_movement(claimed, now);
+        let (movement, next) = turn.first_movement(claimed);
         if runs::write(tx, &lease, turn.told, &movement, now)? == Written::No {
             return Err(Error::internal("a run that was just claimed took no write"));
         }
@@ -179,7 +182,7 @@ fn give_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
 
 impl Turn {
     /// What taking the turn up writes, and what comes next.
-    fn first_movement(&self, claimed: &Claimed, now: OffsetDateTime) -> (Movement, Next) {
+    fn first_movement(&self, claimed: &Claimed) -> (Movement, Next) {
         let mut movement = Movement {
             despite_cancel: true,
             ..Movement::default()
@@ -192,7 +195,7 @@ impl Turn {
             None if claimed.attempt() > JOB_ATTEMPTS => Next::End(failed(format!(
                 "The run was taken up {JOB_ATTEMPTS} times without coming to an end."
             ))),
-            None => self.decide(now),
+            None => self.decide(),
         };
         if let Some(last) = self.journal.last()
             && last.status == StepStatus::Running
@@ -222,21 +225,16 @@ impl Turn {
     }
 
     /// What comes next, with the turn's time limit and its bound in bytes.
-    pub(super) fn decide(&self, now: OffsetDateTime) -> Next {
+    pub(super) fn decide(&self) -> Next {
         let next = journal::next(&self.journal, &self.definition);
         match next {
-            Next::Begin { .. } if now >= self.deadline() => Next::End(self.out_of_time()),
+            Next::Begin { .. } if self.time_left().is_zero() => Next::End(self.out_of_time()),
             Next::Begin { .. } if self.held_bytes > TURN_BYTES => Next::End(failed(format!(
                 "The turn's steps answered more than {} MiB together, which is as much as a turn holds.",
                 TURN_BYTES >> 20
             ))),
             next => next,
         }
-    }
-
-    pub(super) fn deadline(&self) -> OffsetDateTime {
-        let limit = time::Duration::milliseconds(i64::from(self.definition.limits.turn_timeout_ms));
-        self.run.started_at.unwrap_or(self.run.created_at) + limit
     }
 
     pub(super) fn out_of_time(&self) -> End {
@@ -246,9 +244,17 @@ impl Turn {
         ))
     }
 
-    fn time_left(&self, inner: &Inner) -> Duration {
-        Duration::try_from(self.deadline() - inner.clock.now()).unwrap_or(Duration::ZERO)
+    pub(super) fn time_left(&self) -> Duration {
+        self.ends_by.saturating_duration_since(Instant::now())
     }
+}
+
+/// How long a run that is taken up may go on. Where the clock was set back since it began, it has its
+/// whole time again.
+fn time_left(run: &Run, definition: &Definition, now: OffsetDateTime) -> Duration {
+    let limit = Duration::from_millis(u64::from(definition.limits.turn_timeout_ms));
+    let spent = now - run.started_at.unwrap_or(run.created_at);
+    limit.saturating_sub(Duration::try_from(spent).unwrap_or(Duration::ZERO))
 }
 
 impl Turn {

@@ -7,7 +7,7 @@
 //! Not here: lists for people (`webhook_history`), and endpoints as people change them
 //! (`webhook_endpoints`).
 
-use super::webhook_endpoints::WebhookEndpoint;
+use super::webhook_endpoints::Ending;
 use super::{Sql, Tx};
 use crate::error::Result;
 use crate::proof::{Admin, May};
@@ -387,13 +387,13 @@ pub fn end_attempt(
     Ok(row.is_some())
 }
 
-/// Unregisters an endpoint: from the commit on no attempt at it begins.
+/// Unregisters an endpoint: from the commit on no attempt at it begins. Nothing changes where it was.
 ///
 /// # Errors
 /// The database's.
 pub fn unregister(
     tx: &mut Tx<'_>,
-    may: &impl May<Admin, WebhookEndpoint>,
+    may: &impl May<Admin, Ending>,
     now: OffsetDateTime,
 ) -> Result<()> {
     tx.execute(

@@ -119,6 +119,30 @@ impl Find for WebhookEndpoint {
     }
 }
 
+/// An endpoint that is to end: one that is registered, or was, and to which an attempt may still be in
+/// flight. So whoever asks again for its end is not told that it is gone before that is true.
+#[derive(Debug)]
+pub struct Ending {
+    endpoint_id: Uuid,
+}
+
+impl Kind for Ending {
+    const NAME: &'static str = WebhookEndpoint::NAME;
+    fn id(&self) -> Uuid {
+        self.endpoint_id
+    }
+    fn place(&self) -> Place {
+        Place::OnTenant
+    }
+}
+
+impl Find for Ending {
+    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
+        let row = sql.query_opt(sql!("webhook_endpoints/find_ending"), &[&tenant_id, &id])?;
+        Ok(row.map(|_| Self { endpoint_id: id }))
+    }
+}
+
 fn endpoint(row: &Row) -> WebhookEndpoint {
     let previous = |environment: String| {
         let name = row.get(6);

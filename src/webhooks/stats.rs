@@ -23,6 +23,20 @@ pub struct Stats {
     pub due: u64,
 }
 
+impl Default for Stats {
+    /// Before anything has happened.
+    fn default() -> Self {
+        Self {
+            queued: 0,
+            delivered: 0,
+            failed: 0,
+            failures: Reason::ALL.map(|reason| (reason, 0)),
+            in_flight: 0,
+            due: 0,
+        }
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Counts {
     queued: AtomicU64,

@@ -5,7 +5,7 @@ use super::{Inner, Webhooks};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May};
 use crate::store::webhook_deliveries::{self as rows, ToFail};
-use crate::store::webhook_endpoints::WebhookEndpoint;
+use crate::store::webhook_endpoints::Ending;
 use crate::store::{Tx, queue_error};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,7 +13,8 @@ use uuid::Uuid;
 
 /// Deliveries that one transaction fails.
 const BATCH: u8 = 200;
-/// How long attempts in flight are waited for: within a request's deadline.
+/// How long attempts in flight are waited for: within a request's deadline, and longer than an attempt
+/// takes that reads its secret at once, with the time that is set if nothing else is.
 const PATIENCE: Duration = Duration::from_secs(12);
 /// How often attempts of other processes are looked for.
 const POLL: Duration = Duration::from_millis(100);
@@ -44,7 +45,8 @@ impl Ended {
 }
 
 impl Webhooks {
-    /// Unregisters an endpoint: fails what waits, and answers once no attempt is in flight any more.
+    /// Unregisters an endpoint: fails what waits, and answers once no attempt is in flight any more. For
+    /// one that is unregistered already, that is waited for.
     /// `before_commit` comes last: nothing is changed where it fails.
     ///
     /// # Errors
@@ -52,7 +54,7 @@ impl Webhooks {
     /// attempt begins any more. Those of `before_commit`.
     pub fn unregister(
         &self,
-        may: &impl May<Admin, WebhookEndpoint>,
+        may: &impl May<Admin, Ending>,
         before_commit: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let inner = &self.0;
@@ -73,7 +75,7 @@ impl Webhooks {
                 return Err(Error::new(
                     Code::Conflict,
                     format!(
-                        "The endpoint is unregistered, but an attempt that had begun before has not ended yet. It does so within {} s; nothing else goes out.",
+                        "The endpoint is unregistered, but an attempt that had begun before has not ended yet. It does so within {} s; nothing else goes out. Repeat the request to be told when it has.",
                         left.as_secs() + 1
                     ),
                 ));

@@ -234,7 +234,7 @@ fn a_server_ends_in_time_while_its_database_does_not_answer() {
 }
 
 /// Stops the cluster's processes, and says which.
-fn stop_answering(cluster: &Cluster) -> Vec<u32> {
+pub(crate) fn stop_answering(cluster: &Cluster) -> Vec<u32> {
     // The postmaster first: it starts no more.
     send(cluster.pid().unwrap(), Signal::STOP);
     let stopped = processes(cluster);
@@ -244,7 +244,7 @@ fn stop_answering(cluster: &Cluster) -> Vec<u32> {
     stopped
 }
 
-fn answer_again(stopped: &[u32]) {
+pub(crate) fn answer_again(stopped: &[u32]) {
     for pid in stopped.iter().rev() {
         send(*pid, Signal::CONT);
     }

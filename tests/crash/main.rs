@@ -14,10 +14,12 @@
 
 mod access;
 mod check;
+mod clock;
 mod database;
 mod decisions;
 mod descriptors;
 mod follow;
+mod full;
 mod kills;
 #[path = "../it/harness/openfga.rs"]
 #[allow(
@@ -28,6 +30,7 @@ mod kills;
 mod openfga;
 mod permissions;
 mod probe;
+mod proxy;
 mod random;
 mod replicas;
 mod rolling;
@@ -35,6 +38,7 @@ mod server;
 mod stop;
 mod tool;
 mod trap;
+mod watchdog;
 mod webhooks;
 mod world;
 

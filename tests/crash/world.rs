@@ -19,8 +19,13 @@ fn directory(name: &str) -> PathBuf {
 
 /// A cluster of its own, for tests that hurt it.
 pub(crate) fn cluster(name: &str) -> Cluster {
+    cluster_in(directory(name))
+}
+
+/// The same in a directory that stands.
+pub(crate) fn cluster_in(data_dir: PathBuf) -> Cluster {
     let started = Cluster::start(Options {
-        data_dir: directory(name),
+        data_dir,
         durable: false,
         bin_dir: None,
         search_path: None,

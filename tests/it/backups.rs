@@ -130,7 +130,8 @@ fn text(path: &Path) -> &str {
 
 /// Where the programs of the server's version lie: beside the server that the tests run on.
 fn real_directory() -> PathBuf {
-    let mut client = Database::empty().client();
+    let database = Database::empty();
+    let mut client = database.client();
     let row = client.query_one(
         "select current_setting('server_version_num')::int / 10000",
         &[],

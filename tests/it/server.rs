@@ -161,3 +161,18 @@ fn a_seed_token_of_another_tenant_is_refused_by_name() {
     assert_eq!(error.code(), Code::Conflict);
     assert!(error.message().contains("SVC_SEED_TOKEN"), "{error}");
 }
+
+#[test]
+fn every_figure_has_its_row_in_the_documentation() {
+    let app = App::start_with_secrets();
+    let documented = include_str!("../../docs/metrics.md");
+    let text = app.get("/metrics").text;
+    let names: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
+        .collect();
+    assert!(names.len() > 30, "{names:?}");
+    for name in names {
+        assert!(documented.contains(&format!("| `{name}` |")), "{name}");
+    }
+}

@@ -151,6 +151,9 @@ pub struct Stats {
     pub threads_replaced: u64,
     /// Panics caught in handlers since the start.
     pub panics: u64,
+    /// How long ago the door's thread last looked after the request threads: a second at most, unless
+    /// it is held up.
+    pub still: Duration,
 }
 
 /// Counters that every part of the door writes.
@@ -270,6 +273,7 @@ impl Door {
             stuck_threads: counters.stuck_threads.load(Relaxed),
             threads_replaced: counters.threads_replaced.load(Relaxed),
             panics: counters.panics.load(Relaxed),
+            still: self.pool.unattended(),
         }
     }
 }

@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// Work for a request thread.
@@ -44,6 +44,8 @@ pub(super) struct Pool {
     jobs: Receiver<Job>,
     log: slog::Logger,
     opened: Instant,
+    /// [`Pool::now`] when the threads were last looked after.
+    looked_at: AtomicU64,
     members: Mutex<Members>,
     left: Condvar,
 }
@@ -85,6 +87,7 @@ impl Pool {
             jobs,
             log,
             opened: Instant::now(),
+            looked_at: AtomicU64::new(1),
             members: Mutex::default(),
             left: Condvar::new(),
         }
@@ -129,6 +132,7 @@ impl Pool {
     /// Finds threads held beyond the request deadline and starts others in their place.
     pub(super) fn look_after(self: &Arc<Self>) {
         let now = self.now();
+        self.looked_at.store(now, Ordering::Relaxed);
         let most = u64::try_from(self.limits.request_deadline.as_millis()).unwrap_or(u64::MAX);
         let mut members = self.lock();
         let mut newly_stuck = 0;
@@ -159,6 +163,12 @@ impl Pool {
         if let Err(cause) = self.fill() {
             error!(self.log, "a request thread could not be started"; "cause" => %cause);
         }
+    }
+
+    /// How long ago the threads were last looked after.
+    pub(super) fn unattended(&self) -> Duration {
+        let since = self.looked_at.load(Ordering::Relaxed);
+        Duration::from_millis(self.now().saturating_sub(since))
     }
 
     /// Milliseconds since the pool was made, plus 1, so never 0.

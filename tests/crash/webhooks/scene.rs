@@ -192,7 +192,8 @@ impl Scene {
             loop {
                 let answer = client.send("DELETE", &path, None, &[]);
                 match answer.map(|answer| answer.status) {
-                    // After a kill the answer to an earlier request may be lost: it is gone then.
+                    // After a kill the answer to an earlier request may be lost: it is gone then, and
+                    // nothing is in flight any more.
                     Ok(204 | 404) => break,
                     Ok(409 | 503 | 504) | Err(_) => {}
                     Ok(other) => panic!("{path}: {other}"),

@@ -3,6 +3,7 @@
 use super::Shell;
 use crate::harness::secrets::{Keys, key};
 use crate::harness::{App, Database};
+use agent_runtime::secrets::SecretRef;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 
@@ -78,15 +79,19 @@ fn secrets_are_readable_with_the_same_keys_and_others_are_named() {
         said.out
     );
     right.restore(&path, &["--replace"]).expect(0);
-    let said = right.run(&["secrets", "rewrap", "--dry-run"]).expect(0);
-    assert!(
-        said.out
-            .starts_with("1 versions: 1 by the key of now already"),
-        "{}",
-        said.out
-    );
-    let said = wrong.run(&["secrets", "rewrap", "--dry-run"]).expect(2);
-    assert!(said.out.contains("not readable"), "{}", said.out);
+    let at = SecretRef {
+        environment: "prod".to_owned(),
+        name: "KEY".to_owned(),
+    };
+    let (_, clock, seeds) = (app.database.clone(), app.clock.clone(), app.seeds.clone());
+    let read = |keys: &Keys| {
+        let app = App::start_on(target.clone(), clock.clone(), seeds.clone(), |options| {
+            options.secrets = keys.options();
+        });
+        app.server().shared().secrets.resolve(seeds.tenant_id, &at)
+    };
+    assert_eq!(read(&keys).unwrap().expose(), "hunter2hunter2");
+    assert!(read(&other).is_err());
 }
 
 #[test]

@@ -98,8 +98,9 @@ fn what_there_is_nothing_of_or_no_way_to_is_said_and_leaves_nothing() {
     let shell = shell.with("SVC_DATABASE_URL", format!("{server}/no_such_database"));
     let said = shell.run(&["backup", text(&shell.path("b"))]).expect(1);
     assert!(said.err.contains("no_such_database"), "{}", said.err);
-    let shell = Shell::on(&Database::migrated())
-        .in_place_of("pg_dump", "echo 'pg_dump: error: no luck' >&2; exit 1");
+    let database = Database::migrated();
+    let shell =
+        Shell::on(&database).in_place_of("pg_dump", "echo 'pg_dump: error: no luck' >&2; exit 1");
     let said = shell.run(&["backup", text(&shell.path("b"))]).expect(1);
     assert!(said.err.contains("pg_dump: error: no luck"), "{}", said.err);
     assert_eq!(entries(shell.place.path()), ["bin"]);

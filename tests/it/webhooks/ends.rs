@@ -5,7 +5,7 @@ use crate::harness::{App, Receiver, Reply, eventually};
 use agent_runtime::error::Error;
 use agent_runtime::ids::Clock;
 use agent_runtime::proof::{Admin, May};
-use agent_runtime::store::webhook_endpoints::WebhookEndpoint;
+use agent_runtime::store::webhook_endpoints::Ending;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,9 +52,40 @@ fn unregistering_waits_for_what_is_in_flight_and_nothing_goes_out_after() {
         0
     );
     world.run();
+    let deliveries = world.number("select count(*) from webhook_deliveries");
+    assert_eq!(deliveries, 3, "none of a run that ended after");
     assert_eq!(receiver.received().len(), 1);
     world.app.get(&path).expect_error(404, "not-found");
     world.app.delete(&path).expect_error(404, "not-found");
+}
+
+#[test]
+fn an_endpoint_is_not_said_to_be_gone_while_an_attempt_may_be_in_flight() {
+    let world = World::with(|options| options.webhooks.timeout = Duration::from_secs(20));
+    let (hold, held) = crossbeam_channel::bounded(0);
+    let receiver = Receiver::start(move |_, _| Reply::Held(held.clone()));
+    let endpoint = world.endpoint(&receiver.url());
+    let path = format!("/v1/webhook-endpoints/{endpoint}");
+    let test = format!("{path}/test");
+    world.app.post(&test, &json!({})).expect(202);
+    receiver.once(1);
+    // As a request leaves it that was cut off once it had unregistered.
+    world
+        .app
+        .sql("update webhook_endpoints set unregistered_at = now()");
+    world.app.get(&path).expect_error(404, "not-found");
+    let again = world.app.delete(&path);
+    let said = again.expect_error(409, "conflict");
+    assert!(said.to_string().contains("Repeat"), "{said}");
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| world.app.delete(&path).status);
+        drop(hold);
+        assert_eq!(waits.join().unwrap(), 204);
+    });
+    world.app.delete(&path).expect_error(404, "not-found");
+    let open = "select count(*) from webhook_attempts where ended_at is null";
+    assert_eq!(world.number(open), 0);
+    assert_eq!(receiver.received().len(), 1);
 }
 
 #[test]
@@ -90,7 +121,7 @@ struct Decider {
     endpoint_id: Uuid,
 }
 
-impl May<Admin, WebhookEndpoint> for Decider {
+impl May<Admin, Ending> for Decider {
     fn tenant_id(&self) -> Uuid {
         self.tenant_id
     }
@@ -115,6 +146,7 @@ fn an_unregistering_that_is_not_recorded_changes_nothing() {
     world.delivered(&endpoint);
     webhooks.unregister(&decider, || Ok(())).unwrap();
     world.run();
+    assert_eq!(world.number("select count(*) from webhook_deliveries"), 1);
     assert_eq!(receiver.received().len(), 1);
 }
 

@@ -1,0 +1,142 @@
+//! `docs/metrics.md`, made from the figures themselves as they are before anything has happened. The
+//! test fails where it differs, and writes it where `UPDATE_GENERATED=1` is set.
+
+use super::*;
+use crate::authz::permissions::Standings;
+use crate::config::Vars;
+use crate::http::probes;
+use std::path::Path;
+
+/// What has a section of its own: what is in it, and when it is there.
+fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
+    let decided = audit::Stats::default();
+    let process = vec![probes::ready(false), of_pulse(false)];
+    let mut behind = of_database(0, 0);
+    behind.push(of_streams(0));
+    vec![
+        ("The process", "", process),
+        ("The door", "", of_door(&door::Stats::default())),
+        ("Database and streams", "", behind),
+        (
+            "Runs",
+            "Once the server is ready.",
+            of_runs(&jobs::Stats::default()).into(),
+        ),
+        ("The audit", "", of_audit(&decided)),
+        (
+            "Authorization",
+            "Where `SVC_AUTHZ_API_URL` is set.",
+            [
+                of_gate(&authz::Stats::default()),
+                of_permissions(Standings::default()).into(),
+            ]
+            .concat(),
+        ),
+        (
+            "Webhooks",
+            "Where `SVC_SECRETS_BACKEND` is set.",
+            of_webhooks(&webhooks::Stats::default()),
+        ),
+    ]
+}
+
+fn unit(metric: &Metric) -> &'static str {
+    let name = metric.name.trim_end_matches("_total");
+    match () {
+        () if name.ends_with("_seconds") => "seconds",
+        () if name.ends_with("_bytes") => "bytes",
+        () if metric.help.starts_with("1 w") => "0 or 1",
+        () => "count",
+    }
+}
+
+/// The label's name and what it can say.
+fn labels(metric: &Metric) -> String {
+    let mut seen: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (label, text) in metric.values.iter().flat_map(|(labels, _)| labels) {
+        match seen.iter_mut().find(|(name, _)| name == label) {
+            Some((_, texts)) if texts.contains(&text.as_str()) => {}
+            Some((_, texts)) => texts.push(text),
+            None => seen.push((label, vec![text])),
+        }
+    }
+    let each = seen
+        .iter()
+        .map(|(name, texts)| format!("`{name}`: {}", texts.join(", ")));
+    each.collect::<Vec<_>>().join("; ")
+}
+
+fn markdown() -> String {
+    let mut out = vec![
+        "# Metrics".to_owned(),
+        String::new(),
+        "Made from `src/metrics.rs`; change it there, then run \
+         `UPDATE_GENERATED=1 cargo test --lib metrics::document`."
+            .to_owned(),
+        String::new(),
+        "```sh".to_owned(),
+        "curl -s http://127.0.0.1:4000/metrics".to_owned(),
+        "```".to_owned(),
+        String::new(),
+        "Prometheus text. Each replica answers for itself, whatever else happens; a scrape asks \
+         nobody. Counters begin at 0 with the process. Who may reach the port may read them: no \
+         tenant, name or id is in any."
+            .to_owned(),
+    ];
+    for (title, when, metrics) in sections() {
+        out.push(String::new());
+        out.push(format!("## {title}"));
+        out.push(String::new());
+        if !when.is_empty() {
+            out.push(when.to_owned());
+            out.push(String::new());
+        }
+        out.push("| metric | type | unit | labels | meaning |".to_owned());
+        out.push("|---|---|---|---|---|".to_owned());
+        for metric in metrics {
+            let kind = match metric.kind {
+                Counter => "counter",
+                Gauge => "gauge",
+            };
+            out.push(format!(
+                "| `{}` | {kind} | {} | {} | {} |",
+                metric.name,
+                unit(&metric),
+                labels(&metric),
+                metric.help
+            ));
+        }
+    }
+    out.join("\n") + "\n"
+}
+
+#[test]
+fn the_page_equals_the_figures() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
+    let text = markdown();
+    if Vars::from_environment().text("UPDATE_GENERATED") == Some("1") {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap_or_default() == text,
+        "docs/metrics.md is not what the figures are; run: UPDATE_GENERATED=1 cargo test --lib \
+         metrics::document"
+    );
+}
+
+#[test]
+fn a_counter_is_called_total_and_nothing_else_is() {
+    let all = sections().into_iter().flat_map(|(_, _, metrics)| metrics);
+    let mut names: Vec<&str> = all
+        .map(|metric| {
+            let total = metric.name.ends_with("_total");
+            assert_eq!(total, metric.kind == Counter, "{}", metric.name);
+            assert!(!metric.values.is_empty(), "{}", metric.name);
+            metric.name
+        })
+        .collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
