@@ -17,6 +17,7 @@ pub mod log;
 pub mod metrics;
 pub mod model;
 pub mod outbound;
+pub mod places;
 pub mod proof;
 pub mod runtime;
 pub mod secret;

@@ -42,6 +42,7 @@ use crate::ids::Clock;
 use crate::log::Subsystem;
 use crate::metrics;
 use crate::outbound::Outbound;
+use crate::places::Places;
 use crate::runtime::{self, Keepers, ModelKeys, Runtime};
 use crate::secret::Secret;
 use crate::secrets::{self, Secrets};
@@ -391,6 +392,7 @@ fn share(
         &crate::log::subsystem(log, Subsystem::HttpStream),
     )?;
     Ok(Shared {
+        elsewhere: Places::new((options.limits.request_threads / 2).max(1)),
         secrets,
         webhooks,
         authn: Authn::new(store.clone(), clock.clone(), options.signer),

@@ -481,8 +481,10 @@ fn create(
         filter: filter.transpose()?,
     };
     check_fit(&about, "$.filter")?;
+    let place = cx.wait_elsewhere()?;
     about.url = check_receiver(cx, &about.url)?;
     check_secret(cx, caller.tenant_id, &about.secret)?;
+    drop(place);
     let (id, now) = (cx.new_id(), cx.now());
     let endpoint = cx.transact(|tx| {
         if let Some(request) = &request
@@ -514,6 +516,7 @@ fn check_url(
     Body(given): Body<CheckUrl>,
 ) -> Result<Found<CheckedUrl>> {
     is_on(cx)?;
+    let _place = cx.wait_elsewhere()?;
     let (url, addresses, verdict) = match cx.judge_receiver(&given.url, JUDGED_WITHIN) {
         Ok(judged) => (judged.url.into(), judged.addresses, judged.verdict),
         Err(failure) => {
@@ -561,11 +564,14 @@ fn change(
         .map(|filter| filter.map(check_filter).transpose());
     let filter = filter.transpose()?;
     // Both ask elsewhere, so no row is held meanwhile.
+    let asks = change.url.is_some() || change.secret_ref.is_some();
+    let place = asks.then(|| cx.wait_elsewhere()).transpose()?;
     let url = change.url.as_deref();
     let url = url.map(|url| check_receiver(cx, url)).transpose()?;
     if let Some(at) = &change.secret_ref {
         check_secret(cx, tenant_id, at)?;
     }
+    drop(place);
     let now = cx.now();
     let changed = cx.transact(|tx| {
         // What stays and what is new must fit each other, so nobody may change the rest meanwhile.
@@ -584,6 +590,7 @@ fn change(
 
 fn unregister(cx: &Cx<'_>, endpoint: Authorized<Ending, Admin>, _: Nothing) -> Result<Gone> {
     is_on(cx)?;
+    let _place = cx.wait_elsewhere()?;
     cx.webhooks().unregister(&endpoint, || cx.recorded())?;
     Ok(Gone)
 }

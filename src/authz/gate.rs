@@ -12,9 +12,10 @@ use super::fga::Failure;
 use super::permissions::{Answer, Asked, Permissions};
 use crate::audit::Audit;
 use crate::error::{Code, Error, Result};
+use crate::places::Places;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -23,12 +24,6 @@ const FAILURES: u32 = 5;
 
 /// How long nobody asks then; after it one asks for all.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// A check that takes longer is slow, and nobody waits for its place.
-const QUICK: Duration = Duration::from_millis(100);
-
-/// The longest wait for a place.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Credentials whose denials are counted at once. One that was forgotten begins anew.
 const COUNTED: usize = 10_000;
@@ -151,95 +146,6 @@ impl Gate {
     /// Counts a denial.
     pub(super) fn denied(&self, key_id: Uuid) {
         self.denials.count(key_id, Instant::now());
-    }
-}
-
-/// The places for asking.
-struct Places {
-    most: usize,
-    /// How many may wait for one.
-    most_waiting: usize,
-    state: Mutex<Taken>,
-    changed: Condvar,
-}
-
-struct Taken {
-    in_use: usize,
-    waiting: usize,
-    /// When a place was last taken or given back.
-    moved_at: Instant,
-    /// How long the last one was held.
-    held: Duration,
-}
-
-/// One of them, free again when dropped.
-struct Place<'a> {
-    places: &'a Places,
-    since: Instant,
-}
-
-impl Places {
-    fn new(most: usize) -> Self {
-        Self {
-            most,
-            most_waiting: (most / 2).max(1),
-            state: Mutex::new(Taken {
-                in_use: 0,
-                waiting: 0,
-                moved_at: Instant::now(),
-                held: Duration::ZERO,
-            }),
-            changed: Condvar::new(),
-        }
-    }
-
-    /// Waits as long as places move quickly, and not too many wait.
-    fn take(&self) -> Option<Place<'_>> {
-        let since = Instant::now();
-        let mut taken = self.lock();
-        while taken.in_use >= self.most {
-            let wait = self.wait(&taken, since.elapsed())?;
-            taken.waiting += 1;
-            taken = self
-                .changed
-                .wait_timeout(taken, wait)
-                .map_or_else(|poisoned| poisoned.into_inner().0, |(taken, _)| taken);
-            taken.waiting -= 1;
-        }
-        taken.in_use += 1;
-        taken.moved_at = Instant::now();
-        Some(Place {
-            places: self,
-            since: taken.moved_at,
-        })
-    }
-
-    /// How many places are in use, and how many wait for one.
-    fn load(&self) -> (usize, usize) {
-        let taken = self.lock();
-        (taken.in_use, taken.waiting)
-    }
-
-    /// How long a place is worth waiting for, to one who has waited this long. None: it is not.
-    fn wait(&self, taken: &Taken, waited: Duration) -> Option<Duration> {
-        let left = QUICK.saturating_sub(taken.moved_at.elapsed());
-        let is_quick = taken.held < QUICK && !left.is_zero() && waited < PATIENCE;
-        (is_quick && taken.waiting < self.most_waiting).then_some(left)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        let mut taken = self.places.lock();
-        taken.in_use -= 1;
-        taken.moved_at = Instant::now();
-        taken.held = self.since.elapsed();
-        drop(taken);
-        self.places.changed.notify_one();
     }
 }
 
@@ -397,72 +303,6 @@ mod tests {
         let said = "FGA Error: connection refused";
         let failure = Failure::Unreachable("connection refused".to_owned());
         Err(Error::new(Code::AuthorizationUnavailable, said).because(failure))
-    }
-
-    #[test]
-    fn places_are_given_back_and_waited_for_while_they_move_quickly() {
-        let places = Places::new(2);
-        let first = places.take().unwrap();
-        let second = places.take().unwrap();
-        let began = Instant::now();
-        assert!(places.take().is_none(), "nothing moves");
-        assert!(began.elapsed() < PATIENCE);
-        let began = Instant::now();
-        assert!(places.take().is_none());
-        assert!(began.elapsed() < QUICK, "nothing has moved for long");
-        // These were held too long for anybody to wait for the next.
-        drop(first);
-        drop(second);
-        let held = [places.take().unwrap(), places.take().unwrap()];
-        let began = Instant::now();
-        assert!(places.take().is_none());
-        assert!(began.elapsed() < QUICK);
-        drop(held);
-        let held = [places.take().unwrap(), places.take().unwrap()];
-        std::thread::scope(|scope| {
-            let waits = scope.spawn(|| places.take().is_some());
-            drop(held);
-            assert!(waits.join().unwrap());
-        });
-        let taken = places.lock();
-        assert_eq!((taken.in_use, taken.waiting), (0, 0));
-    }
-
-    #[test]
-    fn half_as_many_may_wait_as_there_are_places() {
-        assert_eq!(Places::new(1).most_waiting, 1);
-        let places = Places::new(16);
-        let mut taken = places.lock();
-        // As though they moved all the time, so that nothing but the bound refuses.
-        taken.moved_at = Instant::now() + Duration::from_secs(3600);
-        taken.waiting = 7;
-        assert_eq!(places.wait(&taken, Duration::ZERO), Some(QUICK));
-        assert_eq!(places.wait(&taken, PATIENCE), None);
-        taken.waiting = 8;
-        assert_eq!(places.wait(&taken, Duration::ZERO), None);
-    }
-
-    #[test]
-    fn who_waits_counts() {
-        let places = Places::new(1);
-        let held = places.take();
-        places.lock().moved_at = Instant::now() + Duration::from_secs(3600);
-        let was_counted = std::thread::scope(|scope| {
-            scope.spawn(|| while places.take().is_none() {});
-            let began = Instant::now();
-            let is_counted = || loop {
-                let waiting = places.lock().waiting;
-                if waiting == 1 || began.elapsed() > 10 * PATIENCE {
-                    return waiting == 1;
-                }
-                std::thread::yield_now();
-            };
-            let was_counted = is_counted();
-            drop(held);
-            was_counted
-        });
-        assert!(was_counted);
-        assert_eq!(places.lock().waiting, 0, "nobody waits any more");
     }
 
     #[test]

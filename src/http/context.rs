@@ -12,6 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
 use crate::outbound::{Failure, Judgement, Outbound, Policy};
+use crate::places::{Place, Places};
 use crate::proof::Caller;
 use crate::runtime::{ModelKeys, Runtime};
 use crate::secrets::Secrets;
@@ -53,6 +54,8 @@ pub struct Shared {
     pub secrets: Secrets,
     /// Outbound webhooks.
     pub webhooks: Webhooks,
+    /// For requests that wait for what is no part of this deployment.
+    pub elsewhere: Places,
     /// Who may do what; none: authorization is off.
     pub permissions: Option<Permissions>,
 }
@@ -110,6 +113,20 @@ impl Cx<'_> {
     pub fn settle(&self, tenant_id: Uuid, objects: &[Object]) -> Result<()> {
         let permissions = self.shared.permissions.as_ref();
         permissions.map_or(Ok(()), |permissions| permissions.settle(tenant_id, objects))
+    }
+
+    /// A place for waiting for what others answer: name servers, key services, receivers. Taken
+    /// before anything is changed, and held as long as it waits.
+    ///
+    /// # Errors
+    /// `overloaded`: too many requests wait already.
+    pub fn wait_elsewhere(&self) -> Result<Place<'_>> {
+        self.shared.elsewhere.take().ok_or_else(|| {
+            Error::new(
+                Code::Overloaded,
+                "Too many requests wait for name servers, key services or receivers. Try again shortly.",
+            )
+        })
     }
 
     /// Now.

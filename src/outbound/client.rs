@@ -41,6 +41,7 @@ pub struct Client {
     outbound: Outbound,
     policy: Policy,
     timeouts: Timeouts,
+    is_well: bool,
     token: Arc<Token>,
     current: Current,
     agent: ureq::Agent,
@@ -115,6 +116,7 @@ impl Client {
             outbound,
             policy,
             timeouts,
+            is_well: false,
             token,
             current,
             agent,
@@ -131,6 +133,12 @@ impl Client {
     /// How long each part of the exchanges that begin from now on may take.
     pub fn set_timeouts(&mut self, timeouts: Timeouts) {
         self.timeouts = timeouts;
+    }
+
+    /// Whether the webhook receiver answered of late: then its name is looked up on threads that no
+    /// receiver holds up whose name servers do not answer. At first it is held that it did not.
+    pub fn set_well(&mut self, is_well: bool) {
+        self.is_well = is_well;
     }
 
     /// Posts JSON and reads the whole answer, of at most `cap` bytes.
@@ -171,9 +179,13 @@ impl Client {
         let request = request(url.as_str(), outgoing)?;
         let token = Arc::clone(&self.token);
         let mut exchange = Exchange::new(token, self.timeouts, Instant::now());
-        exchange.addresses =
-            self.outbound
-                .addresses(self.policy, &url, exchange.deadline(), &exchange.token)?;
+        exchange.addresses = self.outbound.addresses(
+            self.policy,
+            self.is_well,
+            &url,
+            exchange.deadline(),
+            &exchange.token,
+        )?;
         let exchange = Arc::new(exchange);
         self.current.set(Arc::clone(&exchange));
         self.answer(outgoing, request, &exchange, host)

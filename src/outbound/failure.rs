@@ -13,8 +13,10 @@ pub enum Kind {
     Refused,
     /// The request cannot be sent as it was given: its URL or a header is not valid.
     Invalid,
-    /// The host name did not resolve, or not in time.
+    /// The host name did not resolve.
     Resolve,
+    /// Nobody had time to look the host name up: nothing was asked, and nothing is known of the host.
+    Busy,
     /// Nothing listens there: the host refused the connection.
     ConnectRefused,
     /// No connection came about, for another reason.
@@ -105,6 +107,7 @@ impl Failure {
     pub fn is_transient(&self) -> bool {
         match self.kind {
             Kind::Resolve
+            | Kind::Busy
             | Kind::ConnectRefused
             | Kind::Connect
             | Kind::Timeout(_)

@@ -52,7 +52,8 @@ pub struct Options {
     pub extra_roots_pem: Vec<u8>,
     /// Threads that look names up.
     pub resolver_threads: usize,
-    /// Further threads that look up the names of webhook receivers, from the first one on.
+    /// Further threads that look up the names of webhook receivers, from the first one on: half of
+    /// them for those that are well.
     pub receiver_resolver_threads: usize,
     /// Look-ups that may wait for them.
     pub resolver_queue: usize,
@@ -102,7 +103,8 @@ pub enum Verdict {
 
 struct Inner {
     resolver: Resolver,
-    receivers: Receivers,
+    /// For receivers that are well, and for the others and those that are only judged.
+    receivers: [Receivers; 2],
     host_alias: Option<Host>,
     tls: TlsConfig,
     rustls: Arc<RustlsConnector>,
@@ -110,8 +112,10 @@ struct Inner {
 
 /// The look-ups of webhook receivers have threads of their own: a receiver whose name servers do
 /// not answer holds a thread for as long as the system asks them, and must not hold up the others.
+/// So those that are well have theirs apart from the rest.
 struct Receivers {
     resolver: OnceLock<Resolver>,
+    name: &'static str,
     threads: usize,
     queue: usize,
     lookup: Arc<Lookup>,
@@ -122,7 +126,7 @@ impl Receivers {
         if let Some(resolver) = self.resolver.get() {
             return Ok(resolver);
         }
-        let started = Resolver::start("resolve-hook", self.threads, self.queue, &self.lookup);
+        let started = Resolver::start(self.name, self.threads, self.queue, &self.lookup);
         let started = started.map_err(|error| {
             let message = format!("The host name cannot be looked up: {error}.");
             Failure::new(Kind::Resolve, message)
@@ -152,12 +156,13 @@ impl Outbound {
             .build();
         Ok(Self(Arc::new(Inner {
             resolver,
-            receivers: Receivers {
+            receivers: ["resolve-hook", "resolve-doubt"].map(|name| Receivers {
                 resolver: OnceLock::new(),
-                threads: options.receiver_resolver_threads,
+                name,
+                threads: options.receiver_resolver_threads.div_ceil(2),
                 queue,
-                lookup,
-            },
+                lookup: Arc::clone(&lookup),
+            }),
             host_alias,
             tls,
             rustls: Arc::new(RustlsConnector::default()),
@@ -197,8 +202,9 @@ impl Outbound {
                 addresses.extend(failure.address());
                 Verdict::Refused(failure)
             }
-            Ok(()) => match self.look_up_url(policy, &url, Instant::now() + timeout, &Token::new())
-            {
+            Ok(()) => match self.resolver(policy, false).and_then(|resolver| {
+                self.look_up_url(resolver, &url, Instant::now() + timeout, &Token::new())
+            }) {
                 Err(failure) => Verdict::Unresolved(failure),
                 Ok(found) => {
                     addresses = found;
@@ -216,23 +222,26 @@ impl Outbound {
         })
     }
 
-    /// The addresses that an exchange may connect to, each judged.
+    /// The addresses that an exchange may connect to, each judged; `is_well` as of
+    /// [`Client::set_well`].
     fn addresses(
         &self,
         policy: Policy,
+        is_well: bool,
         url: &Url,
         deadline: Instant,
         token: &Token,
     ) -> Result<Vec<SocketAddr>, Failure> {
         let policy = self.as_reached(policy);
         policy::judge_url(policy, url)?;
-        let mut addresses = self.look_up_url(policy, url, deadline, token)?;
+        let resolver = self.resolver(policy, is_well)?;
+        let mut addresses = self.look_up_url(resolver, url, deadline, token)?;
         judge_each(policy, url, &addresses)?;
         if let Some(alias) = &self.0.host_alias
             && addresses.iter().all(|a| a.to_canonical().is_loopback())
         {
             // The operator configured it for development: it is not the tenant's to be judged.
-            addresses = self.look_up(policy, alias, deadline, token)?;
+            addresses = look_up(resolver, alias, deadline, token)?;
         }
         let port = url.port_or_known_default().unwrap_or(443);
         let with_port = |address| SocketAddr::new(address, port);
@@ -253,9 +262,18 @@ impl Outbound {
         }
     }
 
+    fn resolver(&self, policy: Policy, is_well: bool) -> Result<&Resolver, Failure> {
+        let [well, doubtful] = &self.0.receivers;
+        match policy {
+            Policy::Webhook(_) if is_well => well.resolver(),
+            Policy::Webhook(_) => doubtful.resolver(),
+            Policy::Operator | Policy::Tenant(_) => Ok(&self.0.resolver),
+        }
+    }
+
     fn look_up_url(
         &self,
-        policy: Policy,
+        resolver: &Resolver,
         url: &Url,
         deadline: Instant,
         token: &Token,
@@ -266,28 +284,21 @@ impl Outbound {
             Host::Domain(name) if self.0.host_alias.is_some() && is_localhost(name) => {
                 Ok(vec![IpAddr::from([127, 0, 0, 1])])
             }
-            host => self.look_up(policy, host, deadline, token),
+            host => look_up(resolver, host, deadline, token),
         }
     }
+}
 
-    fn look_up(
-        &self,
-        policy: Policy,
-        host: &Host,
-        deadline: Instant,
-        token: &Token,
-    ) -> Result<Vec<IpAddr>, Failure> {
-        match host {
-            Host::Ipv4(v4) => Ok(vec![IpAddr::V4(*v4)]),
-            Host::Ipv6(v6) => Ok(vec![IpAddr::V6(*v6)]),
-            Host::Domain(name) => {
-                let resolver = match policy {
-                    Policy::Webhook(_) => self.0.receivers.resolver()?,
-                    Policy::Operator | Policy::Tenant(_) => &self.0.resolver,
-                };
-                resolver.resolve(name, deadline, token)
-            }
-        }
+fn look_up(
+    resolver: &Resolver,
+    host: &Host,
+    deadline: Instant,
+    token: &Token,
+) -> Result<Vec<IpAddr>, Failure> {
+    match host {
+        Host::Ipv4(v4) => Ok(vec![IpAddr::V4(*v4)]),
+        Host::Ipv6(v6) => Ok(vec![IpAddr::V6(*v6)]),
+        Host::Domain(name) => resolver.resolve(name, deadline, token),
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! `getaddrinfo` blocks for as long as the system's resolver likes, so it runs on threads of its
 //! own behind a bounded queue, and the caller waits for at most its deadline. A full queue, a
-//! deadline that passed and an empty answer are failures: nothing is reached unresolved.
+//! deadline that passed and an empty answer are failures: nothing is reached unresolved. Whoever asks
+//! for a name that is being looked up waits for that answer, so a name holds one thread at most.
 //!
 //! A thread ends when the pool is dropped and its look-up, if it has one, returns. Not here: a
 //! cache (the system has one, and an answer of ours would outlive its judgement).
@@ -10,26 +11,39 @@
 use super::cancel::Token;
 use super::failure::{Failure, Kind, Phase};
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// More addresses than this of one name are not looked at, and with them the name is refused.
 const MAX_ADDRESSES: usize = 64;
 
+/// Callers that may wait for one name.
+const MOST_WAITING: usize = 1024;
+
 /// A function that looks a name up.
 pub type Lookup = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
 pub(super) struct Resolver {
-    jobs: Sender<Job>,
+    names: Sender<String>,
+    asked: Arc<Asked>,
 }
 
-struct Job {
-    name: String,
+/// What is asked for and not answered yet, by name. Each was sent to the threads once.
+#[derive(Default)]
+struct Asked(Mutex<HashMap<String, Name>>);
+
+struct Name {
+    has_begun: bool,
+    /// The latest of those who wait.
     deadline: Instant,
-    reply: Sender<io::Result<Vec<IpAddr>>>,
+    waiting: Vec<Sender<Answer>>,
 }
+
+/// The addresses, or why there are none.
+type Answer = Result<Vec<IpAddr>, String>;
 
 impl Resolver {
     /// Starts the threads; `name` begins each one's name.
@@ -39,75 +53,139 @@ impl Resolver {
         queue: usize,
         lookup: &Arc<Lookup>,
     ) -> io::Result<Self> {
-        let (jobs, waiting) = bounded(queue);
+        let (names, waiting) = bounded(queue);
+        let asked = Arc::<Asked>::default();
         for index in 0..threads {
-            let waiting: Receiver<Job> = waiting.clone();
+            let (waiting, asked) = (waiting.clone(), Arc::clone(&asked));
             let lookup = Arc::clone(lookup);
             std::thread::Builder::new()
                 .name(format!("{name}-{index}"))
                 .stack_size(256 * 1024)
-                .spawn(move || work(&waiting, &*lookup))?;
+                .spawn(move || work(&waiting, &asked, &*lookup))?;
         }
-        Ok(Self { jobs })
+        Ok(Self { names, asked })
     }
 
-    /// The addresses of a name, or the failure once the deadline passes or the token is cancelled.
+    /// The addresses of a name, or the failure once the deadline passes or the token is cancelled:
+    /// [`Kind::Busy`] if nobody had begun to look it up by then.
     pub(super) fn resolve(
         &self,
         name: &str,
         deadline: Instant,
         token: &Token,
     ) -> Result<Vec<IpAddr>, Failure> {
-        let (reply, answer) = bounded(1);
-        let job = Job {
-            name: name.to_owned(),
-            deadline,
-            reply,
-        };
-        self.jobs.try_send(job).map_err(|error| {
-            let why = match error {
-                TrySendError::Full(_) => "too many look-ups are waiting",
-                TrySendError::Disconnected(_) => "the resolver has stopped",
-            };
-            Failure::new(
-                Kind::Resolve,
-                format!("The host name {name} does not resolve: {why}."),
-            )
-        })?;
+        let answer = self.ask(name, deadline)?;
         crossbeam_channel::select! {
             recv(answer) -> answer => {
-                let unsaid = || Err(io::Error::other("the look-up ended without an answer"));
+                let unsaid = || Err("the look-up ended without an answer".to_owned());
                 judge_answer(name, answer.unwrap_or_else(|_| unsaid()))
             }
             recv(token.watch()) -> _ => Err(Token::failure()),
-            default(deadline.saturating_duration_since(Instant::now())) => Err(Failure::new(
-                Kind::Timeout(Phase::Resolve),
-                format!("The host name {name} does not resolve: no answer in time."),
-            )),
+            default(deadline.saturating_duration_since(Instant::now())) => Err(self.late(name)),
         }
+    }
+
+    fn ask(&self, name: &str, deadline: Instant) -> Result<Receiver<Answer>, Failure> {
+        let (reply, answer) = bounded(1);
+        let mut asked = self.asked.lock();
+        if let Some(known) = asked.get_mut(name) {
+            if known.waiting.len() >= MOST_WAITING {
+                return Err(busy(name, "too many wait for it"));
+            }
+            known.deadline = known.deadline.max(deadline);
+            known.waiting.push(reply);
+            return Ok(answer);
+        }
+        self.names
+            .try_send(name.to_owned())
+            .map_err(|error| match error {
+                TrySendError::Full(_) => busy(name, "too many look-ups are waiting"),
+                TrySendError::Disconnected(_) => unresolved(name, "the resolver has stopped"),
+            })?;
+        let new = Name {
+            has_begun: false,
+            deadline,
+            waiting: vec![reply],
+        };
+        asked.insert(name.to_owned(), new);
+        Ok(answer)
+    }
+
+    fn late(&self, name: &str) -> Failure {
+        let waits = self
+            .asked
+            .lock()
+            .get(name)
+            .is_some_and(|known| !known.has_begun);
+        if waits {
+            return busy(name, "other look-ups took all the time");
+        }
+        Failure::new(
+            Kind::Timeout(Phase::Resolve),
+            format!("The host name {name} does not resolve: no answer in time."),
+        )
     }
 }
 
-fn judge_answer(name: &str, answer: io::Result<Vec<IpAddr>>) -> Result<Vec<IpAddr>, Failure> {
+fn unresolved(name: &str, why: &str) -> Failure {
+    Failure::new(
+        Kind::Resolve,
+        format!("The host name {name} does not resolve: {why}."),
+    )
+}
+
+fn busy(name: &str, why: &str) -> Failure {
+    Failure::new(
+        Kind::Busy,
+        format!("The host name {name} was not looked up: {why}."),
+    )
+}
+
+fn judge_answer(name: &str, answer: Answer) -> Result<Vec<IpAddr>, Failure> {
     let why = match answer {
         Ok(addresses) if addresses.len() > MAX_ADDRESSES => {
             format!("it has more than {MAX_ADDRESSES} addresses")
         }
         Ok(addresses) if !addresses.is_empty() => return Ok(addresses),
         Ok(_) => "it has no address".to_owned(),
-        Err(error) => error.to_string(),
+        Err(error) => error,
     };
-    Err(Failure::new(
-        Kind::Resolve,
-        format!("The host name {name} does not resolve: {why}."),
-    ))
+    Err(unresolved(name, &why))
 }
 
-fn work(waiting: &Receiver<Job>, lookup: &Lookup) {
-    for job in waiting {
-        // Whoever asked has gone: an unanswered queue must not keep the next ones waiting.
-        if job.deadline > Instant::now() {
-            let _ = job.reply.send(lookup(&job.name));
+impl Asked {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Name>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins with a name, unless whoever asked has gone: what nobody waits for must not keep the
+    /// next ones waiting.
+    fn begin(&self, name: &str) -> bool {
+        let mut asked = self.lock();
+        match asked.get_mut(name) {
+            Some(known) if known.deadline > Instant::now() => {
+                known.has_begun = true;
+                true
+            }
+            _ => {
+                asked.remove(name);
+                false
+            }
+        }
+    }
+
+    fn answer(&self, name: &str, answer: &Answer) {
+        let known = self.lock().remove(name);
+        for reply in known.into_iter().flat_map(|known| known.waiting) {
+            let _ = reply.send(answer.clone());
+        }
+    }
+}
+
+fn work(names: &Receiver<String>, asked: &Asked, lookup: &Lookup) {
+    for name in names {
+        if asked.begin(&name) {
+            asked.answer(&name, &lookup(&name).map_err(|error| error.to_string()));
         }
     }
 }

@@ -10,7 +10,7 @@
 use super::reason::Reason;
 use super::{Inner, schedule, sign};
 use crate::error::{Code, Error, Result};
-use crate::outbound::{Client, Failure, Method, Outgoing, Stream, Timeouts};
+use crate::outbound::{Client, Failure, Kind, Method, Outgoing, Stream, Timeouts};
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
 use crate::store::webhook_deliveries::{self as rows, Becomes, Ended, Sending, ToFail};
@@ -244,10 +244,12 @@ fn make(
     };
     // A client of its own: no connection outlives the judgement of its address.
     let mut client = inner.outbound.client(inner.options.policy(), timeouts);
+    client.set_well(claimed.key_cap() != Some(inner.cap(false)));
     let handle = client.cancel_handle();
     claimed.token().on_lost(move || handle.cancel());
     match send(&mut client, attempt, timestamp, &signature) {
         Ok(stream) => answered(inner, stream),
+        Err(failure) if failure.kind() == Kind::Busy => Went::NotMade(failure.message().to_owned()),
         Err(failure) => {
             let mut ended = failed(Reason::from(&failure), failure.message());
             ended.address = failure.address();

@@ -10,6 +10,8 @@ use crate::store::{Find, Tx, queue_error};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+/// How far the time of an event's own id may be off.
+const OFF_MOST: time::Duration = time::Duration::days(1);
 const TEST_MESSAGE: &str = "This is a test. Nothing has happened.";
 
 impl Webhooks {
@@ -18,7 +20,7 @@ impl Webhooks {
     /// written.
     ///
     /// # Errors
-    /// The database's.
+    /// The database's. `internal`: the event has an id of its own that was not made of late.
     pub fn emit(&self, tx: &mut Tx<'_>, tenant_id: Uuid, event: &Event) -> Result<()> {
         if !self.is_on() {
             return Ok(());
@@ -137,7 +139,10 @@ impl Inner {
             return Ok(Vec::new());
         }
         let now = self.clock.now();
-        let event_id = event.own_id().unwrap_or_else(|| self.clock.new_id());
+        let event_id = match event.own_id() {
+            Some(own) => recent(own, now)?,
+            None => self.clock.new_id(),
+        };
         let deliveries = self.enqueue(tx, tenant_id, endpoints.iter().copied())?;
         let body = event.body(event_id, now)?;
         let new = NewEvent {
@@ -206,5 +211,37 @@ impl Inner {
             true => self.options.endpoint_concurrency,
             false => 1,
         }
+    }
+}
+
+/// The id, if it lies in a month that there are partitions for and that is not soon dropped.
+fn recent(own: Uuid, now: OffsetDateTime) -> Result<Uuid> {
+    let made = own.get_timestamp().filter(|_| own.get_version_num() == 7);
+    let made = made.and_then(|made| i64::try_from(made.to_unix().0).ok());
+    let off = made.map(|seconds| (seconds - now.unix_timestamp()).unsigned_abs());
+    if off.is_none_or(|off| off > OFF_MOST.unsigned_abs().as_secs()) {
+        return Err(Error::internal(
+            "an event's own id says in which month it is kept, so it is a UUIDv7 that is made where the event is emitted",
+        ));
+    }
+    Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Clock;
+
+    #[test]
+    fn an_event_s_own_id_was_made_of_late() {
+        let clock = Clock::system();
+        let (id, now) = (clock.new_id(), clock.now());
+        assert_eq!(recent(id, now).unwrap(), id);
+        assert!(recent(id, now + OFF_MOST - time::Duration::minutes(1)).is_ok());
+        for off in [-2, 2] {
+            assert!(recent(id, now + off * OFF_MOST).is_err());
+        }
+        assert!(recent(Uuid::from_u128(7), now).is_err());
+        assert!(recent(Uuid::max(), now).is_err());
     }
 }

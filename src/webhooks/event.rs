@@ -238,7 +238,8 @@ impl Event {
         }
     }
 
-    /// The id that the event has by itself.
+    /// The id that the event has by itself. It says in which month the event is kept, so it is made where
+    /// the event is emitted: [`super::Webhooks::emit`] takes none that is older than a day.
     pub(super) const fn own_id(&self) -> Option<Uuid> {
         match self {
             Self::ApprovalRequested { approval } => Some(approval.approval_id),

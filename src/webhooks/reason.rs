@@ -85,7 +85,7 @@ impl From<&Failure> for Reason {
     fn from(failure: &Failure) -> Self {
         match failure.kind() {
             Kind::Refused | Kind::Invalid => Self::UrlRefused,
-            Kind::Resolve | Kind::Timeout(Phase::Resolve) => Self::HostNotResolved,
+            Kind::Resolve | Kind::Busy | Kind::Timeout(Phase::Resolve) => Self::HostNotResolved,
             Kind::ConnectRefused => Self::NothingListening,
             Kind::Timeout(_) => Self::NoAnswer,
             Kind::Tls => Self::TlsRefused,

@@ -1,12 +1,12 @@
 """Removed and installed again, purged, and upgraded from an earlier package."""
 
 import pathlib
+import secrets
 import subprocess
 import tempfile
 
 from first import EDITED, run_once
 from host import CREDENTIALS, OPENFGA, RUNTIME, SETTINGS, UNITS, Tenant, check
-from lab import Failed
 
 DATABASES = ("agent_runtime", "agent_runtime_openfga")
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/install-debian.md"
@@ -96,7 +96,7 @@ def earlier_package(world):
 def install_earlier(world):
     """An earlier version, configured by hand, in use, with a settings file that was edited."""
     host = world.host
-    token = world.seed = "svc_bt_" + "7" * 48
+    token = f"svc_bt_{secrets.token_hex(24)}"
     earlier_package(world)
     for database in DATABASES:
         host.sql(f'drop database if exists "{database}"')
@@ -108,7 +108,7 @@ def install_earlier(world):
     with open(host.root / SETTINGS[1:], "a") as settings:
         settings.write(
             EDITED
-            + f"SVC_DATABASE_URL=postgres://{RUNTIME}@%2Fvar%2Frun%2Fpostgresql/agent_runtime\n"
+            + f"SVC_DATABASE_URL=postgres://{RUNTIME}@%2Fvar%2Frun%2Fpostgresql:5432/agent_runtime\n"
             + "SVC_AUTHZ_API_URL=http://127.0.0.1:8180\n"
             + "SVC_TENANT_ID=01a1f000-0000-7000-8000-000000000001\n"
             + "SVC_SEED_USER_ID=01a1f000-0000-7000-8000-000000000002\n"

@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from host import CREDENTIALS, OPENFGA, RUNTIME, SETTINGS, UNITS, Host, check
+from host import CREDENTIALS, OPENFGA, RUNTIME, SETTINGS, UNITS, Host, check, eventually
 
 SCRIPTS = {"post": "POSTIN", "preun": "PREUN", "postun": "POSTUN"}
 
@@ -42,11 +42,11 @@ def rpms(world):
         check(re.match(r"agent-runtime \d", host.run("agent-runtime", "--version").stdout), "no version")
         # It waits for a database that is not there: started, not ready.
         host.sh(f"echo SVC_DEV=true >>{SETTINGS}; systemctl enable {RUNTIME}; systemctl start --no-block {RUNTIME}")
-        first = started(host)
+        process = started(host)
         run_scripts(host, ran, "post", 2)
         run_scripts(host, ran, "preun", 1)
         run_scripts(host, ran, "postun", 1)
-        check(started(host) != first, "an upgrade did not restart what ran")
+        check(started(host) != process, "an upgrade did not restart what ran")
         run_scripts(host, ran, "preun", 0)
         states = (host.about(RUNTIME, "UnitFileState"), host.about(RUNTIME, "ActiveState"))
         check(states == ("disabled", "inactive"), f"a removal leaves it {' and '.join(states)}")
@@ -67,8 +67,6 @@ def run_scripts(host, ran, name, argument):
 
 def started(host):
     """The main process of the runtime, once there is one."""
-    from host import eventually
-
     return eventually("the runtime is started", lambda: int(host.about(RUNTIME, "MainPID")))
 
 

@@ -3,8 +3,8 @@ what an operator does, checked from outside; after each, nothing may have tried 
 line: steps done of steps tried."""
 
 import argparse
+import contextlib
 import pathlib
-import re
 import signal
 import sys
 import time
@@ -16,7 +16,7 @@ import after
 import first
 import foreign
 import keep
-from host import Host
+from host import UNITS, Host
 from lab import Failed, Lab
 from parts import Directory, Provider
 
@@ -28,6 +28,7 @@ ANSWER = (
 FIXTURES = [
     {"match": {}, "response": {"content": ANSWER}, "latency": 60, "chunkSize": 6},
 ]
+# With packages and an earlier program built, this takes about three minutes on a quiet machine.
 MOST_S = 900
 STEPS = first.STEPS + keep.STEPS + after.STEPS + foreign.STEPS
 
@@ -76,6 +77,14 @@ def attempt(world, title, step):
     return True
 
 
+def say_why(host):
+    """What the machine itself says, after a step that failed."""
+    print(f"--- the end of the console\n{host.tail()}", file=sys.stderr)
+    for unit in UNITS:
+        with contextlib.suppress(Exception):
+            print(f"--- the end of the journal of {unit}\n{host.journal(unit)}", file=sys.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--packages", type=pathlib.Path, required=True, help="what make packages made")
@@ -94,7 +103,7 @@ def main():
     try:
         for title, step in STEPS:
             if not attempt(world, title, step):
-                print(f"--- the end of the console\n{host.tail()}", file=sys.stderr)
+                say_why(host)
                 break
             done += 1
     finally:

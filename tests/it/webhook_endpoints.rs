@@ -2,7 +2,10 @@
 
 use crate::harness::webhooks::{ENDPOINTS, SIGNING, deployed, endpoint, endpoint_id, receiver};
 use crate::harness::{Answer, App, eventually, made, together};
+use agent_runtime::outbound::{self, Outbound};
 use serde_json::{Value, json};
+use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Posts an endpoint with another value of one field.
 fn post(app: &App, field: &str, value: Value) -> Answer {
@@ -462,4 +465,46 @@ fn an_endpoint_shows_how_its_deliveries_go() {
         dead["deliveries"],
         json!({"delivered": 0, "failed": 0, "beingSent": 1})
     );
+}
+
+#[test]
+fn requests_that_wait_for_name_servers_leave_threads_to_the_others() {
+    let (release, blocked) = crossbeam_channel::bounded::<()>(0);
+    let (began, looking) = crossbeam_channel::unbounded();
+    let lookup = move |_: &str| {
+        began.send(()).unwrap();
+        let _ = blocked.recv();
+        Ok(vec![IpAddr::from([93, 184, 216, 34])])
+    };
+    let app = App::start_with(|options| {
+        deployed(options);
+        options.limits.request_threads = 4;
+        options.outbound = Outbound::new(outbound::Options {
+            lookup: Some(Arc::new(lookup)),
+            ..outbound::Options::default()
+        })
+        .unwrap();
+    });
+    let path = format!("{ENDPOINTS}/check-url");
+    let check = |name: &str| app.post(&path, &json!({"url": format!("https://{name}/")}));
+    std::thread::scope(|scope| {
+        let waiting = ["one.test", "two.test"].map(|name| scope.spawn(move || check(name)));
+        for _ in 0..2 {
+            looking.recv().unwrap();
+        }
+        let refused = [
+            check("three.test"),
+            app.put("/v1/secrets/live/signing", &json!({"value": SIGNING})),
+        ];
+        for answer in refused {
+            assert!(answer.header("retry-after").is_some());
+            answer.expect_error(503, "overloaded");
+        }
+        app.get(ENDPOINTS).expect(200);
+        drop(release);
+        for thread in waiting {
+            thread.join().unwrap().expect(200);
+        }
+    });
+    app.put_secret("signing", SIGNING);
 }

@@ -8,4 +8,5 @@ mod ends;
 mod events;
 mod fairness;
 mod signing;
+mod tls;
 mod world;

@@ -5,8 +5,8 @@ use crate::source::{Source, is_word, line_of, lines_with_word};
 const FILE_MAX_LINES: usize = 620;
 
 /// Modules that everything may use and that use nothing but each other.
-const LEAVES: [&str; 7] = [
-    "error", "ids", "secret", "proof", "config", "log", "outbound",
+const LEAVES: [&str; 8] = [
+    "error", "ids", "secret", "proof", "config", "log", "outbound", "places",
 ];
 
 /// What a module must not use. Leaves and `model` are handled apart, by what they may use.

@@ -190,10 +190,42 @@ fn look_ups_are_bounded_and_cancelled_at_once() {
     short.connect = ms(50);
     let mut client = outbound.client(Policy::Operator, short);
     let late = post(&mut client, "http://queued.test/");
-    fails(late, Kind::Timeout(Phase::Resolve));
-    let message = fails(post(&mut client, "http://third.test/"), Kind::Resolve);
+    fails(late, Kind::Busy);
+    let message = fails(post(&mut client, "http://third.test/"), Kind::Busy);
     assert!(message.contains("too many"), "{message}");
     drop(release);
+}
+
+#[test]
+fn a_name_that_is_being_looked_up_is_not_looked_up_again() {
+    let (release, blocked) = crossbeam_channel::bounded::<()>(0);
+    let (began_lookup, looking) = crossbeam_channel::unbounded();
+    let server = Server::answering(HELLO);
+    let outbound = Outbound::new(Options {
+        resolver_threads: 2,
+        lookup: Some(Arc::new(move |_: &str| {
+            began_lookup.send(()).unwrap();
+            let _ = blocked.recv();
+            Ok(vec![IpAddr::from([127, 0, 0, 1])])
+        })),
+        ..Options::default()
+    })
+    .unwrap();
+    let url = format!("http://slow.test:{}/", server.address.port());
+    let one = || post(&mut outbound.client(Policy::Operator, timeouts()), &url).unwrap();
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..4).map(|_| scope.spawn(one)).collect();
+        looking.recv().unwrap();
+        // Whoever still comes, comes to the same look-up: the other thread has time for one more.
+        assert!(looking.recv_timeout(ms(200)).is_err());
+        drop(release);
+        for thread in asking {
+            thread.join().unwrap();
+        }
+    });
+    // An answer is of the moment.
+    one();
+    assert!(looking.try_recv().is_ok());
 }
 
 #[test]
@@ -223,7 +255,9 @@ fn a_receiver_s_stuck_look_up_holds_up_no_other_caller() {
     let thread = thread.unwrap();
     looking.recv().unwrap();
     for policy in [Policy::Operator, super::receivers::DEVELOPMENT] {
-        post(&mut outbound.client(policy, timeouts()), &url("fine.test")).unwrap();
+        let mut client = outbound.client(policy, timeouts());
+        client.set_well(true);
+        post(&mut client, &url("fine.test")).unwrap();
     }
     cancel.cancel();
     assert_eq!(thread.join().unwrap(), Kind::Cancelled);

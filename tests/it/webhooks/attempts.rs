@@ -342,10 +342,17 @@ fn a_failing_endpoint_has_one_attempt_in_flight_until_it_is_well() {
     }
     receiver.once(2);
     let in_flight = || world.app.server().shared().webhooks.stats().in_flight;
-    assert_eq!(in_flight(), 1);
-    world.hasten();
-    assert_eq!(in_flight(), 1);
-    assert_eq!(receiver.received().len(), 2);
+    let other = Receiver::good();
+    for _ in 0..2 {
+        // What is due at the one has been looked at once what came later was sent to the other.
+        let other = world.endpoint(&other.url());
+        let path = format!("/v1/webhook-endpoints/{other}/test");
+        world.app.post(&path, &json!({})).expect(202);
+        world.delivered(&other);
+        assert_eq!(in_flight(), 1);
+        assert_eq!(receiver.received().len(), 2);
+        world.hasten();
+    }
     drop(hold);
     eventually("all to be delivered", || {
         let path = format!("/v1/webhook-endpoints/{endpoint}");

@@ -52,6 +52,8 @@ fn unregistering_waits_for_what_is_in_flight_and_nothing_goes_out_after() {
         0
     );
     world.run();
+    let deliveries = world.number("select count(*) from webhook_deliveries");
+    assert_eq!(deliveries, 3, "none of a run that ended after");
     assert_eq!(receiver.received().len(), 1);
     world.app.get(&path).expect_error(404, "not-found");
     world.app.delete(&path).expect_error(404, "not-found");
@@ -144,6 +146,7 @@ fn an_unregistering_that_is_not_recorded_changes_nothing() {
     world.delivered(&endpoint);
     webhooks.unregister(&decider, || Ok(())).unwrap();
     world.run();
+    assert_eq!(world.number("select count(*) from webhook_deliveries"), 1);
     assert_eq!(receiver.received().len(), 1);
 }
 

@@ -2,7 +2,11 @@
 
 use super::world::World;
 use crate::harness::{Receiver, Reply, eventually};
+use agent_runtime::outbound::{self, Outbound};
 use serde_json::json;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 fn test(world: &World, endpoint: &str) {
@@ -112,4 +116,52 @@ fn a_cap_that_was_said_too_late_is_put_right_by_the_next_attempt() {
     world.hasten();
     world.attempted(&endpoint, 2);
     cap(&world, &endpoint, 1);
+}
+
+#[test]
+fn dead_name_servers_hold_up_no_receiver_that_is_well_and_cost_the_others_no_attempt() {
+    let (release, blocked) = crossbeam_channel::bounded::<()>(0);
+    let (began, looking) = crossbeam_channel::unbounded();
+    let is_dead = Arc::new(AtomicBool::new(false));
+    let dead = is_dead.clone();
+    let lookup = move |name: &str| {
+        if name == "dead.test" && dead.load(Ordering::SeqCst) {
+            began.send(()).unwrap();
+            let _ = blocked.recv();
+        }
+        Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)])
+    };
+    let world = World::with(move |options| {
+        options.outbound = Outbound::new(outbound::Options {
+            // One for those that are well, one for the others.
+            receiver_resolver_threads: 2,
+            lookup: Some(Arc::new(lookup)),
+            ..outbound::Options::default()
+        })
+        .unwrap();
+    });
+    let receiver = Receiver::good();
+    let endpoint =
+        |name: &str| world.endpoint(&format!("http://{name}:{}/", receiver.address().port()));
+    let [dead, well, new] = ["dead.test", "well.test", "new.test"].map(endpoint);
+    test(&world, &well);
+    world.delivered(&well);
+    is_dead.store(true, Ordering::SeqCst);
+    test(&world, &dead);
+    looking.recv().unwrap();
+    test(&world, &new);
+    for _ in 0..3 {
+        test(&world, &well);
+        world.delivered(&well);
+    }
+    // That one was tried and failed; whose name nobody had time for was not.
+    world.attempted(&dead, 1);
+    eventually("its turn to be taken back", || {
+        let waits =
+            "select count(*) from job_jobs where run_at > enqueued_at + interval '1 s' and key = ";
+        (world.number(&format!("{waits}'{new}'")) == 1).then_some(())
+    });
+    drop(release);
+    let delivery = world.delivered(&new);
+    assert_eq!(delivery["attemptCount"], 1, "{delivery}");
 }

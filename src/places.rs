@@ -1,0 +1,177 @@
+//! Places for request threads that wait for something outside: the authorization server, a name
+//! server, a key service, an attempt that is in flight.
+//!
+//! Guarantees (invariants 6 and 14): a bounded number waits at once. Beyond that the answer comes at
+//! once, unless places move quickly just now: then one is worth a moment's wait, to half as many
+//! requests as there are places. With places for half of the request threads, a quarter of them is
+//! left for what waits for nothing.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Whoever holds a place for longer is slow, and nobody waits for it.
+const QUICK: Duration = Duration::from_millis(100);
+
+/// The longest wait for a place.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A bounded number of places.
+pub struct Places {
+    most: usize,
+    /// How many may wait for one.
+    most_waiting: usize,
+    state: Mutex<Taken>,
+    changed: Condvar,
+}
+
+struct Taken {
+    in_use: usize,
+    waiting: usize,
+    /// When a place was last taken or given back.
+    moved_at: Instant,
+    /// How long the last one was held.
+    held: Duration,
+}
+
+/// One of them, free again when dropped.
+pub struct Place<'a> {
+    places: &'a Places,
+    since: Instant,
+}
+
+impl Places {
+    /// So many places.
+    pub fn new(most: usize) -> Self {
+        Self {
+            most,
+            most_waiting: (most / 2).max(1),
+            state: Mutex::new(Taken {
+                in_use: 0,
+                waiting: 0,
+                moved_at: Instant::now(),
+                held: Duration::ZERO,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// A place, after a wait as long as they move quickly and not too many wait. None: there is none.
+    pub fn take(&self) -> Option<Place<'_>> {
+        let since = Instant::now();
+        let mut taken = self.lock();
+        while taken.in_use >= self.most {
+            let wait = self.wait(&taken, since.elapsed())?;
+            taken.waiting += 1;
+            taken = self
+                .changed
+                .wait_timeout(taken, wait)
+                .map_or_else(|poisoned| poisoned.into_inner().0, |(taken, _)| taken);
+            taken.waiting -= 1;
+        }
+        taken.in_use += 1;
+        taken.moved_at = Instant::now();
+        Some(Place {
+            places: self,
+            since: taken.moved_at,
+        })
+    }
+
+    /// How many places are in use, and how many wait for one.
+    pub fn load(&self) -> (usize, usize) {
+        let taken = self.lock();
+        (taken.in_use, taken.waiting)
+    }
+
+    /// How long a place is worth waiting for, to one who has waited this long. None: it is not.
+    fn wait(&self, taken: &Taken, waited: Duration) -> Option<Duration> {
+        let left = QUICK.saturating_sub(taken.moved_at.elapsed());
+        let is_quick = taken.held < QUICK && !left.is_zero() && waited < PATIENCE;
+        (is_quick && taken.waiting < self.most_waiting).then_some(left)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut taken = self.places.lock();
+        taken.in_use -= 1;
+        taken.moved_at = Instant::now();
+        taken.held = self.since.elapsed();
+        drop(taken);
+        self.places.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_given_back_and_waited_for_while_they_move_quickly() {
+        let places = Places::new(2);
+        let first = places.take().unwrap();
+        let second = places.take().unwrap();
+        let began = Instant::now();
+        assert!(places.take().is_none(), "nothing moves");
+        assert!(began.elapsed() < PATIENCE);
+        let began = Instant::now();
+        assert!(places.take().is_none());
+        assert!(began.elapsed() < QUICK, "nothing has moved for long");
+        // These were held too long for anybody to wait for the next.
+        drop(first);
+        drop(second);
+        let held = [places.take().unwrap(), places.take().unwrap()];
+        let began = Instant::now();
+        assert!(places.take().is_none());
+        assert!(began.elapsed() < QUICK);
+        drop(held);
+        let held = [places.take().unwrap(), places.take().unwrap()];
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| places.take().is_some());
+            drop(held);
+            assert!(waits.join().unwrap());
+        });
+        let taken = places.lock();
+        assert_eq!((taken.in_use, taken.waiting), (0, 0));
+    }
+
+    #[test]
+    fn half_as_many_may_wait_as_there_are_places() {
+        assert_eq!(Places::new(1).most_waiting, 1);
+        let places = Places::new(16);
+        let mut taken = places.lock();
+        // As though they moved all the time, so that nothing but the bound refuses.
+        taken.moved_at = Instant::now() + Duration::from_secs(3600);
+        taken.waiting = 7;
+        assert_eq!(places.wait(&taken, Duration::ZERO), Some(QUICK));
+        assert_eq!(places.wait(&taken, PATIENCE), None);
+        taken.waiting = 8;
+        assert_eq!(places.wait(&taken, Duration::ZERO), None);
+    }
+
+    #[test]
+    fn who_waits_counts() {
+        let places = Places::new(1);
+        let held = places.take();
+        places.lock().moved_at = Instant::now() + Duration::from_secs(3600);
+        let was_counted = std::thread::scope(|scope| {
+            scope.spawn(|| while places.take().is_none() {});
+            let began = Instant::now();
+            let is_counted = || loop {
+                let waiting = places.lock().waiting;
+                if waiting == 1 || began.elapsed() > 10 * PATIENCE {
+                    return waiting == 1;
+                }
+                std::thread::yield_now();
+            };
+            let was_counted = is_counted();
+            drop(held);
+            was_counted
+        });
+        assert!(was_counted);
+        assert_eq!(places.lock().waiting, 0, "nobody waits any more");
+    }
+}
