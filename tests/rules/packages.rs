@@ -37,7 +37,8 @@ fn packages(manifest: &str) -> Vec<Package<'_>> {
             section = name.trim_end_matches(']');
         }
         let is_file = line.starts_with("  [\"") || line.starts_with("  { source = \"");
-        let (true, [source, place, ..]) = (is_file, quoted(line).as_slice()) else {
+        let texts = quoted(line);
+        let (true, [source, place, ..]) = (is_file, texts.as_slice()) else {
             continue;
         };
         let mut place = place.trim_start_matches('/').to_owned();
