@@ -16,7 +16,7 @@ CARGO_TEST := cargo test --locked --workspace --no-fail-fast
 
 # The older version of OpenFGA that is supported: everything that asks it is tested with it as well.
 OLDER_OPENFGA := 1.9.0
-ASKS_OPENFGA := access authz decisions differential fga grants identifiers members orgs permissions \
+ASKS_OPENFGA := access authz decisions differential doctor fga grants identifiers members orgs permissions \
 	purging sweep team tokens users
 
 .PHONY: help

@@ -90,11 +90,7 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     metrics.push(of_streams(shared.streams.open()));
     metrics.extend(of_audit(&shared.audit.stats()));
     if shared.secrets.is_on() {
-        metrics.push(gauge(
-            "agent_runtime_secrets_in_memory",
-            "Values of secrets that are kept in memory.",
-            shared.secrets.kept(),
-        ));
+        metrics.push(of_secrets(shared.secrets.kept()));
     }
     if shared.webhooks.is_on() {
         metrics.extend(of_webhooks(&shared.webhooks.stats()));
@@ -133,6 +129,14 @@ fn of_streams(open: usize) -> Metric {
         "agent_runtime_streams_served",
         "Streams that a stream thread serves.",
         open,
+    )
+}
+
+fn of_secrets(kept: usize) -> Metric {
+    gauge(
+        "agent_runtime_secrets_in_memory",
+        "Values of secrets that are kept in memory.",
+        kept,
     )
 }
 

@@ -112,8 +112,12 @@ fn installed(world: &World, arguments: &Arguments) -> Outcome<Option<Installed>>
         None if usual.exists() => usual,
         None => return Ok(None),
     };
-    let settings = deployment::read_env_file(path)?
-        .ok_or_else(|| Failure::new(format!("There is no {}.", path.display())))?;
+    let settings = deployment::read_env_file(path).map_err(|failure| match account::is_root() {
+        true => failure,
+        false => Failure::new(format!("{} Run this as root (sudo).", failure.message)),
+    })?;
+    let settings =
+        settings.ok_or_else(|| Failure::new(format!("There is no {}.", path.display())))?;
     let credentials = arguments.credentials.clone().or_else(|| {
         let usual = PathBuf::from(deployment::CREDENTIALS);
         (arguments.env_file.is_none() && usual.is_dir()).then_some(usual)

@@ -60,13 +60,12 @@ fn name(command: &Command) -> String {
 }
 
 fn page_of(command: &Command) -> std::io::Result<Vec<u8>> {
-    let man = Man::new(command.clone())
-        .title(name(command).to_uppercase())
-        .section("1")
-        .source(concat!("agent-runtime ", env!("CARGO_PKG_VERSION")))
-        .manual("User Commands");
-    let mut page = Vec::new();
-    man.render_title(&mut page)?;
+    let man = Man::new(command.clone());
+    // A title of our own: the library leaves an empty date out, and the rest moves into its place.
+    let title = roff(&name(command).to_uppercase());
+    let version = env!("CARGO_PKG_VERSION");
+    let mut page = format!(".TH {title} 1 \"\" \"agent\\-runtime {version}\" \"User Commands\"\n")
+        .into_bytes();
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;

@@ -118,8 +118,8 @@ impl Places {
 /// The companion package's OpenFGA.
 struct Openfga {
     url: String,
-    /// Its database, where that is the one that setup makes.
-    database_url: Option<String>,
+    /// Its database is the one that setup makes.
+    is_ours: bool,
 }
 
 /// The companion's database, as its env file names it.
@@ -149,13 +149,24 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let openfga = openfga(arguments, &places)?;
     let standing = settings::read(&places)?;
     let url = database_url(arguments, &arguments.database);
-    let wanted = settings::wanted(&standing, &world.clock, &url, openfga.as_ref())?;
+    let given = standing.value("SVC_DATABASE_URL").map(Secret::expose);
+    let is_other =
+        given != Some(url.as_str()) && keys::is_given(&places, &standing, "SVC_DATABASE_URL");
+    let mut wanted = settings::wanted(&standing, &world.clock, &url)?;
+    if let Some(openfga) = &openfga {
+        let of_database = database_url(arguments, OPENFGA_DATABASE);
+        wanted.push(("SVC_AUTHZ_API_URL", openfga.url.clone()));
+        // It names the service's role, which then stands.
+        wanted.extend(
+            (openfga.is_ours && !is_other).then_some(("SVC_AUTHZ_DATABASE_URL", of_database)),
+        );
+    }
     // What can stand in the way comes first.
     let license = arguments.license_file.as_deref();
     let license = license
         .map(|from| keys::read_license(from, &places, &standing, world.clock.now()))
         .transpose()?;
-    make_databases(&mut ledger, arguments, &places, &standing, openfga.as_ref())?;
+    make_databases(&mut ledger, arguments, openfga.as_ref(), is_other)?;
     let with_secrets = settings::wants_local_secrets(&standing);
     directories(&mut ledger, &places, service.as_ref())?;
     keys::license(
@@ -220,25 +231,19 @@ fn openfga(arguments: &Arguments, places: &Places) -> Outcome<Option<Openfga>> {
         address => address,
     };
     let ours = format!("postgres:///{OPENFGA_DATABASE}?");
-    let is_ours = value("OPENFGA_DATASTORE_URI").starts_with(&ours);
     Ok(Some(Openfga {
         url: format!("http://{address}"),
-        database_url: is_ours.then(|| database_url(arguments, OPENFGA_DATABASE)),
+        is_ours: value("OPENFGA_DATASTORE_URI").starts_with(&ours),
     }))
 }
 
 fn make_databases(
     ledger: &mut Ledger,
     arguments: &Arguments,
-    places: &Places,
-    standing: &EnvFile,
     openfga: Option<&Openfga>,
+    is_other: bool,
 ) -> Outcome {
     let mut owned = Vec::new();
-    let own = database_url(arguments, &arguments.database);
-    let given = standing.value("SVC_DATABASE_URL").map(Secret::expose);
-    let is_other =
-        given != Some(own.as_str()) && keys::is_given(places, standing, "SVC_DATABASE_URL");
     if is_other {
         let note = "SVC_DATABASE_URL names another one, which is yours";
         ledger.enter(State::Kept, "role and database", Some(note));
@@ -248,7 +253,7 @@ fn make_databases(
             database: arguments.database.clone(),
         });
     }
-    let of_openfga = openfga.filter(|openfga| openfga.database_url.is_some());
+    let of_openfga = openfga.filter(|openfga| openfga.is_ours);
     let of_openfga = of_openfga.map(|_| Owned {
         role: deployment::OPENFGA_USER.to_owned(),
         database: OPENFGA_DATABASE.to_owned(),
@@ -275,14 +280,16 @@ fn make_databases(
     databases::make(ledger, &request)
 }
 
+/// Anyone may know what is in such a directory; what lies there has modes of its own.
+fn make_passable(path: &Path) -> Outcome {
+    let mut builder = fs::DirBuilder::new();
+    Ok(builder.recursive(true).mode(0o755).create(path)?)
+}
+
 /// The directories of settings, credentials and state.
 fn directories(ledger: &mut Ledger, places: &Places, service: Option<&Account>) -> Outcome {
     if let Some(parent) = places.env_file.parent().filter(|_| !ledger.dry_run) {
-        // Anyone may know that it is there; what is in it has modes of its own.
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o755)
-            .create(parent)?;
+        make_passable(parent)?;
     }
     directory(
         ledger,
@@ -301,10 +308,8 @@ fn directory(ledger: &mut Ledger, path: &Path, access: Access) -> Outcome {
     };
     if !ledger.dry_run && (!stands || fault.is_some()) {
         if !stands {
-            fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(path)?;
+            path.parent().map(make_passable).transpose()?;
+            fs::DirBuilder::new().mode(0o700).create(path)?;
         }
         private_file::put_right(access, path)?;
     }

@@ -33,9 +33,13 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
             .concat(),
         ),
         (
-            "Webhooks",
+            "Secrets and webhooks",
             "Where `SVC_SECRETS_BACKEND` is set.",
-            of_webhooks(&webhooks::Stats::default()),
+            [
+                vec![of_secrets(0)],
+                of_webhooks(&webhooks::Stats::default()),
+            ]
+            .concat(),
         ),
     ]
 }

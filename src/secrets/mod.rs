@@ -174,6 +174,16 @@ impl Secrets {
         self.0.is_some()
     }
 
+    /// Whether a service on another host wraps the keys, so that a put waits for it.
+    pub fn is_wrapped_elsewhere(&self) -> bool {
+        match self.0.as_deref() {
+            Some(Backend::Postgres(postgres)) => {
+                matches!(postgres.keys.kms, kms::Kms::CloudA(_))
+            }
+            _ => false,
+        }
+    }
+
     /// Wipes the opened values that were kept for their time. To be called every few seconds.
     pub fn sweep(&self) {
         if let Some(Backend::Postgres(postgres)) = self.0.as_deref() {

@@ -16,6 +16,7 @@ use agent_runtime::http::frame::Frame;
 use agent_runtime::http::probes::Probes;
 use agent_runtime::http::route::Table;
 use agent_runtime::http::sse;
+use agent_runtime::places::Places;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,6 +48,7 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
     let gate = Arc::new(Gate::new(permissions.clone(), audit.clone(), &bounds));
     let (store, clock) = (shared.store.clone(), world.clock.clone());
     let own = Shared {
+        elsewhere: Places::new((limits.request_threads / 2).max(1)),
         authn: Authn::new(store.clone(), clock.clone(), None),
         clock: clock.clone(),
         audit,

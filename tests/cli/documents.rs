@@ -20,8 +20,10 @@ fn every_shell_is_told_every_command() {
 #[test]
 fn bash_completes_with_it() {
     let script = run(&["completions", "bash"], &[]).expect(0).out;
+    // The function's name is the generator's own.
     let try_it = "COMP_WORDS=(agent-runtime check) COMP_CWORD=1; \
-         _agent-runtime agent-runtime check agent-runtime; echo \"${COMPREPLY[*]}\"";
+         completer=$(complete -p agent-runtime); completer=${completer#*-F }; \
+         ${completer%% *} agent-runtime check agent-runtime; echo \"${COMPREPLY[*]}\"";
     let output = Command::new("bash")
         .args(["--norc", "-c", &format!("{script}\n{try_it}")])
         .output()
@@ -51,6 +53,8 @@ fn every_command_has_a_manual_page() {
         assert!(page.contains(".SH SYNOPSIS\n"), "{page}");
     }
     let verify = &pages["agent-runtime-audit-verify.1"];
+    let title = ".TH AGENT\\-RUNTIME\\-AUDIT\\-VERIFY 1 \"\" ";
+    assert!(verify.starts_with(title), "{verify}");
     assert!(verify.contains("\\-\\-public\\-key"), "{verify}");
     assert!(verify.contains(".SH EXAMPLES\n.nf\n"), "{verify}");
     assert!(overview.contains(".BR agent\\-runtime\\-audit\\-verify (1)\n"));

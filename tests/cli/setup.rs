@@ -251,6 +251,7 @@ fn setup_makes_all_that_is_missing_and_keeps_it_the_second_time() {
     assert_eq!(mode(&host.path(ENV_FILE)), 0o640);
     assert_eq!(mode(&host.path(CREDENTIALS)), 0o700);
     assert_eq!(mode(&host.path("var/lib/agent-runtime")), 0o700);
+    assert_eq!(mode(&host.path("var/lib")) & 0o077, 0o055);
     for key in KEYS {
         let path = host.path(CREDENTIALS).join(key);
         assert_eq!(mode(&path), 0o600, "{key}");
@@ -318,6 +319,14 @@ fn a_doctor_that_looks_as_the_service_finds_all_well_but_the_license() {
     host.shows_no_secret(&said);
     assert_eq!(faults(&said), ["license"], "{}", said.out);
     let opened = said.out.contains("sealed and opened again");
+    let of_disk = |finding: &&Value| finding["code"] == "disk";
+    let json: Value = said.json();
+    let disk = json["checks"].as_array().unwrap().iter().find(of_disk);
+    assert_ne!(
+        disk.unwrap()["level"],
+        "skipped",
+        "the service sees its directory"
+    );
     assert!(
         opened && said.out.contains("The next start of a server applies"),
         "{}",

@@ -6,6 +6,8 @@
     reason = "this is a test throughout, its helpers included"
 )]
 
+mod packages;
+mod pages;
 mod rules;
 mod source;
 
@@ -270,5 +272,36 @@ fn no_secret_is_an_argument() {
         &rules::secrets_in_arguments(&source::repository()),
         "These lines put a token or a secret's value into the arguments of a process, which every \
          user of the host can read. Put it into a file (umask 077): `-H @file`, `--data @file`.",
+    );
+}
+
+#[test]
+fn every_link_leads_somewhere_and_every_page_is_found() {
+    let files = [
+        (
+            "docs/README.md",
+            "[a](a.md) [b](../src/b.rs#x)\n[c](https://c.test/d)",
+        ),
+        (
+            "docs/a.md",
+            "[up](../README.md), [in](#here)\n[gone](b/gone.md)",
+        ),
+        ("docs/lost.md", "[folder](../src)"),
+        ("README.md", "[docs](docs/README.md)"),
+        ("src/b.rs", "//! B."),
+    ];
+    assert_eq!(
+        found(pages::broken_links, &files),
+        ["docs/a.md:2: docs/b/gone.md"]
+    );
+    assert_eq!(found(pages::lost_pages, &files), ["docs/lost.md"]);
+    let repository = source::repository();
+    hold(
+        &pages::broken_links(&repository),
+        "These links lead to no file of the repository. Links are relative to the page they stand on.",
+    );
+    hold(
+        &pages::lost_pages(&repository),
+        "No line of docs/README.md names these pages. Say there in a few words what each is for.",
     );
 }

@@ -84,6 +84,33 @@ fn listed(client: &Client) -> usize {
     answer.body["data"].as_array().unwrap().len()
 }
 
+/// A backup that today's program makes of the earlier schema.
+fn restorable(today: &Place) -> tempfile::TempDir {
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = place.path().join("b");
+    let output = today.run(&["backup", path.to_str().unwrap()]);
+    let fault = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{fault}");
+    place
+}
+
+/// It is brought up to today's schema when it is put back.
+fn restores(backup: &tempfile::TempDir, today: &Place) {
+    let target = Place {
+        database_url: shared_database(),
+        ..today.replica()
+    };
+    let path = backup.path().join("b");
+    let output = target.run(&["restore", path.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let fault = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}{fault}");
+    assert!(said.contains("runtime: migrations applied: "), "{said}");
+    let server = target.start();
+    assert_eq!(listed(&target.client()), 1);
+    assert!(server.terminate().0.success());
+}
+
 #[test]
 fn the_program_before_the_newest_migration_serves_the_newest_schema() {
     let earlier = earlier();
@@ -103,6 +130,8 @@ fn the_program_before_the_newest_migration_serves_the_newest_schema() {
     let old_server = old.start();
     let agents = Agents::make(&old.client(), Pace::default());
     let first = agents.start_turn(&old.client(), agents.repeatable);
+    // As an operator does it who has installed the new program already.
+    let backup = restorable(&today);
     let pending = check(&today);
     assert!(
         pending.contains("pending: "),
@@ -117,6 +146,7 @@ fn the_program_before_the_newest_migration_serves_the_newest_schema() {
         completes(&today.client(), id);
     }
     assert_eq!((listed(&old.client()), listed(&today.client())), (3, 3));
+    restores(&backup, &today);
     // The way back: the old program starts on the newest schema, alone.
     assert!(today_server.terminate().0.success());
     assert!(old_server.terminate().0.success());

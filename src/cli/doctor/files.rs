@@ -94,7 +94,8 @@ fn env_file(told: &Told, files: &Files) {
 
 /// Looks at the disk of the state directory, and whether this account can write there.
 pub(super) fn state(told: &Told, directory: &Path) {
-    if !directory.exists() {
+    let found = std::fs::metadata(directory);
+    if found.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
         let sentence = format!("{} is made at the first start.", directory.display());
         return told.skipped(Code::Disk, sentence);
     }

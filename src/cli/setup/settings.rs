@@ -1,7 +1,7 @@
 //! The env file: what is missing is added, what the operator wrote stays.
 
 use super::ledger::{Ledger, State};
-use super::{Openfga, Places, keys};
+use super::{Places, keys};
 use crate::cli::account::Account;
 use crate::cli::deployment;
 use crate::cli::private_file::{self, Standing};
@@ -12,11 +12,8 @@ use crate::ids::Clock;
 use crate::secret::Secret;
 use uuid::Uuid;
 
-/// A setting that setup gives where the operator gave none.
-pub(super) struct Wanted {
-    pub(super) name: &'static str,
-    pub(super) value: String,
-}
+/// A setting that setup gives where the operator gave none, and its value.
+pub(super) type Wanted = (&'static str, String);
 
 /// Whether the secrets backend is, or is to be, the one that setup makes keys for.
 pub(super) fn wants_local_secrets(settings: &EnvFile) -> bool {
@@ -29,12 +26,7 @@ pub(super) fn wants_local_secrets(settings: &EnvFile) -> bool {
 }
 
 /// The settings that an installed service needs.
-pub(super) fn wanted(
-    settings: &EnvFile,
-    clock: &Clock,
-    database: &str,
-    openfga: Option<&Openfga>,
-) -> Outcome<Vec<Wanted>> {
+pub(super) fn wanted(settings: &EnvFile, clock: &Clock, database: &str) -> Outcome<Vec<Wanted>> {
     let tenant_id = match settings.value("SVC_TENANT_ID").map(Secret::expose) {
         None | Some("") => clock.new_id(),
         Some(text) => Uuid::parse_str(text)
@@ -46,21 +38,11 @@ pub(super) fn wanted(
         // The one that a server without this setting takes.
         ("SVC_SEED_USER_ID", first_user(tenant_id).to_string()),
     ];
-    if let Some(openfga) = openfga {
-        wanted.push(("SVC_AUTHZ_API_URL", openfga.url.clone()));
-        wanted.extend(
-            openfga
-                .database_url
-                .clone()
-                .map(|url| ("SVC_AUTHZ_DATABASE_URL", url)),
-        );
-    }
     if !keys::has(settings, "SVC_SECRETS_BACKEND") {
         wanted.push(("SVC_SECRETS_BACKEND", "postgres".to_owned()));
         wanted.push(("SVC_SECRETS_BACKEND_KMS", "local".to_owned()));
     }
-    let wanted = wanted.into_iter();
-    Ok(wanted.map(|(name, value)| Wanted { name, value }).collect())
+    Ok(wanted)
 }
 
 /// Adds what is missing, and puts owner and mode right.
@@ -72,7 +54,7 @@ pub(super) fn write(
     wanted: &[Wanted],
 ) -> Outcome<EnvFile> {
     let before = settings.text();
-    for Wanted { name, value } in wanted {
+    for (name, value) in wanted {
         let standing = settings.value(name).map(Secret::expose);
         if standing == Some(value.as_str()) {
             ledger.enter(State::Kept, *name, None);
@@ -80,7 +62,7 @@ pub(super) fn write(
             ledger.enter(State::Kept, *name, Some("the value there is yours"));
         } else {
             settings.set(name, &Secret::new(value.as_str()));
-            // Settings that are secrets may hold a password, though ours do not.
+            // None of ours is a secret: the URLs hold no password.
             ledger.enter(State::Made, *name, Some(&format!("={value}")));
         }
     }

@@ -6,8 +6,10 @@ use super::figures_of;
 use super::scene::{Haste, Keys, Scene};
 use crate::clock::{DAY, HOUR, Leap};
 use crate::random::Random;
-use crate::report;
 use crate::world::{place, shared_database};
+use crate::{eventually, report};
+use postgres::{Client, NoTls};
+use serde_json::json;
 use std::time::Duration;
 
 /// Within what the tables have partitions for: from the month before to two months ahead. Beyond it
@@ -52,4 +54,58 @@ fn webhooks_outlive_leaps_of_the_clock() {
         "webhooks clock",
         &format!("leaps={} {}", 2 * LEAPS.len(), figures_of(&figures)),
     );
+}
+
+/// Of every table whose months are dropped.
+fn rows(sql: &mut Client) -> Vec<i64> {
+    let tables = ["webhook_events", "webhook_deliveries", "webhook_attempts"];
+    let count = |table| {
+        let row = sql.query_one(&format!("select count(*) from {table}"), &[]);
+        row.unwrap().get(0)
+    };
+    tables.map(count).to_vec()
+}
+
+#[test]
+fn a_server_that_is_weeks_ahead_drops_nothing_before_its_time() {
+    let mut random = Random::seeded("webhooks-ahead");
+    let keys = Keys::new();
+    let place = keys
+        .set(place(shared_database()))
+        .with("SVC_WEBHOOK_RETENTION_DAYS", 14);
+    let server = place.start();
+    let scene = Scene::make(&place, &keys, &mut random);
+    let haste = Haste::begin(&place.database_url);
+    let mut emitted = scene.emit(EVENTS, OVER).join().unwrap();
+    emitted.extend(scene.run(RUNS, OVER).join().unwrap());
+    come_to_rest(&scene);
+    let mut sql = Client::connect(&place.database_url, NoTls).unwrap();
+    let before = rows(&mut sql);
+    assert!(before.iter().all(|rows| *rows > 0), "{before:?}");
+    // The last thing that a round of the upkeep does is to forget this one.
+    let wanted = json!({"url": scene.receivers.url(0), "events": ["approval.requested"],
+        "secretRef": {"envName": "test", "name": "HOOKS"}});
+    let made = place.client().made("/v1/webhook-endpoints", &wanted, 201);
+    let marker: uuid::Uuid = made["endpointId"].as_str().unwrap().parse().unwrap();
+    let gone = "update webhook_endpoints set unregistered_at = now() - interval '2 days' where endpoint_id = $1";
+    assert_eq!(sql.execute(gone, &[&marker]).unwrap(), 1);
+    let (leap, ahead) = Leap::govern(place.replica());
+    // By its clock every month that has rows is over for longer than the retention.
+    leap.set(60 * DAY);
+    let ahead = ahead.start();
+    eventually("a round of its upkeep", || {
+        let left = "select from webhook_endpoints where endpoint_id = $1";
+        let left = sql.query(left, &[&marker]).unwrap();
+        left.is_empty().then_some(())
+    });
+    ahead.kill();
+    assert_eq!(rows(&mut sql), before);
+    // The other goes on in this month.
+    emitted.extend(scene.emit(EVENTS, OVER).join().unwrap());
+    emitted.extend(scene.run(RUNS, OVER).join().unwrap());
+    come_to_rest(&scene);
+    let figures = check(&scene, &emitted);
+    drop(haste);
+    server.kill();
+    report("webhooks ahead", &figures_of(&figures));
 }

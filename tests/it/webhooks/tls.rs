@@ -62,7 +62,10 @@ fn serve(key: &str, cert: &str) -> SocketAddr {
             let mut connection = connection.unwrap();
             let mut tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
             // The other side ends it.
-            while tls.complete_io(&mut connection).is_ok_and(|(read, _)| read > 0) {}
+            while tls
+                .complete_io(&mut connection)
+                .is_ok_and(|(read, _)| read > 0)
+            {}
         }
     });
     address

@@ -1,0 +1,186 @@
+//! What the packages say must agree with itself: versions, files that are there, deb and rpm.
+
+use crate::hold;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Where deb and rpm put the same thing: Debian's place, and that of the others.
+const PLACES: [(&str, &str); 1] = [(
+    "usr/share/zsh/vendor-completions/",
+    "usr/share/zsh/site-functions/",
+)];
+
+/// What one kind of package holds and the other does not.
+const ONE_KIND: [&str; 2] = ["usr/share/lintian/overrides/", "/changelog"];
+
+/// A section of Cargo.toml, and the source and the place of each file that it puts into a package.
+struct Package<'a> {
+    section: &'a str,
+    files: Vec<(&'a str, String)>,
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// The quoted texts of a line.
+fn quoted(line: &str) -> Vec<&str> {
+    line.split('"').skip(1).step_by(2).collect()
+}
+
+/// Each section whose files are listed, as they stand in Cargo.toml.
+fn packages(manifest: &str) -> Vec<Package<'_>> {
+    let mut found: Vec<Package> = Vec::new();
+    let mut section = "";
+    for line in manifest.lines() {
+        if let Some(name) = line.strip_prefix("[package.metadata.") {
+            section = name.trim_end_matches(']');
+        }
+        let is_file = line.starts_with("  [\"") || line.starts_with("  { source = \"");
+        let quoted = quoted(line);
+        let (true, [source, place, ..]) = (is_file, quoted.as_slice()) else {
+            continue;
+        };
+        let mut place = place.trim_start_matches('/').to_owned();
+        if place.ends_with('/') && !source.contains('*') {
+            place.push_str(source.rsplit('/').next().unwrap());
+        }
+        if found.last().is_none_or(|last| last.section != section) {
+            found.push(Package {
+                section,
+                files: Vec::new(),
+            });
+        }
+        found.last_mut().unwrap().files.push((source, place));
+    }
+    found
+}
+
+/// The places that both kinds of packages should have.
+fn common(package: &Package) -> BTreeSet<String> {
+    package
+        .files
+        .iter()
+        .map(|(_, place)| place.clone())
+        .filter(|place| !ONE_KIND.iter().any(|only| place.contains(only)))
+        .map(|place| {
+            PLACES
+                .iter()
+                .fold(place, |place, (debian, other)| place.replace(debian, other))
+        })
+        .collect()
+}
+
+fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
+/// The version of OpenFGA that is packaged.
+fn openfga_version() -> String {
+    let list = read("tests/setup/openfga.txt");
+    list.lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn changelogs_begin_with_the_version_that_is_built() {
+    let openfga = format!(
+        "agent-runtime-openfga ({}-{})",
+        openfga_version(),
+        version()
+    );
+    for (path, expected) in [
+        (
+            "packaging/changelog",
+            format!("agent-runtime ({}-1)", version()),
+        ),
+        ("packaging/openfga/changelog", openfga),
+    ] {
+        let text = read(path);
+        assert!(
+            text.starts_with(&format!("{expected} ")),
+            "{path} should begin with {expected}: add an entry that says what is new."
+        );
+    }
+}
+
+#[test]
+fn one_version_of_openfga_is_tested_and_packaged() {
+    let wanted = format!("\"{}\"", openfga_version());
+    for path in [
+        "tests/it/harness/openfga.rs",
+        "tests/bench/openfga.rs",
+        "tests/show/parts.py",
+    ] {
+        assert!(read(path).contains(&wanted), "{path} tests another version");
+    }
+}
+
+#[test]
+fn what_packages_are_made_of_is_there() {
+    let example = packages("[package.metadata.deb]\n  [\"a/b\", \"c/\", \"644\"],\n");
+    assert_eq!(example[0].files, [("a/b", "c/b".to_owned())]);
+    let manifest = read("Cargo.toml");
+    let packages = packages(&manifest);
+    assert_eq!(packages.len(), 4);
+    let missing: Vec<String> = packages
+        .iter()
+        .flat_map(|package| &package.files)
+        .map(|(source, _)| *source)
+        // What the build makes; it fails by itself.
+        .filter(|source| !source.starts_with("target/release/"))
+        .filter(|source| !Path::new(env!("CARGO_MANIFEST_DIR")).join(source).is_file())
+        .map(str::to_owned)
+        .collect();
+    hold(
+        &missing,
+        "Cargo.toml packages files that are not there. Add the file or take its line out.",
+    );
+}
+
+#[test]
+fn deb_and_rpm_hold_the_same() {
+    let manifest = read("Cargo.toml");
+    let packages = packages(&manifest);
+    for (deb, rpm) in [
+        ("deb", "generate-rpm"),
+        ("deb.variants.openfga", "generate-rpm.variants.openfga"),
+    ] {
+        let [deb, rpm] = [deb, rpm].map(|section| {
+            let package = packages.iter().find(|package| package.section == section);
+            common(package.unwrap())
+        });
+        let differing: Vec<String> = deb.symmetric_difference(&rpm).cloned().collect();
+        hold(
+            &differing,
+            "These files are in the deb or in the rpm alone. Add the other's line in Cargo.toml.",
+        );
+    }
+}
+
+/// The sample is a conffile: what it says of modes and places must be what the unit reads.
+#[test]
+fn units_read_what_packages_install() {
+    let manifest = read("Cargo.toml");
+    let openfga = "agent-runtime-openfga";
+    for (directory, unit, file) in [
+        (
+            "packaging",
+            "agent-runtime",
+            "etc/agent-runtime/agent-runtime.env",
+        ),
+        (
+            "packaging/openfga",
+            openfga,
+            "etc/agent-runtime-openfga/openfga.env",
+        ),
+    ] {
+        let text = read(&format!("{directory}/{unit}.service"));
+        assert!(text.contains(&format!("\nEnvironmentFile=/{file}\n")));
+        assert!(text.contains(&format!("\nUser={unit}\n")));
+        let users = read(&format!("{directory}/{unit}.sysusers"));
+        assert!(users.starts_with(&format!("u {unit} ")));
+        let modes = read(&format!("{directory}/{unit}.tmpfile"));
+        assert!(modes.contains(&format!("\nz /{file} 0640 root {unit} -\n")));
+        assert!(manifest.contains(&format!("\"{file}\", \"640\"]")));
+    }
+}
