@@ -5,10 +5,18 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Where deb and rpm put the same thing: Debian's place, and that of the others.
-const PLACES: [(&str, &str); 1] = [(
-    "usr/share/zsh/vendor-completions/",
-    "usr/share/zsh/site-functions/",
-)];
+const PLACES: [(&str, &str); 3] = [
+    (
+        "usr/share/zsh/vendor-completions/",
+        "usr/share/zsh/site-functions/",
+    ),
+    // cargo-generate-rpm cannot say "a settings file that is not to be replaced": the rpm's script copies it.
+    ("etc/agent-runtime/", "usr/share/agent-runtime/"),
+    (
+        "etc/agent-runtime-openfga/",
+        "usr/share/agent-runtime-openfga/",
+    ),
+];
 
 /// What one kind of package holds and the other does not.
 const ONE_KIND: [&str; 2] = ["usr/share/lintian/overrides/", "/changelog"];
