@@ -89,7 +89,7 @@ def earlier_package(world):
         # Those of the two files that were exchanged are no longer true.
         (tree / "DEBIAN/md5sums").unlink(missing_ok=True)
         made = world.host.root / "root/earlier.deb"
-        subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, made],
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, made],
                        check=True, stdout=subprocess.DEVNULL)
 
 
@@ -119,7 +119,7 @@ def install_earlier(world):
     world.tenant = Tenant(token, world.provider.url)
     run_once(world)
     version = host.run("dpkg-query", "--show", "--showformat", "${Version}", RUNTIME).stdout
-    schema = host.sql("select count(*) from schema_migrations", database="agent_runtime")
+    schema = host.sql("select count(*) from agent_runtime_migrations", database="agent_runtime")
     return [f"{RUNTIME} {version}, {schema} migrations, one run"]
 
 
