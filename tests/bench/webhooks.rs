@@ -205,10 +205,8 @@ fn unregister(world: &World, endpoints: Vec<String>) -> Outcome {
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..UNREGISTERING).map(|_| scope.spawn(one)).collect();
-        let ended = threads.into_iter().map(|thread| thread.join());
-        ended
-            .map(|ended| ended.map_err(|_| "a thread failed".to_owned())?)
-            .collect::<Result<(), String>>()
+        let mut ended = threads.into_iter().map(|thread| thread.join());
+        ended.try_for_each(|ended| ended.map_err(|_| "a thread failed".to_owned())?)
     })?;
     Ok(())
 }
