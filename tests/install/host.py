@@ -42,11 +42,15 @@ class Host(Machine):
         """One property of a unit, as systemd knows it."""
         return self.run("systemctl", "show", "--property", name, "--value", unit).stdout.strip()
 
-    def is_ready(self):
+    def answers(self, probe):
+        """Whether a probe of the server is answered with 200."""
         try:
-            return httpx.get(f"{URL}/readyz", timeout=5).status_code == 200
+            return httpx.get(f"{URL}{probe}", timeout=5).status_code == 200
         except httpx.TransportError:
             return False
+
+    def is_ready(self):
+        return self.answers("/readyz")
 
     def await_ready(self):
         eventually("the server is ready", self.is_ready)
