@@ -14,7 +14,7 @@ $dump --file=/var/backups/agent-runtime/plain.runtime agent_runtime
 $dump --file=/var/backups/agent-runtime/plain.openfga --role={OPENFGA} agent_runtime_openfga
 """
 # Of events of one run, each with a kilobyte that compresses as text of models does.
-EVENTS = 40_000
+EVENTS = 80_000
 # The events of a finished run are told again under the numbers after its last; its row counts them.
 MORE_EVENTS = f"""
 with finished as (
