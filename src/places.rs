@@ -5,8 +5,10 @@
 //! once, unless places move quickly just now: then one is worth a moment's wait, to half as many
 //! requests as there are places. With places for half of the request threads, a quarter of them is
 //! left for what waits for nothing.
+//!
+//! And permits, for what is worth waiting for until a deadline.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Whoever holds a place for longer is slow, and nobody waits for it.
@@ -102,6 +104,49 @@ impl Drop for Place<'_> {
         taken.held = self.since.elapsed();
         drop(taken);
         self.places.changed.notify_one();
+    }
+}
+
+/// So many at once. Clones share them.
+#[derive(Clone)]
+pub struct Permits(Arc<Free>);
+
+struct Free {
+    count: Mutex<usize>,
+    freed: Condvar,
+}
+
+/// One of them. Dropping it gives it back.
+pub struct Permit(Permits);
+
+impl Permits {
+    /// So many permits.
+    pub fn new(count: usize) -> Self {
+        Self(Arc::new(Free {
+            count: Mutex::new(count),
+            freed: Condvar::new(),
+        }))
+    }
+
+    /// A permit. None: none came free in time.
+    pub fn take(&self, deadline: Instant) -> Option<Permit> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let free = self.0.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .0
+            .freed
+            .wait_timeout_while(free, left, |free| *free == 0);
+        let mut free = waited.unwrap_or_else(PoisonError::into_inner).0;
+        *free = free.checked_sub(1)?;
+        Some(Permit(self.clone()))
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let free = &self.0.0;
+        *free.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        free.freed.notify_one();
     }
 }
 

@@ -263,48 +263,6 @@ impl Board {
     }
 }
 
-/// So many at once.
-pub(super) struct Permits {
-    free: Mutex<usize>,
-    freed: Condvar,
-}
-
-/// One of them. Dropping it gives it back.
-pub(super) struct Permit<'a>(&'a Permits);
-
-impl Permits {
-    pub(super) fn new(count: usize) -> Self {
-        Self {
-            free: Mutex::new(count),
-            freed: Condvar::new(),
-        }
-    }
-
-    /// # Errors
-    /// `overloaded`: none came free in time.
-    pub(super) fn take(&self, deadline: Instant) -> Result<Permit<'_>> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.freed.wait_timeout_while(free, left, |free| *free == 0);
-        let mut free = waited.unwrap_or_else(PoisonError::into_inner).0;
-        if *free == 0 {
-            return Err(Error::new(
-                Code::Overloaded,
-                "Too many changes of permissions wait to be applied. Try again shortly.",
-            ));
-        }
-        *free -= 1;
-        Ok(Permit(self))
-    }
-}
-
-impl Drop for Permit<'_> {
-    fn drop(&mut self) {
-        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.0.freed.notify_one();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

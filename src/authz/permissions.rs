@@ -8,8 +8,8 @@
 //!
 //! Not here: what a refusal looks like and where decisions are recorded (`authz`'s gate).
 
+use super::board::Board;
 pub use super::board::Standings;
-use super::board::{Board, Permits};
 use super::desired::Object;
 use super::fga::{self, Failure, Pinned, Question, Tuple};
 pub use super::keeper::Keeper;
@@ -18,6 +18,7 @@ use super::sync::{self, Fault};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::outbound::Outbound;
+use crate::places::Permits;
 use crate::store::{Store, authz};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

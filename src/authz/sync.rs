@@ -147,7 +147,12 @@ pub(super) fn apply(
     always: bool,
     deadline: Instant,
 ) -> Result<Changed, Fault> {
-    let _permit = inner.applies.take(deadline)?;
+    let _permit = inner.applies.take(deadline).ok_or_else(|| {
+        Error::new(
+            Code::Overloaded,
+            "Too many changes of permissions wait to be applied. Try again shortly.",
+        )
+    })?;
     if desired::Object::parse(object).is_none() {
         // No row of ours has it, and nobody else writes it.
         let standing = authz::standing(&mut inner.store.session()?, tenant_id)?;

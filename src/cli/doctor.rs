@@ -140,7 +140,7 @@ fn of_installed(world: &World, arguments: &Arguments, from: &Installed) -> Outco
     let files = from.files.clone();
     let of_files = Group {
         name: "files",
-        codes: files::CODES,
+        codes: files::CODES.to_vec(),
         look: Box::new(move |told| files::look(told, &files)),
     };
     let Some(service) = from.files.service.as_ref().filter(|_| account::is_root()) else {
@@ -175,9 +175,11 @@ fn as_service(service: &Account, vars: &Vars, replicas: u32) -> Group {
         .envs(vars.pairs())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
+    let all = code::ALL.iter().map(|about| about.code);
+    let all_but_files = all.filter(|code| !files::CODES.contains(code));
     Group {
         name: "as-service",
-        codes: ALL_BUT_FILES,
+        codes: all_but_files.collect(),
         look: Box::new(move |told| {
             let output = command.output();
             let printed = output.map(|output| output.stdout).unwrap_or_default();
@@ -188,31 +190,6 @@ fn as_service(service: &Account, vars: &Vars, replicas: u32) -> Group {
         }),
     }
 }
-
-const ALL_BUT_FILES: &[Code] = &[
-    Code::Settings,
-    Code::License,
-    Code::Database,
-    Code::DatabaseVersion,
-    Code::DatabaseEncoding,
-    Code::DatabaseWritable,
-    Code::DatabaseRights,
-    Code::Schema,
-    Code::Connections,
-    Code::Clock,
-    Code::Disk,
-    Code::DatabaseDisk,
-    Code::Openfga,
-    Code::OpenfgaVersion,
-    Code::OpenfgaSchema,
-    Code::OpenfgaIndexes,
-    Code::AuthorizationStore,
-    Code::Permissions,
-    Code::Secrets,
-    Code::Webhooks,
-    Code::TlsRoots,
-    Code::Service,
-];
 
 /// Every check but those of files.
 fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
@@ -229,7 +206,11 @@ fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
         clock: clock.clone(),
         replicas,
     });
-    let group = |name, codes, look: Box<dyn FnOnce(&Told) + Send>| Group { name, codes, look };
+    let group = |name, codes: &[Code], look: Box<dyn FnOnce(&Told) + Send>| Group {
+        name,
+        codes: codes.to_vec(),
+        look,
+    };
     let with = |settings: Option<Settings>, look: fn(&Told, &Settings), codes: &'static [Code]| {
         let told = move |told: &Told| match &settings {
             Some(settings) => look(told, settings),

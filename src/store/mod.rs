@@ -52,7 +52,7 @@ pub mod webhook_endpoints;
 pub mod webhook_history;
 
 use crate::error::{Error, Result};
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crate::places::{Permit, Permits};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{GenericClient, Row, Statement, Transaction};
@@ -138,21 +138,8 @@ pub struct Store {
     pool: r2d2::Pool<connect::Manager>,
     watchdog: Arc<watchdog::Watchdog>,
     refusal: connect::Refusal,
-    share: Option<Share>,
-}
-
-/// Sessions that may be taken at once: each stands in the queue for as long as it lasts.
-#[derive(Clone)]
-struct Share(Sender<()>, Receiver<()>);
-
-/// A session's place in the share.
-struct ShareTaken(Receiver<()>);
-
-impl Drop for ShareTaken {
-    fn drop(&mut self) {
-        // What it put there, or another one's.
-        let _ = self.0.try_recv();
-    }
+    /// Sessions that this handle and its clones may have at once.
+    share: Option<Permits>,
 }
 
 /// A connection with its prepared statements.
@@ -172,7 +159,7 @@ struct Desk {
 pub struct Session {
     connection: r2d2::PooledConnection<connect::Manager>,
     /// Given back after the connection.
-    _share: Option<ShareTaken>,
+    _share: Option<Permit>,
 }
 
 /// A transaction: rolled back unless [`Store::transact`]'s closure returns `Ok`.
@@ -340,21 +327,20 @@ impl Store {
     /// The same database, of whose connections at most so many are taken through this handle and its
     /// clones: for those who must leave the others some.
     pub fn limited(&self, sessions: u32) -> Self {
-        let (taken, given_back) = bounded(usize::try_from(sessions).unwrap_or(usize::MAX).max(1));
+        let sessions = usize::try_from(sessions).unwrap_or(usize::MAX);
         Self {
-            share: Some(Share(taken, given_back)),
+            share: Some(Permits::new(sessions.max(1))),
             ..self.clone()
         }
     }
 
-    fn take_share(&self, deadline: Instant) -> Result<Option<ShareTaken>> {
-        let Some(Share(taken, given_back)) = &self.share else {
-            return Ok(None);
-        };
-        taken.send_deadline((), deadline).map_err(|_| {
-            Error::database_unavailable("every connection of this part stayed taken")
-        })?;
-        Ok(Some(ShareTaken(given_back.clone())))
+    fn take_share(&self, deadline: Instant) -> Result<Option<Permit>> {
+        let taken = self.share.as_ref().map(|share| {
+            share.take(deadline).ok_or_else(|| {
+                Error::database_unavailable("every connection of this part stayed taken")
+            })
+        });
+        taken.transpose()
     }
 
     /// Takes a connection.
@@ -372,23 +358,21 @@ impl Store {
                     "no connection answered within the checkout timeout",
                 ));
             }
-            let connection =
+            let mut connection =
                 self.pool
                     .get_timeout(left)
                     .map_err(|error| match self.refusal.reason() {
                         Some(reason) => Error::database_unavailable(reason),
                         None => Error::from(error),
                     })?;
-            let mut session = Session {
-                connection,
-                _share: None,
-            };
             let left = deadline.saturating_duration_since(Instant::now());
-            let used_at = session.connection.used_at;
+            let used_at = connection.used_at;
             let doubtful = used_at.elapsed() >= RESTED || self.watchdog.has_lost_since(used_at);
-            if !doubtful || session.ping(left) {
-                session._share = share;
-                return Ok(session);
+            if !doubtful || connection.ping(left) {
+                return Ok(Session {
+                    connection,
+                    _share: share,
+                });
             }
         }
     }
@@ -400,7 +384,7 @@ impl Store {
     /// `database-unavailable`, as [`Store::session`].
     pub fn check(&self, lately: Duration) -> Result<()> {
         match self.session() {
-            Ok(mut session) => match session.ping(PING) {
+            Ok(mut session) => match session.connection.ping(PING) {
                 true => Ok(()),
                 false => Err(Error::database_unavailable("a ping got no answer")),
             },
@@ -453,14 +437,15 @@ impl Session {
             }
         }
     }
+}
 
-    /// False: it got no answer, and the connection is to be closed.
+impl Connection {
+    /// False: it got no answer, and it is to be closed.
     fn ping(&mut self, within: Duration) -> bool {
-        let Connection { client, desk, .. } = &mut *self.connection;
-        let answered = client.is_valid(within.min(PING)).is_ok();
-        desk.place.end(answered);
+        let answered = self.client.is_valid(within.min(PING)).is_ok();
+        self.desk.place.end(answered);
         if !answered {
-            desk.place.give_up();
+            self.desk.place.give_up();
         }
         answered
     }

@@ -38,15 +38,14 @@ mod server;
 mod stop;
 mod tool;
 mod trap;
+mod wait;
 mod watchdog;
 mod webhooks;
 mod world;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use wait::{PATIENCE, eventually};
 use world::Database;
-
-/// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A number from the environment, for soaks.
 #[allow(clippy::disallowed_methods, reason = "the test's own settings")]
@@ -63,19 +62,6 @@ fn setting(name: &str, otherwise: u64) -> u64 {
 #[allow(clippy::print_stdout, reason = "figures are what a soak is for")]
 fn report(what: &str, figures: &str) {
     println!("crash: {what} {figures}");
-}
-
-/// Waits until `look` gives something.
-#[track_caller]
-fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// The middle and the largest of some times, in milliseconds.

@@ -16,6 +16,8 @@ mod server;
 #[path = "../crash/tool.rs"]
 #[allow(dead_code, reason = "the crash tests use more of it")]
 mod tool;
+#[path = "../crash/wait.rs"]
+mod wait;
 #[path = "../crash/world.rs"]
 #[allow(dead_code, reason = "the crash tests use more of it")]
 mod world;
@@ -24,25 +26,9 @@ use postgres::NoTls;
 use server::{Client, Place};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 use uuid::Uuid;
+use wait::{PATIENCE, eventually};
 use world::{Agents, Pace, place, shared_database};
-
-/// How long the test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Waits until `look` gives something.
-#[track_caller]
-fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
 
 /// The program of the commit before the newest migration.
 fn earlier() -> PathBuf {

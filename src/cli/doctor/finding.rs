@@ -97,7 +97,7 @@ impl Told {
 /// Checks that need the same part, and are looked at one after another.
 pub(super) struct Group {
     pub(super) name: &'static str,
-    pub(super) codes: &'static [Code],
+    pub(super) codes: Vec<Code>,
     pub(super) look: Box<dyn FnOnce(&Told) + Send>,
 }
 
@@ -114,14 +114,14 @@ pub(super) fn look(groups: Vec<Group>, within: Duration) -> Vec<Finding> {
                 Err(error) => break error.is_timeout(),
             }
         };
-        let missing = missing(codes, &found[before..], is_late.then_some(within));
+        let missing = missing(&codes, &found[before..], is_late.then_some(within));
         found.extend(missing);
     }
     found.sort_by_key(|finding| finding.code);
     found
 }
 
-fn begin(group: Group) -> (&'static [Code], Receiver<Finding>) {
+fn begin(group: Group) -> (Vec<Code>, Receiver<Finding>) {
     let (to, findings) = bounded(QUEUE);
     let look = group.look;
     // Without a thread the group is as one that ends at once. One that hangs ends with the process.
@@ -171,7 +171,7 @@ mod tests {
     fn looked(look: impl FnOnce(&Told) + Send + 'static, within: Duration) -> Vec<(Code, Level)> {
         let group = Group {
             name: "test",
-            codes: CODES,
+            codes: CODES.to_vec(),
             look: Box::new(look),
         };
         let findings = super::look(vec![group], within);

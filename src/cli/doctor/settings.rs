@@ -111,7 +111,7 @@ mod tests {
         let now = clock.now();
         let group = Group {
             name: "settings",
-            codes: CODES,
+            codes: CODES.to_vec(),
             look: Box::new(move |told| look(told, &report, now)),
         };
         let mut found = looked(vec![group], Duration::from_secs(60));
