@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -95,10 +96,19 @@ fn no_process_has_a_secret_among_its_arguments_while_it_is_used() {
     assert_eq!(shown(&secrets), Vec::<String>::new());
 
     let careless = Command::new("sh")
-        .args(["-c", "read line", "sh", &key])
+        .args(["-c", "echo ready; read line", "sh", &key])
         .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
         .spawn();
     let mut careless = careless.unwrap();
+    // Its parent goes on a moment before the kernel shows its arguments.
+    let mut ready = [0; "ready\n".len()];
+    careless
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut ready)
+        .unwrap();
     assert_eq!(shown(&secrets).len(), 1, "it would be seen");
     careless.kill().unwrap();
     careless.wait().unwrap();
