@@ -8,12 +8,14 @@
 
 use super::Outcome;
 use super::client::agent;
+use super::load::{Load, Work};
+use super::plan::Plan;
 use super::reader::Reader;
-use super::rounds::{Figure, Target, compare, median};
+use super::rounds::{CLIENTS, Figure, Measure, compare, grow};
+use super::row::{About, Row, Target};
 use super::world::World;
 use agent_runtime::authz::fga::{self, Pinned, Question};
 use agent_runtime::outbound::{self, Outbound};
-use std::time::Instant;
 use uuid::Uuid;
 
 /// In each round, of all clients together.
@@ -21,45 +23,13 @@ const READS: usize = 400;
 
 const POINT_READ: &str = include_str!("../../sql/queries/projects/find.sql");
 
-/// What one client does over and over.
-type Read<'a> = Box<dyn FnMut() -> Outcome + Send + 'a>;
-
 /// Milliseconds below which half of the reads of these clients at once stay.
-fn p50<'a>(clients: usize, client: &(dyn Fn() -> Outcome<Read<'a>> + Sync)) -> Outcome<f64> {
-    let one = || -> Result<Vec<f64>, String> {
-        let work = || -> Outcome<Vec<f64>> {
-            let mut read = client()?;
-            // The connections are made before the clock runs.
-            read()?;
-            let mut took = Vec::with_capacity(READS / clients);
-            for _ in 0..READS / clients {
-                let began = Instant::now();
-                read()?;
-                took.push(began.elapsed().as_secs_f64() * 1000.0);
-            }
-            Ok(took)
-        };
-        work().map_err(|error| error.to_string())
-    };
-    let all = std::thread::scope(|scope| {
-        let started: std::io::Result<Vec<_>> = (0..clients)
-            .map(|n| {
-                std::thread::Builder::new()
-                    .name(format!("client-{n}"))
-                    .spawn_scoped(scope, one)
-            })
-            .collect();
-        let ended = started?.into_iter().map(|thread| {
-            let ended = thread.join().map_err(|_| "a client panicked".to_owned());
-            ended.and_then(|took| took)
-        });
-        Ok::<_, Box<dyn std::error::Error>>(ended.collect::<Result<Vec<_>, _>>()?)
-    })?;
-    Ok(median(all.concat()))
+fn p50<'a>(clients: usize, client: &(dyn Fn(usize) -> Outcome<Work<'a>> + Sync)) -> Outcome<f64> {
+    Ok(Load::of(clients, READS / clients, client)?.p50())
 }
 
 /// Reads through the service.
-fn ours<'a>(world: &World, reader: &'a Reader) -> Outcome<Read<'a>> {
+fn ours<'a>(world: &World, reader: &'a Reader) -> Outcome<Work<'a>> {
     let agent = agent();
     let url = format!("http://{}{}", world.client.address(), reader.path());
     let bearer = format!("Bearer {}", reader.token);
@@ -100,7 +70,7 @@ impl Parts {
         })
     }
 
-    fn read<'a>(&'a self, world: &World, reader: &Reader) -> Outcome<Read<'a>> {
+    fn read<'a>(&'a self, world: &World, reader: &Reader) -> Outcome<Work<'a>> {
         let mut database = world.database()?;
         let commit = database.prepare("insert into bench_commits values ($1, now())")?;
         let point_read = database.prepare(POINT_READ)?;
@@ -127,24 +97,47 @@ impl Parts {
     }
 }
 
-pub(crate) fn run() -> Outcome<bool> {
-    println!(
-        "authorized-read: a project read through a team with its decision on disk, p50 of {READS} a round, \
-         beside a check, a commit and a point read"
-    );
+const fn about(name: &'static str, work: &'static str) -> About {
+    About {
+        name,
+        work,
+        beside: "a check, a one-row commit and a point read made one after another with the same libraries",
+        unit: "ms",
+        target: Target::AtMost(1.2),
+        says_not: "The baseline is nobody's service: no HTTP of its own, no caller, no pool.",
+    }
+}
+
+const ONE: About = about(
+    "authorized-read-1",
+    "a project read through a team with its decision on disk, one client, p50",
+);
+const SIXTEEN: About = about(
+    "authorized-read-16",
+    "a project read through a team with its decision on disk, 16 clients, p50",
+);
+
+pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     let world = World::start_authorized()?;
     let reader = Reader::of(&world)?;
     let parts = Parts::of(&world)?;
-    let mut met = true;
-    for clients in [1, 16] {
-        let name = format!("authorized-read, {clients} at once");
-        met &= compare(
-            &name,
-            "ms",
-            &Target::AtMost(1.2),
-            || Figure::of(|| p50(clients, &|| ours(&world, &reader))),
-            || Figure::of(|| p50(clients, &|| parts.read(&world, &reader))),
-        )?;
+    let service = |clients| p50(clients, &|_| ours(&world, &reader));
+    let baseline = |clients| p50(clients, &|_| parts.read(&world, &reader));
+    let mut rows = Vec::new();
+    for (about, clients) in [(&ONE, 1), (&SIXTEEN, 16)] {
+        rows.push(compare(
+            plan,
+            about,
+            || Figure::of(|| service(clients)),
+            || Figure::of(|| baseline(clients)),
+        )?);
     }
-    Ok(met)
+    if let (false, Some(row)) = (plan.short, rows.last_mut()) {
+        let lines: [(_, Measure<'_>); 2] = [
+            ("agent-runtime", &|clients| service(clients)),
+            ("baseline", &|clients| baseline(clients)),
+        ];
+        row.growth.push(grow("clients", "ms", &CLIENTS, &lines)?);
+    }
+    Ok(rows)
 }

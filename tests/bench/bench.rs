@@ -1,10 +1,11 @@
-//! Benchmarks: each prints a ratio measured beside its baseline in the same run, last, and fails if
-//! the median misses its target. Run by `make bench`, alone on a machine; never by the tests.
+//! Benchmarks: each row is a figure measured beside its baseline in the same run, with a target. Run by `make bench`,
+//! alone on a machine; never by the tests.
 //!
-//! Rounds are interleaved (the baseline goes first in every other one), so that what else the
-//! machine does falls on both. Ratios travel to other machines; the absolute figures do not.
+//! Rounds are interleaved (the baseline goes first in every other one), so that what else the machine does falls on both.
+//! Ratios travel to other machines; the absolute figures do not.
 //!
-//! Not here: the queue's throughput (`jobs/examples/throughput.rs`).
+//! The whole suite writes `docs/benchmarks.md` with a plot and a JSON file a row; `--short` measures each row in its short
+//! form and writes nothing.
 
 #![allow(clippy::print_stdout, reason = "a benchmark's figures are its output")]
 
@@ -13,22 +14,31 @@ mod bare;
 mod client;
 mod constant;
 mod decisions;
+mod deployment;
 mod first_text;
+mod isolation;
+mod load;
 mod machine;
 mod openfga;
+mod peer;
+mod plan;
+mod plot;
 mod read_run;
 mod reader;
+mod report;
 mod rounds;
-mod webhooks;
+mod row;
 mod world;
 mod wrk;
 
+use plan::Plan;
+use row::Row;
 use std::process::ExitCode;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// A benchmark: says whether its target was met.
-type Bench = fn() -> Outcome<bool>;
+/// Measures the rows of one kind of work.
+type Bench = fn(Plan) -> Outcome<Vec<Row>>;
 
 const BENCHES: [(&str, Bench); 6] = [
     ("constant", constant::run),
@@ -36,39 +46,74 @@ const BENCHES: [(&str, Bench); 6] = [
     ("first-text", first_text::run),
     ("authorized-read", authorized_read::run),
     ("decisions", decisions::run),
-    ("webhooks", webhooks::run),
+    ("webhooks-isolation", isolation::run),
 ];
 
-fn main() -> ExitCode {
-    // Cargo passes `--bench` of its own; what else is given names the benchmarks to run.
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| !argument.starts_with('-'))
-        .collect();
+/// What the command line asks for: the form of the suite, and the benchmarks to run, all if none.
+fn arguments() -> Result<(Plan, Vec<String>), String> {
+    // Cargo passes `--bench` of its own.
+    let given = std::env::args().skip(1).filter(|given| given != "--bench");
+    let (options, wanted): (Vec<String>, Vec<String>) =
+        given.partition(|given| given.starts_with('-'));
+    if let Some(unknown) = options.iter().find(|option| *option != "--short") {
+        return Err(format!("There is no {unknown}. There is: --short."));
+    }
     let known = BENCHES.map(|(name, _)| name);
     if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
-        println!(
-            "No benchmark is called {unknown}. There are: {}.",
-            known.join(", ")
-        );
-        return ExitCode::from(2);
+        let known = known.join(", ");
+        return Err(format!(
+            "No benchmark is called {unknown}. There are: {known}."
+        ));
     }
+    let plan = Plan {
+        short: !options.is_empty(),
+    };
+    Ok((plan, wanted))
+}
+
+fn main() -> ExitCode {
+    let (plan, wanted) = match arguments() {
+        Ok(given) => given,
+        Err(fault) => {
+            println!("{fault}");
+            return ExitCode::from(2);
+        }
+    };
     let chosen = BENCHES
         .iter()
         .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name));
-    let mut met = true;
+    let (mut measured, mut failed) = (Vec::new(), false);
     for (name, bench) in chosen {
-        match bench() {
-            Ok(this) => met &= this,
+        println!("{name}");
+        let rows = bench(plan).and_then(|rows| {
+            if !plan.short {
+                report::keep(&rows)?;
+            }
+            Ok(rows)
+        });
+        match rows {
+            Ok(rows) => measured.extend(rows.iter().map(said)),
             Err(error) => {
                 println!("{name}: could not be measured: {error}");
-                met = false;
+                failed = true;
             }
         }
     }
-    if met {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    if let (false, Err(error)) = (plan.short, report::write()) {
+        println!("The page of figures could not be written: {error}");
+        failed = true;
     }
+    let met = measured.iter().filter(|met| **met).count();
+    println!("{met} of {} targets met", measured.len());
+    if failed || met < measured.len() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// Prints a row's line, and says whether its target was met.
+fn said(row: &Row) -> bool {
+    println!("{}", row.line());
+    row.is_met()
 }

@@ -2,7 +2,9 @@
 //! one thread: requests a second of 64 keep-alive clients. The load generator shares the processors.
 
 use super::bare::Bare;
-use super::rounds::{Target, compare};
+use super::plan::Plan;
+use super::rounds::compare;
+use super::row::{About, Row, Target};
 use super::world::{World, log};
 use super::{Outcome, wrk};
 use agent_runtime::error::Result;
@@ -51,18 +53,25 @@ fn door(world: &World) -> Outcome<Door> {
     )?)
 }
 
-pub(crate) fn run() -> Outcome<bool> {
-    println!("constant: an authenticated route that touches no row, beside bare hyper");
+const ABOUT: About = About {
+    name: "constant",
+    work: "an authenticated route that touches no row, 64 keep-alive clients",
+    beside: "bare hyper on one thread",
+    unit: "requests/s",
+    target: Target::AtLeast(0.5),
+    says_not: "The load generator shares the processors; the bare service knows no caller, route or limit.",
+};
+
+pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     let world = World::start()?;
     let door = door(&world)?;
     let bare = Bare::start(BODY)?;
-    let met = compare(
-        "constant",
-        "requests/s",
-        &Target::AtLeast(0.5),
+    let row = compare(
+        plan,
+        &ABOUT,
         || wrk::load(door.local_addr(), "/v1/constant", Some(world.token())),
         || wrk::load(bare.address, "/v1/constant", Some(world.token())),
     )?;
     door.stop(Duration::from_secs(5));
-    Ok(met)
+    Ok(vec![row])
 }

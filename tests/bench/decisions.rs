@@ -2,8 +2,10 @@
 //! keep-alive clients. All else is the same on both sides: the door, the frame, the check, the
 //! authorization server and the database.
 
+use super::plan::Plan;
 use super::reader::Reader;
-use super::rounds::{Target, compare};
+use super::rounds::compare;
+use super::row::{About, Row, Target};
 use super::world::{World, log};
 use super::{Outcome, wrk};
 use agent_runtime::api;
@@ -81,22 +83,30 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
     Ok(Side { door, shared })
 }
 
-pub(crate) fn run() -> Outcome<bool> {
-    println!("decisions: a project read with each decision on disk, beside one that discards them");
+const ABOUT: About = About {
+    name: "decisions",
+    work: "a project read through a team with its decision on disk before the answer, 64 keep-alive clients",
+    beside: "the same build with an audit that discards decisions",
+    unit: "requests/s",
+    target: Target::AtLeast(0.9),
+    says_not: "Most of the time goes to the authorization server, so the audit's own cost is diluted; `authorized-read` \
+               shows it undiluted.",
+};
+
+pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     let world = World::start_authorized()?;
     let reader = Reader::of(&world)?;
     let audit = world.server()?.shared().audit.clone();
     let ours = side(&world, audit.clone())?;
     let baseline = side(&world, audit.discarding())?;
     let (path, token) = (reader.path(), Some(reader.token.as_str()));
-    let met = compare(
-        "decisions",
-        "requests/s",
-        &Target::AtLeast(0.9),
+    let row = compare(
+        plan,
+        &ABOUT,
         || wrk::load(ours.door.local_addr(), &path, token),
         || wrk::load(baseline.door.local_addr(), &path, token),
     )?;
     ours.stop();
     baseline.stop();
-    Ok(met)
+    Ok(vec![row])
 }

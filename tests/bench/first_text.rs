@@ -8,7 +8,9 @@
 use super::Outcome;
 use super::client::agent;
 use super::machine::Moment;
-use super::rounds::{Figure, Target, compare, median};
+use super::plan::Plan;
+use super::rounds::{Figure, compare, median};
+use super::row::{About, Row, Target};
 use super::world::World;
 use serde_json::json;
 use std::io::Read;
@@ -76,8 +78,16 @@ fn runs(world: &World, agent_id: &str) -> Outcome<f64> {
     Ok(median(figures))
 }
 
-pub(crate) fn run() -> Outcome<bool> {
-    println!("first-text: created run to first text at the client, p50 of {RUNS} a round");
+const ABOUT: About = About {
+    name: "first-text",
+    work: "a created run's first text at its reader, idle server, p50",
+    beside: "a one-row commit, plus the provider's own first byte",
+    unit: "ms",
+    target: Target::AtMost(10.0),
+    says_not: "The baseline is a floor that no service with a journal reaches.",
+};
+
+pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     let world = World::start()?;
     let agent_id = world.agent()?;
     let mut database = world.database()?;
@@ -100,5 +110,5 @@ pub(crate) fn run() -> Outcome<bool> {
         })
     };
     let ours = || Figure::of(|| runs(&world, &agent_id));
-    compare("first-text", "ms", &Target::AtMost(10.0), ours, baseline)
+    Ok(vec![compare(plan, &ABOUT, ours, baseline)?])
 }

@@ -1,6 +1,7 @@
 //! Who used the processors: this process, what it started, and everybody else. A ratio measured
 //! while others work says little, so each round says how much they took (Linux's /proc).
 
+use super::Outcome;
 use std::collections::HashMap;
 use std::fs;
 
@@ -27,6 +28,8 @@ pub(crate) struct Used {
     pub(crate) own_s: f64,
     /// Which part of all processors others used, 0 to 1.
     pub(crate) others: f64,
+    /// Which part of all processors anybody used, 0 to 1.
+    pub(crate) busy: f64,
 }
 
 impl Moment {
@@ -44,10 +47,12 @@ impl Moment {
     pub(crate) fn until_now(self) -> Used {
         let now = Self::now();
         let total = (now.total - self.total).max(1.0);
-        let others = (now.busy - self.busy) - (now.family - self.family);
+        let busy = now.busy - self.busy;
+        let others = busy - (now.family - self.family);
         Used {
             own_s: (now.own - self.own) / TICKS_PER_SECOND,
             others: (others / total).clamp(0.0, 1.0),
+            busy: (busy / total).clamp(0.0, 1.0),
         }
     }
 }
@@ -116,4 +121,24 @@ fn process(id: u32) -> Option<Process> {
         own: ticks(11)? + ticks(12)?,
         ended: ticks(13)? + ticks(14)?,
     })
+}
+
+/// Resident memory of a process, in KiB.
+pub(crate) fn resident_kib(id: u32) -> Outcome<f64> {
+    let text = fs::read_to_string(format!("/proc/{id}/status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let figure = line.and_then(|line| line.split_whitespace().next());
+    Ok(figure.ok_or("a process without memory")?.parse()?)
+}
+
+/// What this machine is, for the page of figures.
+pub(crate) fn description() -> String {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let memory = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = memory.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    format!(
+        "{processors} processor cores and {} GiB of memory under Linux",
+        kib.unwrap_or_default().div_ceil(1024 * 1024)
+    )
 }

@@ -1,6 +1,7 @@
 //! The authorization server, with a database of its own on the benchmark's cluster.
 
 use super::Outcome;
+use super::peer::parts;
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -86,10 +87,7 @@ impl Drop for OpenFga {
 
 /// Where `make setup` puts it.
 fn program() -> Outcome<PathBuf> {
-    let setup = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/setup");
-    let parts = Command::new(setup.join("where")).output()?;
-    let parts = PathBuf::from(String::from_utf8(parts.stdout)?.trim());
-    let program = parts.join(format!("openfga-{VERSION}/openfga"));
+    let program = parts()?.join(format!("openfga-{VERSION}/openfga"));
     match program.exists() {
         true => Ok(program),
         false => Err("OpenFGA is not set up: run tests/setup/openfga".into()),
@@ -106,6 +104,7 @@ fn uri(url: &str) -> Option<String> {
     ))
 }
 
-fn free_address() -> Outcome<SocketAddr> {
+/// An address on this machine that nothing listens on.
+pub(crate) fn free_address() -> Outcome<SocketAddr> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?)
 }

@@ -2,7 +2,9 @@
 //! requests a second of 64 keep-alive clients. The bare one knows no caller, route or pool: each of
 //! its threads has a connection, and it answers with two of the columns.
 
-use super::rounds::{Target, compare};
+use super::plan::Plan;
+use super::rounds::compare;
+use super::row::{About, Row, Target};
 use super::world::{World, log};
 use super::{Outcome, wrk};
 use agent_runtime::error::Error;
@@ -96,19 +98,26 @@ fn finished_run(world: &World) -> Outcome<String> {
     Ok(run_id.to_owned())
 }
 
-pub(crate) fn run() -> Outcome<bool> {
-    println!("read-run: GET /v1/runs/<run_id>, beside the same select behind the same door");
+const ABOUT: About = About {
+    name: "read-run",
+    work: "`GET /v1/runs/<run_id>`, 64 keep-alive clients",
+    beside: "a bare handler that does the same select behind the same door",
+    unit: "requests/s",
+    target: Target::AtLeast(0.7),
+    says_not: "The bare handler knows no caller, route or pool, and answers with two of the columns.",
+};
+
+pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     let world = World::start()?;
     let path = format!("/v1/runs/{}", finished_run(&world)?);
     let ours = world.client.address();
     let baseline = baseline(&world)?;
-    let met = compare(
-        "read-run",
-        "requests/s",
-        &Target::AtLeast(0.7),
+    let row = compare(
+        plan,
+        &ABOUT,
         || wrk::load(ours, &path, Some(world.token())),
         || wrk::load(baseline.local_addr(), &path, Some(world.token())),
     )?;
     baseline.stop(Duration::from_secs(5));
-    Ok(met)
+    Ok(vec![row])
 }

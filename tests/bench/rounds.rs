@@ -1,39 +1,35 @@
-//! Interleaved rounds of a figure and its baseline, and the ratio with its spread.
+//! Interleaved rounds of a figure and its baseline, and the row that they make.
 
 use super::Outcome;
 use super::machine::{Moment, Used};
+use super::plan::Plan;
+use super::row::{About, Growth, Line, Row, Spread, rounded};
 
-/// Rounds that count. One more goes before them, to warm up.
-pub(crate) const ROUNDS: usize = 7;
 /// A round during which others used more of the processors than this is measured again.
 const OTHERS_MOST: f64 = 0.1;
-/// Rounds measured at most; the least disturbed of them count.
-const TRIES: usize = 3 * ROUNDS;
-
-/// One figure of each kind, from the same round.
-#[derive(Clone, Copy)]
-pub(crate) struct Pair {
-    pub(crate) ours: f64,
-    pub(crate) baseline: f64,
-}
 
 /// A round.
 struct Round {
-    pair: Pair,
-    /// The part of all processors that others used meanwhile.
-    others: f64,
+    ours: Figure,
+    baseline: Option<Figure>,
 }
 
-impl Pair {
-    fn ratio(self) -> f64 {
-        self.ours / self.baseline
+impl Round {
+    /// What the target is about.
+    fn figure(&self) -> f64 {
+        match &self.baseline {
+            Some(baseline) => self.ours.value / baseline.value,
+            None => self.ours.value,
+        }
     }
-}
 
-/// What the median ratio has to be.
-pub(crate) enum Target {
-    AtLeast(f64),
-    AtMost(f64),
+    /// The part of all processors that others used meanwhile.
+    fn others(&self) -> f64 {
+        let baseline = self.baseline.as_ref();
+        baseline.map_or(self.ours.used.others, |baseline| {
+            baseline.used.others.max(self.ours.used.others)
+        })
+    }
 }
 
 /// A figure and what it took.
@@ -57,93 +53,161 @@ impl Figure {
     }
 }
 
-/// Measures both sides in turn, the other one first in every other round, and says whether the
-/// target was met in the last line.
+/// Measures both sides in turn, the other one first in every other round: the row of their ratios.
 pub(crate) fn compare(
-    name: &str,
-    unit: &str,
-    target: &Target,
+    plan: Plan,
+    about: &About,
     mut ours: impl FnMut() -> Outcome<Figure>,
     mut baseline: impl FnMut() -> Outcome<Figure>,
-) -> Outcome<bool> {
+) -> Outcome<Row> {
     ours()?;
     baseline()?;
+    rounds(plan, about, |number| {
+        let (mine, base);
+        if number % 2 == 1 {
+            mine = ours()?;
+            base = baseline()?;
+        } else {
+            base = baseline()?;
+            mine = ours()?;
+        }
+        Ok(Round {
+            ours: mine,
+            baseline: Some(base),
+        })
+    })
+}
+
+/// Measures what has a bound and no other side.
+pub(crate) fn alone(
+    plan: Plan,
+    about: &About,
+    mut ours: impl FnMut() -> Outcome<Figure>,
+) -> Outcome<Row> {
+    ours()?;
+    rounds(plan, about, |_| {
+        Ok(Round {
+            ours: ours()?,
+            baseline: None,
+        })
+    })
+}
+
+fn rounds(
+    plan: Plan,
+    about: &About,
+    mut round: impl FnMut(usize) -> Outcome<Round>,
+) -> Outcome<Row> {
     let mut rounds: Vec<Round> = Vec::new();
     let quiet = |rounds: &[Round]| {
         rounds
             .iter()
-            .filter(|round| round.others <= OTHERS_MOST)
+            .filter(|round| round.others() <= OTHERS_MOST)
             .count()
     };
-    while quiet(&rounds) < ROUNDS && rounds.len() < TRIES {
-        let (first, second);
-        let swapped = rounds.len() % 2 == 1;
-        let (mine, base) = if swapped {
-            first = ours()?;
-            second = baseline()?;
-            (&first, &second)
-        } else {
-            first = baseline()?;
-            second = ours()?;
-            (&second, &first)
-        };
-        let round = Round {
-            pair: Pair {
-                ours: mine.value,
-                baseline: base.value,
-            },
-            others: mine.used.others.max(base.used.others),
-        };
-        println!(
-            "  round {}: ours {:.*} {unit}{}, baseline {:.*} {unit}{}, ratio {:.2}; others used {:.0} %",
-            rounds.len() + 1,
-            decimals(mine.value),
-            mine.value,
-            mine.note,
-            decimals(base.value),
-            base.value,
-            base.note,
-            round.pair.ratio(),
-            round.others * 100.0
-        );
-        rounds.push(round);
+    while quiet(&rounds) < plan.rounds() && rounds.len() < plan.tries() {
+        let this = round(rounds.len())?;
+        rounds.push(this);
+        if let Some(this) = rounds.last() {
+            say(rounds.len(), about, this);
+        }
     }
-    Ok(conclude(name, rounds, target))
+    rounds.sort_by(|one, other| one.others().total_cmp(&other.others()));
+    rounds.truncate(plan.rounds());
+    Ok(row(about, &rounds))
 }
 
-fn decimals(figure: f64) -> usize {
-    if figure < 1000.0 { 2 } else { 0 }
+fn say(number: usize, about: &About, round: &Round) {
+    let side = |figure: &Figure| format!("{} {}{}", rounded(figure.value), about.unit, figure.note);
+    let beside = round
+        .baseline
+        .as_ref()
+        .map_or_else(String::new, |baseline| {
+            format!(
+                ", baseline {}, ratio {}",
+                side(baseline),
+                rounded(round.figure())
+            )
+        });
+    println!(
+        "  round {number}: ours {}{beside}; others used {:.0} %",
+        side(&round.ours),
+        round.others() * 100.0
+    );
 }
 
-/// Prints the last line, and says whether the target was met.
-fn conclude(name: &str, mut rounds: Vec<Round>, target: &Target) -> bool {
-    rounds.sort_by(|one, other| one.others.total_cmp(&other.others));
-    rounds.truncate(ROUNDS);
-    let others = rounds.last().map_or(0.0, |round| round.others);
+fn row(about: &About, rounds: &[Round]) -> Row {
+    let others = rounds.iter().map(Round::others).fold(0.0, f64::max);
     if others > OTHERS_MOST {
         println!(
-            "{name}: this machine is not quiet (others used up to {:.0} % of it): the ratio says little",
+            "{}: this machine is not quiet (others used up to {:.0} % of it): the figure says little",
+            about.name,
             others * 100.0
         );
     }
-    let ratios: Vec<f64> = rounds.iter().map(|round| round.pair.ratio()).collect();
-    let ratio = median(ratios.clone());
-    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = ratios.iter().copied().fold(0.0, f64::max);
-    let (met, wanted) = match *target {
-        Target::AtLeast(bound) => (ratio >= bound, format!("at least {bound}")),
-        Target::AtMost(bound) => (ratio <= bound, format!("at most {bound}")),
+    let spread = |figure: &dyn Fn(&Round) -> f64| Spread::of(rounds.iter().map(figure).collect());
+    let has_baseline = rounds.iter().all(|round| round.baseline.is_some());
+    let baseline = |round: &Round| round.baseline.as_ref().map_or(f64::NAN, |side| side.value);
+    Row {
+        name: about.name.to_owned(),
+        work: about.work.to_owned(),
+        beside: about.beside.to_owned(),
+        unit: about.unit.to_owned(),
+        target: about.target,
+        says_not: about.says_not.to_owned(),
+        figure: spread(&Round::figure),
+        ours: spread(&|round| round.ours.value),
+        baseline: has_baseline.then(|| spread(&baseline)),
+        rounds: rounds.len(),
+        others,
+        busy: spread(&|round| round.ours.used.busy).median,
+        versions: Vec::new(),
+        limit: None,
+        growth: Vec::new(),
+    }
+}
+
+/// The clients that rows about clients grow over.
+pub(crate) const CLIENTS: [usize; 4] = [1, 4, 16, 64];
+
+/// A figure at one place of what grows.
+pub(crate) type Measure<'a> = &'a dyn Fn(usize) -> Outcome<f64>;
+
+/// Measures each line once at each place.
+pub(crate) fn grow(
+    over: &str,
+    unit: &str,
+    places: &[usize],
+    lines: &[(&str, Measure<'_>)],
+) -> Outcome<Growth> {
+    let line = |(label, measure): &(&str, Measure<'_>)| -> Outcome<Line> {
+        let point = |place: &usize| Ok((*place as f64, measure(*place)?));
+        Ok(Line {
+            label: (*label).to_owned(),
+            points: places.iter().map(point).collect::<Outcome<_>>()?,
+        })
     };
-    println!(
-        "{name}: ratio {ratio:.2} ({least:.2} to {most:.2} over {} rounds), target {wanted}: {}",
-        rounds.len(),
-        if met { "met" } else { "missed" }
-    );
-    met
+    Ok(Growth {
+        over: over.to_owned(),
+        unit: unit.to_owned(),
+        lines: lines.iter().map(line).collect::<Outcome<_>>()?,
+    })
 }
 
 /// The middle one; of an even number, the upper of the two.
-pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
+pub(crate) fn median(figures: Vec<f64>) -> f64 {
+    Spread::of(figures).median
+}
+
+/// The figure that this part of them, 0 to 1, stays at or below.
+pub(crate) fn percentile(mut figures: Vec<f64>, part: f64) -> f64 {
     figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a place among figures that fit into memory"
+    )]
+    let place = ((figures.len() as f64 * part).ceil() as usize).saturating_sub(1);
+    figures.get(place).copied().unwrap_or(f64::NAN)
 }

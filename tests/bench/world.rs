@@ -18,7 +18,7 @@ use agent_runtime::server::{Options, Seeds, Server};
 use agent_runtime::store;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
@@ -33,7 +33,7 @@ pub(crate) struct World {
     pub(crate) seeds: Seeds,
     pub(crate) clock: Clock,
     cluster: Option<Cluster>,
-    data_dir: std::path::PathBuf,
+    data_dir: PathBuf,
 }
 
 /// The service's own defaults wherever it has them.
@@ -77,7 +77,8 @@ fn authorization(openfga: &OpenFga) -> permissions::Options {
     }
 }
 
-fn openfga(cluster: &Cluster, directory: &Path) -> Outcome<OpenFga> {
+/// An authorization server with a database of its own on the cluster.
+pub(crate) fn openfga(cluster: &Cluster, directory: &Path) -> Outcome<OpenFga> {
     postgres::Client::connect(&cluster.url(), postgres::NoTls)?
         .batch_execute("create database openfga")?;
     OpenFga::start(&cluster.url_of("openfga"), directory)
@@ -98,6 +99,21 @@ pub(crate) fn log() -> slog::Logger {
 )]
 fn search_path() -> Option<std::ffi::OsString> {
     std::env::var_os("PATH")
+}
+
+/// A Postgres that flushes every commit, and the directory that is its own.
+pub(crate) fn cluster() -> Outcome<(Cluster, PathBuf)> {
+    let name = format!("bench-{}-{}", std::process::id(), Clock::system().new_id());
+    let data_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let cluster = Cluster::start(cluster::Options {
+        data_dir: data_dir.clone(),
+        durable: true,
+        bin_dir: None,
+        search_path: search_path(),
+        runtime_dir: None,
+        log: log(),
+    })?;
+    Ok((cluster, data_dir))
 }
 
 impl World {
@@ -131,16 +147,7 @@ impl World {
     }
 
     fn start_with(authorized: bool, change: impl FnOnce(&mut Options)) -> Outcome<Self> {
-        let data_dir =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}", std::process::id()));
-        let cluster = Cluster::start(cluster::Options {
-            data_dir: data_dir.clone(),
-            durable: true,
-            bin_dir: None,
-            search_path: search_path(),
-            runtime_dir: None,
-            log: log(),
-        })?;
+        let (cluster, data_dir) = cluster()?;
         let clock = Clock::system();
         let seeds = Seeds {
             tenant_id: clock.new_id(),

@@ -1,0 +1,141 @@
+//! The service as it is deployed: the program in a process of its own beside a real Postgres that flushes every commit.
+//! For rows about memory, starts, and more than one replica; where those do not matter, `world` is the service in this
+//! process.
+
+use super::Outcome;
+use super::client::Client;
+use super::openfga::{OpenFga, free_address};
+use super::world::{cluster, openfga};
+use agent_runtime::authn::bearer;
+use agent_runtime::dev::cluster::Cluster;
+use agent_runtime::ids::Clock;
+use agent_runtime::server::Seeds;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where replicas of the service run. It outlives them.
+pub(crate) struct Deployment {
+    pub(crate) seeds: Seeds,
+    settings: Vec<(String, String)>,
+    /// Held for its end.
+    _openfga: Option<OpenFga>,
+    cluster: Cluster,
+    data_dir: PathBuf,
+}
+
+/// One running program. Dropping it kills it.
+pub(crate) struct Replica {
+    process: Child,
+    pub(crate) client: Client,
+    /// From its start to its first answer that it is ready.
+    pub(crate) ready_after: Duration,
+}
+
+impl Deployment {
+    /// A fresh database, and an authorization server if wanted; no replica yet. The settings are on top of what every
+    /// replica needs.
+    pub(crate) fn start(authorized: bool, settings: &[(&str, &str)]) -> Outcome<Self> {
+        let (cluster, data_dir) = cluster()?;
+        let clock = Clock::system();
+        let seeds = Seeds {
+            tenant_id: clock.new_id(),
+            user_id: clock.new_id(),
+            token: bearer::mint()?,
+        };
+        let openfga = authorized
+            .then(|| openfga(&cluster, &data_dir))
+            .transpose()?;
+        let mut all: Vec<(String, String)> = [
+            ("SVC_DEV", "true".to_owned()),
+            ("SVC_BIND_ADDRESS", "127.0.0.1".to_owned()),
+            ("SVC_DATABASE_URL", cluster.url()),
+            ("SVC_TENANT_ID", seeds.tenant_id.to_string()),
+            ("SVC_SEED_USER_ID", seeds.user_id.to_string()),
+            ("SVC_SEED_TOKEN", seeds.token.expose().to_owned()),
+            ("SVC_LOG_LEVEL", "warn".to_owned()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into();
+        if let Some(openfga) = &openfga {
+            all.push(("SVC_AUTHZ_API_URL".to_owned(), openfga.url()));
+        }
+        let own = settings
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        all.extend(own);
+        Ok(Self {
+            seeds,
+            settings: all,
+            _openfga: openfga,
+            cluster,
+            data_dir,
+        })
+    }
+
+    /// Starts a replica and waits until it is ready.
+    pub(crate) fn replica(&self) -> Outcome<Replica> {
+        let address = free_address()?;
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.data_dir.join("service.log"))?;
+        let started = Instant::now();
+        let process = Command::new(env!("CARGO_BIN_EXE_agent-runtime"))
+            .arg("serve")
+            .env_clear()
+            .envs(self.settings.iter().map(|(name, value)| (name, value)))
+            .env("SVC_HTTP_PORT", address.port().to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()?;
+        let mut made = Replica {
+            process,
+            client: Client::new(address, self.seeds.token.expose()),
+            ready_after: Duration::ZERO,
+        };
+        made.client.await_ready(PATIENCE)?;
+        made.ready_after = started.elapsed();
+        Ok(made)
+    }
+
+    /// A connection of the benchmark's own to the service's database.
+    pub(crate) fn database(&self) -> Outcome<postgres::Client> {
+        let url = self.cluster.url();
+        Ok(postgres::Client::connect(&url, postgres::NoTls)?)
+    }
+
+    /// The URL of the service's database.
+    pub(crate) fn database_url(&self) -> String {
+        self.cluster.url()
+    }
+}
+
+impl Drop for Deployment {
+    fn drop(&mut self) {
+        // What is left is in the build's own directory for such things.
+        let _ = std::fs::remove_dir_all(&self.data_dir);
+    }
+}
+
+impl Replica {
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.client.address()
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
