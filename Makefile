@@ -49,7 +49,7 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --features bench -- -D warnings
-	@for script in .ci/run tests/setup/* tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/show/authz tests/show/install tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run tests/upgrade/earlier packaging/build packaging/check packaging/bundle/build packaging/bundle/install; do \
+	@for script in .ci/run tests/setup/* tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/show/authz tests/show/bench tests/show/install tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/run tests/upgrade/earlier packaging/build packaging/check packaging/bundle/build packaging/bundle/install; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done
@@ -75,20 +75,21 @@ packages: ## Build the packages into target/packages: deb, rpm, parts lists, off
 	@tests/setup/openfga
 	packaging/build
 
+# All but the figures, which want a release build and a machine for themselves.
+SHOWS := $(filter-out tests/show/bench,$(wildcard tests/show/*))
+
 .PHONY: show
 show: ## Run the shows: the service from outside, step by step
 	@cargo build --locked
-	@for script in tests/show/*; do \
+	@for script in $(SHOWS); do \
 		[ -f "$$script" ] && [ -x "$$script" ] || continue; \
 		echo "$$script"; \
 		"$$script" || exit 1; \
 	done
 
 .PHONY: bench
-bench: ## Run the benchmarks, each beside its baseline; BENCH=NAME runs one
-	@tests/setup/wrk
-	@tests/setup/postgres
-	@tests/setup/openfga
+bench: ## Run the benchmarks, each beside its baseline, and write docs/benchmarks.md; BENCH=NAME runs one
+	@tests/setup/bench
 	cargo bench --locked --features bench --bench bench -- $(BENCH)
 
 .PHONY: upgrade-test
