@@ -28,6 +28,7 @@ mod reader;
 mod report;
 mod rounds;
 mod row;
+mod turns;
 mod world;
 mod wrk;
 
@@ -40,10 +41,11 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// Measures the rows of one kind of work.
 type Bench = fn(Plan) -> Outcome<Vec<Row>>;
 
-const BENCHES: [(&str, Bench); 6] = [
+const BENCHES: [(&str, Bench); 7] = [
     ("constant", constant::run),
     ("read-run", read_run::run),
     ("first-text", first_text::run),
+    ("turns", turns::run),
     ("authorized-read", authorized_read::run),
     ("decisions", decisions::run),
     ("webhooks-isolation", isolation::run),
