@@ -23,6 +23,7 @@ mod openfga;
 mod peer;
 mod plan;
 mod plot;
+mod queue;
 mod read_run;
 mod reader;
 mod report;
@@ -40,13 +41,14 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// Measures the rows of one kind of work.
 type Bench = fn(Plan) -> Outcome<Vec<Row>>;
 
-const BENCHES: [(&str, Bench); 6] = [
+const BENCHES: [(&str, Bench); 7] = [
     ("constant", constant::run),
     ("read-run", read_run::run),
     ("first-text", first_text::run),
     ("authorized-read", authorized_read::run),
     ("decisions", decisions::run),
     ("webhooks-isolation", isolation::run),
+    ("jobs", queue::run),
 ];
 
 /// What the command line asks for: the form of the suite, and the benchmarks to run, all if none.
