@@ -140,7 +140,7 @@ fn each<T>(
 fn drained(plan: Plan, queues: &mut Queues) -> Outcome<Row> {
     let jobs = plan.pick(20_000, 40_000);
     let versions = queues.versions();
-    let Queues { ours, others, .. } = queues;
+    let Queues { ours, others, .. } = &mut *queues;
     let names = others.each_ref().map(|other| other.name);
     let (mut both, mut turned) = (Both::default(), false);
     let mine = || {
@@ -166,48 +166,85 @@ fn drained(plan: Plan, queues: &mut Queues) -> Outcome<Row> {
         rounded(median(bare.into()))
     ));
     if !plan.short {
-        row.growth = growth(queues)?;
+        row.growth = drained_over(queues)?;
     }
     Ok(row)
 }
 
-/// Over jobs that wait, ours further than the others, whose million takes minutes; and ours over its threads.
-fn growth(queues: &mut Queues) -> Outcome<Vec<Growth>> {
+/// A figure over jobs that wait: ours to a million, the others, whose million takes minutes, to a tenth of it.
+fn over_waiting(
+    queues: &mut Queues,
+    over: &str,
+    unit: &str,
+    mine: impl Fn(&mut Ours, usize) -> Outcome<f64>,
+    theirs: impl Fn(&mut Other, usize) -> Outcome<f64>,
+) -> Outcome<Growth> {
+    let places = [10_000, 100_000, 1_000_000];
     let ours = RefCell::new(&mut queues.ours);
-    let mine = |jobs: usize, threads: usize| {
-        let mut ours = ours.borrow_mut();
+    let measure = |jobs: usize| mine(&mut ours.borrow_mut(), jobs);
+    let mut growth = grow(over, unit, &places, &[("agent-runtime", &measure)])?;
+    for other in &mut queues.others {
+        let (name, other) = (other.name, RefCell::new(other));
+        let measure = |jobs: usize| theirs(&mut other.borrow_mut(), jobs);
+        let line = grow(over, unit, &places[..2], &[(name, &measure)])?;
+        growth.lines.extend(line.lines);
+    }
+    Ok(growth)
+}
+
+fn drained_over(queues: &mut Queues) -> Outcome<Vec<Growth>> {
+    let mine = |ours: &mut Ours, jobs: usize, threads: usize| {
         ours.fill(jobs)?;
         Ok(ours.drain(jobs, threads)?.0)
     };
-    let unit = JOBS.unit;
-    let places = [10_000, 100_000, 1_000_000];
-    let mut waiting = grow(
+    let waiting = over_waiting(
+        queues,
         "jobs waiting",
-        unit,
-        &places,
-        &[("agent-runtime", &|jobs| mine(jobs, THREADS))],
-    )?;
-    for other in &mut queues.others {
-        let (name, other) = (other.name, RefCell::new(other));
-        let theirs = |jobs: usize| {
-            let mut other = other.borrow_mut();
+        JOBS.unit,
+        |ours, jobs| mine(ours, jobs, THREADS),
+        |other, jobs| {
             other.fill(jobs)?;
             Ok(other.drain(jobs)?.0)
-        };
-        let line = grow("jobs waiting", unit, &places[..2], &[(name, &theirs)])?;
-        waiting.lines.extend(line.lines);
-    }
-    let over_threads = |threads: usize| mine(100_000, threads);
-    let lines: [(&str, super::rounds::Measure<'_>); 1] = [("agent-runtime", &over_threads)];
-    Ok(vec![waiting, grow("threads", unit, &CLIENTS, &lines)?])
+        },
+    )?;
+    let ours = RefCell::new(&mut queues.ours);
+    let measure = |threads: usize| mine(&mut ours.borrow_mut(), 100_000, threads);
+    let threads = grow(
+        "handler threads",
+        JOBS.unit,
+        &CLIENTS,
+        &[("agent-runtime", &measure)],
+    )?;
+    Ok(vec![waiting, threads])
+}
+
+fn started_over(queues: &mut Queues, part: f64) -> Outcome<Growth> {
+    let starts = 100;
+    over_waiting(
+        queues,
+        "jobs waiting for the next day",
+        P50.unit,
+        |ours, jobs| {
+            ours.fill_later(jobs)?;
+            Ok(percentile(ours.starts(starts)?.0, part))
+        },
+        |other, jobs| {
+            other.fill_later(jobs)?;
+            Ok(percentile(other.starts(starts)?.0, part))
+        },
+    )
 }
 
 /// Two rows from the same starts: the second is made of what the rounds of the first measured.
 fn started(plan: Plan, queues: &mut Queues) -> Outcome<[Row; 2]> {
     let jobs = plan.pick(100, 200);
     let versions = queues.versions();
-    let Queues { ours, others, .. } = queues;
+    let Queues { ours, others, .. } = &mut *queues;
     let names = others.each_ref().map(|other| other.name);
+    ours.fill(0)?;
+    for other in &mut *others {
+        other.fill(0)?;
+    }
     let mut turned = false;
     let (mut both_p50, mut both_p99) = (Both::default(), Both::default());
     let (mut ours_p99, mut others_p99) = (Vec::new(), Vec::new());
@@ -247,6 +284,10 @@ fn started(plan: Plan, queues: &mut Queues) -> Outcome<[Row; 2]> {
     for row in [&mut p50, &mut p99] {
         row.versions.clone_from(&versions);
         row.limit = Some(limit.clone());
+    }
+    if !plan.short {
+        p50.growth.push(started_over(queues, 0.5)?);
+        p99.growth.push(started_over(queues, 0.99)?);
     }
     Ok([p50, p99])
 }

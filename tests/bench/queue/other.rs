@@ -16,6 +16,8 @@ pub(crate) struct Other {
     table: &'static str,
     /// Of them, those that are not done.
     undone: &'static str,
+    /// Jobs that wait for the next day.
+    later: usize,
 }
 
 impl Other {
@@ -63,6 +65,7 @@ impl Other {
             database: Client::connect(url, NoTls)?,
             table,
             undone,
+            later: 0,
         })
     }
 
@@ -72,25 +75,36 @@ impl Other {
         Ok(usize::try_from(row.get::<_, i64>(0))?)
     }
 
-    fn all_done(&mut self) -> Outcome {
+    /// Checks that this many jobs are not done.
+    fn left(&mut self, jobs: usize) -> Outcome {
         match self.count(self.undone)? {
-            0 => Ok(()),
-            left => Err(format!("{}: {left} jobs are left", self.name).into()),
+            waiting if waiting == jobs => Ok(()),
+            waiting => Err(format!("{}: {waiting} jobs wait, not {jobs}", self.name).into()),
         }
     }
 
-    /// Leaves this many jobs waiting, on fresh pages.
+    /// Leaves this many jobs waiting, on vacuumed pages.
     pub(crate) fn fill(&mut self, jobs: usize) -> Outcome {
+        self.later = 0;
+        self.refill(jobs, false)
+    }
+
+    /// Leaves this many jobs waiting for the next day.
+    pub(crate) fn fill_later(&mut self, jobs: usize) -> Outcome {
+        self.later = jobs;
+        self.refill(jobs, true)
+    }
+
+    fn refill(&mut self, jobs: usize, later: bool) -> Outcome {
         let table = self.table;
         self.database.batch_execute(&format!("truncate {table}"))?;
-        self.peer.ask(&json!({"fill": jobs}))?;
+        if jobs > 0 {
+            self.peer.ask(&json!({"fill": jobs, "later": later}))?;
+        }
         self.database
             .batch_execute(&format!("vacuum analyze {table}"))?;
         self.database.batch_execute("checkpoint")?;
-        match self.count(self.undone)? {
-            waiting if waiting == jobs => Ok(()),
-            waiting => Err(format!("{}: {waiting} of {jobs} jobs wait", self.name).into()),
-        }
+        self.left(jobs)
     }
 
     /// Jobs a second, from before its worker starts until the last job is completed.
@@ -98,7 +112,7 @@ impl Other {
         let before = Moment::now();
         let seconds = self.peer.number(&json!({"drain": jobs}), "seconds")?;
         let used = before.until_now();
-        self.all_done()?;
+        self.left(self.later)?;
         Ok((jobs as f64 / seconds, used))
     }
 
@@ -108,7 +122,7 @@ impl Other {
         let answer = self.peer.ask(&json!({"starts": jobs}))?;
         let used = before.until_now();
         let took: Vec<f64> = serde_json::from_value(answer["milliseconds"].clone())?;
-        self.all_done()?;
+        self.left(self.later)?;
         match took.len() {
             started if started == jobs => Ok((took, used)),
             started => Err(format!("{}: {started} of {jobs} jobs started", self.name).into()),

@@ -2,8 +2,8 @@
 // JSON object a line. The argument is the URL of a database of its own; it runs in the directory that holds its
 // packages.
 //
-// {"fill": n} leaves n no-op jobs waiting; {"drain": n} works them until the last is deleted; {"starts": n} adds n
-// jobs to the idle queue, one after another, and times each start.
+// {"fill": n} leaves n no-op jobs waiting, with "later" for the next day; {"drain": n} works them until the last is
+// deleted; {"starts": n} adds n jobs to the idle queue, one after another, and times each start.
 
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -56,10 +56,12 @@ async function isEmpty() {
   return !answer.rows[0].waiting;
 }
 
-async function fill(jobs) {
+async function fill(jobs, later) {
+  const spec = { identifier: "noop", payload: {} };
+  if (later) spec.runAt = new Date(Date.now() + 24 * 3600 * 1000);
   for (let left = jobs; left > 0; left -= addedAtOnce) {
     const length = Math.min(left, addedAtOnce);
-    await utils.addJobs(Array.from({ length }, () => ({ identifier: "noop", payload: {} })));
+    await utils.addJobs(Array.from({ length }, () => spec));
   }
   return { filled: jobs };
 }
@@ -102,7 +104,7 @@ async function starts(jobs) {
 }
 
 function carryOut(order) {
-  if (order.fill) return fill(order.fill);
+  if (order.fill) return fill(order.fill, order.later);
   if (order.drain) return drain(order.drain);
   if (order.starts) return starts(order.starts);
   throw new Error("an unknown order");
