@@ -23,6 +23,7 @@ mod openfga;
 mod peer;
 mod plan;
 mod plot;
+mod queue;
 mod read_run;
 mod reader;
 mod report;
@@ -49,6 +50,7 @@ const BENCHES: [(&str, Bench); 7] = [
     ("authorized-read", authorized_read::run),
     ("decisions", decisions::run),
     ("webhooks-isolation", isolation::run),
+    ("jobs", queue::run),
 ];
 
 /// What the command line asks for: the form of the suite, and the benchmarks to run, all if none.

@@ -94,8 +94,8 @@ fn program() -> Outcome<PathBuf> {
     }
 }
 
-/// The URL as OpenFGA's driver reads it: the socket's directory as a parameter.
-fn uri(url: &str) -> Option<String> {
+/// The URL as drivers of Go and of Node read it: the socket's directory as a parameter.
+pub(crate) fn uri(url: &str) -> Option<String> {
     let (user, rest) = url.split_once("://")?.1.split_once('@')?;
     let (place, name) = rest.split_once('/')?;
     let (directory, port) = place.rsplit_once(':')?;

@@ -52,6 +52,21 @@ install_package() {
   $as_root $line </dev/null || fail "$need could not be installed. Try it by hand: $line"
 }
 
+find_go() {
+  for go in go /usr/local/go/bin/go /usr/lib/go/bin/go /usr/lib/go-*/bin/go; do
+    have "$go" && command -v "$go" && return
+  done
+  return 0
+}
+
+# need_go: sets `go` to a Go that is there, or installs one.
+need_go() {
+  go=$(find_go)
+  [ -n "$go" ] || install_package Go golang-go golang go
+  go=$(find_go)
+  [ -n "$go" ] || fail "Go was installed, but is in no known place. Put its bin directory on PATH."
+}
+
 # finished NAME VERSION: whether this version of a part stands complete in the cache.
 finished() { [ "$(cat "$PARTS/$1/.version" 2>/dev/null)" = "$2" ]; }
 
