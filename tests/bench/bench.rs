@@ -16,6 +16,7 @@ mod constant;
 mod decisions;
 mod deployment;
 mod first_text;
+mod held;
 mod isolation;
 mod load;
 mod machine;
@@ -25,9 +26,11 @@ mod plan;
 mod plot;
 mod read_run;
 mod reader;
+mod readers;
 mod report;
 mod rounds;
 mod row;
+mod streams;
 mod world;
 mod wrk;
 
@@ -40,13 +43,14 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// Measures the rows of one kind of work.
 type Bench = fn(Plan) -> Outcome<Vec<Row>>;
 
-const BENCHES: [(&str, Bench); 6] = [
+const BENCHES: [(&str, Bench); 7] = [
     ("constant", constant::run),
     ("read-run", read_run::run),
     ("first-text", first_text::run),
     ("authorized-read", authorized_read::run),
     ("decisions", decisions::run),
     ("webhooks-isolation", isolation::run),
+    ("streams", streams::run),
 ];
 
 /// What the command line asks for: the form of the suite, and the benchmarks to run, all if none.
