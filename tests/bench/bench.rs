@@ -16,6 +16,7 @@ mod constant;
 mod decisions;
 mod deployment;
 mod first_text;
+mod fleet;
 mod held;
 mod isolation;
 mod load;
@@ -27,6 +28,8 @@ mod plot;
 mod read_run;
 mod reader;
 mod readers;
+mod receipts;
+mod replicas;
 mod report;
 mod rounds;
 mod row;
@@ -43,7 +46,7 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// Measures the rows of one kind of work.
 type Bench = fn(Plan) -> Outcome<Vec<Row>>;
 
-const BENCHES: [(&str, Bench); 7] = [
+const BENCHES: [(&str, Bench); 8] = [
     ("constant", constant::run),
     ("read-run", read_run::run),
     ("first-text", first_text::run),
@@ -51,6 +54,7 @@ const BENCHES: [(&str, Bench); 7] = [
     ("decisions", decisions::run),
     ("webhooks-isolation", isolation::run),
     ("streams", streams::run),
+    ("replicas", replicas::run),
 ];
 
 /// What the command line asks for: the form of the suite, and the benchmarks to run, all if none.
