@@ -177,7 +177,7 @@ fn killed(plan: Plan) -> Outcome<Row> {
 
 pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     let fleet = Fleet::start(Duration::ZERO, ENDPOINTS, &[])?;
-    let turns = beside_one(plan, &TURNS, &fleet, &|| fleet.turns(plan.pick(300, 3000)))?;
+    let turns = beside_one(plan, &TURNS, &fleet, &|| fleet.turns(plan.pick(300, 2000)))?;
     let deliveries = beside_one(plan, &DELIVERIES, &fleet, &|| {
         fleet.deliveries(plan.pick(50, 300))
     })?;
