@@ -16,6 +16,8 @@ mod constant;
 mod decisions;
 mod deployment;
 mod first_text;
+mod fleet;
+mod held;
 mod isolation;
 mod load;
 mod machine;
@@ -26,9 +28,13 @@ mod plot;
 mod queue;
 mod read_run;
 mod reader;
+mod readers;
+mod receipts;
+mod replicas;
 mod report;
 mod rounds;
 mod row;
+mod streams;
 mod turns;
 mod world;
 mod wrk;
@@ -42,7 +48,7 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// Measures the rows of one kind of work.
 type Bench = fn(Plan) -> Outcome<Vec<Row>>;
 
-const BENCHES: [(&str, Bench); 7] = [
+const BENCHES: &[(&str, Bench)] = &[
     ("constant", constant::run),
     ("read-run", read_run::run),
     ("first-text", first_text::run),
@@ -51,6 +57,8 @@ const BENCHES: [(&str, Bench); 7] = [
     ("decisions", decisions::run),
     ("webhooks-isolation", isolation::run),
     ("jobs", queue::run),
+    ("streams", streams::run),
+    ("replicas", replicas::run),
 ];
 
 /// What the command line asks for: the form of the suite, and the benchmarks to run, all if none.
@@ -62,7 +70,7 @@ fn arguments() -> Result<(Plan, Vec<String>), String> {
     if let Some(unknown) = options.iter().find(|option| *option != "--short") {
         return Err(format!("There is no {unknown}. There is: --short."));
     }
-    let known = BENCHES.map(|(name, _)| name);
+    let known: Vec<&str> = BENCHES.iter().map(|(name, _)| *name).collect();
     if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
         let known = known.join(", ");
         return Err(format!(

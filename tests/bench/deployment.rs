@@ -104,6 +104,13 @@ impl Deployment {
         Ok(made)
     }
 
+    /// Has the database keep the moment of every commit, for those who want to know when an event was there.
+    pub(crate) fn keep_commit_times(&mut self) -> Outcome {
+        self.database()?
+            .batch_execute("alter system set track_commit_timestamp = on")?;
+        Ok(self.cluster.restart()?)
+    }
+
     /// A connection of the benchmark's own to the service's database.
     pub(crate) fn database(&self) -> Outcome<postgres::Client> {
         let url = self.cluster.url();
@@ -130,6 +137,21 @@ impl Replica {
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.client.address()
+    }
+
+    /// Lets it finish what it does, and waits for its end.
+    pub(crate) fn stop(mut self) -> Outcome {
+        let process = i32::try_from(self.process.id())?;
+        let process = rustix::process::Pid::from_raw(process).ok_or("a process without id")?;
+        rustix::process::kill_process(process, rustix::process::Signal::TERM)?;
+        let deadline = Instant::now() + PATIENCE;
+        while self.process.try_wait()?.is_none() {
+            if Instant::now() > deadline {
+                return Err("a replica did not stop".into());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 //! while others work says little, so each round says how much they took (Linux's /proc).
 
 use super::Outcome;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::HashMap;
 use std::fs;
 
@@ -121,6 +122,22 @@ fn process(id: u32) -> Option<Process> {
         own: ticks(11)? + ticks(12)?,
         ended: ticks(13)? + ticks(14)?,
     })
+}
+
+/// Lets this process, and what it starts from now on, open this many files and sockets.
+pub(crate) fn raise_descriptors(wanted: u64) -> Outcome {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return Ok(());
+    }
+    if limit.maximum.is_some_and(|most| most < wanted) {
+        return Err(format!("needs {wanted} file descriptors (ulimit -Hn)").into());
+    }
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    Ok(setrlimit(Resource::Nofile, raised)?)
 }
 
 /// Resident memory of a process, in KiB.
