@@ -55,22 +55,32 @@ impl Service {
         let bearer = format!("Bearer {}", self.deployment.seeds.token.expose());
         let body = json!({"agentId": self.agent_id, "message": MESSAGE}).to_string();
         Box::new(move || {
-            let request = agent
-                .post(&runs)
-                .header("authorization", &bearer)
-                .header("content-type", "application/json");
-            let started = request.send(body.as_str())?.body_mut().read_to_vec()?;
-            let started: Value = serde_json::from_slice(&started)?;
+            let start = agent.post(&runs).header("authorization", &bearer);
+            let start = start.header("content-type", "application/json");
+            let start = start.config().http_status_as_error(false).build();
+            let started = text(start.send(body.as_str())?)?;
+            let started: Value = serde_json::from_str(&started)?;
             let run_id = started["run"]["id"].as_str().ok_or("a run has no id")?;
-            let stream = agent.get(format!("{runs}/{run_id}/progress/stream"));
-            let stream = stream.header("authorization", &bearer).call()?;
-            let events = stream.into_body().read_to_string()?;
+            let follow = agent.get(format!("{runs}/{run_id}/progress/stream"));
+            let follow = follow.header("authorization", &bearer);
+            let follow = follow.config().http_status_as_error(false).build();
+            let events = text(follow.call()?)?;
             if events.contains("event: run.completed\n") {
                 Ok(())
             } else {
                 Err(format!("a run did not complete: {events}").into())
             }
         })
+    }
+}
+
+/// What a request that must succeed was answered.
+fn text(mut response: ureq::http::Response<ureq::Body>) -> Outcome<String> {
+    let text = response.body_mut().read_to_string()?;
+    if response.status().is_success() {
+        Ok(text)
+    } else {
+        Err(format!("{}: {text}", response.status()).into())
     }
 }
 
