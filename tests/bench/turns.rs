@@ -3,16 +3,23 @@
 //!
 //! The model provider and the tool are in this process, the same for both sides, and answer at once.
 
+mod commits;
+mod dbos;
 mod service;
+mod side;
 mod tool;
 
 use super::Outcome;
+use super::machine::Moment;
 use super::plan::Plan;
-use super::rounds::{Figure, alone};
+use super::rounds::{CLIENTS, Figure, Measure, compare, grow};
 use super::row::{About, Row, Target};
 use agent_runtime::dev::provider::{Provider, Script};
+use dbos::Dbos;
 use serde_json::{Value, json};
 use service::Service;
+use side::{Side, growth, memory, turns};
+use std::cell::Cell;
 use tool::Tool;
 
 const CLIENTS_AT_ONCE: usize = 16;
@@ -54,14 +61,54 @@ impl Calls<'_> {
     }
 }
 
-const TURNS: About = About {
-    name: "turns",
-    work: "agent turns of three journaled steps, 16 clients that each start a run over HTTP and read its stream to the end",
-    beside: "the DBOS library making the same three calls as steps of a workflow on the same Postgres, 16 turns at once",
-    unit: "turns/s",
-    target: Target::AtLeast(5.0),
-    says_not: "",
-};
+const fn about(
+    name: &'static str,
+    work: &'static str,
+    unit: &'static str,
+    target: Target,
+    says_not: &'static str,
+) -> About {
+    About {
+        name,
+        work,
+        beside: "the DBOS library making the same three calls as steps of a workflow on the same Postgres, 16 turns at once",
+        unit,
+        target,
+        says_not,
+    }
+}
+
+const TURNS: About = about(
+    "turns",
+    "agent turns of three journaled steps, 16 clients that each start a run over HTTP and read its stream to its end",
+    "turns/s",
+    Target::AtLeast(5.0),
+    "The library is used from one Python process, and its turns are called in it: no HTTP request starts them, nobody \
+     follows them. A real model takes seconds to answer, which is nobody's time.",
+);
+const MEMORY: About = about(
+    "turns-memory",
+    "resident memory of the service after those turns",
+    "MiB",
+    Target::AtMost(0.5),
+    "The library's process is an application with nothing in it but the turns. PostgreSQL's own memory, and that of \
+     clients, provider and tool, is in neither figure.",
+);
+const DATABASE: About = about(
+    "turns-database",
+    "what the database grows by a turn, indexes included, vacuumed before and after",
+    "KiB",
+    Target::AtMost(0.5),
+    "Short texts: what the model and the tool say is a small part of it. The write-ahead log is in neither figure.",
+);
+
+/// How much is done in a round.
+struct Sizes {
+    ours: usize,
+    other: usize,
+    /// Of either side, for memory and database.
+    more: usize,
+}
 
 pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     let (provider, tool) = (Provider::start(Script::default())?, Tool::start()?);
@@ -70,9 +117,88 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
         tool: &tool,
     };
     let service = Service::start(&provider, &tool)?;
-    let turns = plan.pick(480, 4_800);
-    let row = alone(plan, &TURNS, || {
-        Figure::of(|| service.turns(CLIENTS_AT_ONCE, turns, &calls))
-    })?;
-    Ok(vec![row])
+    let other = Dbos::start(&service.deployment, &calls)?;
+    let sizes = Sizes {
+        ours: plan.pick(640, 4_800),
+        other: plan.pick(320, 960),
+        more: plan.pick(160, 800),
+    };
+    let measured = [
+        throughput(plan, &service, &other, &calls, &sizes)?,
+        compare(
+            plan,
+            &MEMORY,
+            || Figure::of(|| memory(&service, &calls, CLIENTS_AT_ONCE, sizes.more)),
+            || Figure::of(|| memory(&other, &calls, CLIENTS_AT_ONCE, sizes.more)),
+        )?,
+        compare(
+            plan,
+            &DATABASE,
+            || Figure::of(|| growth(&service, &calls, CLIENTS_AT_ONCE, sizes.more)),
+            || Figure::of(|| growth(&other, &calls, CLIENTS_AT_ONCE, sizes.more)),
+        )?,
+    ];
+    let versions = other.versions();
+    Ok(measured
+        .into_iter()
+        .map(|row| Row {
+            versions: versions.clone(),
+            ..row
+        })
+        .collect())
+}
+
+/// A round's figure; keeps how many transactions a turn took.
+fn figure<S: Side>(
+    side: &S,
+    calls: &Calls<'_>,
+    count: usize,
+    transactions: &Cell<f64>,
+) -> Outcome<Figure> {
+    let before = Moment::now();
+    let made = turns(side, calls, CLIENTS_AT_ONCE, count)?;
+    transactions.set(made.transactions);
+    Ok(Figure {
+        value: made.rate,
+        used: before.until_now(),
+        note: made.note(),
+    })
+}
+
+fn throughput(
+    plan: Plan,
+    service: &Service,
+    other: &Dbos,
+    calls: &Calls<'_>,
+    sizes: &Sizes,
+) -> Outcome<Row> {
+    let (mine, theirs) = (Cell::new(0.0), Cell::new(0.0));
+    let mut row = compare(
+        plan,
+        &TURNS,
+        || figure(service, calls, sizes.ours, &mine),
+        || figure(other, calls, sizes.other, &theirs),
+    )?;
+    let commits = commits::commits(&service.deployment, CLIENTS_AT_ONCE, plan.pick(100, 500))?;
+    row.limit = Some(format!(
+        "One-row commits, 16 clients: {commits:.0}/s; a turn takes {:.1} transactions that write, one of the library's {:.1}.",
+        mine.get(),
+        theirs.get()
+    ));
+    if !plan.short {
+        // As long at each place, more or less.
+        let of =
+            |clients: usize, most: usize| most * clients.min(CLIENTS_AT_ONCE) / CLIENTS_AT_ONCE;
+        let lines: [(_, Measure<'_>); 2] = [
+            (Service::NAME, &|clients| {
+                Ok(turns(service, calls, clients, of(clients, sizes.ours))?.rate)
+            }),
+            (Dbos::NAME, &|clients| {
+                Ok(turns(other, calls, clients, of(clients, sizes.other))?.rate)
+            }),
+        ];
+        row.growth
+            .push(grow("clients", TURNS.unit, &CLIENTS, &lines)?);
+    }
+    Ok(row)
 }

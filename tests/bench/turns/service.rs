@@ -5,7 +5,7 @@ use super::super::Outcome;
 use super::super::client::agent;
 use super::super::deployment::{Deployment, Replica};
 use super::super::load::{Load, Work};
-use super::{Calls, MESSAGE, Tool, tool_schema};
+use super::{MESSAGE, Side, Tool, tool_schema};
 use agent_runtime::dev::provider::Provider;
 use serde_json::{Value, json};
 
@@ -48,24 +48,6 @@ impl Service {
         })
     }
 
-    /// Turns a second of this many clients at once.
-    pub(super) fn turns(&self, clients: usize, turns: usize, calls: &Calls<'_>) -> Outcome<f64> {
-        let mut database = self.deployment.database()?;
-        let mut steps = || -> Outcome<i64> {
-            let count = "select count(*) from run_steps where status = 'completed'";
-            Ok(database.query_one(count, &[])?.get(0))
-        };
-        let (steps_before, calls_before) = (steps()?, calls.count());
-        let load = Load::of(clients, turns.div_ceil(clients), &|_| Ok(self.client()))?;
-        let made = load.latencies_ms.len() + clients;
-        calls.check("the service", calls_before, made)?;
-        let journaled = steps()? - steps_before;
-        if usize::try_from(journaled)? != 3 * made {
-            return Err(format!("{made} turns left {journaled} steps in the journal").into());
-        }
-        Ok(load.rate())
-    }
-
     /// Starts a turn and reads its stream to the end.
     fn client(&self) -> Work<'_> {
         let agent = agent();
@@ -73,21 +55,49 @@ impl Service {
         let bearer = format!("Bearer {}", self.deployment.seeds.token.expose());
         let body = json!({"agentId": self.agent_id, "message": MESSAGE}).to_string();
         Box::new(move || {
-            let request = agent
-                .post(&runs)
-                .header("authorization", &bearer)
-                .header("content-type", "application/json");
-            let started = request.send(body.as_str())?.body_mut().read_to_vec()?;
-            let started: Value = serde_json::from_slice(&started)?;
+            let start = agent.post(&runs).header("authorization", &bearer);
+            let start = start.header("content-type", "application/json");
+            let start = start.config().http_status_as_error(false).build();
+            let started = text(start.send(body.as_str())?)?;
+            let started: Value = serde_json::from_str(&started)?;
             let run_id = started["run"]["id"].as_str().ok_or("a run has no id")?;
-            let stream = agent.get(format!("{runs}/{run_id}/progress/stream"));
-            let stream = stream.header("authorization", &bearer).call()?;
-            let events = stream.into_body().read_to_string()?;
+            let follow = agent.get(format!("{runs}/{run_id}/progress/stream"));
+            let follow = follow.header("authorization", &bearer);
+            let follow = follow.config().http_status_as_error(false).build();
+            let events = text(follow.call()?)?;
             if events.contains("event: run.completed\n") {
                 Ok(())
             } else {
                 Err(format!("a run did not complete: {events}").into())
             }
         })
+    }
+}
+
+/// What a request that must succeed was answered.
+fn text(mut response: ureq::http::Response<ureq::Body>) -> Outcome<String> {
+    let text = response.body_mut().read_to_string()?;
+    if response.status().is_success() {
+        Ok(text)
+    } else {
+        Err(format!("{}: {text}", response.status()).into())
+    }
+}
+
+impl Side for Service {
+    const NAME: &'static str = "agent-runtime";
+    const STEPS: &'static str = "select count(*) from run_steps where status = 'completed'";
+
+    fn process(&self) -> u32 {
+        self.replica.id()
+    }
+
+    fn database(&self) -> Outcome<postgres::Client> {
+        self.deployment.database()
+    }
+
+    fn load(&self, clients: usize, turns: usize) -> Outcome<f64> {
+        let load = Load::of(clients, turns.div_ceil(clients), &|_| Ok(self.client()))?;
+        Ok(load.rate())
     }
 }
