@@ -16,7 +16,10 @@ mod constant;
 mod decisions;
 mod deployment;
 mod first_text;
+mod first_text_peer;
+mod held_runs;
 mod isolation;
+mod langgraph;
 mod load;
 mod machine;
 mod openfga;
@@ -28,6 +31,8 @@ mod reader;
 mod report;
 mod rounds;
 mod row;
+mod slow_provider;
+mod start;
 mod world;
 mod wrk;
 
@@ -40,13 +45,16 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// Measures the rows of one kind of work.
 type Bench = fn(Plan) -> Outcome<Vec<Row>>;
 
-const BENCHES: [(&str, Bench); 6] = [
+const BENCHES: [(&str, Bench); 9] = [
     ("constant", constant::run),
     ("read-run", read_run::run),
     ("first-text", first_text::run),
+    ("first-text-langgraph", first_text_peer::run),
     ("authorized-read", authorized_read::run),
     ("decisions", decisions::run),
     ("webhooks-isolation", isolation::run),
+    ("held-runs", held_runs::run),
+    ("start", start::run),
 ];
 
 /// What the command line asks for: the form of the suite, and the benchmarks to run, all if none.
