@@ -8,7 +8,7 @@
 use super::Outcome;
 use super::deployment::{Deployment, Replica};
 use super::load::Load;
-use super::machine::{Moment, resident_kib};
+use super::machine::{Moment, Used, resident_kib};
 use super::plan::Plan;
 use super::rounds::{Figure, alone};
 use super::row::{About, Growth, Line, Row, Target};
@@ -141,20 +141,29 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     // A round of the whole suite takes more than a minute: as few of them as in the short form.
     let rounds = Plan { short: true };
     let memory = RefCell::new(VecDeque::new());
+    let figure = |value, used| Figure {
+        value,
+        used,
+        note: String::new(),
+    };
+    // Nothing is warm from one round to the next, so the one that does not count is left out.
+    let mut counts = false;
     let mut held = alone(rounds, &HELD, || {
+        if !std::mem::replace(&mut counts, true) {
+            return Ok(figure(0.0, Used::default()));
+        }
         let before = Moment::now();
         let held = hold(&deployment, RUNS, streams)?;
         let used = before.until_now();
-        let figure = |value| Figure {
-            value,
-            used,
-            note: String::new(),
-        };
-        memory.borrow_mut().push_back(figure(held.kib));
-        Ok(figure(held.runs as f64))
+        memory.borrow_mut().push_back(figure(held.kib, used));
+        Ok(figure(held.runs as f64, used))
     })?;
-    // The same rounds once more.
+    // The same rounds once more, told from their memory.
+    let mut counts = false;
     let mut each = alone(rounds, &MEMORY, || {
+        if !std::mem::replace(&mut counts, true) {
+            return Ok(figure(0.0, Used::default()));
+        }
         let figure = memory.borrow_mut().pop_front();
         figure.ok_or_else(|| "a round has no memory".into())
     })?;
