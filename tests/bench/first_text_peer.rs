@@ -71,7 +71,7 @@ const ABOUT: About = About {
     unit: "ms",
     target: Target::AtMost(0.02),
     says_not: "The development server looks for new runs every half second and keeps them in memory: that wait is most \
-        of its time, and its licensed server does not have it. Creating and streaming in one request waits as long: \
+        of its time, and says nothing of its licensed server. Creating and streaming in one request waits as long: \
         its line is among those that grow with clients.",
 };
 
