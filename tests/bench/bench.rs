@@ -16,9 +16,12 @@ mod constant;
 mod decisions;
 mod deployment;
 mod first_text;
+mod first_text_peer;
 mod fleet;
 mod held;
+mod held_runs;
 mod isolation;
+mod langgraph;
 mod load;
 mod machine;
 mod openfga;
@@ -34,6 +37,8 @@ mod replicas;
 mod report;
 mod rounds;
 mod row;
+mod slow_provider;
+mod start;
 mod streams;
 mod turns;
 mod world;
@@ -59,6 +64,16 @@ const BENCHES: &[(&str, Bench)] = &[
     ("jobs", queue::run),
     ("streams", streams::run),
     ("replicas", replicas::run),
+const BENCHES: &[(&str, Bench)] = &[
+    ("constant", constant::run),
+    ("read-run", read_run::run),
+    ("first-text", first_text::run),
+    ("first-text-langgraph", first_text_peer::run),
+    ("authorized-read", authorized_read::run),
+    ("decisions", decisions::run),
+    ("webhooks-isolation", isolation::run),
+    ("held-runs", held_runs::run),
+    ("start", start::run),
 ];
 
 /// What the command line asks for: the form of the suite, and the benchmarks to run, all if none.

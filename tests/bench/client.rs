@@ -46,7 +46,7 @@ impl Client {
             if Instant::now() > deadline {
                 return Err("the service did not become ready".into());
             }
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(2));
         }
         Ok(())
     }

@@ -22,8 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Deployment {
     pub(crate) seeds: Seeds,
     settings: Vec<(String, String)>,
-    /// Held for its end.
-    _openfga: Option<OpenFga>,
+    openfga: Option<OpenFga>,
     cluster: Cluster,
     data_dir: PathBuf,
 }
@@ -71,7 +70,7 @@ impl Deployment {
         Ok(Self {
             seeds,
             settings: all,
-            _openfga: openfga,
+            openfga,
             cluster,
             data_dir,
         })
@@ -115,6 +114,12 @@ impl Deployment {
     pub(crate) fn database(&self) -> Outcome<postgres::Client> {
         let url = self.cluster.url();
         Ok(postgres::Client::connect(&url, postgres::NoTls)?)
+    }
+
+    /// The URL of the authorization server.
+    pub(crate) fn authorization_url(&self) -> Outcome<String> {
+        let openfga = self.openfga.as_ref().ok_or("authorization is off")?;
+        Ok(openfga.url())
     }
 
     /// The URL of the service's database.

@@ -24,7 +24,7 @@ fn milliseconds(since: Instant) -> f64 {
 }
 
 /// Milliseconds to the first text; reads the stream to its end, so that runs do not overlap.
-fn first_text(world: &World, agent_id: &str) -> Outcome<f64> {
+pub(crate) fn first_text(world: &World, agent_id: &str) -> Outcome<f64> {
     let began = Instant::now();
     let body = json!({"agentId": agent_id, "message": "hello"});
     let started = world.client.post("/v1/runs", &body)?;
@@ -53,7 +53,8 @@ fn commit(database: &mut postgres::Client, insert: &postgres::Statement) -> Outc
     Ok(milliseconds(began))
 }
 
-fn first_byte(agent: &ureq::Agent, url: &str) -> Outcome<f64> {
+/// Milliseconds to the provider's first byte, asked directly.
+pub(crate) fn first_byte(agent: &ureq::Agent, url: &str) -> Outcome<f64> {
     let body =
         json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "hello"}]});
     let began = Instant::now();

@@ -12,7 +12,7 @@ const VERSION: &str = "1.22.1";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs the program and ends it when our end of its input is gone, however that came about.
-const UNTIL_WE_END: &str = r#"
+pub(crate) const UNTIL_WE_END: &str = r#"
 "$0" "$@" </dev/null &
 server=$!
 read -r _

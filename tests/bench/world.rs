@@ -24,6 +24,9 @@ use zeroize::Zeroizing;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What the scripted provider answers.
+pub(crate) const SAYS: &str = "A short answer of a few words.";
+
 /// Fields end in this order: the server before what it stands on.
 pub(crate) struct World {
     pub(crate) client: Client,
@@ -174,7 +177,7 @@ impl World {
             server: Some(server),
             openfga,
             provider: Provider::start(Script {
-                then: Step::text("A short answer of a few words."),
+                then: Step::text(SAYS),
                 ..Script::default()
             })?,
             seeds,
