@@ -84,7 +84,10 @@ impl Deployment {
             .append(true)
             .open(self.data_dir.join("service.log"))?;
         let started = Instant::now();
-        let process = Command::new(env!("CARGO_BIN_EXE_agent-runtime"))
+        // It is gone when this process is, however that came about.
+        let process = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL"])
+            .arg(env!("CARGO_BIN_EXE_agent-runtime"))
             .arg("serve")
             .env_clear()
             .envs(self.settings.iter().map(|(name, value)| (name, value)))

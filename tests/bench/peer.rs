@@ -1,7 +1,7 @@
 //! Another system that does the same work, as a process that takes orders: one JSON object a line on its input, one
 //! JSON object a line as the answer. It says `{"versions": ["name 1.2.3"]}` once it is ready, and ends with its input.
 //!
-//! Peers are installed by `tests/setup/peers`; each stands in `tests/bench/peers`.
+//! Peers are installed by `tests/setup/bench`; each stands in `tests/bench/peers`.
 
 use super::Outcome;
 use crossbeam_channel::{Receiver, bounded};
@@ -31,7 +31,7 @@ impl Peer {
             .spawn()
             .map_err(|error| {
                 format!(
-                    "{}: {error} (tests/setup/peers installs it)",
+                    "{}: {error} (tests/setup/bench installs it)",
                     command.get_program().display()
                 )
             })?;
