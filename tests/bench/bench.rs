@@ -14,8 +14,10 @@ mod bare;
 mod client;
 mod constant;
 mod decisions;
+mod deliveries;
 mod deployment;
 mod first_text;
+mod hooks;
 mod isolation;
 mod load;
 mod machine;
@@ -40,12 +42,13 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// Measures the rows of one kind of work.
 type Bench = fn(Plan) -> Outcome<Vec<Row>>;
 
-const BENCHES: [(&str, Bench); 6] = [
+const BENCHES: [(&str, Bench); 7] = [
     ("constant", constant::run),
     ("read-run", read_run::run),
     ("first-text", first_text::run),
     ("authorized-read", authorized_read::run),
     ("decisions", decisions::run),
+    ("webhooks", deliveries::run),
     ("webhooks-isolation", isolation::run),
 ];
 
