@@ -17,6 +17,8 @@ const AWAY: usize = 84;
 /// Retries that one statement writes at most.
 const BATCH: usize = 50_000;
 const FEW: usize = 10_000;
+const VACUUM: &str =
+    "vacuum (analyze) webhook_events, webhook_deliveries, webhook_attempts, job_jobs, job_keys";
 const RETRIES: &str = include_str!("retries.sql");
 
 const ABOUT: About = About {
@@ -66,10 +68,9 @@ impl Side {
             left -= now;
         }
         // What the writing left to do is done before anything is measured.
-        database.batch_execute(
-            "vacuum (analyze) webhook_events, webhook_deliveries, webhook_attempts, job_jobs, job_keys, job_key_moves;
-             checkpoint",
-        )?;
+        for work in [VACUUM, "checkpoint"] {
+            database.batch_execute(work)?;
+        }
         // The endpoints that are back are known to be.
         self.drain(FRESH * 8)?;
         self.wait(retries)
