@@ -14,12 +14,14 @@ mod bare;
 mod client;
 mod constant;
 mod decisions;
+mod deliveries;
 mod deployment;
 mod first_text;
 mod first_text_peer;
 mod fleet;
 mod held;
 mod held_runs;
+mod hooks;
 mod isolation;
 mod langgraph;
 mod load;
@@ -60,6 +62,7 @@ const BENCHES: &[(&str, Bench)] = &[
     ("turns", turns::run),
     ("authorized-read", authorized_read::run),
     ("decisions", decisions::run),
+    ("webhooks", deliveries::run),
     ("webhooks-isolation", isolation::run),
     ("jobs", queue::run),
     ("streams", streams::run),

@@ -1,0 +1,25 @@
+//! Webhooks: deliveries a second beside the same POSTs without a queue, from an event's commit to its receipt, events
+//! accepted and delivered a second, and fresh deliveries beside very many retries that wait.
+//!
+//! Receivers answer at once, in this process, on threads of their own. The service has its own defaults: 32 threads that
+//! deliver, eight attempts at once to an endpoint, a connection of its own for each attempt.
+
+mod backlog;
+mod commits;
+mod direct;
+mod events;
+mod receipt;
+mod throughput;
+
+use super::Outcome;
+use super::plan::Plan;
+use super::row::Row;
+
+pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+    Ok(vec![
+        throughput::run(plan)?,
+        receipt::run(plan)?,
+        events::run(plan)?,
+        backlog::run(plan)?,
+    ])
+}
