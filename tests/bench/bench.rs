@@ -9,6 +9,8 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark's figures are its output")]
 
+mod audit_pages;
+mod audit_rows;
 mod authorized_read;
 mod bare;
 mod client;
@@ -23,6 +25,7 @@ mod openfga;
 mod peer;
 mod plan;
 mod plot;
+mod project_pages;
 mod read_run;
 mod reader;
 mod report;
@@ -40,13 +43,15 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// Measures the rows of one kind of work.
 type Bench = fn(Plan) -> Outcome<Vec<Row>>;
 
-const BENCHES: [(&str, Bench); 6] = [
+const BENCHES: [(&str, Bench); 8] = [
     ("constant", constant::run),
     ("read-run", read_run::run),
     ("first-text", first_text::run),
     ("authorized-read", authorized_read::run),
     ("decisions", decisions::run),
     ("webhooks-isolation", isolation::run),
+    ("project-pages", project_pages::run),
+    ("audit-pages", audit_pages::run),
 ];
 
 /// What the command line asks for: the form of the suite, and the benchmarks to run, all if none.
