@@ -189,7 +189,7 @@ const fn about(name: &'static str, work: &'static str) -> About {
         beside: "the same of 10 thousand decisions, whose last full page stands for the thousandth",
         unit: "ms",
         target: Target::AtMost(3.0),
-        says_not: "Ten rows a page, one client, authorization off, each page asked for before: what is read is in memory, of the system if not of the database. A record is without the question asked of the model, so that ten million fit into 6 GB; the months were loaded whole, so their indexes are as dense as they get.",
+        says_not: "Ten rows a page, one client, authorization off, each page asked for before: what is read is in memory, of the system if not of the database. A record is without the question asked of the model; the months were loaded whole, so their indexes are as dense as they get.",
     }
 }
 
