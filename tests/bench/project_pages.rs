@@ -17,7 +17,6 @@ use super::world::World;
 use agent_runtime::authz::fga::{self, Pinned, Question, Tuple};
 use agent_runtime::outbound::{self, Outbound};
 use serde_json::Value;
-use std::time::SystemTime;
 use uuid::Uuid;
 
 /// Readable projects at which the page is measured, the first ones only where it is shown how it grows.
@@ -103,7 +102,7 @@ impl Side {
             let told = self.client.write(&self.on, &[], &tuples);
             told.map_err(|failure| failure.to_string())?;
             let seeds = &self.world.seeds;
-            let now = SystemTime::now();
+            let now = self.world.clock.now();
             let (tenant_id, user_id) = (&seeds.tenant_id, &seeds.user_id);
             database.execute(FILL, &[tenant_id, user_id, &self.team_id, &ids, &now])?;
             self.projects += count;
