@@ -9,6 +9,8 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark's figures are its output")]
 
+mod audit_pages;
+mod audit_rows;
 mod authorized_read;
 mod bare;
 mod client;
@@ -30,6 +32,7 @@ mod openfga;
 mod peer;
 mod plan;
 mod plot;
+mod project_pages;
 mod queue;
 mod read_run;
 mod reader;
@@ -59,23 +62,18 @@ const BENCHES: &[(&str, Bench)] = &[
     ("constant", constant::run),
     ("read-run", read_run::run),
     ("first-text", first_text::run),
+    ("first-text-langgraph", first_text_peer::run),
     ("turns", turns::run),
-    ("authorized-read", authorized_read::run),
-    ("decisions", decisions::run),
-    ("webhooks", deliveries::run),
-    ("webhooks-isolation", isolation::run),
     ("jobs", queue::run),
     ("streams", streams::run),
-    ("replicas", replicas::run),
-const BENCHES: &[(&str, Bench)] = &[
-    ("constant", constant::run),
-    ("read-run", read_run::run),
-    ("first-text", first_text::run),
-    ("first-text-langgraph", first_text_peer::run),
+    ("held-runs", held_runs::run),
     ("authorized-read", authorized_read::run),
     ("decisions", decisions::run),
+    ("project-pages", project_pages::run),
+    ("audit-pages", audit_pages::run),
+    ("webhooks", deliveries::run),
     ("webhooks-isolation", isolation::run),
-    ("held-runs", held_runs::run),
+    ("replicas", replicas::run),
     ("start", start::run),
 ];
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const VERSION: &str = "1.22.1";
+pub(crate) const VERSION: &str = "1.22.1";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs the program and ends it when our end of its input is gone, however that came about.
