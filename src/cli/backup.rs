@@ -30,6 +30,7 @@ use clap::Args;
 use dump::Dump;
 use manifest::KEYS_NOTE;
 use place::Place;
+use postgres::GenericClient;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -113,6 +114,10 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
         true => backups::secret_versions(&mut client)?,
         false => 0,
     };
+    let openfga = match &settings.authorization_database {
+        None => None,
+        Some(url) => Some((url, find_openfga(url, &database, &mut client)?)),
+    };
     drop(client);
     let dump = |url: &Secret, facts: &Facts, file: &str| {
         let programs = Programs::find(&world.vars, facts.server, 0)?;
@@ -127,12 +132,11 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
     };
     let dumped = dump(&database.url, &facts, RUNTIME_FILE)?;
     let runtime = Database::of(&facts, dumped).with_schema(&recorded);
-    let openfga = match &settings.authorization_database {
+    let openfga = match openfga {
         None => None,
-        Some(url) => {
-            let (facts, version) = openfga_facts(url, &database)?;
-            let dumped = dump(url, &facts, OPENFGA_FILE)?;
-            Some(Database::of(&facts, dumped).with_version(version))
+        Some((url, found)) => {
+            let dumped = dump(url, &found.facts, OPENFGA_FILE)?;
+            Some(Database::of(&found.facts, dumped).with_version(found.version))
         }
     };
     Ok(Manifest {
@@ -149,21 +153,56 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
     })
 }
 
-/// Looks at the authorization server's database: with the waits of the other one.
-pub(super) fn openfga_facts(
+/// A database that is to be the authorization server's.
+pub(super) struct FoundOpenfga {
+    pub(super) facts: Facts,
+    /// None: it is not OpenFGA's, or not yet.
+    pub(super) version: Option<i64>,
+    pub(super) is_empty: bool,
+}
+
+/// Finds the authorization server's database, to be dumped.
+fn find_openfga(
     url: &Secret,
-    runtime: &store::Options,
-) -> Outcome<(Facts, Option<i64>)> {
+    options: &store::Options,
+    runtime: &mut impl GenericClient,
+) -> Outcome<FoundOpenfga> {
+    let found = look_at_openfga(url, options, runtime)?;
+    if found.version.is_none() {
+        return Err(Failure::new(format!(
+            "SVC_AUTHZ_DATABASE_URL: database {} is not OpenFGA's: it has no tables of OpenFGA in schema {}. Name OpenFGA's, or leave the setting away: a restore then fills OpenFGA from the runtime's database.",
+            found.facts.database, found.facts.schema
+        )));
+    }
+    Ok(found)
+}
+
+/// Looks at the authorization server's database, with the waits of the runtime's. Refuses the place
+/// that the runtime's tables lie in.
+pub(super) fn look_at_openfga(
+    url: &Secret,
+    runtime_options: &store::Options,
+    runtime: &mut impl GenericClient,
+) -> Outcome<FoundOpenfga> {
     let named = |failure: Failure| failure.about("SVC_DATABASE_URL", "SVC_AUTHZ_DATABASE_URL");
     let options = store::Options {
         url: url.clone(),
-        ..runtime.clone()
+        ..runtime_options.clone()
     };
     let client = Manager::new(&options).and_then(|manager| manager.client());
     let mut client = client.map_err(|error| named(error.into()))?;
     let facts = backups::facts(&mut client)?;
-    let version = backups::openfga_version(&mut client)?;
-    Ok((facts, version))
+    if backups::is_same_place(runtime, &mut client)? {
+        return Err(Failure::new(format!(
+            "SVC_DATABASE_URL and SVC_AUTHZ_DATABASE_URL name one database, and one schema in it: database {}, schema {}. Each would be replaced by the other. OpenFGA needs its own: correct one of the two.",
+            facts.database, facts.schema
+        )));
+    }
+    Ok(FoundOpenfga {
+        version: backups::openfga_version(&mut client)?,
+        is_empty: backups::is_empty(&mut client)?,
+        facts,
+    })
 }
 
 fn say(manifest: &Manifest, arguments: &Arguments) -> Outcome {

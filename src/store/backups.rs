@@ -9,6 +9,8 @@ use postgres::{Client, GenericClient};
 
 /// Any number, the same for every version of this program.
 const LOCK: i64 = 0x6167_656e_745f_7273;
+/// The first half of the lock by which a database is known again.
+const PLACE: i32 = 0x6167_656e;
 
 /// A database, whoever uses it.
 #[derive(Debug, Clone)]
@@ -63,6 +65,23 @@ pub fn facts(client: &mut impl GenericClient) -> Result<Facts> {
         read_only: row.get(5),
         may_create: row.get::<_, Option<bool>>(6) == Some(true),
     })
+}
+
+/// Whether both are connected to one database, and make their tables in one schema of it.
+///
+/// The one takes a lock, and the other looks for it: locks are seen in their own database alone,
+/// whatever name, address or pooler leads there.
+///
+/// # Errors
+/// One of them cannot be read.
+pub fn is_same_place(one: &mut impl GenericClient, other: &mut Client) -> Result<bool> {
+    let mut held = one.transaction()?;
+    let row = held.query_one(sql!("backups/take_place"), &[&PLACE])?;
+    let (process, schema): (i32, Option<String>) = (row.get(1), row.get(2));
+    let row = other.query_one(sql!("backups/is_place_taken"), &[&PLACE, &process])?;
+    let (is_taken, other_schema): (bool, Option<String>) = (row.get(0), row.get(1));
+    held.rollback()?;
+    Ok(is_taken && schema == other_schema)
 }
 
 /// Whether the schema holds nothing but the mark of a restore and what extensions own.
@@ -133,11 +152,15 @@ pub fn secret_versions(client: &mut impl GenericClient) -> Result<i64> {
         .get(0))
 }
 
-/// The newest migration of the authorization server's own database; none where there is none.
+/// The newest migration of the authorization server's own database; none where its tables are not.
 ///
 /// # Errors
 /// It cannot be read.
 pub fn openfga_version(client: &mut Client) -> Result<Option<i64>> {
+    let is_openfga = include_str!("../../sql/openfga/is_openfga.sql");
+    if !client.query_one(is_openfga, &[])?.get::<_, bool>(0) {
+        return Ok(None);
+    }
     let text = include_str!("../../sql/openfga/schema_version.sql");
     match client.query_one(text, &[]) {
         Ok(row) => Ok(row.get(0)),
