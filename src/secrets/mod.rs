@@ -97,7 +97,7 @@ pub struct PostgresOptions {
 pub struct Rewrapped {
     /// Versions that were looked at.
     pub versions: u64,
-    /// Those whose key was the one that stands.
+    /// Those whose key was the one that stands. In a dry run, and could be read.
     pub current: u64,
     /// Those that were wrapped anew, or would be.
     pub rewrapped: u64,
@@ -317,7 +317,8 @@ impl Secrets {
     }
 
     /// Wraps anew the data keys that the key which stands now has not wrapped. It can be repeated
-    /// after any end. With `dry_run` it only reads. `progress` is told after each version.
+    /// after any end. With `dry_run` it only reads, and then every version. `progress` is told after
+    /// each.
     ///
     /// # Errors
     /// `not-configured`: the backend wraps no keys; `database-unavailable`; `secrets-unavailable`: the

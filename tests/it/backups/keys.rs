@@ -23,6 +23,12 @@ fn with_keys(shell: Shell, keys: &Keys) -> Shell {
         .with("SVC_SECRETS_AAD_KEY_PATH", aad)
 }
 
+#[track_caller]
+fn rehearse(shell: &Shell, code: i32, word: &str) {
+    let said = shell.run(&["secrets", "rewrap", "--dry-run"]).expect(code);
+    assert!(said.out.contains(word), "{}", said.out);
+}
+
 #[test]
 fn secrets_are_readable_with_the_same_keys_and_others_are_named() {
     let keys = Keys::new();
@@ -79,6 +85,9 @@ fn secrets_are_readable_with_the_same_keys_and_others_are_named() {
         said.out
     );
     right.restore(&path, &["--replace"]).expect(0);
+    // A rehearsal of wrapping anew reads them all, those by the key of now as well.
+    rehearse(&right, 0, "1 versions: 1 by the key of now");
+    rehearse(&wrong, 2, "1 could not be read");
     let at = SecretRef {
         environment: "prod".to_owned(),
         name: "KEY".to_owned(),
