@@ -97,13 +97,15 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
     let started_at = world.clock.now();
     let database = options::store(settings);
     let mut client = Manager::new(&database)?.client()?;
-    let facts = backups::facts(&mut client)?;
-    if migrations::is_in_restore(&mut client)? {
+    // What is said of the database is said of what is dumped.
+    let (mut snapshot, name) = backups::snapshot(&mut client)?;
+    let facts = backups::facts(&mut snapshot)?;
+    if migrations::is_in_restore(&mut snapshot)? {
         return Err(Failure::new(
             "This database is in the middle of a restore. Let it end, or run it again, before a backup.",
         ));
     }
-    let recorded = migrations::recorded(&mut client)?;
+    let recorded = migrations::recorded(&mut snapshot)?;
     if recorded.applied.is_empty() {
         return Err(Failure::new(format!(
             "Database {} holds no schema of this program: there is nothing to back up. Is SVC_DATABASE_URL right?",
@@ -111,15 +113,14 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
         )));
     }
     let secret_versions = match recorded.applied.iter().any(|name| name == SECRETS_SINCE) {
-        true => backups::secret_versions(&mut client)?,
+        true => backups::secret_versions(&mut snapshot)?,
         false => 0,
     };
     let openfga = match &settings.authorization_database {
         None => None,
-        Some(url) => Some((url, find_openfga(url, &database, &mut client)?)),
+        Some(url) => Some((url, find_openfga(url, &database, &mut snapshot)?)),
     };
-    drop(client);
-    let dump = |url: &Secret, facts: &Facts, file: &str| {
+    let dump = |url: &Secret, facts: &Facts, file: &str, snapshot: Option<&str>| {
         let programs = Programs::find(&world.vars, facts.server, 0)?;
         let wanted = Dump {
             programs: &programs,
@@ -127,15 +128,17 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
             schema: &facts.schema,
             path: &place.path(file),
             what: file,
+            snapshot,
         };
         dump::dump(&wanted, &world.clock, watch)
     };
-    let dumped = dump(&database.url, &facts, RUNTIME_FILE)?;
+    let dumped = dump(&database.url, &facts, RUNTIME_FILE, Some(&name))?;
+    drop(snapshot);
     let runtime = Database::of(&facts, dumped).with_schema(&recorded);
     let openfga = match openfga {
         None => None,
         Some((url, found)) => {
-            let dumped = dump(url, &found.facts, OPENFGA_FILE)?;
+            let dumped = dump(url, &found.facts, OPENFGA_FILE, None)?;
             Some(Database::of(&found.facts, dumped).with_version(found.version))
         }
     };

@@ -5,7 +5,7 @@
 
 use crate::error::{Code, Error, Result};
 use crate::sql;
-use postgres::{Client, GenericClient};
+use postgres::{Client, GenericClient, IsolationLevel, Transaction};
 
 /// Any number, the same for every version of this program.
 const LOCK: i64 = 0x6167_656e_745f_7273;
@@ -140,6 +140,20 @@ pub fn end(client: &mut Client) -> Result<()> {
 pub fn analyze(client: &mut Client) -> Result<()> {
     client.batch_execute("set statement_timeout = 0; analyze; reset statement_timeout")?;
     Ok(())
+}
+
+/// The database as it is now, for as long as the transaction lives, and the name by which another
+/// connection sees the same. It may be idle for as long as it wants.
+///
+/// # Errors
+/// It cannot be read.
+pub fn snapshot(client: &mut Client) -> Result<(Transaction<'_>, String)> {
+    let begun = client.build_transaction();
+    let begun = begun.isolation_level(IsolationLevel::RepeatableRead);
+    let mut snapshot = begun.read_only(true).start()?;
+    snapshot.execute(sql!("backups/idle_for_long"), &[])?;
+    let name = snapshot.query_one(sql!("backups/export"), &[])?.get(0);
+    Ok((snapshot, name))
 }
 
 /// How many versions of secrets there are. The table stands from migration `0006_secrets` on.
