@@ -116,6 +116,7 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
         true => backups::secret_versions(&mut snapshot)?,
         false => 0,
     };
+    let tenants = backups::tenants(&mut snapshot)?;
     let openfga = match &settings.authorization_database {
         None => None,
         Some(url) => Some((url, find_openfga(url, &database, &mut snapshot)?)),
@@ -148,6 +149,7 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
         started_at,
         ended_at: world.clock.now(),
         authorization_model: crate::authz::model::VERSION,
+        tenants,
         secret_versions: u64::try_from(secret_versions).unwrap_or(0),
         keys: keys::of(world, settings),
         keys_note: KEYS_NOTE.to_owned(),

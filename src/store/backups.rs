@@ -6,11 +6,15 @@
 use crate::error::{Code, Error, Result};
 use crate::sql;
 use postgres::{Client, GenericClient, IsolationLevel, Transaction};
+use uuid::Uuid;
 
 /// Any number, the same for every version of this program.
 const LOCK: i64 = 0x6167_656e_745f_7273;
 /// The first half of the lock by which a database is known again.
 const PLACE: i32 = 0x6167_656e;
+
+/// Tenants that are listed at most.
+const TENANTS_MAX: i64 = 1_000;
 
 /// A database, whoever uses it.
 #[derive(Debug, Clone)]
@@ -164,6 +168,16 @@ pub fn secret_versions(client: &mut impl GenericClient) -> Result<i64> {
     Ok(client
         .query_one(sql!("backups/secret_versions"), &[])?
         .get(0))
+}
+
+/// The tenants, the oldest first. None: there are more than a thousand.
+///
+/// # Errors
+/// It cannot be read.
+pub fn tenants(client: &mut impl GenericClient) -> Result<Option<Vec<Uuid>>> {
+    let rows = client.query(sql!("backups/tenants"), &[&(TENANTS_MAX + 1)])?;
+    let is_all = rows.len() as i64 <= TENANTS_MAX;
+    Ok(is_all.then(|| rows.iter().map(|row| row.get(0)).collect()))
 }
 
 /// The newest migration of the authorization server's own database; none where its tables are not.

@@ -43,6 +43,7 @@ pub(super) fn judge(
     check_program(manifest)?;
     let mut notes = Vec::new();
     check_keys(world, settings, arguments, manifest, &mut notes)?;
+    notes.extend(tenant_note(settings, manifest));
     let database = options::store(settings);
     let mut client = Manager::new(&database)?.client()?;
     let runtime = backups::facts(&mut client)?;
@@ -168,6 +169,16 @@ fn check_keys(
         refusals.join("\n"),
         manifest.secret_versions
     )))
+}
+
+/// What to know where the settings name a tenant that is none of the backup's.
+fn tenant_note(settings: &Settings, manifest: &Manifest) -> Option<String> {
+    let (wanted, tenants) = settings.tenant.id.zip(manifest.tenants.as_ref())?;
+    let oldest = tenants.first().filter(|_| !tenants.contains(&wanted))?;
+    Some(format!(
+        "SVC_TENANT_ID is {wanted}, which is none of the backup's {} tenants: the server would make a new and empty one at its start. Set SVC_TENANT_ID and SVC_SEED_USER_ID as they were; the backup's oldest tenant is {oldest}.",
+        tenants.len()
+    ))
 }
 
 /// The database takes what was dumped.
