@@ -30,6 +30,7 @@ use clap::Args;
 use dump::Dump;
 use manifest::KEYS_NOTE;
 use place::Place;
+use postgres::GenericClient;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -96,13 +97,15 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
     let started_at = world.clock.now();
     let database = options::store(settings);
     let mut client = Manager::new(&database)?.client()?;
-    let facts = backups::facts(&mut client)?;
-    if migrations::is_in_restore(&mut client)? {
+    // What is said of the database is said of what is dumped.
+    let (mut snapshot, name) = backups::snapshot(&mut client)?;
+    let facts = backups::facts(&mut snapshot)?;
+    if migrations::is_in_restore(&mut snapshot)? {
         return Err(Failure::new(
             "This database is in the middle of a restore. Let it end, or run it again, before a backup.",
         ));
     }
-    let recorded = migrations::recorded(&mut client)?;
+    let recorded = migrations::recorded(&mut snapshot)?;
     if recorded.applied.is_empty() {
         return Err(Failure::new(format!(
             "Database {} holds no schema of this program: there is nothing to back up. Is SVC_DATABASE_URL right?",
@@ -110,11 +113,15 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
         )));
     }
     let secret_versions = match recorded.applied.iter().any(|name| name == SECRETS_SINCE) {
-        true => backups::secret_versions(&mut client)?,
+        true => backups::secret_versions(&mut snapshot)?,
         false => 0,
     };
-    drop(client);
-    let dump = |url: &Secret, facts: &Facts, file: &str| {
+    let tenants = backups::tenants(&mut snapshot)?;
+    let openfga = match &settings.authorization_database {
+        None => None,
+        Some(url) => Some((url, find_openfga(url, &database, &mut snapshot)?)),
+    };
+    let dump = |url: &Secret, facts: &Facts, file: &str, snapshot: Option<&str>| {
         let programs = Programs::find(&world.vars, facts.server, 0)?;
         let wanted = Dump {
             programs: &programs,
@@ -122,17 +129,18 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
             schema: &facts.schema,
             path: &place.path(file),
             what: file,
+            snapshot,
         };
         dump::dump(&wanted, &world.clock, watch)
     };
-    let dumped = dump(&database.url, &facts, RUNTIME_FILE)?;
+    let dumped = dump(&database.url, &facts, RUNTIME_FILE, Some(&name))?;
+    drop(snapshot);
     let runtime = Database::of(&facts, dumped).with_schema(&recorded);
-    let openfga = match &settings.authorization_database {
+    let openfga = match openfga {
         None => None,
-        Some(url) => {
-            let (facts, version) = openfga_facts(url, &database)?;
-            let dumped = dump(url, &facts, OPENFGA_FILE)?;
-            Some(Database::of(&facts, dumped).with_version(version))
+        Some((url, found)) => {
+            let dumped = dump(url, &found.facts, OPENFGA_FILE, None)?;
+            Some(Database::of(&found.facts, dumped).with_version(found.version))
         }
     };
     Ok(Manifest {
@@ -141,6 +149,7 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
         started_at,
         ended_at: world.clock.now(),
         authorization_model: crate::authz::model::VERSION,
+        tenants,
         secret_versions: u64::try_from(secret_versions).unwrap_or(0),
         keys: keys::of(world, settings),
         keys_note: KEYS_NOTE.to_owned(),
@@ -149,21 +158,56 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
     })
 }
 
-/// Looks at the authorization server's database: with the waits of the other one.
-pub(super) fn openfga_facts(
+/// A database that is to be the authorization server's.
+pub(super) struct FoundOpenfga {
+    pub(super) facts: Facts,
+    /// None: it is not OpenFGA's, or not yet.
+    pub(super) version: Option<i64>,
+    pub(super) is_empty: bool,
+}
+
+/// Finds the authorization server's database, to be dumped.
+fn find_openfga(
     url: &Secret,
-    runtime: &store::Options,
-) -> Outcome<(Facts, Option<i64>)> {
+    options: &store::Options,
+    runtime: &mut impl GenericClient,
+) -> Outcome<FoundOpenfga> {
+    let found = look_at_openfga(url, options, runtime)?;
+    if found.version.is_none() {
+        return Err(Failure::new(format!(
+            "SVC_AUTHZ_DATABASE_URL: database {} is not OpenFGA's: it has no tables of OpenFGA in schema {}. Name OpenFGA's, or leave the setting away: a restore then fills OpenFGA from the runtime's database.",
+            found.facts.database, found.facts.schema
+        )));
+    }
+    Ok(found)
+}
+
+/// Looks at the authorization server's database, with the waits of the runtime's. Refuses the place
+/// that the runtime's tables lie in.
+pub(super) fn look_at_openfga(
+    url: &Secret,
+    runtime_options: &store::Options,
+    runtime: &mut impl GenericClient,
+) -> Outcome<FoundOpenfga> {
     let named = |failure: Failure| failure.about("SVC_DATABASE_URL", "SVC_AUTHZ_DATABASE_URL");
     let options = store::Options {
         url: url.clone(),
-        ..runtime.clone()
+        ..runtime_options.clone()
     };
     let client = Manager::new(&options).and_then(|manager| manager.client());
     let mut client = client.map_err(|error| named(error.into()))?;
     let facts = backups::facts(&mut client)?;
-    let version = backups::openfga_version(&mut client)?;
-    Ok((facts, version))
+    if backups::is_same_place(runtime, &mut client)? {
+        return Err(Failure::new(format!(
+            "SVC_DATABASE_URL and SVC_AUTHZ_DATABASE_URL name one database, and one schema in it: database {}, schema {}. Each would be replaced by the other. OpenFGA needs its own: correct one of the two.",
+            facts.database, facts.schema
+        )));
+    }
+    Ok(FoundOpenfga {
+        version: backups::openfga_version(&mut client)?,
+        is_empty: backups::is_empty(&mut client)?,
+        facts,
+    })
 }
 
 fn say(manifest: &Manifest, arguments: &Arguments) -> Outcome {

@@ -23,6 +23,8 @@ use crate::config::{self, EnvFile, Settings, Vars};
 use crate::ids::Clock;
 use crate::secrets;
 use crate::server::options;
+use crate::store::migrations;
+use crate::store::secrets::newest;
 use clap::Args;
 use code::Code;
 use files::Files;
@@ -273,8 +275,37 @@ fn secrets(told: &Told, settings: &Settings, clock: &Clock) {
         .map_err(|error| super::reason(&error))
         .and_then(|(secrets, outbound)| secrets::probe(secrets, &outbound, clock));
     match probed {
-        Ok(true) => told.ok(Code::Secrets, "A value was sealed and opened again."),
+        Ok(true) => {
+            told.ok(Code::Secrets, "A value was sealed and opened again.");
+            stored_secret(told, settings, clock);
+        }
         Ok(false) => told.skipped(Code::Secrets, "There is no backend (SVC_SECRETS_BACKEND)."),
         Err(sentence) => told.fault(Code::Secrets, sentence),
     }
+}
+
+/// Tries the keys on what is stored: those of another deployment seal and open as well.
+fn stored_secret(told: &Told, settings: &Settings, clock: &Clock) {
+    let Ok(secrets::Options::Postgres(keys)) = options::secrets(settings, Uuid::nil()) else {
+        return;
+    };
+    let newest = database::connect(options::store(settings)).and_then(|mut client| {
+        let is_current = migrations::is_current(&mut client)?;
+        is_current.then(|| newest(&mut client)).transpose()
+    });
+    let first_see = |what: &str| {
+        let sentence = format!("What is stored was not looked at: first see {what}.");
+        told.skipped(Code::Secrets, sentence);
+    };
+    let newest = match newest {
+        Ok(Some(Some(newest))) => newest,
+        Ok(Some(None)) => return told.ok(Code::Secrets, "No secret is stored."),
+        Ok(None) => return first_see("schema"),
+        Err(_) => return first_see("database"),
+    };
+    let opened = options::outbound(settings)
+        .map_err(|error| super::reason(&error))
+        .and_then(|outbound| secrets::probe_stored(*keys, &outbound, clock, &newest));
+    let well = "The newest of those that are stored was opened.";
+    told.judged(Code::Secrets, opened.err(), well);
 }

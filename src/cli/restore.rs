@@ -45,7 +45,7 @@ pub struct Arguments {
     /// Verify the backup and say what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Replace what the databases hold
+    /// Replace what the databases hold; never what is neither the runtime's nor OpenFGA's
     #[arg(long)]
     replace: bool,
     /// Restore though keys of the backup's secrets are missing or others

@@ -19,7 +19,7 @@ use crate::ids::Clock;
 use crate::outbound::Outbound;
 use crate::proof::{Admin, May};
 use crate::secret::Secret;
-use crate::store::secrets::{Described, ListRequest};
+use crate::store::secrets::{Described, ListRequest, Placed};
 use crate::store::{Store, tenants::Tenant};
 use std::sync::Arc;
 use std::time::Instant;
@@ -97,7 +97,7 @@ pub struct PostgresOptions {
 pub struct Rewrapped {
     /// Versions that were looked at.
     pub versions: u64,
-    /// Those whose key was the one that stands.
+    /// Those whose key was the one that stands. In a dry run, and could be read.
     pub current: u64,
     /// Those that were wrapped anew, or would be.
     pub rewrapped: u64,
@@ -132,18 +132,11 @@ impl Secrets {
                 Some(Arc::new(Backend::Dotenv(dotenv::Dotenv::new(options)?)))
             }
             Options::Postgres(options) => {
-                let PostgresOptions {
-                    kms,
-                    aad_key,
-                    kept_for,
-                } = *options;
+                let kept_for = options.kept_for;
                 Some(Arc::new(Backend::Postgres(Box::new(postgres::Postgres {
                     store: store.clone(),
                     clock: clock.clone(),
-                    keys: envelope::Keys {
-                        kms: kms::Kms::new(kms, outbound, clock)?,
-                        aad: aad_key,
-                    },
+                    keys: keys(*options, outbound, clock)?,
                     cache: Arc::new(cache::Cache::new(kept_for)),
                     failed: Arc::new(cache::Cache::new(FAILED_FOR)),
                     log,
@@ -317,7 +310,8 @@ impl Secrets {
     }
 
     /// Wraps anew the data keys that the key which stands now has not wrapped. It can be repeated
-    /// after any end. With `dry_run` it only reads. `progress` is told after each version.
+    /// after any end. With `dry_run` it only reads, and then every version. `progress` is told after
+    /// each.
     ///
     /// # Errors
     /// `not-configured`: the backend wraps no keys; `database-unavailable`; `secrets-unavailable`: the
@@ -367,14 +361,34 @@ pub fn probe(options: Options, outbound: &Outbound, clock: &Clock) -> Result<boo
         Options::Off => Ok(false),
         Options::Dotenv(options) => dotenv::probe(options).map(|()| true),
         Options::Postgres(options) => {
-            let kms = kms::Kms::new(options.kms, outbound, clock);
-            let keys = envelope::Keys {
-                kms: kms.map_err(|error| error.message().to_owned())?,
-                aad: options.aad_key,
-            };
+            let keys = keys(*options, outbound, clock);
+            let keys = keys.map_err(|error| error.message().to_owned())?;
             keys.probe(clock).map(|()| true)
         }
     }
+}
+
+/// Tries the backend's keys on a version that is stored: whether it opens.
+///
+/// # Errors
+/// A sentence that says why it does not.
+pub fn probe_stored(
+    options: PostgresOptions,
+    outbound: &Outbound,
+    clock: &Clock,
+    stored: &Placed,
+) -> Result<(), String> {
+    let keys = keys(options, outbound, clock).map_err(|error| error.message().to_owned())?;
+    let place = envelope::Place::of(stored.tenant_id, &stored.at, &stored.sealed);
+    let opened = keys.open(&place, &stored.sealed, kms::DEADLINE);
+    opened.map(drop).map_err(|why| why.sentence(&stored.at))
+}
+
+fn keys(options: PostgresOptions, outbound: &Outbound, clock: &Clock) -> Result<envelope::Keys> {
+    Ok(envelope::Keys {
+        kms: kms::Kms::new(options.kms, outbound, clock)?,
+        aad: options.aad_key,
+    })
 }
 
 /// Whether a text can name a secret: the service's own prefix is not for secrets (section 1.3).

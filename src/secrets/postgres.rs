@@ -212,7 +212,7 @@ impl Postgres {
         Ok(deleted)
     }
 
-    /// Wraps anew what is not wrapped by the key that stands now.
+    /// Wraps anew what is not wrapped by the key that stands now. A dry run reads the rest as well.
     pub(super) fn rewrap(
         &self,
         dry_run: bool,
@@ -228,10 +228,11 @@ impl Postgres {
             for placed in &batch {
                 told.versions += 1;
                 let key = &placed.sealed.wrapping_key;
-                if self.keys.kms.is_current(key).map_err(unavailable)? {
+                let is_current = self.keys.kms.is_current(key).map_err(unavailable)?;
+                if is_current && !dry_run {
                     told.current += 1;
                 } else {
-                    self.rewrap_one(placed, dry_run, &mut told)?;
+                    self.rewrap_one(placed, is_current, dry_run, &mut told)?;
                 }
                 progress(&told);
             }
@@ -239,7 +240,13 @@ impl Postgres {
         }
     }
 
-    fn rewrap_one(&self, placed: &Placed, dry_run: bool, told: &mut Rewrapped) -> Result<()> {
+    fn rewrap_one(
+        &self,
+        placed: &Placed,
+        is_current: bool,
+        dry_run: bool,
+        told: &mut Rewrapped,
+    ) -> Result<()> {
         let place = Place::of(placed.tenant_id, &placed.at, &placed.sealed);
         let wrap = match self.keys.rewrap(&place, &placed.sealed) {
             Ok(wrap) => wrap,
@@ -265,7 +272,10 @@ impl Postgres {
                 now,
             )?;
         }
-        told.rewrapped += 1;
+        match is_current {
+            true => told.current += 1,
+            false => told.rewrapped += 1,
+        }
         Ok(())
     }
 }

@@ -5,10 +5,16 @@
 
 use crate::error::{Code, Error, Result};
 use crate::sql;
-use postgres::{Client, GenericClient};
+use postgres::{Client, GenericClient, IsolationLevel, Transaction};
+use uuid::Uuid;
 
 /// Any number, the same for every version of this program.
 const LOCK: i64 = 0x6167_656e_745f_7273;
+/// The first half of the lock by which a database is known again.
+const PLACE: i32 = 0x6167_656e;
+
+/// Tenants that are listed at most.
+const TENANTS_MAX: i64 = 1_000;
 
 /// A database, whoever uses it.
 #[derive(Debug, Clone)]
@@ -63,6 +69,23 @@ pub fn facts(client: &mut impl GenericClient) -> Result<Facts> {
         read_only: row.get(5),
         may_create: row.get::<_, Option<bool>>(6) == Some(true),
     })
+}
+
+/// Whether both are connected to one database, and make their tables in one schema of it.
+///
+/// The one takes a lock, and the other looks for it: locks are seen in their own database alone,
+/// whatever name, address or pooler leads there.
+///
+/// # Errors
+/// One of them cannot be read.
+pub fn is_same_place(one: &mut impl GenericClient, other: &mut Client) -> Result<bool> {
+    let mut held = one.transaction()?;
+    let row = held.query_one(sql!("backups/take_place"), &[&PLACE])?;
+    let (process, schema): (i32, Option<String>) = (row.get(1), row.get(2));
+    let row = other.query_one(sql!("backups/is_place_taken"), &[&PLACE, &process])?;
+    let (is_taken, other_schema): (bool, Option<String>) = (row.get(0), row.get(1));
+    held.rollback()?;
+    Ok(is_taken && schema == other_schema)
 }
 
 /// Whether the schema holds nothing but the mark of a restore and what extensions own.
@@ -123,6 +146,20 @@ pub fn analyze(client: &mut Client) -> Result<()> {
     Ok(())
 }
 
+/// The database as it is now, for as long as the transaction lives, and the name by which another
+/// connection sees the same. It may be idle for as long as it wants.
+///
+/// # Errors
+/// It cannot be read.
+pub fn snapshot(client: &mut Client) -> Result<(Transaction<'_>, String)> {
+    let begun = client.build_transaction();
+    let begun = begun.isolation_level(IsolationLevel::RepeatableRead);
+    let mut snapshot = begun.read_only(true).start()?;
+    snapshot.execute(sql!("backups/idle_for_long"), &[])?;
+    let name = snapshot.query_one(sql!("backups/export"), &[])?.get(0);
+    Ok((snapshot, name))
+}
+
 /// How many versions of secrets there are. The table stands from migration `0006_secrets` on.
 ///
 /// # Errors
@@ -133,11 +170,25 @@ pub fn secret_versions(client: &mut impl GenericClient) -> Result<i64> {
         .get(0))
 }
 
-/// The newest migration of the authorization server's own database; none where there is none.
+/// The tenants, the oldest first. None: there are more than a thousand.
+///
+/// # Errors
+/// It cannot be read.
+pub fn tenants(client: &mut impl GenericClient) -> Result<Option<Vec<Uuid>>> {
+    let rows = client.query(sql!("backups/tenants"), &[&(TENANTS_MAX + 1)])?;
+    let is_all = rows.len() as i64 <= TENANTS_MAX;
+    Ok(is_all.then(|| rows.iter().map(|row| row.get(0)).collect()))
+}
+
+/// The newest migration of the authorization server's own database; none where its tables are not.
 ///
 /// # Errors
 /// It cannot be read.
 pub fn openfga_version(client: &mut Client) -> Result<Option<i64>> {
+    let is_openfga = include_str!("../../sql/openfga/is_openfga.sql");
+    if !client.query_one(is_openfga, &[])?.get::<_, bool>(0) {
+        return Ok(None);
+    }
     let text = include_str!("../../sql/openfga/schema_version.sql");
     match client.query_one(text, &[]) {
         Ok(row) => Ok(row.get(0)),

@@ -11,7 +11,7 @@ use super::{Sql, Tx};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May};
 use crate::sql;
-use postgres::Row;
+use postgres::{Client, Row};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
@@ -365,15 +365,28 @@ pub fn versions_after(
         sql!("secrets/versions_after"),
         &[&tenant_id, &environment, &name, &version, &limit],
     )?;
-    let placed = rows.iter().map(|row| Placed {
+    Ok(rows.iter().map(placed).collect())
+}
+
+/// The version that was put last, of all tenants: for the operator, who tries their keys on it. The
+/// schema is the program's.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn newest(client: &mut Client) -> Result<Option<Placed>> {
+    let row = client.query_opt(sql!("secrets/newest"), &[])?;
+    Ok(row.as_ref().map(placed))
+}
+
+fn placed(row: &Row) -> Placed {
+    Placed {
         tenant_id: row.get(0),
         at: SecretRef {
             environment: row.get(1),
             name: row.get(2),
         },
         sealed: sealed(row, 3),
-    });
-    Ok(placed.collect())
+    }
 }
 
 /// Puts a data key that was wrapped anew in its version's row. False: the row is no longer as it was.

@@ -4,6 +4,7 @@
 mod cut;
 mod keys;
 mod restoring;
+mod strangers;
 mod taking;
 
 use crate::harness::Database;

@@ -3,9 +3,10 @@
 
 use crate::authz_store::client;
 use crate::harness::openfga::OpenFga;
+use crate::harness::secrets::Keys;
 use crate::harness::{App, Database, authorization};
 use postgres::{Client, NoTls};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -511,6 +512,44 @@ fn a_reader_gets_text_and_a_wrong_command_line_is_2() {
     let listed = run(&["--list"]);
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert!(CODES.iter().all(|code| listed.contains(code)), "{listed}");
+}
+
+#[test]
+fn a_key_that_what_is_stored_was_not_made_with_is_a_fault() {
+    let keys = Keys {
+        aad: [7; 32],
+        local: [8; 32],
+        ..Keys::new()
+    };
+    let app = App::start_with(|options| options.secrets = keys.options());
+    let patient = Patient::on(&app.database.url()).with_secrets();
+    patient
+        .examined()
+        .has_faults(&[])
+        .says("secrets", "ok", "No secret is stored");
+    let put = app.put("/v1/secrets/prod/A", &json!({"value": "hunter2hunter2"}));
+    put.expect(201);
+    patient
+        .examined()
+        .has_faults(&[])
+        .says("secrets", "ok", "The newest of those that are stored");
+    for (setting, name) in [
+        ("SVC_SECRETS_AAD_KEY_PATH", "other-aad"),
+        ("SVC_SECRETS_LOCAL_KEY_PATH", "other-local"),
+    ] {
+        let patient = Patient::on(&app.database.url()).with_secrets();
+        let other = patient.file(name, &[9; 32], 0o600);
+        let report = patient.with(setting, other.to_str().unwrap()).examined();
+        report
+            .has_faults(&["secrets"])
+            .says("secrets", "fault", "version 1, cannot be read");
+        assert!(!report.json.to_string().contains("hunter2"));
+    }
+    // A database of which nothing is known yet.
+    Patient::on(&Database::empty().url())
+        .with_secrets()
+        .examined()
+        .says("secrets", "skipped", "first see schema");
 }
 
 /// Nothing that the doctor connected to is changed by it.

@@ -5,7 +5,7 @@ use crate::harness::Database;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 25] = [
+const ACROSS_TENANTS: [(&str, &str); 27] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -62,6 +62,14 @@ const ACROSS_TENANTS: [(&str, &str); 25] = [
     (
         "secrets/versions_after",
         "what is to be wrapped anew, for the operator, each by tenant and place",
+    ),
+    (
+        "secrets/newest",
+        "what the doctor tries the keys on, for the operator",
+    ),
+    (
+        "backups/tenants",
+        "the tenants that a backup holds, for the operator",
     ),
     (
         "backups/secret_versions",

@@ -28,6 +28,8 @@ pub(super) struct Dump<'a> {
     pub(super) path: &'a Path,
     /// For people, while it goes on.
     pub(super) what: &'a str,
+    /// What another connection sees; none: one of its own.
+    pub(super) snapshot: Option<&'a str>,
 }
 
 /// How far something has come, on a terminal alone.
@@ -92,6 +94,7 @@ pub(super) fn dump(wanted: &Dump<'_>, clock: &Clock, watch: &Watch) -> Outcome<D
             LOCK_WAIT,
         ])
         .arg(format!("--schema={}", exactly(wanted.schema)))
+        .args(wanted.snapshot.map(|name| format!("--snapshot={name}")))
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let mut program = watch.spawn("pg_dump", &mut command)?;

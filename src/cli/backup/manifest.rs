@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// Its name in the directory.
 pub(in crate::cli) const FILE: &str = "manifest.json";
@@ -35,6 +36,10 @@ pub(in crate::cli) struct Manifest {
     pub(in crate::cli) ended_at: OffsetDateTime,
     /// The version of the authorization model that program writes.
     pub(in crate::cli) authorization_model: u32,
+    /// The tenants in it, the oldest first. None: there are more than a thousand, or a program that
+    /// wrote none made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli) tenants: Option<Vec<Uuid>>,
     /// Versions of secrets in it, none of which can be read without the keys.
     pub(in crate::cli) secret_versions: u64,
     pub(in crate::cli) keys: Vec<Key>,

@@ -5,7 +5,7 @@ use super::manifest::{self, Manifest};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A directory that is being filled. It is ours for as long as this value lives.
@@ -32,6 +32,12 @@ impl Place {
         if !is_free(&wanted)? {
             return Err(Failure::new(format!(
                 "{} stands already and is not an empty directory. Name another one.",
+                wanted.display()
+            )));
+        }
+        if is_elsewhere(&wanted)? {
+            return Err(Failure::new(format!(
+                "{0} is where a file system of its own is mounted: what is written beside it cannot be put into its place. Name a directory in it: {0}/NAME.",
                 wanted.display()
             )));
         }
@@ -100,11 +106,19 @@ impl Place {
         let _ = fs::remove_dir(&self.partial);
     }
 
-    /// Adds the manifest and puts the directory into its place.
+    /// Adds the manifest and puts the directory into its place, or removes all of it.
     ///
     /// # Errors
     /// It cannot be written, or something else took the place meanwhile.
     pub(super) fn finish(self, manifest: &Manifest) -> Outcome {
+        let put = self.put(manifest);
+        if put.is_err() {
+            self.give_up();
+        }
+        put
+    }
+
+    fn put(&self, manifest: &Manifest) -> Outcome {
         let path = self.path(manifest::FILE);
         let fault = |error: std::io::Error| {
             Failure::new(format!(
@@ -133,13 +147,29 @@ impl Place {
     }
 }
 
-/// Whether a directory may be put there.
+/// Whether a directory may be put there. Not in a link's place, wherever it leads.
 fn is_free(path: &Path) -> Outcome<bool> {
+    if path.is_symlink() {
+        return Ok(false);
+    }
     match fs::read_dir(path) {
         Ok(mut entries) => Ok(entries.next().is_none()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
         Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(false),
         Err(error) => Err(Failure::new(format!("{}: {error}.", path.display()))),
+    }
+}
+
+/// Whether it is there and lies on another file system than its parent: no rename leads there.
+fn is_elsewhere(path: &Path) -> Outcome<bool> {
+    let fault = |error: std::io::Error| Failure::new(format!("{}: {error}.", path.display()));
+    let own = match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        own => own.map_err(fault)?.dev(),
+    };
+    match path.parent() {
+        None => Ok(true),
+        Some(parent) => Ok(fs::metadata(parent).map_err(fault)?.dev() != own),
     }
 }
 
@@ -172,7 +202,46 @@ mod tests {
         fs::write(dir.path().join("x"), "x").unwrap();
         assert!(Place::take(dir.path()).is_err());
         assert!(Place::take(&dir.path().join("x")).is_err());
+        std::os::unix::fs::symlink("empty", dir.path().join("link")).unwrap();
         fs::create_dir(dir.path().join("empty")).unwrap();
         Place::take(&dir.path().join("empty")).unwrap().give_up();
+        assert!(Place::take(&dir.path().join("link")).is_err());
+    }
+
+    #[test]
+    fn a_place_that_a_rename_does_not_lead_to_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(is_elsewhere(Path::new("/proc")).unwrap());
+        assert!(!is_elsewhere(dir.path()).unwrap());
+        assert!(!is_elsewhere(&dir.path().join("none")).unwrap());
+    }
+
+    #[test]
+    fn what_cannot_be_put_into_its_place_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = dir.path().join("b");
+        let place = Place::take(&wanted).unwrap();
+        fs::write(place.path(super::super::RUNTIME_FILE), "x").unwrap();
+        fs::create_dir(&wanted).unwrap();
+        fs::write(wanted.join("came_between"), "x").unwrap();
+        let manifest = serde_json::json!({
+            "format": 1, "program": "", "startedAt": "2027-01-31T00:00:00Z",
+            "endedAt": "2027-01-31T00:00:00Z", "authorizationModel": 1, "secretVersions": 0,
+            "keys": [], "keysNote": "", "openfga": null,
+            "runtime": {
+                "database": "", "schema": "", "postgresql": "", "postgresqlNumber": 1, "file": "",
+                "bytes": 0, "sha256": "", "pgDump": 1, "startedAt": "2027-01-31T00:00:00Z",
+                "endedAt": "2027-01-31T00:00:00Z"
+            }
+        });
+        let manifest = serde_json::from_value(manifest).unwrap();
+        let failure = place.finish(&manifest).err().unwrap();
+        assert!(
+            failure.message.contains("cannot be finished"),
+            "{}",
+            failure.message
+        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert!(wanted.join("came_between").exists());
     }
 }

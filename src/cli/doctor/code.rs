@@ -206,8 +206,8 @@ pub(super) static ALL: &[About] = &[
     about(
         Code::Secrets,
         "secrets",
-        "That a value can be sealed and opened again, the key-management service included. No row is read or written.",
-        "Secrets can be neither put nor read, and webhooks are not signed.",
+        "That a value can be sealed and opened again, the key-management service included, and that the newest one that is stored opens with these keys. Nothing is written.",
+        "Secrets can be neither put nor read, and webhooks are not signed. If the stored one alone does not open: the keys are not those that it was put with.",
         "See `docs/secrets.md` and `docs/secrets-kms.md`.",
     ),
     about(

@@ -43,11 +43,16 @@ pub(super) fn judge(
     check_program(manifest)?;
     let mut notes = Vec::new();
     check_keys(world, settings, arguments, manifest, &mut notes)?;
+    notes.extend(tenant_note(settings, manifest));
     let database = options::store(settings);
     let mut client = Manager::new(&database)?.client()?;
     let runtime = backups::facts(&mut client)?;
     check_database("SVC_DATABASE_URL", &runtime, &manifest.runtime)?;
-    if !arguments.replace && !backups::is_empty(&mut client)? {
+    let is_empty = backups::is_empty(&mut client)?;
+    if !is_empty && migrations::recorded(&mut client)?.applied.is_empty() {
+        return Err(stranger("SVC_DATABASE_URL", &runtime, "this program's"));
+    }
+    if !arguments.replace && !is_empty {
         return Err(Failure::new(format!(
             "Database {} is not empty. Add --replace to replace all that it holds, or name an empty one in SVC_DATABASE_URL.",
             runtime.database
@@ -55,7 +60,15 @@ pub(super) fn judge(
     }
     let programs = programs(world, &runtime, &manifest.runtime)?;
     backup::is_readable(&programs, &file(arguments, &manifest.runtime), watch)?;
-    let openfga = judge_openfga(world, settings, arguments, manifest, watch, &mut notes)?;
+    let openfga = judge_openfga(
+        world,
+        settings,
+        arguments,
+        manifest,
+        watch,
+        &mut client,
+        &mut notes,
+    )?;
     Ok(Judged {
         client,
         runtime,
@@ -158,6 +171,16 @@ fn check_keys(
     )))
 }
 
+/// What to know where the settings name a tenant that is none of the backup's.
+fn tenant_note(settings: &Settings, manifest: &Manifest) -> Option<String> {
+    let (wanted, tenants) = settings.tenant.id.zip(manifest.tenants.as_ref())?;
+    let oldest = tenants.first().filter(|_| !tenants.contains(&wanted))?;
+    Some(format!(
+        "SVC_TENANT_ID is {wanted}, which is none of the backup's {} tenants: the server would make a new and empty one at its start. Set SVC_TENANT_ID and SVC_SEED_USER_ID as they were; the backup's oldest tenant is {oldest}.",
+        tenants.len()
+    ))
+}
+
 /// The database takes what was dumped.
 fn check_database(setting: &str, facts: &Facts, dumped: &backup::Database) -> Outcome {
     let mut refusals = Vec::new();
@@ -201,12 +224,21 @@ fn check_database(setting: &str, facts: &Facts, dumped: &backup::Database) -> Ou
     }
 }
 
+/// Why a database that holds something is replaced by nothing.
+fn stranger(setting: &str, facts: &Facts, whose: &str) -> Failure {
+    Failure::new(format!(
+        "{setting}: database {} holds something and is not {whose}: nothing of it is replaced, with --replace either. Name {whose}, or an empty one.",
+        facts.database
+    ))
+}
+
 fn judge_openfga(
     world: &World,
     settings: &Settings,
     arguments: &Arguments,
     manifest: &Manifest,
     watch: &Watch,
+    client: &mut postgres::Client,
     notes: &mut Vec<String>,
 ) -> Outcome<Option<Openfga>> {
     let filled = "the authorization server is filled from the runtime's database";
@@ -228,11 +260,14 @@ fn judge_openfga(
         ));
         return Ok(None);
     }
-    let runtime = options::store(settings);
-    let (facts, version) = backup::openfga_facts(url, &runtime)?;
+    let found = backup::look_at_openfga(url, &options::store(settings), client)?;
+    let (facts, version) = (found.facts, found.version);
     let setting = "SVC_AUTHZ_DATABASE_URL";
     check_database(setting, &facts, dumped)?;
-    if !arguments.replace && version.is_some() {
+    if version.is_none() && !found.is_empty {
+        return Err(stranger(setting, &facts, "OpenFGA's"));
+    }
+    if !arguments.replace && !found.is_empty {
         return Err(Failure::new(format!(
             "{setting}: database {} is not empty. Add --replace to replace all that it holds, or --without-openfga to fill it from the runtime's database.",
             facts.database

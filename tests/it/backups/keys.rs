@@ -1,6 +1,6 @@
 //! Secrets after a restore: read with the same keys, and named keys otherwise.
 
-use super::Shell;
+use super::{Shell, count};
 use crate::harness::secrets::{Keys, key};
 use crate::harness::{App, Database};
 use agent_runtime::secrets::SecretRef;
@@ -21,6 +21,12 @@ fn with_keys(shell: Shell, keys: &Keys) -> Shell {
         .with("SVC_SECRETS_BACKEND_KMS", "local")
         .with("SVC_SECRETS_LOCAL_KEY_PATH", local)
         .with("SVC_SECRETS_AAD_KEY_PATH", aad)
+}
+
+#[track_caller]
+fn rehearse(shell: &Shell, code: i32, word: &str) {
+    let said = shell.run(&["secrets", "rewrap", "--dry-run"]).expect(code);
+    assert!(said.out.contains(word), "{}", said.out);
 }
 
 #[test]
@@ -79,6 +85,9 @@ fn secrets_are_readable_with_the_same_keys_and_others_are_named() {
         said.out
     );
     right.restore(&path, &["--replace"]).expect(0);
+    // A rehearsal of wrapping anew reads them all, those by the key of now as well.
+    rehearse(&right, 0, "1 versions: 1 by the key of now");
+    rehearse(&wrong, 2, "1 could not be read");
     let at = SecretRef {
         environment: "prod".to_owned(),
         name: "KEY".to_owned(),
@@ -120,4 +129,27 @@ fn a_key_that_was_rotated_since_counts_as_the_previous_one() {
     shell.restore(&path.0, &[]).expect(0);
     let said = shell.run(&["secrets", "rewrap"]).expect(0);
     assert!(said.out.contains("1 wrapped anew"), "{}", said.out);
+}
+
+#[test]
+fn how_many_secrets_are_in_it_is_counted_in_what_was_dumped() {
+    let keys = Keys::new();
+    let app = App::start_with(|options| options.secrets = keys.options());
+    let put = json!({"value": "a"}).to_string();
+    app.send("PUT", "/v1/secrets/prod/KEY", Some(put), &[])
+        .expect(201);
+    // They change while the dump begins.
+    let shell = with_keys(Shell::on(&app.database), &keys).in_place_of(
+        "pg_dump",
+        "\"$(dirname $real)/psql\" -qc 'delete from secrets' >&2 && exec $real \"$@\"",
+    );
+    let path = shell.backup("b");
+    assert_eq!(count(&app.database, "secret_versions"), 0);
+    let manifest = std::fs::read_to_string(path.join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    let target = Database::empty();
+    let shell = with_keys(Shell::on(&target), &keys);
+    shell.restore(&path, &[]).expect(0);
+    let dumped = count(&target, "secret_versions");
+    assert_eq!(manifest["secretVersions"], dumped);
 }

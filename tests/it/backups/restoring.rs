@@ -323,3 +323,27 @@ fn what_stands_in_the_way_and_was_made_since_goes_and_an_extension_stays() {
     assert_eq!(said.out, "The schema is up to date.\n");
     assert_eq!(text(&path), shell.path("b").to_str().unwrap());
 }
+
+#[test]
+fn a_tenant_of_the_settings_that_is_not_in_the_backup_is_told() {
+    let app = App::start();
+    let shell = Shell::on(&app.database);
+    let path = shell.backup("b");
+    let (_database, clock, seeds) = app.stop();
+    let manifest = std::fs::read_to_string(path.join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(manifest["tenants"], json!([seeds.tenant_id]));
+    let target = Database::empty();
+    let named = |tenant_id: uuid::Uuid| {
+        let shell = Shell::on(&target).with("SVC_TENANT_ID", tenant_id.to_string());
+        shell.restore(&path, &["--dry-run"]).expect(0).out
+    };
+    let said = named(clock.new_id());
+    let oldest = format!("oldest tenant is {}", seeds.tenant_id);
+    assert!(
+        said.contains("note: SVC_TENANT_ID is") && said.contains(&oldest),
+        "{said}"
+    );
+    let said = named(seeds.tenant_id);
+    assert!(!said.contains("SVC_TENANT_ID"), "{said}");
+}

@@ -99,6 +99,9 @@ fn data_keys_are_wrapped_anew_and_the_previous_key_is_dispensable() {
         ..rotated
     };
     let after = app.replica(|options| options.secrets = without.options());
+    let dry = backend(&after).rewrap(true, |_| {}).unwrap();
+    assert_eq!((dry.versions, dry.current, dry.rewrapped), (107, 106, 0));
+    assert!(dry.unreadable[0].contains("LOST"), "{dry:?}");
     assert_eq!(resolve(&after, "prod", "S104").unwrap(), "value 104");
     assert_eq!(signing(&after, "S0"), ["value 0, the second", "value 0"]);
     let nothing = backend(&after).resolve(other_tenant, &at("prod", "S1"));
