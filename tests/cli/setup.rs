@@ -1,5 +1,7 @@
 //! `setup`, against a private PostgreSQL and in a directory of the test's own.
 
+mod lost;
+
 use crate::harness::{Said, command, directory, run};
 use agent_runtime::dev::cluster::{Cluster, Options};
 use postgres::{Client, NoTls};
@@ -419,6 +421,11 @@ fn a_database_of_the_operator_s_stays() {
     let said = host.setup(&["--socket", "/nonexistent"]).expect(0);
     assert!(host.read(ENV_FILE).starts_with(mine));
     assert!(!said.out.contains("hunter2"));
+    assert!(
+        said.out.contains("SVC_DATABASE_URL was not asked"),
+        "{}",
+        said.out
+    );
     assert_eq!(
         Host::state_of(&said, "role and database").as_deref(),
         Some("kept")
