@@ -13,6 +13,7 @@ use crate::config::{EnvFile, Vars};
 use crate::ids::Clock;
 use std::fs;
 use std::io::{ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
@@ -105,12 +106,14 @@ pub(super) fn vars(file: &EnvFile, credentials: Option<&Path>) -> Vars {
     }
 }
 
-/// The names of the credentials in a directory.
+/// The paths of the credentials in a directory. A name that begins with a dot is none: so is called what is
+/// being written.
 pub(super) fn credentials(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        if entry.file_type()?.is_file() {
+        let is_hidden = entry.file_name().as_bytes().starts_with(b".");
+        if !is_hidden && entry.file_type()?.is_file() {
             paths.push(entry.path());
         }
     }
@@ -167,5 +170,20 @@ impl Drop for Copies {
     fn drop(&mut self) {
         // What remains is its reader's alone, and in memory.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_begins_with_a_dot_is_no_credential() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["SVC_SEED_TOKEN", ".SVC_SEED_TOKEN.4242"] {
+            fs::write(dir.path().join(name), "x").unwrap();
+        }
+        let found = credentials(dir.path()).unwrap();
+        assert_eq!(found, [dir.path().join("SVC_SEED_TOKEN")]);
     }
 }

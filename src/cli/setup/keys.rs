@@ -161,6 +161,9 @@ pub(super) fn make(
 
 /// Puts owner and mode of a credential right.
 fn put_right(ledger: &mut Ledger, path: &Path) -> Outcome {
+    if !ledger.dry_run {
+        private_file::remove_left(path);
+    }
     let access = deployment::credential_access();
     let what = path.display().to_string();
     match private_file::faults(access, path)? {
