@@ -10,6 +10,7 @@ mod databases;
 mod keys;
 mod ledger;
 mod lost;
+mod openfga;
 mod settings;
 
 use super::account::{self, Account};
@@ -23,6 +24,7 @@ use clap::Args;
 use databases::{Owned, Request};
 use ledger::{Ledger, State};
 use lost::{Lost, Tenant};
+use openfga::Openfga;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 use settings::Wanted;
@@ -121,30 +123,18 @@ impl Places {
     }
 }
 
-/// The companion package's OpenFGA.
-struct Openfga {
-    url: String,
-    /// Its database is the one that setup makes.
-    is_ours: bool,
-}
-
 impl Openfga {
     /// What the service has to know of it.
     fn settings(&self, arguments: &Arguments, is_other: bool) -> Vec<Wanted> {
         let mut wanted = vec![Wanted::new("SVC_AUTHZ_API_URL", &self.url)];
         // It names the service's role, which then stands.
         if self.is_ours && !is_other {
-            let database = database_url(arguments, OPENFGA_DATABASE);
+            let database = database_url(arguments, openfga::DATABASE);
             wanted.push(Wanted::new("SVC_AUTHZ_DATABASE_URL", database));
         }
         wanted
     }
 }
-
-/// The companion's database, as its env file names it.
-const OPENFGA_DATABASE: &str = "agent_runtime_openfga";
-/// Where it listens unless its env file says otherwise.
-const OPENFGA_ADDRESS: &str = "127.0.0.1:8180";
 
 /// Sets up.
 ///
@@ -165,7 +155,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
         dry_run: arguments.dry_run,
         ..Ledger::default()
     };
-    let openfga = openfga(arguments, &places)?;
+    let openfga = openfga::find(arguments, &places)?;
     let standing = settings::read(&places)?;
     let url = database_url(arguments, &arguments.database);
     let given = standing.value("SVC_DATABASE_URL").map(Secret::expose);
@@ -241,26 +231,6 @@ const UNRESERVED: &percent_encoding::AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The companion package's OpenFGA, if its env file is there.
-fn openfga(arguments: &Arguments, places: &Places) -> Outcome<Option<Openfga>> {
-    if arguments.no_openfga {
-        return Ok(None);
-    }
-    let Some(file) = deployment::read_env_file(&places.openfga_env_file)? else {
-        return Ok(None);
-    };
-    let value = |name: &str| file.value(name).map(Secret::expose).unwrap_or_default();
-    let address = match value("OPENFGA_HTTP_ADDR") {
-        "" => OPENFGA_ADDRESS,
-        address => address,
-    };
-    let ours = format!("postgres:///{OPENFGA_DATABASE}?");
-    Ok(Some(Openfga {
-        url: format!("http://{address}"),
-        is_ours: value("OPENFGA_DATASTORE_URI").starts_with(&ours),
-    }))
-}
-
 /// What there should be in PostgreSQL.
 fn request(arguments: &Arguments, openfga: Option<&Openfga>, is_other: bool) -> Request {
     let own = (!is_other).then(|| Owned {
@@ -269,7 +239,7 @@ fn request(arguments: &Arguments, openfga: Option<&Openfga>, is_other: bool) -> 
     });
     let of_openfga = openfga.filter(|openfga| openfga.is_ours).map(|_| Owned {
         role: deployment::OPENFGA_USER.to_owned(),
-        database: OPENFGA_DATABASE.to_owned(),
+        database: openfga::DATABASE.to_owned(),
     });
     Request {
         socket: arguments.socket.clone(),

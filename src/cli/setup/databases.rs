@@ -6,7 +6,7 @@
 
 use super::ledger::{Ledger, State, Step};
 use crate::cli::account::{self, Account};
-use crate::cli::{Failure, Outcome, reason, terminal};
+use crate::cli::{Failure, Outcome, deployment, reason, terminal};
 use crate::store::provision;
 use postgres::Client;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,21 @@ pub(super) struct Request {
     pub(super) owned: Vec<Owned>,
     /// Who gets the rights of another role in that one's database.
     pub(super) admitted: Option<(String, Owned)>,
+}
+
+impl Request {
+    /// What to do where PostgreSQL is not on this host.
+    fn elsewhere(&self) -> String {
+        let of_openfga = |owned: &Owned| owned.role == deployment::OPENFGA_USER;
+        match self.owned.iter().all(of_openfga) {
+            true => format!(
+                "It is asked for OpenFGA's database alone: set OPENFGA_DATASTORE_URI in {} to where \
+                 that is, or leave OpenFGA alone with --no-openfga.",
+                deployment::OPENFGA_ENV_FILE
+            ),
+            false => "Or make role and database where it is, and set SVC_DATABASE_URL.".to_owned(),
+        }
+    }
 }
 
 /// What a database holds that belongs together with files.
@@ -71,7 +86,7 @@ enum Answer {
 /// # Errors
 /// PostgreSQL cannot be used as its superuser, or something that stands is in the way.
 pub(super) fn make(ledger: &mut Ledger, request: &Request) -> Outcome {
-    match ask(&request.superuser, &Task::Make(request.clone()))? {
+    match ask(request, &Task::Make(request.clone()))? {
         Answer::Done(steps) => ledger.steps.extend(steps),
         answer => return Err(answer.failure()),
     }
@@ -84,7 +99,7 @@ pub(super) fn make(ledger: &mut Ledger, request: &Request) -> Outcome {
 /// As for [`make`].
 pub(super) fn look_into(request: &Request, database: &str) -> Outcome<Holds> {
     let task = Task::LookInto(request.clone(), database.to_owned());
-    match ask(&request.superuser, &task)? {
+    match ask(request, &task)? {
         Answer::Holds(holds) => Ok(holds),
         answer => Err(answer.failure()),
     }
@@ -101,8 +116,8 @@ impl Answer {
     }
 }
 
-fn ask(superuser_name: &str, task: &Task) -> Outcome<Answer> {
-    let mut child = superuser(superuser_name)?
+fn ask(request: &Request, task: &Task) -> Outcome<Answer> {
+    let mut child = superuser(request)?
         .args(["setup", "--as-superuser"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -114,13 +129,14 @@ fn ask(superuser_name: &str, task: &Task) -> Outcome<Answer> {
     asked.transpose()?;
     serde_json::from_slice(&output.stdout).map_err(|_| {
         Failure::new(format!(
-            "The part of setup that runs as {superuser_name} gave no answer ({}).",
-            output.status
+            "The part of setup that runs as {} gave no answer ({}).",
+            request.superuser, output.status
         ))
     })
 }
 
-fn superuser(name: &str) -> Outcome<std::process::Command> {
+fn superuser(request: &Request) -> Outcome<std::process::Command> {
+    let name = &request.superuser;
     if !account::is_root() {
         return Ok(account::this_program());
     }
@@ -128,8 +144,8 @@ fn superuser(name: &str) -> Outcome<std::process::Command> {
         Some(account) => Ok(account.this_program()),
         None => Err(Failure::new(format!(
             "There is no user {name} on this host: install PostgreSQL here (apt-get install \
-             postgresql), name its superuser with --database-superuser, or make role and database \
-             where it is and set SVC_DATABASE_URL."
+             postgresql), or name its superuser with --database-superuser. {}",
+            request.elsewhere()
         ))),
     }
 }
@@ -154,7 +170,7 @@ pub(super) fn as_superuser() -> Outcome {
 
 fn connect(request: &Request, database: &str) -> Outcome<Client> {
     let client = provision::connect(&request.socket, request.port, &request.superuser, database);
-    client.map_err(|error| Failure::new(error.message()))
+    client.map_err(|error| Failure::new(format!("{} {}", error.message(), request.elsewhere())))
 }
 
 /// The database that every cluster has.
