@@ -385,6 +385,9 @@ fn what_is_half_done_is_finished_and_what_the_operator_wrote_stays() {
     host.put(ENV_FILE, &mine, 0o666);
     let key = format!("{CREDENTIALS}/SVC_SECRETS_AAD_KEY_PATH");
     host.put(&key, "01234567890123456789012345678901", 0o644);
+    // What a setup left that was killed while it wrote.
+    let half = format!("{CREDENTIALS}/.SVC_SECRETS_LOCAL_KEY_PATH.999999999");
+    host.put(&half, "half", 0o600);
     let said = host.setup(&[]).expect(0);
     let settings = host.read(ENV_FILE);
     assert!(settings.starts_with(&mine), "{settings}");
@@ -392,6 +395,7 @@ fn what_is_half_done_is_finished_and_what_the_operator_wrote_stays() {
     assert_eq!(mode(&host.path(ENV_FILE)), 0o640);
     assert_eq!(host.read(&key), "01234567890123456789012345678901");
     assert_eq!(mode(&host.path(&key)), 0o600);
+    assert!(!host.path(&half).exists());
     for (what, state) in [
         (format!("role {}", host.user), "changed"),
         (format!("database {}", host.database), "made"),
