@@ -13,8 +13,10 @@ use crate::config::{EnvFile, Vars};
 use crate::ids::Clock;
 use std::fs;
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use uuid::Uuid;
 use zeroize::Zeroizing;
 
 /// The system user of the service; its unit and its files have the same name.
@@ -105,17 +107,45 @@ pub(super) fn vars(file: &EnvFile, credentials: Option<&Path>) -> Vars {
     }
 }
 
-/// The names of the credentials in a directory.
+/// The paths of the credentials in a directory. A name that begins with a dot is none: so is called what is
+/// being written.
 pub(super) fn credentials(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        if entry.file_type()?.is_file() {
+        let is_hidden = entry.file_name().as_bytes().starts_with(b".");
+        if !is_hidden && entry.file_type()?.is_file() {
             paths.push(entry.path());
         }
     }
     paths.sort();
     Ok(paths)
+}
+
+/// What the name of a directory of copies begins with; an id follows.
+const COPIES_STEM: &str = "agent-runtime-";
+/// No command needs its copies for so long, in seconds.
+const COPIES_MAX_AGE_S: i64 = 600;
+
+/// Removes copies of a reader's that a killed command left. What cannot be removed stays.
+fn remove_left(place: &Path, reader: u32, clock: &Clock) {
+    let ours = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let id = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(COPIES_STEM));
+        // Of the entry itself: no link is followed.
+        let (Some(true), Ok(found)) = (id.map(|id| Uuid::try_parse(id).is_ok()), entry.metadata())
+        else {
+            continue;
+        };
+        let age_s = clock.now().unix_timestamp() - found.mtime();
+        // A directory is given to its reader last.
+        if found.is_dir() && [reader, ours].contains(&found.uid()) && age_s > COPIES_MAX_AGE_S {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// Copies of credentials that one account alone can read, as systemd makes them. They go with this value.
@@ -129,8 +159,9 @@ impl Copies {
     pub(super) fn of(directory: &Path, reader: &Account, clock: &Clock) -> Outcome<Self> {
         let place = [Path::new("/run"), Path::new("/tmp")];
         let place = place.into_iter().find(|place| place.is_dir());
-        let name = format!("agent-runtime-{}", clock.new_id());
-        let copies = Self(place.unwrap_or(Path::new("/")).join(name));
+        let place = place.unwrap_or(Path::new("/"));
+        remove_left(place, reader.uid, clock);
+        let copies = Self(place.join(format!("{COPIES_STEM}{}", clock.new_id())));
         let fault = |error: std::io::Error| {
             Failure::new(format!(
                 "{} cannot be copied: {error}.",
@@ -167,5 +198,50 @@ impl Drop for Copies {
     fn drop(&mut self) {
         // What remains is its reader's alone, and in memory.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn a_name_that_begins_with_a_dot_is_no_credential() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["SVC_SEED_TOKEN", ".SVC_SEED_TOKEN.4242"] {
+            fs::write(dir.path().join(name), "x").unwrap();
+        }
+        let found = credentials(dir.path()).unwrap();
+        assert_eq!(found, [dir.path().join("SVC_SEED_TOKEN")]);
+    }
+
+    #[test]
+    fn copies_that_a_killed_command_left_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Clock::system();
+        let ours = rustix::process::geteuid().as_raw();
+        let long_ago = SystemTime::from(clock.now()) - Duration::from_secs(3600);
+        let made = |name: String, is_old: bool| {
+            let path = dir.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("SVC_SEED_TOKEN"), "x").unwrap();
+            if is_old {
+                let directory = fs::File::open(&path).unwrap();
+                directory.set_modified(long_ago).unwrap();
+            }
+            path
+        };
+        let copies = || format!("{COPIES_STEM}{}", clock.new_id());
+        let (left, fresh) = (made(copies(), true), made(copies(), false));
+        let others = ["agent-runtime-openfga", "other"].map(|name| made(name.to_owned(), true));
+        let target = made("target".to_owned(), true);
+        let link = dir.path().join(copies());
+        symlink(&target, &link).unwrap();
+        remove_left(dir.path(), ours, &clock);
+        assert!(!left.exists() && fresh.exists());
+        assert!(others.iter().all(|path| path.exists()));
+        assert!(target.join("SVC_SEED_TOKEN").exists() && link.exists());
     }
 }

@@ -5,6 +5,7 @@ use crate::config::Vars;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The way to the service manager; without one, everything is said to nobody.
@@ -12,6 +13,8 @@ pub(super) struct Manager {
     to: Option<(UnixDatagram, SocketAddr)>,
     /// How often a sign of life is due, if at all.
     every: Option<Duration>,
+    /// It was told that a part is stuck, and shows that until it is told otherwise.
+    shows_stuck: AtomicBool,
 }
 
 impl Manager {
@@ -27,6 +30,7 @@ impl Manager {
             to,
             // Half the interval, as sd_watchdog_enabled(3) advises.
             every: vars.watchdog_interval().map(|interval| interval / 2),
+            shows_stuck: AtomicBool::new(false),
         }
     }
 
@@ -44,11 +48,15 @@ impl Manager {
     }
 
     pub(super) fn alive(&self) {
-        self.tell("WATCHDOG=1");
+        self.tell(match self.shows_stuck.swap(false, Ordering::Relaxed) {
+            true => "WATCHDOG=1\nSTATUS=",
+            false => "WATCHDOG=1",
+        });
     }
 
     /// In place of a sign of life: which part is stuck, for `systemctl status`.
     pub(super) fn stuck(&self, part: &str) {
+        self.shows_stuck.store(true, Ordering::Relaxed);
         self.tell(&format!("STATUS=Stuck: {part}."));
     }
 
@@ -81,12 +89,16 @@ mod tests {
         manager.ready();
         manager.alive();
         manager.stuck("a part");
+        manager.alive();
+        manager.alive();
         manager.stopping();
         let mut buffer = [0; 64];
         for expected in [
             "READY=1",
             "WATCHDOG=1",
             "STATUS=Stuck: a part.",
+            "WATCHDOG=1\nSTATUS=",
+            "WATCHDOG=1",
             "STOPPING=1",
         ] {
             let length = socket.recv(&mut buffer).unwrap();

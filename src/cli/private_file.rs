@@ -1,13 +1,18 @@
 //! Small files that their owner alone can read: tokens, keys, and what `dev` keeps between starts; and
 //! files that are to have another owner or mode from their first moment on.
 //!
-//! A file is written whole beside its place, under a name that did not exist, and then put there:
-//! no link that somebody laid out is followed, and no reader sees half of it.
+//! A file is written whole beside its place, under a name that did not exist and begins with a dot, and
+//! then put there: no link that somebody laid out is followed, and no reader sees half of it. What a
+//! process that was killed left beside it goes with the next one.
 
 use super::{Failure, Outcome};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 use zeroize::Zeroizing;
@@ -53,8 +58,9 @@ pub(super) fn write_for(
     let fault = |error: std::io::Error| {
         Failure::new(format!("{} cannot be written: {error}.", path.display()))
     };
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}", std::process::id()));
+    remove_left(path);
+    let mut name = fresh_stem(path);
+    name.push(std::process::id().to_string());
     let fresh = path.with_file_name(name);
     match fs::remove_file(&fresh) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(fault(error)),
@@ -86,6 +92,31 @@ pub(super) fn write_for(
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(fault(error)),
+    }
+}
+
+/// What the fresh file's name begins with; the writer's process id follows.
+fn fresh_stem(path: &Path) -> OsString {
+    let mut stem = OsString::from(".");
+    stem.push(path.file_name().unwrap_or_default());
+    stem.push(".");
+    stem
+}
+
+/// Removes what writers of a file left beside it that were killed. What cannot be removed stays.
+pub(super) fn remove_left(path: &Path) {
+    let stem = fresh_stem(path);
+    let directory = path.parent().filter(|parent| *parent != Path::new(""));
+    let entries = fs::read_dir(directory.unwrap_or(Path::new(".")));
+    for entry in entries.into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let writer = name.as_bytes().strip_prefix(stem.as_bytes());
+        let writer = writer.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+        if let Some(writer) = writer.and_then(Pid::from_raw)
+            && test_kill_process(writer) == Err(Errno::SRCH)
+        {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -201,6 +232,23 @@ mod tests {
         assert_eq!(read(&path).unwrap().unwrap().as_str(), "two");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_goes_and_what_one_writes_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        // Above what Linux gives (2^22).
+        let dead = dir.path().join(".token.999999999");
+        let alive = dir.path().join(".token.1");
+        let others = [".token.9x", ".tokens.999999999", "token.999999999"];
+        let others = others.map(|name| dir.path().join(name));
+        for left in others.iter().chain([&dead, &alive]) {
+            fs::write(left, "half").unwrap();
+        }
+        assert!(write(&path, "one\n", Standing::Kept).unwrap());
+        assert!(!dead.exists() && alive.exists());
+        assert!(others.iter().all(|path| path.exists()));
     }
 
     #[test]

@@ -9,6 +9,8 @@
 mod databases;
 mod keys;
 mod ledger;
+mod lost;
+mod openfga;
 mod settings;
 
 use super::account::{self, Account};
@@ -21,8 +23,11 @@ use crate::secret::Secret;
 use clap::Args;
 use databases::{Owned, Request};
 use ledger::{Ledger, State};
+use lost::{Lost, Tenant};
+use openfga::Openfga;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
+use settings::Wanted;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -64,6 +69,9 @@ pub struct Arguments {
     /// Leave the companion package's OpenFGA alone
     #[arg(long)]
     no_openfga: bool,
+    /// Make lost keys of secrets anew, although the database holds values that only the old ones open
+    #[arg(long)]
+    new_keys: bool,
     /// Put the license key of this file into its place
     #[arg(long, value_name = "FILE")]
     license_file: Option<PathBuf>,
@@ -115,17 +123,18 @@ impl Places {
     }
 }
 
-/// The companion package's OpenFGA.
-struct Openfga {
-    url: String,
-    /// Its database is the one that setup makes.
-    is_ours: bool,
+impl Openfga {
+    /// What the service has to know of it.
+    fn settings(&self, arguments: &Arguments, is_other: bool) -> Vec<Wanted> {
+        let mut wanted = vec![Wanted::new("SVC_AUTHZ_API_URL", &self.url)];
+        // It names the service's role, which then stands.
+        if self.is_ours && !is_other {
+            let database = database_url(arguments, openfga::DATABASE);
+            wanted.push(Wanted::new("SVC_AUTHZ_DATABASE_URL", database));
+        }
+        wanted
+    }
 }
-
-/// The companion's database, as its env file names it.
-const OPENFGA_DATABASE: &str = "agent_runtime_openfga";
-/// Where it listens unless its env file says otherwise.
-const OPENFGA_ADDRESS: &str = "127.0.0.1:8180";
 
 /// Sets up.
 ///
@@ -146,35 +155,40 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
         dry_run: arguments.dry_run,
         ..Ledger::default()
     };
-    let openfga = openfga(arguments, &places)?;
+    let openfga = openfga::find(arguments, &places)?;
     let standing = settings::read(&places)?;
     let url = database_url(arguments, &arguments.database);
     let given = standing.value("SVC_DATABASE_URL").map(Secret::expose);
     let is_other =
         given != Some(url.as_str()) && keys::is_given(&places, &standing, "SVC_DATABASE_URL");
-    let mut wanted = settings::wanted(&standing, &world.clock, &url)?;
-    if let Some(openfga) = &openfga {
-        let of_database = database_url(arguments, OPENFGA_DATABASE);
-        wanted.push(("SVC_AUTHZ_API_URL", openfga.url.clone()));
-        // It names the service's role, which then stands.
-        wanted.extend(
-            (openfga.is_ours && !is_other).then_some(("SVC_AUTHZ_DATABASE_URL", of_database)),
-        );
-    }
     // What can stand in the way comes first.
     let license = arguments.license_file.as_deref();
     let license = license
         .map(|from| keys::read_license(from, &places, &standing, world.clock.now()))
         .transpose()?;
-    make_databases(&mut ledger, arguments, openfga.as_ref(), is_other)?;
+    let request = request(arguments, openfga.as_ref(), is_other);
     let with_secrets = settings::wants_local_secrets(&standing);
+    let tenant = match is_other {
+        true => Tenant::Unknown,
+        false => {
+            let lost = Lost::find(&places, &standing, with_secrets);
+            lost.judge(&request, &arguments.database, &places, arguments.new_keys)?
+        }
+    };
+    let mut wanted = settings::wanted(&standing, &world.clock, &url, &tenant)?;
+    wanted.extend(
+        openfga
+            .iter()
+            .flat_map(|openfga| openfga.settings(arguments, is_other)),
+    );
+    make_databases(&mut ledger, &request, openfga.as_ref(), is_other)?;
     directories(&mut ledger, &places, service.as_ref())?;
     keys::license(
         &mut ledger,
         &places,
         license.as_ref().map(|key| key.as_str()),
     )?;
-    keys::make(&mut ledger, &places, &standing, with_secrets)?;
+    keys::make(&mut ledger, &places, &standing, with_secrets, &tenant)?;
     let settings = settings::write(&mut ledger, &places, service.as_ref(), standing, &wanted)?;
     let next = match arguments.start {
         true => start(world, &places, &settings, openfga.is_some())?,
@@ -217,67 +231,46 @@ const UNRESERVED: &percent_encoding::AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The companion package's OpenFGA, if its env file is there.
-fn openfga(arguments: &Arguments, places: &Places) -> Outcome<Option<Openfga>> {
-    if arguments.no_openfga {
-        return Ok(None);
-    }
-    let Some(file) = deployment::read_env_file(&places.openfga_env_file)? else {
-        return Ok(None);
-    };
-    let value = |name: &str| file.value(name).map(Secret::expose).unwrap_or_default();
-    let address = match value("OPENFGA_HTTP_ADDR") {
-        "" => OPENFGA_ADDRESS,
-        address => address,
-    };
-    let ours = format!("postgres:///{OPENFGA_DATABASE}?");
-    Ok(Some(Openfga {
-        url: format!("http://{address}"),
-        is_ours: value("OPENFGA_DATASTORE_URI").starts_with(&ours),
-    }))
-}
-
-fn make_databases(
-    ledger: &mut Ledger,
-    arguments: &Arguments,
-    openfga: Option<&Openfga>,
-    is_other: bool,
-) -> Outcome {
-    let mut owned = Vec::new();
-    if is_other {
-        let note = "SVC_DATABASE_URL names another one, which is yours";
-        ledger.enter(State::Kept, "role and database", Some(note));
-    } else {
-        owned.push(Owned {
-            role: arguments.user.clone(),
-            database: arguments.database.clone(),
-        });
-    }
-    let of_openfga = openfga.filter(|openfga| openfga.is_ours);
-    let of_openfga = of_openfga.map(|_| Owned {
-        role: deployment::OPENFGA_USER.to_owned(),
-        database: OPENFGA_DATABASE.to_owned(),
+/// What there should be in PostgreSQL.
+fn request(arguments: &Arguments, openfga: Option<&Openfga>, is_other: bool) -> Request {
+    let own = (!is_other).then(|| Owned {
+        role: arguments.user.clone(),
+        database: arguments.database.clone(),
     });
-    if let Some(of_openfga) = &of_openfga {
-        owned.push(of_openfga.clone());
-    } else if openfga.is_some() {
-        let note = "OPENFGA_DATASTORE_URI names another one, which is yours";
-        ledger.enter(State::Kept, "role and database of OpenFGA", Some(note));
-    }
-    if owned.is_empty() {
-        return Ok(());
-    }
-    let request = Request {
+    let of_openfga = openfga.filter(|openfga| openfga.is_ours).map(|_| Owned {
+        role: deployment::OPENFGA_USER.to_owned(),
+        database: openfga::DATABASE.to_owned(),
+    });
+    Request {
         socket: arguments.socket.clone(),
         port: arguments.port,
         superuser: arguments.database_superuser.clone(),
         dry_run: arguments.dry_run,
-        owned,
+        owned: own.iter().chain(&of_openfga).cloned().collect(),
         admitted: of_openfga
             .filter(|_| !is_other)
             .map(|of_openfga| (arguments.user.clone(), of_openfga)),
-    };
-    databases::make(ledger, &request)
+    }
+}
+
+fn make_databases(
+    ledger: &mut Ledger,
+    request: &Request,
+    openfga: Option<&Openfga>,
+    is_other: bool,
+) -> Outcome {
+    if is_other {
+        let note = "SVC_DATABASE_URL names another one, which is yours";
+        ledger.enter(State::Kept, "role and database", Some(note));
+    }
+    if openfga.is_some_and(|openfga| !openfga.is_ours) {
+        let note = "OPENFGA_DATASTORE_URI names another one, which is yours";
+        ledger.enter(State::Kept, "role and database of OpenFGA", Some(note));
+    }
+    match request.owned.is_empty() {
+        true => Ok(()),
+        false => databases::make(ledger, request),
+    }
 }
 
 /// Anyone may know what is in such a directory; what lies there has modes of its own.

@@ -15,6 +15,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
+/// How a command is run with the settings of the installed service.
+const INSTALLED: &str = ". The installed service has its settings in \
+    /etc/agent-runtime/agent-runtime.env; to run a command with them, as root: systemd-run --pipe --wait \
+    --collect -p User=agent-runtime -p EnvironmentFile=/etc/agent-runtime/agent-runtime.env -p \
+    LoadCredential=credentials:/etc/agent-runtime/credentials agent-runtime COMMAND";
+
 /// Where a setting's value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origination {
@@ -326,8 +332,12 @@ impl Reader<'_> {
                 "is required outside development mode",
                 format!(
                     "Set it, or {} to a file that holds it, or give a systemd credential of its \
-                     name; on a development machine set SVC_DEV=true instead",
-                    setting.file_name()
+                     name; on a development machine set SVC_DEV=true instead{}",
+                    setting.file_name(),
+                    match setting.name {
+                        "SVC_DATABASE_URL" => INSTALLED,
+                        _ => "",
+                    }
                 ),
             );
         }

@@ -97,6 +97,14 @@ pub fn invalid_indexes(client: &mut Client) -> Result<Vec<String>> {
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
+/// Whether there is an index of this name.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn has_index(client: &mut Client, name: &str) -> Result<bool> {
+    Ok(client.query_one(sql!("health/has_index"), &[&name])?.get(0))
+}
+
 /// The stores of the first tenants.
 ///
 /// # Errors

@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::sql;
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
+use std::io::BufRead;
 use std::path::Path;
 use std::time::Duration;
 
@@ -44,20 +45,30 @@ pub struct Database {
     pub encoding: String,
 }
 
-/// Connects over a socket's directory.
+/// What a column holds.
+#[derive(Debug, Default)]
+pub struct Column {
+    /// How many rows.
+    pub rows: u64,
+    /// The first of its values.
+    pub first: Vec<String>,
+}
+
+/// Connects to a database over a socket's directory.
 ///
 /// # Errors
 /// `database-unavailable`: no server listens there, or it does not know the role.
-pub fn connect(socket: &Path, port: u16, role: &str) -> Result<Client> {
+pub fn connect(socket: &Path, port: u16, role: &str, database: &str) -> Result<Client> {
     let mut config = Config::new();
     config
         .host_path(socket)
         .port(port)
         .user(role)
-        .dbname("postgres")
+        .dbname(database)
         .application_name("agent-runtime setup")
         .connect_timeout(Duration::from_secs(5))
-        .options("-c statement_timeout=60000 -c lock_timeout=30000");
+        // The owner of a database may have set another path for it.
+        .options("-c statement_timeout=60000 -c lock_timeout=30000 -c search_path=pg_catalog");
     config.connect(NoTls).map_err(|error| {
         let cause = std::error::Error::source(&error).map(ToString::to_string);
         let why = cause.unwrap_or_else(|| error.to_string());
@@ -155,6 +166,26 @@ fn close(client: &mut Client, name: &str) -> Result<()> {
         .query_one(sql!("provision/close_database"), &[&name])?
         .get(0);
     Ok(client.batch_execute(&statement)?)
+}
+
+/// What a column of numbers or ids holds, in every table of that name of the client's database; nothing
+/// where there is none. No code of the table's owner is run.
+///
+/// # Errors
+/// `database-unavailable`; `internal`: the server refuses.
+pub fn column(client: &mut Client, table: &str, column: &str, most: usize) -> Result<Column> {
+    let mut found = Column::default();
+    for row in client.query(sql!("provision/copy_column"), &[&table, &column])? {
+        let statement: String = row.get(0);
+        for line in client.copy_out(&statement)?.lines() {
+            let value = line.map_err(|error| Error::internal(error.to_string()))?;
+            found.rows += 1;
+            if found.first.len() < most {
+                found.first.push(value);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Whether a role has the rights of another, and acts as that one in a database.

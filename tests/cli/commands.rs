@@ -122,6 +122,7 @@ fn serve_names_every_fault_at_once() {
         "SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH names a file of mode 0644",
         "SVC_LICENSE_KEY is required",
         "SVC_DATABASE_URL is required",
+        "EnvironmentFile=/etc/agent-runtime/agent-runtime.env",
     ] {
         assert!(said.err.contains(named), "{named}: {}", said.err);
     }

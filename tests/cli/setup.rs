@@ -1,5 +1,8 @@
 //! `setup`, against a private PostgreSQL and in a directory of the test's own.
 
+mod lost;
+mod openfga;
+
 use crate::harness::{Said, command, directory, run};
 use agent_runtime::dev::cluster::{Cluster, Options};
 use postgres::{Client, NoTls};
@@ -382,6 +385,9 @@ fn what_is_half_done_is_finished_and_what_the_operator_wrote_stays() {
     host.put(ENV_FILE, &mine, 0o666);
     let key = format!("{CREDENTIALS}/SVC_SECRETS_AAD_KEY_PATH");
     host.put(&key, "01234567890123456789012345678901", 0o644);
+    // What a setup left that was killed while it wrote.
+    let half = format!("{CREDENTIALS}/.SVC_SECRETS_LOCAL_KEY_PATH.999999999");
+    host.put(&half, "half", 0o600);
     let said = host.setup(&[]).expect(0);
     let settings = host.read(ENV_FILE);
     assert!(settings.starts_with(&mine), "{settings}");
@@ -389,6 +395,7 @@ fn what_is_half_done_is_finished_and_what_the_operator_wrote_stays() {
     assert_eq!(mode(&host.path(ENV_FILE)), 0o640);
     assert_eq!(host.read(&key), "01234567890123456789012345678901");
     assert_eq!(mode(&host.path(&key)), 0o600);
+    assert!(!host.path(&half).exists());
     for (what, state) in [
         (format!("role {}", host.user), "changed"),
         (format!("database {}", host.database), "made"),
@@ -419,6 +426,11 @@ fn a_database_of_the_operator_s_stays() {
     let said = host.setup(&["--socket", "/nonexistent"]).expect(0);
     assert!(host.read(ENV_FILE).starts_with(mine));
     assert!(!said.out.contains("hunter2"));
+    assert!(
+        said.out.contains("SVC_DATABASE_URL was not asked"),
+        "{}",
+        said.out
+    );
     assert_eq!(
         Host::state_of(&said, "role and database").as_deref(),
         Some("kept")
@@ -435,45 +447,6 @@ fn a_database_of_the_operator_s_stays() {
             .join("SVC_SECRETS_AAD_KEY_PATH")
             .exists()
     );
-}
-
-#[test]
-fn the_companion_s_openfga_gets_role_and_database() {
-    let host = Host::new();
-    let env = "OPENFGA_DATASTORE_ENGINE=postgres
-OPENFGA_DATASTORE_URI=postgres:///agent_runtime_openfga?host=/var/run/postgresql&user=agent-runtime-openfga
-OPENFGA_HTTP_ADDR=127.0.0.1:8280
-";
-    host.put("etc/agent-runtime-openfga/openfga.env", env, 0o640);
-    let left_alone = host.setup(&["--no-openfga"]).expect(0);
-    assert!(!left_alone.out.contains("openfga"));
-    let said = host.setup(&[]).expect(0);
-    let owner = ("agent-runtime-openfga".to_owned(), "UTF8".to_owned());
-    assert_eq!(Host::database("agent_runtime_openfga"), Some(owner));
-    let settings = host.read(ENV_FILE);
-    assert!(
-        settings.contains("\nSVC_AUTHZ_API_URL=http://127.0.0.1:8280\n"),
-        "{settings}"
-    );
-    assert!(settings.contains("/agent_runtime_openfga\n"), "{settings}");
-    // What the service makes there, as a restore does, is OpenFGA's own.
-    let url = cluster().lock().unwrap().url_of("agent_runtime_openfga");
-    let url = url.replace("agent_runtime@", &format!("{}@", host.user));
-    let mut service = Client::connect(&url, NoTls).unwrap();
-    service
-        .batch_execute("create table restored (x int)")
-        .unwrap();
-    let owner = "select tableowner::text from pg_tables where tablename = 'restored'";
-    let owner: String = service.query_one(owner, &[]).unwrap().get(0);
-    assert_eq!(owner, "agent-runtime-openfga");
-    assert!(
-        said.json()["next"]
-            .to_string()
-            .contains("agent-runtime-openfga agent-runtime")
-    );
-    let before = host.tree();
-    host.setup(&[]).expect(0);
-    assert_eq!(host.tree(), before);
 }
 
 #[test]

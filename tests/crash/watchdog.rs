@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// As the manager would have it: a sign of life twice as often.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// What a sign of life begins with; one that follows a part that was stuck takes that back as well.
+const ALIVE: &str = "WATCHDOG=1";
 /// Without a sign for this long, the manager would have ended the process.
 const STARVED: Duration = Duration::from_secs(2);
 const STATEMENT: Duration = Duration::from_millis(1500);
@@ -61,7 +63,8 @@ impl Manager {
         let until = Instant::now() + time;
         let mut last = Instant::now();
         while Instant::now() < until {
-            if self.hear(STARVED).as_deref() == Some("WATCHDOG=1") {
+            let word = self.hear(STARVED);
+            if word.is_some_and(|word| word.starts_with(ALIVE)) {
                 last = Instant::now();
             }
             assert!(last.elapsed() < STARVED, "no sign of life for {STARVED:?}");
@@ -76,7 +79,7 @@ impl Manager {
         let mut part = None;
         eventually("the watchdog to starve", || {
             match self.hear(INTERVAL) {
-                Some(word) if word == "WATCHDOG=1" => last = Instant::now(),
+                Some(word) if word.starts_with(ALIVE) => last = Instant::now(),
                 Some(word) => part = word.strip_prefix("STATUS=Stuck: ").map(str::to_owned),
                 None => {}
             }

@@ -52,19 +52,28 @@ install_package() {
   $as_root $line </dev/null || fail "$need could not be installed. Try it by hand: $line"
 }
 
-find_go() {
-  for go in go /usr/local/go/bin/go /usr/lib/go/bin/go /usr/lib/go-*/bin/go; do
-    have "$go" && command -v "$go" && return
-  done
-  return 0
+# From 1.21 on, Go fetches the newer one of itself that a module asks for.
+knows_newer_ones() {
+  is=$("$1" env GOVERSION 2>/dev/null | sed -n 's/.*go1\.\([0-9]*\).*/\1/p')
+  [ "${is:-0}" -ge 21 ]
 }
 
-# need_go: sets `go` to a Go that is there, or installs one.
+find_go() {
+  for go in go /usr/local/go/bin/go /usr/lib/go/bin/go /usr/lib/go-*/bin/go; do
+    have "$go" && knows_newer_ones "$go" && command -v "$go" && return
+  done
+  # None will do, so that what is wrong with the first one is said.
+  command -v go || return 0
+}
+
+# need_go: sets `go` to a Go that is new enough, or installs one.
 need_go() {
   go=$(find_go)
   [ -n "$go" ] || install_package Go golang-go golang go
   go=$(find_go)
   [ -n "$go" ] || fail "Go was installed, but is in no known place. Put its bin directory on PATH."
+  knows_newer_ones "$go" ||
+    fail "$go is older than Go 1.21 and cannot fetch the newer one that is needed. Install Go 1.21 or later: on Debian 12 golang-go from bookworm-backports, elsewhere the Go project's own archive in /usr/local/go; then run this again."
 }
 
 # finished NAME VERSION: whether this version of a part stands complete in the cache.

@@ -33,6 +33,8 @@ const WANTED: semver::Version = semver::Version::new(1, 22, 0);
 /// The schema of that version, and the oldest one that it serves with.
 const REVISION: i64 = 6;
 const OLDEST_REVISION: i64 = 4;
+/// What the migration to that schema is for. It makes it once, whatever became of it later.
+const USER_INDEX: &str = "idx_user_lookup";
 
 /// Asks the authorization server.
 pub(super) fn look(told: &Told, settings: &Settings) {
@@ -221,8 +223,15 @@ fn indexes(told: &Told, client: &mut postgres::Client) -> Result<()> {
         let remedy = format!("As its owner: reindex index concurrently {index};");
         told.remedied(Code::OpenfgaIndexes, Level::Fault, sentence, remedy);
     }
-    if invalid.is_empty() {
-        told.ok(Code::OpenfgaIndexes, "Every index is valid.");
+    let revision = store::backups::openfga_version(client)?.unwrap_or(0);
+    let is_missing = revision >= REVISION && !store::health::has_index(client, USER_INDEX)?;
+    if is_missing {
+        let sentence = format!("The index {USER_INDEX} in OpenFGA's database is missing.");
+        let remedy = "As its owner, make it as docs/openfga.md says.".to_owned();
+        told.remedied(Code::OpenfgaIndexes, Level::Fault, sentence, remedy);
+    }
+    if invalid.is_empty() && !is_missing {
+        told.ok(Code::OpenfgaIndexes, "Every index is there and valid.");
     }
     Ok(())
 }

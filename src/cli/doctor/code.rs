@@ -185,8 +185,8 @@ pub(super) static ALL: &[About] = &[
     about(
         Code::OpenfgaIndexes,
         "openfga-indexes",
-        "That no index in OpenFGA's database (SVC_AUTHZ_DATABASE_URL) is left invalid.",
-        "A migration was cut off while it built an index: it is kept up and never used, and the migration takes it for made.",
+        "That no index in OpenFGA's database (SVC_AUTHZ_DATABASE_URL) is left invalid, and that the one is there which revision 6 is for.",
+        "A migration was cut off while it built an index: it is kept up and never used, and the migration takes it for made. Or it was dropped: no migration makes it again.",
         "As the database's owner: reindex index concurrently NAME.",
     ),
     about(

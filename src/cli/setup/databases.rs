@@ -6,13 +6,14 @@
 
 use super::ledger::{Ledger, State, Step};
 use crate::cli::account::{self, Account};
-use crate::cli::{Failure, Outcome, reason, terminal};
+use crate::cli::{Failure, Outcome, deployment, reason, terminal};
 use crate::store::provision;
 use postgres::Client;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
+use uuid::Uuid;
 
 /// The oldest PostgreSQL that is served, as `server_version_num`.
 const OLDEST_SERVER: i32 = 140_000;
@@ -27,7 +28,7 @@ pub(super) struct Owned {
 }
 
 /// What there should be.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) socket: PathBuf,
     pub(super) port: u16,
@@ -38,9 +39,45 @@ pub(super) struct Request {
     pub(super) admitted: Option<(String, Owned)>,
 }
 
+impl Request {
+    /// What to do where PostgreSQL is not on this host.
+    fn elsewhere(&self) -> String {
+        let of_openfga = |owned: &Owned| owned.role == deployment::OPENFGA_USER;
+        match self.owned.iter().all(of_openfga) {
+            true => format!(
+                "It is asked for OpenFGA's database alone: set OPENFGA_DATASTORE_URI in {} to where \
+                 that is, or leave OpenFGA alone with --no-openfga.",
+                deployment::OPENFGA_ENV_FILE
+            ),
+            false => "Or make role and database where it is, and set SVC_DATABASE_URL.".to_owned(),
+        }
+    }
+}
+
+/// What a database holds that belongs together with files.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Holds {
+    /// Sealed values, which only their keys open.
+    pub(super) sealed: u64,
+    pub(super) tenants: u64,
+    /// The first of the tenants.
+    pub(super) tenant_ids: Vec<Uuid>,
+}
+
+/// The most tenants that are named.
+const NAMED: usize = 10;
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Task {
+    Make(Request),
+    /// What a database of the request holds; nothing of the request is made.
+    LookInto(Request, String),
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
     Done(Vec<Step>),
+    Holds(Holds),
     Refused(String),
 }
 
@@ -49,31 +86,57 @@ enum Answer {
 /// # Errors
 /// PostgreSQL cannot be used as its superuser, or something that stands is in the way.
 pub(super) fn make(ledger: &mut Ledger, request: &Request) -> Outcome {
-    let mut child = superuser(&request.superuser)?
-        .args(["setup", "--as-superuser"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let text = serde_json::to_vec(request).map_err(|error| Failure::new(error.to_string()))?;
-    // Closed with this statement, which ends the request.
-    let asked = child.stdin.take().map(|mut stdin| stdin.write_all(&text));
-    let output = child.wait_with_output()?;
-    asked.transpose()?;
-    match serde_json::from_slice(&output.stdout) {
-        Ok(Answer::Done(steps)) => ledger.steps.extend(steps),
-        Ok(Answer::Refused(why)) => return Err(Failure::new(why)),
-        Err(_) => {
-            let who = &request.superuser;
-            return Err(Failure::new(format!(
-                "The part of setup that runs as {who} gave no answer ({}).",
-                output.status
-            )));
-        }
+    match ask(request, &Task::Make(request.clone()))? {
+        Answer::Done(steps) => ledger.steps.extend(steps),
+        answer => return Err(answer.failure()),
     }
     Ok(())
 }
 
-fn superuser(name: &str) -> Outcome<std::process::Command> {
+/// What a database of the request holds, if it stands.
+///
+/// # Errors
+/// As for [`make`].
+pub(super) fn look_into(request: &Request, database: &str) -> Outcome<Holds> {
+    let task = Task::LookInto(request.clone(), database.to_owned());
+    match ask(request, &task)? {
+        Answer::Holds(holds) => Ok(holds),
+        answer => Err(answer.failure()),
+    }
+}
+
+impl Answer {
+    fn failure(self) -> Failure {
+        match self {
+            Self::Refused(why) => Failure::new(why),
+            Self::Done(_) | Self::Holds(_) => {
+                Failure::new("The part of setup that runs as the superuser answered otherwise.")
+            }
+        }
+    }
+}
+
+fn ask(request: &Request, task: &Task) -> Outcome<Answer> {
+    let mut child = superuser(request)?
+        .args(["setup", "--as-superuser"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let text = serde_json::to_vec(task).map_err(|error| Failure::new(error.to_string()))?;
+    // Closed with this statement, which ends the request.
+    let asked = child.stdin.take().map(|mut stdin| stdin.write_all(&text));
+    let output = child.wait_with_output()?;
+    asked.transpose()?;
+    serde_json::from_slice(&output.stdout).map_err(|_| {
+        Failure::new(format!(
+            "The part of setup that runs as {} gave no answer ({}).",
+            request.superuser, output.status
+        ))
+    })
+}
+
+fn superuser(request: &Request) -> Outcome<std::process::Command> {
+    let name = &request.superuser;
     if !account::is_root() {
         return Ok(account::this_program());
     }
@@ -81,8 +144,8 @@ fn superuser(name: &str) -> Outcome<std::process::Command> {
         Some(account) => Ok(account.this_program()),
         None => Err(Failure::new(format!(
             "There is no user {name} on this host: install PostgreSQL here (apt-get install \
-             postgresql), name its superuser with --database-superuser, or make role and database \
-             where it is and set SVC_DATABASE_URL."
+             postgresql), or name its superuser with --database-superuser. {}",
+            request.elsewhere()
         ))),
     }
 }
@@ -96,19 +159,45 @@ pub(super) fn as_superuser() -> Outcome {
     std::io::stdin()
         .take(REQUEST_MAX_BYTES)
         .read_to_end(&mut text)?;
-    let request = serde_json::from_slice(&text)
+    let task = serde_json::from_slice(&text)
         .map_err(|_| Failure::usage("--as-superuser is for setup itself."))?;
-    terminal::say_json(&match fulfil(&request) {
-        Ok(steps) => Answer::Done(steps),
-        Err(failure) => Answer::Refused(failure.message),
+    let answer = match task {
+        Task::Make(request) => fulfil(&request).map(Answer::Done),
+        Task::LookInto(request, database) => holds(&request, &database).map(Answer::Holds),
+    };
+    terminal::say_json(&answer.unwrap_or_else(|failure| Answer::Refused(failure.message)))
+}
+
+fn connect(request: &Request, database: &str) -> Outcome<Client> {
+    let client = provision::connect(&request.socket, request.port, &request.superuser, database);
+    client.map_err(|error| Failure::new(format!("{} {}", error.message(), request.elsewhere())))
+}
+
+/// The database that every cluster has.
+const MAINTENANCE: &str = "postgres";
+
+fn holds(request: &Request, database: &str) -> Outcome<Holds> {
+    let refused = |error| Failure::new(format!("The database {database}: {}", reason(&error)));
+    let mut client = connect(request, MAINTENANCE)?;
+    refuse(&mut client, request)?;
+    if provision::database(&mut client, database)?.is_none() {
+        return Ok(Holds::default());
+    }
+    let mut client = connect(request, database)?;
+    let sealed = provision::column(&mut client, "secret_versions", "version", 0);
+    let tenants = provision::column(&mut client, "tenants", "tenant_id", NAMED);
+    let tenants = tenants.map_err(refused)?;
+    let ids = tenants.first.iter().map(|id| Uuid::parse_str(id));
+    Ok(Holds {
+        sealed: sealed.map_err(refused)?.rows,
+        tenants: tenants.rows,
+        tenant_ids: ids.filter_map(Result::ok).collect(),
     })
 }
 
 fn fulfil(request: &Request) -> Outcome<Vec<Step>> {
     let refused = |error| Failure::new(reason(&error));
-    let client = provision::connect(&request.socket, request.port, &request.superuser);
-    let mut client = client.map_err(|error| Failure::new(error.message()))?;
-    let client = &mut client;
+    let client = &mut connect(request, MAINTENANCE)?;
     refuse(client, request)?;
     let mut ledger = Ledger {
         dry_run: request.dry_run,

@@ -5,6 +5,7 @@
 
 use super::Places;
 use super::ledger::{Ledger, State};
+use super::lost::Tenant;
 use crate::authn::bearer;
 use crate::cli::deployment;
 use crate::cli::private_file::{self, Standing};
@@ -16,12 +17,15 @@ use ed25519_dalek::pkcs8::EncodePrivateKey;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use time::OffsetDateTime;
 use zeroize::Zeroizing;
 
 /// The license key's setting.
 const LICENSE: &str = "SVC_LICENSE_KEY";
+/// What is said of a fresh key of secrets where the database is not one that can be asked.
+const NOT_ASKED: &str = "mode 0600; the database of SVC_DATABASE_URL was not asked: secrets that it \
+                         holds already need the key that sealed them";
 /// The longest license key that is read, in bytes.
 const LICENSE_MAX_BYTES: u64 = 64 * 1024;
 
@@ -100,30 +104,49 @@ pub(super) fn has(settings: &EnvFile, name: &str) -> bool {
     value.is_some_and(|value| !value.expose().is_empty())
 }
 
+impl Key {
+    /// Whether it stands in any form.
+    fn is_given(&self, places: &Places, settings: &EnvFile) -> bool {
+        let mut forms = [self.setting, self.variant].into_iter();
+        forms.any(|form| has(settings, form) || places.credentials.join(form).exists())
+    }
+}
+
+/// The files of the keys of secrets that are missing.
+pub(super) fn missing_of_secrets(places: &Places, settings: &EnvFile) -> Vec<PathBuf> {
+    let of_secrets = KEYS.iter().filter(|key| key.of_secrets);
+    let missing = of_secrets.filter(|key| !key.is_given(places, settings));
+    missing
+        .map(|key| places.credentials.join(key.setting))
+        .collect()
+}
+
 /// Makes the keys that are missing, and puts owner and mode of the others right.
 pub(super) fn make(
     ledger: &mut Ledger,
     places: &Places,
     settings: &EnvFile,
     with_secrets: bool,
+    tenant: &Tenant,
 ) -> Outcome {
     for key in KEYS.iter().filter(|key| with_secrets || !key.of_secrets) {
         let path = places.credentials.join(key.setting);
-        let variant = places.credentials.join(key.variant);
-        if !path.exists()
-            && (has(settings, key.setting) || has(settings, key.variant) || variant.exists())
-        {
+        if path.exists() {
+            put_right(ledger, &path)?;
+        } else if key.is_given(places, settings) {
             let note = "it is given otherwise";
             ledger.enter(State::Kept, key.setting, Some(note));
-        } else if path.exists() {
-            put_right(ledger, &path)?;
         } else {
             if !ledger.dry_run {
                 let bytes = (key.make)()?;
                 let access = deployment::credential_access();
                 private_file::write_for(access, &path, &bytes, Standing::Kept)?;
             }
-            ledger.enter(State::Made, path.display().to_string(), Some("mode 0600"));
+            let note = match key.of_secrets && matches!(tenant, Tenant::Unknown) {
+                true => NOT_ASKED,
+                false => "mode 0600",
+            };
+            ledger.enter(State::Made, path.display().to_string(), Some(note));
         }
     }
     // What the operator put there beside them.
@@ -138,6 +161,9 @@ pub(super) fn make(
 
 /// Puts owner and mode of a credential right.
 fn put_right(ledger: &mut Ledger, path: &Path) -> Outcome {
+    if !ledger.dry_run {
+        private_file::remove_left(path);
+    }
     let access = deployment::credential_access();
     let what = path.display().to_string();
     match private_file::faults(access, path)? {

@@ -1,6 +1,7 @@
 //! The env file: what is missing is added, what the operator wrote stays.
 
 use super::ledger::{Ledger, State};
+use super::lost::Tenant;
 use super::{Places, keys};
 use crate::cli::account::Account;
 use crate::cli::deployment;
@@ -12,8 +13,27 @@ use crate::ids::Clock;
 use crate::secret::Secret;
 use uuid::Uuid;
 
-/// A setting that setup gives where the operator gave none, and its value.
-pub(super) type Wanted = (&'static str, String);
+/// A setting that setup gives where the operator gave none.
+pub(super) struct Wanted {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+    /// Where the value is from, if that is to be said.
+    pub(super) from: Option<String>,
+}
+
+impl Wanted {
+    pub(super) fn new(name: &'static str, value: impl ToString) -> Self {
+        Self {
+            name,
+            value: value.to_string(),
+            from: None,
+        }
+    }
+}
+
+/// What is said of a fresh id where the database is not one that can be asked.
+const NOT_ASKED: &str = "made anew: the database of SVC_DATABASE_URL was not asked; if it holds a \
+                         tenant already, set that one's id instead";
 
 /// Whether the secrets backend is, or is to be, the one that setup makes keys for.
 pub(super) fn wants_local_secrets(settings: &EnvFile) -> bool {
@@ -26,21 +46,38 @@ pub(super) fn wants_local_secrets(settings: &EnvFile) -> bool {
 }
 
 /// The settings that an installed service needs.
-pub(super) fn wanted(settings: &EnvFile, clock: &Clock, database: &str) -> Outcome<Vec<Wanted>> {
-    let tenant_id = match settings.value("SVC_TENANT_ID").map(Secret::expose) {
-        None | Some("") => clock.new_id(),
-        Some(text) => Uuid::parse_str(text)
-            .map_err(|_| Failure::new("SVC_TENANT_ID in the env file is no UUID."))?,
+pub(super) fn wanted(
+    settings: &EnvFile,
+    clock: &Clock,
+    database: &str,
+    tenant: &Tenant,
+) -> Outcome<Vec<Wanted>> {
+    let standing = settings.value("SVC_TENANT_ID").map(Secret::expose);
+    let (tenant_id, from) = match (standing, tenant) {
+        (None | Some(""), Tenant::Standing(tenant_id, database)) => {
+            let from = format!("the tenant that the database {database} holds");
+            (*tenant_id, Some(from))
+        }
+        (None | Some(""), Tenant::Unknown) => (clock.new_id(), Some(NOT_ASKED.to_owned())),
+        (None | Some(""), Tenant::None) => (clock.new_id(), None),
+        (Some(text), _) => {
+            let tenant_id = Uuid::parse_str(text)
+                .map_err(|_| Failure::new("SVC_TENANT_ID in the env file is no UUID."))?;
+            (tenant_id, None)
+        }
     };
     let mut wanted = vec![
-        ("SVC_DATABASE_URL", database.to_owned()),
-        ("SVC_TENANT_ID", tenant_id.to_string()),
+        Wanted::new("SVC_DATABASE_URL", database),
+        Wanted {
+            from,
+            ..Wanted::new("SVC_TENANT_ID", tenant_id)
+        },
         // The one that a server without this setting takes.
-        ("SVC_SEED_USER_ID", first_user(tenant_id).to_string()),
+        Wanted::new("SVC_SEED_USER_ID", first_user(tenant_id)),
     ];
     if !keys::has(settings, "SVC_SECRETS_BACKEND") {
-        wanted.push(("SVC_SECRETS_BACKEND", "postgres".to_owned()));
-        wanted.push(("SVC_SECRETS_BACKEND_KMS", "local".to_owned()));
+        wanted.push(Wanted::new("SVC_SECRETS_BACKEND", "postgres"));
+        wanted.push(Wanted::new("SVC_SECRETS_BACKEND_KMS", "local"));
     }
     Ok(wanted)
 }
@@ -54,7 +91,7 @@ pub(super) fn write(
     wanted: &[Wanted],
 ) -> Outcome<EnvFile> {
     let before = settings.text();
-    for (name, value) in wanted {
+    for Wanted { name, value, from } in wanted {
         let standing = settings.value(name).map(Secret::expose);
         if standing == Some(value.as_str()) {
             ledger.enter(State::Kept, *name, None);
@@ -63,7 +100,9 @@ pub(super) fn write(
         } else {
             settings.set(name, &Secret::new(value.as_str()));
             // None of ours is a secret: the URLs hold no password.
-            ledger.enter(State::Made, *name, Some(&format!("={value}")));
+            let from = from.as_ref().map(|from| format!(", {from}"));
+            let note = format!("={value}{}", from.unwrap_or_default());
+            ledger.enter(State::Made, *name, Some(&note));
         }
     }
     let path = &places.env_file;

@@ -1,0 +1,85 @@
+//! Files that are lost while the database that they belong to stands: without the keys of secrets nothing
+//! that is sealed can be opened, and under another tenant's id a server would begin anew beside what is
+//! there.
+//!
+//! Guarantees: neither is made anew where the database holds what belongs to the lost one, unless the
+//! operator insists.
+//!
+//! Not here: a database on another host, which setup cannot ask.
+
+use super::Places;
+use super::databases::{self, Request};
+use super::keys;
+use crate::cli::{Failure, Outcome};
+use crate::config::EnvFile;
+use std::path::PathBuf;
+use uuid::Uuid;
+
+/// The tenant that the database holds.
+pub(super) enum Tenant {
+    /// This one, in the database of this name.
+    Standing(Uuid, String),
+    /// None, or the operator said which it is.
+    None,
+    /// The database is not one that setup can ask.
+    Unknown,
+}
+
+/// What is missing of the files that belong to a database.
+pub(super) struct Lost {
+    keys: Vec<PathBuf>,
+    tenant_id: bool,
+}
+
+impl Lost {
+    pub(super) fn find(places: &Places, settings: &EnvFile, with_secrets: bool) -> Self {
+        Self {
+            keys: match with_secrets {
+                true => keys::missing_of_secrets(places, settings),
+                false => Vec::new(),
+            },
+            tenant_id: !keys::has(settings, "SVC_TENANT_ID"),
+        }
+    }
+
+    /// Asks the database what it holds, where something is missing.
+    ///
+    /// # Errors
+    /// It holds what the missing files belong to, or cannot be asked.
+    pub(super) fn judge(
+        self,
+        request: &Request,
+        database: &str,
+        places: &Places,
+        new_keys: bool,
+    ) -> Outcome<Tenant> {
+        if self.keys.is_empty() && !self.tenant_id {
+            return Ok(Tenant::None);
+        }
+        let holds = databases::look_into(request, database)?;
+        if let (Some(key), true) = (self.keys.first(), holds.sealed > 0 && !new_keys) {
+            return Err(Failure::new(format!(
+                "{} is missing, and the database {database} holds {} sealed values, which no other \
+                 key opens: put the key back from where you keep it, or name the one you use in {}, \
+                 and run this again. With --new-keys a new one is made, and those values are lost.",
+                key.display(),
+                holds.sealed,
+                places.env_file.display()
+            )));
+        }
+        match (self.tenant_id, holds.tenants, holds.tenant_ids.as_slice()) {
+            (false, ..) | (true, 0, _) => Ok(Tenant::None),
+            (true, 1, [tenant_id]) => Ok(Tenant::Standing(*tenant_id, database.to_owned())),
+            (true, tenants, ids) => {
+                let ids: Vec<_> = ids.iter().map(|id| format!("\n  {id}")).collect();
+                Err(Failure::new(format!(
+                    "The database {database} holds {tenants} tenants, and {} does not say which is \
+                     this server's own: set SVC_TENANT_ID there and run this again. The first of \
+                     them:{}",
+                    places.env_file.display(),
+                    ids.concat()
+                )))
+            }
+        }
+    }
+}
