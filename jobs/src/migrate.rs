@@ -12,6 +12,10 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
     ("job_0003_claim", include_str!("../sql/0003_claim.sql")),
     ("job_0004_settle", include_str!("../sql/0004_settle.sql")),
     ("job_0005_serial", include_str!("../sql/0005_serial.sql")),
+    (
+        "job_0006_kept_plans",
+        include_str!("../sql/0006_kept_plans.sql"),
+    ),
 ];
 
 /// Any fixed number does; it is the crate's own.

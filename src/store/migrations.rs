@@ -89,6 +89,10 @@ pub fn all() -> Vec<Migration> {
             "0007_webhooks",
             include_str!("../../sql/migrations/0007_webhooks.sql"),
         ),
+        (
+            "0008_kept_plans",
+            include_str!("../../sql/migrations/0008_kept_plans.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)
