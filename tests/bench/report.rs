@@ -29,19 +29,22 @@ pub(crate) fn write() -> Outcome {
     let mut rows = kept()?;
     rows.sort_by(|one, other| one.name.cmp(&other.name));
     let mut page = OPENING.replace("MACHINE", &machine::description());
-    page.push_str("\n| row | figure | spread | target | |\n|---|---|---|---|---|\n");
+    page.push_str(
+        "\n| row | figure | spread | target | | measured on |\n|---|---|---|---|---|---|\n",
+    );
     for row in &rows {
         let unit = row
             .baseline
             .map_or_else(|| format!(" {}", row.unit), |_| String::new());
         let _ = writeln!(
             page,
-            "| [{name}](#{name}) | {}{unit} | {} to {} | {}{unit} | {} |",
+            "| [{name}](#{name}) | {}{unit} | {} to {} | {}{unit} | {} | {} |",
             rounded(row.figure.median),
             rounded(row.figure.least),
             rounded(row.figure.most),
             row.target,
             verdict(row),
+            row.measured_on,
             name = row.name,
         );
     }

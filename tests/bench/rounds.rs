@@ -4,6 +4,7 @@ use super::Outcome;
 use super::machine::{Moment, Used};
 use super::plan::Plan;
 use super::row::{About, Growth, Line, Row, Spread, rounded};
+use agent_runtime::ids::Clock;
 
 /// A round during which others used more of the processors than this is measured again.
 const OTHERS_MOST: f64 = 0.1;
@@ -150,6 +151,7 @@ fn row(about: &About, rounds: &[Round]) -> Row {
     let baseline = |round: &Round| round.baseline.as_ref().map_or(f64::NAN, |side| side.value);
     Row {
         name: about.name.to_owned(),
+        measured_on: Clock::system().now().date().to_string(),
         work: about.work.to_owned(),
         beside: about.beside.to_owned(),
         unit: about.unit.to_owned(),

@@ -88,6 +88,8 @@ pub(crate) struct Line {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Row {
     pub(crate) name: String,
+    /// The day, UTC.
+    pub(crate) measured_on: String,
     pub(crate) work: String,
     pub(crate) beside: String,
     pub(crate) unit: String,
