@@ -71,6 +71,8 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
     let mut events = vec![follower.line_with("run.created")];
     events.push(follower.line_with("run.started"));
     events.push(follower.line_with("step.started"));
+    // The answer that hangs is this attempt's: the next one gets another.
+    follower.line_with("text.delta");
     dev.signal(Signal::KILL);
     dev.wait();
     let mut dev = Running::start(command(&elsewhere, &quick));
