@@ -173,8 +173,25 @@ fn check_refused(client: &Client) {
     assert!(began.elapsed() < DEADLINE, "{:?}", began.elapsed());
 }
 
-/// The processes of a cluster.
-pub(crate) fn processes(postmaster: u32) -> Vec<Pid> {
+/// Stops the processes of a cluster, and says which: it answers nothing until they go on.
+pub(crate) fn stop_answering(postmaster: u32) -> Vec<Pid> {
+    // The postmaster first: it starts no more.
+    let own = Pid::from_raw(i32::try_from(postmaster).unwrap()).unwrap();
+    kill_process(own, Signal::STOP).unwrap();
+    let children = children(postmaster);
+    signal(&children, Signal::STOP);
+    assert!(children.len() > 4, "{children:?}");
+    [children, vec![own]].concat()
+}
+
+/// Sends every process the signal.
+pub(crate) fn signal(processes: &[Pid], signal: Signal) {
+    for pid in processes {
+        kill_process(*pid, signal).unwrap();
+    }
+}
+
+fn children(postmaster: u32) -> Vec<Pid> {
     let children = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let name = entry.ok()?.file_name().into_string().ok()?;
         let pid: i32 = name.parse().ok()?;
@@ -182,9 +199,7 @@ pub(crate) fn processes(postmaster: u32) -> Vec<Pid> {
         let parent = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>();
         (parent.ok()? == postmaster).then_some(pid)
     });
-    let own = i32::try_from(postmaster).unwrap();
-    let all = children.chain([own]);
-    all.map(|pid| Pid::from_raw(pid).unwrap()).collect()
+    children.map(|pid| Pid::from_raw(pid).unwrap()).collect()
 }
 
 #[test]
@@ -243,17 +258,11 @@ fn a_server_outlives_the_absence_of_its_database() {
     // It stands still in the middle of a run.
     let id = client.start_turn(agent, "b");
     let call = puppet.call();
-    let processes = processes(cluster.pid().unwrap());
-    assert!(processes.len() > 5, "{processes:?}");
-    for pid in &processes {
-        kill_process(*pid, Signal::STOP).unwrap();
-    }
+    let stopped = stop_answering(cluster.pid().unwrap());
     check_refused(&client);
     check_alive(&client);
     call.finish();
-    for pid in &processes {
-        kill_process(*pid, Signal::CONT).unwrap();
-    }
+    signal(&stopped, Signal::CONT);
     let run = finish(&client, &puppet, &id, "");
     assert_eq!(run["status"], "completed", "{run}");
     kinds(&client.events(&id));

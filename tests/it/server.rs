@@ -1,20 +1,13 @@
 //! A server's start, readiness and stop, whatever its database does.
 
-use crate::database_faults::{cluster, processes};
+use crate::database_faults::{cluster, signal, stop_answering};
 use crate::harness::{App, Client, PATIENCE, Puppet, eventually, log, options, seeds};
 use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
 use agent_runtime::server::Server;
-use rustix::process::{Signal, kill_process};
+use rustix::process::Signal;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
-
-/// Signals every process of a cluster.
-fn signal(processes: &[rustix::process::Pid], signal: Signal) {
-    for pid in processes {
-        kill_process(*pid, signal).unwrap();
-    }
-}
 
 #[test]
 fn readiness_follows_the_database_without_any_request() {
@@ -58,8 +51,7 @@ fn a_stop_ends_in_time_although_the_database_stands_still() {
     let mut stream = client.follow(&id);
     stream.until("step.started");
     // A server that is still starting, on a database that answers nothing.
-    let processes = processes(cluster.pid().unwrap());
-    signal(&processes, Signal::STOP);
+    let stopped = stop_answering(cluster.pid().unwrap());
     let starting = Server::start(options(&cluster.url(), &seeds), &clock, &log()).unwrap();
     // Its threads sit in statements by now.
     call.finish();
@@ -76,7 +68,7 @@ fn a_stop_ends_in_time_although_the_database_stands_still() {
     let began = Instant::now();
     let started_in_time = starting.stop(Duration::from_secs(1));
     let start_stopped_after = began.elapsed();
-    signal(&processes, Signal::CONT);
+    signal(&stopped, Signal::CONT);
     let _ = stuck.join();
     assert!(!in_time && !started_in_time);
     assert!(closed_after < Duration::from_secs(3), "{closed_after:?}");

@@ -1,11 +1,11 @@
 //! Connections: how they are taken, watched and given up.
 
-use crate::database_faults::{cluster, processes};
+use crate::database_faults::{cluster, signal, stop_answering};
 use crate::harness::Database;
 use agent_runtime::error::Code;
 use agent_runtime::secret::Secret;
 use agent_runtime::store::{Options, Sql, Store};
-use rustix::process::{Signal, kill_process};
+use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
 /// What a statement may take before the watchdog cancels it: 800 ms.
@@ -42,17 +42,12 @@ fn a_checkout_ends_although_the_database_stands_still() {
     drop(sessions);
     // Then a connection is asked before it is lent.
     std::thread::sleep(Duration::from_millis(1100));
-    let processes = processes(cluster.pid().unwrap());
-    for pid in &processes {
-        kill_process(*pid, Signal::STOP).unwrap();
-    }
+    let stopped = stop_answering(cluster.pid().unwrap());
     let began = Instant::now();
     let refused = store.session().err().map(|error| error.code());
     let took = began.elapsed();
     let checked = store.check(Duration::from_millis(1)).err();
-    for pid in &processes {
-        kill_process(*pid, Signal::CONT).unwrap();
-    }
+    signal(&stopped, Signal::CONT);
     assert_eq!(refused, Some(Code::DatabaseUnavailable));
     assert!(took < Duration::from_secs(4), "{took:?}");
     assert_eq!(

@@ -7,12 +7,17 @@ use crate::protocol::{ClaimedRow, Ending};
 use crossbeam_channel::{Receiver, Sender};
 use slog::{debug, warn};
 use std::any::Any;
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 pub(crate) type Handler = Arc<dyn Fn(&Claimed) -> Outcome + Send + Sync>;
+
+/// Of one queue, by the names of its jobs. They are the threads' own and end with them: what a handler holds may well
+/// hold a handle of this runner.
+pub(crate) type Handlers = HashMap<String, Handler>;
 
 /// What a handler says of its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +66,13 @@ pub(super) struct Work {
 /// How long a job that this process has no handler for waits for a process that has.
 const NO_HANDLER: Duration = Duration::from_secs(15);
 
-pub(super) fn run(core: &Core, queue: &Queue, todo: &Receiver<Work>, finished: &Sender<Finished>) {
+pub(super) fn run(
+    core: &Core,
+    queue: &Queue,
+    handlers: &Handlers,
+    todo: &Receiver<Work>,
+    finished: &Sender<Finished>,
+) {
     // After a stop the claimer drops its end; what is left in the channel is given back.
     while let Ok(work) = todo.recv() {
         let Work { row, batch, place } = work;
@@ -71,7 +82,11 @@ pub(super) fn run(core: &Core, queue: &Queue, todo: &Receiver<Work>, finished: &
         let outcome = if core.stopping() || token.is_too_late_to_begin() {
             None
         } else {
-            Some(call(core, queue, row, token.clone(), &batch.slots[place]))
+            let slot = &batch.slots[place];
+            Some(match handlers.get(&row.name) {
+                Some(handler) => call(core, queue, handler, row, token.clone(), slot),
+                None => unknown(core, queue, &row),
+            })
         };
         // Told by a stop to end: the job goes on elsewhere, whatever the handler makes of that.
         let cut = core.stopping() && token.lost();
@@ -98,11 +113,19 @@ pub(super) fn run(core: &Core, queue: &Queue, todo: &Receiver<Work>, finished: &
     }
 }
 
-fn call(core: &Core, queue: &Queue, row: ClaimedRow, token: CancelToken, slot: &Slot) -> Outcome {
-    let Some(handler) = queue.handlers.get(&row.name) else {
-        warn!(core.log, "no handler for a job"; "queue" => &queue.name, "jobName" => &row.name, "jobId" => row.id);
-        return Outcome::Snooze { after: NO_HANDLER };
-    };
+fn unknown(core: &Core, queue: &Queue, row: &ClaimedRow) -> Outcome {
+    warn!(core.log, "no handler for a job"; "queue" => &queue.name, "jobName" => &row.name, "jobId" => row.id);
+    Outcome::Snooze { after: NO_HANDLER }
+}
+
+fn call(
+    core: &Core,
+    queue: &Queue,
+    handler: &Handler,
+    row: ClaimedRow,
+    token: CancelToken,
+    slot: &Slot,
+) -> Outcome {
     let claimed = Claimed::new(row, token, Arc::clone(&core.stopping));
     slot.set_stage(Stage::Running);
     queue.running.fetch_add(1, Ordering::Relaxed);

@@ -16,8 +16,7 @@ pub use start::{Builder, QueueOptions};
 use crate::Database;
 use crate::claimed::{Batch, Stage};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
-use handler::Handler;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -42,7 +41,6 @@ pub(crate) struct Core {
 pub(crate) struct Queue {
     name: String,
     options: QueueOptions,
-    handlers: HashMap<String, Handler>,
     /// Claimed and not yet through their handler.
     outstanding: AtomicUsize,
     /// Of them, those of serial keys.
@@ -99,16 +97,10 @@ impl Core {
 }
 
 impl Queue {
-    fn new(
-        name: String,
-        options: QueueOptions,
-        handlers: HashMap<String, Handler>,
-        poke: Sender<()>,
-    ) -> Self {
+    fn new(name: String, options: QueueOptions, poke: Sender<()>) -> Self {
         Self {
             name,
             options,
-            handlers,
             outstanding: AtomicUsize::new(0),
             serial: AtomicUsize::new(0),
             running: AtomicUsize::new(0),

@@ -1,6 +1,6 @@
 //! Settings of a runner, and the start of its threads: all of them, in order, on one screen.
 
-use super::handler::{Handler, Outcome};
+use super::handler::{Handlers, Outcome};
 use super::{Core, Queue, Runner, claimer, handler, keeper, settler};
 use crate::{Backoff, Claimed, Database, Error, Job, Result};
 use crossbeam_channel::{Sender, bounded};
@@ -56,7 +56,7 @@ pub struct Builder {
     lease: Duration,
     watch: Duration,
     queues: BTreeMap<String, QueueOptions>,
-    handlers: HashMap<String, HashMap<String, Handler>>,
+    handlers: HashMap<String, Handlers>,
 }
 
 impl Builder {
@@ -148,9 +148,9 @@ impl Builder {
         let mut queues = Vec::new();
         for (name, options) in std::mem::take(&mut self.queues) {
             let (poke, poked) = bounded(1);
-            let handlers = self.handlers.remove(&name).unwrap_or_default();
-            queues.push(Arc::new(Queue::new(name, options, handlers, poke)));
-            starts.push(poked);
+            let handlers = Arc::new(self.handlers.remove(&name).unwrap_or_default());
+            queues.push(Arc::new(Queue::new(name, options, poke)));
+            starts.push((poked, handlers));
         }
         let core = Arc::new(Core {
             database: self.database,
@@ -176,7 +176,7 @@ impl Builder {
             keep: Some(keep),
             give_up: Some(give_up),
         };
-        for (queue, poked) in core.queues.iter().zip(starts) {
+        for (queue, (poked, handlers)) in core.queues.iter().zip(starts) {
             let capacity = queue.options.threads + queue.options.prefetch;
             let (work, todo) = bounded(capacity);
             let (finished, settling) = bounded(capacity.max(queue.options.batch));
@@ -189,9 +189,10 @@ impl Builder {
             for number in 0..queue.options.threads {
                 let (shared, own) = parts();
                 let (todo, finished) = (todo.clone(), finished.clone());
+                let handlers = Arc::clone(&handlers);
                 let stack = Some(queue.options.stack_bytes);
                 thread(format!("{prefix}-{number}"), stack, &working, move || {
-                    handler::run(&shared, &own, &todo, &finished);
+                    handler::run(&shared, &own, &handlers, &todo, &finished);
                 })?;
             }
             let (shared, own) = parts();

@@ -7,7 +7,7 @@ use jobs::{cancel, dead_jobs, enqueue, enqueue_many};
 use postgres::Client;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 const NEVER: Duration = Duration::from_secs(3600);
@@ -522,4 +522,23 @@ fn serial_keys_leave_threads_to_the_others_however_many_there_are() {
     }
     until("all are done", || rows(&schema) == 0);
     runner.stop(SOON);
+}
+
+#[test]
+fn a_stop_lets_go_of_what_handlers_hold() {
+    let schema = schema();
+    // As in a service whose handlers enqueue, and wake the runner that calls them.
+    let held = Arc::new(OnceLock::new());
+    let (seen, own) = (Arc::downgrade(&held), Arc::clone(&held));
+    let runner = builder(&schema)
+        .handle::<Task>(move |_, _| {
+            own.get()
+                .map_or(Outcome::dead("no handle"), |_| Outcome::Done)
+        })
+        .start()
+        .unwrap();
+    assert!(held.set(runner.handle()).is_ok());
+    drop(held);
+    runner.stop(SOON);
+    until("the end of what handlers hold", || seen.strong_count() == 0);
 }

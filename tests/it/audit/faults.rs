@@ -2,12 +2,12 @@
 //! As many rows as decisions that took effect, whatever happens.
 
 use super::support::{count, decision, denied, soon, verify, verify_at, writer};
-use crate::database_faults::{cluster, processes};
+use crate::database_faults::{cluster, signal, stop_answering};
 use crate::harness::{Database, PATIENCE, eventually};
 use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
 use postgres::{Client, NoTls};
-use rustix::process::{Signal, kill_process};
+use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -310,10 +310,7 @@ fn a_database_that_stands_still_fails_its_decisions_in_time() {
     });
     let record = || audit.record(decision(Uuid::from_u128(1), "project:a"));
     record().unwrap().wait(soon()).unwrap();
-    let processes = processes(cluster.pid().unwrap());
-    for pid in &processes {
-        kill_process(*pid, Signal::STOP).unwrap();
-    }
+    let stopped = stop_answering(cluster.pid().unwrap());
     let began = Instant::now();
     let (tell, told) = mpsc::channel();
     let tell_all = |ticket: &agent_runtime::audit::Ticket| {
@@ -342,9 +339,7 @@ fn a_database_that_stands_still_fails_its_decisions_in_time() {
     let stats = audit.stats();
     assert_eq!(stats.queued, 0, "nobody waits for them, so they are gone");
     assert_eq!((stats.rows_late, stats.rows_overflowed), (6, 1));
-    for pid in &processes {
-        kill_process(*pid, Signal::CONT).unwrap();
-    }
+    signal(&stopped, Signal::CONT);
     eventually("the database to take decisions again", || {
         record().unwrap().wait(soon()).ok()
     });
