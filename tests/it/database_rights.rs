@@ -71,11 +71,13 @@ impl Served {
 
     /// A write is refused with a 503 that says this.
     #[track_caller]
-    fn refused(&self, what: &str) {
+    fn refused(&mut self, what: &str) {
         // Just after a cut, what is said is that no connection answers.
         eventually(what, || {
             let answer = self.write();
             if answer.status == 201 {
+                // That connection was being made during the last cut, which did not see it.
+                self.cut();
                 return None;
             }
             let body: Value = answer.json();
