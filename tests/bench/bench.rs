@@ -12,7 +12,6 @@
 mod audit_pages;
 mod audit_rows;
 mod authorized_read;
-mod bare;
 mod client;
 mod constant;
 mod decisions;
@@ -27,6 +26,7 @@ mod hooks;
 mod isolation;
 mod langgraph;
 mod load;
+mod loopback;
 mod machine;
 mod openfga;
 mod peer;

@@ -1,7 +1,7 @@
 //! A constant authenticated route behind the real door and frame, beside a bare hyper service with
 //! one thread: requests a second of 64 keep-alive clients. The load generator shares the processors.
 
-use super::bare::Bare;
+use super::loopback::{Loopback, answer};
 use super::plan::Plan;
 use super::rounds::compare;
 use super::row::{About, Row, Target};
@@ -16,6 +16,7 @@ use agent_runtime::http::output::Found;
 use agent_runtime::http::probes::Probes;
 use agent_runtime::http::route::{Method, Table, route};
 use agent_runtime::proof::Caller;
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::TcpListener;
@@ -65,7 +66,12 @@ const ABOUT: About = About {
 pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     let world = World::start()?;
     let door = door(&world)?;
-    let bare = Bare::start(BODY)?;
+    let bare = Loopback::start("bare", |_| async {
+        Ok(answer(
+            "application/json",
+            Bytes::from_static(BODY.as_bytes()),
+        ))
+    })?;
     let row = compare(
         plan,
         &ABOUT,

@@ -2,18 +2,14 @@
 //! at once. A run is known by its number, which is the message that it was started with.
 
 use super::Outcome;
+use super::loopback::{Answered, Loopback, answer};
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::server::conn::http1::Builder;
-use hyper::service::service_fn;
-use hyper::{Request, Response, body::Incoming};
-use hyper_util::rt::TokioIo;
+use http_body_util::BodyExt;
+use hyper::{Request, body::Incoming};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -33,12 +29,10 @@ pub(crate) enum Answer {
 
 /// The running provider. It ends with this value.
 pub(crate) struct Held {
-    address: SocketAddr,
+    server: Loopback,
     waiting: Arc<Waiting>,
     /// Numbers the calls of the tool.
     calls: AtomicU64,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// The runs that wait for their model.
@@ -56,36 +50,21 @@ impl Waiting {
 
 impl Held {
     pub(crate) fn start() -> Outcome<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0))?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .build()?;
         let waiting = Arc::new(Waiting::default());
-        let (stop, stopped) = oneshot::channel();
-        let for_accept = Arc::clone(&waiting);
-        let thread = std::thread::Builder::new()
-            .name("held".to_owned())
-            .spawn(move || {
-                runtime.spawn(accept(listener, for_accept));
-                let _: Result<(), _> = runtime.block_on(stopped);
-            })?;
+        let asked = Arc::clone(&waiting);
         Ok(Self {
-            address,
+            server: Loopback::start("held", move |request| answered(request, Arc::clone(&asked)))?,
             waiting,
             calls: AtomicU64::new(0),
-            stop: Some(stop),
-            thread: Some(thread),
         })
     }
 
     pub(crate) fn base_url(&self) -> String {
-        format!("http://{}/v1", self.address)
+        format!("http://{}/v1", self.server.address)
     }
 
     pub(crate) fn tool_url(&self) -> String {
-        format!("http://{}/tool", self.address)
+        format!("http://{}/tool", self.server.address)
     }
 
     /// Waits until all of these runs wait for their model.
@@ -134,15 +113,6 @@ impl Held {
     }
 }
 
-impl Drop for Held {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 /// A streamed answer.
 fn stream(delta: &Value, finish: &str) -> Bytes {
     let chunk = |delta: &Value, finish: Option<&str>| {
@@ -155,35 +125,14 @@ fn stream(delta: &Value, finish: &str) -> Bytes {
     Bytes::from(format!("{said}{end}data: [DONE]\n\n"))
 }
 
-async fn accept(listener: TcpListener, waiting: Arc<Waiting>) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
-        return;
-    };
-    while let Ok((stream, _)) = listener.accept().await {
-        let _ = stream.set_nodelay(true);
-        let waiting = Arc::clone(&waiting);
-        let service = service_fn(move |request| answered(request, Arc::clone(&waiting)));
-        tokio::spawn(Builder::new().serve_connection(TokioIo::new(stream), service));
-    }
-}
-
-async fn answered(
-    request: Request<Incoming>,
-    waiting: Arc<Waiting>,
-) -> Result<Response<Full<Bytes>>, hyper::Error> {
+async fn answered(request: Request<Incoming>, waiting: Arc<Waiting>) -> Answered {
     let is_tool = request.uri().path() == "/tool";
     let body = request.into_body().collect().await?.to_bytes();
-    let (kind, answer) = if is_tool {
-        ("text/plain", Bytes::from_static(b"noted"))
+    Ok(if is_tool {
+        answer("text/plain", Bytes::from_static(b"noted"))
     } else {
-        ("text/event-stream", said(&body, &waiting).await)
-    };
-    let mut response = Response::new(Full::new(answer));
-    response.headers_mut().insert(
-        hyper::header::CONTENT_TYPE,
-        hyper::header::HeaderValue::from_static(kind),
-    );
-    Ok(response)
+        answer("text/event-stream", said(&body, &waiting).await)
+    })
 }
 
 /// What the run's model says once it may; nothing if it may no more.
