@@ -60,7 +60,8 @@ impl Served {
         self.admin.batch_execute(text).unwrap();
     }
 
-    /// Ends the server's connections, so that it has to make new ones.
+    /// Ends the server's connections, so that it has to make new ones. Not those that are being made,
+    /// which nothing in the database names yet: who relies on all being gone cuts again.
     fn cut(&mut self) {
         self.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'served'");
     }
@@ -76,7 +77,6 @@ impl Served {
         eventually(what, || {
             let answer = self.write();
             if answer.status == 201 {
-                // That connection was being made during the last cut, which did not see it.
                 self.cut();
                 return None;
             }
@@ -149,6 +149,7 @@ fn a_role_that_is_let_in_no_more_or_has_another_password_is_waited_for() {
         served.cut();
         served.refused("does not answer");
         eventually("the probe to say so", || {
+            served.cut();
             (served.client.get("/readyz").status == 503).then_some(())
         });
         served.sql(back);

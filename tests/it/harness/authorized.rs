@@ -81,6 +81,23 @@ impl App {
         self.may_in(self.seeds.tenant_id, user, relation, object)
     }
 
+    /// As [`App::may`], asked again until there is an answer: the keeper may see late that OpenFGA was
+    /// away, and doubts every store from then until it has compared it.
+    #[track_caller]
+    pub(crate) fn may_soon(&self, user: Uuid, relation: &'static str, object: Object) -> bool {
+        eventually("an answer", || self.may(user, relation, object).ok())
+    }
+
+    /// Tells OpenFGA of an object of the seed tenant, again until it is told; see [`App::may_soon`].
+    #[track_caller]
+    pub(crate) fn settle_soon(&self, object: Object) {
+        eventually("it to be told", || {
+            self.permissions()
+                .settle(self.seeds.tenant_id, &[object])
+                .ok()
+        });
+    }
+
     /// Asks of an object of a tenant.
     pub(crate) fn may_in(
         &self,
