@@ -130,6 +130,8 @@ def upgrade(world):
     run_id = tenant.start("Say something while the program is exchanged.")
     tenant.await_text(run_id)
     host.run("./archive/install", timeout=300, directory="/root")
+    # The packages do not wait for the restart that they ask for: a start joins it.
+    host.run("systemctl", "start", *UNITS, timeout=300)
     host.check_running()
     check(host.about(RUNTIME, "MainPID") != process, "the earlier program still runs")
     check(host.text(SETTINGS) == settings, "the edited settings were changed")
