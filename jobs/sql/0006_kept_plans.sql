@@ -1,5 +1,32 @@
--- The functions of 0003 and 0004 that were written in SQL, in PL/pgSQL: a function in SQL is parsed and planned at every
--- call, which cost more than all that it did; PL/pgSQL keeps its plans. What they do is the same.
+-- The functions of 0003 and 0004 that were written in SQL, in PL/pgSQL, and what was no function yet: a function in SQL,
+-- like a statement of a client that does not prepare it, is parsed and planned at every call, which cost more than all
+-- that it did; PL/pgSQL keeps its plans. What they do is the same.
+
+-- Jobs without a unique key. Ids are drawn in the order given, so ascending ids are that order.
+CREATE FUNCTION job_enqueue(
+    p_queue text[], p_name text[], p_payload text[], p_priority smallint[], p_delay_ms bigint[],
+    p_max_attempts integer[], p_key text[], p_key_cap integer[]
+) RETURNS SETOF bigint
+LANGUAGE plpgsql SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH added AS (
+        INSERT INTO job_jobs (queue, name, payload, priority, run_at, max_attempts, key, key_cap)
+        SELECT queue, name, payload::json, priority, clock_timestamp() + delay_ms * interval '1 millisecond',
+               max_attempts, key, key_cap
+        FROM unnest(p_queue, p_name, p_payload, p_priority, p_delay_ms, p_max_attempts, p_key, p_key_cap)
+             WITH ORDINALITY AS i (queue, name, payload, priority, delay_ms, max_attempts, key, key_cap, place)
+        ORDER BY place
+        RETURNING id, queue, key, key_cap, run_at
+    ),
+    moved AS (
+        INSERT INTO job_key_moves (queue, key, cap, at)
+        SELECT queue, key, (array_agg(key_cap ORDER BY id DESC))[1], min(run_at) FROM added WHERE key IS NOT NULL GROUP BY queue, key
+    )
+    SELECT id FROM added ORDER BY id;
+END
+$$;
 
 -- Brings the moves of one queue's keys into `job_keys`, in order of key (two claims merge at once without deadlock).
 CREATE OR REPLACE FUNCTION job_merge_moves(p_queue text, p_now timestamptz) RETURNS void
@@ -53,7 +80,30 @@ LANGUAGE plpgsql
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
+DECLARE
+    v_queue text;
+    v_key text;
 BEGIN
+    -- One job that is done: what a handler says in its own transaction.
+    IF p_kinds = '{done}' THEN
+        DELETE FROM job_jobs j WHERE j.id = p_ids[1] AND j.lease_id = p_leases[1] AND NOT j.cancelled
+        RETURNING j.queue, j.key INTO v_queue, v_key;
+        IF FOUND THEN
+            IF v_key IS NOT NULL THEN
+                INSERT INTO job_key_moves (queue, key, freed, at) VALUES (v_queue, v_key, 1, clock_timestamp());
+            END IF;
+            id := p_ids[1];
+            became := 'done';
+            RETURN NEXT;
+            RETURN;
+        END IF;
+    END IF;
+    -- Jobs that their handlers have settled: none is held any more.
+    IF NOT EXISTS (
+        SELECT FROM unnest(p_ids, p_leases) u (id, lease_id) JOIN job_jobs j ON j.id = u.id AND j.lease_id = u.lease_id
+    ) THEN
+        RETURN;
+    END IF;
     RETURN QUERY
     WITH held AS MATERIALIZED (
         SELECT j.*, u.kind, u.reason,

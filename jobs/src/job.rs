@@ -225,8 +225,10 @@ fn insert(tx: &mut impl GenericClient, jobs: &[&NewJob], unique: bool) -> Result
         (&caps, Type::INT4_ARRAY),
     ];
     if !unique {
-        // Ids are drawn in the order of the input, so ascending ids are the order of the input.
-        let rows = tx.query_typed(include_str!("../sql/enqueue.sql"), &params)?;
+        let rows = tx.query_typed(
+            "SELECT id FROM job_enqueue($1, $2, $3, $4, $5, $6, $7, $8) id",
+            &params,
+        )?;
         return Ok(rows
             .iter()
             .map(|row| Enqueued {

@@ -122,7 +122,7 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
             return Ok(Taken::Left(Left::Finished));
         };
         let turn = match run.flow_id.as_str() {
-            AGENT_TURN => turns::load(tx, &lease)?,
+            AGENT_TURN => turns::load(tx, &lease, runs::told(&run) > 1)?,
             _ => None,
         };
         let Some(turn) = turn else {

@@ -85,7 +85,7 @@ pub fn after(
         sql!("events/after"),
         &[&may.tenant_id(), &may.object_id(), &seq, &limit, &bytes],
     )?;
-    let more = rows.first().map_or(Ok(false), |row| row.try_get(4))?;
+    let more = rows.last().map_or(Ok(false), |row| row.try_get(4))?;
     let events = rows
         .iter()
         .map(|row| {

@@ -37,8 +37,7 @@ pub enum StepStatus {
 }
 
 /// A row of the journal.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// Its number, from 1.
     pub step: i32,
@@ -57,10 +56,8 @@ pub struct Step {
     /// What it answered, once completed.
     pub result: Option<Value>,
     /// When the newest attempt began.
-    #[serde(with = "rfc3339")]
     pub started_at: OffsetDateTime,
     /// When it ended.
-    #[serde(with = "rfc3339::option", default)]
     pub completed_at: Option<OffsetDateTime>,
 }
 
@@ -169,7 +166,19 @@ pub struct ModelCall {
 /// # Errors
 /// The database's.
 pub fn of_run(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Vec<Step>> {
-    let rows = sql.query(sql!("steps/of_run"), &[&may.tenant_id(), &may.object_id()])?;
+    journal(sql, may.tenant_id(), may.object_id())
+}
+
+/// The journal of a run that is held, in order.
+///
+/// # Errors
+/// The database's.
+pub(super) fn of_held(sql: &mut impl Sql, lease: &Lease) -> Result<Vec<Step>> {
+    journal(sql, lease.tenant_id(), lease.run_id())
+}
+
+fn journal(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Vec<Step>> {
+    let rows = sql.query(sql!("steps/of_run"), &[&tenant_id, &run_id])?;
     rows.iter()
         .map(|row| {
             Ok(Step {

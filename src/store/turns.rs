@@ -1,9 +1,10 @@
-//! What an agent's turn is made of, read in one statement when the turn is taken up.
+//! What an agent's turn is made of, read when the turn is taken up: in one statement, and its journal,
+//! once it has one, in another.
 
 use super::Sql;
 use super::runs::Lease;
 use super::secrets::SecretRef;
-use super::steps::{Prices, Step};
+use super::steps::{self, Prices, Step};
 use crate::error::{Error, Result};
 use crate::sql;
 use serde::Deserialize;
@@ -75,11 +76,11 @@ pub struct Said {
     pub content: String,
 }
 
-/// Loads the turn of a held run. `None` when the run is no agent's turn.
+/// Loads the turn of a held run. `has_begun`: it may have steps. `None` when the run is no agent's turn.
 ///
 /// # Errors
 /// The database's.
-pub fn load(sql: &mut impl Sql, lease: &Lease) -> Result<Option<Turn>> {
+pub fn load(sql: &mut impl Sql, lease: &Lease, has_begun: bool) -> Result<Option<Turn>> {
     let row = sql.query_opt(
         sql!("turns/load"),
         &[
@@ -90,6 +91,10 @@ pub fn load(sql: &mut impl Sql, lease: &Lease) -> Result<Option<Turn>> {
         ],
     )?;
     let Some(row) = row else { return Ok(None) };
+    let journal = match has_begun {
+        true => steps::of_held(sql, lease)?,
+        false => Vec::new(),
+    };
     Ok(Some(Turn {
         instructions: row.try_get(0)?,
         model: row.try_get(1)?,
@@ -108,8 +113,8 @@ pub fn load(sql: &mut impl Sql, lease: &Lease) -> Result<Option<Turn>> {
         },
         tools: read(row.try_get(14)?)?,
         history: read(row.try_get(15)?)?,
-        journal: read(row.try_get(16)?)?,
-        input: row.try_get(17)?,
+        journal,
+        input: row.try_get(16)?,
     }))
 }
 

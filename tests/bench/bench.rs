@@ -127,7 +127,9 @@ fn main() -> ExitCode {
             }
         }
     }
-    if let (false, Err(error)) = (plan.short, report::write()) {
+    if !plan.short
+        && let Err(error) = report::write()
+    {
         println!("The page of figures could not be written: {error}");
         failed = true;
     }

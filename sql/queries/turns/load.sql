@@ -1,4 +1,4 @@
--- What a turn is made of: the version, its model and prices, its tools, what was said, and the journal so far.
+-- What a turn is made of: the version, its model and prices, its tools, and what was said.
 select v.instructions, v.model, v.parameters, v.limits, p.model_provider_id, p.base_url, p.api_key_name,
   p.api_key_environment, p.api_key_secret, m.prompt_price::text, m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text,
   m.reasoning_price::text,
@@ -15,10 +15,6 @@ select v.instructions, v.model, v.parameters, v.limits, p.model_provider_id, p.b
         order by m.position desc limit $3) c
       window newest as (order by c.position desc)) said
     where said.place = 1 or said.bytes <= $4),
-  (select coalesce(jsonb_agg(jsonb_build_object('step', s.step, 'kind', s.kind, 'name', s.name, 'status', s.status,
-      'attempt', s.attempt, 'failures', s.failures, 'request', s.request, 'result', s.result,
-      'startedAt', s.started_at) order by s.step), '[]')
-    from run_steps s where s.tenant_id = r.tenant_id and s.run_id = r.run_id),
   case when r.conversation_id is null then
     (select i.input from run_payloads i where i.tenant_id = r.tenant_id and i.run_id = r.run_id) end
 from runs r
