@@ -175,7 +175,8 @@ pub(crate) const CLIENTS: [usize; 4] = [1, 4, 16, 64];
 /// A figure at one place of what grows.
 pub(crate) type Measure<'a> = &'a dyn Fn(usize) -> Outcome<f64>;
 
-/// Measures each line once at each place.
+/// Measures each line once at each place. One that cannot be measured at a place beyond its first ends there, and its
+/// label says why: that is where it stops.
 pub(crate) fn grow(
     over: &str,
     unit: &str,
@@ -183,11 +184,21 @@ pub(crate) fn grow(
     lines: &[(&str, Measure<'_>)],
 ) -> Outcome<Growth> {
     let line = |(label, measure): &(&str, Measure<'_>)| -> Outcome<Line> {
-        let point = |place: &usize| Ok((*place as f64, measure(*place)?));
-        Ok(Line {
+        let mut line = Line {
             label: (*label).to_owned(),
-            points: places.iter().map(point).collect::<Outcome<_>>()?,
-        })
+            points: Vec::new(),
+        };
+        for place in places {
+            match measure(*place) {
+                Ok(figure) => line.points.push((*place as f64, figure)),
+                Err(error) if line.points.is_empty() => return Err(error),
+                Err(error) => {
+                    line.label = format!("{label} (stops before {place} {over}: {error})");
+                    break;
+                }
+            }
+        }
+        Ok(line)
     };
     Ok(Growth {
         over: over.to_owned(),
