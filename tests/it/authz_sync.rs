@@ -195,6 +195,7 @@ fn an_answer_lost_between_commit_and_apply_leaves_no_old_state_to_answer_from() 
         (world.unapplied() == 0).then_some(())
     });
     relay.heal();
+    app.is_in_step();
     assert_eq!(may_soon(&app, person, object), READ);
     check_equal(&app);
 }
