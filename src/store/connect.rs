@@ -193,11 +193,11 @@ impl r2d2::ManageConnection for Manager {
     fn has_broken(&self, connection: &mut Connection) -> bool {
         // The pool asks when a connection comes back: a loan to the job queue ends here.
         connection.desk.place.end(false);
-        let closed = connection.client.is_closed();
-        if closed {
+        let lost = connection.client.is_closed() || connection.desk.place.is_lost();
+        if lost {
             self.watchdog.note_loss();
         }
-        closed || connection.desk.place.is_broken()
+        lost || connection.desk.place.is_broken()
     }
 }
 

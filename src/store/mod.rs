@@ -208,6 +208,10 @@ impl Desk {
             self.place.give_up();
             return outcome.map_err(Error::database_unavailable);
         }
+        // The connection's end may come after the word of it: it looks alive until then.
+        if outcome.as_ref().err().is_some_and(ends_connection) {
+            self.place.lose();
+        }
         Ok(outcome?)
     }
 
@@ -243,6 +247,13 @@ impl Desk {
         let statement = self.prepared(client, sql)?;
         self.watch(|| client.execute(&statement, parameters))
     }
+}
+
+/// Whether the server says that it ends the connection with this.
+fn ends_connection(error: &postgres::Error) -> bool {
+    use postgres::error::Severity::{Fatal, Panic};
+    let severity = error.as_db_error().and_then(|said| said.parsed_severity());
+    matches!(severity, Some(Fatal | Panic))
 }
 
 impl Sql for Session {

@@ -36,6 +36,7 @@ struct State {
     cancelled_at: Option<Instant>,
     answered_at: Instant,
     broken: bool,
+    lost: bool,
 }
 
 impl Place {
@@ -66,6 +67,17 @@ impl Place {
     /// The connection takes no more.
     pub(super) fn give_up(&self) {
         lock(&self.state).broken = true;
+    }
+
+    /// The connection is dead: those beside it may be, too.
+    pub(super) fn lose(&self) {
+        let mut state = lock(&self.state);
+        state.broken = true;
+        state.lost = true;
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        lock(&self.state).lost
     }
 
     pub(super) fn is_broken(&self) -> bool {
@@ -122,6 +134,7 @@ impl Watchdog {
                 cancelled_at: None,
                 answered_at: Instant::now(),
                 broken: false,
+                lost: false,
             }),
         });
         let mut places = lock(&self.places);
