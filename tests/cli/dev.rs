@@ -56,7 +56,7 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
         "--model",
         "other",
     ];
-    let quick = [variables[0], variables[1], ("SVC_RUN_LEASE_MS", "1000")];
+    let quick = [variables[0], variables[1], ("SVC_RUN_LEASE_MS", "5000")];
     let mut dev = Running::start(command(&elsewhere, &quick));
     dev.line_with("Ctrl-C stops everything.");
     assert!(!alive(&postmaster), "{postmaster} was left behind");
@@ -111,9 +111,17 @@ fn hanging() -> Step {
     Step::text("One two three.").fault(2, Fault::Hang)
 }
 
+/// A free port below those that the kernel gives to connections, so that it is still free when what
+/// listened there was killed and starts again.
 fn free_port() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port().to_string()
+    loop {
+        let mut random = [0; 2];
+        getrandom::fill(&mut random).unwrap();
+        let port = 10_000 + u16::from_ne_bytes(random) % 20_000;
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port.to_string();
+        }
+    }
 }
 
 /// `run` and `follow` against the running `dev`, which they find by themselves.

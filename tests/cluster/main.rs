@@ -184,7 +184,7 @@ fn a_stale_pid_file_that_names_a_foreign_process_is_passed() {
     let text = fs::read_to_string(&pid_file).unwrap();
     kill_hard(cluster.pid().unwrap());
     wait_until("the end of the server is seen", || !cluster.is_running());
-    let mut foreign = Command::new("sleep").arg("60").spawn().unwrap();
+    let mut foreign = Command::new("sleep").arg("600").spawn().unwrap();
     let rest = text.split_once('\n').unwrap().1;
     fs::write(&pid_file, format!("{}\n{rest}", foreign.id())).unwrap();
     cluster.restart().unwrap();

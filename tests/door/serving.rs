@@ -24,9 +24,7 @@ fn requests_follow_each_other_on_one_connection() {
     assert_eq!(client.answer().body, own);
     client.send(get("/nowhere"));
     assert_eq!(client.answer().status, 404);
-    let stats = house.door.stats();
-    assert_eq!(stats.answers_by_class, [0, 6, 0, 1, 0]);
-    assert_eq!(stats.in_flight, 0);
+    house.until(|stats| stats.answers_by_class == [0, 6, 0, 1, 0] && stats.in_flight == 0);
     house.until(|stats| stats.body_bytes == 0);
 }
 
@@ -56,7 +54,7 @@ fn sixty_four_connections_at_once_are_each_answered() {
         for client in &mut clients {
             assert_eq!(client.answer().body, "ok");
         }
-        assert!(asked.elapsed() < Duration::from_secs(5), "some wait");
+        assert!(asked.elapsed() < Duration::from_secs(12), "some wait");
     }
     assert_eq!(house.door.stats().connections, 64);
 }
@@ -73,7 +71,7 @@ fn pipelined_slow_requests_take_one_turn_at_a_time() {
     for _ in 0..3 {
         house.serves_others();
     }
-    assert_eq!(house.door.stats().in_flight, 1);
+    house.until(|stats| stats.in_flight == 1);
     for _ in 0..100 {
         house.release.send(()).unwrap();
     }
@@ -119,5 +117,5 @@ fn a_client_that_leaves_is_not_worked_for() {
     house.until(|stats| stats.in_flight == 0);
     assert!(!responder.is_wanted());
     responder.send(Reply::Full(Response::text("too late")));
-    assert_eq!(house.door.stats().answers_discarded, 1);
+    house.until(|stats| stats.answers_discarded == 1);
 }

@@ -4,7 +4,8 @@ use crate::harness::{House, PATIENCE, get, limits, post};
 use agent_runtime::http::door::Limits;
 use std::time::Duration;
 
-const SHORT: Duration = Duration::from_millis(500);
+/// Longer than a busy machine holds up a request that is answered at once.
+const SHORT: Duration = Duration::from_millis(2500);
 
 #[test]
 fn a_panic_is_answered_and_its_thread_goes_on() {

@@ -35,7 +35,8 @@ fn start(database: Database, seen: &Arc<Mutex<Seen>>) -> Runner {
     let seen = Arc::clone(seen);
     Runner::builder(database)
         .queue("q", options())
-        .lease(Duration::from_millis(1500))
+        // Longer than a busy machine holds a handler up: it would be begun again beside itself.
+        .lease(Duration::from_secs(6))
         .watch(Duration::from_millis(50))
         .handle_named("q", "n", move |claimed| {
             let key = claimed.key().map(ToString::to_string);
@@ -103,8 +104,8 @@ fn two_processes_whose_connections_are_ended_again_and_again_lose_nothing_and_ru
     let mut rounds = 0;
     while schema.count(&mut client, "SELECT count(*) FROM job_jobs") > 0 {
         assert!(
-            started.elapsed() < Duration::from_secs(30),
-            "not done after 30 s"
+            started.elapsed() < Duration::from_secs(120),
+            "not done after 120 s"
         );
         std::thread::sleep(Duration::from_millis(40));
         if rounds < 25 {
@@ -149,7 +150,7 @@ fn two_processes_whose_connections_are_ended_again_and_again_lose_nothing_and_ru
 fn a_lease_that_could_not_be_renewed_while_the_database_was_away_stays_its_holders() {
     let schema = schema();
     let mut client = schema.client();
-    let lease = Duration::from_millis(900);
+    let lease = Duration::from_secs(3);
     let (starting, starts) = crossbeam_channel::unbounded();
     let (going, may_end) = crossbeam_channel::bounded::<()>(0);
     let start_one = || {
@@ -169,7 +170,7 @@ fn a_lease_that_could_not_be_renewed_while_the_database_was_away_stays_its_holde
     };
     let runners = [start_one(), start_one()];
     enqueue_many(&mut client, &[NewJob::named("q", "n", "1")]).unwrap();
-    let token = starts.recv_timeout(Duration::from_secs(10)).unwrap();
+    let token = starts.recv_timeout(Duration::from_secs(30)).unwrap();
     let mut tx = client.transaction().unwrap();
     tx.batch_execute("LOCK TABLE job_leases IN ACCESS EXCLUSIVE MODE")
         .unwrap();
@@ -207,5 +208,5 @@ fn a_runner_starts_and_stops_without_a_database() {
         started.elapsed() > Duration::from_millis(300)
     });
     assert_eq!(runner.stop(Duration::from_secs(5)).unfinished, 0);
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(15));
 }

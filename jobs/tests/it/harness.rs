@@ -54,7 +54,7 @@ impl Schema {
         let pool = r2d2::Pool::builder()
             .max_size(connections)
             .min_idle(Some(1))
-            .connection_timeout(Duration::from_secs(1))
+            .connection_timeout(Duration::from_secs(10))
             .build(manager)
             .unwrap();
         Database::new(pool, |client| client)
@@ -84,13 +84,13 @@ impl Drop for Schema {
     }
 }
 
-/// Waits until the condition holds; a test that waits longer than ten seconds has failed.
+/// Waits until the condition holds; a test that waits longer than thirty seconds has failed.
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
         assert!(
-            started.elapsed() < Duration::from_secs(10),
-            "waited 10 s until {what}"
+            started.elapsed() < Duration::from_secs(30),
+            "waited 30 s until {what}"
         );
         std::thread::sleep(Duration::from_millis(2));
     }

@@ -166,7 +166,7 @@ fn enqueueing_to_one_key_never_waits_for_another_transaction() {
     let taken = take(&mut one, 1);
     let mut open = one.transaction().unwrap();
     enqueue(&mut open, keyed("k", 1)).unwrap();
-    two.batch_execute("SET lock_timeout = '100ms'").unwrap();
+    two.batch_execute("SET lock_timeout = '5s'").unwrap();
     enqueue(&mut two, keyed("k", 1)).unwrap();
     finish(&mut two, &taken);
     assert_eq!(take(&mut two, 5).len(), 1);

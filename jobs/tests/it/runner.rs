@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 const NEVER: Duration = Duration::from_secs(3600);
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(20);
 
 #[derive(Serialize, Deserialize)]
 struct Task(u32);
@@ -92,11 +92,11 @@ fn every_outcome_does_what_it_says() {
     until("all is settled", || rows(&schema) == 0);
     until("all is counted", || {
         let stats = runner.handle().stats("q").unwrap();
-        (stats.dead, stats.done) == (3, 4)
+        (stats.dead, stats.done, stats.running, stats.queued) == (3, 4, 0, 0)
     });
     let stats = runner.handle().stats("q").unwrap();
     assert_eq!((stats.retried, stats.snoozed, stats.lost), (4, 5, 0));
-    assert_eq!((stats.claimed, stats.running, stats.queued), (16, 0, 0));
+    assert_eq!(stats.claimed, 16);
     let mut calls = calls.lock().unwrap().clone();
     calls.sort();
     let of = |task| {
@@ -186,15 +186,22 @@ fn a_wake_starts_a_job_at_once_and_a_freed_key_its_next_one() {
     let jobs: Vec<NewJob> = (0..3)
         .map(|n| NewJob::of(&Task(n)).unwrap().key("k", 1))
         .collect();
-    enqueue_many(&mut client, &jobs).unwrap();
-    assert!(starts.try_recv().is_err());
-    runner.handle().wake("q");
-    assert_eq!(
-        (0..3)
-            .map(|_| starts.recv_timeout(SOON).unwrap())
-            .collect::<Vec<_>>(),
-        [0, 1, 2]
-    );
+    // A look that was prepared, and that a busy machine carries out only now, is not the wake's
+    // doing either.
+    let is_woken = (0..5).any(|_| {
+        enqueue_many(&mut client, &jobs).unwrap();
+        let is_asleep = starts.is_empty();
+        runner.handle().wake("q");
+        assert_eq!(
+            (0..3)
+                .map(|_| starts.recv_timeout(SOON).unwrap())
+                .collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
+        until("all are settled", || rows(&schema) == 0);
+        is_asleep
+    });
+    assert!(is_woken, "jobs start without a wake");
     runner.stop(SOON);
 }
 
@@ -346,15 +353,16 @@ fn leases_are_renewed_while_a_job_runs_and_rescued_when_a_process_is_gone() {
     )
     .unwrap();
     assert_eq!(gone.len(), 1);
-    let part = blocking(builder(&schema).lease(Duration::from_millis(400)));
+    // A busy machine renews it in time, too.
+    let part = blocking(builder(&schema).lease(Duration::from_secs(5)));
     part.starts.recv_timeout(SOON).unwrap();
     let started = Instant::now();
     let expiry = "SELECT (extract(epoch FROM max(expires_at)) * 1000)::bigint FROM job_leases";
     let first = schema.count(&mut client, expiry);
-    until("it is renewed three leases long", || {
-        schema.count(&mut client, expiry) > first + 1200
+    until("it is renewed two leases long", || {
+        schema.count(&mut client, expiry) > first + 10_000
     });
-    assert!(started.elapsed() >= Duration::from_millis(800));
+    assert!(started.elapsed() >= Duration::from_secs(6));
     assert!(part.lost.try_recv().is_err() && part.starts.try_recv().is_err());
     part.go_on.send(()).unwrap();
     until("it is done", || rows(&schema) == 0);
@@ -362,6 +370,15 @@ fn leases_are_renewed_while_a_job_runs_and_rescued_when_a_process_is_gone() {
 
 #[test]
 fn stop_lets_running_jobs_finish_and_gives_the_rest_back() {
+    // Where the machine is busy, the two may end before the stop has begun, and others start.
+    assert!(
+        (0..5).any(|_| stopped_with_two_running()),
+        "others start after a stop"
+    );
+}
+
+/// Whether a stop let the two finish that ran; else others had begun.
+fn stopped_with_two_running() -> bool {
     let schema = schema();
     let mut client = schema.client();
     for number in 0..20 {
@@ -385,8 +402,11 @@ fn stop_lets_running_jobs_finish_and_gives_the_rest_back() {
         go_on.send(()).unwrap();
         go_on.send(()).unwrap();
     });
-    let stopped = part.runner.stop(SOON);
+    let stopped = part.runner.stop(SOON / 4);
     ending.unwrap().join().unwrap();
+    if !part.starts.is_empty() {
+        return false;
+    }
     assert_eq!(stopped.unfinished, 0);
     assert!(stopped.handed_back >= 10, "{stopped:?}");
     let waiting =
@@ -395,6 +415,7 @@ fn stop_lets_running_jobs_finish_and_gives_the_rest_back() {
         (rows(&schema), schema.count(&mut client, waiting)),
         (18, 18)
     );
+    true
 }
 
 #[test]
@@ -406,7 +427,7 @@ fn stop_gives_back_what_does_not_finish_by_the_deadline_and_tells_it() {
     part.starts.recv_timeout(SOON).unwrap();
     let started = Instant::now();
     let stopped = part.runner.stop(Duration::from_millis(100));
-    assert!(started.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < SOON / 2);
     assert_eq!(
         stopped,
         Stopped {
