@@ -30,13 +30,22 @@ def the_lab(world):
         "timeout 1 bash -c 'echo . >/dev/tcp/2001:db8:5::1/443' || true\n"
         "timeout 1 getent hosts telemetry.example.com || true"
     )
-    seen = set(world.lab.trap.take())
+    seen = set()
     wanted = {
         "udp to 203.0.113.5 port 9",
         "tcp to 203.0.113.5 port 443",
         "tcp to 2001:db8:5::1 port 443",
         "udp to 192.0.2.53 port 53, asking for telemetry.example.com",
     }
+
+    def all_seen():
+        seen.update(world.lab.trap.take())
+        return seen >= wanted
+
+    eventually("four attempts to leave the host are seen", all_seen)
+    # What is sent a second time is these attempts' as well.
+    time.sleep(1)
+    seen.update(world.lab.trap.take())
     check(seen == wanted, f"what left the host on purpose was seen as {sorted(seen)}")
     return [f"systemd was up after {took_s:.1f} s", "four attempts to leave the host, made on purpose, were seen"]
 

@@ -21,11 +21,19 @@ fail() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# Waits for whoever installs something else at this time, and keeps others waiting until this script ends.
+lock() {
+  mkdir -p "$PARTS"
+  exec 9>"$PARTS/.lock"
+  if have flock; then flock 9; fi
+}
+
 # install_package NEED APT DNF BREW: installs the system package, or says how and ends.
 install_package() {
   need=$1
+  lock
   if have apt-get; then
-    line="apt-get install -y --no-install-recommends $2"
+    line="apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $2"
   elif have dnf; then
     line="dnf install -y $3"
   elif have brew; then
@@ -76,8 +84,15 @@ need_go() {
     fail "$go is older than Go 1.21 and cannot fetch the newer one that is needed. Install Go 1.21 or later: on Debian 12 golang-go from bookworm-backports, elsewhere the Go project's own archive in /usr/local/go; then run this again."
 }
 
-# finished NAME VERSION: whether this version of a part stands complete in the cache.
-finished() { [ "$(cat "$PARTS/$1/.version" 2>/dev/null)" = "$2" ]; }
+stands() { [ "$(cat "$PARTS/$1/.version" 2>/dev/null)" = "$2" ]; }
+
+# finished NAME VERSION: whether this version of a part stands complete in the cache. Where it does not, nobody
+# else makes it from here on.
+finished() {
+  stands "$1" "$2" && return
+  lock
+  stands "$1" "$2"
+}
 
 # begin NAME: an empty directory to build a part in; finish NAME VERSION puts it into its place.
 begin() {
@@ -99,7 +114,7 @@ install_python_part() {
   have python3 || install_package Python python3 python3 python3
   if ! finished "$1" "$wanted" || ! "$PARTS/$1/bin/python" -c '' 2>/dev/null; then
     # No begin and finish: a virtual environment knows its own path and cannot be moved.
-    mkdir -p "$PARTS"
+    lock
     rm -rf "${PARTS:?}/$1"
     if ! python3 -m venv "$PARTS/$1" >/dev/null 2>&1; then
       install_package "Python's venv" python3-venv python3 python3

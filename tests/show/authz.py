@@ -111,11 +111,13 @@ def start(directory, opened):
         server.wait()
         say(f"{server.name}: {server.url} (process {server.process.pid})")
     seeded = "admin@tenant via FGA bootstrap"
-    lines = [
-        line for server in servers for line in directory.text(server.name).splitlines()
-        if seeded in line
-    ]
-    check(lines and admin_id in lines[0], f"no line of the log says: {seeded}")
+
+    def said():
+        texts = [directory.text(server.name) for server in servers]
+        return [line for text in texts for line in text.splitlines() if seeded in line]
+
+    lines = eventually(f"a line of the log says: {seeded}", said)
+    check(admin_id in lines[0], f"the log says: {lines[0]}")
     say(f"logged: {lines[0].strip()}")
     stores = httpx.get(f"{openfga.url}/stores", timeout=PATIENCE_S).json()["stores"]
     names = [store["name"] for store in stores]

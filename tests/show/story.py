@@ -20,9 +20,9 @@ ANSWER = (
     "evening, so an umbrella is not needed; a light jacket is enough after sunset. Tomorrow begins "
     "with fog on the river and clears up by noon."
 )
-# The answer takes about three seconds, so that there is time to cut and to kill.
+# The answer takes about six seconds, so that there is time to cut and to kill.
 CHUNK_CHARACTERS = 6
-CHUNK_EVERY_MS = 70
+CHUNK_EVERY_MS = 150
 FIXTURES = [
     {
         "match": {"hasToolResult": True},
@@ -38,8 +38,8 @@ FIXTURES = [
         },
     },
 ]
-# The whole show takes about ten seconds.
-MOST_S = 60
+# The whole show takes about twenty seconds.
+MOST_S = 90
 FINISHED = ("run.completed", "run.failed", "run.cancelled")
 
 
@@ -222,7 +222,7 @@ def tell(directory, opened):
             "SVC_TENANT_ID": str(uuid.uuid4()),
             "SVC_SEED_TOKEN": token,
             # A dead server's runs are taken over after this; the default is 15 s.
-            "SVC_RUN_LEASE_MS": "1500",
+            "SVC_RUN_LEASE_MS": "5000",
         },
     )
     opened.callback(server.close)
