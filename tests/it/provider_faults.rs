@@ -1,27 +1,30 @@
 //! What a run does when its model provider is down, slow, cut, wrong or busy: it recovers, or fails
 //! with a sentence that says why.
 
-use crate::harness::{App, NewVersion, Puppet, kinds};
+use crate::harness::{App, Deaf, NewVersion, Puppet, kinds};
 use agent_runtime::dev::provider::{Fault, Provider, Reply, Script, Step};
 use agent_runtime::outbound::{HostAccess, Timeouts};
 use agent_runtime::runtime::ModelKeys;
 use agent_runtime::secret::Secret;
 use agent_runtime::server::Options;
 use serde_json::{Value, json};
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 const KEY: &str = "sk-0123456789abcdef-secret";
 
-/// Three attempts with short waits.
+/// Three attempts with short waits, and time for a first byte that a busy machine keeps.
 fn app() -> App {
+    app_with_first_byte(Duration::from_secs(10))
+}
+
+fn app_with_first_byte(first_byte: Duration) -> App {
     App::start_with(|options| {
         options.runs.model_attempts = 3;
         options.runs.first_wait = Duration::from_millis(20);
         options.runs.model_timeouts = Timeouts {
-            connect: Duration::from_secs(2),
-            first_byte: Duration::from_millis(400),
-            total: Duration::from_secs(10),
+            connect: Duration::from_secs(10),
+            first_byte,
+            total: Duration::from_secs(15),
         };
     })
 }
@@ -71,12 +74,8 @@ fn check_recovered(app: &App, run: &Value, calls: i64) {
 #[test]
 fn one_that_is_down_fails_the_run() {
     let app = app();
-    // A port that was free a moment ago, and that nobody listens on.
-    let address = TcpListener::bind(("127.0.0.1", 0))
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let run = run(&app, &format!("http://{address}/v1"));
+    let deaf = Deaf::new();
+    let run = run(&app, &format!("http://{}/v1", deaf.address()));
     check_failed(&run, 3, &["model provider", "3 times"]);
     let events = app.events(run["id"].as_str().unwrap());
     let failed = events.iter().filter(|event| event["kind"] == "step.failed");
@@ -86,18 +85,21 @@ fn one_that_is_down_fails_the_run() {
 
 #[test]
 fn one_whose_first_byte_does_not_come_is_left() {
-    let app = app();
     let slow = Step::text("Too late.").before(Duration::from_secs(60));
+    // The answer to the second call has its time, too.
+    let app = app_with_first_byte(Duration::from_secs(4));
     let recovering = provider(vec![slow.clone()], Step::text("At last."));
     check_recovered(&app, &run(&app, &recovering.base_url()), 2);
+    let app = app_with_first_byte(Duration::from_millis(400));
     let hanging = provider(Vec::new(), slow);
     check_failed(&run(&app, &hanging.base_url()), 3, &["model provider"]);
 }
 
 #[test]
 fn one_that_is_slow_but_goes_on_is_waited_for() {
-    let app = app();
-    let slow = Step::text("At last.").between(Duration::from_millis(300));
+    // Each pause is far shorter than the wait for a first byte, and all of them are longer.
+    let app = app_with_first_byte(Duration::from_secs(4));
+    let slow = Step::text("At last.").between(Duration::from_millis(1400));
     let provider = provider(Vec::new(), slow);
     check_recovered(&app, &run(&app, &provider.base_url()), 1);
 }
@@ -312,12 +314,14 @@ fn a_turn_has_its_time_and_its_steps() {
     let app = App::start();
     let puppet = Puppet::start();
     let agent = app.agent_with(&puppet.base_url(), |version| {
-        version.limits = json!({"turnTimeoutMs": 1000});
+        version.limits = json!({"turnTimeoutMs": 3000});
     });
-    let id = app.start_turn(agent, "a");
-    let call = puppet.call();
-    check_failed(&app.finished(&id), 1, &["turnTimeoutMs", "1000 ms"]);
-    call.wait_until_cut();
+    // A turn whose time is over before the model was asked has waited for a busy machine.
+    let run = (0..10)
+        .map(|_| app.finished(&app.start_turn(agent, "a")))
+        .find(|run| run["usage"]["calls"] != 0);
+    check_failed(&run.unwrap(), 1, &["turnTimeoutMs", "3000 ms"]);
+    puppet.call().wait_until_cut();
     let looping = provider(
         Vec::new(),
         Step::new(Reply::ToolCalls(vec![("none".to_owned(), json!({}))])),

@@ -148,7 +148,8 @@ fn a_tool_that_may_not_be_called_again_fails_the_run() {
 fn runs_that_wait_and_runs_that_are_queued_outlive_a_restart() {
     let app = App::start_with(|options| {
         options.runs.threads = 1;
-        options.runs.first_wait = Duration::from_millis(500);
+        // Long enough that the run still waits when the server stops.
+        options.runs.first_wait = Duration::from_secs(8);
     });
     let puppet = Puppet::start();
     let agent = app.agent(&puppet.base_url());

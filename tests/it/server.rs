@@ -58,7 +58,7 @@ fn a_stop_ends_in_time_although_the_database_stands_still() {
     let reader = client.clone();
     let stuck = std::thread::spawn(move || reader.get("/v1/projects").status);
     let began = Instant::now();
-    let stopping = std::thread::spawn(move || server.stop(Duration::from_secs(4)));
+    let stopping = std::thread::spawn(move || server.stop(Duration::from_secs(10)));
     eventually("the door to be closed", || {
         TcpStream::connect(address).err().map(drop)
     });
@@ -71,10 +71,10 @@ fn a_stop_ends_in_time_although_the_database_stands_still() {
     signal(&stopped, Signal::CONT);
     let _ = stuck.join();
     assert!(!in_time && !started_in_time);
-    assert!(closed_after < Duration::from_secs(3), "{closed_after:?}");
-    assert!(stopped_after < Duration::from_secs(9), "{stopped_after:?}");
+    assert!(closed_after < Duration::from_secs(8), "{closed_after:?}");
+    assert!(stopped_after < Duration::from_secs(20), "{stopped_after:?}");
     assert!(
-        start_stopped_after < Duration::from_secs(5),
+        start_stopped_after < Duration::from_secs(12),
         "{start_stopped_after:?}"
     );
     cluster.stop();
@@ -89,7 +89,7 @@ fn a_server_that_waits_for_its_database_stops_at_once() {
     let server = Server::start(options(&url, &seeds), &clock, &log()).unwrap();
     let began = Instant::now();
     assert!(server.stop(PATIENCE));
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < PATIENCE / 2);
     drop(place);
 }
 

@@ -8,13 +8,13 @@ use agent_runtime::store::{Options, Sql, Store};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
-/// What a statement may take before the watchdog cancels it: 800 ms.
+/// What a statement may take before the watchdog cancels it: 7 s.
 fn options(url: &str) -> Options {
     Options {
         url: Secret::new(url),
         pool_size: 1,
-        checkout_timeout: Duration::from_millis(500),
-        statement_timeout: Duration::from_millis(300),
+        checkout_timeout: Duration::from_secs(3),
+        statement_timeout: Duration::from_secs(4),
     }
 }
 
@@ -36,7 +36,6 @@ fn a_checkout_ends_although_the_database_stands_still() {
     let cluster = cluster(&place.path().join("d"));
     let mut options = options(&cluster.url());
     options.pool_size = 3;
-    options.checkout_timeout = Duration::from_secs(2);
     let store = store(&options);
     let sessions: Vec<_> = (0..3).map(|_| store.session().unwrap()).collect();
     drop(sessions);
@@ -49,7 +48,7 @@ fn a_checkout_ends_although_the_database_stands_still() {
     let checked = store.check(Duration::from_millis(1)).err();
     signal(&stopped, Signal::CONT);
     assert_eq!(refused, Some(Code::DatabaseUnavailable));
-    assert!(took < Duration::from_secs(4), "{took:?}");
+    assert!(took < Duration::from_secs(12), "{took:?}");
     assert_eq!(
         checked.map(|error| error.code()),
         Some(Code::DatabaseUnavailable)
@@ -74,7 +73,7 @@ fn a_statement_that_outlives_every_limit_is_cancelled_and_its_connection_closed(
     let began = Instant::now();
     let error = session.execute("select pg_sleep(20)", &[]).unwrap_err();
     assert_eq!(error.code(), Code::DatabaseUnavailable);
-    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(began.elapsed() < Duration::from_secs(17));
     // A late cancel could hit what comes next.
     let error = session.query("select 1", &[]).unwrap_err();
     assert_eq!(error.code(), Code::DatabaseUnavailable);
@@ -93,7 +92,7 @@ fn many_statements_on_one_loan_may_take_longer_than_one_may() {
     let counted: i64 = store
         .transact(|tx| {
             for _ in 0..10 {
-                tx.execute("select pg_sleep(0.2)", &[])?;
+                tx.execute("select pg_sleep(0.8)", &[])?;
             }
             Ok(tx.query_one("select count(*) from pg_class", &[])?.get(0))
         })
@@ -217,7 +216,7 @@ fn a_part_takes_its_share_of_the_connections() {
     let began = Instant::now();
     let refused = part.session().map(drop).unwrap_err();
     assert_eq!(refused.code(), Code::DatabaseUnavailable);
-    assert!(began.elapsed() < Duration::from_secs(2));
+    assert!(began.elapsed() < Duration::from_secs(10));
     backend(&store);
     drop(first);
     backend(&part);

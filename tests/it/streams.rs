@@ -94,6 +94,7 @@ fn a_reader_that_joins_in_the_middle_gets_what_was_said() {
     let mut later = Vec::new();
     call.say("three.");
     until_text(&mut late, &mut later, "One, two, three.");
+    until_text(&mut early, &mut events, "One, two, three.");
     call.finish();
     later.extend(late.rest());
     check_whole(&later, "One, two, three.");
@@ -235,9 +236,10 @@ fn verbose(bytes: usize) -> Provider {
 #[test]
 fn a_reader_that_stops_reading_is_cut_and_the_others_go_on() {
     let app = App::start_with(|options| {
-        options.streams.patience = Duration::from_millis(400);
+        // Longer than a busy machine keeps the good reader from reading.
+        options.streams.patience = Duration::from_secs(4);
         options.streams.buffer_bytes = 16 * 1024;
-        options.limits.write_timeout = Duration::from_millis(800);
+        options.limits.write_timeout = Duration::from_secs(5);
     });
     // One event alone is more than what the kernel keeps for a reader that does not read.
     let bytes = 5_000_000;
@@ -369,15 +371,16 @@ fn a_hundred_readers_follow_one_run() {
         call.say(piece);
     }
     // Text that is overtaken by the step's end is left out, since that has all of it.
-    let (first, events) = &mut readers[0];
-    until_text(first, events, TEXT);
+    for (stream, events) in &mut readers {
+        until_text(stream, events, TEXT);
+    }
     call.finish();
     let began = Instant::now();
     for (mut stream, mut events) in readers {
         events.extend(stream.rest());
         check_whole(&events, TEXT);
     }
-    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(began.elapsed() < Duration::from_secs(30));
     eventually("the streams to be let go", || {
         (app.server().shared().streams.open() == 0).then_some(())
     });

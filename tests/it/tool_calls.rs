@@ -1,11 +1,10 @@
 //! HTTP tools as a turn calls them: what the model is told when a call goes wrong, and what is
 //! called again.
 
-use crate::harness::{App, NewTool, ToolAnswer, ToolServer, kinds};
+use crate::harness::{App, Deaf, NewTool, ToolAnswer, ToolServer, eventually, kinds};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use agent_runtime::outbound::HostAccess;
 use serde_json::{Value, json};
-use std::net::TcpListener;
 use std::time::Duration;
 
 /// A model that calls the tool `look_up` with these arguments once and then says something.
@@ -133,9 +132,13 @@ fn a_tool_that_does_not_answer_in_time_is_called_again_only_if_it_may_be() {
         let tool = ToolServer::start(|_, _| ToolAnswer::Hang);
         let called = call(&app, &tool.url(), &json!({}), |tool| {
             tool.idempotent = idempotent;
-            tool.timeout_ms = 150;
+            // Time enough for a busy machine to ask.
+            tool.timeout_ms = 1500;
         });
         called.check_error(&["could not be called"]);
+        eventually("every call to be read", || {
+            (tool.asked().len() >= calls).then_some(())
+        });
         assert_eq!(tool.asked().len(), calls);
     }
 }
@@ -174,14 +177,16 @@ fn a_tool_that_comes_back_is_reached() {
 #[test]
 fn a_tool_that_is_down_is_an_error_to_the_model() {
     let app = App::start();
-    let address = TcpListener::bind(("127.0.0.1", 0))
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let deaf = Deaf::new();
     for idempotent in [true, false] {
-        let called = call(&app, &format!("http://{address}/"), &json!({}), |tool| {
-            tool.idempotent = idempotent;
-        });
+        let called = call(
+            &app,
+            &format!("http://{}/", deaf.address()),
+            &json!({}),
+            |tool| {
+                tool.idempotent = idempotent;
+            },
+        );
         called.check_error(&["could not be called"]);
         let failed = kinds(&called.events)
             .iter()
@@ -212,7 +217,7 @@ fn text_that_no_database_takes_is_mended() {
 fn a_deployed_server_calls_no_tool_on_its_own_host() {
     // The provider is on this host too, so the model is asked while that is allowed: the server is
     // deployed, as it were, while the run waits to call its tool again.
-    let app = App::start_with(|options| options.runs.first_wait = Duration::from_millis(500));
+    let app = App::start_with(|options| options.runs.first_wait = Duration::from_secs(8));
     let tool = ToolServer::start(|_, _| ToolAnswer::Cut);
     let model = model(&json!({}));
     let url = tool.url();

@@ -4,6 +4,7 @@
 mod authorized;
 mod client;
 mod database;
+mod deaf;
 pub(crate) mod kms;
 pub(crate) mod made;
 mod objects;
@@ -20,6 +21,7 @@ pub(crate) mod webhooks;
 pub(crate) use authorized::{LogLines, World, authorization};
 pub(crate) use client::{Answer, Client};
 pub(crate) use database::Database;
+pub(crate) use deaf::Deaf;
 pub(crate) use objects::{COMPLETION_PRICE, NewTool, NewVersion, PROMPT_PRICE};
 pub(crate) use puppet::{Call, Puppet};
 pub(crate) use receiver::{Received, Receiver, Reply};
@@ -90,7 +92,7 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
         store: store::Options {
             url: Secret::new(database_url),
             pool_size: 8,
-            checkout_timeout: Duration::from_secs(1),
+            checkout_timeout: Duration::from_secs(3),
             statement_timeout: Duration::from_secs(10),
         },
         seeds: seeds.clone(),
@@ -106,7 +108,8 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
             host_access: HostAccess::Local,
             ..Default::default()
         },
-        run_lease: Duration::from_millis(1500),
+        // Longer than a busy machine holds a process up: a lease that runs out is another story.
+        run_lease: Duration::from_secs(5),
         streams: sse::Options {
             tail_every: Duration::from_millis(50),
             ..Default::default()

@@ -18,7 +18,7 @@ fn calls_pay() -> Step {
 #[test]
 fn an_absence_of_the_database_beyond_the_lease_costs_no_answer() {
     let mut world = World::new();
-    world.lease = Duration::from_secs(3);
+    world.lease = Duration::from_secs(6);
     let processes = [world.process(1, true), world.process(1, true)];
     let closed = world.tool.gate.lock().unwrap();
     world.provider.push(calls_pay());

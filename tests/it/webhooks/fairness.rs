@@ -18,6 +18,20 @@ fn in_flight(world: &World) -> u64 {
     world.app.server().shared().webhooks.stats().in_flight
 }
 
+/// A test that arrived; whether it did so quickly, as it does unless the machine stands still.
+fn is_quick(world: &World, endpoint: &str) -> bool {
+    test(world, endpoint);
+    world.delivered(endpoint);
+    let slow = "select count(*) from webhook_endpoint_counts where is_slow and endpoint_id = ";
+    world.number(&format!("{slow}'{endpoint}'")) == 0
+}
+
+/// Tries again where the machine was too busy for what was to be seen.
+fn undisturbed(round: impl Fn() -> Option<()>) {
+    let seen = (0..5).find_map(|_| round());
+    seen.expect("a round that the machine does not disturb");
+}
+
 /// How many attempts to the endpoint may be in flight at once, once it is this many.
 fn cap(world: &World, endpoint: &str, cap: i64) {
     eventually("the cap to be so", || {
@@ -29,14 +43,17 @@ fn cap(world: &World, endpoint: &str, cap: i64) {
 
 #[test]
 fn receivers_that_hang_leave_threads_to_the_others_however_many_they_are() {
+    undisturbed(many_hang);
+}
+
+fn many_hang() -> Option<()> {
     let world = World::with(|options| {
         options.webhooks.threads = 4;
         options.webhooks.timeout = Duration::from_secs(20);
     });
     let well = Receiver::good();
     let endpoint = world.endpoint(&well.url());
-    test(&world, &endpoint);
-    world.delivered(&endpoint);
+    is_quick(&world, &endpoint).then_some(())?;
     let (hold, held) = crossbeam_channel::bounded(0);
     let hanging = Receiver::start(move |_, _| Reply::Held(held.clone()));
     for _ in 0..6 {
@@ -44,17 +61,23 @@ fn receivers_that_hang_leave_threads_to_the_others_however_many_they_are() {
     }
     hanging.once(2);
     for _ in 0..3 {
-        test(&world, &endpoint);
-        world.delivered(&endpoint);
+        is_quick(&world, &endpoint).then_some(())?;
     }
     assert_eq!(hanging.received().len(), 2);
-    assert_eq!(in_flight(&world), 2);
+    eventually("the hanging ones alone to be in flight", || {
+        (in_flight(&world) == 2).then_some(())
+    });
     drop(hold);
     hanging.once(6);
+    Some(())
 }
 
 #[test]
 fn a_receiver_that_takes_what_it_is_sent_slowly_has_one_attempt_in_flight() {
+    undisturbed(one_is_slow);
+}
+
+fn one_is_slow() -> Option<()> {
     let world = World::with(|options| options.webhooks.timeout = Duration::from_secs(20));
     let (release, held) = crossbeam_channel::bounded(0);
     let receiver = Receiver::start(move |_, before| match before {
@@ -63,8 +86,7 @@ fn a_receiver_that_takes_what_it_is_sent_slowly_has_one_attempt_in_flight() {
         _ => Reply::Held(held.clone()),
     });
     let endpoint = world.endpoint(&receiver.url());
-    test(&world, &endpoint);
-    world.delivered(&endpoint);
+    is_quick(&world, &endpoint).then_some(())?;
     for _ in 0..3 {
         test(&world, &endpoint);
     }
@@ -98,6 +120,7 @@ fn a_receiver_that_takes_what_it_is_sent_slowly_has_one_attempt_in_flight() {
         let seen = world.app.get(&path).expect(200);
         (seen["deliveries"]["delivered"] == 7).then_some(())
     });
+    Some(())
 }
 
 #[test]
@@ -132,6 +155,7 @@ fn dead_name_servers_hold_up_no_receiver_that_is_well_and_cost_the_others_no_att
         Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)])
     };
     let world = World::with(move |options| {
+        options.webhooks.timeout = Duration::from_secs(4);
         options.outbound = Outbound::new(outbound::Options {
             // One for those that are well, one for the others.
             receiver_resolver_threads: 2,

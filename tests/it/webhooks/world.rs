@@ -159,11 +159,11 @@ impl World {
     }
 }
 
-/// Webhooks to plain receivers on this machine, with short deadlines.
+/// Webhooks to plain receivers on this machine, with a deadline that a busy one keeps.
 pub(super) fn webhooks(options: &mut Options) {
     options.secrets = Keys::new().options();
     options.webhooks.development = true;
-    options.webhooks.timeout = Duration::from_secs(1);
+    options.webhooks.timeout = Duration::from_secs(8);
     options.webhooks.poll = Duration::from_millis(50);
     options.webhooks.threads = 8;
 }
