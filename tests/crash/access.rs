@@ -11,7 +11,7 @@ use uuid::Uuid;
 pub(crate) fn authorized(database_url: String, authorization_url: &str) -> Place {
     place(database_url)
         .with("SVC_AUTHZ_API_URL", authorization_url)
-        .with("SVC_AUTHZ_TIMEOUT_MS", 1500)
+        .with("SVC_AUTHZ_TIMEOUT_MS", 10_000)
         .with("SVC_MAX_DENIALS_PER_MINUTE", 1_000_000)
 }
 

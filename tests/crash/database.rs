@@ -17,9 +17,9 @@ const PROBES: &[&str] = &["/healthz", "/metrics"];
 const REQUESTS: &[&str] = &["/v1/runs?limit=1", "/v1/projects?limit=1"];
 const DEADLINE: Duration = Duration::from_millis(2500);
 /// A busy machine may take this long beyond a deadline.
-const GRACE: Duration = Duration::from_millis(1500);
+const GRACE: Duration = Duration::from_secs(5);
 /// Of every run, after the database is back.
-const LONGEST_RECOVERY: Duration = Duration::from_secs(10);
+const LONGEST_RECOVERY: Duration = Duration::from_secs(20);
 /// More at once than there are request threads.
 const CROWD: usize = 30;
 
@@ -213,7 +213,10 @@ fn a_server_ends_in_time_while_its_database_does_not_answer() {
     let (status, took) = server.terminate();
     requests.stop();
     answer_again(&stopped);
-    assert!(took < shutdown + Duration::from_secs(6), "it took {took:?}");
+    assert!(
+        took < shutdown + Duration::from_secs(15),
+        "it took {took:?}"
+    );
     assert_eq!(
         status.code(),
         Some(1),
@@ -236,7 +239,12 @@ fn a_server_ends_in_time_while_its_database_does_not_answer() {
 /// Stops the cluster's processes, and says which.
 pub(crate) fn stop_answering(cluster: &Cluster) -> Vec<u32> {
     // The postmaster first: it starts no more.
-    send(cluster.pid().unwrap(), Signal::STOP);
+    let postmaster = cluster.pid().unwrap();
+    send(postmaster, Signal::STOP);
+    eventually("the postmaster to stand still", || {
+        let stat = std::fs::read_to_string(format!("/proc/{postmaster}/stat")).unwrap();
+        stat.rsplit_once(") ")?.1.starts_with('T').then_some(())
+    });
     let stopped = processes(cluster);
     for pid in &stopped {
         send(*pid, Signal::STOP);
@@ -281,14 +289,20 @@ fn a_database_that_stops_answering_is_waited_for() {
     let mut followers = Vec::new();
     start_runs(&place, &agents, &mut followers, &mut random);
     std::thread::sleep(Duration::from_millis(300) + random.within(500));
-    let connections: usize = connections(&followers);
+    let connections = connections(&followers);
     let stopped = stop_answering(&cluster);
     let crowd: Vec<Probe> = (0..CROWD)
         .map(|_| Probe::start(place.client(), REQUESTS))
         .collect();
-    let stop_seconds = setting("CRASH_STOP_SECONDS", 6);
+    // Longer than any request may take.
+    let stop_seconds = setting("CRASH_STOP_SECONDS", 12);
     std::thread::sleep(Duration::from_secs(stop_seconds));
-    let reopened = self::connections(&followers) - connections;
+    // A run that a busy machine began late is followed for the first time.
+    let had = connections.iter().zip(self::connections(&followers));
+    let reopened: usize = had
+        .filter(|(before, _)| **before > 0)
+        .map(|(before, now)| now - before)
+        .sum();
     answer_again(&stopped);
     let restored_at = Instant::now();
     let client = place.client();
@@ -323,9 +337,10 @@ fn a_database_that_stops_answering_is_waited_for() {
     );
 }
 
-fn connections(followers: &[Follower]) -> usize {
+/// How many connections each has opened.
+fn connections(followers: &[Follower]) -> Vec<usize> {
     let each = followers
         .iter()
         .map(|follower| follower.look(|seen| seen.connections));
-    each.sum()
+    each.collect()
 }

@@ -384,7 +384,8 @@ fn no_replica_answers_from_before_an_acknowledged_change() {
     let mut random = Random::seeded("stale answers");
     let fga = OpenFga::own();
     let relay = Relay::before(fga.address());
-    let place = authorized(shared_database(), &relay.url());
+    // Shorter than what is done to OpenFGA.
+    let place = authorized(shared_database(), &relay.url()).with("SVC_AUTHZ_TIMEOUT_MS", 1500);
     let other = place.replica();
     let _servers = [place.start(), other.start()];
     let client = place.client();

@@ -48,7 +48,7 @@ impl Probe {
 }
 
 /// Every answer was this one, and came at once. Says how long the slowest took. A machine that does
-/// other work at the same time may hold up one answer in ten, and none for long.
+/// other work at the same time may hold up one answer in ten, and a single one for long.
 #[track_caller]
 pub(crate) fn all_at_once(asked: &[Asked], status: u16) -> Duration {
     let wrong: Vec<&Asked> = asked
@@ -60,12 +60,16 @@ pub(crate) fn all_at_once(asked: &[Asked], status: u16) -> Duration {
     times.sort_unstable();
     let most = times[times.len() * 9 / 10];
     assert!(
-        most < Duration::from_millis(100),
+        most < Duration::from_secs(1),
         "{most:?} among {}",
         times.len()
     );
     let slowest = times.last().copied().unwrap();
-    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    let next = times.iter().rev().nth(1).copied().unwrap_or_default();
+    assert!(
+        next < Duration::from_secs(2) && slowest < Duration::from_secs(8),
+        "{next:?} {slowest:?}"
+    );
     slowest
 }
 

@@ -144,7 +144,7 @@ fn a_stream_passes_the_proxy_event_by_event() {
         (answer.status == 200).then_some(())
     });
     let pace = Pace {
-        tool: Duration::from_secs(3),
+        tool: Duration::from_secs(8),
         ..Pace::default()
     };
     let agents = Agents::make(&place.client(), pace);

@@ -25,10 +25,17 @@ pub(crate) struct Place {
     pub(crate) log: PathBuf,
 }
 
-/// A port that nothing listens on.
+/// A port that nothing listens on, below those that the kernel gives to connections, so that it is
+/// still free when a killed server starts again.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    loop {
+        let mut random = [0; 2];
+        getrandom::fill(&mut random).unwrap();
+        let port = 10_000 + u16::from_ne_bytes(random) % 20_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// A running program. Dropping it kills it.
