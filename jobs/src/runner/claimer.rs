@@ -35,7 +35,7 @@ impl Leases {
         room: Room,
         keyed_first: bool,
     ) -> Result<Vec<ClaimedRow>> {
-        core.database.with(|client| {
+        let rows = core.database.with(|client| {
             if self.0.is_empty() {
                 self.0 = draw_leases(client)?;
             }
@@ -48,7 +48,12 @@ impl Leases {
                 self.0.push(lease_id);
             }
             Ok(rows)
-        })
+        });
+        if rows.is_err() {
+            // It may be another server from now on, which knows nothing of these.
+            self.0.clear();
+        }
+        rows
     }
 
     fn draw_ahead(&mut self, core: &Core) {
