@@ -5,7 +5,7 @@
 //! | `door` | connections | `Door::stop`: no new ones; answers in flight within the deadline |
 //! | `request-N` | handlers | with the door |
 //! | `stream-N`, `stream-tail`, `stream-access` | open streams; whether their readers still may | `Streams::stop`: each gets `stream.end` |
-//! | `run-N` and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
+//! | `run-N`, as many as needed at once, and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
 //! | `authz-keeper` | makes tenants' stores, keeps permissions in step | `Keeper::stop`, before the next call |
 //! | `runs-…` | watch runs, write text, keep tables up | with the runs |
 //! | `webhooks-N` and the queue's own | attempts at deliveries of webhooks | with the runs, of whose runner they are part; where a backend of secrets is set |

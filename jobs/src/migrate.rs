@@ -16,6 +16,10 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
         "job_0006_kept_plans",
         include_str!("../sql/0006_kept_plans.sql"),
     ),
+    (
+        "job_0007_leases_ahead",
+        include_str!("../sql/0007_leases_ahead.sql"),
+    ),
 ];
 
 /// Any fixed number does; it is the crate's own.

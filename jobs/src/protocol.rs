@@ -2,12 +2,12 @@
 //!
 //! Every claim makes one lease for its whole batch, and the lease's id is the fence: a settlement names (job, lease),
 //! and touches nothing if the job is no longer under that lease. Lease ids never repeat, attempts can (a snooze gives
-//! its attempt back), which is why the fence is not the attempt.
+//! its attempt back, a crash of Postgres may undo a claim), which is why the fence is not the attempt.
 
 use crate::Result;
 use crate::job::millis;
-use postgres::GenericClient;
 use postgres::types::Type;
+use postgres::{Client, GenericClient};
 use std::time::Duration;
 
 /// A claimed job as it came from the database.
@@ -106,13 +106,50 @@ pub fn claim(
     keyed_first: bool,
 ) -> Result<Vec<ClaimedRow>> {
     let room = room.into();
+    claim_as(client, None, (queue, worker), room, lease, keyed_first)
+}
+
+/// As [`claim`], with the names of queue and worker, under a lease id of [`draw_leases`]. Nobody waits until it is on disk:
+/// a crash of Postgres may undo it. `client` must not be in a transaction, whose commit would not be waited for either.
+pub(crate) fn claim_ahead(
+    client: &mut Client,
+    lease_id: i64,
+    names: (&str, &str),
+    room: Room,
+    lease: Duration,
+    keyed_first: bool,
+) -> Result<Vec<ClaimedRow>> {
+    claim_as(client, Some(lease_id), names, room, lease, keyed_first)
+}
+
+/// Lease ids that nobody else has or will have, even after a crash of Postgres: they are on disk. To be called outside
+/// of a transaction.
+pub(crate) fn draw_leases(client: &mut Client) -> Result<Vec<i64>> {
+    // More than the 32 that a sequence gives for one entry in the log: so this transaction makes an entry, and with its
+    // own commit everybody's earlier ones are flushed.
+    let rows = client.query_typed(
+        "SELECT nextval('job_lease_ids') FROM generate_series(1, 256)",
+        &[],
+    )?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+fn claim_as(
+    client: &mut impl GenericClient,
+    lease_id: Option<i64>,
+    (queue, worker): (&str, &str),
+    room: Room,
+    lease: Duration,
+    keyed_first: bool,
+) -> Result<Vec<ClaimedRow>> {
     let count = |places: usize| i32::try_from(places).unwrap_or(i32::MAX);
     let (jobs, serial) = (count(room.jobs), count(room.serial));
     let rows = client.query_typed(
-        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap FROM job_claim($1, $2, $3, $4, $5, $6)",
+        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap FROM job_claim($1, $2, $3, $4, $5, $6, $7)",
         &[
             (&queue, Type::TEXT),
             (&worker, Type::TEXT),
+            (&lease_id, Type::INT8),
             (&jobs, Type::INT4),
             (&serial, Type::INT4),
             (&millis(lease), Type::INT8),

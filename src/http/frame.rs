@@ -27,7 +27,7 @@ impl Frame {
     pub fn new(shared: Arc<Shared>, table: Table, probes: Arc<Probes>, log: slog::Logger) -> Self {
         Self {
             shared,
-            description: super::openapi::document(&table).to_string(),
+            description: super::openapi::text(&table),
             table,
             probes,
             log,

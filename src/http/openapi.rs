@@ -89,6 +89,24 @@ pub(crate) fn document(table: &Table) -> Value {
     })
 }
 
+/// The document as it is served. It is put together on a thread of its own: that takes megabytes for a moment, which the
+/// allocator keeps for the thread that took them. This one's are left to the threads that are started after it.
+///
+/// # Panics
+/// As [`document`].
+pub(super) fn text(table: &Table) -> String {
+    let make = || document(table).to_string();
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("api-description".to_owned());
+        match thread.spawn_scoped(scope, make) {
+            Ok(made) => made
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => make(),
+        }
+    })
+}
+
 /// What a receiver of webhooks is sent (section 6.2).
 fn webhook(generator: &mut SchemaGenerator) -> Value {
     let header = |name: &str, description: &str| json!({"name": name, "in": "header", "required": true, "description": description, "schema": {"type": "string"}});

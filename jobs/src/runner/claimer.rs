@@ -1,12 +1,14 @@
 //! One thread a queue that claims: as many jobs as there is room for, continuously while there are more, else when
 //! woken and at each poll.
 
-use super::handler::Work;
+use super::crew::Crew;
+use super::handler::{Hands, Work};
 use super::{Core, Queue};
+use crate::Result;
 use crate::backoff::{Backoff, jittered};
 use crate::claimed::Batch;
-use crate::protocol::{ClaimedRow, Room, claim};
-use crossbeam_channel::{Receiver, Sender};
+use crate::protocol::{ClaimedRow, Room, claim_ahead, draw_leases};
+use crossbeam_channel::Receiver;
 use slog::{info, warn};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +20,64 @@ pub(super) const AWAY: Backoff = Backoff {
     most: Duration::from_secs(2),
 };
 
-pub(super) fn run(core: &Core, queue: &Queue, work: &Sender<Work>, poked: &Receiver<()>) {
+/// Lease ids for the claims to come.
+#[derive(Default)]
+struct Leases(Vec<i64>);
+
+impl Leases {
+    /// When fewer are left, more are drawn beside the claims, so that none waits for that.
+    const FEW: usize = 64;
+
+    fn claim(
+        &mut self,
+        core: &Core,
+        queue: &Queue,
+        room: Room,
+        keyed_first: bool,
+    ) -> Result<Vec<ClaimedRow>> {
+        let rows = core.database.with(|client| {
+            if self.0.is_empty() {
+                self.0 = draw_leases(client)?;
+            }
+            let Some(lease_id) = self.0.pop() else {
+                return Ok(Vec::new());
+            };
+            let names = (queue.name.as_str(), core.worker.as_str());
+            let rows = claim_ahead(client, lease_id, names, room, core.lease, keyed_first)?;
+            if rows.is_empty() {
+                self.0.push(lease_id);
+            }
+            Ok(rows)
+        });
+        if rows.is_err() {
+            // It may be another server from now on, which knows nothing of these.
+            self.0.clear();
+        }
+        rows
+    }
+
+    fn draw_ahead(&mut self, core: &Core) {
+        if self.0.len() < Self::FEW
+            && let Ok(more) = core.database.with(draw_leases)
+        {
+            self.0.extend(more);
+        }
+    }
+}
+
+/// Ends the crew with the claimer, however that ends.
+struct Ending<'a>(&'a Crew);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+pub(super) fn run(hands: &Arc<Hands>, poked: &Receiver<()>) {
+    let _ending = Ending(&hands.crew);
+    let (core, queue) = (&*hands.core, &*hands.queue);
+    let mut leases = Leases::default();
     let mut more = true;
     let mut keyed_first = false;
     let mut failures = 0;
@@ -39,16 +98,7 @@ pub(super) fn run(core: &Core, queue: &Queue, work: &Sender<Work>, poked: &Recei
         }
         queue.woken.store(false, Ordering::Release);
         keyed_first = !keyed_first;
-        let rows = core.database.with(|client| {
-            claim(
-                client,
-                &queue.name,
-                &core.worker,
-                room,
-                core.lease,
-                keyed_first,
-            )
-        });
+        let rows = leases.claim(core, queue, room, keyed_first);
         match rows {
             Ok(rows) => {
                 if failures > 0 {
@@ -58,7 +108,8 @@ pub(super) fn run(core: &Core, queue: &Queue, work: &Sender<Work>, poked: &Recei
                 // Keys share a claim evenly, so one with more to give may have left room.
                 more = rows.len() >= room.jobs || rows.iter().any(|row| row.key.is_some());
                 next_poll = Instant::now() + jittered(queue.options.poll, 20);
-                dispatch(core, queue, work, rows, asked_at);
+                dispatch(hands, rows, asked_at);
+                leases.draw_ahead(core);
             }
             Err(error) => {
                 failures += 1;
@@ -72,11 +123,10 @@ pub(super) fn run(core: &Core, queue: &Queue, work: &Sender<Work>, poked: &Recei
     }
 }
 
-/// With prefetch, claims when half of it is used up, so that batches stay large; without, whenever a thread is free.
 fn room(queue: &Queue) -> Room {
     let options = &queue.options;
     let outstanding = queue.outstanding.load(Ordering::Acquire);
-    if options.prefetch > 0 && outstanding > options.threads + options.prefetch / 2 {
+    if outstanding >= options.enough() {
         return Room::from(0);
     }
     let jobs = (options.threads + options.prefetch)
@@ -88,13 +138,8 @@ fn room(queue: &Queue) -> Room {
     Room { jobs, serial }
 }
 
-fn dispatch(
-    core: &Core,
-    queue: &Queue,
-    work: &Sender<Work>,
-    rows: Vec<ClaimedRow>,
-    asked_at: Instant,
-) {
+fn dispatch(hands: &Arc<Hands>, rows: Vec<ClaimedRow>, asked_at: Instant) {
+    let (core, queue) = (&*hands.core, &*hands.queue);
     let Some(first) = rows.first() else { return };
     let batch = Arc::new(Batch::new(
         first.lease_id,
@@ -103,23 +148,22 @@ fn dispatch(
         core.lease,
     ));
     core.batches().insert(batch.lease_id, Arc::clone(&batch));
-    queue.outstanding.fetch_add(rows.len(), Ordering::AcqRel);
+    let outstanding = rows.len() + queue.outstanding.fetch_add(rows.len(), Ordering::AcqRel);
     let serial = rows.iter().filter(|row| row.is_serial()).count();
     queue.serial.fetch_add(serial, Ordering::AcqRel);
     queue
         .counts
         .claimed
         .fetch_add(rows.len() as u64, Ordering::Relaxed);
-    for (place, row) in rows.into_iter().enumerate() {
-        let one = Work {
-            row,
-            batch: Arc::clone(&batch),
-            place,
-        };
-        // The channel holds as many as there can be outstanding, and handlers end only after this sender.
-        if work.send(one).is_err() {
-            return;
-        }
+    let jobs = rows.into_iter().enumerate().map(|(place, row)| Work {
+        row,
+        batch: Arc::clone(&batch),
+        place,
+    });
+    let start = |number| hands.start(number);
+    if let Err(error) = hands.crew.hand_out(jobs, outstanding, start) {
+        warn!(core.log, "no further thread, jobs wait for those that there are"; "queue" => &queue.name,
+            "error" => %error);
     }
 }
 

@@ -1,10 +1,13 @@
 //! The threads that call handlers, and what a handler may answer.
 
+use super::crew::Crew;
 use super::settler::Finished;
+use super::start::thread;
 use super::{Core, Queue};
+use crate::Result;
 use crate::claimed::{Batch, CancelToken, Claimed, Slot, Stage};
 use crate::protocol::{ClaimedRow, Ending};
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Sender;
 use slog::{debug, warn};
 use std::any::Any;
 use std::collections::HashMap;
@@ -66,15 +69,39 @@ pub(super) struct Work {
 /// How long a job that this process has no handler for waits for a process that has.
 const NO_HANDLER: Duration = Duration::from_secs(15);
 
-pub(super) fn run(
-    core: &Core,
-    queue: &Queue,
-    handlers: &Handlers,
-    todo: &Receiver<Work>,
-    finished: &Sender<Finished>,
-) {
-    // After a stop the claimer drops its end; what is left in the channel is given back.
-    while let Ok(work) = todo.recv() {
+/// What the threads that handle a queue's jobs share.
+pub(super) struct Hands {
+    pub(super) core: Arc<Core>,
+    pub(super) queue: Arc<Queue>,
+    pub(super) crew: Crew,
+    pub(super) handlers: Handlers,
+    pub(super) finished: Sender<Finished>,
+    /// Dropped with the last of them.
+    pub(super) alive: Sender<()>,
+}
+
+impl Hands {
+    /// Starts the thread of a number.
+    pub(super) fn start(self: &Arc<Self>, number: usize) -> Result<()> {
+        let options = &self.queue.options;
+        let prefix = options.thread_name.as_deref().unwrap_or(&self.queue.name);
+        let stack = Some(options.stack_bytes);
+        let hands = Arc::clone(self);
+        thread(
+            format!("{prefix}-{number}"),
+            stack,
+            &self.alive,
+            move || {
+                run(&hands, number);
+            },
+        )
+    }
+}
+
+fn run(hands: &Hands, number: usize) {
+    let (core, queue) = (&*hands.core, &*hands.queue);
+    // After a stop the claimer ends the crew; what still waits is given back.
+    while let Some(work) = hands.crew.next(number) {
         let Work { row, batch, place } = work;
         let (keyed, serial) = (row.key.is_some(), row.is_serial());
         let attempt = row.attempt;
@@ -83,7 +110,7 @@ pub(super) fn run(
             None
         } else {
             let slot = &batch.slots[place];
-            Some(match handlers.get(&row.name) {
+            Some(match hands.handlers.get(&row.name) {
                 Some(handler) => call(core, queue, handler, row, token.clone(), slot),
                 None => unknown(core, queue, &row),
             })
@@ -91,14 +118,14 @@ pub(super) fn run(
         // Told by a stop to end: the job goes on elsewhere, whatever the handler makes of that.
         let cut = core.stopping() && token.lost();
         batch.slots[place].set_stage(Stage::Finished);
-        queue.outstanding.fetch_sub(1, Ordering::AcqRel);
         queue
             .serial
             .fetch_sub(usize::from(serial), Ordering::AcqRel);
-        queue.poke();
+        queue.through();
         let settled_itself = outcome == Some(Outcome::Settled);
         let ending = ending(queue, attempt, outcome.filter(|_| !cut));
-        if finished
+        if hands
+            .finished
             .send(Finished {
                 batch,
                 place,

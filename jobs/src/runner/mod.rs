@@ -1,10 +1,12 @@
-//! Threads that run jobs. For each queue one that claims, a fixed number that handle, one that settles; for all of
-//! them one that renews leases and one that rescues what others left. None is started later, and all end on stop.
+//! Threads that run jobs. For each queue one that claims, those that handle, one that settles; for all of them one that
+//! renews leases and one that rescues what others left. Handlers' threads are started when they are needed, up to
+//! their number (`crew`); all end on stop.
 //!
-//! Data flows one way: claimer → bounded channel → handlers → bounded channel → settler. A queue never has more jobs
+//! Data flows one way: claimer → bounded channels → handlers → bounded channel → settler. A queue never has more jobs
 //! claimed than it has threads and prefetch places free.
 
 mod claimer;
+mod crew;
 mod handler;
 mod keeper;
 mod settler;
@@ -114,6 +116,15 @@ impl Queue {
     fn poke(&self) {
         // A poke that waits already says the same.
         let _ = self.poke.try_send(());
+    }
+
+    /// A job is through its handler.
+    fn through(&self) {
+        let outstanding = self.outstanding.fetch_sub(1, Ordering::AcqRel);
+        // With this one there is room again; with others there was.
+        if outstanding == self.options.enough() {
+            self.poke();
+        }
     }
 
     fn wake(&self) {

@@ -1,9 +1,10 @@
-//! Settings of a runner, and the start of its threads: all of them, in order, on one screen.
+//! Settings of a runner, and the start of its threads, in order, on one screen.
 
-use super::handler::{Handlers, Outcome};
-use super::{Core, Queue, Runner, claimer, handler, keeper, settler};
+use super::crew::{Crew, KEPT};
+use super::handler::{Handlers, Hands, Outcome};
+use super::{Core, Queue, Runner, claimer, keeper, settler};
 use crate::{Backoff, Claimed, Database, Error, Job, Result};
-use crossbeam_channel::{Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
@@ -12,7 +13,8 @@ use std::time::Duration;
 /// How one queue is served in this process.
 #[derive(Clone, Debug)]
 pub struct QueueOptions {
-    /// Handlers at once; at least 1, at most 4096. Default 1.
+    /// Handlers at once; at least 1, at most 4096. Their threads are started when they are needed first, and end when
+    /// nobody needed them for a minute. Default 1.
     pub threads: usize,
     /// Claimed jobs that may wait here for a thread, at most 100,000. 0 for long jobs: never claim what cannot start.
     /// Thousands for short ones: batches are what makes them fast. Default 0.
@@ -44,6 +46,17 @@ impl Default for QueueOptions {
             stack_bytes: 256 * 1024,
             poll: Duration::from_millis(200),
             backoff: Backoff::default(),
+        }
+    }
+}
+
+impl QueueOptions {
+    /// So many outstanding jobs that no more are claimed. With prefetch, half of it has to be used up first, so that
+    /// batches stay large; without, a thread is to be free.
+    pub(super) fn enough(&self) -> usize {
+        match self.prefetch {
+            0 => self.threads,
+            prefetch => self.threads + prefetch / 2 + 1,
         }
     }
 }
@@ -136,7 +149,7 @@ impl Builder {
         self
     }
 
-    /// Starts all threads. The database may be away: they keep trying.
+    /// Starts all threads, of those that handle one a queue. The database may be away: they keep trying.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a setting out of bounds or a handler on a queue that is not served;
@@ -148,7 +161,7 @@ impl Builder {
         let mut queues = Vec::new();
         for (name, options) in std::mem::take(&mut self.queues) {
             let (poke, poked) = bounded(1);
-            let handlers = Arc::new(self.handlers.remove(&name).unwrap_or_default());
+            let handlers = self.handlers.remove(&name).unwrap_or_default();
             queues.push(Arc::new(Queue::new(name, options, poke)));
             starts.push((poked, handlers));
         }
@@ -177,28 +190,7 @@ impl Builder {
             give_up: Some(give_up),
         };
         for (queue, (poked, handlers)) in core.queues.iter().zip(starts) {
-            let capacity = queue.options.threads + queue.options.prefetch;
-            let (work, todo) = bounded(capacity);
-            let (finished, settling) = bounded(capacity.max(queue.options.batch));
-            let parts = || (Arc::clone(&core), Arc::clone(queue));
-            let prefix = queue.options.thread_name.as_deref().unwrap_or(&queue.name);
-            let (shared, own) = parts();
-            thread(format!("{prefix}-claim"), None, &working, move || {
-                claimer::run(&shared, &own, &work, &poked)
-            })?;
-            for number in 0..queue.options.threads {
-                let (shared, own) = parts();
-                let (todo, finished) = (todo.clone(), finished.clone());
-                let handlers = Arc::clone(&handlers);
-                let stack = Some(queue.options.stack_bytes);
-                thread(format!("{prefix}-{number}"), stack, &working, move || {
-                    handler::run(&shared, &own, &handlers, &todo, &finished);
-                })?;
-            }
-            let (shared, own) = parts();
-            thread(format!("{prefix}-settle"), None, &working, move || {
-                settler::run(&shared, &own, &settling)
-            })?;
+            serve(&core, queue, handlers, poked, &working)?;
         }
         let (shared, stop) = (Arc::clone(&core), kept.clone());
         thread("jobs-renew".into(), None, &keeping, move || {
@@ -240,8 +232,39 @@ impl Builder {
     }
 }
 
+/// Starts the threads of one queue, those that handle up to the first one.
+fn serve(
+    core: &Arc<Core>,
+    queue: &Arc<Queue>,
+    handlers: Handlers,
+    poked: Receiver<()>,
+    alive: &Sender<()>,
+) -> Result<()> {
+    let options = &queue.options;
+    let prefix = options.thread_name.as_deref().unwrap_or(&queue.name);
+    let capacity = options.threads + options.prefetch;
+    let (finished, settling) = bounded(capacity.max(options.batch));
+    let hands = Arc::new(Hands {
+        core: Arc::clone(core),
+        queue: Arc::clone(queue),
+        crew: Crew::new(options.threads, options.prefetch, KEPT),
+        handlers,
+        finished,
+        alive: alive.clone(),
+    });
+    let claiming = Arc::clone(&hands);
+    thread(format!("{prefix}-claim"), None, alive, move || {
+        claimer::run(&claiming, &poked)
+    })?;
+    hands.crew.begin(|number| hands.start(number))?;
+    let (shared, own) = (Arc::clone(core), Arc::clone(queue));
+    thread(format!("{prefix}-settle"), None, alive, move || {
+        settler::run(&shared, &own, &settling)
+    })
+}
+
 /// `alive` is dropped when the thread ends, however it ends.
-fn thread(
+pub(super) fn thread(
     name: String,
     stack_bytes: Option<usize>,
     alive: &Sender<()>,

@@ -104,12 +104,16 @@ fn a_claim_says_the_cap_that_the_key_has_by_then() {
 }
 
 #[test]
-fn a_process_of_the_version_before_goes_on_claiming() {
+fn processes_of_the_versions_before_go_on_claiming() {
     let schema = schema();
     let mut client = schema.client();
-    enqueue_many(&mut client, &[keyed("k", 1), NewJob::named("q", "n", "1")]).unwrap();
-    let claims = "SELECT id, lease_id, attempt, max_attempts, name, key, payload FROM job_claim('q', 'w', 5, 30000, true)";
-    assert_eq!(client.query(claims, &[]).unwrap().len(), 2);
+    for claims in [
+        "SELECT id, lease_id, attempt, max_attempts, name, key, payload FROM job_claim('q', 'w', 5, 30000, true)",
+        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap FROM job_claim('q', 'w', 5, 5, 30000, true)",
+    ] {
+        enqueue_many(&mut client, &[keyed("k", 9), NewJob::named("q", "n", "1")]).unwrap();
+        assert_eq!(client.query(claims, &[]).unwrap().len(), 2);
+    }
 }
 
 #[test]

@@ -200,3 +200,23 @@ fn claims_at_once_share_nothing() {
     assert_eq!(claimed.len(), 1500);
     assert_eq!(claimed.iter().collect::<HashSet<_>>().len(), 1500);
 }
+
+#[test]
+fn only_a_claim_under_a_lease_that_was_drawn_before_is_not_waited_for() {
+    let schema = schema();
+    let mut client = schema.client();
+    enqueue_many(&mut client, &[job(), job()]).unwrap();
+    let mut claimed = |lease: Option<i64>| {
+        let mut tx = client.transaction().unwrap();
+        let sql = "SELECT lease_id FROM job_claim('q', 'w', $1, 1, 1, 1000, false)";
+        let lease_id: i64 = tx.query_one(sql, &[&lease]).unwrap().get(0);
+        let row = tx.query_one("SHOW synchronous_commit", &[]).unwrap();
+        let waits = row.get::<_, &str>(0) == "on";
+        tx.commit().unwrap();
+        let row = client.query_one("SHOW synchronous_commit", &[]).unwrap();
+        assert_eq!(row.get::<_, &str>(0), "on", "after the transaction");
+        (lease_id, waits)
+    };
+    assert_eq!(claimed(Some(1_000_000)), (1_000_000, false));
+    assert_eq!(claimed(None), (1, true));
+}
