@@ -95,7 +95,7 @@ fn two() -> Two {
     );
     let newer = shell.backup("newer");
     // It would keep its own tuples in the store that is restored.
-    drop(app);
+    app.stop();
     Two {
         fga,
         shell,
@@ -173,7 +173,7 @@ fn a_dump_of_openfga_before_its_upgrade_is_put_back_and_upgraded_again() {
         .with("SVC_AUTHZ_API_URL", fga.url())
         .with("SVC_AUTHZ_DATABASE_URL", fga.database().url());
     let path = shell.backup("b");
-    drop(app);
+    app.stop();
     fga.change_version("1.22.1");
     let target = Database::empty();
     let shell = shell.with("SVC_DATABASE_URL", target.url());

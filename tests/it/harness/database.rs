@@ -93,11 +93,17 @@ impl Database {
     /// Ends every connection to it, and lets no other come about until this is dropped.
     pub(crate) fn away(&self) -> Away {
         let name = &self.0.name;
-        let cut = format!(
-            "alter database {name} allow_connections false;
-             select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"
-        );
-        admin().batch_execute(&cut).unwrap();
+        let mut admin = admin();
+        let shut = format!("alter database {name} allow_connections false");
+        admin.batch_execute(&shut).unwrap();
+        // One that was let in before is shown as soon as it gives back its lock on the database.
+        let cut = "select (select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = $1)
+             + (select count(*) from pg_locks l join pg_database d on d.oid = l.objid
+                where l.classid = 'pg_database'::regclass and d.datname = $1)";
+        super::eventually("its connections to end", || {
+            let left: i64 = admin.query_one(cut, &[name]).unwrap().get(0);
+            (left == 0).then_some(())
+        });
         Away(self.clone())
     }
 
