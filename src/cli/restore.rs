@@ -21,6 +21,7 @@ use judge::Judged;
 use load::Cut;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,6 +35,10 @@ the ages of the two dumps. Without the second setting, or with --without-openfga
 the first database alone.
 
 What was cut off is run again with --replace; until then no server serves the database.";
+
+/// Who has just ended may be connected for so long: Postgres sees it when it comes to it.
+const GOING: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Arguments of `restore`.
 #[derive(Args)]
@@ -151,7 +156,7 @@ impl Restore<'_> {
     /// Replaces both databases: from the mark to its end. The migrations that were applied, and the
     /// name of the authorization server's database if it was replaced.
     fn put_back(&self, mut judged: Judged) -> Outcome<(Vec<&'static str>, Option<String>)> {
-        let was_begun = hold(&mut judged)?;
+        let was_begun = hold(&mut judged, self.watch)?;
         let loaded = self.load(&judged.programs, &self.settings.database.url, "runtime");
         if let Err(cut) = loaded {
             if cut.is_undone && !was_begun {
@@ -214,25 +219,42 @@ impl Restore<'_> {
     }
 }
 
+/// Looks until nobody is in the way, or for [`GOING`]. The last look.
+fn last_look<T>(
+    watch: &Watch,
+    mut look: impl FnMut() -> Outcome<T>,
+    is_free: impl Fn(&T) -> bool,
+) -> Outcome<T> {
+    let until = Instant::now() + GOING;
+    loop {
+        let found = look()?;
+        if is_free(&found) || Instant::now() >= until {
+            return Ok(found);
+        }
+        watch.check()?;
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
 /// Takes the database for this restore alone, and sets the mark. Who serves it already is seen after
 /// that: who comes later sees the mark. True: an earlier restore had set it.
-fn hold(judged: &mut Judged) -> Outcome<bool> {
+fn hold(judged: &mut Judged, watch: &Watch) -> Outcome<bool> {
     let client = &mut judged.client;
-    if !backups::hold(client)? {
+    if !last_look(watch, || Ok(backups::hold(client)?), |is_held| *is_held)? {
         return Err(Failure::new(
             "Another restore of this database is under way.",
         ));
     }
     let was_begun = migrations::is_in_restore(client)?;
     backups::begin(client)?;
-    let others = backups::others(client)?;
-    if others.is_empty() {
+    let others = last_look(watch, || Ok(backups::others(client)?), Vec::is_empty);
+    if others.as_ref().is_ok_and(Vec::is_empty) {
         return Ok(was_begun);
     }
     if !was_begun {
         backups::end(client)?;
     }
-    let listed: Vec<String> = others
+    let listed: Vec<String> = others?
         .iter()
         .map(|other| {
             let from = other.address.as_ref();

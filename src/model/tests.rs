@@ -17,9 +17,9 @@ fn ms(ms: u64) -> Duration {
 
 fn timeouts() -> Timeouts {
     Timeouts {
-        connect: ms(2_000),
-        first_byte: ms(5_000),
-        total: ms(10_000),
+        connect: ms(30_000),
+        first_byte: ms(30_000),
+        total: ms(60_000),
     }
 }
 
@@ -261,24 +261,43 @@ fn a_provider_that_hangs_ends_at_a_deadline() {
     short.first_byte = ms(100);
     short.total = ms(250);
     for after in [0, 3] {
-        let began = Instant::now();
-        let step = Step::text("one two three four").fault(after, Fault::Hang);
-        let failure = call_within(short, step).unwrap_err();
-        assert!(
-            failure.retryable && failure.message.contains("too long"),
-            "{}",
-            failure.message
-        );
-        assert!((ms(100)..ms(1000)).contains(&began.elapsed()));
+        lasts_less_than(ms(1000), || {
+            let step = Step::text("one two three four").fault(after, Fault::Hang);
+            let began = Instant::now();
+            let failure = call_within(short, step).unwrap_err();
+            let took = began.elapsed();
+            assert!(
+                failure.retryable && failure.message.contains("too long"),
+                "{}",
+                failure.message
+            );
+            assert!(took >= ms(100), "{took:?}");
+            took
+        });
     }
+    // A slow drip of an error is not waited for beyond the deadline.
+    lasts_less_than(ms(1000), || {
+        let slow = Step::text("one two three four five six seven").between(ms(100));
+        let began = Instant::now();
+        call_within(short, slow).unwrap_err();
+        began.elapsed()
+    });
     // Slow, but within its time.
+    short.first_byte = ms(10_000);
+    short.total = ms(20_000);
     let slow = Step::text("one two").before(ms(50)).between(ms(10));
     assert_eq!(call_within(short, slow).unwrap().text, "one two");
-    // A slow drip of an error is not waited for beyond the deadline.
-    let began = Instant::now();
-    let slow = Step::text("one two three four five six seven").between(ms(100));
-    call_within(short, slow).unwrap_err();
-    assert!(began.elapsed() < ms(1000));
+}
+
+/// Measures what is to last no longer than this; again where it did, for a busy machine adds to a
+/// round, and takes nothing away from any.
+#[track_caller]
+fn lasts_less_than(most: Duration, mut round: impl FnMut() -> Duration) {
+    let took: Vec<Duration> = (0..6)
+        .map(|_| round())
+        .take_while(|took| *took >= most)
+        .collect();
+    assert!(took.len() < 6, "no round took less than {most:?}: {took:?}");
 }
 
 #[test]
@@ -316,6 +335,11 @@ fn nobody_there_and_a_refused_host_are_failures() {
 
 #[test]
 fn a_cancel_ends_a_stream_at_once() {
+    lasts_less_than(AT_ONCE, cancel_a_stream);
+}
+
+/// How long it took.
+fn cancel_a_stream() -> Duration {
     let server = start(vec![Step::text("one two three").fault(2, Fault::Hang)]);
     let mut client = client(timeouts());
     let handle = client.cancel_handle();
@@ -345,7 +369,6 @@ fn a_cancel_ends_a_stream_at_once() {
         "{}",
         failure.message
     );
-    assert!(took < AT_ONCE, "{took:?}");
     let _next = client.cancel_handle();
     let again = chat(
         &Clock::system(),
@@ -355,6 +378,7 @@ fn a_cancel_ends_a_stream_at_once() {
         &mut |_| {},
     );
     assert_eq!(again.unwrap().text, "end of the script");
+    took
 }
 
 #[test]

@@ -215,7 +215,8 @@ fn an_openfga_that_is_away_at_the_start_stops_nothing_else_and_is_found_again() 
     assert_eq!(error.code(), Code::AuthorizationUnavailable);
     assert!(error.message().starts_with("FGA Error: "), "{error}");
     assert!(error.message().contains("refused"), "{error}");
-    assert!(began.elapsed() < Duration::from_secs(1));
+    // Far less than it would wait for an answer.
+    assert!(began.elapsed() < Duration::from_secs(6));
     fga.start();
     app.is_in_step();
     check_admin(&app);

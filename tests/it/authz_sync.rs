@@ -3,7 +3,7 @@
 
 use crate::authz_store::client;
 use crate::harness::openfga::{OpenFga, Relay};
-use crate::harness::{App, Database, World, eventually};
+use crate::harness::{App, Database, World, authorization, eventually, within};
 use agent_runtime::authz::desired::Object;
 use agent_runtime::authz::fga::{Pinned, Tuple};
 use agent_runtime::authz::report::Report;
@@ -48,6 +48,13 @@ fn may(app: &App, user: Uuid, object: Object) -> [bool; 3] {
 /// As [`may`], once OpenFGA is seen to be back.
 fn may_soon(app: &App, user: Uuid, object: Object) -> [bool; 3] {
     ["can_read", "can_write", "can_admin"].map(|relation| app.may_soon(user, relation, object))
+}
+
+/// A server that waits three seconds for OpenFGA.
+fn start_hasty(url: &str) -> App {
+    let mut options = authorization(url);
+    options.timeout = Duration::from_secs(3);
+    App::start_with(|all| all.authorization = Some(options))
 }
 
 const NOTHING: [bool; 3] = [false, false, false];
@@ -208,7 +215,6 @@ fn replicas_that_tell_the_same_objects_at_once_end_as_postgres_has_it() {
     let people: Vec<Uuid> = (0..4).map(|_| world.person("member")).collect();
     let project = world.project(None);
     let object = Object::Project(project);
-    let tenant_id = world.tenant_id;
     std::thread::scope(|scope| {
         for (number, app) in [&app, &replica, &app, &replica].into_iter().enumerate() {
             let people = &people;
@@ -221,19 +227,22 @@ fn replicas_that_tell_the_same_objects_at_once_end_as_postgres_has_it() {
                         1 => world.join(project, person, "viewer"),
                         _ => world.join(project, person, "admin"),
                     }
-                    app.permissions().settle(tenant_id, &[object]).unwrap();
+                    // One that waits too long for the others is told so, and asks again.
+                    app.settle_soon(object);
                 }
             });
         }
     });
-    assert_eq!(world.unapplied(), 0);
+    eventually("the keeper to tell the people", || {
+        (world.unapplied() == 0).then_some(())
+    });
     check_equal(&app);
 }
 
 #[test]
 fn a_grant_and_a_revoke_are_seen_elsewhere_at_once_whatever_befalls_openfga() {
     let fga = OpenFga::own();
-    let app = App::start_at(&fga.url());
+    let app = start_hasty(&fga.url());
     app.is_in_step();
     let replica = app.replica(|_| {});
     replica.is_in_step();
@@ -242,9 +251,9 @@ fn a_grant_and_a_revoke_are_seen_elsewhere_at_once_whatever_befalls_openfga() {
     world.grant(project, team, "editor");
     let object = Object::Project(project);
     let tenant_id = world.tenant_id;
-    app.permissions()
-        .settle(tenant_id, &[object, world.tenant()])
-        .unwrap();
+    for object in [object, world.tenant()] {
+        app.settle_soon(object);
+    }
     for round in 0..24 {
         let is_member = round % 2 == 0;
         if is_member {
@@ -299,7 +308,9 @@ fn hundreds_of_people_on_one_object_come_and_go() {
         &[&project],
         &objects,
     );
-    app.permissions().settle(world.tenant_id, &objects).unwrap();
+    for object in objects {
+        app.settle_soon(object);
+    }
     let report = verify(&app);
     assert!(report.is_equal(), "{report:?}");
     let by_hand = client(&OpenFga::shared().url());
@@ -316,7 +327,9 @@ fn hundreds_of_people_on_one_object_come_and_go() {
         &[&project],
         &objects,
     );
-    app.permissions().settle(world.tenant_id, &objects).unwrap();
+    for object in objects {
+        app.settle_soon(object);
+    }
     check_equal(&app);
     assert_eq!(told(&mut world).len(), 731);
     world.change(
@@ -324,7 +337,9 @@ fn hundreds_of_people_on_one_object_come_and_go() {
         &[&project],
         &objects,
     );
-    app.permissions().settle(world.tenant_id, &objects).unwrap();
+    for object in objects {
+        app.settle_soon(object);
+    }
     assert_eq!(told(&mut world).len(), 1);
     check_equal(&app);
 }
@@ -397,18 +412,23 @@ fn a_store_is_compared_again_when_openfga_comes_back() {
     });
     fga.start();
     eventually("the store to be as it should", || {
-        verify(&app).is_equal().then_some(())
+        // Just after its start there may be no answer yet.
+        let report = app
+            .permissions()
+            .verify(app.seeds.tenant_id, 20, &mut |_| {});
+        report.is_ok_and(|report| report.is_equal()).then_some(())
     });
     app.is_in_step();
 }
 
-/// A person joins every team, and each team is told at once over a slow connection: how each went. Then all of it is told.
+/// A person joins every team, and each team is told at once over a slow connection: how each went, and how long all took.
+/// Then all of it is told.
 fn settle_all(
     app: &App,
     world: &mut World,
     relay: &Relay,
     teams: &[Uuid],
-) -> Vec<Result<(), Error>> {
+) -> (Vec<Result<(), Error>>, Duration) {
     relay.slow(Duration::from_millis(700));
     let person = world.person("member");
     for team in teams {
@@ -428,48 +448,53 @@ fn settle_all(
         let sessions: Vec<_> = (0..6).map(|_| store.session()).collect();
         assert!(sessions.iter().all(Result::is_ok));
         drop(sessions);
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        let joined = threads.into_iter().map(|thread| thread.join().unwrap());
+        joined.collect::<Vec<_>>()
     });
-    assert!(began.elapsed() < Duration::from_millis(4500));
+    let took = began.elapsed();
     relay.heal();
     eventually("the keeper to tell the rest", || {
         (world.unapplied() == 0).then_some(())
     });
-    outcomes
+    (outcomes, took)
 }
 
 #[test]
 fn at_most_two_applies_hold_a_connection_and_the_others_wait_no_longer_than_they_may() {
     let relay = Relay::before(OpenFga::shared().address());
-    let app = App::start_at(&relay.url());
+    let app = start_hasty(&relay.url());
     app.is_in_step();
     let mut world = app.world();
     let teams: Vec<Uuid> = (0..10).map(|_| world.team()).collect();
     eventually("the keeper to tell them", || {
         (world.unapplied() == 0).then_some(())
     });
-    // A busy machine may leave those that are in front too little time: then once more.
-    let outcomes = (0..3)
-        .map(|_| settle_all(&app, &mut world, &relay, &teams))
-        .find(|outcomes| outcomes.iter().filter(|one| one.is_ok()).count() >= 2);
-    let outcomes = outcomes.expect("two to be told");
-    let count = |code: Code| {
-        let errors = outcomes.iter().filter_map(|one| one.as_ref().err());
-        errors.filter(|error| error.code() == code).count()
-    };
-    assert!(count(Code::Overloaded) >= 4, "{outcomes:?}");
-    // Those that came to it late had no time left.
-    let late = count(Code::AuthorizationUnavailable);
-    assert!(late <= 2, "{outcomes:?}");
+    // A busy machine may leave those that are in front too little time, or add to that of all: then once more.
+    let mut rounds = Vec::new();
+    let is_calm = (0..6).any(|_| {
+        let (outcomes, took) = settle_all(&app, &mut world, &relay, &teams);
+        let count = |code: Option<Code>| {
+            let codes = outcomes
+                .iter()
+                .map(|one| one.as_ref().err().map(Error::code));
+            codes.filter(|found| *found == code).count()
+        };
+        let told = count(None);
+        let overloaded = count(Some(Code::Overloaded));
+        // Those that came to it late had no time left.
+        let late = count(Some(Code::AuthorizationUnavailable));
+        assert_eq!(told + overloaded + late, teams.len(), "{outcomes:?}");
+        rounds.push((told, overloaded, late, took));
+        told >= 2 && overloaded >= 4 && late <= 2 && took < Duration::from_millis(4500)
+    });
+    assert!(is_calm, "{rounds:?}");
     check_equal(&app);
 }
 
 #[test]
 fn who_waits_too_long_for_another_replica_s_apply_is_told_so() {
-    let app = App::start_authorized();
+    let app = start_hasty(&OpenFga::shared().url());
+    app.is_in_step();
     let mut world = app.world();
     let team = world.team();
     let object = Object::Team(team);
@@ -481,29 +506,32 @@ fn who_waits_too_long_for_another_replica_s_apply_is_told_so() {
             &[&world.tenant_id, &object.to_string()],
         )
         .unwrap();
-    let began = Instant::now();
-    let settled = app.permissions().settle(world.tenant_id, &[object]);
-    let error = settled.unwrap_err();
-    assert!(began.elapsed() < Duration::from_secs(4));
-    assert_eq!(error.code(), Code::AuthorizationUnavailable, "{error}");
-    assert!(error.message().starts_with("FGA Error: "), "{error}");
+    within(Duration::from_secs(4), || {
+        let began = Instant::now();
+        let settled = app.permissions().settle(world.tenant_id, &[object]);
+        let error = settled.unwrap_err();
+        assert_eq!(error.code(), Code::AuthorizationUnavailable, "{error}");
+        assert!(error.message().starts_with("FGA Error: "), "{error}");
+        began.elapsed()
+    });
     holding.rollback().unwrap();
-    app.permissions()
-        .settle(world.tenant_id, &[object])
-        .unwrap();
+    app.settle_soon(object);
     check_equal(&app);
 }
 
 #[test]
 fn a_stop_does_not_wait_for_an_openfga_that_stands_still() {
     let fga = OpenFga::own_in_memory();
-    let app = App::start_at(&fga.url());
-    app.is_in_step();
-    fga.pause();
-    let began = Instant::now();
-    app.stop_within(Duration::from_secs(8));
-    assert!(began.elapsed() < Duration::from_secs(5));
-    fga.go_on();
+    within(Duration::from_secs(5), || {
+        let app = start_hasty(&fga.url());
+        app.is_in_step();
+        fga.pause();
+        let began = Instant::now();
+        app.stop_within(Duration::from_secs(8));
+        let took = began.elapsed();
+        fga.go_on();
+        took
+    });
 }
 
 /// Runs a command on the app's database and OpenFGA; gives its exit code and what it said.

@@ -1,12 +1,14 @@
 //! A database that is away, comes back, loses its connections or stands still.
 
 use crate::harness::{
-    App, Client, Database, Puppet, check_order, end_of, eventually, is_finished, kinds,
+    Answer, App, Client, Database, Puppet, check_order, end_of, eventually, is_finished, kinds,
+    within,
 };
 use agent_runtime::dev::cluster::{self, Cluster};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::ids::Clock;
 use agent_runtime::server::Server;
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -26,6 +28,28 @@ fn cut_connections(app: &App) {
             &[],
         )
         .unwrap();
+}
+
+/// What this request is answered once a connection is found that still stands.
+#[track_caller]
+fn soon(mut ask: impl FnMut() -> Answer, status: u16) -> Value {
+    eventually("an answer", || {
+        let answer = ask();
+        match [503, 504].contains(&answer.status) {
+            true => None,
+            false => Some(answer.expect(status)),
+        }
+    })
+}
+
+/// Starts a run, once however often that has to be asked.
+#[track_caller]
+fn start(client: &Client, agent: uuid::Uuid, key: &str) -> String {
+    let body = json!({"agentId": agent, "message": "a"}).to_string();
+    let headers = [("idempotency-key", key)];
+    let ask = || client.send("POST", "/v1/runs", Some(body.clone()), &headers);
+    let started = soon(ask, 202);
+    started["run"]["id"].as_str().unwrap().to_owned()
 }
 
 /// The run, once it has finished. A model call whose answer could not be written is made again, and
@@ -71,7 +95,8 @@ fn runs_go_on_when_their_connections_are_cut() {
     events.extend(stream.rest());
     check_order(&events, 1);
     assert_eq!(end_of(&events), "run-finished");
-    assert_eq!(app.output(&id), json!({"text": "One, two, three."}));
+    let payload = soon(|| app.get(&format!("/v1/runs/{id}/payload")), 200);
+    assert_eq!(payload["output"], json!({"text": "One, two, three."}));
 }
 
 #[test]
@@ -85,30 +110,19 @@ fn many_runs_lose_nothing_when_connections_are_cut_all_the_time() {
     let agent = app.agent(&provider.base_url());
     let mut ids = Vec::new();
     for number in 0..12 {
-        // The key makes one run of a request that has to be repeated.
-        let key = format!("run-{number}");
-        let body = json!({"agentId": agent, "message": "a"}).to_string();
-        let id = eventually("the run to start", || {
-            let headers = [("idempotency-key", key.as_str())];
-            let answer = app.send("POST", "/v1/runs", Some(body.clone()), &headers);
-            match answer.status {
-                202 => Some(answer.json()["run"]["id"].as_str().unwrap().to_owned()),
-                _ => {
-                    answer.expect_error(503, "database-unavailable");
-                    None
-                }
-            }
-        });
-        ids.push(id);
+        ids.push(start(&app, agent, &format!("run-{number}")));
         cut_connections(&app);
     }
     for id in &ids {
         let run = app.survived(id);
         assert_eq!(run["status"], "completed", "{run}");
-        assert_eq!(app.output(id), json!({"text": "One, two, three, four."}));
-        kinds(&app.events(id));
+        let payload = soon(|| app.get(&format!("/v1/runs/{id}/payload")), 200);
+        let text = "One, two, three, four.";
+        assert_eq!(payload["output"], json!({"text": text}));
+        let events = soon(|| app.get(&format!("/v1/runs/{id}/progress")), 200);
+        kinds(events["data"].as_array().unwrap());
     }
-    let listed = app.get("/v1/runs?limit=200").expect(200);
+    let listed = soon(|| app.get("/v1/runs?limit=200"), 200);
     assert_eq!(listed["data"].as_array().unwrap().len(), ids.len());
 }
 
@@ -146,15 +160,22 @@ pub(crate) fn cluster(data_dir: &Path) -> Cluster {
 
 /// Checks that the probes answer at once, and say that the server is alive.
 fn check_alive(client: &Client) {
-    let began = Instant::now();
-    assert_eq!(client.get("/healthz").status, 200);
-    assert_eq!(client.get("/metrics").status, 200);
-    assert!(began.elapsed() < Duration::from_secs(1));
+    within(Duration::from_secs(1), || {
+        let began = Instant::now();
+        assert_eq!(client.get("/healthz").status, 200);
+        assert_eq!(client.get("/metrics").status, 200);
+        began.elapsed()
+    });
 }
 
 /// Checks that a request is refused in time with a 503 that says when to come back, or
 /// a 504.
 fn check_refused(client: &Client) {
+    within(DEADLINE, || ask_refused(client));
+}
+
+/// How long it took.
+fn ask_refused(client: &Client) -> Duration {
     let began = Instant::now();
     for (method, path, body) in [
         ("GET", "/v1/projects", None),
@@ -170,36 +191,55 @@ fn check_refused(client: &Client) {
         answer.expect_error(503, "database-unavailable");
         assert!(after.is_some_and(|after| after.parse::<u32>().is_ok()));
     }
-    assert!(began.elapsed() < DEADLINE, "{:?}", began.elapsed());
+    began.elapsed()
 }
 
 /// Stops the processes of a cluster, and says which: it answers nothing until they go on.
 pub(crate) fn stop_answering(postmaster: u32) -> Vec<Pid> {
     // The postmaster first: it starts no more.
     let own = Pid::from_raw(i32::try_from(postmaster).unwrap()).unwrap();
-    kill_process(own, Signal::STOP).unwrap();
+    stop(&[own]);
     let children = children(postmaster);
-    signal(&children, Signal::STOP);
     assert!(children.len() > 4, "{children:?}");
+    stop(&children);
     [children, vec![own]].concat()
 }
 
-/// Sends every process the signal.
+/// Stops processes, and waits until they stand still or have ended.
+fn stop(processes: &[Pid]) {
+    signal(processes, Signal::STOP);
+    for pid in processes {
+        eventually("a process to stand still", || match stat(*pid) {
+            Some((state, _)) if !["T", "Z"].contains(&state.as_str()) => None,
+            _ => Some(()),
+        });
+    }
+}
+
+/// Sends every process the signal that has not ended.
 pub(crate) fn signal(processes: &[Pid], signal: Signal) {
     for pid in processes {
-        kill_process(*pid, signal).unwrap();
+        let sent = kill_process(*pid, signal);
+        assert!([Ok(()), Err(Errno::SRCH)].contains(&sent), "{sent:?}");
     }
+}
+
+/// A process's state and its parent's id.
+fn stat(pid: Pid) -> Option<(String, u32)> {
+    let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    let stat = std::fs::read_to_string(path).ok()?;
+    let mut words = stat.rsplit_once(") ")?.1.split(' ');
+    let state = words.next()?.to_owned();
+    Some((state, words.next()?.parse().ok()?))
 }
 
 fn children(postmaster: u32) -> Vec<Pid> {
     let children = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let name = entry.ok()?.file_name().into_string().ok()?;
-        let pid: i32 = name.parse().ok()?;
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let parent = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>();
-        (parent.ok()? == postmaster).then_some(pid)
+        let pid = Pid::from_raw(name.parse().ok()?)?;
+        (stat(pid)?.1 == postmaster).then_some(pid)
     });
-    children.map(|pid| Pid::from_raw(pid).unwrap()).collect()
+    children.collect()
 }
 
 #[test]
@@ -214,6 +254,7 @@ fn a_server_outlives_the_absence_of_its_database() {
     let clock = Clock::system();
     let seeds = crate::harness::seeds(&clock);
     let mut options = crate::harness::options(&url, &seeds);
+    options.store.checkout_timeout = Duration::from_secs(1);
     options.store.statement_timeout = Duration::from_secs(2);
     options.limits.request_deadline = Duration::from_secs(3);
     let server = Server::start(options, &clock, &crate::harness::log()).unwrap();
@@ -234,7 +275,9 @@ fn a_server_outlives_the_absence_of_its_database() {
         .recv_timeout(crate::harness::PATIENCE)
         .unwrap()
         .unwrap();
-    assert_eq!(client.get("/readyz").status, 200);
+    eventually("readiness", || {
+        (client.get("/readyz").status == 200).then_some(())
+    });
     let puppet = Puppet::start();
     let agent = client.agent(&puppet.base_url());
 
@@ -256,7 +299,7 @@ fn a_server_outlives_the_absence_of_its_database() {
     assert_eq!(end_of(&events), "run-finished");
 
     // It stands still in the middle of a run.
-    let id = client.start_turn(agent, "b");
+    let id = start(&client, agent, "b");
     let call = puppet.call();
     let stopped = stop_answering(cluster.pid().unwrap());
     check_refused(&client);
@@ -265,7 +308,8 @@ fn a_server_outlives_the_absence_of_its_database() {
     signal(&stopped, Signal::CONT);
     let run = finish(&client, &puppet, &id, "");
     assert_eq!(run["status"], "completed", "{run}");
-    kinds(&client.events(&id));
+    let events = soon(|| client.get(&format!("/v1/runs/{id}/progress")), 200);
+    kinds(events["data"].as_array().unwrap());
     assert!(server.stop(crate::harness::PATIENCE));
     cluster.stop();
 }

@@ -9,6 +9,7 @@ use agent_runtime::secret::Secret;
 use agent_runtime::server::Server;
 use postgres::NoTls;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// A server that connects as a role of its own, with a password, to a database of its own.
 struct Served {
@@ -44,6 +45,8 @@ impl Served {
         let seeds = crate::harness::seeds(&clock);
         let mut options = crate::harness::options(&inside, &seeds);
         options.store.url = Secret::new(url);
+        // Who is not let in waits so long at each request.
+        options.store.checkout_timeout = Duration::from_secs(1);
         let server = Server::start(options, &clock, &crate::harness::log()).unwrap();
         let ready = server.ready().recv_timeout(crate::harness::PATIENCE);
         ready.unwrap().unwrap();

@@ -112,7 +112,8 @@ fn a_code_s_key_is_no_admin_s_whose_person_is_none_any_more() {
 
 #[test]
 fn a_code_and_the_end_of_its_person_come_one_after_another() {
-    let app = App::start();
+    // Half of it is how long a lock is waited for.
+    let app = App::start_with(|options| options.store.statement_timeout = Duration::from_secs(40));
     for (email, code_comes_first) in [("a@b", true), ("b@b", false)] {
         let person = made::person(&app, email, "member");
         let user = format!("/v1/identity/users/{}", made::id(&person));

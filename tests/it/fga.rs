@@ -1,7 +1,7 @@
 //! The client of OpenFGA against real servers of the version under test, and against their faults.
 
-use super::harness::PATIENCE;
 use super::harness::openfga::{OpenFga, Relay};
+use super::harness::{PATIENCE, eventually, within};
 use agent_runtime::authz::fga::{Client, Failure, Options, Pinned, Question, Tuple};
 use agent_runtime::authz::model;
 use agent_runtime::ids::Clock;
@@ -448,29 +448,38 @@ fn a_frozen_server_costs_the_deadline_and_no_more() {
     let hasty = client_with(&openfga.url(), Duration::from_millis(300), 1);
     let on = store(&patient);
     let question = ask("user:a", "can_read", "team:a");
-    assert_eq!(hasty.check(&on, &question), Ok(false));
+    answers_soon(&hasty, &on, &question);
     openfga.pause();
-    let began = Instant::now();
-    let failures: Vec<Failure> = std::thread::scope(|scope| {
-        let ask = || hasty.check(&on, &question).unwrap_err();
-        let asking = [scope.spawn(ask), scope.spawn(ask)];
-        asking.map(|one| one.join().unwrap()).into()
+    within(Duration::from_secs(3), || {
+        let began = Instant::now();
+        let failures: Vec<Failure> = std::thread::scope(|scope| {
+            let ask = || hasty.check(&on, &question).unwrap_err();
+            let asking = [scope.spawn(ask), scope.spawn(ask)];
+            asking.map(|one| one.join().unwrap()).into()
+        });
+        let took = began.elapsed();
+        assert!(took >= Duration::from_millis(300), "{took:?}");
+        // One had the connection, the other waited for it.
+        let silent = |failure: &&Failure| matches!(failure, Failure::Silent(_));
+        let waited = failures.iter().find(silent).expect("one was sent");
+        assert!(waited.to_string().contains("took too long"), "{waited}");
+        let others: Vec<&Failure> = failures.iter().filter(|f| !silent(f)).collect();
+        assert!(
+            others.is_empty() || others == [&Failure::Busy],
+            "{others:?}"
+        );
+        took
     });
-    let took = began.elapsed();
-    assert!(took >= Duration::from_millis(300), "{took:?}");
-    assert!(took < Duration::from_secs(3), "{took:?}");
-    // One had the connection, the other waited for it.
-    let silent = |failure: &&Failure| matches!(failure, Failure::Silent(_));
-    let waited = failures.iter().find(silent).expect("one was sent");
-    assert!(waited.to_string().contains("took too long"), "{waited}");
-    let others: Vec<&Failure> = failures.iter().filter(|f| !silent(f)).collect();
-    assert!(
-        others.is_empty() || others == [&Failure::Busy],
-        "{others:?}"
-    );
     openfga.go_on();
     assert_eq!(patient.check(&on, &question), Ok(false));
-    assert_eq!(hasty.check(&on, &question), Ok(false));
+    answers_soon(&hasty, &on, &question);
+}
+
+/// Denies, for once within the client's short deadline.
+#[track_caller]
+fn answers_soon(hasty: &Client, on: &Pinned, question: &Question<'_>) {
+    let allowed = eventually("an answer in time", || hasty.check(on, question).ok());
+    assert!(!allowed);
 }
 
 #[test]
@@ -480,7 +489,7 @@ fn slow_answers_and_cut_connections_pass_with_the_relay() {
     let on = store(&client(&openfga.url()));
     let hasty = client_with(&relay.url(), Duration::from_millis(500), 2);
     let question = ask("user:a", "can_read", "team:a");
-    assert_eq!(hasty.check(&on, &question), Ok(false));
+    answers_soon(&hasty, &on, &question);
     relay.slow(PATIENCE);
     let failure = hasty.check(&on, &question).unwrap_err();
     assert!(failure.to_string().contains("took too long"), "{failure}");

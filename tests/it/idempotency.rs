@@ -102,7 +102,7 @@ fn two_at_once_make_one_run() {
 fn a_repetition_of_what_is_still_worked_on_is_told_so() {
     let app = App::start_with(|options| {
         // Half of it is how long a lock is waited for.
-        options.store.statement_timeout = Duration::from_secs(2);
+        options.store.statement_timeout = Duration::from_secs(6);
     });
     let provider = provider();
     let agent = app.agent(&provider.base_url());

@@ -1,6 +1,7 @@
 //! The schema's steps, and the connection that they are made on, against a real Postgres.
 
 use crate::database_faults::cluster;
+use crate::harness::openfga::free_address;
 use crate::harness::{Database, eventually, log};
 use agent_runtime::error::{Code, Error};
 use agent_runtime::secret::Secret;
@@ -212,9 +213,7 @@ impl Secured {
             std::fs::set_permissions(&kept, PermissionsExt::from_mode(0o600)).unwrap();
             chown(&kept, Some(owner.uid()), Some(owner.gid())).unwrap();
         }
-        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = taken.local_addr().unwrap().port();
-        drop(taken);
+        let port = free_address().port();
         let mut command = Command::new(program);
         command
             .arg("-D")

@@ -202,7 +202,7 @@ mod tests {
             let _ = never.recv();
         };
         assert_eq!(
-            looked(hang, Duration::from_millis(200)),
+            looked(hang, Duration::from_secs(4)),
             [
                 (Code::Database, Level::Ok),
                 (Code::Schema, Level::Fault),

@@ -41,7 +41,7 @@ fn attempt(
         cap: u64::MAX,
     })?;
     let (status, address) = (stream.status, stream.address());
-    let body = stream.excerpt(LIMIT, ms(1_000));
+    let body = stream.excerpt(LIMIT, ms(10_000));
     Ok(Attempt {
         status,
         body,
@@ -70,7 +70,7 @@ fn an_attempt_sends_its_own_user_agent_once() {
         send.send(read_request(&mut connection)).unwrap();
         let _ = connection.write_all(HELLO.as_bytes());
     });
-    let answer = attempt(&outbound(), DEVELOPMENT, &server.url(), ms(5_000)).unwrap();
+    let answer = attempt(&outbound(), DEVELOPMENT, &server.url(), ms(30_000)).unwrap();
     assert_eq!((answer.status, &*answer.body), (200, &b"hello"[..]));
     assert_eq!(answer.address, Some(server.address.ip()));
     let text = seen.recv().unwrap().to_ascii_lowercase();
@@ -91,7 +91,7 @@ fn a_client_of_its_own_shares_the_roots_and_no_connection() {
         }
     });
     for _ in 0..3 {
-        attempt(&outbound, DEVELOPMENT, &server.url(), ms(5_000)).unwrap();
+        attempt(&outbound, DEVELOPMENT, &server.url(), ms(30_000)).unwrap();
     }
     assert_eq!(server.accepted(), 3);
 }
@@ -104,7 +104,7 @@ fn a_long_answer_is_kept_to_its_beginning() {
         "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n",
     ] {
         let server = Server::answering(format!("{head}{long}"));
-        let answer = attempt(&outbound(), DEVELOPMENT, &server.url(), ms(5_000)).unwrap();
+        let answer = attempt(&outbound(), DEVELOPMENT, &server.url(), ms(30_000)).unwrap();
         assert_eq!((answer.status, answer.body.len()), (200, LIMIT));
     }
 }
@@ -121,15 +121,19 @@ fn an_answer_that_drips_or_never_ends_is_over_by_the_deadline() {
                 std::thread::park_timeout(rest);
             }
         });
-        let began = Instant::now();
-        let answer = attempt(&outbound(), DEVELOPMENT, &server.url(), ms(400)).unwrap();
-        assert!(began.elapsed() < ms(1_400), "{:?}", began.elapsed());
-        assert_eq!(answer.status, 200);
-        assert!(
-            (1..=LIMIT).contains(&answer.body.len()),
-            "{}",
-            answer.body.len()
-        );
+        lasts_less_than(ms(1_400), || {
+            let began = Instant::now();
+            // A busy machine may not come to the head in time.
+            let Ok(answer) = attempt(&outbound(), DEVELOPMENT, &server.url(), ms(400)) else {
+                return Duration::MAX;
+            };
+            assert_eq!(answer.status, 200);
+            assert!(answer.body.len() <= LIMIT, "{}", answer.body.len());
+            match answer.body.len() {
+                0 => Duration::MAX,
+                _ => began.elapsed(),
+            }
+        });
     }
 }
 
@@ -145,20 +149,28 @@ fn a_head_that_drips_or_never_comes_ends_at_the_deadline_and_names_the_address()
             }
             let _ = connection.read_to_end(&mut Vec::new());
         });
-        let began = Instant::now();
-        let failure = attempt(&outbound(), DEVELOPMENT, &server.url(), ms(300))
-            .err()
-            .unwrap();
-        assert!((ms(300)..ms(1_300)).contains(&began.elapsed()));
-        assert_eq!(failure.kind(), Kind::Timeout(Phase::FirstByte), "{failure}");
-        assert_eq!(failure.address(), Some(server.address.ip()));
+        lasts_less_than(ms(1_300), || {
+            let began = Instant::now();
+            let failure = attempt(&outbound(), DEVELOPMENT, &server.url(), ms(300))
+                .err()
+                .unwrap();
+            let took = began.elapsed();
+            assert!(took >= ms(300), "{took:?}");
+            // A busy machine may not come to the request in time.
+            if let Kind::Timeout(Phase::Connect | Phase::Send) = failure.kind() {
+                return Duration::MAX;
+            }
+            assert_eq!(failure.kind(), Kind::Timeout(Phase::FirstByte), "{failure}");
+            assert_eq!(failure.address(), Some(server.address.ip()));
+            took
+        });
     }
 }
 
 #[test]
 fn nothing_listening_is_told_apart_and_names_the_address_tried() {
     let outbound = with_names(&[("two.test", "127.0.0.98"), ("two.test", "127.0.0.97")]);
-    let failure = attempt(&outbound, DEVELOPMENT, "http://two.test:9/", ms(2_000))
+    let failure = attempt(&outbound, DEVELOPMENT, "http://two.test:9/", ms(30_000))
         .err()
         .unwrap();
     assert_eq!(failure.kind(), Kind::ConnectRefused);
@@ -171,12 +183,12 @@ fn nothing_listening_is_told_apart_and_names_the_address_tried() {
     // An address that this host has no way to does not hide what another one said: multicast
     // takes no connection.
     let outbound = with_names(&[("two.test", "127.0.0.98"), ("two.test", "224.0.0.1")]);
-    let mut client = outbound.client(Policy::Operator, within(ms(2_000)));
+    let mut client = outbound.client(Policy::Operator, within(ms(30_000)));
     let failure = post(&mut client, "http://two.test:9/").unwrap_err();
     assert_eq!(failure.kind(), Kind::ConnectRefused, "{failure}");
     assert_eq!(failure.address(), Some(IpAddr::from([127, 0, 0, 98])));
     let outbound = with_names(&[("one.test", "224.0.0.1")]);
-    let mut client = outbound.client(Policy::Operator, within(ms(2_000)));
+    let mut client = outbound.client(Policy::Operator, within(ms(30_000)));
     let failure = post(&mut client, "http://one.test:9/").unwrap_err();
     assert_eq!(failure.kind(), Kind::Connect, "{failure}");
     assert_eq!(failure.address(), Some(IpAddr::from([224, 0, 0, 1])));
@@ -185,7 +197,7 @@ fn nothing_listening_is_told_apart_and_names_the_address_tried() {
 #[test]
 fn a_broken_connection_names_its_address() {
     let server = Server::answering("");
-    let failure = attempt(&outbound(), DEVELOPMENT, &server.url(), ms(2_000))
+    let failure = attempt(&outbound(), DEVELOPMENT, &server.url(), ms(30_000))
         .err()
         .unwrap();
     assert_eq!(failure.kind(), Kind::Reset);
@@ -203,7 +215,7 @@ fn a_redirect_to_a_metadata_address_is_the_answer() {
         let server = Server::answering(format!(
             "HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n"
         ));
-        let answer = attempt(&outbound(), DEVELOPMENT, &server.url(), ms(2_000)).unwrap();
+        let answer = attempt(&outbound(), DEVELOPMENT, &server.url(), ms(30_000)).unwrap();
         assert_eq!(answer.status, 302);
         assert_eq!((server.accepted(), target.accepted()), (1, 0));
     }
@@ -220,14 +232,14 @@ fn refused_loopback_is_not_connected() {
     ] {
         for policy in [PRODUCTION, PRIVATE] {
             let outbound = rebinding(&["127.0.0.1"], "");
-            let failure = attempt(&outbound, policy, &url, ms(2_000)).err().unwrap();
+            let failure = attempt(&outbound, policy, &url, ms(30_000)).err().unwrap();
             assert_eq!(failure.kind(), Kind::Refused, "{failure}");
         }
     }
     let outbound = rebinding(&["127.0.0.1", "169.254.169.254"], "");
     let url = format!("http://rebound.test:{port}/");
-    attempt(&outbound, DEVELOPMENT, &url, ms(2_000)).unwrap();
-    let failure = attempt(&outbound, DEVELOPMENT, &url, ms(2_000))
+    attempt(&outbound, DEVELOPMENT, &url, ms(30_000)).unwrap();
+    let failure = attempt(&outbound, DEVELOPMENT, &url, ms(30_000))
         .err()
         .unwrap();
     assert_eq!(
@@ -309,9 +321,9 @@ fn inside_the_namespace() {
             _ => &[PUBLIC, PRIVATE_RECEIVER],
         };
         let outbound = rebinding(turns, &cert);
-        let answer = attempt(&outbound, PRODUCTION, &url, ms(5_000)).unwrap();
+        let answer = attempt(&outbound, PRODUCTION, &url, ms(30_000)).unwrap();
         assert_eq!((answer.status, answer.address), (200, PUBLIC.parse().ok()));
-        let failure = attempt(&outbound, PRODUCTION, &url, ms(5_000))
+        let failure = attempt(&outbound, PRODUCTION, &url, ms(30_000))
             .err()
             .unwrap();
         assert_eq!(failure.rule().unwrap().rule, Rule::Network(rule));
@@ -323,7 +335,7 @@ fn inside_the_namespace() {
         development: false,
         listening: Some(SocketAddr::from(([0; 16], port))),
     });
-    let failure = attempt(&rebinding(&[PUBLIC], &cert), policy, &url, ms(5_000));
+    let failure = attempt(&rebinding(&[PUBLIC], &cert), policy, &url, ms(30_000));
     assert_eq!(
         failure.err().unwrap().rule().unwrap().rule,
         Rule::OwnAddress
@@ -334,7 +346,9 @@ fn inside_the_namespace() {
         let server = Server::at(at(address), |_| {});
         for policy in [PRODUCTION, PRIVATE] {
             let url = format!("https://{address}:{port}/");
-            let failure = attempt(&outbound(), policy, &url, ms(5_000)).err().unwrap();
+            let failure = attempt(&outbound(), policy, &url, ms(30_000))
+                .err()
+                .unwrap();
             assert_eq!(failure.kind(), Kind::Refused, "{failure}");
         }
         assert_eq!(server.accepted(), 0, "{address}");
@@ -348,7 +362,7 @@ fn inside_the_namespace() {
             let _ = connection.write_all(format!("{head}content-length: 0\r\n\r\n").as_bytes());
         },
     );
-    let answer = attempt(&outbound(), DEVELOPMENT, &redirects.url(), ms(5_000)).unwrap();
+    let answer = attempt(&outbound(), DEVELOPMENT, &redirects.url(), ms(30_000)).unwrap();
     assert_eq!((answer.status, metadata.accepted()), (302, 0));
 }
 
@@ -361,16 +375,16 @@ fn private_receivers(key: &str, cert: &str) {
         &rebinding(&[PRIVATE_RECEIVER], cert),
         PRODUCTION,
         &url,
-        ms(5_000),
+        ms(30_000),
     );
     assert_eq!(closed.err().unwrap().kind(), Kind::Refused);
     let plain = format!("http://{PRIVATE_RECEIVER}:{port}/");
-    let plain = attempt(&outbound(), PRIVATE, &plain, ms(5_000))
+    let plain = attempt(&outbound(), PRIVATE, &plain, ms(30_000))
         .err()
         .unwrap();
     assert_eq!(plain.rule().unwrap().rule, Rule::HttpsOnly);
     assert_eq!(private.accepted(), 0);
     let outbound = rebinding(&[PRIVATE_RECEIVER], cert);
-    let answer = attempt(&outbound, PRIVATE, &url, ms(5_000)).unwrap();
+    let answer = attempt(&outbound, PRIVATE, &url, ms(30_000)).unwrap();
     assert_eq!((answer.status, private.accepted()), (200, 1));
 }

@@ -105,7 +105,7 @@ fn url(host: IpAddr) -> String {
 /// What the policy says of a URL: nothing, or the failure.
 fn judged(policy: Policy, url: &str) -> Result<(), Failure> {
     static OUTBOUND: LazyLock<Outbound> = LazyLock::new(outbound);
-    match OUTBOUND.judge(policy, url, ms(2_000))?.verdict {
+    match OUTBOUND.judge(policy, url, ms(30_000))?.verdict {
         Verdict::Allowed => Ok(()),
         Verdict::Refused(failure) | Verdict::Unresolved(failure) => Err(failure),
     }
@@ -265,7 +265,7 @@ fn the_form_of_a_url_is_judged_in_every_mode() {
             ("file:///etc/passwd", Rule::Scheme),
             ("data:text/plain,x", Rule::Scheme),
         ] {
-            let failure = outbound.judge(policy, url, ms(2_000)).unwrap_err();
+            let failure = outbound.judge(policy, url, ms(30_000)).unwrap_err();
             assert_eq!(
                 failure.rule(),
                 Some(Refusal {
@@ -284,7 +284,7 @@ fn the_form_of_a_url_is_judged_in_every_mode() {
             "https://[::1",
             "//x",
         ] {
-            let failure = outbound.judge(policy, text, ms(2_000)).unwrap_err();
+            let failure = outbound.judge(policy, text, ms(30_000)).unwrap_err();
             assert_eq!(
                 (failure.kind(), failure.rule()),
                 (Kind::Invalid, None),
@@ -316,7 +316,7 @@ fn what_is_taken_is_normalised() {
             "https://example.com/a%20b?c",
         ),
     ] {
-        let judgement = outbound.judge(PRODUCTION, text, ms(2_000)).unwrap();
+        let judgement = outbound.judge(PRODUCTION, text, ms(30_000)).unwrap();
         assert_eq!(judgement.url.as_str(), stored);
         assert_eq!(judgement.verdict, Verdict::Allowed);
         assert_eq!(judgement.addresses, ["8.8.8.8".parse::<IpAddr>().unwrap()]);
@@ -334,7 +334,7 @@ fn a_name_is_judged_whole() {
     ]);
     let judge = |policy, name: &str| {
         let url = format!("https://{name}/hook");
-        outbound.judge(policy, &url, ms(2_000)).unwrap()
+        outbound.judge(policy, &url, ms(30_000)).unwrap()
     };
     let refusal = |judgement: &Judgement| match &judgement.verdict {
         Verdict::Refused(failure) => (failure.rule().unwrap(), failure.message().to_owned()),
@@ -364,15 +364,15 @@ fn a_name_is_judged_whole() {
 
 #[test]
 fn a_name_that_does_not_resolve_is_said_to_be_unresolved() {
-    let unresolved = |outbound: &Outbound, url: &str| {
-        let judgement = outbound.judge(PRODUCTION, url, ms(60)).unwrap();
+    let unresolved = |outbound: &Outbound, url: &str, total: Duration| {
+        let judgement = outbound.judge(PRODUCTION, url, total).unwrap();
         assert!(judgement.addresses.is_empty());
         match judgement.verdict {
             Verdict::Unresolved(failure) => failure,
             other => panic!("{other:?}"),
         }
     };
-    let failure = unresolved(&with_names(&[]), "https://nowhere.test/");
+    let failure = unresolved(&with_names(&[]), "https://nowhere.test/", ms(30_000));
     assert_eq!(failure.kind(), Kind::Resolve);
     let (release, blocked) = crossbeam_channel::bounded::<()>(0);
     let slow = Outbound::new(Options {
@@ -382,7 +382,7 @@ fn a_name_that_does_not_resolve_is_said_to_be_unresolved() {
         })),
         ..Options::default()
     });
-    let failure = unresolved(&slow.unwrap(), "https://slow.test/");
+    let failure = unresolved(&slow.unwrap(), "https://slow.test/", ms(60));
     assert_eq!(failure.kind(), Kind::Timeout(Phase::Resolve));
     assert!(failure.message().contains("slow.test does not resolve"));
     drop(release);
@@ -422,7 +422,7 @@ fn the_servers_own_listening_addresses_are_refused() {
     let policy = own("[::]:4000", development);
     let judgement = aliased
         .unwrap()
-        .judge(policy, "http://localhost:4000/", ms(2_000));
+        .judge(policy, "http://localhost:4000/", ms(30_000));
     assert_eq!(judgement.unwrap().verdict, Verdict::Allowed);
 }
 

@@ -211,11 +211,17 @@ fn a_silent_handshake_ends_at_the_connect_deadline_and_at_a_cancel() {
     let url = format!("https://{}/", server.address);
     let mut short = timeouts();
     short.connect = ms(100);
-    let mut client = outbound().client(Policy::Operator, short);
-    fails(post(&mut client, &url), Kind::Timeout(Phase::Tls));
-    let client = outbound().client(Policy::Operator, timeouts());
-    let (_, took) = cancelled(client, url, || {});
-    assert!(took < AT_ONCE, "{took:?}");
+    let mut kinds = (0..6).map(|_| {
+        let mut client = outbound().client(Policy::Operator, short);
+        post(&mut client, &url).unwrap_err().kind()
+    });
+    // A busy machine may not come to the handshake in time.
+    let kind = kinds.find(|kind| *kind != Kind::Timeout(Phase::Connect));
+    assert_eq!(kind, Some(Kind::Timeout(Phase::Tls)));
+    lasts_less_than(AT_ONCE, || {
+        let client = outbound().client(Policy::Operator, timeouts());
+        cancelled(client, url.clone(), || {}).1
+    });
 }
 
 #[test]

@@ -9,13 +9,15 @@ fn a_silent_server_ends_at_the_first_byte_deadline() {
     });
     let mut short = timeouts();
     short.first_byte = ms(80);
-    let began = Instant::now();
-    let mut client = outbound().client(Policy::Operator, short);
-    fails(
-        post(&mut client, &server.url()),
-        Kind::Timeout(Phase::FirstByte),
-    );
-    assert!((ms(80)..ms(1000)).contains(&began.elapsed()));
+    lasts_less_than(ms(1000), || {
+        let began = Instant::now();
+        let mut client = outbound().client(Policy::Operator, short);
+        let outcome = post(&mut client, &server.url());
+        let took = began.elapsed();
+        fails(outcome, Kind::Timeout(Phase::FirstByte));
+        assert!(took >= ms(80), "{took:?}");
+        took
+    });
 }
 
 #[test]
@@ -33,18 +35,19 @@ fn a_drip_feed_ends_at_the_whole_deadline() {
         });
         let mut short = timeouts();
         short.total = ms(200);
-        let began = Instant::now();
-        let mut client = outbound().client(Policy::Operator, short);
-        let failure = post(&mut client, &server.url()).unwrap_err();
-        assert!(matches!(
-            failure.kind(),
-            Kind::Timeout(Phase::FirstByte | Phase::Body)
-        ));
-        assert!(
-            (ms(200)..ms(1000)).contains(&began.elapsed()),
-            "{:?}",
-            began.elapsed()
-        );
+        lasts_less_than(ms(1000), || {
+            let began = Instant::now();
+            let mut client = outbound().client(Policy::Operator, short);
+            let failure = post(&mut client, &server.url()).unwrap_err();
+            let took = began.elapsed();
+            assert!(took >= ms(200), "{took:?}");
+            match failure.kind() {
+                Kind::Timeout(Phase::FirstByte | Phase::Body) => took,
+                // A busy machine may not come to the request in time.
+                Kind::Timeout(_) => Duration::MAX,
+                other => panic!("{other:?}"),
+            }
+        });
     }
 }
 
@@ -54,10 +57,15 @@ fn a_server_that_reads_nothing_ends_at_the_whole_deadline() {
     let server = Server::start(move |connection| hold.send(connection).unwrap());
     let mut short = timeouts();
     short.total = ms(200);
-    let mut client = outbound().client(Policy::Operator, short);
     let big = vec![b' '; 32 * 1024 * 1024];
-    let failure = client.post_json(&server.url(), &[], &big, 10).unwrap_err();
-    assert_eq!(failure.kind(), Kind::Timeout(Phase::Send), "{failure}");
+    let mut kinds = (0..6).map(|_| {
+        let mut client = outbound().client(Policy::Operator, short);
+        let outcome = client.post_json(&server.url(), &[], &big, 10);
+        outcome.unwrap_err().kind()
+    });
+    // A busy machine may not be connected in time.
+    let kind = kinds.find(|kind| *kind != Kind::Timeout(Phase::Connect));
+    assert_eq!(kind, Some(Kind::Timeout(Phase::Send)));
     drop(held);
 }
 
@@ -99,9 +107,15 @@ fn a_cancel_ends_a_blocked_read_at_once_and_the_client_lives_on() {
             arrived.send(()).unwrap();
             let _ = connection.read(&mut [0]);
         });
-        let client = outbound().client(Policy::Operator, timeouts());
-        let (mut client, took) = cancelled(client, server.url(), || wait.recv().unwrap());
-        assert!(took < AT_ONCE, "{took:?}");
+        let outbound = outbound();
+        let mut kept = None;
+        lasts_less_than(AT_ONCE, || {
+            let client = outbound.client(Policy::Operator, timeouts());
+            let (client, took) = cancelled(client, server.url(), || wait.recv().unwrap());
+            kept = Some(client);
+            took
+        });
+        let mut client = kept.unwrap();
         let well = Server::answering(HELLO);
         fails(post(&mut client, &well.url()), Kind::Cancelled);
         let _next = client.cancel_handle();
@@ -111,31 +125,35 @@ fn a_cancel_ends_a_blocked_read_at_once_and_the_client_lives_on() {
 
 #[test]
 fn a_cancel_ends_a_kept_connection_and_an_old_handle_does_not() {
-    let (arrived, wait) = crossbeam_channel::unbounded();
-    let server = Server::start(move |mut connection| {
-        read_request(&mut connection);
-        connection.write_all(HELLO.as_bytes()).unwrap();
-        read_request(&mut connection);
-        arrived.send(()).unwrap();
-        let _ = connection.read(&mut [0]);
+    lasts_less_than(AT_ONCE, || {
+        let (arrived, wait) = crossbeam_channel::unbounded();
+        let server = Server::start(move |mut connection| {
+            read_request(&mut connection);
+            connection.write_all(HELLO.as_bytes()).unwrap();
+            read_request(&mut connection);
+            arrived.send(()).unwrap();
+            let _ = connection.read(&mut [0]);
+        });
+        let mut client = outbound().client(Policy::Operator, timeouts());
+        let old = client.cancel_handle();
+        post(&mut client, &server.url()).unwrap();
+        let (_, took) = cancelled(client, server.url(), || {
+            wait.recv().unwrap();
+            old.cancel();
+        });
+        assert_eq!(server.accepted(), 1);
+        took
     });
-    let mut client = outbound().client(Policy::Operator, timeouts());
-    let old = client.cancel_handle();
-    post(&mut client, &server.url()).unwrap();
-    let (_, took) = cancelled(client, server.url(), || {
-        wait.recv().unwrap();
-        old.cancel();
-    });
-    assert!(took < AT_ONCE, "{took:?}");
-    assert_eq!(server.accepted(), 1);
 }
 
 #[test]
 fn a_cancel_ends_a_connect_at_once() {
     let (_listener, address, _fill) = full_backlog();
-    let client = outbound().client(Policy::Operator, timeouts());
-    let (_, took) = cancelled(client, format!("http://{address}/"), || {});
-    assert!(took < AT_ONCE, "{took:?}");
+    lasts_less_than(AT_ONCE, || {
+        let client = outbound().client(Policy::Operator, timeouts());
+        let (_, took) = cancelled(client, format!("http://{address}/"), || {});
+        took
+    });
 }
 
 #[test]
@@ -143,11 +161,15 @@ fn a_connect_ends_at_its_deadline() {
     let (_listener, address, _fill) = full_backlog();
     let mut short = timeouts();
     short.connect = ms(100);
-    let began = Instant::now();
-    let mut client = outbound().client(Policy::Operator, short);
-    let outcome = post(&mut client, &format!("http://{address}/"));
-    fails(outcome, Kind::Timeout(Phase::Connect));
-    assert!((ms(90)..ms(1000)).contains(&began.elapsed()));
+    lasts_less_than(ms(1000), || {
+        let began = Instant::now();
+        let mut client = outbound().client(Policy::Operator, short);
+        let outcome = post(&mut client, &format!("http://{address}/"));
+        let took = began.elapsed();
+        fails(outcome, Kind::Timeout(Phase::Connect));
+        assert!(took >= ms(90), "{took:?}");
+        took
+    });
 }
 
 /// A listener that takes no more connections: whoever comes next is not answered.
@@ -159,9 +181,13 @@ fn full_backlog() -> (socket2::Socket, SocketAddr, Vec<TcpStream>) {
         .unwrap();
     listener.listen(0).unwrap();
     let address = listener.local_addr().unwrap().as_socket().unwrap();
-    let mut fill = Vec::new();
-    while let Ok(connection) = TcpStream::connect_timeout(&address, ms(100)) {
-        fill.push(connection);
+    let (mut fill, mut in_vain) = (Vec::new(), 0);
+    // A busy machine may be too late for one connection.
+    while in_vain < 3 {
+        match TcpStream::connect_timeout(&address, ms(100)) {
+            Ok(connection) => fill.push(connection),
+            Err(_) => in_vain += 1,
+        }
     }
     (listener, address, fill)
 }
@@ -181,11 +207,17 @@ fn look_ups_are_bounded_and_cancelled_at_once() {
         ..Options::default()
     })
     .unwrap();
-    let client = outbound.client(Policy::Operator, timeouts());
-    let (_, took) = cancelled(client, "http://stuck.test/".to_owned(), || {
-        looking.recv().unwrap()
+    let mut is_looking = false;
+    lasts_less_than(AT_ONCE, || {
+        let client = outbound.client(Policy::Operator, timeouts());
+        // Whoever comes later waits for the same look-up.
+        let (_, took) = cancelled(client, "http://stuck.test/".to_owned(), || {
+            if !std::mem::replace(&mut is_looking, true) {
+                looking.recv().unwrap();
+            }
+        });
+        took
     });
-    assert!(took < AT_ONCE, "{took:?}");
     let mut short = timeouts();
     short.connect = ms(50);
     let mut client = outbound.client(Policy::Operator, short);

@@ -63,7 +63,7 @@ fn decisions_are_counted_by_stage_and_outcome_and_so_are_limited_credentials() {
 
 #[test]
 fn decisions_on_their_way_to_the_disk_are_shown() {
-    let world = World::start();
+    let world = World::start_with(|options| options.audit.patience = Duration::from_secs(15));
     let audit = |name: &str| figure(&world, &format!("agent_runtime_audit_{name}"));
     let project = format!("/v1/projects/{}", world.project);
     let (written, commits) = (audit("rows_total"), audit("commits_total"));

@@ -22,32 +22,30 @@ impl Held {
     }
 }
 
-fn impatient() -> World {
-    World::start_with(|options| options.audit.patience = Duration::from_millis(700))
-}
-
 #[test]
 fn nothing_is_changed_or_shown_that_cannot_be_recorded() {
-    let world = impatient();
+    let world = World::start_with(|options| options.limits.request_threads = 32);
     let member = world.person("member");
     let project = format!("/v1/projects/{}", world.project);
     let name = || world.app.get(&project).expect(200)["name"].clone();
     let before = name();
     let held = Held::of(&world);
-    // A change, a read, a list, a refusal, a cancel, a run.
-    let answers = [
-        world.app.patch(&project, &json!({"name": "changed"})),
-        world.app.get(&project),
-        world.app.get("/v1/projects"),
-        member.client.get(&project),
-        world
-            .app
-            .send("POST", &format!("/v1/runs/{}/cancel", world.run), None, &[]),
-        world.app.post(
-            "/v1/runs",
-            &json!({"agentId": world.agent, "message": "unheard"}),
-        ),
-    ];
+    let stream = format!("/v1/runs/{}/progress/stream", world.run);
+    let cancel = format!("/v1/runs/{}/cancel", world.run);
+    let run = json!({"agentId": world.agent, "message": "unheard"});
+    // A change, a read, a list, a refusal, a cancel, a run, all of which wait at once; and a stream.
+    let (answers, refused) = std::thread::scope(|scope| {
+        let asking = [
+            scope.spawn(|| world.app.patch(&project, &json!({"name": "changed"}))),
+            scope.spawn(|| world.app.get(&project)),
+            scope.spawn(|| world.app.get("/v1/projects")),
+            scope.spawn(|| member.client.get(&project)),
+            scope.spawn(|| world.app.send("POST", &cancel, None, &[])),
+            scope.spawn(|| world.app.post("/v1/runs", &run)),
+        ];
+        let refused = world.app.try_open(&stream, &[]).err().unwrap();
+        (asking.map(|one| one.join().unwrap()), refused)
+    });
     for answer in answers {
         assert_eq!(answer.header("retry-after"), Some("1"));
         assert!(answer.header("traceresponse").is_some());
@@ -55,8 +53,6 @@ fn nothing_is_changed_or_shown_that_cannot_be_recorded() {
         let error = answer.expect_error(503, "audit-unavailable");
         assert!(error["message"].as_str().unwrap().contains("audit"));
     }
-    let stream = format!("/v1/runs/{}/progress/stream", world.run);
-    let refused = world.app.try_open(&stream, &[]).err().unwrap();
     refused.expect_error(503, "audit-unavailable");
     held.release();
     assert_eq!(name(), before, "it was not changed");

@@ -71,7 +71,7 @@ const COLUMNS: &str = "actor_subject, action, resource, outcome, stage, reason, 
 pub(super) fn authorized(options: &mut Options, url: &str) {
     options.authorization = Some(permissions::Options {
         url: url.to_owned(),
-        timeout: Duration::from_secs(10),
+        timeout: Duration::from_secs(25),
         connections: 16,
         model: Model::own(),
     });

@@ -3,7 +3,7 @@
 
 use super::support::{count, decision, denied, soon, verify, verify_at, writer};
 use crate::database_faults::{cluster, signal, stop_answering};
-use crate::harness::{Database, PATIENCE, eventually};
+use crate::harness::{Database, eventually};
 use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
 use postgres::{Client, NoTls};
@@ -110,9 +110,7 @@ fn a_commit_whose_answer_is_lost_is_neither_forgotten_nor_repeated() {
         let (socket, _) = through(&database.url(), Path::new("/"));
         let between = Between::new(socket);
         let (_, url) = through(&database.url(), between.directory.path());
-        let (audit, _running) = writer(&url, &Clock::system(), |options| {
-            options.patience = PATIENCE
-        });
+        let (audit, _running) = writer(&url, &Clock::system(), |_| {});
         let record = || {
             audit
                 .record(decision(Uuid::from_u128(1), "project:mark"))
@@ -250,9 +248,7 @@ fn restarts_under_load_lose_and_double_nothing() {
     let mut cluster = cluster(&place.path().join("d"));
     let url = cluster.url();
     migrate(&url);
-    let (audit, running) = writer(&url, &Clock::system(), |options| {
-        options.patience = PATIENCE
-    });
+    let (audit, running) = writer(&url, &Clock::system(), |_| {});
     let (ends, committed, called) = (
         AtomicBool::new(false),
         AtomicUsize::new(0),
@@ -305,11 +301,17 @@ fn a_database_that_stands_still_fails_its_decisions_in_time() {
     let url = cluster.url();
     migrate(&url);
     let (audit, running) = writer(&url, &Clock::system(), |options| {
-        options.patience = Duration::from_millis(400);
+        // Time enough to fill the queue on a busy machine.
+        options.patience = Duration::from_secs(3);
         options.queue_length = 5;
     });
     let record = || audit.record(decision(Uuid::from_u128(1), "project:a"));
-    record().unwrap().wait(soon()).unwrap();
+    let mut recorded = 1;
+    eventually("the first decision", || {
+        recorded += 1;
+        record().unwrap().wait(soon()).ok()
+    });
+    let before = audit.stats();
     let stopped = stop_answering(cluster.pid().unwrap());
     let began = Instant::now();
     let (tell, told) = mpsc::channel();
@@ -331,20 +333,20 @@ fn a_database_that_stands_still_fails_its_decisions_in_time() {
     drop(tell);
     let outcomes: Vec<_> = told.iter().collect();
     assert_eq!(outcomes, [Err(Code::AuditUnavailable); 6], "each once");
-    assert!(
-        began.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        began.elapsed()
-    );
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(13), "{took:?}");
     let stats = audit.stats();
     assert_eq!(stats.queued, 0, "nobody waits for them, so they are gone");
-    assert_eq!((stats.rows_late, stats.rows_overflowed), (6, 1));
+    let late = stats.rows_late - before.rows_late;
+    assert_eq!((late, stats.rows_overflowed), (6, 1));
     signal(&stopped, Signal::CONT);
     eventually("the database to take decisions again", || {
+        recorded += 1;
         record().unwrap().wait(soon()).ok()
     });
     assert!(running.stop(soon()));
-    assert!((2..10).contains(&rows(&url)));
+    // What the writer had taken may have been written all the same.
+    assert!((2..=recorded + 5).contains(&rows(&url)));
     assert_eq!(verify_at(&url, &[]).faults, []);
     cluster.stop();
 }

@@ -1,6 +1,6 @@
 //! Decisions of the tests' own, and a writer without a server.
 
-use crate::harness::{Database, log};
+use crate::harness::{Database, PATIENCE, log};
 use agent_runtime::audit::verify::{self, Report};
 use agent_runtime::audit::{self, Audit, Decision, Options, Outcome, Running, Stage};
 use agent_runtime::ids::Clock;
@@ -49,19 +49,22 @@ pub(super) fn store_options(url: &str) -> store::Options {
     }
 }
 
-/// A writer on this database.
+/// A writer on this database. Its decisions wait for as long as a busy machine may need.
 pub(super) fn writer(
     url: &str,
     clock: &Clock,
     change: impl FnOnce(&mut Options),
 ) -> (Audit, Running) {
-    let mut options = Options::default();
+    let mut options = Options {
+        patience: PATIENCE,
+        ..Options::default()
+    };
     change(&mut options);
     audit::start(&options, &store_options(url), clock, &log()).unwrap()
 }
 
 pub(super) fn soon() -> Instant {
-    Instant::now() + crate::harness::PATIENCE
+    Instant::now() + PATIENCE
 }
 
 /// How many decisions the database holds.

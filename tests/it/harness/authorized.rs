@@ -14,7 +14,7 @@ use uuid::Uuid;
 pub(crate) fn authorization(url: &str) -> Options {
     Options {
         url: url.to_owned(),
-        timeout: Duration::from_secs(3),
+        timeout: Duration::from_secs(10),
         connections: 8,
         model: Model::own(),
     }

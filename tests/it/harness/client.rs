@@ -1,8 +1,8 @@
 //! A client as a user would write one: HTTP, JSON, a token.
 
+use super::PATIENCE;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 /// A client of one server.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ impl Client {
     pub(crate) fn new(address: SocketAddr, token: Option<&str>) -> Self {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(30)))
+            .timeout_global(Some(PATIENCE))
             .build();
         Self {
             agent: config.into(),

@@ -5,6 +5,7 @@
 
 use super::{Database, PATIENCE, eventually};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -74,7 +75,7 @@ impl OpenFga {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("openfga-{}-{number}.log", std::process::id());
-        let (http, grpc) = free_addresses();
+        let (http, grpc) = (free_address(), free_address());
         let made = Self {
             http,
             grpc,
@@ -111,25 +112,36 @@ impl OpenFga {
         if state.running.is_some() {
             return;
         }
-        let mut command = self.command(&state.version, "run");
+        // It gives up at its own start where a busy machine holds it up for some seconds.
+        let running = (0..4).find_map(|_| self.try_start(&state.version));
+        state.running = Some(running.unwrap_or_else(|| panic!("OpenFGA ended: {}", self.logged())));
+    }
+
+    /// None: it ended before it answered.
+    fn try_start(&self, version: &str) -> Option<Running> {
+        let mut command = self.command(version, "run");
         command
             .args(["--http-addr", &self.http.to_string()])
             .args(["--grpc-addr", &self.grpc.to_string()])
             .args(["--playground-enabled=false", "--metrics-enabled=false"])
             .args(["--datastore-max-open-conns=5", "--log-level=error"]);
         let mut server = command.spawn().unwrap();
-        let watch = Command::new("/bin/sh")
+        let mut watch = Command::new("/bin/sh")
             .args(["-c", WATCH, "openfga-watch", &server.id().to_string()])
             .arg(&self.log)
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
-        eventually("OpenFGA to answer", || {
-            let ended = server.try_wait().unwrap();
-            assert!(ended.is_none(), "OpenFGA ended: {}", self.logged());
-            self.is_serving().then_some(())
+        let is_serving = eventually("OpenFGA to answer", || {
+            let has_ended = server.try_wait().unwrap().is_some();
+            (has_ended || self.is_serving()).then_some(!has_ended)
         });
-        state.running = Some(Running { server, watch });
+        if is_serving {
+            return Some(Running { server, watch });
+        }
+        watch.kill().unwrap();
+        watch.wait().unwrap();
+        None
     }
 
     /// Ends it as `kill -9` does.
@@ -252,19 +264,18 @@ fn uri(url: &str) -> String {
     format!("postgres://{user}@/{name}?host={directory}&port={port}&sslmode=disable")
 }
 
-/// Two free addresses below those that the kernel gives to connections, so that they are still
-/// free when a killed server starts again.
-fn free_addresses() -> (SocketAddr, SocketAddr) {
-    let free = || {
-        eventually("a free port", || {
-            let mut random = [0; 2];
-            getrandom::fill(&mut random).unwrap();
-            let port = 10_000 + u16::from_ne_bytes(random) % 20_000;
-            let address = SocketAddr::from(([127, 0, 0, 1], port));
-            TcpListener::bind(address).ok().map(|_| address)
-        })
-    };
-    (free(), free())
+/// A free address below those that the kernel gives to connections, and given once: it is still free
+/// when a killed server starts again.
+pub(crate) fn free_address() -> SocketAddr {
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    eventually("a free port", || {
+        let mut random = [0; 2];
+        getrandom::fill(&mut random).unwrap();
+        let port = 10_000 + u16::from_ne_bytes(random) % 20_000;
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let is_new = TcpListener::bind(address).is_ok() && GIVEN.lock().unwrap().insert(port);
+        is_new.then_some(address)
+    })
 }
 
 /// A relay before a server, which can hold its answers back or cut every connection.

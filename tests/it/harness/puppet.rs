@@ -6,6 +6,8 @@ use crossbeam_channel::{Receiver, unbounded};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use std::time::Duration;
 pub(crate) struct Puppet {
     listener: TcpListener,
     calls: Receiver<Call>,
+    is_over: Arc<AtomicBool>,
     accepting: Option<JoinHandle<()>>,
 }
 
@@ -29,18 +32,24 @@ impl Puppet {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let (sender, calls) = unbounded();
         let accepting = listener.try_clone().unwrap();
+        let is_over = Arc::<AtomicBool>::default();
+        let ends = Arc::clone(&is_over);
         let accepting = std::thread::spawn(move || {
             for connection in accepting.incoming() {
                 let connection = connection.unwrap();
-                match read(connection) {
-                    Some(call) => drop(sender.send(call)),
-                    None => return,
+                if ends.load(Ordering::Acquire) {
+                    return;
+                }
+                // One without a whole request is a client that left.
+                if let Some(call) = read(connection) {
+                    drop(sender.send(call));
                 }
             }
         });
         Self {
             listener,
             calls,
+            is_over,
             accepting: Some(accepting),
         }
     }
@@ -70,7 +79,8 @@ impl Puppet {
 
 impl Drop for Puppet {
     fn drop(&mut self) {
-        // A connection without a request ends the thread.
+        self.is_over.store(true, Ordering::Release);
+        // Wakes the accepting thread.
         drop(TcpStream::connect(self.listener.local_addr().unwrap()));
         let _ = self.accepting.take().unwrap().join();
     }

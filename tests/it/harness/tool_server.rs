@@ -4,6 +4,7 @@ use super::puppet::Request;
 use serde_json::Value;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -41,6 +42,7 @@ impl ToolAnswer {
 pub(crate) struct ToolServer {
     listener: TcpListener,
     asked: Arc<Mutex<Vec<Asked>>>,
+    is_over: Arc<AtomicBool>,
     serving: Option<JoinHandle<()>>,
 }
 
@@ -50,11 +52,18 @@ impl ToolServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let asked = Arc::<Mutex<Vec<Asked>>>::default();
         let (accepting, kept) = (listener.try_clone().unwrap(), asked.clone());
+        let is_over = Arc::<AtomicBool>::default();
+        let ends = Arc::clone(&is_over);
         let serving = std::thread::spawn(move || {
             let mut hanging = Vec::new();
             for connection in accepting.incoming() {
-                let Some(request) = Request::read(connection.unwrap()) else {
+                let connection = connection.unwrap();
+                if ends.load(Ordering::Acquire) {
                     return;
+                }
+                // A client that left.
+                let Some(request) = Request::read(connection) else {
+                    continue;
                 };
                 let one = Asked {
                     headers: request.headers,
@@ -73,6 +82,7 @@ impl ToolServer {
         Self {
             listener,
             asked,
+            is_over,
             serving: Some(serving),
         }
     }
@@ -99,6 +109,7 @@ fn respond(mut connection: &TcpStream, status: u16, body: &str) {
 
 impl Drop for ToolServer {
     fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
         drop(TcpStream::connect(self.listener.local_addr().unwrap()));
         let _ = self.serving.take().unwrap().join();
     }
