@@ -17,8 +17,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use time::Date;
 
-/// Decisions in one transaction, at most.
-const BATCH: usize = 500;
+/// Decisions in one transaction, at most. The statement asks its arrays for one element after another, which costs the more
+/// the further back it stands.
+const BATCH: usize = 128;
 /// Between two attempts on a database that is away.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Between two words to the log about a database that is away.

@@ -14,6 +14,7 @@ use crate::audit::{Check, Decision, Outcome, Stage, Ticket};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Caller, Capability, KeyRole, Kind, Place};
 use crate::store::Store;
+use crate::store::authz::Calm;
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -139,7 +140,7 @@ impl Target {
         }
     }
 
-    fn asked(&self, user: Uuid, relation: &'static str) -> Asked {
+    fn asked(&self, user: Uuid, relation: &'static str, calm: Option<Calm>) -> Asked {
         let project = self.project_id.filter(|_| self.inside);
         Asked {
             user,
@@ -151,6 +152,7 @@ impl Target {
                 object: self.resource.clone(),
             }),
             project_id: self.project_id,
+            calm,
         }
     }
 }
@@ -311,15 +313,20 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Decides whether the caller may do the action.
-    pub(super) fn check(&self, action: &'static str, target: &Target) -> Result<()> {
+    /// Decides whether the caller may do the action. `calm` as of [`Asked`].
+    pub(super) fn check(
+        &self,
+        action: &'static str,
+        target: &Target,
+        calm: Option<Calm>,
+    ) -> Result<()> {
         let Some(gate) = self.gate else {
             return Ok(());
         };
         if let Some((stage, why)) = self.key_rule(action, target) {
             return Err(self.refuse_key(stage, action, target, &why));
         }
-        let asked = target.asked(self.caller.user_id, relation(action));
+        let asked = target.asked(self.caller.user_id, relation(action), calm);
         let began = Instant::now();
         let answer = gate.ask(self.caller.tenant_id, &asked)?;
         self.decided(gate, action, target, answer, began.elapsed())
@@ -331,7 +338,7 @@ impl<'a> Asker<'a> {
         let Some(gate) = self.gate else {
             return Ok(());
         };
-        let asked = target.asked(self.caller.user_id, relation(action));
+        let asked = target.asked(self.caller.user_id, relation(action), None);
         let began = Instant::now();
         let answer = gate.ask_aside(self.caller.tenant_id, &asked)?;
         self.decided(gate, action, target, answer, began.elapsed())

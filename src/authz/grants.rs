@@ -44,7 +44,7 @@ pub fn grants_reader(asker: &Asker<'_>, user_id: Uuid) -> Result<GrantsReader> {
     } else {
         asker.admit()?;
         let target = Target::tenant_for(caller.tenant_id, Person::NAME, user_id);
-        asker.check(Admin::NAME, &target)?;
+        asker.check(Admin::NAME, &target, None)?;
     }
     let user = users::find(&mut asker.store.session()?, caller.tenant_id, user_id)?
         .ok_or_else(|| Error::not_found("user", user_id))?;

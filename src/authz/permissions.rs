@@ -19,7 +19,8 @@ use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::outbound::Outbound;
 use crate::places::Permits;
-use crate::store::{Store, authz};
+use crate::store::Store;
+use crate::store::authz::{self, Calm};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -57,6 +58,8 @@ pub struct Asked {
     pub contextual: Option<Tuple>,
     /// The project that the answer depends on.
     pub project_id: Option<Uuid>,
+    /// What was seen of the tenant where the object was found, by whoever asks, after the request began.
+    pub calm: Option<Calm>,
 }
 
 /// What OpenFGA said, and by which model.
@@ -167,19 +170,29 @@ impl Permissions {
     pub fn ask(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
         let began = Instant::now();
         let deadline = began + self.0.timeout;
-        match self.ask_once(tenant_id, asked, deadline) {
+        let calm = asked.calm.as_ref();
+        match self.ask_once(tenant_id, asked, calm, deadline) {
             Err(fault) if fault.is_lost_store() => {
                 self.0.board.doubt(tenant_id, began);
-                let again = self.ask_once(tenant_id, asked, deadline);
+                let again = self.ask_once(tenant_id, asked, None, deadline);
                 again.map_err(Error::from)
             }
             outcome => outcome.map_err(Error::from),
         }
     }
 
-    fn ask_once(&self, tenant_id: Uuid, asked: &Asked, deadline: Instant) -> Result<Answer, Fault> {
+    fn ask_once(
+        &self,
+        tenant_id: Uuid,
+        asked: &Asked,
+        calm: Option<&Calm>,
+        deadline: Instant,
+    ) -> Result<Answer, Fault> {
         let inner = &self.0;
-        let on = self.ready_store(tenant_id, asked, deadline)?;
+        let on = match calm.and_then(|calm| self.calm_store(tenant_id, calm)) {
+            Some(on) => on,
+            None => self.ready_store(tenant_id, asked, deadline)?,
+        };
         let user = format!("user:{}", asked.user);
         let question = Question {
             user: &user,
@@ -208,6 +221,18 @@ impl Permissions {
         if matches!(fault, Fault::Fga(failure) if failure.is_absence()) {
             self.0.board.suspect_absence();
         }
+    }
+
+    /// The store that answers, where it was seen that nothing is left to be told. A change made since then was made while
+    /// the question was under way.
+    fn calm_store(&self, tenant_id: Uuid, calm: &Calm) -> Option<Pinned> {
+        let inner = &self.0;
+        let answers = calm.model_version >= inner.model.version()
+            && inner.board.is_ready(tenant_id, &calm.store_id);
+        answers.then(|| Pinned {
+            store_id: calm.store_id.clone(),
+            model_id: calm.model_id.clone(),
+        })
     }
 
     /// The store that answers, once everything is told that the answer depends on.

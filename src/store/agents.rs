@@ -8,11 +8,11 @@ use super::conversations::Conversation;
 use super::page::{Order, Request};
 use super::projects::Project;
 use super::readable::{Readable, readable};
-use super::{Find, Sql, Tx, on_violation};
+use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Place, Read, Write};
-use crate::sql;
 use crate::store::runs::Via;
+use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use semver::Version;
@@ -128,9 +128,9 @@ impl Kind for Agent {
 }
 
 impl Find for Agent {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
-        let row = sql.query_opt(sql!("agents/find"), &[&tenant_id, &id])?;
-        Ok(row.as_ref().map(agent))
+    const FINDING: Finding = find_sql!("agents/find");
+    fn read(row: &Row) -> Result<Option<Self>> {
+        Ok(Some(agent(row)))
     }
 }
 

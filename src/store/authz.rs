@@ -5,9 +5,10 @@
 
 pub use super::tenants::lock as lock_tenant;
 
-use super::{Sql, Tx, on_violation};
+use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::sql;
+use postgres::Row;
 use postgres::error::SqlState;
 use std::time::Duration;
 use time::OffsetDateTime;
@@ -38,6 +39,21 @@ pub struct Guard {
     /// Objects that the check depends on and whose changes were not applied yet.
     pub unapplied: Vec<String>,
 }
+
+/// What a check stands on, as it was in the statement that found what the check is about.
+#[derive(Debug)]
+pub struct Calm {
+    /// The tenant's store.
+    pub store_id: String,
+    /// The model in it.
+    pub model_id: String,
+    /// The model's version.
+    pub model_version: i32,
+}
+
+/// A row, and beside it the tenant's calm: none where the tenant has no store, or changes that were not applied yet. Then
+/// [`guard`] tells more.
+pub type Beside<T> = (T, Option<Calm>);
 
 /// An object whose row is locked, and its tenant's store, which stays until the transaction ends.
 #[derive(Debug)]
@@ -117,6 +133,31 @@ pub fn guard(
         model_version: row.get(2),
         unapplied: row.get(3),
     }))
+}
+
+/// What stands at the end of a row beside calm.
+pub(super) fn calm(row: &Row) -> Result<Option<Calm>> {
+    let at = row.len().saturating_sub(4);
+    let is_calm: Option<bool> = row.try_get(at + 3)?;
+    if is_calm != Some(true) {
+        return Ok(None);
+    }
+    Ok(Some(Calm {
+        store_id: row.try_get(at)?,
+        model_id: row.try_get(at + 1)?,
+        model_version: row.try_get(at + 2)?,
+    }))
+}
+
+/// The object, if the tenant has it, as of one moment with the tenant's calm.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn find<K: Find>(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Beside<K>>> {
+    let row = sql.query_opt(K::FINDING.beside_calm, &[&tenant_id, &id])?;
+    let Some(row) = row else { return Ok(None) };
+    let calm = calm(&row)?;
+    Ok(K::read(&row)?.map(|found| (found, calm)))
 }
 
 /// Keeps what the tenant's store is.

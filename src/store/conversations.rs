@@ -6,10 +6,10 @@
 use super::agents::Agent;
 use super::page::{Order, Request};
 use super::readable::{Readable, readable};
-use super::{Find, Sql, Tx, on_violation};
+use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Error, Result};
 use crate::proof::{Caller, Kind, Listing, May, Place, Read, Write};
-use crate::sql;
+use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use time::OffsetDateTime;
@@ -87,9 +87,9 @@ impl Kind for Conversation {
 }
 
 impl Find for Conversation {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
-        let row = sql.query_opt(sql!("conversations/find"), &[&tenant_id, &id])?;
-        Ok(row.as_ref().map(conversation))
+    const FINDING: Finding = find_sql!("conversations/find");
+    fn read(row: &Row) -> Result<Option<Self>> {
+        Ok(Some(conversation(row)))
     }
 }
 

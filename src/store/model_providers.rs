@@ -6,10 +6,10 @@
 use super::page::{Order, Request};
 use super::secrets::SecretRef;
 use super::tenants::Tenant;
-use super::{Find, Sql, Tx, on_violation};
+use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Place};
-use crate::sql;
+use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use serde_json::Value;
@@ -73,9 +73,9 @@ impl Kind for ModelProvider {
 }
 
 impl Find for ModelProvider {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
-        let row = sql.query_opt(sql!("model_providers/find"), &[&tenant_id, &id])?;
-        Ok(row.as_ref().map(model_provider))
+    const FINDING: Finding = find_sql!("model_providers/find");
+    fn read(row: &Row) -> Result<Option<Self>> {
+        Ok(Some(model_provider(row)))
     }
 }
 

@@ -3,10 +3,10 @@
 use super::page::{Order, Request};
 use super::principals::{self, Named, person};
 use super::tenants::Tenant;
-use super::{Find, Sql, Tx, on_violation};
+use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Kind, Listing, May, Place};
-use crate::sql;
+use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use time::OffsetDateTime;
@@ -38,9 +38,9 @@ impl Kind for Org {
 }
 
 impl Find for Org {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
-        let row = sql.query_opt(sql!("orgs/find"), &[&tenant_id, &id])?;
-        Ok(row.as_ref().map(org))
+    const FINDING: Finding = find_sql!("orgs/find");
+    fn read(row: &Row) -> Result<Option<Self>> {
+        Ok(Some(org(row)))
     }
 }
 

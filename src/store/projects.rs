@@ -4,10 +4,10 @@ use super::orgs::Org;
 use super::page::{Order, Request};
 use super::readable::{Readable, readable};
 use super::tenants::Tenant;
-use super::{Find, Sql, Tx};
+use super::{Find, Finding, Sql, Tx};
 use crate::error::{Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Place, Write};
-use crate::sql;
+use crate::{find_sql, sql};
 use postgres::Row;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -38,9 +38,9 @@ impl Kind for Project {
 }
 
 impl Find for Project {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
-        let row = sql.query_opt(sql!("projects/find"), &[&tenant_id, &id])?;
-        Ok(row.as_ref().map(project))
+    const FINDING: Finding = find_sql!("projects/find");
+    fn read(row: &Row) -> Result<Option<Self>> {
+        Ok(Some(project(row)))
     }
 }
 

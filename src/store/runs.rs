@@ -17,10 +17,10 @@ pub use lists::{Filters, list};
 pub use rows::{Agent, Origin, Run, Status, Tokens, Usage, Via};
 
 use super::events::NewEvent;
-use super::{Find, Sql, on_violation};
+use super::{Find, Finding, Sql, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Kind, May, Read, Write};
-use crate::sql;
+use crate::{find_sql, sql};
 use postgres::error::SqlState;
 use rows::run_of;
 use serde_json::Value;
@@ -159,9 +159,9 @@ pub fn insert<K: Kind>(
 }
 
 impl Find for Run {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Option<Self>> {
-        let row = sql.query_opt(sql!("runs/find"), &[&tenant_id, &run_id])?;
-        row.as_ref().map(run_of).transpose()
+    const FINDING: Finding = find_sql!("runs/find");
+    fn read(row: &postgres::Row) -> Result<Option<Self>> {
+        run_of(row).map(Some)
     }
 }
 

@@ -8,10 +8,10 @@
 
 use super::page::{Order, Request};
 use super::tenants::Tenant;
-use super::{Find, Sql, Tx, on_violation, team_grants};
+use super::{Find, Finding, Sql, Tx, on_violation, team_grants};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Place};
-use crate::sql;
+use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use time::OffsetDateTime;
@@ -60,9 +60,9 @@ impl Kind for Team {
 }
 
 impl Find for Team {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
-        let row = sql.query_opt(sql!("teams/find"), &[&tenant_id, &id])?;
-        Ok(row.as_ref().map(team))
+    const FINDING: Finding = find_sql!("teams/find");
+    fn read(row: &Row) -> Result<Option<Self>> {
+        Ok(Some(team(row)))
     }
 }
 

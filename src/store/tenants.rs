@@ -1,9 +1,10 @@
 //! Tenants and their users, as far as the server seeds them.
 
+use super::authz::{Beside, calm};
 use super::{Sql, Tx};
 use crate::error::Result;
 use crate::proof::{Kind, Place};
-use crate::sql;
+use crate::{calm_sql, sql};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -52,13 +53,13 @@ pub fn ensure_user(
     Ok(made == 1)
 }
 
-/// Whether the user is an admin of the tenant.
+/// Whether the user is an admin of the tenant, as of one moment with the tenant's calm.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn is_admin(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<bool> {
-    let row = sql.query_one(sql!("tenants/is_admin"), &[&tenant_id, &user_id])?;
-    Ok(row.get(0))
+pub fn is_admin(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Beside<bool>> {
+    let row = sql.query_one(calm_sql!("tenants/is_admin"), &[&tenant_id, &user_id])?;
+    Ok((row.get(0), calm(&row)?))
 }
 
 /// Makes whoever else locks the tenant wait until the transaction ends. False: there is no such

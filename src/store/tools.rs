@@ -6,10 +6,10 @@
 use super::page::{Order, Request};
 use super::projects::Project;
 use super::readable::{Readable, readable};
-use super::{Find, Sql, Tx, on_violation};
+use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Place};
-use crate::sql;
+use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use serde_json::Value;
@@ -71,9 +71,9 @@ impl Kind for Tool {
 }
 
 impl Find for Tool {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
-        let row = sql.query_opt(sql!("tools/find"), &[&tenant_id, &id])?;
-        Ok(row.as_ref().map(tool))
+    const FINDING: Finding = find_sql!("tools/find");
+    fn read(row: &Row) -> Result<Option<Self>> {
+        Ok(Some(tool(row)))
     }
 }
 

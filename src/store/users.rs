@@ -10,10 +10,10 @@
 use super::page::{Order, Request};
 use super::principals::PrincipalKind;
 use super::tenants::{self, Tenant};
-use super::{Find, Sql, Tx, enrolments, tokens};
+use super::{Find, Finding, Sql, Tx, enrolments, tokens};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Kind, May, Place};
-use crate::sql;
+use crate::{find_sql, sql};
 use postgres::Row;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,6 +85,8 @@ impl User {
     }
 }
 
+const FINDING: Finding = find_sql!("users/find");
+
 /// A person.
 #[derive(Debug, Clone)]
 pub struct Person(pub User);
@@ -100,11 +102,10 @@ impl Kind for Person {
 }
 
 impl Find for Person {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
-        let user = find(sql, tenant_id, id)?;
-        Ok(user
-            .filter(|user| user.kind == PrincipalKind::User)
-            .map(Self))
+    const FINDING: Finding = FINDING;
+    fn read(row: &Row) -> Result<Option<Self>> {
+        let user = Some(user(row)).filter(|user| user.kind == PrincipalKind::User);
+        Ok(user.map(Self))
     }
 }
 
@@ -123,11 +124,10 @@ impl Kind for ServiceAccount {
 }
 
 impl Find for ServiceAccount {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
-        let user = find(sql, tenant_id, id)?;
-        Ok(user
-            .filter(|user| user.kind == PrincipalKind::ServiceAccount)
-            .map(Self))
+    const FINDING: Finding = FINDING;
+    fn read(row: &Row) -> Result<Option<Self>> {
+        let user = Some(user(row)).filter(|user| user.kind == PrincipalKind::ServiceAccount);
+        Ok(user.map(Self))
     }
 }
 
@@ -162,7 +162,7 @@ pub(super) fn email_key(email: &str) -> String {
 /// # Errors
 /// `database-unavailable`.
 pub fn find(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Option<User>> {
-    let row = sql.query_opt(sql!("users/find"), &[&tenant_id, &user_id])?;
+    let row = sql.query_opt(FINDING.alone, &[&tenant_id, &user_id])?;
     Ok(row.as_ref().map(user))
 }
 

@@ -9,10 +9,10 @@
 use super::page::{Order, Request};
 use super::secrets::SecretRef;
 use super::tenants::Tenant;
-use super::{Find, Sql, Tx, on_violation};
+use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, May, Place};
-use crate::sql;
+use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use time::OffsetDateTime;
@@ -113,9 +113,9 @@ impl Kind for WebhookEndpoint {
 }
 
 impl Find for WebhookEndpoint {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
-        let row = sql.query_opt(sql!("webhook_endpoints/find"), &[&tenant_id, &id])?;
-        Ok(row.as_ref().map(endpoint))
+    const FINDING: Finding = find_sql!("webhook_endpoints/find");
+    fn read(row: &Row) -> Result<Option<Self>> {
+        Ok(Some(endpoint(row)))
     }
 }
 
@@ -137,9 +137,10 @@ impl Kind for Ending {
 }
 
 impl Find for Ending {
-    fn find(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Self>> {
-        let row = sql.query_opt(sql!("webhook_endpoints/find_ending"), &[&tenant_id, &id])?;
-        Ok(row.map(|_| Self { endpoint_id: id }))
+    const FINDING: Finding = find_sql!("webhook_endpoints/find_ending");
+    fn read(row: &Row) -> Result<Option<Self>> {
+        let endpoint_id = row.get(0);
+        Ok(Some(Self { endpoint_id }))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Who may do what, with a real OpenFGA: roles, keys, lists, the order of record and effect, open
-//! streams, and an authorization server that is slow or away; and what `/metrics` says of it.
+//! streams, changes that were not told yet, and an authorization server that is slow or away; and what `/metrics` says of it.
 
 mod asker;
 mod away;
@@ -9,4 +9,5 @@ mod metrics;
 mod order;
 mod roles;
 mod streams;
+mod untold;
 mod world;

@@ -115,6 +115,7 @@ impl App {
                 Object::Project(id) => Some(id),
                 _ => None,
             },
+            calm: None,
         };
         let answer = self.permissions().ask(tenant_id, &asked)?;
         Ok(answer.allowed)
