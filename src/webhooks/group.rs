@@ -247,7 +247,7 @@ mod tests {
         begun.recv_timeout(LONG).unwrap();
         let others: Vec<_> = [2, 13, 4].into_iter().map(|one| gate.put(one)).collect();
         gate.waiting(3);
-        drop(go.send(()));
+        go.send(()).unwrap();
         first.join().unwrap().unwrap();
         let counts: Vec<usize> = (0..4)
             .map(|_| {
