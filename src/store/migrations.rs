@@ -93,6 +93,10 @@ pub fn all() -> Vec<Migration> {
             "0008_kept_plans",
             include_str!("../../sql/migrations/0008_kept_plans.sql"),
         ),
+        (
+            "0009_webhook_groups",
+            include_str!("../../sql/migrations/0009_webhook_groups.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)

@@ -47,6 +47,7 @@ pub mod tools;
 pub mod turns;
 pub mod users;
 mod watchdog;
+pub mod webhook_attempts;
 pub mod webhook_deliveries;
 pub mod webhook_endpoints;
 pub mod webhook_history;

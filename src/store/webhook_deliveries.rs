@@ -1,19 +1,17 @@
-//! Events, deliveries and attempts, as they are written: by whoever emits, by the delivery's worker, by
-//! the end of an endpoint, by the upkeep.
+//! Events and deliveries, as they are written: by whoever emits, by the end of an endpoint, by the
+//! upkeep.
 //!
-//! A delivery is changed by the holder of its job alone, and the attempt that has no end yet is always
-//! number `attempts + 1`. Whatever says when something is due or over is Postgres's clock.
+//! A delivery is changed by the holder of its job alone. Whatever says when something is due or over is
+//! Postgres's clock.
 //!
-//! Not here: lists for people (`webhook_history`), and endpoints as people change them
-//! (`webhook_endpoints`).
+//! Not here: attempts (`webhook_attempts`), lists for people (`webhook_history`), and endpoints as people
+//! change them (`webhook_endpoints`).
 
 use super::webhook_endpoints::Ending;
 use super::{Sql, Tx};
 use crate::error::Result;
 use crate::proof::{Admin, May};
 use crate::sql;
-use std::net::IpAddr;
-use std::time::Duration;
 use time::{Date, OffsetDateTime};
 use uuid::Uuid;
 
@@ -190,203 +188,6 @@ pub fn resend(
     Ok(())
 }
 
-/// How an endpoint is sent to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sending {
-    /// The receiver.
-    pub url: String,
-    /// The secret that signs: environment and name.
-    pub secret: (String, String),
-    /// The one that signs beside it.
-    pub previous_secret: Option<(String, String)>,
-}
-
-/// Holds an endpoint while an attempt's row is written: no unregistering goes past it. `None`: it is
-/// not registered.
-///
-/// # Errors
-/// The database's.
-pub fn hold_endpoint(
-    tx: &mut Tx<'_>,
-    tenant_id: Uuid,
-    endpoint_id: Uuid,
-    now: OffsetDateTime,
-) -> Result<Option<Sending>> {
-    let row = tx.query_opt(
-        sql!("webhook_deliveries/sending"),
-        &[&tenant_id, &endpoint_id, &now],
-    )?;
-    let Some(row) = row else { return Ok(None) };
-    let previous: Option<String> = row.try_get(3)?;
-    let previous_name: Option<String> = row.try_get(4)?;
-    Ok(Some(Sending {
-        url: row.try_get(0)?,
-        secret: (row.try_get(1)?, row.try_get(2)?),
-        previous_secret: previous.zip(previous_name),
-    }))
-}
-
-/// A delivery that waits, locked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
-    /// Its event.
-    pub event_id: Uuid,
-    /// The attempts that have ended.
-    pub attempts: i32,
-    /// The event's body; none where it was dropped.
-    pub body: Option<String>,
-    /// The next attempt has begun and has no end: for how long it may still be in flight.
-    pub open: Option<Duration>,
-}
-
-/// Locks a delivery that waits under this job. `None`: it has ended, or waits under another.
-///
-/// # Errors
-/// The database's.
-pub fn take(
-    tx: &mut Tx<'_>,
-    tenant_id: Uuid,
-    delivery_id: Uuid,
-    job_id: i64,
-) -> Result<Option<Waiting>> {
-    let row = tx.query_opt(
-        sql!("webhook_deliveries/take"),
-        &[&tenant_id, &delivery_id, &job_id],
-    )?;
-    let Some(row) = row else { return Ok(None) };
-    let is_open: bool = row.try_get(3)?;
-    let left = milliseconds(row.try_get(4)?);
-    Ok(Some(Waiting {
-        event_id: row.try_get(0)?,
-        attempts: row.try_get(1)?,
-        body: row.try_get(2)?,
-        open: is_open.then_some(left),
-    }))
-}
-
-fn milliseconds(count: i64) -> Duration {
-    Duration::from_millis(u64::try_from(count).unwrap_or(0))
-}
-
-fn count_of(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Writes the row of an attempt that is about to begin, and is over `within` this time.
-///
-/// # Errors
-/// The database's.
-pub fn begin_attempt(
-    tx: &mut Tx<'_>,
-    tenant_id: Uuid,
-    (endpoint_id, delivery_id): (Uuid, Uuid),
-    attempt: i32,
-    within: Duration,
-) -> Result<()> {
-    let within_ms = count_of(within);
-    tx.execute(
-        sql!("webhook_deliveries/begin_attempt"),
-        &[&tenant_id, &delivery_id, &attempt, &endpoint_id, &within_ms],
-    )?;
-    Ok(())
-}
-
-/// Removes the row of an attempt for which nothing was sent, so that it does not count; the delivery's
-/// job is to be put off by `wait`. False: the attempt or the delivery has ended.
-///
-/// # Errors
-/// The database's.
-pub fn take_back_attempt(
-    tx: &mut Tx<'_>,
-    tenant_id: Uuid,
-    delivery_id: Uuid,
-    attempt: i32,
-    wait: Duration,
-) -> Result<bool> {
-    let row = tx.query_opt(
-        sql!("webhook_deliveries/take_back_attempt"),
-        &[&tenant_id, &delivery_id, &attempt, &count_of(wait)],
-    )?;
-    Ok(row.is_some())
-}
-
-/// How an attempt ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ended {
-    /// How long it took; unknown after a crash.
-    pub duration: Option<Duration>,
-    /// That was long.
-    pub is_slow: bool,
-    /// Why it failed.
-    pub reason: Option<&'static str>,
-    /// What the receiver answered with.
-    pub status: Option<i16>,
-    /// What went wrong, for a person.
-    pub message: Option<String>,
-    /// Whom it connected to, or tried.
-    pub address: Option<IpAddr>,
-    /// The beginning of the answer's body.
-    pub answer: Option<Vec<u8>>,
-}
-
-/// What becomes of a delivery whose attempt ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Becomes {
-    /// It is delivered.
-    Delivered,
-    /// It failed for good.
-    Failed,
-    /// It is tried again by a new job.
-    Waits {
-        /// That job.
-        job_id: i64,
-        /// After this time.
-        wait: Duration,
-    },
-}
-
-/// Ends an attempt; false: it is not the delivery's next one, or the delivery has ended.
-///
-/// # Errors
-/// The database's.
-pub fn end_attempt(
-    tx: &mut Tx<'_>,
-    tenant_id: Uuid,
-    delivery_id: Uuid,
-    attempt: i32,
-    ended: &Ended,
-    becomes: Becomes,
-) -> Result<bool> {
-    let duration_ms = ended
-        .duration
-        .map(|time| i32::try_from(time.as_millis()).unwrap_or(i32::MAX));
-    let (state, job_id, wait) = match becomes {
-        Becomes::Delivered => ("delivered", None, Duration::ZERO),
-        Becomes::Failed => ("failed", None, Duration::ZERO),
-        Becomes::Waits { job_id, wait } => ("being-sent", Some(job_id), wait),
-    };
-    let wait_ms = count_of(wait);
-    let row = tx.query_opt(
-        sql!("webhook_deliveries/end_attempt"),
-        &[
-            &tenant_id,
-            &delivery_id,
-            &attempt,
-            &duration_ms,
-            &ended.reason,
-            &ended.status,
-            &ended.message,
-            &ended.address,
-            &ended.answer,
-            &state,
-            &job_id,
-            &wait_ms,
-            &ended.is_slow,
-        ],
-    )?;
-    Ok(row.is_some())
-}
-
 /// Unregisters an endpoint: from the commit on no attempt at it begins. Nothing changes where it was.
 ///
 /// # Errors
@@ -438,18 +239,6 @@ pub fn fail_waiting(
         ],
     )?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
-}
-
-/// For how long an attempt at the endpoint may still be in flight; zero: none is.
-///
-/// # Errors
-/// The database's.
-pub fn in_flight(sql: &mut impl Sql, tenant_id: Uuid, endpoint_id: Uuid) -> Result<Duration> {
-    let row = sql.query_one(
-        sql!("webhook_deliveries/in_flight"),
-        &[&tenant_id, &endpoint_id],
-    )?;
-    Ok(milliseconds(row.try_get(0)?))
 }
 
 /// Makes the partitions around the month of `today`. Safe to repeat, and on several replicas at once.

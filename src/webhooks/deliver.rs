@@ -1,11 +1,12 @@
 //! The worker: one job, one attempt at one delivery.
 //!
-//! In one transaction the delivery is taken and the attempt's row written; then the request is signed
-//! and sent, over a connection of its own; in another transaction the attempt's end, what it makes of
-//! the delivery, the job's completion and the job of the next attempt. Nothing is sent later than the
-//! attempt's row says (`ends_by`), so whoever finds an attempt past that without an end knows that a
-//! crash hid its outcome: it counts, as a failed connection. An attempt that the service itself could
-//! not make, and for which nothing was sent, is taken back and does not count.
+//! First the attempt's row is written; then the request is signed and sent, over a connection of its
+//! own; then the attempt's end is written, what it makes of the delivery, the job's completion and the
+//! job of the next attempt. What is written at the same time for many attempts is one transaction
+//! (`group`). Nothing is sent later than the attempt's row says (`ends_by`), so whoever finds an attempt
+//! past that without an end knows that a crash hid its outcome: it counts, as a failed connection. An
+//! attempt that the service itself could not make, and for which nothing was sent, is taken back and
+//! does not count.
 
 use super::reason::Reason;
 use super::{Inner, schedule, sign};
@@ -13,10 +14,12 @@ use crate::error::{Code, Error, Result};
 use crate::outbound::{Client, Failure, Kind, Method, Outgoing, Stream, Timeouts};
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
-use crate::store::webhook_deliveries::{self as rows, Becomes, Ended, Sending, ToFail};
-use crate::store::{Tx, queue_error};
+use crate::store::webhook_attempts::{self as rows, Becomes, Begun, Ended, Over, Wanted};
+use crate::store::webhook_deliveries::ToFail;
+use crate::store::{Sql, Tx, queue_error};
 use jobs::{Claimed, Outcome};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -71,8 +74,8 @@ impl Deliver {
     }
 }
 
-/// What taking a delivery came to.
-enum Taken {
+/// What a delivery came to whose attempt has not begun.
+enum Instead {
     /// There is nothing to do any more.
     Over,
     /// An earlier attempt that a crash left open was ended, and the job settled.
@@ -81,8 +84,6 @@ enum Taken {
     Unregistered,
     /// An attempt that another began may still be in flight.
     Later(Duration),
-    /// An attempt has begun.
-    Begun(Box<Attempt>),
 }
 
 /// How an attempt went whose row stands.
@@ -93,12 +94,17 @@ enum Went {
     NotMade(String),
 }
 
-/// An attempt whose row stands.
-struct Attempt {
-    event_id: Uuid,
+/// An attempt that is over.
+#[derive(Debug)]
+pub(super) struct Made {
+    job: Deliver,
+    job_id: i64,
+    lease_id: i64,
+    key_cap: Option<u32>,
     number: i32,
-    body: String,
-    sending: Sending,
+    ended: Ended,
+    /// How long a wait the receiver asks for.
+    asked: Option<Duration>,
 }
 
 /// Handles a job.
@@ -122,18 +128,14 @@ pub(super) fn deliver(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Outcom
 
 fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) -> Result<Outcome> {
     let started = Instant::now();
-    let attempt = match inner.store.transact(|tx| take(inner, tx, claimed, job))? {
-        Taken::Over => return Ok(Outcome::Done),
-        Taken::Recovered(becomes) => {
-            inner.count(Some(Reason::ConnectionFailed), becomes);
-            return Ok(Outcome::Settled);
-        }
-        Taken::Unregistered => {
-            inner.counts.failed(1);
-            return Ok(Outcome::Settled);
-        }
-        Taken::Later(after) => return Ok(Outcome::Snooze { after }),
-        Taken::Begun(attempt) => attempt,
+    let wanted = Wanted {
+        tenant_id: job.tenant_id,
+        endpoint_id: job.endpoint_id,
+        delivery_id: job.delivery_id,
+        job_id: claimed.id(),
+    };
+    let Some(attempt) = inner.beginning.put(wanted, |all| inner.begin(all))? else {
+        return instead(inner, claimed, job);
     };
     let began = Instant::now();
     let went = make(inner, claimed, job, &attempt, started);
@@ -155,71 +157,82 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
     let message = ended.message.as_deref().unwrap_or_default();
     slog::debug!(log, "Attempt ended"; "attempt" => attempt.number, "reason" => ended.reason,
         "status" => ended.status, "because" => message);
+    let made = Arc::new(Made::of(claimed, job, attempt.number, ended, asked));
     let written = settle(claimed, || {
-        inner
-            .store
-            .transact(|tx| end(inner, tx, claimed, job, attempt.number, &ended, asked))
+        let written = inner.ending.put(Arc::clone(&made), |all| inner.end(all))?;
+        written.ok_or_else(anothers)
     });
     inner.ended.tell();
     if let Some(becomes) = written? {
-        inner.count(ended.reason.and_then(Reason::parse), becomes);
+        inner.count(made.ended.reason.and_then(Reason::parse), becomes);
     }
     Ok(Outcome::Settled)
 }
 
-/// Takes the delivery and writes the attempt's row, or whatever else it comes to.
-fn take(inner: &Inner, tx: &mut Tx<'_>, claimed: &Claimed, job: &Deliver) -> Result<Taken> {
+/// What else there is to do where the attempt has not begun.
+fn instead(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Result<Outcome> {
+    let instead = inner.store.transact(|tx| take(inner, tx, claimed, job))?;
+    Ok(match instead {
+        Instead::Over => Outcome::Done,
+        Instead::Recovered(becomes) => {
+            inner.count(Some(Reason::ConnectionFailed), becomes);
+            Outcome::Settled
+        }
+        Instead::Unregistered => {
+            inner.counts.failed(1);
+            Outcome::Settled
+        }
+        Instead::Later(after) => Outcome::Snooze { after },
+    })
+}
+
+fn take(inner: &Inner, tx: &mut Tx<'_>, claimed: &Claimed, job: &Deliver) -> Result<Instead> {
     let (tenant_id, delivery_id) = (job.tenant_id, job.delivery_id);
-    let sending = rows::hold_endpoint(tx, tenant_id, job.endpoint_id, inner.clock.now())?;
+    let is_registered = rows::hold_endpoint(tx, tenant_id, job.endpoint_id)?;
     let Some(waiting) = rows::take(tx, tenant_id, delivery_id, claimed.id())? else {
-        return Ok(Taken::Over);
+        return Ok(Instead::Over);
     };
-    let number = waiting.attempts + 1;
     match waiting.open {
-        Some(left) if left > Duration::ZERO => return Ok(Taken::Later(left)),
-        Some(_) if sending.is_some() => {
+        Some(left) if left > Duration::ZERO => return Ok(Instead::Later(left)),
+        Some(_) if is_registered => {
             let ended = Ended {
                 reason: Some(Reason::ConnectionFailed.text()),
                 message: Some("The server stopped during the attempt.".to_owned()),
                 ..Ended::default()
             };
-            let becomes = end(inner, tx, claimed, job, number, &ended, None)?;
-            return Ok(Taken::Recovered(becomes));
+            let made = Made::of(claimed, job, waiting.attempts + 1, ended, None);
+            let becomes = inner.end_in(tx, &[Arc::new(made)])?.pop().flatten();
+            return becomes.map(Instead::Recovered).ok_or_else(anothers);
         }
         _ => {}
     }
-    let Some(sending) = sending else {
-        let to_fail = ToFail {
-            endpoint_id: job.endpoint_id,
-            delivery_id: Some(delivery_id),
-            limit: 1,
+    if is_registered {
+        return match waiting.has_event {
+            true => Ok(Instead::Later(SLACK)),
+            false => Err(Error::internal("a delivery waits whose event was dropped")),
         };
-        if inner.fail_waiting(tx, tenant_id, to_fail)? == 0 {
-            return Ok(Taken::Later(SLACK));
-        }
-        claimed.complete_in(tx.raw()).map_err(job_error)?;
-        return Ok(Taken::Unregistered);
+    }
+    let to_fail = ToFail {
+        endpoint_id: job.endpoint_id,
+        delivery_id: Some(delivery_id),
+        limit: 1,
     };
-    let body = waiting
-        .body
-        .ok_or_else(|| Error::internal("a delivery waits whose event was dropped"))?;
-    let within = inner.options.timeout + SECRETS_TIME + SLACK;
-    let ids = (job.endpoint_id, delivery_id);
-    rows::begin_attempt(tx, tenant_id, ids, number, within)?;
-    Ok(Taken::Begun(Box::new(Attempt {
-        event_id: waiting.event_id,
-        number,
-        body,
-        sending,
-    })))
+    if inner.fail_waiting(tx, tenant_id, to_fail)? == 0 {
+        return Ok(Instead::Later(SLACK));
+    }
+    claimed.complete_in(tx.raw()).map_err(job_error)?;
+    Ok(Instead::Unregistered)
+}
+
+/// The job is no longer this claim's, and nothing of the attempt was written.
+fn anothers() -> Error {
+    Error::new(Code::Conflict, "The delivery's job is another's now.")
 }
 
 /// The queue's error as ours. A job that is no longer this claim's rolls the transaction back.
 fn job_error(error: jobs::Error) -> Error {
     match error {
-        jobs::Error::LeaseLost | jobs::Error::Cancelled => {
-            Error::new(Code::Conflict, "The delivery's job is another's now.").because(error)
-        }
+        jobs::Error::LeaseLost | jobs::Error::Cancelled => anothers().because(error),
         other => queue_error(other),
     }
 }
@@ -229,7 +242,7 @@ fn make(
     inner: &Inner,
     claimed: &Claimed,
     job: &Deliver,
-    attempt: &Attempt,
+    attempt: &Begun,
     started: Instant,
 ) -> Went {
     let timestamp = inner.clock.now().unix_timestamp();
@@ -260,13 +273,13 @@ fn make(
 
 fn send(
     client: &mut Client,
-    attempt: &Attempt,
+    attempt: &Begun,
     timestamp: i64,
     signature: &str,
 ) -> Result<Stream, Failure> {
     client.open(&Outgoing {
         method: Method::POST,
-        url: &attempt.sending.url,
+        url: &attempt.url,
         headers: &[
             ("content-type", "application/json"),
             ("user-agent", USER_AGENT),
@@ -343,50 +356,119 @@ fn take_back(inner: &Inner, claimed: &Claimed, job: &Deliver, number: i32) -> Re
     let (tenant_id, delivery_id, wait) = (job.tenant_id, job.delivery_id, TAKEN_BACK_WAIT);
     inner.store.transact(|tx| {
         claimed.snooze_in(tx.raw(), wait).map_err(job_error)?;
-        match rows::take_back_attempt(tx, tenant_id, delivery_id, number, wait)? {
+        match rows::take_back(tx, tenant_id, delivery_id, number, wait)? {
             true => Ok(()),
             false => Err(Error::internal("an attempt that had begun has no place")),
         }
     })
 }
 
-/// Ends an attempt, completes the job, and queues the next attempt if there is to be one.
-fn end(
-    inner: &Inner,
-    tx: &mut Tx<'_>,
-    claimed: &Claimed,
-    job: &Deliver,
-    number: i32,
-    ended: &Ended,
-    asked: Option<Duration>,
-) -> Result<Becomes> {
-    claimed.complete_in(tx.raw()).map_err(job_error)?;
-    let failed = ended.reason.is_some();
-    let wait = schedule::wait(number, asked).filter(|_| failed);
-    let becomes = match (failed, wait) {
-        (false, _) => Becomes::Delivered,
-        (true, None) => Becomes::Failed,
-        (true, Some(wait)) => {
-            let again = job.queued(inner.cap(false))?.delay(wait);
-            let job_id = jobs::enqueue(tx.raw(), again).map_err(queue_error)?.id;
-            Becomes::Waits { job_id, wait }
+impl Made {
+    fn of(
+        claimed: &Claimed,
+        job: &Deliver,
+        number: i32,
+        ended: Ended,
+        asked: Option<Duration>,
+    ) -> Self {
+        Self {
+            job: *job,
+            job_id: claimed.id(),
+            lease_id: claimed.lease_id(),
+            key_cap: claimed.key_cap(),
+            number,
+            ended,
+            asked,
         }
-    };
-    let ids = (job.tenant_id, job.delivery_id);
-    if !rows::end_attempt(tx, ids.0, ids.1, number, ended, becomes)? {
-        return Err(Error::internal("an attempt that was made has no place"));
     }
-    // Whoever emits may have said another cap, from what the endpoint was long before it committed.
-    let cap = inner.cap(!failed && !ended.is_slow);
-    if claimed.key_cap() != Some(cap) {
-        let key = job.endpoint_id.to_string();
-        let queue = <Deliver as jobs::Job>::QUEUE;
-        jobs::set_cap(tx.raw(), queue, &key, cap).map_err(queue_error)?;
+
+    fn failed(&self) -> bool {
+        self.ended.reason.is_some()
     }
-    Ok(becomes)
+
+    /// The cap of the endpoint's key, where it is not what it is to be: whoever emits may have said
+    /// another, from what the endpoint was long before it committed.
+    fn new_cap(&self, inner: &Inner) -> Option<u32> {
+        let cap = inner.cap(!self.failed() && !self.ended.is_slow);
+        (self.key_cap != Some(cap)).then_some(cap)
+    }
+
+    fn over(&self, becomes: Becomes) -> Over<'_> {
+        Over {
+            tenant_id: self.job.tenant_id,
+            delivery_id: self.job.delivery_id,
+            number: self.number,
+            job_id: self.job_id,
+            lease_id: self.lease_id,
+            ended: &self.ended,
+            becomes,
+        }
+    }
 }
 
 impl Inner {
+    /// Begins attempts; those that there are.
+    fn begin(&self, wanted: &[Wanted]) -> Result<Vec<Option<Begun>>> {
+        let within = self.options.timeout + SECRETS_TIME + SLACK;
+        let mut session = self.store.session()?;
+        rows::begin(&mut session, wanted, within, self.clock.now())
+    }
+
+    /// Ends attempts; what becomes of their deliveries, if their jobs are still theirs.
+    fn end(&self, made: &[Arc<Made>]) -> Result<Vec<Option<Becomes>>> {
+        let is_plain = |one: &Arc<Made>| !one.failed() && one.new_cap(self).is_none();
+        if !made.iter().all(is_plain) {
+            return self.store.transact(|tx| self.end_in(tx, made));
+        }
+        let becomes = vec![Becomes::Delivered; made.len()];
+        write_ends(&mut self.store.session()?, made, &becomes)
+    }
+
+    /// The same with what failed attempts take beside it: the jobs of the next ones, and the endpoints'
+    /// caps.
+    fn end_in(&self, tx: &mut Tx<'_>, made: &[Arc<Made>]) -> Result<Vec<Option<Becomes>>> {
+        let becomes = self.becomes(tx, made)?;
+        let ended = write_ends(tx, made, &becomes)?;
+        for (became, ended) in becomes.iter().zip(&ended) {
+            if let (Becomes::Waits { job_id, .. }, None) = (became, ended) {
+                jobs::cancel(tx.raw(), *job_id).map_err(queue_error)?;
+            }
+        }
+        for (one, _) in made.iter().zip(&ended).filter(|(_, ended)| ended.is_some()) {
+            if let Some(cap) = one.new_cap(self) {
+                let key = one.job.endpoint_id.to_string();
+                let queue = <Deliver as jobs::Job>::QUEUE;
+                jobs::set_cap(tx.raw(), queue, &key, cap).map_err(queue_error)?;
+            }
+        }
+        Ok(ended)
+    }
+
+    /// What becomes of the deliveries, with jobs for those that are tried again.
+    fn becomes(&self, tx: &mut Tx<'_>, made: &[Arc<Made>]) -> Result<Vec<Becomes>> {
+        let wait = |one: &Made| schedule::wait(one.number, one.asked).filter(|_| one.failed());
+        let waits: Vec<Option<Duration>> = made.iter().map(|one| wait(one)).collect();
+        let mut again = Vec::new();
+        for (one, wait) in made.iter().zip(&waits) {
+            if let Some(wait) = wait {
+                again.push(one.job.queued(self.cap(false))?.delay(*wait));
+            }
+        }
+        let mut queued = jobs::enqueue_many(tx.raw(), &again)
+            .map_err(queue_error)?
+            .into_iter();
+        let becomes = made.iter().zip(waits).map(|(one, wait)| match wait {
+            None if one.failed() => Ok(Becomes::Failed),
+            None => Ok(Becomes::Delivered),
+            Some(wait) => {
+                let job_id = queued.next().map(|job| job.id);
+                let job_id = job_id.ok_or_else(|| Error::internal("a job was not written"))?;
+                Ok(Becomes::Waits { job_id, wait })
+            }
+        });
+        becomes.collect()
+    }
+
     fn count(&self, reason: Option<Reason>, becomes: Becomes) {
         self.counts.attempt(reason, becomes == Becomes::Failed);
     }
@@ -395,14 +477,14 @@ impl Inner {
     fn signature(
         &self,
         tenant_id: Uuid,
-        attempt: &Attempt,
+        attempt: &Begun,
         timestamp: i64,
         started: Instant,
     ) -> Result<String, Went> {
         let unusable = |message| Went::Ended(failed(Reason::SecretUnavailable, message), None);
         let mut was_away = false;
         let secrets = loop {
-            match self.secrets(tenant_id, &attempt.sending, started + EARLIER_TIME) {
+            match self.secrets(tenant_id, attempt, started + EARLIER_TIME) {
                 Ok(secrets) => break secrets,
                 Err((Unreadable::DatabaseAway(_), _)) if started.elapsed() < DATABASE_TIME => {
                     was_away = true;
@@ -428,7 +510,7 @@ impl Inner {
     fn secrets(
         &self,
         tenant_id: Uuid,
-        sending: &Sending,
+        attempt: &Begun,
         until: Instant,
     ) -> Result<Vec<Secret>, (Unreadable, String)> {
         let reference = |(environment, name): &(String, String)| SecretRef {
@@ -439,10 +521,10 @@ impl Inner {
             let sentence = why.sentence(at);
             (why, sentence)
         };
-        let at = reference(&sending.secret);
+        let at = reference(&attempt.secret);
         let signing = self.secrets.signing(tenant_id, &at, until);
         let mut secrets = signing.map_err(|why| said(&at, why))?;
-        if let Some(previous) = &sending.previous_secret {
+        if let Some(previous) = &attempt.previous_secret {
             let at = reference(previous);
             let beside = self.secrets.beside(tenant_id, &at, until);
             // The one that stands signs whether or not the earlier one can still be read.
@@ -454,4 +536,21 @@ impl Inner {
         secrets.truncate(SIGNATURES_MOST);
         Ok(secrets)
     }
+}
+
+/// What became of those that were ended.
+fn write_ends(
+    sql: &mut impl Sql,
+    made: &[Arc<Made>],
+    becomes: &[Becomes],
+) -> Result<Vec<Option<Becomes>>> {
+    let over = made
+        .iter()
+        .zip(becomes)
+        .map(|(one, becomes)| one.over(*becomes));
+    let ended = rows::end(sql, &over.collect::<Vec<_>>())?;
+    let became = ended.into_iter().zip(becomes);
+    Ok(became
+        .map(|(ended, becomes)| ended.then_some(*becomes))
+        .collect())
 }

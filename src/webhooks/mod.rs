@@ -19,6 +19,7 @@
 mod deliver;
 mod emit;
 pub mod event;
+mod group;
 pub mod reason;
 mod schedule;
 pub mod sign;
@@ -35,6 +36,8 @@ use crate::ids::Clock;
 use crate::outbound::{Outbound, Policy, WebhookAccess};
 use crate::secrets::Secrets;
 use crate::store::Store;
+use crate::store::webhook_attempts::{Becomes, Begun, Wanted};
+use group::Group;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -99,6 +102,8 @@ struct Inner {
     log: slog::Logger,
     counts: stats::Counts,
     ended: unregister::Ended,
+    beginning: Group<Wanted, Option<Begun>>,
+    ending: Group<Arc<deliver::Made>, Option<Becomes>>,
     queue: OnceLock<jobs::Handle>,
 }
 
@@ -121,6 +126,8 @@ impl Webhooks {
             log,
             counts: stats::Counts::default(),
             ended: unregister::Ended::default(),
+            beginning: Group::default(),
+            ending: Group::default(),
             queue: OnceLock::new(),
         }))
     }

@@ -4,6 +4,7 @@ use super::reason::Reason;
 use super::{Inner, Webhooks};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May};
+use crate::store::webhook_attempts as attempts;
 use crate::store::webhook_deliveries::{self as rows, ToFail};
 use crate::store::webhook_endpoints::Ending;
 use crate::store::{Tx, queue_error};
@@ -67,7 +68,7 @@ impl Webhooks {
         inner.fail_all(tenant_id, endpoint_id, deadline)?;
         loop {
             let turn = inner.ended.turn();
-            let left = rows::in_flight(&mut inner.store.session()?, tenant_id, endpoint_id)?;
+            let left = attempts::in_flight(&mut inner.store.session()?, tenant_id, endpoint_id)?;
             if left.is_zero() {
                 break;
             }

@@ -334,7 +334,7 @@ fn attempts_that_wait_for_the_database_leave_requests_their_connections() {
     let mut watch = app.database.client();
     eventually("attempts wait", || {
         let waiting: i64 = watch.query_one(waiting, &[]).unwrap().get(0);
-        (waiting >= 3).then_some(())
+        (waiting >= 2).then_some(())
     });
     for _ in 0..20 {
         app.get("/v1/secrets").expect(200);

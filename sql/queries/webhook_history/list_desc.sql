@@ -1,5 +1,7 @@
 select d.delivery_id, d.endpoint_id, d.event_id, d.type, d.run_id, d.resends, d.resent_as, d.state, d.attempts,
-  d.next_attempt_at, d.last_error, d.last_status, d.created_at, d.ended_at,
+  case when not exists (select from webhook_attempts a where a.tenant_id = d.tenant_id and a.delivery_id = d.delivery_id
+    and a.attempt = d.attempts + 1) then d.next_attempt_at end,
+  d.last_error, d.last_status, d.created_at, d.ended_at,
   case when d.type = 'run.finished' then e.body::jsonb #>> '{data,run,status}' end
 from webhook_deliveries d
 left join webhook_events e on e.tenant_id = d.tenant_id and e.event_id = d.event_id

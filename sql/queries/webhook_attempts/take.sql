@@ -1,6 +1,6 @@
--- A delivery that waits under this very job, locked, with its event's body and with the attempt that has no end yet:
+-- A delivery that waits under this very job, locked: whether its event is kept, and the attempt that has no end yet:
 -- whether there is one, and for how many milliseconds it may still be in flight.
-select d.event_id, d.attempts, v.body, a.attempt is not null,
+select d.attempts, v.event_id is not null, a.attempt is not null,
   coalesce(greatest(0, extract(epoch from a.ends_by - clock_timestamp()) * 1000), 0)::bigint
 from webhook_deliveries d
   left join webhook_events v on v.tenant_id = d.tenant_id and v.event_id = d.event_id

@@ -1,0 +1,307 @@
+//! Attempts at deliveries: what begins and ends them, many at once, and what finds those that have no
+//! end.
+//!
+//! The attempt that has no end yet is always number `attempts + 1` of its delivery. Whatever says when
+//! something is due or over is Postgres's clock.
+//!
+//! Not here: what is sent (`webhooks::deliver`), and attempts as people see them (`webhook_history`).
+
+use super::{Sql, Tx};
+use crate::error::{Error, Result};
+use crate::sql;
+use postgres::Row;
+use std::net::IpAddr;
+use std::time::Duration;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// An attempt to be begun, for the delivery's job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Whose.
+    pub tenant_id: Uuid,
+    /// To whom.
+    pub endpoint_id: Uuid,
+    /// Of what.
+    pub delivery_id: Uuid,
+    /// The job under which the delivery waits.
+    pub job_id: i64,
+}
+
+/// An attempt that has begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun {
+    /// The event.
+    pub event_id: Uuid,
+    /// Its number, from 1.
+    pub number: i32,
+    /// What is sent.
+    pub body: String,
+    /// The receiver.
+    pub url: String,
+    /// The secret that signs: environment and name.
+    pub secret: (String, String),
+    /// The one that signs beside it.
+    pub previous_secret: Option<(String, String)>,
+}
+
+/// The place in the arrays that a row is about, from 0.
+fn place(row: &Row) -> Result<usize> {
+    let place: i64 = row.try_get(0)?;
+    usize::try_from(place - 1).map_err(Error::internal)
+}
+
+/// Writes the rows of attempts that are about to begin, and are over `within` this time. `None`: the
+/// endpoint is not registered, the delivery has ended, waits under another job, or has an attempt that
+/// has begun.
+///
+/// # Errors
+/// The database's; then none has begun.
+pub fn begin(
+    sql: &mut impl Sql,
+    wanted: &[Wanted],
+    within: Duration,
+    now: OffsetDateTime,
+) -> Result<Vec<Option<Begun>>> {
+    let tenants: Vec<Uuid> = wanted.iter().map(|one| one.tenant_id).collect();
+    let endpoints: Vec<Uuid> = wanted.iter().map(|one| one.endpoint_id).collect();
+    let deliveries: Vec<Uuid> = wanted.iter().map(|one| one.delivery_id).collect();
+    let jobs: Vec<i64> = wanted.iter().map(|one| one.job_id).collect();
+    let within_ms = count_of(within);
+    let rows = sql.query(
+        sql!("webhook_attempts/begin"),
+        &[&tenants, &endpoints, &deliveries, &jobs, &within_ms, &now],
+    )?;
+    let mut begun: Vec<Option<Begun>> = wanted.iter().map(|_| None).collect();
+    for row in &rows {
+        if let Some(one) = begun.get_mut(place(row)?) {
+            *one = Some(begun_of(row)?);
+        }
+    }
+    Ok(begun)
+}
+
+fn begun_of(row: &Row) -> Result<Begun> {
+    let previous: Option<String> = row.try_get(7)?;
+    let previous_name: Option<String> = row.try_get(8)?;
+    Ok(Begun {
+        event_id: row.try_get(1)?,
+        number: row.try_get(2)?,
+        body: row.try_get(3)?,
+        url: row.try_get(4)?,
+        secret: (row.try_get(5)?, row.try_get(6)?),
+        previous_secret: previous.zip(previous_name),
+    })
+}
+
+/// Holds an endpoint: no unregistering goes past it. False: it is not registered.
+///
+/// # Errors
+/// The database's.
+pub fn hold_endpoint(tx: &mut Tx<'_>, tenant_id: Uuid, endpoint_id: Uuid) -> Result<bool> {
+    let row = tx.query_opt(
+        sql!("webhook_attempts/hold_endpoint"),
+        &[&tenant_id, &endpoint_id],
+    )?;
+    Ok(row.is_some())
+}
+
+/// A delivery that waits, locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// The attempts that have ended.
+    pub attempts: i32,
+    /// Its event was not dropped.
+    pub has_event: bool,
+    /// The next attempt has begun and has no end: for how long it may still be in flight.
+    pub open: Option<Duration>,
+}
+
+/// Locks a delivery that waits under this job. `None`: it has ended, or waits under another.
+///
+/// # Errors
+/// The database's.
+pub fn take(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    delivery_id: Uuid,
+    job_id: i64,
+) -> Result<Option<Waiting>> {
+    let row = tx.query_opt(
+        sql!("webhook_attempts/take"),
+        &[&tenant_id, &delivery_id, &job_id],
+    )?;
+    let Some(row) = row else { return Ok(None) };
+    let is_open: bool = row.try_get(2)?;
+    let left = milliseconds(row.try_get(3)?);
+    Ok(Some(Waiting {
+        attempts: row.try_get(0)?,
+        has_event: row.try_get(1)?,
+        open: is_open.then_some(left),
+    }))
+}
+
+fn milliseconds(count: i64) -> Duration {
+    Duration::from_millis(u64::try_from(count).unwrap_or(0))
+}
+
+fn count_of(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Removes the row of an attempt for which nothing was sent, so that it does not count; the delivery's
+/// job is to be put off by `wait`. False: the attempt or the delivery has ended.
+///
+/// # Errors
+/// The database's.
+pub fn take_back(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    delivery_id: Uuid,
+    attempt: i32,
+    wait: Duration,
+) -> Result<bool> {
+    let row = tx.query_opt(
+        sql!("webhook_attempts/take_back"),
+        &[&tenant_id, &delivery_id, &attempt, &count_of(wait)],
+    )?;
+    Ok(row.is_some())
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// How long it took; unknown after a crash.
+    pub duration: Option<Duration>,
+    /// That was long.
+    pub is_slow: bool,
+    /// Why it failed.
+    pub reason: Option<&'static str>,
+    /// What the receiver answered with.
+    pub status: Option<i16>,
+    /// What went wrong, for a person.
+    pub message: Option<String>,
+    /// Whom it connected to, or tried.
+    pub address: Option<IpAddr>,
+    /// The beginning of the answer's body.
+    pub answer: Option<Vec<u8>>,
+}
+
+/// What becomes of a delivery whose attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Becomes {
+    /// It is delivered.
+    Delivered,
+    /// It failed for good.
+    Failed,
+    /// It is tried again by a new job.
+    Waits {
+        /// That job.
+        job_id: i64,
+        /// After this time.
+        wait: Duration,
+    },
+}
+
+impl Becomes {
+    fn state(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+            Self::Waits { .. } => "being-sent",
+        }
+    }
+
+    fn next(self) -> Option<(i64, i64)> {
+        match self {
+            Self::Waits { job_id, wait } => Some((job_id, count_of(wait))),
+            Self::Delivered | Self::Failed => None,
+        }
+    }
+}
+
+/// An attempt that is over, and its job, as it was claimed.
+#[derive(Debug, Clone, Copy)]
+pub struct Over<'a> {
+    /// Whose.
+    pub tenant_id: Uuid,
+    /// Of what.
+    pub delivery_id: Uuid,
+    /// Its number.
+    pub number: i32,
+    /// The delivery's job.
+    pub job_id: i64,
+    /// The lease under which the job is.
+    pub lease_id: i64,
+    /// How it ended.
+    pub ended: &'a Ended,
+    /// What becomes of the delivery.
+    pub becomes: Becomes,
+}
+
+/// Ends attempts and completes their jobs; whether each was. Not if its job is another's now, if it is
+/// not the delivery's next attempt, or if the delivery has ended.
+///
+/// # Errors
+/// The database's; then none was.
+pub fn end(sql: &mut impl Sql, all: &[Over<'_>]) -> Result<Vec<bool>> {
+    let duration_ms = |one: &Over<'_>| {
+        let duration = one.ended.duration?;
+        Some(i32::try_from(duration.as_millis()).unwrap_or(i32::MAX))
+    };
+    let tenants: Vec<Uuid> = all.iter().map(|one| one.tenant_id).collect();
+    let deliveries: Vec<Uuid> = all.iter().map(|one| one.delivery_id).collect();
+    let numbers: Vec<i32> = all.iter().map(|one| one.number).collect();
+    let jobs: Vec<i64> = all.iter().map(|one| one.job_id).collect();
+    let leases: Vec<i64> = all.iter().map(|one| one.lease_id).collect();
+    let durations: Vec<Option<i32>> = all.iter().map(duration_ms).collect();
+    let slow: Vec<bool> = all.iter().map(|one| one.ended.is_slow).collect();
+    let reasons: Vec<Option<&str>> = all.iter().map(|one| one.ended.reason).collect();
+    let statuses: Vec<Option<i16>> = all.iter().map(|one| one.ended.status).collect();
+    let messages: Vec<Option<&str>> = all.iter().map(|one| one.ended.message.as_deref()).collect();
+    let addresses: Vec<Option<IpAddr>> = all.iter().map(|one| one.ended.address).collect();
+    let answers: Vec<Option<&[u8]>> = all.iter().map(|one| one.ended.answer.as_deref()).collect();
+    let states: Vec<&str> = all.iter().map(|one| one.becomes.state()).collect();
+    let next: Vec<Option<(i64, i64)>> = all.iter().map(|one| one.becomes.next()).collect();
+    let (next_jobs, waits): (Vec<Option<i64>>, Vec<Option<i64>>) =
+        next.into_iter().map(Option::unzip).unzip();
+    let rows = sql.query(
+        sql!("webhook_attempts/end"),
+        &[
+            &tenants,
+            &deliveries,
+            &numbers,
+            &jobs,
+            &leases,
+            &durations,
+            &slow,
+            &reasons,
+            &statuses,
+            &messages,
+            &addresses,
+            &answers,
+            &states,
+            &next_jobs,
+            &waits,
+        ],
+    )?;
+    let mut ended = vec![false; all.len()];
+    for row in &rows {
+        if let Some(one) = ended.get_mut(place(row)?) {
+            *one = true;
+        }
+    }
+    Ok(ended)
+}
+
+/// For how long an attempt at the endpoint may still be in flight; zero: none is.
+///
+/// # Errors
+/// The database's.
+pub fn in_flight(sql: &mut impl Sql, tenant_id: Uuid, endpoint_id: Uuid) -> Result<Duration> {
+    let row = sql.query_one(
+        sql!("webhook_attempts/in_flight"),
+        &[&tenant_id, &endpoint_id],
+    )?;
+    Ok(milliseconds(row.try_get(0)?))
+}
