@@ -8,7 +8,7 @@ use super::journal::{self, Next};
 use super::running::Why;
 use super::turn::{Left, Turn};
 use crate::error::{Code, Error, Result};
-use crate::store::runs::{self, End, Lease, Movement, Written};
+use crate::store::runs::{self, End, Lease, Movement};
 use crate::store::steps::{self, Begun, Ended, StepStatus};
 use crate::store::{Tx, queue_error};
 use jobs::Claimed;
@@ -60,21 +60,25 @@ pub(super) fn failed(failure_message: impl Into<String>) -> End {
     }
 }
 
-/// Ends a held run, tells of it, and completes its job.
+/// Writes the last movement of a held run, tells of its end, and completes its job. False when the
+/// movement was not written: see [`runs::write`].
 pub(super) fn finish(
     tx: &mut Tx<'_>,
     inner: &Inner,
     claimed: &Claimed,
-    lease: &Lease,
-    end: &End,
-) -> Result<()> {
-    let last = Event::ended(end).row();
-    if !runs::finish(tx, lease, end, &last, inner.clock.now())? {
-        return Err(Error::internal("a run that is held did not end"));
+    (lease, told): (&Lease, i64),
+    mut movement: Movement,
+    end: End,
+) -> Result<bool> {
+    movement.events.push(Event::ended(&end).row());
+    movement.end = Some(end);
+    if !runs::write(tx, lease, told, &movement, inner.clock.now())? {
+        return Ok(false);
     }
     let webhooks = &inner.webhooks;
     webhooks.run_finished(tx, lease.tenant_id(), lease.run_id())?;
-    claimed.complete_in(tx.raw()).map_err(job_error)
+    claimed.complete_in(tx.raw()).map_err(job_error)?;
+    Ok(true)
 }
 
 /// The queue's error as ours. A job that is no longer this claim's rolls the transaction back.
@@ -162,10 +166,7 @@ impl Turn {
         let kept = self.persist(inner, claimed, begun, || {
             let mut session = inner.store.session()?;
             let written = runs::write(&mut session, &self.lease, self.told, &movement, now)?;
-            Ok(match written {
-                Written::Yes { .. } => Kept::Yes,
-                Written::No => Kept::No,
-            })
+            Ok(if written { Kept::Yes } else { Kept::No })
         })?;
         if kept == Kept::No {
             return self.end(inner, claimed, begun, alone, End::Cancelled);
@@ -225,7 +226,7 @@ impl Turn {
         movement.waiting = true;
         let kept = self.persist(inner, claimed, begun, || {
             inner.store.transact(|tx| {
-                if runs::write(tx, &self.lease, self.told, &movement, now)? == Written::No {
+                if !runs::write(tx, &self.lease, self.told, &movement, now)? {
                     return Ok(Kept::No);
                 }
                 claimed.snooze_in(tx.raw(), wait).map_err(job_error)?;
@@ -245,28 +246,15 @@ impl Turn {
         inner: &Inner,
         claimed: &Claimed,
         begun: &Begun,
-        mut movement: Movement,
+        movement: Movement,
         end: End,
     ) -> Result<Settled> {
-        movement.despite_cancel = true;
         let kept = self.persist(inner, claimed, begun, || {
             inner.store.transact(|tx| {
-                let now = inner.clock.now();
-                let written = runs::write(tx, &self.lease, self.told, &movement, now)?;
-                let Written::Yes { cancel_requested } = written else {
-                    return Ok(Kept::No);
-                };
-                let end = match (cancel_requested, &end) {
-                    (true, _) => &End::Cancelled,
-                    (false, End::Cancelled) => {
-                        return Err(Error::internal(
-                            "a run was cancelled that nobody asked to cancel",
-                        ));
-                    }
-                    (false, end) => end,
-                };
-                finish(tx, inner, claimed, &self.lease, end)?;
-                Ok(Kept::Yes)
+                let held = (&self.lease, self.told);
+                let written = finish(tx, inner, claimed, held, movement.clone(), end.clone())?
+                    || finish(tx, inner, claimed, held, movement.clone(), End::Cancelled)?;
+                Ok(if written { Kept::Yes } else { Kept::No })
             })
         })?;
         Ok(Settled::Left(match kept {

@@ -14,9 +14,9 @@ use super::settle::{Settled, ended, failed, finish};
 use super::tools::Schemas;
 use super::{Advance, Inner};
 use crate::error::{Code, Error, Result};
-use crate::store::runs::{self, End, Lease, Movement, Run, Written};
+use crate::store::runs::{self, End, Lease, Movement, Run};
 use crate::store::steps::{Begun, Step, StepKind, StepStatus};
-use crate::store::turns;
+use crate::store::{Tx, turns};
 use jobs::Claimed;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
@@ -130,7 +130,7 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
                 "This version of the service cannot run the flow {}.",
                 run.flow_id
             ));
-            finish(tx, inner, claimed, &lease, &end)?;
+            end_taken(tx, inner, claimed, (&run, &lease), Movement::default(), end)?;
             return Ok(Taken::Left(Left::Settled));
         };
         let mut definition = Definition::new(turn)?;
@@ -145,21 +145,45 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
             journal,
         };
         let (movement, next) = turn.first_movement(claimed);
-        if runs::write(tx, &lease, turn.told, &movement, now)? == Written::No {
-            return Err(Error::internal("a run that was just claimed took no write"));
-        }
-        turn.wrote(&movement);
         match next {
             Next::Begin { begun, .. } => {
+                if !runs::write(tx, &lease, turn.told, &movement, now)? {
+                    return Err(no_write());
+                }
+                turn.wrote(&movement);
                 turn.begin(&begun, now);
                 Ok(Taken::Turn(Box::new(turn), begun))
             }
             Next::End(end) => {
-                finish(tx, inner, claimed, &lease, &end)?;
+                end_taken(tx, inner, claimed, (&turn.run, &lease), movement, end)?;
                 Ok(Taken::Left(Left::Settled))
             }
         }
     })
+}
+
+/// Ends a run in the transaction that claimed it, so that nothing can have come between. A run that was
+/// asked to cancel ends so.
+fn end_taken(
+    tx: &mut Tx<'_>,
+    inner: &Inner,
+    claimed: &Claimed,
+    (run, lease): (&Run, &Lease),
+    movement: Movement,
+    end: End,
+) -> Result<()> {
+    let end = match run.cancel_requested_at {
+        Some(_) => End::Cancelled,
+        None => end,
+    };
+    match finish(tx, inner, claimed, (lease, runs::told(run)), movement, end)? {
+        true => Ok(()),
+        false => Err(no_write()),
+    }
+}
+
+fn no_write() -> Error {
+    Error::internal("a run that was just claimed took no write")
 }
 
 /// Ends a run that cannot be carried on through a fault of the service's own.
@@ -169,11 +193,8 @@ fn give_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
         let Some((run, lease)) = runs::claim(tx, job.tenant_id, job.run_id, now)? else {
             return Ok(Left::Finished);
         };
-        let end = match run.cancel_requested_at {
-            Some(_) => End::Cancelled,
-            None => failed("The server met a fault of its own. Its log has the cause."),
-        };
-        finish(tx, inner, claimed, &lease, &end)?;
+        let end = failed("The server met a fault of its own. Its log has the cause.");
+        end_taken(tx, inner, claimed, (&run, &lease), Movement::default(), end)?;
         Ok(Left::Settled)
     })?;
     inner.feed.moved(job.run_id);
@@ -183,10 +204,7 @@ fn give_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
 impl Turn {
     /// What taking the turn up writes, and what comes next.
     fn first_movement(&self, claimed: &Claimed) -> (Movement, Next) {
-        let mut movement = Movement {
-            despite_cancel: true,
-            ..Movement::default()
-        };
+        let mut movement = Movement::default();
         if self.run.last_seq == 1 {
             movement.events.push(Event::RunStarted {}.row());
         }
