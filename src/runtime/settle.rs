@@ -13,6 +13,7 @@ use crate::store::steps::{self, Begun, Ended, StepStatus};
 use crate::store::{Tx, queue_error};
 use jobs::Claimed;
 use std::time::{Duration, Instant};
+use time::OffsetDateTime;
 
 /// The wait before a write that the database did not answer is tried again, and its longest.
 const WRITE_WAIT: Duration = Duration::from_millis(50);
@@ -60,19 +61,24 @@ pub(super) fn failed(failure_message: impl Into<String>) -> End {
     }
 }
 
-/// Writes the last movement of a held run, tells of its end, and completes its job. False when the
-/// movement was not written: see [`runs::write`].
+/// A movement that ends the run as well, with the event that says so.
+pub(super) fn ending(mut movement: Movement, end: End) -> Movement {
+    movement.events.push(Event::ended(&end).row());
+    movement.end = Some(end);
+    movement
+}
+
+/// Writes the movement that ends a held run, tells of it, and completes its job. False when it was not
+/// written: see [`runs::write`].
 pub(super) fn finish(
     tx: &mut Tx<'_>,
     inner: &Inner,
     claimed: &Claimed,
     (lease, told): (&Lease, i64),
-    mut movement: Movement,
-    end: End,
+    movement: &Movement,
+    now: OffsetDateTime,
 ) -> Result<bool> {
-    movement.events.push(Event::ended(&end).row());
-    movement.end = Some(end);
-    if !runs::write(tx, lease, told, &movement, inner.clock.now())? {
+    if !runs::write(tx, lease, told, movement, now)? {
         return Ok(false);
     }
     let webhooks = &inner.webhooks;
@@ -128,7 +134,10 @@ impl Turn {
                 self.end(inner, claimed, begun, movement, end)
             }
         };
-        inner.feed.moved(self.run.run_id);
+        if settled.is_err() {
+            // It may have been written all the same.
+            inner.feed.moved(self.run.run_id);
+        }
         settled
     }
 
@@ -171,7 +180,7 @@ impl Turn {
         if kept == Kept::No {
             return self.end(inner, claimed, begun, alone, End::Cancelled);
         }
-        self.wrote(&movement);
+        inner.feed.told(self.run.run_id, self.wrote(&movement, now));
         if stopping {
             return Ok(Settled::Left(Left::Stopping));
         }
@@ -236,27 +245,38 @@ impl Turn {
         if kept == Kept::No {
             return self.end(inner, claimed, begun, alone, End::Cancelled);
         }
+        inner.feed.told(self.run.run_id, self.wrote(&movement, now));
         Ok(Settled::Left(Left::Settled))
     }
 
     /// Writes the last movement and the run's end in one transaction, with the job. A run that was
     /// asked to cancel ends so, whatever `end` says.
     fn end(
-        &self,
+        &mut self,
         inner: &Inner,
         claimed: &Claimed,
         begun: &Begun,
         movement: Movement,
         end: End,
     ) -> Result<Settled> {
+        let now = inner.clock.now();
+        let asked = ending(movement.clone(), end);
+        let cancelled = ending(movement, End::Cancelled);
+        let mut as_asked = false;
         let kept = self.persist(inner, claimed, begun, || {
             inner.store.transact(|tx| {
                 let held = (&self.lease, self.told);
-                let written = finish(tx, inner, claimed, held, movement.clone(), end.clone())?
-                    || finish(tx, inner, claimed, held, movement.clone(), End::Cancelled)?;
+                as_asked = finish(tx, inner, claimed, held, &asked, now)?;
+                let written = as_asked || finish(tx, inner, claimed, held, &cancelled, now)?;
                 Ok(if written { Kept::Yes } else { Kept::No })
             })
         })?;
+        match &asked.end {
+            // The event of the cancel stands among the others, nobody here knows where.
+            Some(End::Cancelled) => inner.feed.moved(self.run.run_id),
+            _ if as_asked => inner.feed.told(self.run.run_id, self.wrote(&asked, now)),
+            _ => inner.feed.moved(self.run.run_id),
+        }
         Ok(Settled::Left(match kept {
             Kept::Yes => Left::Settled,
             Kept::No => Left::Lost,

@@ -10,10 +10,11 @@ use super::definition::{AGENT_TURN, Definition};
 use super::events::{Event, StepRef};
 use super::journal::{self, Next};
 use super::running::{Listed, Why};
-use super::settle::{Settled, ended, failed, finish};
+use super::settle::{Settled, ended, ending, failed, finish};
 use super::tools::Schemas;
 use super::{Advance, Inner};
 use crate::error::{Code, Error, Result};
+use crate::store::events::StoredEvent;
 use crate::store::runs::{self, End, Lease, Movement, Run};
 use crate::store::steps::{Begun, Step, StepKind, StepStatus};
 use crate::store::{Tx, turns};
@@ -83,10 +84,15 @@ fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger)
         }
         Err(error) => return Err(error),
     };
-    inner.feed.moved(job.run_id);
     let (mut turn, begun) = match taken {
-        Taken::Left(left) => return Ok(left),
-        Taken::Turn(turn, begun) => (turn, begun),
+        Taken::Left(left) => {
+            inner.feed.moved(job.run_id);
+            return Ok(left);
+        }
+        Taken::Turn(turn, begun, told) => {
+            inner.feed.told(job.run_id, told);
+            (turn, begun)
+        }
     };
     let listed = inner.running.list(turn.lease, turn.time_left());
     let switch = listed.switch.clone();
@@ -97,7 +103,8 @@ fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger)
 /// What taking a run up came to.
 enum Taken {
     Left(Left),
-    Turn(Box<Turn>, Begun),
+    /// With the events that were written.
+    Turn(Box<Turn>, Begun, Vec<StoredEvent>),
 }
 
 /// A turn that this thread carries on.
@@ -150,9 +157,9 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
                 if !runs::write(tx, &lease, turn.told, &movement, now)? {
                     return Err(no_write());
                 }
-                turn.wrote(&movement);
+                let told = turn.wrote(&movement, now);
                 turn.begin(&begun, now);
-                Ok(Taken::Turn(Box::new(turn), begun))
+                Ok(Taken::Turn(Box::new(turn), begun, told))
             }
             Next::End(end) => {
                 end_taken(tx, inner, claimed, (&turn.run, &lease), movement, end)?;
@@ -176,7 +183,15 @@ fn end_taken(
         Some(_) => End::Cancelled,
         None => end,
     };
-    match finish(tx, inner, claimed, (lease, runs::told(run)), movement, end)? {
+    let (told, now) = (runs::told(run), inner.clock.now());
+    match finish(
+        tx,
+        inner,
+        claimed,
+        (lease, told),
+        &ending(movement, end),
+        now,
+    )? {
         true => Ok(()),
         false => Err(no_write()),
     }
@@ -237,9 +252,15 @@ impl Turn {
         (movement, next)
     }
 
-    /// Counts the events of a movement that is written.
-    pub(super) fn wrote(&mut self, movement: &Movement) {
-        self.told += i64::try_from(movement.events.len()).unwrap_or(i64::MAX);
+    /// Counts the events of a movement that is written, and says what readers are to be told. Not for one
+    /// that follows the event of a cancel, which takes a number too.
+    pub(super) fn wrote(&mut self, movement: &Movement, now: OffsetDateTime) -> Vec<StoredEvent> {
+        let numbered = (self.told + 1..).zip(&movement.events);
+        let told: Vec<StoredEvent> = numbered
+            .map(|(seq, event)| event.stored(seq, now))
+            .collect();
+        self.told += i64::try_from(told.len()).unwrap_or(i64::MAX);
+        told
     }
 
     /// What comes next, with the turn's time limit and its bound in bytes.

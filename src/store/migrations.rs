@@ -93,6 +93,10 @@ pub fn all() -> Vec<Migration> {
             "0008_kept_plans",
             include_str!("../../sql/migrations/0008_kept_plans.sql"),
         ),
+        (
+            "0010_movements",
+            include_str!("../../sql/migrations/0010_movements.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)

@@ -11,7 +11,7 @@
 
 mod lists;
 mod rows;
-mod storable;
+pub(super) mod storable;
 
 pub use lists::{Filters, list};
 pub use rows::{Agent, Origin, Run, Status, Tokens, Usage, Via};
