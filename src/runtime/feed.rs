@@ -1,14 +1,15 @@
 //! Hints to the threads that serve streams, inside one process.
 //!
 //! A stream thread registers a [`Shard`] and says which runs its clients follow. Whatever moves a
-//! run tells the [`Feed`]: "this run has new events", or "this run's model just said this". A run
-//! that nobody follows costs one look at a map. Hints may be lost, never the truth: when a shard's
-//! channel is full, the run is remembered as moved, and its reader looks the truth up
-//! (`store::events`, `store::deltas`).
+//! run tells the [`Feed`]: "this run has new events", the events themselves once they are committed, or
+//! "this run's model just said this". A run that nobody follows costs one look at a map. Hints may be
+//! lost, never the truth: when a shard's channel is full, the run is remembered as moved, and its reader
+//! looks the truth up (`store::events`, `store::deltas`).
 //!
 //! Not here: readers on other replicas, who tail the tables; and who may read a run.
 
 use crate::store::deltas::StoredDelta;
+use crate::store::events::StoredEvent;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,10 +20,12 @@ use uuid::Uuid;
 const STRIPES: usize = 64;
 
 /// What a stream thread is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Hint {
     /// The run has events that its readers have not seen.
     Moved(Uuid),
+    /// The run has these events, which follow one another.
+    Told(Uuid, Arc<[StoredEvent]>),
     /// Text arrived.
     Delta(Delta),
 }
@@ -57,7 +60,7 @@ impl From<StoredDelta> for Delta {
 impl Hint {
     fn run_id(&self) -> Uuid {
         match self {
-            Self::Moved(run_id) => *run_id,
+            Self::Moved(run_id) | Self::Told(run_id, _) => *run_id,
             Self::Delta(delta) => delta.run_id,
         }
     }
@@ -119,6 +122,11 @@ impl Feed {
     /// The run has new events. To be called after the commit.
     pub fn moved(&self, run_id: Uuid) {
         self.tell(&Hint::Moved(run_id));
+    }
+
+    /// The run has these new events. To be called after the commit.
+    pub fn told(&self, run_id: Uuid, events: Vec<StoredEvent>) {
+        self.tell(&Hint::Told(run_id, events.into()));
     }
 
     /// The run's model said this.

@@ -8,11 +8,12 @@ use super::journal::{self, Next};
 use super::running::Why;
 use super::turn::{Left, Turn};
 use crate::error::{Code, Error, Result};
-use crate::store::runs::{self, End, Lease, Movement, Written};
+use crate::store::runs::{self, End, Lease, Movement};
 use crate::store::steps::{self, Begun, Ended, StepStatus};
 use crate::store::{Tx, queue_error};
 use jobs::Claimed;
 use std::time::{Duration, Instant};
+use time::OffsetDateTime;
 
 /// The wait before a write that the database did not answer is tried again, and its longest.
 const WRITE_WAIT: Duration = Duration::from_millis(50);
@@ -60,21 +61,30 @@ pub(super) fn failed(failure_message: impl Into<String>) -> End {
     }
 }
 
-/// Ends a held run, tells of it, and completes its job.
+/// A movement that ends the run as well, with the event that says so.
+pub(super) fn ending(mut movement: Movement, end: End) -> Movement {
+    movement.events.push(Event::ended(&end).row());
+    movement.end = Some(end);
+    movement
+}
+
+/// Writes the movement that ends a held run, tells of it, and completes its job. False when it was not
+/// written: see [`runs::write`].
 pub(super) fn finish(
     tx: &mut Tx<'_>,
     inner: &Inner,
     claimed: &Claimed,
-    lease: &Lease,
-    end: &End,
-) -> Result<()> {
-    let last = Event::ended(end).row();
-    if !runs::finish(tx, lease, end, &last, inner.clock.now())? {
-        return Err(Error::internal("a run that is held did not end"));
+    (lease, told): (&Lease, i64),
+    movement: &Movement,
+    now: OffsetDateTime,
+) -> Result<bool> {
+    if !runs::write(tx, lease, told, movement, now)? {
+        return Ok(false);
     }
     let webhooks = &inner.webhooks;
     webhooks.run_finished(tx, lease.tenant_id(), lease.run_id())?;
-    claimed.complete_in(tx.raw()).map_err(job_error)
+    claimed.complete_in(tx.raw()).map_err(job_error)?;
+    Ok(true)
 }
 
 /// The queue's error as ours. A job that is no longer this claim's rolls the transaction back.
@@ -124,7 +134,10 @@ impl Turn {
                 self.end(inner, claimed, begun, movement, end)
             }
         };
-        inner.feed.moved(self.run.run_id);
+        if settled.is_err() {
+            // It may have been written all the same.
+            inner.feed.moved(self.run.run_id);
+        }
         settled
     }
 
@@ -162,15 +175,12 @@ impl Turn {
         let kept = self.persist(inner, claimed, begun, || {
             let mut session = inner.store.session()?;
             let written = runs::write(&mut session, &self.lease, self.told, &movement, now)?;
-            Ok(match written {
-                Written::Yes { .. } => Kept::Yes,
-                Written::No => Kept::No,
-            })
+            Ok(if written { Kept::Yes } else { Kept::No })
         })?;
         if kept == Kept::No {
             return self.end(inner, claimed, begun, alone, End::Cancelled);
         }
-        self.wrote(&movement);
+        inner.feed.told(self.run.run_id, self.wrote(&movement, now));
         if stopping {
             return Ok(Settled::Left(Left::Stopping));
         }
@@ -225,7 +235,7 @@ impl Turn {
         movement.waiting = true;
         let kept = self.persist(inner, claimed, begun, || {
             inner.store.transact(|tx| {
-                if runs::write(tx, &self.lease, self.told, &movement, now)? == Written::No {
+                if !runs::write(tx, &self.lease, self.told, &movement, now)? {
                     return Ok(Kept::No);
                 }
                 claimed.snooze_in(tx.raw(), wait).map_err(job_error)?;
@@ -235,40 +245,38 @@ impl Turn {
         if kept == Kept::No {
             return self.end(inner, claimed, begun, alone, End::Cancelled);
         }
+        inner.feed.told(self.run.run_id, self.wrote(&movement, now));
         Ok(Settled::Left(Left::Settled))
     }
 
     /// Writes the last movement and the run's end in one transaction, with the job. A run that was
     /// asked to cancel ends so, whatever `end` says.
     fn end(
-        &self,
+        &mut self,
         inner: &Inner,
         claimed: &Claimed,
         begun: &Begun,
-        mut movement: Movement,
+        movement: Movement,
         end: End,
     ) -> Result<Settled> {
-        movement.despite_cancel = true;
+        let now = inner.clock.now();
+        let asked = ending(movement.clone(), end);
+        let cancelled = ending(movement, End::Cancelled);
+        let mut as_asked = false;
         let kept = self.persist(inner, claimed, begun, || {
             inner.store.transact(|tx| {
-                let now = inner.clock.now();
-                let written = runs::write(tx, &self.lease, self.told, &movement, now)?;
-                let Written::Yes { cancel_requested } = written else {
-                    return Ok(Kept::No);
-                };
-                let end = match (cancel_requested, &end) {
-                    (true, _) => &End::Cancelled,
-                    (false, End::Cancelled) => {
-                        return Err(Error::internal(
-                            "a run was cancelled that nobody asked to cancel",
-                        ));
-                    }
-                    (false, end) => end,
-                };
-                finish(tx, inner, claimed, &self.lease, end)?;
-                Ok(Kept::Yes)
+                let held = (&self.lease, self.told);
+                as_asked = finish(tx, inner, claimed, held, &asked, now)?;
+                let written = as_asked || finish(tx, inner, claimed, held, &cancelled, now)?;
+                Ok(if written { Kept::Yes } else { Kept::No })
             })
         })?;
+        match &asked.end {
+            // The event of the cancel stands among the others, nobody here knows where.
+            Some(End::Cancelled) => inner.feed.moved(self.run.run_id),
+            _ if as_asked => inner.feed.told(self.run.run_id, self.wrote(&asked, now)),
+            _ => inner.feed.moved(self.run.run_id),
+        }
         Ok(Settled::Left(match kept {
             Kept::Yes => Left::Settled,
             Kept::No => Left::Lost,

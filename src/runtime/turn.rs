@@ -10,13 +10,14 @@ use super::definition::{AGENT_TURN, Definition};
 use super::events::{Event, StepRef};
 use super::journal::{self, Next};
 use super::running::{Listed, Why};
-use super::settle::{Settled, ended, failed, finish};
+use super::settle::{Settled, ended, ending, failed, finish};
 use super::tools::Schemas;
 use super::{Advance, Inner};
 use crate::error::{Code, Error, Result};
-use crate::store::runs::{self, End, Lease, Movement, Run, Written};
+use crate::store::events::StoredEvent;
+use crate::store::runs::{self, End, Lease, Movement, Run};
 use crate::store::steps::{Begun, Step, StepKind, StepStatus};
-use crate::store::turns;
+use crate::store::{Tx, turns};
 use jobs::Claimed;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
@@ -83,10 +84,15 @@ fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger)
         }
         Err(error) => return Err(error),
     };
-    inner.feed.moved(job.run_id);
     let (mut turn, begun) = match taken {
-        Taken::Left(left) => return Ok(left),
-        Taken::Turn(turn, begun) => (turn, begun),
+        Taken::Left(left) => {
+            inner.feed.moved(job.run_id);
+            return Ok(left);
+        }
+        Taken::Turn(turn, begun, told) => {
+            inner.feed.told(job.run_id, told);
+            (turn, begun)
+        }
     };
     let listed = inner.running.list(turn.lease, turn.time_left());
     let switch = listed.switch.clone();
@@ -97,7 +103,8 @@ fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger)
 /// What taking a run up came to.
 enum Taken {
     Left(Left),
-    Turn(Box<Turn>, Begun),
+    /// With the events that were written.
+    Turn(Box<Turn>, Begun, Vec<StoredEvent>),
 }
 
 /// A turn that this thread carries on.
@@ -130,7 +137,7 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
                 "This version of the service cannot run the flow {}.",
                 run.flow_id
             ));
-            finish(tx, inner, claimed, &lease, &end)?;
+            end_taken(tx, inner, claimed, (&run, &lease), Movement::default(), end)?;
             return Ok(Taken::Left(Left::Settled));
         };
         let mut definition = Definition::new(turn)?;
@@ -145,21 +152,53 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
             journal,
         };
         let (movement, next) = turn.first_movement(claimed);
-        if runs::write(tx, &lease, turn.told, &movement, now)? == Written::No {
-            return Err(Error::internal("a run that was just claimed took no write"));
-        }
-        turn.wrote(&movement);
         match next {
             Next::Begin { begun, .. } => {
+                if !runs::write(tx, &lease, turn.told, &movement, now)? {
+                    return Err(no_write());
+                }
+                let told = turn.wrote(&movement, now);
                 turn.begin(&begun, now);
-                Ok(Taken::Turn(Box::new(turn), begun))
+                Ok(Taken::Turn(Box::new(turn), begun, told))
             }
             Next::End(end) => {
-                finish(tx, inner, claimed, &lease, &end)?;
+                end_taken(tx, inner, claimed, (&turn.run, &lease), movement, end)?;
                 Ok(Taken::Left(Left::Settled))
             }
         }
     })
+}
+
+/// Ends a run in the transaction that claimed it, so that nothing can have come between. A run that was
+/// asked to cancel ends so.
+fn end_taken(
+    tx: &mut Tx<'_>,
+    inner: &Inner,
+    claimed: &Claimed,
+    (run, lease): (&Run, &Lease),
+    movement: Movement,
+    end: End,
+) -> Result<()> {
+    let end = match run.cancel_requested_at {
+        Some(_) => End::Cancelled,
+        None => end,
+    };
+    let (told, now) = (runs::told(run), inner.clock.now());
+    match finish(
+        tx,
+        inner,
+        claimed,
+        (lease, told),
+        &ending(movement, end),
+        now,
+    )? {
+        true => Ok(()),
+        false => Err(no_write()),
+    }
+}
+
+fn no_write() -> Error {
+    Error::internal("a run that was just claimed took no write")
 }
 
 /// Ends a run that cannot be carried on through a fault of the service's own.
@@ -169,11 +208,8 @@ fn give_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
         let Some((run, lease)) = runs::claim(tx, job.tenant_id, job.run_id, now)? else {
             return Ok(Left::Finished);
         };
-        let end = match run.cancel_requested_at {
-            Some(_) => End::Cancelled,
-            None => failed("The server met a fault of its own. Its log has the cause."),
-        };
-        finish(tx, inner, claimed, &lease, &end)?;
+        let end = failed("The server met a fault of its own. Its log has the cause.");
+        end_taken(tx, inner, claimed, (&run, &lease), Movement::default(), end)?;
         Ok(Left::Settled)
     })?;
     inner.feed.moved(job.run_id);
@@ -183,10 +219,7 @@ fn give_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
 impl Turn {
     /// What taking the turn up writes, and what comes next.
     fn first_movement(&self, claimed: &Claimed) -> (Movement, Next) {
-        let mut movement = Movement {
-            despite_cancel: true,
-            ..Movement::default()
-        };
+        let mut movement = Movement::default();
         if self.run.last_seq == 1 {
             movement.events.push(Event::RunStarted {}.row());
         }
@@ -219,9 +252,15 @@ impl Turn {
         (movement, next)
     }
 
-    /// Counts the events of a movement that is written.
-    pub(super) fn wrote(&mut self, movement: &Movement) {
-        self.told += i64::try_from(movement.events.len()).unwrap_or(i64::MAX);
+    /// Counts the events of a movement that is written, and says what readers are to be told. Not for one
+    /// that follows the event of a cancel, which takes a number too.
+    pub(super) fn wrote(&mut self, movement: &Movement, now: OffsetDateTime) -> Vec<StoredEvent> {
+        let numbered = (self.told + 1..).zip(&movement.events);
+        let told: Vec<StoredEvent> = numbered
+            .map(|(seq, event)| event.stored(seq, now))
+            .collect();
+        self.told += i64::try_from(told.len()).unwrap_or(i64::MAX);
+        told
     }
 
     /// What comes next, with the turn's time limit and its bound in bytes.

@@ -6,6 +6,7 @@
 //! few seconds' worth.
 
 use super::Sql;
+use super::runs::storable;
 use crate::error::Result;
 use crate::proof::{May, Read};
 use crate::sql;
@@ -34,6 +35,18 @@ pub struct StoredEvent {
     pub data: Value,
     /// When it was written.
     pub created_at: OffsetDateTime,
+}
+
+impl NewEvent {
+    /// The event as it is read once it is written.
+    pub fn stored(&self, seq: i64, created_at: OffsetDateTime) -> StoredEvent {
+        StoredEvent {
+            seq,
+            kind: self.kind.to_owned(),
+            data: storable::read_back(&self.data),
+            created_at,
+        }
+    }
 }
 
 /// Events that follow one another.

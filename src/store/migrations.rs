@@ -97,6 +97,10 @@ pub fn all() -> Vec<Migration> {
             "0009_webhook_groups",
             include_str!("../../sql/migrations/0009_webhook_groups.sql"),
         ),
+        (
+            "0010_movements",
+            include_str!("../../sql/migrations/0010_movements.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)

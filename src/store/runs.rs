@@ -1,7 +1,7 @@
 //! Runs: the narrow row that is fenced, its payload, and the lists.
 //!
 //! A run is carried on by whoever claimed it last: [`claim`] raises the row's lease epoch, and every
-//! later write of the holder ([`write`], [`finish`]) carries that epoch and expects the run to be
+//! later write of the holder ([`write`]) carries that epoch and expects the run to be
 //! `running`. A write that matches no row changes nothing, and its holder stops. A holder that
 //! repeats a write whose answer was lost is fenced from its own earlier try too: each write says how
 //! many events the run has by then. A finished state never changes, and a run that was asked to
@@ -11,7 +11,7 @@
 
 mod lists;
 mod rows;
-mod storable;
+pub(super) mod storable;
 
 pub use lists::{Filters, list};
 pub use rows::{Agent, Origin, Run, Status, Tokens, Usage, Via};
@@ -263,21 +263,9 @@ pub struct Movement {
     pub begun: Option<super::steps::Begun>,
     /// The run now waits for its job.
     pub waiting: bool,
-    /// It is written although a cancel was asked for.
-    pub despite_cancel: bool,
-}
-
-/// What a movement met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
-    /// It is written.
-    Yes {
-        /// A cancel was asked for.
-        cancel_requested: bool,
-    },
-    /// It is not: the run is another's, has finished, was asked to cancel, or has more events by now
-    /// than the writer knows of.
-    No,
+    /// The run ends, with the last of the events. Once a cancel was asked for no other movement is written
+    /// than one that ends so.
+    pub end: Option<End>,
 }
 
 /// How many events the holders of a run have written. That of a cancel is written by whoever asks.
@@ -285,7 +273,9 @@ pub fn told(run: &Run) -> i64 {
     run.last_seq - i64::from(run.cancel_requested_at.is_some())
 }
 
-/// Writes a movement under the fence, after the `told` events that the holder knows of.
+/// Writes a movement under the fence, after the `told` events that the holder knows of. False when the run
+/// is another's, has finished, or has more events by now than the writer knows of; when a cancel was asked
+/// for and the movement does not end the run so, and when it does and none was.
 ///
 /// # Errors
 /// The database's.
@@ -295,39 +285,47 @@ pub fn write(
     told: i64,
     movement: &Movement,
     now: OffsetDateTime,
-) -> Result<Written> {
+) -> Result<bool> {
     let kinds: Vec<&str> = movement.events.iter().map(|event| event.kind).collect();
     let events = movement.events.iter();
     let data: Vec<Cow<'_, Value>> = events.map(|event| storable::value(&event.data)).collect();
     let data: Vec<&Value> = data.iter().map(AsRef::as_ref).collect();
-    let status = if movement.waiting {
-        "waiting"
-    } else {
-        "running"
+    let status = match &movement.end {
+        Some(end) => end.status(),
+        None if movement.waiting => Status::Waiting,
+        None => Status::Running,
     };
-    let row = sql.query_opt(
+    let (failure, output, message) = movement.end.as_ref().map_or((None, None, None), End::parts);
+    let (ended, begun) = (movement.ended.as_ref(), movement.begun.as_ref());
+    let result = ended.and_then(|step| step.result.as_ref());
+    let row = sql.query_one(
         sql!("runs/write"),
         &[
             &lease.tenant_id,
             &lease.run_id,
             &lease.epoch,
+            &told,
             &now,
-            &movement.despite_cancel,
+            &status.text(),
             &kinds,
             &data,
             &json(&movement.call)?,
-            &json(&movement.ended)?,
-            &json(&movement.begun)?,
-            &status,
-            &told,
+            &ended.map(|step| step.step),
+            &ended.map(|step| step.status.text()),
+            &result.map(storable::value).as_deref(),
+            &ended.map(|step| step.failures),
+            &begun.map(|step| step.step),
+            &begun.map(|step| step.kind.text()),
+            &begun.map(|step| storable::text(&step.name)).as_deref(),
+            &begun.map(|step| step.attempt),
+            &begun.map(|step| step.failures),
+            &begun.map(|step| storable::value(&step.request)).as_deref(),
+            &failure.as_deref(),
+            &output.as_deref(),
+            &message.as_deref(),
         ],
     )?;
-    Ok(match row {
-        Some(row) => Written::Yes {
-            cancel_requested: row.try_get(1)?,
-        },
-        None => Written::No,
-    })
+    Ok(row.try_get(0)?)
 }
 
 fn json<T: serde::Serialize>(part: &Option<T>) -> Result<Option<Value>> {
@@ -355,48 +353,33 @@ pub enum End {
     Cancelled,
 }
 
-/// Ends a held run. False when it is another's, has finished, or was asked to cancel and `end` is not that.
-///
-/// # Errors
-/// The database's.
-pub fn finish(
-    sql: &mut impl Sql,
-    lease: &Lease,
-    end: &End,
-    last: &NewEvent,
-    now: OffsetDateTime,
-) -> Result<bool> {
-    let (status, failure, output, message) = match end {
-        End::Completed { output, message } => (
-            Status::Completed,
-            None,
-            Some(storable::value(output)),
-            message.as_deref().map(storable::text),
-        ),
-        End::Failed { failure_message } => (
-            Status::Failed,
-            Some(storable::text(failure_message)),
-            None,
-            None,
-        ),
-        End::Cancelled => (Status::Cancelled, None, None, None),
-    };
-    let row = sql.query_opt(
-        sql!("runs/finish"),
-        &[
-            &lease.tenant_id,
-            &lease.run_id,
-            &lease.epoch,
-            &now,
-            &status.text(),
-            &failure.as_deref(),
-            &last.kind,
-            &storable::value(&last.data).as_ref(),
-            &output.as_deref(),
-            &message.as_deref(),
-        ],
-    )?;
-    Ok(row.is_some())
+/// Failure, output and assistant's message of an end, as Postgres takes them.
+type EndParts<'a> = (
+    Option<Cow<'a, str>>,
+    Option<Cow<'a, Value>>,
+    Option<Cow<'a, str>>,
+);
+
+impl End {
+    fn status(&self) -> Status {
+        match self {
+            Self::Completed { .. } => Status::Completed,
+            Self::Failed { .. } => Status::Failed,
+            Self::Cancelled => Status::Cancelled,
+        }
+    }
+
+    fn parts(&self) -> EndParts<'_> {
+        match self {
+            Self::Completed { output, message } => (
+                None,
+                Some(storable::value(output)),
+                message.as_deref().map(storable::text),
+            ),
+            Self::Failed { failure_message } => (Some(storable::text(failure_message)), None, None),
+            Self::Cancelled => (None, None, None),
+        }
+    }
 }
 
 /// Of the runs that are held, those that should stop: cancelled, or taken over by another.

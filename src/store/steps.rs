@@ -24,6 +24,16 @@ pub enum StepKind {
     Tool,
 }
 
+impl StepKind {
+    /// The text in the API and in the database.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Tool => "tool",
+        }
+    }
+}
+
 /// Where a step stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -34,6 +44,17 @@ pub enum StepStatus {
     Completed,
     /// Its newest attempt failed.
     Failed,
+}
+
+impl StepStatus {
+    /// The text in the API and in the database.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// A row of the journal.
@@ -62,7 +83,7 @@ pub struct Step {
 }
 
 /// A step that begins, or begins again with a higher attempt.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Begun {
     /// Its number.
     pub step: i32,
@@ -79,7 +100,7 @@ pub struct Begun {
 }
 
 /// A step that ended.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
     /// Its number.
     pub step: i32,

@@ -95,7 +95,7 @@ fn text_reaches_followers_in_order_and_the_table() {
                 assert_eq!((delta.run_id, delta.step, delta.attempt), (run_id, 1, 1));
                 text.push_str(&delta.text);
             }
-            Hint::Moved(moved) => assert_eq!(moved, run_id),
+            Hint::Moved(moved) | Hint::Told(moved, _) => assert_eq!(moved, run_id),
         }
     }
     assert_eq!(text, words);

@@ -166,3 +166,22 @@ fn every_statement_is_valid_and_names_the_tenant() {
         );
     }
 }
+
+/// Runs point to these without a foreign key.
+#[test]
+fn no_statement_deletes_what_runs_point_to() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql/queries");
+    let mut files = Vec::new();
+    queries(&root, &mut files);
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut words = text.split_whitespace();
+        while let Some(word) = words.next() {
+            if word == "delete" && words.next() == Some("from") {
+                let table = words.next().unwrap_or_default();
+                let kept = ["projects", "users", "agent_versions", "conversations"];
+                assert!(!kept.contains(&table), "{}: {table}", file.display());
+            }
+        }
+    }
+}

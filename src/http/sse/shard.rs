@@ -292,6 +292,7 @@ impl Shard {
     fn heed(&mut self, hint: Hint) {
         match hint {
             Hint::Moved(run_id) => self.moved(run_id, None),
+            Hint::Told(run_id, events) => self.told(run_id, &events),
             Hint::Delta(delta) => self.text(&delta),
         }
     }
@@ -304,6 +305,23 @@ impl Shard {
             followed.moved |= seq.is_none();
             followed.newest = followed.newest.max(seq.unwrap_or(0));
             self.restless.insert(run_id);
+        }
+    }
+
+    /// The run has these events, fresh from their writer: given out as they are where all before them
+    /// stand here, otherwise read. A reader that misses some takes none of them, and they are read for it.
+    fn told(&mut self, run_id: Uuid, events: &[StoredEvent]) {
+        let (Some(first), Some(last)) = (events.first(), events.last()) else {
+            return;
+        };
+        match self.runs.get_mut(&run_id) {
+            Some(followed) if !followed.moved && followed.newest + 1 == first.seq => {
+                for event in events {
+                    followed.give(event);
+                }
+                self.restless.insert(run_id);
+            }
+            _ => self.moved(run_id, Some(last.seq)),
         }
     }
 

@@ -24,6 +24,26 @@ pub(super) fn value(value: &Value) -> Cow<'_, Value> {
     }
 }
 
+/// The value as it is read once it is written: `jsonb` has an order of its own for fields, by the length
+/// of their names first.
+pub(in crate::store) fn read_back(written: &Value) -> Value {
+    match written {
+        Value::String(said) => Value::String(text(said).into_owned()),
+        Value::Array(items) => Value::Array(items.iter().map(read_back).collect()),
+        Value::Object(fields) => {
+            let mut fields: Vec<(String, Value)> = fields
+                .iter()
+                .map(|(name, value)| (text(name).into_owned(), read_back(value)))
+                .collect();
+            fields.sort_by(|(one, _), (other, _)| {
+                (one.len(), one.as_bytes()).cmp(&(other.len(), other.as_bytes()))
+            });
+            Value::Object(fields.into_iter().collect())
+        }
+        other => other.clone(),
+    }
+}
+
 fn has_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
@@ -64,5 +84,14 @@ mod tests {
         let plain = json!({"a": ["b", null]});
         assert!(matches!(value(&plain), Cow::Borrowed(_)));
         assert_eq!(text("a\0b"), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn what_is_read_back_has_the_order_of_jsonb() {
+        let written = json!({"zeta": 1, "b": {"long": "\0", "a": null}, "a": [{"yy": 1, "x": 2}]});
+        assert_eq!(
+            read_back(&written).to_string(),
+            "{\"a\":[{\"x\":2,\"yy\":1}],\"b\":{\"a\":null,\"long\":\"\u{fffd}\"},\"zeta\":1}"
+        );
     }
 }

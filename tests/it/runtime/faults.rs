@@ -3,8 +3,9 @@
 use super::world::{World, calls_weather};
 use crate::harness::PATIENCE;
 use agent_runtime::dev::provider::{Reply, Step};
-use agent_runtime::store::events::NewEvent;
-use agent_runtime::store::runs::{self, Movement, Status, Written};
+use agent_runtime::runtime::feed::Hint;
+use agent_runtime::store::events::{NewEvent, StoredEvent};
+use agent_runtime::store::runs::{self, End, Movement, Status};
 use agent_runtime::store::steps::{Begun, Ended, StepKind, StepStatus};
 use serde_json::json;
 use std::sync::mpsc;
@@ -49,7 +50,11 @@ fn a_nul_from_outside_is_replaced() {
         200,
         &json!({"choices": [{"message": {"content": "a\u{0}b"}, "finish_reason": "c\u{0}d"}]}),
     ));
+    let closed = world.tool.gate.lock().unwrap();
     let run_id = world.create(&process, true);
+    let reader = process.runtime.feed().shard(64);
+    reader.follow(run_id);
+    drop(closed);
     let run = world.finished(&process, run_id);
     assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
     assert_eq!(run.usage.calls, 2, "nothing was asked again");
@@ -63,6 +68,17 @@ fn a_nul_from_outside_is_replaced() {
     assert!(output.contains("x\u{fffd}"), "{output:?}");
     assert_eq!(told[2]["text"], "a\u{fffd}b");
     assert_eq!(told[2]["finishReason"], "c\u{fffd}d");
+    // What readers are told at once is what they would read.
+    let of = |event: &StoredEvent| (event.seq, event.kind.clone(), event.data.to_string());
+    let mut at_once = Vec::new();
+    for hint in reader.hints().try_iter() {
+        if let Hint::Told(_, events) = hint {
+            at_once.extend(events.iter().map(of));
+        }
+    }
+    let read: Vec<_> = events.iter().map(of).collect();
+    assert!(at_once.len() >= 4, "{at_once:?}");
+    assert!(read.ends_with(&at_once), "{at_once:?} {read:?}");
 }
 
 fn movement(step: i32) -> Movement {
@@ -113,7 +129,7 @@ fn a_write_that_is_repeated_while_its_first_try_is_under_way_is_refused() {
             .store
             .transact(|tx| {
                 let first = runs::write(tx, &lease, told, &movement(1), now)?;
-                assert!(matches!(first, Written::Yes { .. }));
+                assert!(first);
                 scope.spawn(move || say.send(again()).unwrap());
                 world.eventually(|| {
                     world.number(
@@ -124,30 +140,37 @@ fn a_write_that_is_repeated_while_its_first_try_is_under_way_is_refused() {
                 Ok(())
             })
             .unwrap();
-        assert_eq!(said.recv_timeout(PATIENCE).unwrap(), Written::No);
+        assert!(!said.recv_timeout(PATIENCE).unwrap());
     });
-    assert_eq!(again(), Written::No);
+    assert!(!again());
     assert_eq!(
         world.kinds(run_id),
         ["run.created", "step.completed", "step.started"]
     );
-    // A cancel that comes between is no write of a holder.
+    // A cancel that comes between is no write of a holder, and the end that it asks for is the only one.
+    let ends = |end| {
+        let last = Movement {
+            begun: None,
+            end: Some(end),
+            ..movement(2)
+        };
+        world
+            .store
+            .transact(|tx| runs::write(tx, &lease, told + 2, &last, now))
+            .unwrap()
+    };
+    assert!(!ends(End::Cancelled), "nobody asked for it");
     process
         .runtime
         .cancel(&world.root(run_id), || Ok(()))
         .unwrap();
-    let mut last = movement(2);
-    last.despite_cancel = true;
-    let written = world
-        .store
-        .transact(|tx| runs::write(tx, &lease, told + 2, &last, now))
-        .unwrap();
-    assert_eq!(
-        written,
-        Written::Yes {
-            cancel_requested: true
-        }
-    );
+    let completed = End::Completed {
+        output: json!({}),
+        message: None,
+    };
+    assert!(!ends(completed), "a cancel was asked for");
+    assert!(ends(End::Cancelled));
+    assert!(!ends(End::Cancelled), "it has finished");
 }
 
 #[test]
