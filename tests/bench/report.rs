@@ -33,9 +33,7 @@ pub(crate) fn write() -> Outcome {
         "\n| row | figure | spread | target | | measured on |\n|---|---|---|---|---|---|\n",
     );
     for row in &rows {
-        let unit = row
-            .baseline
-            .map_or_else(|| format!(" {}", row.unit), |_| String::new());
+        let unit = row.figure_unit();
         let _ = writeln!(
             page,
             "| [{name}](#{name}) | {}{unit} | {} to {} | {}{unit} | {} | {} |",
@@ -98,14 +96,10 @@ fn section(page: &mut String, row: &Row) -> Outcome {
     if !row.versions.is_empty() {
         let _ = writeln!(page, "- Versions: {}.", row.versions.join(", "));
     }
-    let unit = if row.baseline.is_some() {
-        ""
-    } else {
-        &row.unit
-    };
+    let unit = row.figure_unit();
     let _ = writeln!(
         page,
-        "- Figure: {} {unit}({} to {} over {} rounds), target {}: {}.",
+        "- Figure: {}{unit} ({} to {} over {} rounds), target {}{unit}: {}.",
         rounded(row.figure.median),
         rounded(row.figure.least),
         rounded(row.figure.most),

@@ -116,6 +116,14 @@ impl Row {
         self.target.is_met_by(self.figure.median)
     }
 
+    /// What stands behind the figure and the target: a ratio has no unit.
+    pub(crate) fn figure_unit(&self) -> String {
+        match self.baseline {
+            Some(_) => String::new(),
+            None => format!(" {}", self.unit),
+        }
+    }
+
     /// The row's last line.
     pub(crate) fn line(&self) -> String {
         let Spread {
@@ -123,10 +131,7 @@ impl Row {
             least,
             most,
         } = self.figure;
-        let unit = match self.baseline {
-            Some(_) => String::new(),
-            None => format!(" {}", self.unit),
-        };
+        let unit = self.figure_unit();
         format!(
             "{}: {}{unit} ({} to {} over {} rounds), target {}{unit}: {}",
             self.name,
