@@ -10,7 +10,7 @@
 //! | `runs-…` | watch runs, write text, keep tables up | with the runs |
 //! | `webhooks-N` and the queue's own | attempts at deliveries of webhooks | with the runs, of whose runner they are part; where a backend of secrets is set |
 //! | `webhooks-upkeep` | keeps the tables of webhooks up | with the runs, after both queues |
-//! | `audit-writer`, `audit-watch`, `audit-keeper` | write access decisions; give up those that are late; keep their tables up | `audit::Running::stop`, after all that records: what waits is written |
+//! | `audit-writer`, `audit-watch`, `audit-keeper` | write access decisions that no request thread does; give up those that are late; keep their tables up | `audit::Running::stop`, after all that records: what waits is written |
 //! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers, and wipes secrets that were kept in memory for their time | with the server |
 //! | `pulse`, `pulse-ask` | whether a part is stuck; asks the database aside | with the server |
 //! | `store-watchdog`, `store-cancel`, `store-close`, the pool's | stuck statements, connections; the audit has its own | with the last user of the store |

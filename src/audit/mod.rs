@@ -2,7 +2,8 @@
 //!
 //! A decision is handed over at check time and gives a [`Ticket`]; the request goes on meanwhile,
 //! and waits for the ticket before anything that the decision allows commits or leaves (invariant
-//! 2). One thread writes whatever waits as one batch.
+//! 2). One thread at a time writes whatever waits as one batch: one of the audit's own, or, where it
+//! has nothing else to do and nobody writes, the request's.
 //!
 //! Guarantees: a ticket that was settled with success stands for a row on disk; one that failed
 //! stands for nothing that took effect. A ticket is settled within the patience, whatever the
@@ -35,7 +36,7 @@ use keeper::Keeper;
 use queue::{Entry, Queue};
 use stats::{Counters, Decided};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use writer::Writer;
 
@@ -79,6 +80,8 @@ struct Inner {
     #[cfg(feature = "bench")]
     discards: bool,
     queue: Arc<Queue>,
+    /// It ends with its thread.
+    writer: Weak<writer::Shared>,
     counters: Arc<Counters>,
     decided: Arc<Decided>,
     clock: Clock,
@@ -101,11 +104,33 @@ pub struct Running {
 }
 
 impl Audit {
-    /// Hands a decision over.
+    /// Hands a decision over, to be written at once.
     ///
     /// # Errors
     /// `audit-unavailable`: too many wait, or the server is stopping.
     pub fn record(&self, decision: Decision) -> Result<Ticket> {
+        let ticket = self.leave(decision)?;
+        self.hurry();
+        Ok(ticket)
+    }
+
+    /// Has what waits written at once by the audit's own thread.
+    pub fn hurry(&self) {
+        self.0.queue.call();
+    }
+
+    /// Writes what waits on this thread, unless another is at it. It takes no longer than one attempt: what that does not
+    /// settle is left to the audit's own thread.
+    pub fn write_waiting(&self) {
+        writer::lead(&self.0.writer);
+    }
+
+    /// Hands a decision over, to be written with the next one, or once somebody calls [`Audit::hurry`] or
+    /// [`Audit::write_waiting`]: whoever leaves it calls one of them.
+    ///
+    /// # Errors
+    /// As [`Audit::record`].
+    pub fn leave(&self, decision: Decision) -> Result<Ticket> {
         let inner = &*self.0;
         let ticket = Ticket::new(inner.patience);
         #[cfg(feature = "bench")]
@@ -141,8 +166,8 @@ impl Audit {
         }
     }
 
-    /// Whether the writer's thread is held up in an attempt whose statements should all have ended
-    /// long ago, or is gone. Attempts that fail are none of this.
+    /// Whether whoever writes is held up in an attempt whose statements should all have ended long
+    /// ago, or the writer's thread is gone. Attempts that fail are none of this.
     pub fn is_stuck(&self) -> bool {
         self.0.counters.turn.is_longer_than(self.0.attempt)
     }
@@ -206,6 +231,8 @@ pub fn start(
         held: writer::Held::default(),
     };
     let (alive, ended) = bounded(0);
+    let writer = Arc::new(writer::Shared::new(writer));
+    let led = Arc::downgrade(&writer);
     spawn("audit-writer", move || {
         let _alive: crossbeam_channel::Sender<()> = alive;
         writer.run();
@@ -229,6 +256,7 @@ pub fn start(
         #[cfg(feature = "bench")]
         discards: false,
         queue,
+        writer: led,
         counters,
         decided: Arc::default(),
         clock: clock.clone(),

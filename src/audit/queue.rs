@@ -1,6 +1,10 @@
-//! Decisions that wait for the writer, in order. Bounded; what waits too long is given up.
+//! Decisions that wait to be written, in order. Bounded; what waits too long is given up.
+//!
+//! One leads at a time: it writes all that waits when it begins. That is whoever waits for a decision and finds nobody
+//! writing, or the writer's thread.
 
 use super::ticket::{Reason, Settlement, Ticket};
+use super::writer::Open;
 use crate::error::Result;
 use crate::store::audit::Row;
 use std::collections::VecDeque;
@@ -13,10 +17,10 @@ pub(super) struct Entry {
     pub(super) ticket: Ticket,
 }
 
-/// What the writer is to do.
+/// What the writer's thread is to do.
 pub(super) enum Work {
     /// Write these.
-    Write(Vec<Entry>),
+    Write(Open),
     /// Nothing has come for this long.
     Idle,
     /// Nothing more will come.
@@ -26,8 +30,8 @@ pub(super) enum Work {
 pub(super) struct Queue {
     limit: usize,
     state: Mutex<State>,
-    /// Something came, or the queue closed: for the writer.
-    filled: Condvar,
+    /// Something is to be written by the writer's thread, or the queue closed.
+    called: Condvar,
     /// Something that can become late came, or the queue ended: for the watch.
     watched: Condvar,
 }
@@ -44,8 +48,14 @@ pub(super) struct Load {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Entry>,
-    /// Those that the writer has taken and not yet settled.
+    /// Those that whoever leads has taken and not yet settled.
     taken: Vec<Ticket>,
+    /// What another has begun and the writer's thread is to end.
+    open: Option<Open>,
+    /// Somebody writes, or holds the slot longer.
+    is_led: bool,
+    /// What waits is to be written by the writer's thread.
+    is_called: bool,
     late: u64,
     overflowed: u64,
     /// The watch sleeps until something comes.
@@ -54,12 +64,24 @@ struct State {
     has_ended: bool,
 }
 
+impl State {
+    /// Takes what waits, at most `most`.
+    fn lead(&mut self, most: usize) -> Vec<Entry> {
+        let count = most.min(self.waiting.len());
+        let entries: Vec<Entry> = self.waiting.drain(..count).collect();
+        self.taken = entries.iter().map(|entry| entry.ticket.clone()).collect();
+        self.is_called &= !self.waiting.is_empty();
+        self.is_led = true;
+        entries
+    }
+}
+
 impl Queue {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
             state: Mutex::default(),
-            filled: Condvar::new(),
+            called: Condvar::new(),
             watched: Condvar::new(),
         }
     }
@@ -68,6 +90,8 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// It is written once somebody calls the writer's thread, or leads.
+    ///
     /// # Errors
     /// `audit-unavailable`: it is full or closed.
     pub(super) fn push(&self, entry: Entry) -> Result<()> {
@@ -79,17 +103,56 @@ impl Queue {
             state.overflowed += 1;
             return Err(Reason::QueueFull.error());
         }
-        let was_empty = state.waiting.is_empty();
         let was_unwatched = std::mem::take(&mut state.is_unwatched);
         state.waiting.push_back(entry);
         drop(state);
-        if was_empty {
-            self.filled.notify_one();
-        }
         if was_unwatched {
             self.watched.notify_one();
         }
         Ok(())
+    }
+
+    /// Has the writer's thread write what waits, at once or after whoever writes now.
+    pub(super) fn call(&self) {
+        let mut state = self.lock();
+        if state.waiting.is_empty() || std::mem::replace(&mut state.is_called, true) {
+            return;
+        }
+        let is_led = state.is_led;
+        drop(state);
+        if !is_led {
+            self.called.notify_one();
+        }
+    }
+
+    /// Takes what waits, at most `most`, to be written by the calling thread, which then gives back the lead. None: nothing
+    /// waits, or another writes and the writer's thread goes on after it.
+    pub(super) fn lead(&self, most: usize) -> Option<Vec<Entry>> {
+        let mut state = self.lock();
+        if state.waiting.is_empty() {
+            return None;
+        }
+        if state.is_led || state.open.is_some() {
+            state.is_called = true;
+            return None;
+        }
+        Some(state.lead(most))
+    }
+
+    /// What was taken is settled, but for what is still open: the writer's thread ends it, and writes what it was called
+    /// for meanwhile.
+    pub(super) fn give_back(&self, open: Option<Open>) {
+        let mut state = self.lock();
+        if open.is_none() {
+            state.taken.clear();
+        }
+        state.is_led = false;
+        let is_wanted = open.is_some() || state.is_called || state.is_closed;
+        state.open = open.filter(|_| !state.has_ended);
+        drop(state);
+        if is_wanted {
+            self.called.notify_one();
+        }
     }
 
     pub(super) fn load(&self) -> Load {
@@ -103,28 +166,38 @@ impl Queue {
         }
     }
 
-    /// Takes what waits, at most `most`, and waits for it at most `idle`.
+    /// As [`Queue::give_back`], for the writer's thread, which looks by itself for what it was called for.
+    pub(super) fn rest(&self) {
+        let mut state = self.lock();
+        state.taken.clear();
+        state.is_led = false;
+    }
+
+    /// For the writer's thread, which has the lead from then on: takes what waits, at most `most`, and waits for it at
+    /// most `idle`.
     pub(super) fn take(&self, most: usize, idle: Duration) -> Work {
-        let until = Instant::now() + idle;
+        let mut until = Instant::now() + idle;
         let mut state = self.lock();
         loop {
-            state.taken.clear();
-            if !state.waiting.is_empty() {
-                let count = most.min(state.waiting.len());
-                let entries: Vec<Entry> = state.waiting.drain(..count).collect();
-                state.taken = entries.iter().map(|entry| entry.ticket.clone()).collect();
-                return Work::Write(entries);
-            }
-            if state.is_closed {
-                return Work::End;
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Work::Idle;
+            let now = Instant::now();
+            if state.is_led && !state.has_ended {
+                // Whoever writes holds the slot longer with it.
+                until = now + idle;
+            } else if let Some(open) = state.open.take() {
+                state.is_led = true;
+                return Work::Write(open);
+            } else if !state.waiting.is_empty() {
+                return Work::Write(state.lead(most).into());
+            } else if state.is_closed || until <= now {
+                state.is_led = true;
+                return match state.is_closed {
+                    true => Work::End,
+                    false => Work::Idle,
+                };
             }
             state = self
-                .filled
-                .wait_timeout(state, left)
+                .called
+                .wait_timeout(state, until.saturating_duration_since(now))
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
@@ -133,7 +206,7 @@ impl Queue {
     /// Takes no more; what waits is still written.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;
-        self.filled.notify_all();
+        self.called.notify_all();
     }
 
     /// The writer has ended, or is left behind: whatever still waits has failed.
@@ -143,8 +216,9 @@ impl Queue {
         state.has_ended = true;
         let mut left: Vec<Ticket> = state.waiting.drain(..).map(|entry| entry.ticket).collect();
         left.append(&mut state.taken);
+        state.open = None;
         drop(state);
-        self.filled.notify_all();
+        self.called.notify_all();
         self.watched.notify_all();
         settle(&left, Settlement::Failed(Reason::Stopping))
     }
@@ -193,6 +267,7 @@ impl Queue {
         {
             tickets.extend(state.waiting.pop_front().map(|entry| entry.ticket));
         }
+        state.is_called &= !state.waiting.is_empty();
         state.late += u64::try_from(tickets.len()).unwrap_or(u64::MAX);
         drop(state);
         Some(settle(&tickets, Settlement::Failed(Reason::Late)))

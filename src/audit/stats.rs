@@ -2,7 +2,7 @@
 
 use super::decision::{Outcome, Stage};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Figures for `/metrics`, since the start where they are not of this moment.
@@ -48,24 +48,35 @@ impl Default for Stats {
     }
 }
 
-/// What the writer's thread is at.
+/// What the writer is at.
 #[derive(Default)]
-pub(super) struct Turn(Mutex<Option<Instant>>);
+pub(super) struct Turn(Mutex<At>);
+
+#[derive(Default)]
+struct At {
+    since: Option<Instant>,
+    has_ended: bool,
+}
 
 impl Turn {
-    /// It waits for something to do.
+    fn lock(&self) -> MutexGuard<'_, At> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It waits for something to do, unless its thread has ended.
     pub(super) fn rest(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut at = self.lock();
+        at.since = at.since.filter(|_| at.has_ended);
     }
 
     /// It begins one more attempt.
     pub(super) fn begin(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.lock().since = Some(Instant::now());
     }
 
     /// Whether it has been at one attempt for longer than this.
     pub(super) fn is_longer_than(&self, time: Duration) -> bool {
-        let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = self.lock().since;
         since.is_some_and(|since| since.elapsed() > time)
     }
 }
@@ -76,6 +87,7 @@ pub(super) struct Ending<'a>(pub(super) &'a Turn);
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         self.0.begin();
+        self.0.lock().has_ended = true;
     }
 }
 

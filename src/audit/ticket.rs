@@ -127,8 +127,8 @@ impl Ticket {
         }
     }
 
-    /// Calls `f` once the decision is committed or has failed: on a thread of the audit's, where it
-    /// must not block, or at once if that is known already.
+    /// Calls `f` once the decision is committed or has failed: on the thread that writes it, where
+    /// it must not block, or at once if that is known already.
     pub fn then(&self, f: impl FnOnce(Result<()>) + Send + 'static) {
         let mut state = self.lock();
         match state.settlement {

@@ -1,4 +1,5 @@
-//! The thread `audit-writer`: takes what waits and commits it as one batch, with no timer.
+//! The writer: commits what waits as one batch, with no timer. It is whoever leads at the moment: a thread that waits for a
+//! decision, for one attempt, or the thread `audit-writer`, which also ends what such an attempt leaves open.
 //!
 //! Guarantees: a ticket is told that its decision is on disk only when its commit was confirmed, or
 //! was seen to have happened; a decision is written once; what the database refuses takes no other
@@ -13,7 +14,7 @@ use crate::store::audit::{self as rows, Batch, Row, Slot};
 use crate::store::{Session, Store};
 use postgres::error::SqlState;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use time::Date;
 
@@ -51,6 +52,39 @@ pub(super) struct Held {
     complained_at: Option<Instant>,
 }
 
+/// Decisions that are not settled yet.
+pub(super) struct Open {
+    entries: Vec<Entry>,
+    doubt: Option<Doubt>,
+}
+
+impl Open {
+    fn is_settled(&self) -> bool {
+        self.entries.iter().all(|entry| entry.ticket.is_settled())
+    }
+}
+
+impl From<Vec<Entry>> for Open {
+    fn from(entries: Vec<Entry>) -> Self {
+        Self {
+            entries,
+            doubt: None,
+        }
+    }
+}
+
+/// What one step has brought.
+enum Step {
+    /// Nobody waits for any of them any more.
+    Settled,
+    /// The next step may be taken at once.
+    Next,
+    /// The database is away.
+    Wait(Error),
+    /// It does not take them.
+    Refused(Error),
+}
+
 /// A batch whose commit was not confirmed.
 struct Doubt {
     slot: i32,
@@ -72,28 +106,68 @@ enum Attempt {
     Refused(Error),
 }
 
-impl Writer {
-    /// Until the queue is closed and empty, or a stop has waited long enough.
-    pub(super) fn run(mut self) {
-        let counters = Arc::clone(&self.counters);
-        let _ending = Ending(&counters.turn);
-        loop {
-            counters.turn.rest();
-            let work = self.queue.take(BATCH, self.lease / 3);
-            counters.turn.begin();
-            match work {
-                Work::Write(entries) => self.write(entries),
-                Work::Idle => self.renew(),
-                Work::End => break,
-            }
-            if self.is_over() {
-                break;
-            }
+/// A writer that several threads may lead, one at a time. It is gone when its thread has ended.
+pub(super) struct Shared {
+    queue: Arc<Queue>,
+    counters: Arc<Counters>,
+    idle: Duration,
+    writer: Mutex<Writer>,
+}
+
+impl Shared {
+    pub(super) fn new(writer: Writer) -> Self {
+        Self {
+            queue: Arc::clone(&writer.queue),
+            counters: Arc::clone(&writer.counters),
+            idle: writer.lease / 3,
+            writer: Mutex::new(writer),
         }
-        self.free();
-        self.noted(self.queue.end());
     }
 
+    fn lock(&self) -> std::sync::MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until the queue is closed and empty, or a stop has waited long enough.
+    pub(super) fn run(&self) {
+        let _ending = Ending(&self.counters.turn);
+        loop {
+            let work = self.queue.take(BATCH, self.idle);
+            self.counters.turn.begin();
+            let mut writer = self.lock();
+            match work {
+                Work::Write(open) => writer.write(open),
+                Work::Idle => writer.renew(),
+                Work::End => break,
+            }
+            if writer.is_over() {
+                break;
+            }
+            drop(writer);
+            self.counters.turn.rest();
+            self.queue.rest();
+        }
+        let mut writer = self.lock();
+        writer.free();
+        writer.noted(self.queue.end());
+    }
+}
+
+/// Writes what waits on the calling thread, unless another is at it: one attempt. What that leaves open is the writer's
+/// thread's, and so is what has been called for meanwhile. A panic leaves the lead where it is, and the audit stuck.
+pub(super) fn lead(shared: &Weak<Shared>) {
+    let Some(shared) = shared.upgrade() else {
+        return;
+    };
+    let Some(entries) = shared.queue.lead(BATCH) else {
+        return;
+    };
+    let open = shared.lock().attempt_once(entries);
+    shared.counters.turn.rest();
+    shared.queue.give_back(open);
+}
+
+impl Writer {
     fn is_over(&self) -> bool {
         let by = *self
             .stop_by
@@ -107,44 +181,59 @@ impl Writer {
     }
 
     /// Writes these, however long it takes, unless nobody waits for them any more.
-    fn write(&mut self, mut entries: Vec<Entry>) {
-        let mut doubt: Option<Doubt> = None;
+    fn write(&mut self, mut open: Open) {
         loop {
-            self.counters.turn.begin();
-            if let Some(open) = doubt.take() {
-                match self.was_committed(&open) {
-                    Ok(true) => return self.committed(&entries),
-                    Ok(false) => {}
-                    Err(error) => {
-                        doubt = Some(open);
-                        if self.is_over() || entries.iter().all(|entry| entry.ticket.is_settled()) {
-                            return;
-                        }
-                        self.wait(&error);
-                        continue;
-                    }
-                }
+            match self.step(&mut open) {
+                Step::Settled => return,
+                Step::Next => {}
+                Step::Wait(error) => self.wait(&error),
+                Step::Refused(error) => return self.refused(open.entries, &error),
             }
-            entries.retain(|entry| !entry.ticket.is_settled());
-            if entries.is_empty() || self.is_over() {
-                return;
+        }
+    }
+
+    /// Writes these at once, or gives back what is not settled.
+    fn attempt_once(&mut self, entries: Vec<Entry>) -> Option<Open> {
+        let mut open = Open::from(entries);
+        match self.step(&mut open) {
+            Step::Settled => None,
+            Step::Next | Step::Wait(_) | Step::Refused(_) => Some(open),
+        }
+    }
+
+    fn step(&mut self, open: &mut Open) -> Step {
+        self.counters.turn.begin();
+        if let Some(doubt) = &open.doubt {
+            match self.was_committed(doubt) {
+                Ok(true) => return self.committed(&open.entries),
+                Ok(false) => open.doubt = None,
+                Err(_) if self.is_over() || open.is_settled() => return Step::Settled,
+                Err(error) => return Step::Wait(error),
             }
-            match self.attempt(&mut entries) {
-                Attempt::Committed => return self.committed(&entries),
-                Attempt::SlotLost => {
-                    slog::warn!(
-                        self.log,
-                        "The slot of this audit writer was taken by another; it takes a new one"
-                    );
-                }
-                Attempt::Unknown(open, error) => {
-                    doubt = Some(open);
-                    self.wait(&error);
-                }
-                Attempt::Away(error) => self.wait(&error),
-                Attempt::Full(error) => return self.fail(&entries, Reason::DiskFull, &error),
-                Attempt::Refused(error) => return self.refused(entries, &error),
+        }
+        open.entries.retain(|entry| !entry.ticket.is_settled());
+        if open.entries.is_empty() || self.is_over() {
+            return Step::Settled;
+        }
+        match self.attempt(&mut open.entries) {
+            Attempt::Committed => self.committed(&open.entries),
+            Attempt::SlotLost => {
+                slog::warn!(
+                    self.log,
+                    "The slot of this audit writer was taken by another; it takes a new one"
+                );
+                Step::Next
             }
+            Attempt::Unknown(doubt, error) => {
+                open.doubt = Some(doubt);
+                Step::Wait(error)
+            }
+            Attempt::Away(error) => Step::Wait(error),
+            Attempt::Full(error) => {
+                self.fail(&open.entries, Reason::DiskFull, &error);
+                Step::Settled
+            }
+            Attempt::Refused(error) => Step::Refused(error),
         }
     }
 
@@ -277,18 +366,19 @@ impl Writer {
         std::thread::sleep(PAUSE);
     }
 
-    fn committed(&self, entries: &[Entry]) {
+    fn committed(&self, entries: &[Entry]) -> Step {
         let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
         self.counters.committed(count);
         self.noted(settle(&tickets(entries), Settlement::Committed));
+        Step::Settled
     }
 
     /// Finds the decision that the database does not take.
     fn refused(&mut self, mut entries: Vec<Entry>, error: &Error) {
         if entries.len() > 1 && is_about_a_row(error) {
             let second = entries.split_off(entries.len() / 2);
-            self.write(entries);
-            return self.write(second);
+            self.write(entries.into());
+            return self.write(second.into());
         }
         self.fail(&entries, Reason::Refused, error);
     }

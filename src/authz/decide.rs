@@ -10,12 +10,12 @@ use super::fga::Tuple;
 use super::gate::Gate;
 use super::permissions::{Answer, Asked};
 use super::roles::Action;
-use crate::audit::{Check, Decision, Outcome, Stage, Ticket};
+use crate::audit::{Audit, Check, Decision, Outcome, Stage, Ticket};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Caller, Capability, KeyRole, Kind, Place};
 use crate::store::Store;
 use crate::store::authz::Calm;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -38,18 +38,30 @@ pub struct Facts {
     pub capability: Option<Capability>,
 }
 
-/// The decisions of one request, on their way to the disk.
+/// The decisions of one request, on their way to the disk: from when the request does something else, or ends.
 #[derive(Default)]
-pub struct Tickets(RefCell<Vec<Ticket>>);
+pub struct Tickets {
+    all: RefCell<Vec<Ticket>>,
+    /// Where some of them were left, and nobody was told to write them.
+    left: Cell<Option<Audit>>,
+}
 
 impl Tickets {
-    fn add(&self, ticket: Ticket) {
-        self.0.borrow_mut().push(ticket);
+    fn add(&self, ticket: Ticket, audit: &Audit) {
+        self.all.borrow_mut().push(ticket);
+        self.left.set(Some(audit.clone()));
     }
 
     /// There are none: nothing was decided.
     pub fn is_empty(&self) -> bool {
-        self.0.borrow().is_empty()
+        self.all.borrow().is_empty()
+    }
+
+    /// The request goes on to something that takes time, and they are written meanwhile.
+    pub fn hurry(&self) {
+        if let Some(audit) = self.left.take() {
+            audit.hurry();
+        }
     }
 
     /// Waits until all are on disk.
@@ -57,15 +69,26 @@ impl Tickets {
     /// # Errors
     /// `audit-unavailable`: one is not, and nothing that it was to allow may happen.
     pub fn wait(&self) -> Result<()> {
+        self.hurry();
         let deadline = Instant::now() + RECORDED_WITHIN;
-        let waiting = self.0.borrow();
+        let waiting = self.all.borrow();
         waiting.iter().try_for_each(|ticket| ticket.wait(deadline))
     }
 
-    /// Calls `f` once all are on disk, or one of them never will be: on the audit's thread, so `f`
-    /// must not block.
+    /// Calls `f` once all are on disk, or one of them never will be: on the thread that writes them,
+    /// so `f` must not block. That is this one, if nobody was told to write them and nobody writes.
     pub fn then(self, f: impl FnOnce(Result<()>) + Send + 'static) {
-        all(self.0.into_inner(), f);
+        all(self.all.take(), f);
+        if let Some(audit) = self.left.take() {
+            audit.write_waiting();
+        }
+    }
+}
+
+/// A request may break off.
+impl Drop for Tickets {
+    fn drop(&mut self) {
+        self.hurry();
     }
 }
 
@@ -391,7 +414,7 @@ impl<'a> Asker<'a> {
             gate.denied(self.caller.token_id);
         }
         let facts = self.facts;
-        let ticket = gate.audit.record(Decision {
+        let ticket = gate.audit.leave(Decision {
             tenant_id: self.caller.tenant_id,
             actor_subject: format!("user:{}", self.caller.user_id),
             action: recorded.action.to_owned(),
@@ -409,7 +432,7 @@ impl<'a> Asker<'a> {
             run_id: recorded.run_id,
             client_address: Some(facts.client_address),
         })?;
-        self.tickets.add(ticket);
+        self.tickets.add(ticket, &gate.audit);
         Ok(())
     }
 

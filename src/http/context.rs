@@ -81,7 +81,13 @@ pub struct Cx<'a> {
 impl Cx<'_> {
     /// The database.
     pub fn store(&self) -> &Store {
-        &self.shared.store
+        &self.busy().store
+    }
+
+    /// For a handler that goes on to something that takes time: the request's decisions are written meanwhile.
+    fn busy(&self) -> &Shared {
+        self.tickets.hurry();
+        self.shared
     }
 
     /// Runs `work` in a transaction, and commits it once the request's decisions are on disk
@@ -90,7 +96,7 @@ impl Cx<'_> {
     /// # Errors
     /// Those of `work`; `database-unavailable`; `audit-unavailable`.
     pub fn transact<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
-        self.shared.store.transact(|tx| {
+        self.store().transact(|tx| {
             let done = work(tx)?;
             self.recorded()?;
             Ok(done)
@@ -111,7 +117,7 @@ impl Cx<'_> {
     /// # Errors
     /// `authorization-unavailable`: the change stands, and is applied later.
     pub fn settle(&self, tenant_id: Uuid, objects: &[Object]) -> Result<()> {
-        let permissions = self.shared.permissions.as_ref();
+        let permissions = self.busy().permissions.as_ref();
         permissions.map_or(Ok(()), |permissions| permissions.settle(tenant_id, objects))
     }
 
@@ -121,7 +127,7 @@ impl Cx<'_> {
     /// # Errors
     /// `overloaded`: too many requests wait already.
     pub fn wait_elsewhere(&self) -> Result<Place<'_>> {
-        self.shared.elsewhere.take().ok_or_else(|| {
+        self.busy().elsewhere.take().ok_or_else(|| {
             Error::new(
                 Code::Overloaded,
                 "Too many requests wait for name servers, key services or receivers. Try again shortly.",
@@ -141,17 +147,17 @@ impl Cx<'_> {
 
     /// Who is it.
     pub fn authn(&self) -> &Authn {
-        &self.shared.authn
+        &self.busy().authn
     }
 
     /// Runs.
     pub fn runtime(&self) -> &Runtime {
-        &self.shared.runtime
+        &self.busy().runtime
     }
 
     /// Open streams.
     pub fn streams(&self) -> &Streams {
-        &self.shared.streams
+        &self.busy().streams
     }
 
     /// The API description of the mounted routes.
@@ -171,12 +177,12 @@ impl Cx<'_> {
 
     /// Where secrets live.
     pub fn secrets(&self) -> &Secrets {
-        &self.shared.secrets
+        &self.busy().secrets
     }
 
     /// Outbound webhooks.
     pub fn webhooks(&self) -> &Webhooks {
-        &self.shared.webhooks
+        &self.busy().webhooks
     }
 
     /// The API keys that a tenant's model provider may name.

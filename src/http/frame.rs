@@ -254,7 +254,7 @@ impl App for Frame {
         if tickets.is_empty() {
             return responder.send(reply);
         }
-        // This thread is free: whoever writes the record releases the answer (invariant 2).
+        // Whoever writes the record releases the answer (invariant 2): this thread, where nobody does.
         let (ready, looks) = (responder.prepare(reply), self.looks(&context));
         let log = self
             .log

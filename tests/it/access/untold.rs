@@ -2,6 +2,10 @@
 //! and nothing else.
 
 use super::world::World;
+use crate::harness::Database;
+use agent_runtime::{calm_sql, sql};
+use postgres::types::ToSql;
+use uuid::Uuid;
 
 #[test]
 fn no_request_is_answered_from_a_role_that_was_taken_away_and_not_told() {
@@ -54,4 +58,45 @@ fn what_is_left_untold_of_another_object_holds_nobody_up() {
         .app
         .get(&format!("/v1/projects/{}", &another["project:".len()..]))
         .expect(200);
+}
+
+/// Rows of `authz_objects` that a statement reads, in full scans and by index.
+fn objects_read(
+    client: &mut postgres::Client,
+    mode: &str,
+    statement: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> i64 {
+    let mut tx = client.transaction().unwrap();
+    tx.batch_execute(&format!("set local plan_cache_mode = {mode}"))
+        .unwrap();
+    tx.query_one(statement, parameters).unwrap();
+    let read = "select seq_tup_read + coalesce(idx_tup_fetch, 0) from pg_stat_xact_user_tables
+                where relname = 'authz_objects'";
+    tx.query_one(read, &[]).unwrap().get(0)
+}
+
+#[test]
+fn what_was_told_is_not_read_to_learn_that_nothing_is_left() {
+    let (database, tenant_id) = (Database::migrated(), Uuid::nil());
+    let mut client = database.client();
+    client
+        .batch_execute(&format!(
+            "insert into tenants (tenant_id, name, created_at) values ('{tenant_id}', 't', now());
+             insert into authz_stores
+             values ('{tenant_id}', 's', 'm', 1, sha256('m'), now(), now());
+             insert into authz_objects (tenant_id, object, desired, applied)
+             select '{tenant_id}', 'project:' || gen_random_uuid(), 2, 2 from generate_series(1, 5000);
+             analyze authz_objects"
+        ))
+        .unwrap();
+    let (objects, nowhere) = (vec![format!("tenant:{tenant_id}")], None::<Uuid>);
+    for mode in ["force_custom_plan", "force_generic_plan"] {
+        let calm = calm_sql!("tenants/is_admin");
+        let read = objects_read(&mut client, mode, calm, &[&tenant_id, &tenant_id]);
+        assert_eq!(read, 0, "calm, {mode}");
+        let asked: [&(dyn ToSql + Sync); 3] = [&tenant_id, &objects, &nowhere];
+        let read = objects_read(&mut client, mode, sql!("authz/guard"), &asked);
+        assert_eq!(read, 0, "guard, {mode}");
+    }
 }

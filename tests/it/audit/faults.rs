@@ -111,17 +111,23 @@ fn a_commit_whose_answer_is_lost_is_neither_forgotten_nor_repeated() {
         let between = Between::new(socket);
         let (_, url) = through(&database.url(), between.directory.path());
         let (audit, _running) = writer(&url, &Clock::system(), |_| {});
-        let record = || {
+        let leave = || {
             audit
-                .record(decision(Uuid::from_u128(1), "project:mark"))
+                .leave(decision(Uuid::from_u128(1), "project:mark"))
                 .unwrap()
         };
-        record().wait(soon()).unwrap();
+        let first = leave();
+        audit.write_waiting();
+        first.wait(soon()).unwrap();
         for round in 0..5 {
             between.lose(loss);
             let (tell, told) = mpsc::channel();
-            let ticket = record();
+            let ticket = leave();
             ticket.then(move |result| tell.send(result.is_ok()).unwrap());
+            match round % 2 {
+                0 => audit.write_waiting(),
+                _ => audit.hurry(),
+            }
             ticket.wait(soon()).unwrap();
             assert_eq!(told.iter().collect::<Vec<_>>(), [true], "called once");
             assert!(between.has_lost(), "round {round}");
@@ -260,12 +266,16 @@ fn restarts_under_load_lose_and_double_nothing() {
             scope.spawn(move || {
                 while !ends.load(Ordering::Relaxed) {
                     let ticket = audit
-                        .record(denied(Uuid::from_u128(thread), "project:a"))
+                        .leave(denied(Uuid::from_u128(thread), "project:a"))
                         .unwrap();
                     let called = Arc::clone(&called);
                     ticket.then(move |_| {
                         called.fetch_add(1, Ordering::Relaxed);
                     });
+                    match thread % 2 {
+                        0 => audit.hurry(),
+                        _ => audit.write_waiting(),
+                    }
                     ticket.wait(soon()).unwrap();
                     committed.fetch_add(1, Ordering::Relaxed);
                 }

@@ -1,7 +1,7 @@
 //! What is confirmed is on disk, once, whatever happens on the way.
 
 use super::support::{count, decision, denied, soon, writer};
-use crate::harness::{App, Database};
+use crate::harness::{App, Database, eventually};
 use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,12 @@ fn many_threads_share_transactions_and_every_ticket_has_its_row() {
                         0 => denied(tenant_id, "project:a"),
                         _ => decision(tenant_id, "project:a"),
                     };
-                    audit.record(one).unwrap().wait(soon()).unwrap();
+                    let ticket = audit.leave(one).unwrap();
+                    match thread % 2 {
+                        0 => audit.hurry(),
+                        _ => audit.write_waiting(),
+                    }
+                    ticket.wait(soon()).unwrap();
                     committed.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -60,6 +65,76 @@ fn a_callback_is_called_once_after_the_row_is_there() {
 }
 
 #[test]
+fn whoever_waits_while_nobody_writes_writes_itself() {
+    let database = Database::migrated();
+    let (audit, running) = writer(&database.url(), &Clock::system(), |_| {});
+    for round in 1..=20 {
+        let (tell, told) = mpsc::channel();
+        for _ in 0..2 {
+            let (tell, left) = (tell.clone(), decision(Uuid::from_u128(1), "project:a"));
+            audit.leave(left).unwrap().then(move |result| {
+                result.unwrap();
+                tell.send(std::thread::current().id()).unwrap();
+            });
+        }
+        assert_eq!(audit.stats().queued, 2, "nobody was called");
+        audit.write_waiting();
+        let here = std::thread::current().id();
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [here; 2]);
+        let stats = audit.stats();
+        assert_eq!((stats.batches_written, stats.writing), (round, 0));
+    }
+    // Nothing waits: nothing is written.
+    audit.write_waiting();
+    assert_eq!(audit.stats().batches_written, 20);
+    // One that is called for is written by the writer's thread.
+    let called = audit
+        .leave(decision(Uuid::from_u128(1), "project:a"))
+        .unwrap();
+    audit.hurry();
+    called.wait(soon()).unwrap();
+    audit
+        .leave(decision(Uuid::from_u128(1), "project:a"))
+        .unwrap();
+    assert!(running.stop(soon()));
+    assert_eq!(count(&database), 42, "what was left is written by a stop");
+    audit.write_waiting();
+}
+
+#[test]
+fn what_waits_for_another_s_write_is_written_after_it() {
+    let database = Database::migrated();
+    let (audit, _running) = writer(&database.url(), &Clock::system(), |_| {});
+    let leave = || {
+        audit
+            .leave(decision(Uuid::from_u128(1), "project:a"))
+            .unwrap()
+    };
+    let first = leave();
+    let mut holder = database.client();
+    let lock = "begin; lock table audit_decisions in exclusive mode";
+    holder.batch_execute(lock).unwrap();
+    std::thread::scope(|scope| {
+        let leads = scope.spawn(|| audit.write_waiting());
+        eventually("it to be taken", || {
+            (audit.stats().writing == 1).then_some(())
+        });
+        let second = leave();
+        // It does not wait for the other one.
+        audit.write_waiting();
+        let third = leave();
+        audit.hurry();
+        assert_eq!(audit.stats().queued, 2);
+        assert!(!leads.is_finished());
+        holder.batch_execute("rollback").unwrap();
+        for ticket in [first, second, third] {
+            ticket.wait(soon()).unwrap();
+        }
+    });
+    assert_eq!(audit.stats().batches_written, 2);
+}
+
+#[test]
 fn what_cannot_be_stored_fails_alone() {
     let database = Database::migrated();
     let (audit, _running) = writer(&database.url(), &Clock::system(), |_| {});
@@ -70,9 +145,10 @@ fn what_cannot_be_stored_fails_alone() {
             if number == 17 {
                 one.reason = "with \0 in it".to_owned();
             }
-            audit.record(one).unwrap()
+            audit.leave(one).unwrap()
         })
         .collect();
+    audit.write_waiting();
     for (number, ticket) in tickets.iter().enumerate() {
         match ticket.wait(soon()) {
             Ok(()) => assert_ne!(number, 17),
