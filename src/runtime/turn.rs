@@ -25,9 +25,6 @@ use time::OffsetDateTime;
 /// How often a run's job is taken up at most. Waits do not count.
 const JOB_ATTEMPTS: u32 = 100;
 
-/// How often a run that meets a fault of the service's own is taken up before it is given up.
-const PATIENT_ATTEMPTS: u32 = 5;
-
 /// What a turn's steps may answer together: all of it is read when the turn is taken up again, and
 /// told to the model. The last answer may go beyond.
 const TURN_BYTES: usize = 32 * 1024 * 1024;
@@ -77,13 +74,14 @@ pub(super) fn advance(inner: &Inner, claimed: &Claimed, job: &Advance) -> jobs::
 fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger) -> Result<Left> {
     let taken = match take_up(inner, claimed, job) {
         Ok(taken) => taken,
-        Err(error) if error.code() == Code::Internal && claimed.attempt() >= PATIENT_ATTEMPTS => {
+        Err(error) if error.code() == Code::Internal && is_hopeless(inner, claimed, job) => {
             // What this program could not read so often it cannot read later either.
             slog::error!(log, "A run cannot be carried on"; "error" => %error);
             return give_up(inner, claimed, job);
         }
         Err(error) => return Err(error),
     };
+    inner.patience.forget(job.run_id);
     let (mut turn, begun) = match taken {
         Taken::Left(left) => {
             inner.feed.moved(job.run_id);
@@ -98,6 +96,11 @@ fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger)
     let switch = listed.switch.clone();
     claimed.token().on_lost(move || switch.interrupt(Why::Lost));
     turn.go_on(inner, claimed, &listed, begun)
+}
+
+/// Counts a fault of the service's own at a run's take-up, and says whether it is one too many.
+fn is_hopeless(inner: &Inner, claimed: &Claimed, job: &Advance) -> bool {
+    inner.patience.is_over(job.run_id) || claimed.attempt() > JOB_ATTEMPTS
 }
 
 /// What taking a run up came to.
@@ -212,6 +215,7 @@ fn give_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
         end_taken(tx, inner, claimed, (&run, &lease), Movement::default(), end)?;
         Ok(Left::Settled)
     })?;
+    inner.patience.forget(job.run_id);
     inner.feed.moved(job.run_id);
     Ok(left)
 }
