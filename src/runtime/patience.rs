@@ -1,4 +1,5 @@
-//! How often a run met a fault of the service's own when this process took it up.
+//! How often a run met a fault of the service's own in this process since it last moved: when it was taken
+//! up, or when a step was to be written.
 //!
 //! The attempts of its job do not say that: they count leases that ran out, and times at which the
 //! database was away, and neither is a reason to give a run up.
@@ -15,7 +16,7 @@ const MOST: u32 = 5;
 /// Runs that are kept count of, at most. With more, all begin anew.
 const RUNS: usize = 10_000;
 
-/// The runs whose last take-up met such a fault.
+/// The runs that met such a fault the last time.
 #[derive(Default)]
 pub(super) struct Patience(Mutex<HashMap<Uuid, u32>>);
 
@@ -31,7 +32,7 @@ impl Patience {
         *times >= MOST
     }
 
-    /// The run was taken up, or is given up.
+    /// The run moved, or is given up.
     pub(super) fn forget(&self, run_id: Uuid) {
         self.lock().remove(&run_id);
     }

@@ -72,18 +72,21 @@ pub(super) fn advance(inner: &Inner, claimed: &Claimed, job: &Advance) -> jobs::
 }
 
 fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger) -> Result<Left> {
-    let taken = match take_up(inner, claimed, job) {
-        Ok(taken) => taken,
+    match take_turn(inner, claimed, job) {
         Err(error) if error.code() == Code::Internal && is_hopeless(inner, claimed, job) => {
-            // What this program could not read so often it cannot read later either.
+            // What this program could not read or write so often it cannot later either, and each time a
+            // model may be paid for.
             slog::error!(log, "A run cannot be carried on"; "error" => %error);
-            return give_up(inner, claimed, job);
+            give_up(inner, claimed, job)
         }
-        Err(error) => return Err(error),
-    };
-    inner.patience.forget(job.run_id);
-    let (mut turn, begun) = match taken {
+        left => left,
+    }
+}
+
+fn take_turn(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
+    let (mut turn, begun) = match take_up(inner, claimed, job)? {
         Taken::Left(left) => {
+            inner.patience.forget(job.run_id);
             inner.feed.moved(job.run_id);
             return Ok(left);
         }
@@ -98,7 +101,7 @@ fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger)
     turn.go_on(inner, claimed, &listed, begun)
 }
 
-/// Counts a fault of the service's own at a run's take-up, and says whether it is one too many.
+/// Counts a fault of the service's own that a run met, and says whether it is one too many.
 fn is_hopeless(inner: &Inner, claimed: &Claimed, job: &Advance) -> bool {
     inner.patience.is_over(job.run_id) || claimed.attempt() > JOB_ATTEMPTS
 }
@@ -326,7 +329,9 @@ impl Turn {
             if why == Some(Why::Lost) {
                 break Left::Lost;
             }
-            match self.settle(inner, claimed, &begun, acted, why)? {
+            let settled = self.settle(inner, claimed, &begun, acted, why)?;
+            inner.patience.forget(self.run.run_id);
+            match settled {
                 Settled::Next(next) => begun = next,
                 Settled::Left(left) => break left,
             }

@@ -272,6 +272,24 @@ fn a_run_that_cannot_be_read_however_often_is_given_up_and_says_so() {
 }
 
 #[test]
+fn a_step_that_cannot_be_written_is_not_paid_for_again_and_again() {
+    let world = World::new();
+    world.batch(
+        "alter table run_model_calls add constraint no_answer check (outcome <> 'completed')",
+    );
+    let process = world.process(1, true);
+    let run_id = world.create(&process, false);
+    world.eventually(|| {
+        hasten(&world, &process);
+        world.run(run_id).status.is_finished()
+    });
+    let run = world.finished(&process, run_id);
+    let message = run.failure_message.unwrap();
+    assert!(message.contains("fault of its own"), "{message}");
+    assert_eq!(world.provider.count(), 5);
+}
+
+#[test]
 fn a_run_that_waits_after_a_fault_of_the_services_own_is_cancelled_at_once() {
     let world = World::new();
     let process = world.process(1, true);
