@@ -48,15 +48,18 @@ impl Clock {
 
     /// Moves every clone of this clock forward (tests).
     pub fn advance(&self, by: std::time::Duration) {
-        let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
-        self.offset_ms.fetch_add(by_ms, Ordering::Relaxed);
+        self.offset_ms.fetch_add(whole_ms(by), Ordering::Relaxed);
     }
 
     /// Moves every clone of this clock back (tests).
     pub fn set_back(&self, by: std::time::Duration) {
-        let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
-        self.offset_ms.fetch_sub(by_ms, Ordering::Relaxed);
+        self.offset_ms.fetch_sub(whole_ms(by), Ordering::Relaxed);
     }
+}
+
+/// Whole milliseconds, as Postgres counts them: of what is longer than it can count, its most.
+pub fn whole_ms(time: std::time::Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// RFC 3339 in UTC with milliseconds, the form of every timestamp in the API.
@@ -134,6 +137,13 @@ mod tests {
         let first = clock.new_id();
         clock.advance(std::time::Duration::from_secs(3600));
         assert!(first < clock.new_id());
+    }
+
+    #[test]
+    fn milliseconds_have_a_most() {
+        use std::time::Duration;
+        assert_eq!(whole_ms(Duration::from_micros(1_999)), 1);
+        assert_eq!(whole_ms(Duration::MAX), i64::MAX);
     }
 
     #[test]

@@ -18,6 +18,11 @@ use std::path::{Path, PathBuf};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime audit verify
+  agent-runtime audit export --from 2027-01-01T00:00:00Z > decisions.jsonl";
+
 const VERIFY_EXAMPLES: &str = "\
 Examples:
   agent-runtime audit verify
@@ -42,6 +47,7 @@ const KEY_MAX_BYTES: u64 = 64 * 1024;
 
 /// The commands on the record of access decisions.
 #[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub enum Command {
     /// Find what was changed, removed or inserted
     Verify(Verify),

@@ -14,6 +14,11 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime authz verify               compare, change nothing
+  agent-runtime authz repair --dry-run     say what a repair would do";
+
 const VERIFY_EXAMPLES: &str = "\
 Examples:
   agent-runtime authz verify
@@ -34,6 +39,7 @@ Running servers need no stop.";
 
 /// The commands on permissions.
 #[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub enum Command {
     /// Compare the authorization server with the database
     Verify(Verify),

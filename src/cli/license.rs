@@ -11,6 +11,11 @@ use std::path::PathBuf;
 use time::{Duration, OffsetDateTime};
 use zeroize::Zeroizing;
 
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime license inspect < license.key
+  agent-runtime license sign --key issuer.pem --licensee \"Example Ltd\" --days 365 > license.key";
+
 const INSPECT_EXAMPLES: &str = "\
 Examples:
   agent-runtime license inspect < license.key
@@ -31,6 +36,7 @@ const MAX_BYTES: u64 = 64 * 1024;
 
 /// The commands on license keys.
 #[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub enum Command {
     /// Show what a license key says
     Inspect(Inspect),

@@ -27,6 +27,7 @@ With --dry-run: 0 if all can be read.";
 
 /// The commands on secrets.
 #[derive(Subcommand)]
+#[command(after_help = REWRAP_EXAMPLES)]
 pub enum Command {
     /// Wrap data keys by the key that stands now
     Rewrap(Rewrap),

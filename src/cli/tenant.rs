@@ -19,6 +19,7 @@ is kept. Running servers know the tenant at once.";
 
 /// The commands on tenants.
 #[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub enum Command {
     /// Make a tenant, its first user and their token
     Create(Create),

@@ -2,26 +2,13 @@
 
 use super::*;
 use crate::dev::provider::{self, Fault, Reply, Script, Step};
+use crate::outbound::tests::{AT_ONCE, lasts_less_than, ms, timeouts};
 use crate::outbound::{HostAccess, Options, Outbound, Policy, Timeouts};
 use proptest::prelude::*;
 use serde_json::json;
 use std::time::Instant;
 
-/// Far from every deadline of these tests, and with room for a machine that is busy.
-const AT_ONCE: Duration = Duration::from_millis(500);
 const KEY: &str = "sk-test-0123456789abcdef";
-
-fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
-
-fn timeouts() -> Timeouts {
-    Timeouts {
-        connect: ms(30_000),
-        first_byte: ms(30_000),
-        total: ms(60_000),
-    }
-}
 
 fn client(timeouts: Timeouts) -> Client {
     let outbound = Outbound::new(Options::default()).unwrap();
@@ -287,17 +274,6 @@ fn a_provider_that_hangs_ends_at_a_deadline() {
     short.total = ms(20_000);
     let slow = Step::text("one two").before(ms(50)).between(ms(10));
     assert_eq!(call_within(short, slow).unwrap().text, "one two");
-}
-
-/// Measures what is to last no longer than this; again where it did, for a busy machine adds to a
-/// round, and takes nothing away from any.
-#[track_caller]
-fn lasts_less_than(most: Duration, mut round: impl FnMut() -> Duration) {
-    let took: Vec<Duration> = (0..6)
-        .map(|_| round())
-        .take_while(|took| *took >= most)
-        .collect();
-    assert!(took.len() < 6, "no round took less than {most:?}: {took:?}");
 }
 
 #[test]

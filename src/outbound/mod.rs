@@ -388,4 +388,4 @@ fn roots(extra_pem: &[u8]) -> crate::error::Result<Vec<Certificate<'static>>> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

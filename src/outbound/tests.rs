@@ -1,4 +1,4 @@
-//! The way out against real sockets on loopback.
+//! The way out against real sockets on loopback. The tests of `model` share its patience.
 
 use super::*;
 use std::io::{Read, Write};
@@ -15,14 +15,14 @@ mod waits;
 
 const DEPLOYED: Policy = Policy::Tenant(HostAccess::Deployed);
 /// Far from every deadline of these tests, and with room for a machine that is busy.
-const AT_ONCE: Duration = Duration::from_millis(500);
+pub(crate) const AT_ONCE: Duration = Duration::from_millis(500);
 const HELLO: &str = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 
-fn ms(ms: u64) -> Duration {
+pub(crate) fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn timeouts() -> Timeouts {
+pub(crate) fn timeouts() -> Timeouts {
     Timeouts {
         connect: ms(30_000),
         first_byte: ms(30_000),
@@ -141,7 +141,7 @@ fn read_request(connection: &mut impl Read) -> String {
 /// Measures what is to last no longer than this; again where it did, for a busy machine adds to a
 /// round, and takes nothing away from any.
 #[track_caller]
-fn lasts_less_than(most: Duration, mut round: impl FnMut() -> Duration) {
+pub(crate) fn lasts_less_than(most: Duration, mut round: impl FnMut() -> Duration) {
     let took: Vec<Duration> = (0..6)
         .map(|_| round())
         .take_while(|took| *took >= most)

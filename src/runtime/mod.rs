@@ -24,6 +24,7 @@ pub mod events;
 pub mod feed;
 mod journal;
 mod keys;
+mod patience;
 mod running;
 pub mod schemas;
 mod settle;
@@ -160,6 +161,7 @@ struct Inner {
     running: running::Running,
     pending: text::Pending,
     idle: clients::Idle,
+    patience: patience::Patience,
     queue: OnceLock<jobs::Handle>,
 }
 
@@ -209,6 +211,7 @@ impl Runtime {
             running: running::Running::default(),
             pending: text::Pending::default(),
             idle: clients::Idle::default(),
+            patience: patience::Patience::default(),
             queue: OnceLock::new(),
         }))
     }

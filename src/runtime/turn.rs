@@ -25,9 +25,6 @@ use time::OffsetDateTime;
 /// How often a run's job is taken up at most. Waits do not count.
 const JOB_ATTEMPTS: u32 = 100;
 
-/// How often a run that meets a fault of the service's own is taken up before it is given up.
-const PATIENT_ATTEMPTS: u32 = 5;
-
 /// What a turn's steps may answer together: all of it is read when the turn is taken up again, and
 /// told to the model. The last answer may go beyond.
 const TURN_BYTES: usize = 32 * 1024 * 1024;
@@ -75,17 +72,21 @@ pub(super) fn advance(inner: &Inner, claimed: &Claimed, job: &Advance) -> jobs::
 }
 
 fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger) -> Result<Left> {
-    let taken = match take_up(inner, claimed, job) {
-        Ok(taken) => taken,
-        Err(error) if error.code() == Code::Internal && claimed.attempt() >= PATIENT_ATTEMPTS => {
-            // What this program could not read so often it cannot read later either.
+    match take_turn(inner, claimed, job) {
+        Err(error) if error.code() == Code::Internal && is_hopeless(inner, claimed, job) => {
+            // What this program could not read or write so often it cannot later either, and each time a
+            // model may be paid for.
             slog::error!(log, "A run cannot be carried on"; "error" => %error);
-            return give_up(inner, claimed, job);
+            give_up(inner, claimed, job)
         }
-        Err(error) => return Err(error),
-    };
-    let (mut turn, begun) = match taken {
+        left => left,
+    }
+}
+
+fn take_turn(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
+    let (mut turn, begun) = match take_up(inner, claimed, job)? {
         Taken::Left(left) => {
+            inner.patience.forget(job.run_id);
             inner.feed.moved(job.run_id);
             return Ok(left);
         }
@@ -98,6 +99,11 @@ fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger)
     let switch = listed.switch.clone();
     claimed.token().on_lost(move || switch.interrupt(Why::Lost));
     turn.go_on(inner, claimed, &listed, begun)
+}
+
+/// Counts a fault of the service's own that a run met, and says whether it is one too many.
+fn is_hopeless(inner: &Inner, claimed: &Claimed, job: &Advance) -> bool {
+    inner.patience.is_over(job.run_id) || claimed.attempt() > JOB_ATTEMPTS
 }
 
 /// What taking a run up came to.
@@ -212,6 +218,7 @@ fn give_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
         end_taken(tx, inner, claimed, (&run, &lease), Movement::default(), end)?;
         Ok(Left::Settled)
     })?;
+    inner.patience.forget(job.run_id);
     inner.feed.moved(job.run_id);
     Ok(left)
 }
@@ -322,7 +329,9 @@ impl Turn {
             if why == Some(Why::Lost) {
                 break Left::Lost;
             }
-            match self.settle(inner, claimed, &begun, acted, why)? {
+            let settled = self.settle(inner, claimed, &begun, acted, why)?;
+            inner.patience.forget(self.run.run_id);
+            match settled {
                 Settled::Next(next) => begun = next,
                 Settled::Left(left) => break left,
             }

@@ -7,6 +7,7 @@ pub use super::tenants::lock as lock_tenant;
 
 use super::{Find, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
+use crate::ids::whole_ms;
 use crate::sql;
 use postgres::Row;
 use postgres::error::SqlState;
@@ -207,8 +208,7 @@ pub fn hold(
     always: bool,
     wait: Duration,
 ) -> Result<Hold> {
-    let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-    tx.execute(sql!("authz/limit_wait"), &[&wait_ms])?;
+    tx.execute(sql!("authz/limit_wait"), &[&whole_ms(wait)])?;
     let held = hold_in_time(tx, tenant_id, object, always);
     on_violation(held, &SqlState::LOCK_NOT_AVAILABLE, || {
         Error::new(

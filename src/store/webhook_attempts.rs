@@ -8,6 +8,7 @@
 
 use super::{Sql, Tx};
 use crate::error::{Error, Result};
+use crate::ids::whole_ms;
 use crate::sql;
 use postgres::Row;
 use std::net::IpAddr;
@@ -67,7 +68,7 @@ pub fn begin(
     let endpoints: Vec<Uuid> = wanted.iter().map(|one| one.endpoint_id).collect();
     let deliveries: Vec<Uuid> = wanted.iter().map(|one| one.delivery_id).collect();
     let jobs: Vec<i64> = wanted.iter().map(|one| one.job_id).collect();
-    let within_ms = count_of(within);
+    let within_ms = whole_ms(within);
     let rows = sql.query(
         sql!("webhook_attempts/begin"),
         &[&tenants, &endpoints, &deliveries, &jobs, &within_ms, &now],
@@ -145,10 +146,6 @@ fn milliseconds(count: i64) -> Duration {
     Duration::from_millis(u64::try_from(count).unwrap_or(0))
 }
 
-fn count_of(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
 /// Removes the row of an attempt for which nothing was sent, so that it does not count; the delivery's
 /// job is to be put off by `wait`. False: the attempt or the delivery has ended.
 ///
@@ -163,7 +160,7 @@ pub fn take_back(
 ) -> Result<bool> {
     let row = tx.query_opt(
         sql!("webhook_attempts/take_back"),
-        &[&tenant_id, &delivery_id, &attempt, &count_of(wait)],
+        &[&tenant_id, &delivery_id, &attempt, &whole_ms(wait)],
     )?;
     Ok(row.is_some())
 }
@@ -214,7 +211,7 @@ impl Becomes {
 
     fn next(self) -> Option<(i64, i64)> {
         match self {
-            Self::Waits { job_id, wait } => Some((job_id, count_of(wait))),
+            Self::Waits { job_id, wait } => Some((job_id, whole_ms(wait))),
             Self::Delivered | Self::Failed => None,
         }
     }

@@ -173,10 +173,13 @@ fn clock(told: &Told, client: &mut Client, clock: &Clock) -> Result<()> {
     // Somewhere within the question's time.
     let apart = (there - (before + taken / 2)).abs();
     let apart = (apart - taken / 2).max(time::Duration::ZERO);
-    let sentence = format!(
+    let mut sentence = format!(
         "This host's clock and the database's are {} ms apart.",
         apart.whole_milliseconds()
     );
+    if health::data(client)?.is_local {
+        sentence += " They are one: `timedatectl` says whether it is kept right.";
+    }
     match apart {
         _ if apart > CLOCK_FAULT => told.fault(Code::Clock, sentence),
         _ if apart > CLOCK_WARNING => told.warning(Code::Clock, sentence),

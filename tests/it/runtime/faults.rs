@@ -1,6 +1,6 @@
 //! What comes from outside and does not fit, and a database that is away or slow.
 
-use super::world::{World, calls_weather};
+use super::world::{Process, World, calls_weather};
 use crate::harness::PATIENCE;
 use agent_runtime::dev::provider::{Reply, Step};
 use agent_runtime::runtime::feed::Hint;
@@ -10,6 +10,7 @@ use agent_runtime::store::steps::{Begun, Ended, StepKind, StepStatus};
 use serde_json::json;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+use uuid::Uuid;
 
 fn calls_pay() -> Step {
     let call = ("pay".to_owned(), json!({"city": "Rome"}));
@@ -219,6 +220,73 @@ fn a_turn_holds_so_much_and_no_more() {
     assert_eq!((run.status, run.usage.calls), (Status::Failed, 1));
     let message = run.failure_message.unwrap();
     assert!(message.contains("32 MiB"), "{message}");
+}
+
+/// A version that this program cannot read, until it is told otherwise, and a run of it whose job lost
+/// twenty leases.
+fn unreadable() -> (World, Process, Uuid) {
+    let world = World::new();
+    world.batch(r#"update agent_versions set limits = '{"maxSteps": "many"}'"#);
+    let run_id = world.create(&world.process(0, false), false);
+    world.batch("update job_jobs set attempt = 20");
+    let process = world.process(1, true);
+    process.shard.follow(run_id);
+    (world, process, run_id)
+}
+
+/// The waits between attempts are over.
+fn hasten(world: &World, process: &Process) {
+    world.batch("update job_jobs set run_at = now() where lease_id is null");
+    process.runtime.wake();
+}
+
+#[test]
+fn leases_that_were_lost_take_nothing_from_the_patience_with_a_fault() {
+    let (world, process, run_id) = unreadable();
+    world.provider.push(Step::text("after all"));
+    world.eventually(|| {
+        world.number("select count(*) from job_jobs where last_error like 'internal%'") == 1
+    });
+    world.batch("update agent_versions set limits = '{}'");
+    hasten(&world, &process);
+    let run = world.finished(&process, run_id);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+}
+
+#[test]
+fn a_run_that_cannot_be_read_however_often_is_given_up_and_says_so() {
+    let (world, process, run_id) = unreadable();
+    let mut attempts = 0;
+    world.eventually(|| {
+        let attempt = "select coalesce(max(attempt), 0)::int8 from job_jobs";
+        attempts = world.number(attempt).max(attempts);
+        hasten(&world, &process);
+        world.run(run_id).status.is_finished()
+    });
+    let run = world.finished(&process, run_id);
+    assert_eq!(run.status, Status::Failed);
+    let message = run.failure_message.unwrap();
+    assert!(message.contains("fault of its own"), "{message}");
+    assert!(attempts >= 24, "given up at attempt {attempts}");
+    assert_eq!(world.provider.count(), 0);
+}
+
+#[test]
+fn a_step_that_cannot_be_written_is_not_paid_for_again_and_again() {
+    let world = World::new();
+    world.batch(
+        "alter table run_model_calls add constraint no_answer check (outcome <> 'completed')",
+    );
+    let process = world.process(1, true);
+    let run_id = world.create(&process, false);
+    world.eventually(|| {
+        hasten(&world, &process);
+        world.run(run_id).status.is_finished()
+    });
+    let run = world.finished(&process, run_id);
+    let message = run.failure_message.unwrap();
+    assert!(message.contains("fault of its own"), "{message}");
+    assert_eq!(world.provider.count(), 5);
 }
 
 #[test]
