@@ -1,8 +1,12 @@
 //! How the threads of a runner reach Postgres: any r2d2 pool whose connections hold a `postgres::Client`.
 
-use crate::Result;
+use crate::{Error, Result};
 use postgres::Client;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the end of a connection is waited for of which the server has said that it ends.
+const END: Duration = Duration::from_secs(1);
 
 type Work<'a> = &'a mut dyn FnMut(&mut Client) -> Result<()>;
 
@@ -23,7 +27,13 @@ impl Database {
         Self {
             run: Arc::new(move |work| {
                 let mut connection = pool.get()?;
-                work(client(&mut connection))
+                let client = client(&mut connection);
+                let outcome = work(client);
+                if outcome.as_ref().err().is_some_and(Error::ends_connection) {
+                    // The connection's end comes after the word of it. The pool, which drops what is closed, is to see it.
+                    let _ = client.is_valid(END);
+                }
+                outcome
             }),
         }
     }

@@ -1,5 +1,6 @@
 //! The crate's errors.
 
+use postgres::error::{DbError, Severity};
 use std::fmt;
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -33,6 +34,15 @@ impl Error {
         error
             .code()
             .is_some_and(|code| ["22", "23", "42"].contains(&&code.code()[..2]))
+    }
+
+    /// Whether the server says that it ends the connection with this.
+    pub(crate) fn ends_connection(&self) -> bool {
+        let Self::Database(error) = self else {
+            return false;
+        };
+        let severity = error.as_db_error().and_then(DbError::parsed_severity);
+        matches!(severity, Some(Severity::Fatal | Severity::Panic))
     }
 }
 

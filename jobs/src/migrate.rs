@@ -20,6 +20,10 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
         "job_0007_leases_ahead",
         include_str!("../sql/0007_leases_ahead.sql"),
     ),
+    (
+        "job_0010_lean_claims",
+        include_str!("../sql/0010_lean_claims.sql"),
+    ),
 ];
 
 /// Any fixed number does; it is the crate's own.

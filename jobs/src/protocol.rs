@@ -128,7 +128,7 @@ pub(crate) fn draw_leases(client: &mut Client) -> Result<Vec<i64>> {
     // More than the 32 that a sequence gives for one entry in the log: so this transaction makes an entry, and with its
     // own commit everybody's earlier ones are flushed.
     let rows = client.query_typed(
-        "SELECT nextval('job_lease_ids') FROM generate_series(1, 256)",
+        "SELECT nextval('job_lease_ids') FROM generate_series(1, 1000)",
         &[],
     )?;
     Ok(rows.iter().map(|row| row.get(0)).collect())

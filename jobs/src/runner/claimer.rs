@@ -1,7 +1,10 @@
-//! One thread a queue that claims: as many jobs as there is room for, continuously while there are more, else when
-//! woken and at each poll.
+//! Two threads a queue that claim in turns: as many jobs as there is room for, continuously while there are more, else
+//! when woken and at each poll.
+//!
+//! A job that was claimed alone, as on an idle queue, is handled where it was claimed: it begins without waiting for
+//! another thread to wake up. The other one, which waits for the same words, claims meanwhile, and hands out what it
+//! claims to the crew: so at most one of the two handles, and no handler, however long it takes, holds up a claim.
 
-use super::crew::Crew;
 use super::handler::{Hands, Work};
 use super::{Core, Queue};
 use crate::Result;
@@ -56,69 +59,147 @@ impl Leases {
         rows
     }
 
-    fn draw_ahead(&mut self, core: &Core) {
-        if self.0.len() < Self::FEW
-            && let Ok(more) = core.database.with(draw_leases)
-        {
-            self.0.extend(more);
-        }
+    /// Whether it drew some.
+    fn draw_ahead(&mut self, core: &Core) -> bool {
+        let drawn = (self.0.len() < Self::FEW).then(|| core.database.with(draw_leases));
+        let Some(Ok(more)) = drawn else { return false };
+        self.0.extend(more);
+        true
     }
 }
 
-/// Ends the crew with the claimer, however that ends.
-struct Ending<'a>(&'a Crew);
+/// What the threads that claim hand to each other: who has it claims.
+pub(super) struct Claims {
+    leases: Leases,
+    more: bool,
+    keyed_first: bool,
+    failures: u32,
+    next_poll: Instant,
+    /// After a failure, when to try again.
+    not_before: Option<Instant>,
+    over: bool,
+}
+
+impl Claims {
+    pub(super) fn new() -> Self {
+        Self {
+            leases: Leases::default(),
+            more: true,
+            keyed_first: false,
+            failures: 0,
+            next_poll: Instant::now(),
+            not_before: None,
+            over: false,
+        }
+    }
+
+    /// How long there is nothing to do; none if it is time to claim.
+    fn wait(&self, queue: &Queue, room: Room, now: Instant) -> Option<Duration> {
+        if let Some(not_before) = self.not_before.filter(|at| *at > now) {
+            return Some(not_before - now);
+        }
+        if room.jobs == 0 {
+            // A freed place pokes too; the bound only keeps a lost poke from mattering.
+            return Some(Duration::from_secs(1));
+        }
+        let due = self.more || queue.woken.load(Ordering::Acquire) || now >= self.next_poll;
+        (!due).then(|| self.next_poll - now)
+    }
+}
+
+/// What a thread that claims does next.
+enum Turn {
+    Wait(Duration),
+    /// Claims again, or finds that there is nothing to claim.
+    GoOn,
+    /// Handles this job, while another one claims.
+    Handle(Work),
+    End,
+}
+
+/// Ends the crew with the first of those that claim, however that ends, and the others after it.
+struct Ending<'a>(&'a Hands);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.0.end();
+        let mut claims = self.0.claims();
+        claims.over = true;
+        self.0.crew.end();
+        drop(claims);
+        self.0.queue.poke();
     }
 }
 
 pub(super) fn run(hands: &Arc<Hands>, poked: &Receiver<()>) {
-    let _ending = Ending(&hands.crew);
-    let (core, queue) = (&*hands.core, &*hands.queue);
-    let mut leases = Leases::default();
-    let mut more = true;
-    let mut keyed_first = false;
-    let mut failures = 0;
-    let mut next_poll = Instant::now();
-    while !core.stopping() {
-        let room = room(queue);
-        let asked_at = Instant::now();
-        if room.jobs == 0 || !(more || queue.woken.load(Ordering::Acquire) || asked_at >= next_poll)
-        {
-            // A freed place pokes too; the bound only keeps a lost poke from mattering.
-            let wait = if room.jobs == 0 {
-                Duration::from_secs(1)
-            } else {
-                next_poll - asked_at
-            };
-            let _ = poked.recv_timeout(wait);
-            continue;
-        }
-        queue.woken.store(false, Ordering::Release);
-        keyed_first = !keyed_first;
-        let rows = leases.claim(core, queue, room, keyed_first);
-        match rows {
-            Ok(rows) => {
-                if failures > 0 {
-                    info!(core.log, "claiming again"; "queue" => &queue.name);
+    let _ending = Ending(hands);
+    loop {
+        match turn(hands) {
+            Turn::Wait(wait) => {
+                let _ = poked.recv_timeout(wait);
+            }
+            Turn::GoOn => {}
+            Turn::Handle(work) => {
+                let mut next = Some(work);
+                while let Some(work) = next {
+                    if !hands.handle(work) {
+                        return;
+                    }
+                    next = hands.crew.next_or_leave();
                 }
-                failures = 0;
-                // Keys share a claim evenly, so one with more to give may have left room.
-                more = rows.len() >= room.jobs || rows.iter().any(|row| row.key.is_some());
-                next_poll = Instant::now() + jittered(queue.options.poll, 20);
-                dispatch(hands, rows, asked_at);
-                leases.draw_ahead(core);
             }
-            Err(error) => {
-                failures += 1;
-                more = true;
-                let wait = AWAY.after(failures);
-                warn!(core.log, "cannot claim jobs"; "queue" => &queue.name, "error" => %error,
-                    "failures" => failures, "waitMs" => wait.as_millis() as u64);
-                sleep_unless_stopping(core, poked, wait);
+            Turn::End => return,
+        }
+    }
+}
+
+fn turn(hands: &Arc<Hands>) -> Turn {
+    let (core, queue) = (&*hands.core, &*hands.queue);
+    let mut claims = hands.claims();
+    let claims = &mut *claims;
+    if claims.over || core.stopping() {
+        return Turn::End;
+    }
+    let room = room(queue);
+    let asked_at = Instant::now();
+    if let Some(wait) = claims.wait(queue, room, asked_at) {
+        if claims.not_before.is_none() && claims.leases.draw_ahead(core) {
+            return Turn::GoOn;
+        }
+        return Turn::Wait(wait);
+    }
+    queue.woken.store(false, Ordering::Release);
+    claims.keyed_first = !claims.keyed_first;
+    match claims.leases.claim(core, queue, room, claims.keyed_first) {
+        Ok(rows) => {
+            if claims.failures > 0 {
+                info!(core.log, "claiming again"; "queue" => &queue.name);
             }
+            claims.failures = 0;
+            claims.not_before = None;
+            // Keys share a claim evenly, so one with more to give may have left room.
+            claims.more = rows.len() >= room.jobs || rows.iter().any(|row| row.key.is_some());
+            claims.next_poll = Instant::now() + jittered(queue.options.poll, 20);
+            match dispatch(hands, rows, asked_at) {
+                Some(work) => {
+                    if claims.more {
+                        queue.poke();
+                    }
+                    Turn::Handle(work)
+                }
+                None => {
+                    claims.leases.draw_ahead(core);
+                    Turn::GoOn
+                }
+            }
+        }
+        Err(error) => {
+            claims.failures += 1;
+            claims.more = true;
+            let wait = AWAY.after(claims.failures);
+            claims.not_before = Some(Instant::now() + wait);
+            warn!(core.log, "cannot claim jobs"; "queue" => &queue.name, "error" => %error,
+                "failures" => claims.failures, "waitMs" => wait.as_millis() as u64);
+            Turn::Wait(wait)
         }
     }
 }
@@ -138,9 +219,11 @@ fn room(queue: &Queue) -> Room {
     Room { jobs, serial }
 }
 
-fn dispatch(hands: &Arc<Hands>, rows: Vec<ClaimedRow>, asked_at: Instant) {
+/// Hands out what was claimed; a job that came alone stays with this thread, if another one may claim and one more may
+/// be in a handler: nobody has to be woken before it begins.
+fn dispatch(hands: &Arc<Hands>, rows: Vec<ClaimedRow>, asked_at: Instant) -> Option<Work> {
     let (core, queue) = (&*hands.core, &*hands.queue);
-    let Some(first) = rows.first() else { return };
+    let first = rows.first()?;
     let batch = Arc::new(Batch::new(
         first.lease_id,
         rows.iter().map(|row| row.id),
@@ -155,19 +238,19 @@ fn dispatch(hands: &Arc<Hands>, rows: Vec<ClaimedRow>, asked_at: Instant) {
         .counts
         .claimed
         .fetch_add(rows.len() as u64, Ordering::Relaxed);
-    let jobs = rows.into_iter().enumerate().map(|(place, row)| Work {
+    let alone = rows.len() == 1;
+    let mut jobs = rows.into_iter().enumerate().map(|(place, row)| Work {
         row,
         batch: Arc::clone(&batch),
         place,
     });
+    if alone && hands.crew.join() {
+        return jobs.next();
+    }
     let start = |number| hands.start(number);
     if let Err(error) = hands.crew.hand_out(jobs, outstanding, start) {
         warn!(core.log, "no further thread, jobs wait for those that there are"; "queue" => &queue.name,
             "error" => %error);
     }
-}
-
-fn sleep_unless_stopping(core: &Core, poked: &Receiver<()>, wait: Duration) {
-    let until = Instant::now() + wait;
-    while !core.stopping() && poked.recv_deadline(until).is_ok() {}
+    None
 }

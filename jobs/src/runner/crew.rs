@@ -27,10 +27,30 @@ struct Members {
     count: usize,
     /// Threads that wait, the one that was idle last at the end, each with a channel for one job.
     idle: Vec<(usize, Sender<Work>)>,
+    /// One that claims has joined.
+    joined: bool,
     over: bool,
 }
 
 impl Members {
+    /// Whether one more job may be in a handler.
+    fn have_room(&self) -> bool {
+        self.count - self.idle.len() + usize::from(self.joined) < self.started.len()
+    }
+
+    /// The thread that was idle last, if one more may work.
+    fn take_idle(&mut self) -> Option<Sender<Work>> {
+        match self.have_room() {
+            true => self.idle.pop().map(|(_, idle)| idle),
+            false => None,
+        }
+    }
+
+    /// How many threads may be started.
+    fn most(&self) -> usize {
+        self.started.len() - usize::from(self.joined)
+    }
+
     /// Starts the thread of the lowest number that has none.
     fn start(&mut self, start: impl Fn(usize) -> Result<()>) -> Result<()> {
         if let Some(number) = self.started.iter().position(|started| !started) {
@@ -49,6 +69,7 @@ impl Crew {
             started: vec![false; threads].into(),
             count: 0,
             idle: Vec::new(),
+            joined: false,
             over: false,
         };
         Self {
@@ -63,8 +84,8 @@ impl Crew {
     }
 
     /// Hands jobs out. `outstanding` jobs, these included, are not through their handlers: of the threads that are
-    /// started, those beyond that are about to be idle. `start` starts the thread of a number, which begins with
-    /// [`Crew::next`].
+    /// started or have joined, those beyond that are about to be idle. `start` starts the thread of a number, which
+    /// begins with [`Crew::next`].
     ///
     /// # Errors
     /// A thread could not be started; all jobs are handed out nonetheless, and wait for the other threads.
@@ -77,9 +98,9 @@ impl Crew {
         let mut members = self.members();
         let mut waits = false;
         for job in jobs {
-            let unheard = match members.idle.pop() {
+            let unheard = match members.take_idle() {
                 // It waits, and its channel has room for one.
-                Some((_, idle)) => idle.send(job),
+                Some(idle) => idle.send(job),
                 None => {
                     waits = true;
                     // There is room for all that can be outstanding.
@@ -89,10 +110,29 @@ impl Crew {
             // Both ends stand until the claimer, who is here, has ended.
             debug_assert!(unheard.is_ok());
         }
-        while waits && members.count < outstanding.min(members.started.len()) {
+        let for_others = outstanding.saturating_sub(usize::from(members.joined));
+        while waits && members.count < for_others.min(members.most()) {
             members.start(&start)?;
         }
         Ok(())
+    }
+
+    /// A thread that claims asks to handle a job of its own. False: one has joined already, or as many jobs as may be
+    /// are in handlers. One that has joined goes on with [`Crew::next_or_leave`].
+    pub(super) fn join(&self) -> bool {
+        let mut members = self.members();
+        let joins = !members.joined && members.have_room();
+        members.joined |= joins;
+        joins
+    }
+
+    /// The next job that waits, for the thread that has joined; with none, it has left.
+    pub(super) fn next_or_leave(&self) -> Option<Work> {
+        let mut members = self.members();
+        // Nothing begins to wait while this lock is held.
+        let next = self.waiting.1.try_recv().ok();
+        members.joined = next.is_some();
+        next
     }
 
     /// Starts the first thread, which stays, if it is not started yet.
@@ -271,5 +311,40 @@ mod tests {
         let taken = [crew.next(0), crew.next(0)].map(|work| work.unwrap().row.id);
         assert_eq!(taken, [0, 1]);
         assert_eq!(started(&crew, 2..4, 2), [1], "it is tried again");
+    }
+
+    #[test]
+    fn one_that_claims_joins_as_one_of_the_threads_that_there_may_be() {
+        let crew = Crew::new(2, 2, LONG);
+        crew.begin(|_| Ok(())).unwrap();
+        assert!(crew.join());
+        assert!(!crew.join(), "a second one joined");
+        // It handles one; of the next two, one is for the other thread and one waits.
+        assert_eq!(started(&crew, 1..3, 3), Vec::<usize>::new());
+        assert_eq!(crew.next(0).unwrap().row.id, 1);
+        assert_eq!(crew.next_or_leave().unwrap().row.id, 2);
+        assert!(crew.next_or_leave().is_none());
+        // Now that it has left, its place is free for a thread.
+        assert_eq!(started(&crew, 3..4, 2), [1]);
+        assert!(!crew.join(), "it joined where all were busy");
+        assert_eq!(crew.next(1).unwrap().row.id, 3);
+    }
+
+    #[test]
+    fn an_idle_thread_gets_no_job_while_one_that_joined_has_its_place() {
+        let crew = Crew::new(1, 1, LONG);
+        crew.begin(|_| Ok(())).unwrap();
+        std::thread::scope(|scope| {
+            let crew = &crew;
+            let idle_thread = scope.spawn(move || crew.next(0).map(|work| work.row.id));
+            until(|| idle(crew) == [0]);
+            assert!(crew.join());
+            assert_eq!(started(crew, 1..2, 2), Vec::<usize>::new());
+            assert_eq!(idle(crew), [0]);
+            assert_eq!(crew.next_or_leave().unwrap().row.id, 1);
+            assert!(crew.next_or_leave().is_none());
+            assert_eq!(started(crew, 2..3, 1), Vec::<usize>::new());
+            assert_eq!(idle_thread.join().unwrap(), Some(2));
+        });
     }
 }

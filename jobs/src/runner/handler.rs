@@ -1,5 +1,6 @@
 //! The threads that call handlers, and what a handler may answer.
 
+use super::claimer::Claims;
 use super::crew::Crew;
 use super::settler::Finished;
 use super::start::thread;
@@ -12,8 +13,8 @@ use slog::{debug, warn};
 use std::any::Any;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub(crate) type Handler = Arc<dyn Fn(&Claimed) -> Outcome + Send + Sync>;
@@ -74,6 +75,7 @@ pub(super) struct Hands {
     pub(super) core: Arc<Core>,
     pub(super) queue: Arc<Queue>,
     pub(super) crew: Crew,
+    pub(super) claims: Mutex<Claims>,
     pub(super) handlers: Handlers,
     pub(super) finished: Sender<Finished>,
     /// Dropped with the last of them.
@@ -96,12 +98,14 @@ impl Hands {
             },
         )
     }
-}
 
-fn run(hands: &Hands, number: usize) {
-    let (core, queue) = (&*hands.core, &*hands.queue);
-    // After a stop the claimer ends the crew; what still waits is given back.
-    while let Some(work) = hands.crew.next(number) {
+    pub(super) fn claims(&self) -> MutexGuard<'_, Claims> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls a job's handler and passes on how it ended. False: nobody settles any more.
+    pub(super) fn handle(&self, work: Work) -> bool {
+        let (core, queue) = (&*self.core, &*self.queue);
         let Work { row, batch, place } = work;
         let (keyed, serial) = (row.key.is_some(), row.is_serial());
         let attempt = row.attempt;
@@ -110,7 +114,7 @@ fn run(hands: &Hands, number: usize) {
             None
         } else {
             let slot = &batch.slots[place];
-            Some(match hands.handlers.get(&row.name) {
+            Some(match self.handlers.get(&row.name) {
                 Some(handler) => call(core, queue, handler, row, token.clone(), slot),
                 None => unknown(core, queue, &row),
             })
@@ -124,17 +128,21 @@ fn run(hands: &Hands, number: usize) {
         queue.through();
         let settled_itself = outcome == Some(Outcome::Settled);
         let ending = ending(queue, attempt, outcome.filter(|_| !cut));
-        if hands
-            .finished
-            .send(Finished {
-                batch,
-                place,
-                ending,
-                keyed,
-                settled_itself,
-            })
-            .is_err()
-        {
+        let finished = Finished {
+            batch,
+            place,
+            ending,
+            keyed,
+            settled_itself,
+        };
+        self.finished.send(finished).is_ok()
+    }
+}
+
+fn run(hands: &Hands, number: usize) {
+    // After a stop the crew ends; what still waits is given back.
+    while let Some(work) = hands.crew.next(number) {
+        if !hands.handle(work) {
             return;
         }
     }

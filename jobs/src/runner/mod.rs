@@ -1,6 +1,6 @@
-//! Threads that run jobs. For each queue one that claims, those that handle, one that settles; for all of them one that
+//! Threads that run jobs. For each queue two that claim, those that handle, one that settles; for all of them one that
 //! renews leases and one that rescues what others left. Handlers' threads are started when they are needed, up to
-//! their number (`crew`); all end on stop.
+//! their number (`crew`), among which counts one that claims while it handles a job itself; all end on stop.
 //!
 //! Data flows one way: claimer → bounded channels → handlers → bounded channel → settler. A queue never has more jobs
 //! claimed than it has threads and prefetch places free.
@@ -112,7 +112,7 @@ impl Queue {
         }
     }
 
-    /// Makes the claimer look at the queue's state.
+    /// Makes one that claims look at the queue's state.
     fn poke(&self) {
         // A poke that waits already says the same.
         let _ = self.poke.try_send(());

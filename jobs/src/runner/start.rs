@@ -1,5 +1,6 @@
 //! Settings of a runner, and the start of its threads, in order, on one screen.
 
+use super::claimer::Claims;
 use super::crew::{Crew, KEPT};
 use super::handler::{Handlers, Hands, Outcome};
 use super::{Core, Queue, Runner, claimer, keeper, settler};
@@ -24,7 +25,8 @@ pub struct QueueOptions {
     pub serial_most: Option<usize>,
     /// Jobs a claim and jobs a settlement, at most 10,000. Default 500.
     pub batch: usize,
-    /// Threads are called `PREFIX-N`, `PREFIX-claim`, `PREFIX-settle`; the kernel shows 15 bytes. Default: the queue.
+    /// Threads are called `PREFIX-N`, `PREFIX-claim` (two of them, which handle jobs too), `PREFIX-settle`; the kernel
+    /// shows 15 bytes. Default: the queue.
     pub thread_name: Option<String>,
     /// Stack of a handler's thread. Default 256 KiB.
     pub stack_bytes: usize,
@@ -232,7 +234,10 @@ impl Builder {
     }
 }
 
-/// Starts the threads of one queue, those that handle up to the first one.
+/// Threads of a queue that claim in turns: while one handles the job that it claimed, the other claims.
+const CLAIMERS: usize = 2;
+
+/// Starts the threads of one queue, those that only handle up to the first one.
 fn serve(
     core: &Arc<Core>,
     queue: &Arc<Queue>,
@@ -248,14 +253,20 @@ fn serve(
         core: Arc::clone(core),
         queue: Arc::clone(queue),
         crew: Crew::new(options.threads, options.prefetch, KEPT),
+        claims: Mutex::new(Claims::new()),
         handlers,
         finished,
         alive: alive.clone(),
     });
-    let claiming = Arc::clone(&hands);
-    thread(format!("{prefix}-claim"), None, alive, move || {
-        claimer::run(&claiming, &poked)
-    })?;
+    for _ in 0..CLAIMERS {
+        let (claiming, poked) = (Arc::clone(&hands), poked.clone());
+        thread(
+            format!("{prefix}-claim"),
+            Some(options.stack_bytes),
+            alive,
+            move || claimer::run(&claiming, &poked),
+        )?;
+    }
     hands.crew.begin(|number| hands.start(number))?;
     let (shared, own) = (Arc::clone(core), Arc::clone(queue));
     thread(format!("{prefix}-settle"), None, alive, move || {

@@ -2,7 +2,9 @@
 
 use crate::harness::{schema, until};
 use jobs::{Backoff, Database, NewJob, Outcome, QueueOptions, Runner, enqueue_many};
+use postgres::NoTls;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -209,4 +211,66 @@ fn a_runner_starts_and_stops_without_a_database() {
     });
     assert_eq!(runner.stop(Duration::from_secs(5)).unfinished, 0);
     assert!(started.elapsed() < Duration::from_secs(15));
+}
+
+/// Counts the failures of claims.
+struct Failures(Arc<AtomicU32>);
+
+impl slog::Drain for Failures {
+    type Ok = ();
+    type Err = slog::Never;
+
+    fn log(&self, record: &slog::Record<'_>, _: &slog::OwnedKVList) -> Result<(), slog::Never> {
+        if record.msg().to_string() == "cannot claim jobs" {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_connection_that_ended_under_a_claim_is_not_lent_again() {
+    let schema = schema();
+    let mut client = schema.client();
+    // Of all claims that find something, every other one loses its connection.
+    client
+        .batch_execute(
+            "CREATE SEQUENCE claims;
+             CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN
+                 IF nextval('claims') % 2 = 1 THEN
+                     PERFORM pg_terminate_backend(pg_backend_pid());
+                 END IF;
+                 RETURN NULL;
+             END $$;
+             CREATE TRIGGER cut BEFORE INSERT ON job_leases FOR EACH STATEMENT EXECUTE FUNCTION cut()",
+        )
+        .unwrap();
+    let pool = r2d2::Pool::builder()
+        .max_size(4)
+        .test_on_check_out(false)
+        .build(r2d2_postgres::PostgresConnectionManager::new(
+            schema.config.clone(),
+            NoTls,
+        ))
+        .unwrap();
+    let failed = Arc::new(AtomicU32::new(0));
+    let runner = Runner::builder(Database::new(pool, |client| client))
+        .log(slog::Logger::root(
+            Failures(Arc::clone(&failed)),
+            slog::o!(),
+        ))
+        .queue("q", options())
+        .handle_named("q", "n", |_| Outcome::Done)
+        .start()
+        .unwrap();
+    for round in 1..=10 {
+        enqueue_many(&mut client, &[NewJob::named("q", "n", "1")]).unwrap();
+        runner.handle().wake("q");
+        until("it is done", || {
+            schema.count(&mut client, "SELECT count(*) FROM job_jobs") == 0
+        });
+        assert_eq!(failed.load(Ordering::SeqCst), round, "lent again");
+    }
+    runner.stop(Duration::from_secs(5));
 }

@@ -3,7 +3,8 @@
 //!
 //! Every queue has a database of its own on one cluster, and one process works it. A round measures all three; its
 //! baseline is the better one of the other two in that very round. What is waiting when a clock starts was put there
-//! through each queue's own batch insert, on vacuumed pages after a checkpoint. All connections stand by then.
+//! through each queue's own batch insert, on vacuumed pages after a checkpoint. All connections stand by then, and stay
+//! for all rounds.
 //!
 //! A start is timed in the process that both enqueues and works, by its own clock: from the moment that the enqueue's
 //! commit returned to the handler's first line, none at all if the handler was faster.

@@ -33,6 +33,8 @@ const DELETE: &str = "delete from job_jobs where id = any ($1) and lease_id = 1"
 pub(crate) struct Ours {
     config: Config,
     client: Client,
+    /// The connections of its runners.
+    database: Database,
     /// Jobs that wait for the next day.
     later: usize,
 }
@@ -56,9 +58,16 @@ impl Ours {
         let config: Config = url.parse()?;
         let mut client = config.connect(NoTls)?;
         jobs::migrate(&mut client)?;
+        let manager = PostgresConnectionManager::new(config.clone(), NoTls);
+        let pool = r2d2::Pool::builder()
+            .max_size(CONNECTIONS)
+            .test_on_check_out(false)
+            .idle_timeout(None)
+            .build(manager)?;
         Ok(Self {
             config,
             client,
+            database: Database::new(pool, |client| client),
             later: 0,
         })
     }
@@ -101,23 +110,13 @@ impl Ours {
         Ok(usize::try_from(row.get::<_, i64>(0))?)
     }
 
-    fn database(&self) -> Outcome<Database> {
-        let manager = PostgresConnectionManager::new(self.config.clone(), NoTls);
-        let pool = r2d2::Pool::builder()
-            .max_size(CONNECTIONS)
-            .test_on_check_out(false)
-            .build(manager)?;
-        Ok(Database::new(pool, |client| client))
-    }
-
     /// Jobs a second, from before the runner starts until the last job is completed.
     pub(crate) fn drain(&mut self, jobs: usize, threads: usize) -> Outcome<(f64, Used)> {
         let ran = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&ran);
-        let database = self.database()?;
         let before = Moment::now();
         let began = Instant::now();
-        let runner = Runner::builder(database)
+        let runner = Runner::builder(self.database.clone())
             .queue(QUEUE, options(threads))
             .handle_named(QUEUE, NAME, move |_| {
                 count.fetch_add(1, Ordering::Relaxed);
@@ -143,7 +142,7 @@ impl Ours {
     /// Milliseconds from the enqueue's commit to the handler's first line, one job at a time.
     pub(crate) fn starts(&mut self, jobs: usize) -> Outcome<(Vec<f64>, Used)> {
         let (started, starts) = crossbeam_channel::unbounded();
-        let runner = Runner::builder(self.database()?)
+        let runner = Runner::builder(self.database.clone())
             .queue(QUEUE, options(THREADS))
             .handle_named(QUEUE, NAME, move |_| {
                 // The receiver outlives the runner.
