@@ -10,6 +10,7 @@ use crate::claimed::Batch;
 use crate::protocol::{ClaimedRow, Room, claim_ahead, draw_leases};
 use crossbeam_channel::Receiver;
 use slog::{info, warn};
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -20,6 +21,56 @@ pub(super) const AWAY: Backoff = Backoff {
     most: Duration::from_secs(2),
 };
 
+/// What a claim is asked for.
+pub struct Asked<'a> {
+    pub queue: &'a str,
+    /// This process, for people.
+    pub worker: &'a str,
+    pub room: Room,
+    pub lease: Duration,
+    /// Whether jobs with a key are looked at before the others.
+    pub keyed_first: bool,
+}
+
+/// A claimed job.
+pub struct Taken {
+    pub row: ClaimedRow,
+    /// What its handler is given with it.
+    pub beside: Option<Box<dyn Any + Send>>,
+}
+
+pub(super) type ClaimBy = Box<dyn Fn(&Asked<'_>) -> Result<Vec<Taken>> + Send + Sync>;
+
+/// Where a claimer learns that there is something to claim, and how it does.
+pub(super) struct Source {
+    pub(super) poked: Receiver<()>,
+    pub(super) emptied: Receiver<()>,
+    pub(super) claim_by: Option<ClaimBy>,
+}
+
+impl Source {
+    fn claim(&self, leases: &mut Leases, core: &Core, asked: &Asked<'_>) -> Result<Vec<Taken>> {
+        if let Some(claim_by) = &self.claim_by {
+            return claim_by(asked);
+        }
+        let rows = leases.claim(core, asked)?;
+        let alone = |row| Taken { row, beside: None };
+        Ok(rows.into_iter().map(alone).collect())
+    }
+
+    /// Waits, while jobs are in hand, until the next claim may begin.
+    fn keep_pace(&self, queue: &Queue, claimed_at: Option<Instant>) {
+        let Some(next) = claimed_at.map(|at| at + queue.options.pace) else {
+            return;
+        };
+        // What was told before is of an earlier batch.
+        let _ = self.emptied.try_recv();
+        if next > Instant::now() && queue.outstanding.load(Ordering::Acquire) > 0 {
+            let _ = self.emptied.recv_deadline(next);
+        }
+    }
+}
+
 /// Lease ids for the claims to come.
 #[derive(Default)]
 struct Leases(Vec<i64>);
@@ -28,13 +79,7 @@ impl Leases {
     /// When fewer are left, more are drawn beside the claims, so that none waits for that.
     const FEW: usize = 64;
 
-    fn claim(
-        &mut self,
-        core: &Core,
-        queue: &Queue,
-        room: Room,
-        keyed_first: bool,
-    ) -> Result<Vec<ClaimedRow>> {
+    fn claim(&mut self, core: &Core, asked: &Asked<'_>) -> Result<Vec<ClaimedRow>> {
         let rows = core.database.with(|client| {
             if self.0.is_empty() {
                 self.0 = draw_leases(client)?;
@@ -42,8 +87,7 @@ impl Leases {
             let Some(lease_id) = self.0.pop() else {
                 return Ok(Vec::new());
             };
-            let names = (queue.name.as_str(), core.worker.as_str());
-            let rows = claim_ahead(client, lease_id, names, room, core.lease, keyed_first)?;
+            let rows = claim_ahead(client, lease_id, asked)?;
             if rows.is_empty() {
                 self.0.push(lease_id);
             }
@@ -74,7 +118,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-pub(super) fn run(hands: &Arc<Hands>, poked: &Receiver<()>) {
+pub(super) fn run(hands: &Arc<Hands>, source: &Source) {
     let _ending = Ending(&hands.crew);
     let (core, queue) = (&*hands.core, &*hands.queue);
     let mut leases = Leases::default();
@@ -82,7 +126,9 @@ pub(super) fn run(hands: &Arc<Hands>, poked: &Receiver<()>) {
     let mut keyed_first = false;
     let mut failures = 0;
     let mut next_poll = Instant::now();
+    let mut claimed_at = None;
     while !core.stopping() {
+        source.keep_pace(queue, claimed_at.take());
         let room = room(queue);
         let asked_at = Instant::now();
         if room.jobs == 0 || !(more || queue.woken.load(Ordering::Acquire) || asked_at >= next_poll)
@@ -93,23 +139,32 @@ pub(super) fn run(hands: &Arc<Hands>, poked: &Receiver<()>) {
             } else {
                 next_poll - asked_at
             };
-            let _ = poked.recv_timeout(wait);
+            let _ = source.poked.recv_timeout(wait);
             continue;
         }
         queue.woken.store(false, Ordering::Release);
         keyed_first = !keyed_first;
-        let rows = leases.claim(core, queue, room, keyed_first);
-        match rows {
+        let asked = Asked {
+            queue: &queue.name,
+            worker: &core.worker,
+            room,
+            lease: core.lease,
+            keyed_first,
+        };
+        match source.claim(&mut leases, core, &asked) {
             Ok(rows) => {
                 if failures > 0 {
                     info!(core.log, "claiming again"; "queue" => &queue.name);
                 }
                 failures = 0;
                 // Keys share a claim evenly, so one with more to give may have left room.
-                more = rows.len() >= room.jobs || rows.iter().any(|row| row.key.is_some());
+                more = rows.len() >= room.jobs || rows.iter().any(|one| one.row.key.is_some());
                 next_poll = Instant::now() + jittered(queue.options.poll, 20);
+                claimed_at = Some(asked_at);
                 dispatch(hands, rows, asked_at);
-                leases.draw_ahead(core);
+                if source.claim_by.is_none() {
+                    leases.draw_ahead(core);
+                }
             }
             Err(error) => {
                 failures += 1;
@@ -117,7 +172,7 @@ pub(super) fn run(hands: &Arc<Hands>, poked: &Receiver<()>) {
                 let wait = AWAY.after(failures);
                 warn!(core.log, "cannot claim jobs"; "queue" => &queue.name, "error" => %error,
                     "failures" => failures, "waitMs" => wait.as_millis() as u64);
-                sleep_unless_stopping(core, poked, wait);
+                sleep_unless_stopping(core, &source.poked, wait);
             }
         }
     }
@@ -138,27 +193,28 @@ fn room(queue: &Queue) -> Room {
     Room { jobs, serial }
 }
 
-fn dispatch(hands: &Arc<Hands>, rows: Vec<ClaimedRow>, asked_at: Instant) {
+fn dispatch(hands: &Arc<Hands>, rows: Vec<Taken>, asked_at: Instant) {
     let (core, queue) = (&*hands.core, &*hands.queue);
     let Some(first) = rows.first() else { return };
     let batch = Arc::new(Batch::new(
-        first.lease_id,
-        rows.iter().map(|row| row.id),
+        first.row.lease_id,
+        rows.iter().map(|one| one.row.id),
         asked_at,
         core.lease,
     ));
     core.batches().insert(batch.lease_id, Arc::clone(&batch));
     let outstanding = rows.len() + queue.outstanding.fetch_add(rows.len(), Ordering::AcqRel);
-    let serial = rows.iter().filter(|row| row.is_serial()).count();
+    let serial = rows.iter().filter(|one| one.row.is_serial()).count();
     queue.serial.fetch_add(serial, Ordering::AcqRel);
     queue
         .counts
         .claimed
         .fetch_add(rows.len() as u64, Ordering::Relaxed);
-    let jobs = rows.into_iter().enumerate().map(|(place, row)| Work {
-        row,
+    let jobs = rows.into_iter().enumerate().map(|(place, one)| Work {
+        row: one.row,
         batch: Arc::clone(&batch),
         place,
+        beside: one.beside,
     });
     let start = |number| hands.start(number);
     if let Err(error) = hands.crew.hand_out(jobs, outstanding, start) {
