@@ -30,6 +30,7 @@ declare
   endpoint_ids uuid[];
   event_ids uuid[];
   attempts integer[];
+  waits text := 'being-sent';
 begin
   select array_agg(c.id), array_agg(c.lease_id), array_agg(c.attempt), array_agg(c.max_attempts), array_agg(c.name),
     array_agg(c.key), array_agg(c.payload), array_agg(c.key_cap)
@@ -62,13 +63,15 @@ begin
       from wanted w
         join held h on h.tenant_id = w.tenant_id and h.endpoint_id = w.endpoint_id
         cross join lateral (
-          select d.event_id, d.attempts, d.job_id, d.ended_at from webhook_deliveries d
-          where d.tenant_id = w.tenant_id and d.delivery_id = w.delivery_id offset 0
+          select d.event_id, d.attempts, d.job_id from webhook_deliveries d
+          where d.tenant_id = w.tenant_id and d.delivery_id = w.delivery_id and d.endpoint_id = w.endpoint_id
+            and d.state = waits
+          offset 0
         ) d
         cross join lateral (
           select from webhook_events v where v.tenant_id = w.tenant_id and v.event_id = d.event_id offset 0
         ) v
-      where d.ended_at is null and d.job_id = w.job_id
+      where d.job_id = w.job_id
     ), begun as (
       insert into webhook_attempts (tenant_id, delivery_id, attempt, endpoint_id, begun_at, ends_by)
       select tenant_id, delivery_id, attempt, endpoint_id, now(), now() + within_ms * interval '1 millisecond' from waiting
@@ -171,4 +174,71 @@ begin
   select of_tenant_id, d.delivery_id, d.endpoint_id, of_event_id, of_type, of_run_id, 'being-sent', now(), d.job_id, at
   from unnest(delivery_ids[1:matched], endpoint_ids, job_ids) d (delivery_id, endpoint_id, job_id);
   return matched;
+end $$;
+
+-- As it was, row by row: as one statement for all of them it was planned while the tables were empty, and then sought every
+-- attempt once for each, and every delivery of a tenant for one. A delivery is named by all that its indexes hold (the
+-- state by a variable, which no partial index is for), so that it is found at once whichever of them a plan takes.
+create or replace function webhook_end_attempts(
+  of_tenant_ids uuid[], of_delivery_ids uuid[], of_attempts integer[], of_job_ids bigint[], of_lease_ids bigint[],
+  durations_ms integer[], are_slow boolean[], reasons text[], statuses smallint[], messages text[], addresses inet[],
+  answers bytea[], states text[], next_job_ids bigint[], waits_ms bigint[]
+) returns setof bigint
+language plpgsql
+set jit = off set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+  completed bigint[];
+  ended bigint[] := '{}';
+  endpoint_ids uuid[] := '{}';
+  of_endpoint_id uuid;
+  waits text := 'being-sent';
+begin
+  select array_agg(c.id) into completed from job_complete(of_job_ids, of_lease_ids) as c (id);
+  for i in 1 .. cardinality(of_job_ids) loop
+    continue when of_job_ids[i] = any (completed) is not true;
+    select a.endpoint_id into of_endpoint_id from webhook_attempts a
+    where a.tenant_id = of_tenant_ids[i] and a.delivery_id = of_delivery_ids[i] and a.attempt = of_attempts[i];
+    update webhook_deliveries d
+    set attempts = of_attempts[i], state = states[i], last_error = reasons[i], last_status = statuses[i],
+      job_id = next_job_ids[i],
+      next_attempt_at = case when states[i] = 'being-sent' then clock_timestamp() + waits_ms[i] * interval '1 millisecond' end,
+      ended_at = case when states[i] <> 'being-sent' then clock_timestamp() end
+    where d.tenant_id = of_tenant_ids[i] and d.delivery_id = of_delivery_ids[i] and d.endpoint_id = of_endpoint_id
+      and d.state = waits and d.attempts = of_attempts[i] - 1;
+    continue when not found;
+    update webhook_attempts a
+    set ended_at = clock_timestamp(), duration_ms = durations_ms[i], reason = reasons[i], status = statuses[i],
+      message = messages[i], address = addresses[i], answer = answers[i]
+    where a.tenant_id = of_tenant_ids[i] and a.delivery_id = of_delivery_ids[i] and a.attempt = of_attempts[i]
+      and a.ended_at is null;
+    ended := ended || i::bigint;
+    endpoint_ids := endpoint_ids || of_endpoint_id;
+  end loop;
+  insert into webhook_endpoint_counts as c (tenant_id, endpoint_id, delivered, failed, is_failing, is_slow,
+    last_delivered_at, last_failed_at, last_error, last_status)
+  select tenant_id, endpoint_id, count(*) filter (where state = 'delivered'), count(*) filter (where state = 'failed'),
+    (array_agg(reason is not null order by place desc))[1], (array_agg(is_slow order by place desc))[1],
+    case when bool_or(reason is null) then clock_timestamp() end,
+    case when bool_or(reason is not null) then clock_timestamp() end,
+    (array_agg(reason order by place desc) filter (where reason is not null))[1],
+    (array_agg(status order by place desc) filter (where reason is not null))[1]
+  from (
+    select of_tenant_ids[e.place] as tenant_id, e.endpoint_id, states[e.place] as state, reasons[e.place] as reason,
+      statuses[e.place] as status, are_slow[e.place] as is_slow, e.place
+    from unnest(ended, endpoint_ids) e (place, endpoint_id)
+  ) e
+  group by tenant_id, endpoint_id
+  order by tenant_id, endpoint_id
+  on conflict (tenant_id, endpoint_id) do update set
+    delivered = c.delivered + excluded.delivered,
+    failed = c.failed + excluded.failed,
+    is_failing = excluded.is_failing,
+    is_slow = excluded.is_slow,
+    last_delivered_at = coalesce(excluded.last_delivered_at, c.last_delivered_at),
+    last_failed_at = coalesce(excluded.last_failed_at, c.last_failed_at),
+    last_error = coalesce(excluded.last_error, c.last_error),
+    last_status = case when excluded.last_error is null then c.last_status else excluded.last_status end;
+  return query select unnest(ended);
 end $$;

@@ -3,12 +3,12 @@
 
 use super::crew::Crew;
 use super::handler::{Hands, Work};
-use super::{Core, Queue};
+use super::{Core, Queue, QueueOptions};
 use crate::Result;
 use crate::backoff::{Backoff, jittered};
 use crate::claimed::Batch;
 use crate::protocol::{ClaimedRow, Room, claim_ahead, draw_leases};
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use slog::{info, warn};
 use std::any::Any;
 use std::sync::Arc;
@@ -44,7 +44,8 @@ pub(super) type ClaimBy = Box<dyn Fn(&Asked<'_>) -> Result<Vec<Taken>> + Send + 
 /// Where a claimer learns that there is something to claim, and how it does.
 pub(super) struct Source {
     pub(super) poked: Receiver<()>,
-    pub(super) emptied: Receiver<()>,
+    /// Told when jobs got through: all, or those of half of the threads.
+    pub(super) eased: Receiver<()>,
     pub(super) claim_by: Option<ClaimBy>,
 }
 
@@ -59,14 +60,22 @@ impl Source {
     }
 
     /// Waits, while jobs are in hand, until the next claim may begin.
-    fn keep_pace(&self, queue: &Queue, claimed_at: Option<Instant>) {
-        let Some(next) = claimed_at.map(|at| at + queue.options.pace) else {
-            return;
-        };
-        // What was told before is of an earlier batch.
-        let _ = self.emptied.try_recv();
-        if next > Instant::now() && queue.outstanding.load(Ordering::Acquire) > 0 {
-            let _ = self.emptied.recv_deadline(next);
+    fn keep_pace(&self, core: &Core, queue: &Queue, claimed_at: Option<Instant>) {
+        let Some(claimed_at) = claimed_at else { return };
+        let QueueOptions { pace, .. } = queue.options;
+        while !core.stopping() {
+            // What was told before is seen in the count.
+            let _ = self.eased.try_recv();
+            let next = match queue.outstanding.load(Ordering::Acquire) {
+                0 => return,
+                few if few <= queue.options.half() => claimed_at + pace,
+                _ => claimed_at + 3 * pace,
+            };
+            if next <= Instant::now()
+                || self.eased.recv_deadline(next) == Err(RecvTimeoutError::Timeout)
+            {
+                return;
+            }
         }
     }
 }
@@ -128,7 +137,7 @@ pub(super) fn run(hands: &Arc<Hands>, source: &Source) {
     let mut next_poll = Instant::now();
     let mut claimed_at = None;
     while !core.stopping() {
-        source.keep_pace(queue, claimed_at.take());
+        source.keep_pace(core, queue, claimed_at.take());
         let room = room(queue);
         let asked_at = Instant::now();
         if room.jobs == 0 || !(more || queue.woken.load(Ordering::Acquire) || asked_at >= next_poll)

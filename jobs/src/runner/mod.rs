@@ -51,8 +51,8 @@ pub(crate) struct Queue {
     running: AtomicUsize,
     woken: AtomicBool,
     poke: Sender<()>,
-    /// Told when nothing is outstanding any more.
-    empty: Sender<()>,
+    /// Told when nothing is outstanding any more, and when no more is than half of the threads.
+    ease: Sender<()>,
     counts: Counts,
 }
 
@@ -102,7 +102,7 @@ impl Core {
 }
 
 impl Queue {
-    fn new(name: String, options: QueueOptions, poke: Sender<()>, empty: Sender<()>) -> Self {
+    fn new(name: String, options: QueueOptions, poke: Sender<()>, ease: Sender<()>) -> Self {
         Self {
             name,
             options,
@@ -111,7 +111,7 @@ impl Queue {
             running: AtomicUsize::new(0),
             woken: AtomicBool::new(false),
             poke,
-            empty,
+            ease,
             counts: Counts::default(),
         }
     }
@@ -129,9 +129,10 @@ impl Queue {
         if outstanding == self.options.enough() {
             self.poke();
         }
-        if outstanding == 1 && !self.options.pace.is_zero() {
+        let eases = outstanding == 1 || outstanding == self.options.half() + 1;
+        if eases && !self.options.pace.is_zero() {
             // One that waits already says the same.
-            let _ = self.empty.try_send(());
+            let _ = self.ease.try_send(());
         }
     }
 

@@ -32,8 +32,9 @@ pub struct QueueOptions {
     /// How often an idle queue looks for jobs of other processes and retries that are due, jittered by a fifth.
     /// Default 200 ms.
     pub poll: Duration,
-    /// While jobs are claimed and not through their handlers, how long after a claim the next one begins at the soonest:
-    /// so that it takes what came meanwhile at once. Default zero.
+    /// While jobs are claimed and not through their handlers, how long after a claim the next one begins at the soonest,
+    /// and three times as long unless half of the threads are free: so that it takes what came meanwhile at once. Default
+    /// zero.
     pub pace: Duration,
     /// Waits after failures that name none of their own.
     pub backoff: Backoff,
@@ -56,6 +57,11 @@ impl Default for QueueOptions {
 }
 
 impl QueueOptions {
+    /// With no more outstanding jobs than this, half of the threads are free.
+    pub(super) fn half(&self) -> usize {
+        self.threads / 2
+    }
+
     /// So many outstanding jobs that no more are claimed. With prefetch, half of it has to be used up first, so that
     /// batches stay large; without, a thread is to be free.
     pub(super) fn enough(&self) -> usize {
@@ -181,14 +187,14 @@ impl Builder {
         let mut queues = Vec::new();
         for (name, options) in std::mem::take(&mut self.queues) {
             let (poke, poked) = bounded(1);
-            let (empty, emptied) = bounded(1);
+            let (ease, eased) = bounded(1);
             let handlers = self.handlers.remove(&name).unwrap_or_default();
             let source = Source {
                 poked,
-                emptied,
+                eased,
                 claim_by: self.claims.remove(&name),
             };
-            queues.push(Arc::new(Queue::new(name, options, poke, empty)));
+            queues.push(Arc::new(Queue::new(name, options, poke, ease)));
             starts.push((source, handlers));
         }
         let core = Arc::new(Core {
