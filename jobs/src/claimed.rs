@@ -3,11 +3,15 @@
 use crate::protocol::{Became, ClaimedRow, Ending, Settlement, settle};
 use crate::{Error, Result};
 use postgres::GenericClient;
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 type Callback = Box<dyn FnOnce() + Send>;
+
+/// What a claim gave with a job.
+pub(crate) type Beside = Box<dyn Any + Send>;
 
 /// Where a claimed job stands in this process.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -187,15 +191,30 @@ pub struct Claimed {
     row: ClaimedRow,
     token: CancelToken,
     stopping: Arc<AtomicBool>,
+    beside: Mutex<Option<Beside>>,
 }
 
 impl Claimed {
-    pub(crate) fn new(row: ClaimedRow, token: CancelToken, stopping: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(
+        row: ClaimedRow,
+        token: CancelToken,
+        stopping: Arc<AtomicBool>,
+        beside: Option<Beside>,
+    ) -> Self {
         Self {
             row,
             token,
             stopping,
+            beside: Mutex::new(beside),
         }
+    }
+
+    /// What the claim gave with this job ([`crate::Builder::claim_by`]), the first time that it is asked for.
+    #[must_use]
+    pub fn take_beside<T: Any>(&self) -> Option<T> {
+        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = beside.take()?.downcast::<T>();
+        taken.ok().map(|taken| *taken)
     }
 
     #[must_use]

@@ -31,4 +31,4 @@ pub use database::Database;
 pub use error::{Error, Result};
 pub use job::{Enqueued, Job, NewJob, Priority, enqueue, enqueue_many};
 pub use migrate::{MIGRATIONS, migrate};
-pub use runner::{Builder, Handle, Outcome, QueueOptions, Runner, Stats, Stopped};
+pub use runner::{Asked, Builder, Handle, Outcome, QueueOptions, Runner, Stats, Stopped, Taken};

@@ -4,8 +4,8 @@
 //! and touches nothing if the job is no longer under that lease. Lease ids never repeat, attempts can (a snooze gives
 //! its attempt back, a crash of Postgres may undo a claim), which is why the fence is not the attempt.
 
-use crate::Result;
 use crate::job::millis;
+use crate::{Asked, Result};
 use postgres::types::Type;
 use postgres::{Client, GenericClient};
 use std::time::Duration;
@@ -109,16 +109,15 @@ pub fn claim(
     claim_as(client, None, (queue, worker), room, lease, keyed_first)
 }
 
-/// As [`claim`], with the names of queue and worker, under a lease id of [`draw_leases`]. Nobody waits until it is on disk:
+/// As [`claim`], under a lease id of [`draw_leases`]. Nobody waits until it is on disk:
 /// a crash of Postgres may undo it. `client` must not be in a transaction, whose commit would not be waited for either.
 pub(crate) fn claim_ahead(
     client: &mut Client,
     lease_id: i64,
-    names: (&str, &str),
-    room: Room,
-    lease: Duration,
-    keyed_first: bool,
+    asked: &Asked<'_>,
 ) -> Result<Vec<ClaimedRow>> {
+    let names = (asked.queue, asked.worker);
+    let (room, lease, keyed_first) = (asked.room, asked.lease, asked.keyed_first);
     claim_as(client, Some(lease_id), names, room, lease, keyed_first)
 }
 

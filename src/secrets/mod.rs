@@ -19,7 +19,7 @@ use crate::ids::Clock;
 use crate::outbound::Outbound;
 use crate::proof::{Admin, May};
 use crate::secret::Secret;
-use crate::store::secrets::{Described, ListRequest, Placed};
+use crate::store::secrets::{Described, ListRequest, Placed, Stored};
 use crate::store::{Store, tenants::Tenant};
 use std::sync::Arc;
 use std::time::Instant;
@@ -204,7 +204,8 @@ impl Secrets {
     }
 
     /// What signs now: the value that stands, then the one before it while that was superseded less
-    /// than [`OVERLAP`] ago and can be read `until` then.
+    /// than [`OVERLAP`] ago and can be read `until` then. `read` is what the database has just said of it,
+    /// if it was asked.
     ///
     /// # Errors
     /// Why the one that stands cannot be read.
@@ -212,10 +213,11 @@ impl Secrets {
         &self,
         tenant_id: Uuid,
         at: &SecretRef,
+        read: Option<Stored>,
         until: Instant,
     ) -> Result<Vec<Secret>, Unreadable> {
         match self.readable(at)? {
-            Backend::Postgres(postgres) => postgres.signing(tenant_id, at, until),
+            Backend::Postgres(postgres) => postgres.signing(tenant_id, at, read, until),
             Backend::Dotenv(dotenv) => dotenv.resolve(tenant_id, at).map(|value| vec![value]),
         }
     }

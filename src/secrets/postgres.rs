@@ -11,7 +11,7 @@ use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::proof::{Admin, May};
 use crate::secret::Secret;
-use crate::store::secrets::{self, Described, ListRequest, Placed, Sealed};
+use crate::store::secrets::{self, Described, ListRequest, Placed, Sealed, Stored};
 use crate::store::{Store, tenants::Tenant};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -55,14 +55,7 @@ impl Postgres {
             .session()
             .and_then(|mut session| secrets::read(&mut session, tenant_id, at))
             .map_err(|error| Unreadable::DatabaseAway(error.message().to_owned()))?;
-        let (stands, versions) = read.ok_or(Unreadable::NotFound)?;
-        if versions.first().map(|newest| newest.version) != Some(stands) {
-            return Err(Unreadable::Altered(format!(
-                "The secret {at} cannot be read: its version {stands} stands, but the rows of its \
-                 versions were removed, moved or altered."
-            )));
-        }
-        Ok(versions)
+        versions(at, read)
     }
 
     fn open(
@@ -141,9 +134,13 @@ impl Postgres {
         &self,
         tenant_id: Uuid,
         at: &SecretRef,
+        read: Option<Stored>,
         until: Instant,
     ) -> Result<Vec<Secret>, Unreadable> {
-        let versions = self.read(tenant_id, at)?;
+        let versions = match read {
+            Some(read) => versions(at, read)?,
+            None => self.read(tenant_id, at)?,
+        };
         let stands = versions.first().ok_or(Unreadable::NotFound)?;
         let mut signing = vec![self.open(tenant_id, at, stands, DEADLINE)?];
         if let Some(before) = versions.get(1)
@@ -277,6 +274,18 @@ impl Postgres {
             false => told.rewrapped += 1,
         }
         Ok(())
+    }
+}
+
+/// The versions of a secret, whose first one stands.
+fn versions(at: &SecretRef, stored: Stored) -> Result<Vec<Sealed>, Unreadable> {
+    let stands = stored.stands.ok_or(Unreadable::NotFound)?;
+    match stored.versions.first() {
+        Some(newest) if newest.version == stands => Ok(stored.versions),
+        _ => Err(Unreadable::Altered(format!(
+            "The secret {at} cannot be read: its version {stands} stands, but the rows of its \
+             versions were removed, moved or altered."
+        ))),
     }
 }
 

@@ -101,6 +101,10 @@ pub fn all() -> Vec<Migration> {
             "0010_movements",
             include_str!("../../sql/migrations/0010_movements.sql"),
         ),
+        (
+            "0011_webhook_claims",
+            include_str!("../../sql/migrations/0011_webhook_claims.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)

@@ -87,6 +87,15 @@ pub struct Sealed {
     pub created_at: OffsetDateTime,
 }
 
+/// A secret as it is stored.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// The version that stands; none where there is no such secret.
+    pub stands: Option<i32>,
+    /// The versions that are kept, the newest first.
+    pub versions: Vec<Sealed>,
+}
+
 /// A version with its place.
 #[derive(Debug, Clone)]
 pub struct Placed {
@@ -201,6 +210,52 @@ fn sealed(row: &Row, first: usize) -> Sealed {
     }
 }
 
+/// A secret as the columns from `first` on give it: the version that stands, and arrays of the kept versions' parts.
+pub(super) fn stored(row: &Row, first: usize) -> Result<Stored> {
+    let versions: Option<Vec<i32>> = row.try_get(first + 1)?;
+    let formats: Option<Vec<i16>> = row.try_get(first + 2)?;
+    let nonces: Option<Vec<Vec<u8>>> = row.try_get(first + 3)?;
+    let ciphertexts: Option<Vec<Vec<u8>>> = row.try_get(first + 4)?;
+    let wrapping_keys: Option<Vec<String>> = row.try_get(first + 5)?;
+    let wrapped_data_keys: Option<Vec<Vec<u8>>> = row.try_get(first + 6)?;
+    let authors: Option<Vec<Uuid>> = row.try_get(first + 7)?;
+    let times: Option<Vec<OffsetDateTime>> = row.try_get(first + 8)?;
+    let values = nonces
+        .into_iter()
+        .flatten()
+        .zip(ciphertexts.into_iter().flatten());
+    let keys = wrapping_keys
+        .into_iter()
+        .flatten()
+        .zip(wrapped_data_keys.into_iter().flatten());
+    let put = authors
+        .into_iter()
+        .flatten()
+        .zip(times.into_iter().flatten());
+    let numbers = versions
+        .into_iter()
+        .flatten()
+        .zip(formats.into_iter().flatten());
+    let sealed = numbers.zip(values).zip(keys).zip(put).map(
+        |((((version, format), (nonce, ciphertext)), (wrapping_key, wrapped_data_key)), put)| {
+            Sealed {
+                version,
+                format,
+                nonce,
+                ciphertext,
+                wrapping_key,
+                wrapped_data_key,
+                created_by: put.0,
+                created_at: put.1,
+            }
+        },
+    );
+    Ok(Stored {
+        stands: row.try_get(first)?,
+        versions: sealed.collect(),
+    })
+}
+
 /// The secret of that name, without its value.
 ///
 /// # Errors
@@ -246,30 +301,22 @@ pub fn list(
     Ok(rows.iter().map(described).collect())
 }
 
-/// The version that stands, and those that are kept, the newest first; nothing where there is no
-/// such secret.
+/// A secret as it is stored.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn read(
-    sql: &mut impl Sql,
-    tenant_id: Uuid,
-    at: &SecretRef,
-) -> Result<Option<(i32, Vec<Sealed>)>> {
+pub fn read(sql: &mut impl Sql, tenant_id: Uuid, at: &SecretRef) -> Result<Stored> {
     let rows = sql.query(
         sql!("secrets/read"),
         &[&tenant_id, &at.environment, &at.name],
     )?;
-    let Some(first) = rows.first() else {
-        return Ok(None);
-    };
     let versions = rows
         .iter()
         .filter(|row| row.get::<_, Option<i32>>(1).is_some());
-    Ok(Some((
-        first.get(0),
-        versions.map(|row| sealed(row, 1)).collect(),
-    )))
+    Ok(Stored {
+        stands: rows.first().map(|first| first.get(0)),
+        versions: versions.map(|row| sealed(row, 1)).collect(),
+    })
 }
 
 /// Writes a version, the one after `before`. False: another one was put since, or the secret was

@@ -6,10 +6,13 @@
 //!
 //! Not here: what is sent (`webhooks::deliver`), and attempts as people see them (`webhook_history`).
 
+use super::secrets::{self, Stored};
 use super::{Sql, Tx};
 use crate::error::{Error, Result};
 use crate::ids::whole_ms;
 use crate::sql;
+use jobs::Asked;
+use jobs::protocol::ClaimedRow;
 use postgres::Row;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -30,7 +33,7 @@ pub struct Wanted {
 }
 
 /// An attempt that has begun.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Begun {
     /// The event.
     pub event_id: Uuid,
@@ -44,6 +47,8 @@ pub struct Begun {
     pub secret: (String, String),
     /// The one that signs beside it.
     pub previous_secret: Option<(String, String)>,
+    /// The secret that signs as it is stored, where it was read with the rest.
+    pub stored: Option<Stored>,
 }
 
 /// The place in the arrays that a row is about, from 0.
@@ -52,34 +57,30 @@ fn place(row: &Row) -> Result<usize> {
     usize::try_from(place - 1).map_err(Error::internal)
 }
 
-/// Writes the rows of attempts that are about to begin, and are over `within` this time. `None`: the
+/// Writes the row of an attempt that is about to begin, and is over `within` this time. `None`: the
 /// endpoint is not registered, the delivery has ended, waits under another job, or has an attempt that
 /// has begun.
 ///
 /// # Errors
-/// The database's; then none has begun.
+/// The database's; then it has not begun.
 pub fn begin(
     sql: &mut impl Sql,
-    wanted: &[Wanted],
+    wanted: &Wanted,
     within: Duration,
     now: OffsetDateTime,
-) -> Result<Vec<Option<Begun>>> {
-    let tenants: Vec<Uuid> = wanted.iter().map(|one| one.tenant_id).collect();
-    let endpoints: Vec<Uuid> = wanted.iter().map(|one| one.endpoint_id).collect();
-    let deliveries: Vec<Uuid> = wanted.iter().map(|one| one.delivery_id).collect();
-    let jobs: Vec<i64> = wanted.iter().map(|one| one.job_id).collect();
-    let within_ms = whole_ms(within);
-    let rows = sql.query(
+) -> Result<Option<Begun>> {
+    let row = sql.query_opt(
         sql!("webhook_attempts/begin"),
-        &[&tenants, &endpoints, &deliveries, &jobs, &within_ms, &now],
+        &[
+            &[wanted.tenant_id].as_slice(),
+            &[wanted.endpoint_id].as_slice(),
+            &[wanted.delivery_id].as_slice(),
+            &[wanted.job_id].as_slice(),
+            &whole_ms(within),
+            &now,
+        ],
     )?;
-    let mut begun: Vec<Option<Begun>> = wanted.iter().map(|_| None).collect();
-    for row in &rows {
-        if let Some(one) = begun.get_mut(place(row)?) {
-            *one = Some(begun_of(row)?);
-        }
-    }
-    Ok(begun)
+    row.as_ref().map(begun_of).transpose()
 }
 
 fn begun_of(row: &Row) -> Result<Begun> {
@@ -92,7 +93,72 @@ fn begun_of(row: &Row) -> Result<Begun> {
         url: row.try_get(4)?,
         secret: (row.try_get(5)?, row.try_get(6)?),
         previous_secret: previous.zip(previous_name),
+        stored: None,
     })
+}
+
+/// Claims jobs and begins their attempts as [`begin`] does, each over `within` this time. No attempt
+/// beside a job: it did not begin, and may where it is tried alone.
+///
+/// # Errors
+/// The database's; then none was claimed, or its lease runs out.
+pub fn claim(
+    sql: &mut impl Sql,
+    asked: &Asked<'_>,
+    within: Duration,
+    now: OffsetDateTime,
+) -> Result<Vec<(ClaimedRow, Option<Begun>)>> {
+    let count = |places: usize| i32::try_from(places).unwrap_or(i32::MAX);
+    let rows = sql.query(
+        sql!("webhook_attempts/claim"),
+        &[
+            &asked.queue,
+            &asked.worker,
+            &count(asked.room.jobs),
+            &count(asked.room.serial),
+            &whole_ms(asked.lease),
+            &asked.keyed_first,
+            &whole_ms(within),
+            &now,
+        ],
+    )?;
+    rows.iter()
+        .map(|row| Ok((claimed_of(row)?, claimed_attempt_of(row)?)))
+        .collect()
+}
+
+fn claimed_of(row: &Row) -> Result<ClaimedRow> {
+    let positive = |place: usize| -> Result<Option<u32>> {
+        let number: Option<i32> = row.try_get(place)?;
+        Ok(number.map(i32::unsigned_abs))
+    };
+    Ok(ClaimedRow {
+        id: row.try_get(0)?,
+        lease_id: row.try_get(1)?,
+        attempt: positive(2)?.unwrap_or_default(),
+        max_attempts: positive(3)?.unwrap_or_default(),
+        name: row.try_get(4)?,
+        key: row.try_get(5)?,
+        payload: row.try_get(6)?,
+        key_cap: positive(7)?,
+    })
+}
+
+fn claimed_attempt_of(row: &Row) -> Result<Option<Begun>> {
+    let Some(event_id) = row.try_get(8)? else {
+        return Ok(None);
+    };
+    let previous: Option<String> = row.try_get(14)?;
+    let previous_name: Option<String> = row.try_get(15)?;
+    Ok(Some(Begun {
+        event_id,
+        number: row.try_get(9)?,
+        body: row.try_get(10)?,
+        url: row.try_get(11)?,
+        secret: (row.try_get(12)?, row.try_get(13)?),
+        previous_secret: previous.zip(previous_name),
+        stored: Some(secrets::stored(row, 16)?),
+    }))
 }
 
 /// Holds an endpoint: no unregistering goes past it. False: it is not registered.

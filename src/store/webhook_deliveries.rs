@@ -9,7 +9,7 @@
 
 use super::webhook_endpoints::Ending;
 use super::{Sql, Tx};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::proof::{Admin, May};
 use crate::sql;
 use time::{Date, OffsetDateTime};
@@ -22,31 +22,6 @@ pub struct Registered {
     pub endpoint_id: Uuid,
     /// Its newest attempt succeeded, and quickly. Not before its first one.
     pub is_well: bool,
-}
-
-/// The tenant's endpoints that are told of such an event.
-///
-/// # Errors
-/// The database's.
-pub fn matching(
-    sql: &mut impl Sql,
-    tenant_id: Uuid,
-    kind: &str,
-    project_id: Option<Uuid>,
-    flow_id: Option<&str>,
-    dry_run: bool,
-) -> Result<Vec<Registered>> {
-    let rows = sql.query(
-        sql!("webhook_deliveries/matching"),
-        &[&tenant_id, &kind, &project_id, &flow_id, &dry_run],
-    )?;
-    let registered = |row: &postgres::Row| {
-        Ok(Registered {
-            endpoint_id: row.try_get(0)?,
-            is_well: row.try_get(1)?,
-        })
-    };
-    rows.iter().map(registered).collect()
 }
 
 /// The endpoint, if it is registered.
@@ -104,6 +79,52 @@ fn columns(deliveries: &[NewDelivery]) -> (Vec<Uuid>, Vec<Uuid>, Vec<i64>) {
         endpoints,
         deliveries.iter().map(|one| one.job_id).collect(),
     )
+}
+
+/// What the filters of endpoints look at: the rules of specification section 6.3.
+#[derive(Debug, Clone, Copy)]
+pub struct About<'a> {
+    /// Where it happened.
+    pub project_id: Option<Uuid>,
+    /// Of a run.
+    pub flow_id: Option<&'a str>,
+    /// Of a run.
+    pub dry_run: bool,
+}
+
+/// Writes an event with a delivery, and its job, to every endpoint of the tenant that is told of it; how
+/// many there are. If there are fewer ids, nothing is written. An endpoint that is well has `cap_well`
+/// attempts in flight, another one.
+///
+/// # Errors
+/// The database's.
+pub fn emit(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    event: &NewEvent<'_>,
+    about: About<'_>,
+    delivery_ids: &[Uuid],
+    cap_well: u32,
+) -> Result<usize> {
+    let cap_well = i32::try_from(cap_well).unwrap_or(i32::MAX);
+    let row = tx.query_one(
+        sql!("webhook_deliveries/emit"),
+        &[
+            &tenant_id,
+            &event.kind,
+            &about.project_id,
+            &about.flow_id,
+            &about.dry_run,
+            &event.event_id,
+            &event.body,
+            &event.run_id,
+            &event.created_at,
+            &delivery_ids,
+            &cap_well,
+        ],
+    )?;
+    let matched: i32 = row.try_get(0)?;
+    usize::try_from(matched).map_err(Error::internal)
 }
 
 /// Writes an event with its deliveries.

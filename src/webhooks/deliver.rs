@@ -1,13 +1,14 @@
 //! The worker: one job, one attempt at one delivery.
 //!
-//! First the attempt's row is written; then the request is signed and sent, over a connection of its
-//! own; then the attempt's end is written, what it makes of the delivery, the job's completion and the
-//! job of the next attempt. What is written at the same time for many attempts is one transaction
-//! (`group`). Nothing is sent later than the attempt's row says (`ends_by`), so whoever finds an attempt
+//! The attempt's row is written when the job is claimed (`claim`); then the request is signed and sent,
+//! over a connection of its own; then the attempt's end is written, what it makes of the delivery, the
+//! job's completion and the job of the next attempt. The ends of many attempts that are written at the
+//! same time are one transaction (`group`). Nothing is sent later than the attempt's row says (`ends_by`), so whoever finds an attempt
 //! past that without an end knows that a crash hid its outcome: it counts, as a failed connection. An
 //! attempt that the service itself could not make, and for which nothing was sent, is taken back and
 //! does not count.
 
+use super::claim::Ready;
 use super::reason::Reason;
 use super::{Inner, schedule, sign};
 use crate::error::{Code, Error, Result};
@@ -42,6 +43,8 @@ const LONGEST_WRITE_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_ABSENCE: Duration = Duration::from_secs(600);
 /// An attempt that takes longer is slow.
 const QUICK: Duration = Duration::from_secs(2);
+/// How long after an attempt's row was begun it is made at the latest.
+const LATEST_BEGINNING: Duration = Duration::from_secs(5);
 /// Signatures in one header at most.
 const SIGNATURES_MOST: usize = 2;
 /// How long a delivery waits whose attempt was taken back.
@@ -127,18 +130,19 @@ pub(super) fn deliver(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Outcom
 }
 
 fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) -> Result<Outcome> {
-    let started = Instant::now();
-    let wanted = Wanted {
-        tenant_id: job.tenant_id,
-        endpoint_id: job.endpoint_id,
-        delivery_id: job.delivery_id,
-        job_id: claimed.id(),
+    let ready = match claimed.take_beside() {
+        Some(ready) => Some(ready),
+        None => inner.begin(claimed, job)?,
     };
-    let Some(attempt) = inner.beginning.put(wanted, |all| inner.begin(all))? else {
+    let Some(ready) = ready else {
         return instead(inner, claimed, job);
     };
     let began = Instant::now();
-    let went = make(inner, claimed, job, &attempt, started);
+    let attempt = &ready.begun;
+    let went = match ready.since.elapsed() > LATEST_BEGINNING {
+        true => Went::NotMade("It waited too long for the database or a thread.".to_owned()),
+        false => make(inner, claimed, job, &ready),
+    };
     if claimed.lost() {
         // Whoever has the job now finds the attempt without an end.
         return Ok(Outcome::retry("the job was lost during the attempt"));
@@ -163,10 +167,18 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
         written.ok_or_else(anothers)
     });
     inner.ended.tell();
-    if let Some(becomes) = written? {
-        inner.count(made.ended.reason.and_then(Reason::parse), becomes);
-    }
-    Ok(Outcome::Settled)
+    Ok(match written? {
+        Some(becomes) => {
+            inner.count(made.ended.reason.and_then(Reason::parse), becomes);
+            Outcome::Completed
+        }
+        None => Outcome::Settled,
+    })
+}
+
+/// How long after its row was begun an attempt is over: whatever it does takes less.
+pub(super) fn within(inner: &Inner) -> Duration {
+    inner.options.timeout + SECRETS_TIME + SLACK
 }
 
 /// What else there is to do where the attempt has not begun.
@@ -238,15 +250,10 @@ fn job_error(error: jobs::Error) -> Error {
 }
 
 /// Makes the attempt.
-fn make(
-    inner: &Inner,
-    claimed: &Claimed,
-    job: &Deliver,
-    attempt: &Begun,
-    started: Instant,
-) -> Went {
+fn make(inner: &Inner, claimed: &Claimed, job: &Deliver, ready: &Ready) -> Went {
+    let attempt = &ready.begun;
     let timestamp = inner.clock.now().unix_timestamp();
-    let signature = match inner.signature(job.tenant_id, attempt, timestamp, started) {
+    let signature = match inner.signature(job.tenant_id, attempt, timestamp, ready.since) {
         Ok(signature) => signature,
         Err(went) => return went,
     };
@@ -407,11 +414,18 @@ impl Made {
 }
 
 impl Inner {
-    /// Begins attempts; those that there are.
-    fn begin(&self, wanted: &[Wanted]) -> Result<Vec<Option<Begun>>> {
-        let within = self.options.timeout + SECRETS_TIME + SLACK;
+    /// Begins an attempt whose job was claimed alone, if there is one to begin.
+    fn begin(&self, claimed: &Claimed, job: &Deliver) -> Result<Option<Ready>> {
+        let wanted = Wanted {
+            tenant_id: job.tenant_id,
+            endpoint_id: job.endpoint_id,
+            delivery_id: job.delivery_id,
+            job_id: claimed.id(),
+        };
         let mut session = self.store.session()?;
-        rows::begin(&mut session, wanted, within, self.clock.now())
+        let since = Instant::now();
+        let begun = rows::begin(&mut session, &wanted, within(self), self.clock.now())?;
+        Ok(begun.map(|begun| Ready { begun, since }))
     }
 
     /// Ends attempts; what becomes of their deliveries, if their jobs are still theirs.
@@ -522,7 +536,9 @@ impl Inner {
             (why, sentence)
         };
         let at = reference(&attempt.secret);
-        let signing = self.secrets.signing(tenant_id, &at, until);
+        let signing = self
+            .secrets
+            .signing(tenant_id, &at, attempt.stored.clone(), until);
         let mut secrets = signing.map_err(|why| said(&at, why))?;
         if let Some(previous) = &attempt.previous_secret {
             let at = reference(previous);

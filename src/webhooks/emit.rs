@@ -7,6 +7,7 @@ use crate::error::{Code, Error, Result};
 use crate::store::runs::{self, Origin};
 use crate::store::webhook_deliveries::{self as rows, NewDelivery, NewEvent};
 use crate::store::{Find, Tx, queue_error};
+use std::sync::atomic::Ordering;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -25,16 +26,7 @@ impl Webhooks {
         if !self.is_on() {
             return Ok(());
         }
-        let facts = event.facts();
-        let endpoints = rows::matching(
-            tx,
-            tenant_id,
-            event.kind(),
-            facts.project_id,
-            facts.flow_id,
-            facts.dry_run,
-        )?;
-        self.0.write(tx, tenant_id, event, &endpoints).map(|_| ())
+        self.0.tell(tx, tenant_id, event)
     }
 
     /// Emits `run.finished` for a run that has just ended in this transaction, if an app or the command
@@ -127,6 +119,55 @@ impl Webhooks {
 }
 
 impl Inner {
+    /// Writes the event for every endpoint that matches.
+    fn tell(&self, tx: &mut Tx<'_>, tenant_id: Uuid, event: &Event) -> Result<()> {
+        let now = self.clock.now();
+        let facts = event.facts();
+        let about = rows::About {
+            project_id: facts.project_id,
+            flow_id: facts.flow_id,
+            dry_run: facts.dry_run,
+        };
+        // How many match is not known before; most often it is as many as of late.
+        let mut room = match self.event_id(event, now) {
+            Ok(_) => self.matched.load(Ordering::Relaxed),
+            Err(_) => 0,
+        };
+        loop {
+            // Without room it is only asked how many match.
+            let (event_id, body) = match room {
+                0 => (Uuid::nil(), String::new()),
+                _ => {
+                    let event_id = self.event_id(event, now)?;
+                    (event_id, event.body(event_id, now)?)
+                }
+            };
+            let new = NewEvent {
+                event_id,
+                kind: event.kind(),
+                body: &body,
+                run_id: facts.run_id,
+                created_at: now,
+            };
+            let delivery_ids: Vec<Uuid> = (0..room).map(|_| self.clock.new_id()).collect();
+            let matched = rows::emit(tx, tenant_id, &new, about, &delivery_ids, self.cap(true))?;
+            if matched <= room {
+                self.matched
+                    .store(matched.max(room.saturating_sub(1)), Ordering::Relaxed);
+                self.counts.queued(matched);
+                return Ok(());
+            }
+            room = matched;
+        }
+    }
+
+    fn event_id(&self, event: &Event, now: OffsetDateTime) -> Result<Uuid> {
+        match event.own_id() {
+            Some(own) => recent(own, now),
+            None => Ok(self.clock.new_id()),
+        }
+    }
+
     /// The deliveries' ids, in the order of the endpoints.
     fn write(
         &self,
@@ -139,10 +180,7 @@ impl Inner {
             return Ok(Vec::new());
         }
         let now = self.clock.now();
-        let event_id = match event.own_id() {
-            Some(own) => recent(own, now)?,
-            None => self.clock.new_id(),
-        };
+        let event_id = self.event_id(event, now)?;
         let deliveries = self.enqueue(tx, tenant_id, endpoints.iter().copied())?;
         let body = event.body(event_id, now)?;
         let new = NewEvent {

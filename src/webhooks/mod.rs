@@ -16,6 +16,7 @@
 //! Not here: the routes (`api::webhook_endpoints`), the rows (`store`), which addresses a receiver may
 //! have (`outbound`).
 
+mod claim;
 mod deliver;
 mod emit;
 pub mod event;
@@ -36,11 +37,16 @@ use crate::ids::Clock;
 use crate::outbound::{Outbound, Policy, WebhookAccess};
 use crate::secrets::Secrets;
 use crate::store::Store;
-use crate::store::webhook_attempts::{Becomes, Begun, Wanted};
+use crate::store::webhook_attempts::Becomes;
 use group::Group;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+/// While attempts are in flight, claims follow each other no sooner than this: what one costs is for all
+/// that it takes.
+const PACE: Duration = Duration::from_millis(5);
 
 /// How webhooks are sent from this process.
 #[derive(Debug, Clone)]
@@ -102,7 +108,8 @@ struct Inner {
     log: slog::Logger,
     counts: stats::Counts,
     ended: unregister::Ended,
-    beginning: Group<Wanted, Option<Begun>>,
+    /// Endpoints that an event was for of late, at most.
+    matched: AtomicUsize,
     ending: Group<Arc<deliver::Made>, Option<Becomes>>,
     queue: OnceLock<jobs::Handle>,
 }
@@ -126,7 +133,7 @@ impl Webhooks {
             log,
             counts: stats::Counts::default(),
             ended: unregister::Ended::default(),
-            beginning: Group::default(),
+            matched: AtomicUsize::new(0),
             ending: Group::default(),
             queue: OnceLock::new(),
         }))
@@ -156,6 +163,7 @@ impl Webhooks {
             serial_most: (self.0.options.endpoint_concurrency > 1)
                 .then(|| (self.0.options.threads / 2).max(1)),
             poll: self.0.options.poll,
+            pace: PACE,
             // After faults of the service's own, such as a database that is away.
             backoff: jobs::Backoff {
                 first: Duration::from_millis(500),
@@ -163,8 +171,11 @@ impl Webhooks {
             },
             ..jobs::QueueOptions::default()
         };
+        let claimer = Arc::clone(&self.0);
+        let queue = <Deliver as jobs::Job>::QUEUE;
         builder
-            .queue(<Deliver as jobs::Job>::QUEUE, options)
+            .queue(queue, options)
+            .claim_by(queue, move |asked| claim::claim(&claimer, asked))
             .handle::<Deliver>(move |claimed, job| deliver::deliver(&inner, claimed, &job))
     }
 

@@ -50,7 +50,7 @@ fn resolve(app: &App, environment: &str, name: &str) -> Result<String, Unreadabl
 fn signing(app: &App, name: &str) -> Vec<String> {
     let until = Instant::now() + Duration::from_secs(5);
     let values = backend(app)
-        .signing(app.seeds.tenant_id, &at("prod", name), until)
+        .signing(app.seeds.tenant_id, &at("prod", name), None, until)
         .unwrap();
     values
         .iter()

@@ -6,13 +6,14 @@
 //! claims to the crew: so at most one of the two handles, and no handler, however long it takes, holds up a claim.
 
 use super::handler::{Hands, Work};
-use super::{Core, Queue};
+use super::{Core, Queue, QueueOptions};
 use crate::Result;
 use crate::backoff::{Backoff, jittered};
 use crate::claimed::Batch;
 use crate::protocol::{ClaimedRow, Room, claim_ahead, draw_leases};
 use crossbeam_channel::Receiver;
 use slog::{info, warn};
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -23,6 +24,50 @@ pub(super) const AWAY: Backoff = Backoff {
     most: Duration::from_secs(2),
 };
 
+/// What a claim is asked for.
+pub struct Asked<'a> {
+    pub queue: &'a str,
+    /// This process, for people.
+    pub worker: &'a str,
+    pub room: Room,
+    pub lease: Duration,
+    /// Whether jobs with a key are looked at before the others.
+    pub keyed_first: bool,
+}
+
+/// A claimed job.
+pub struct Taken {
+    pub row: ClaimedRow,
+    /// What its handler is given with it.
+    pub beside: Option<Box<dyn Any + Send>>,
+}
+
+pub(super) type ClaimBy = Box<dyn Fn(&Asked<'_>) -> Result<Vec<Taken>> + Send + Sync>;
+
+/// Where a claimer learns that there is something to claim, and how it does.
+pub(super) struct Source {
+    pub(super) poked: Receiver<()>,
+    /// Told when jobs got through: all, or those of half of the threads.
+    pub(super) eased: Receiver<()>,
+    pub(super) claim_by: Option<ClaimBy>,
+}
+
+impl Source {
+    fn claim(&self, leases: &mut Leases, core: &Core, asked: &Asked<'_>) -> Result<Vec<Taken>> {
+        if let Some(claim_by) = &self.claim_by {
+            return claim_by(asked);
+        }
+        let rows = leases.claim(core, asked)?;
+        let alone = |row| Taken { row, beside: None };
+        Ok(rows.into_iter().map(alone).collect())
+    }
+
+    /// Whether it drew some. A claim of the caller's own draws its own.
+    fn draw_ahead(&self, leases: &mut Leases, core: &Core) -> bool {
+        self.claim_by.is_none() && leases.draw_ahead(core)
+    }
+}
+
 /// Lease ids for the claims to come.
 #[derive(Default)]
 struct Leases(Vec<i64>);
@@ -31,13 +76,7 @@ impl Leases {
     /// When fewer are left, more are drawn beside the claims, so that none waits for that.
     const FEW: usize = 64;
 
-    fn claim(
-        &mut self,
-        core: &Core,
-        queue: &Queue,
-        room: Room,
-        keyed_first: bool,
-    ) -> Result<Vec<ClaimedRow>> {
+    fn claim(&mut self, core: &Core, asked: &Asked<'_>) -> Result<Vec<ClaimedRow>> {
         let rows = core.database.with(|client| {
             if self.0.is_empty() {
                 self.0 = draw_leases(client)?;
@@ -45,8 +84,7 @@ impl Leases {
             let Some(lease_id) = self.0.pop() else {
                 return Ok(Vec::new());
             };
-            let names = (queue.name.as_str(), core.worker.as_str());
-            let rows = claim_ahead(client, lease_id, names, room, core.lease, keyed_first)?;
+            let rows = claim_ahead(client, lease_id, asked)?;
             if rows.is_empty() {
                 self.0.push(lease_id);
             }
@@ -75,6 +113,7 @@ pub(super) struct Claims {
     keyed_first: bool,
     failures: u32,
     next_poll: Instant,
+    claimed_at: Option<Instant>,
     /// After a failure, when to try again.
     not_before: Option<Instant>,
     over: bool,
@@ -88,9 +127,21 @@ impl Claims {
             keyed_first: false,
             failures: 0,
             next_poll: Instant::now(),
+            claimed_at: None,
             not_before: None,
             over: false,
         }
+    }
+
+    /// While jobs are in hand, when the next claim may begin, if not yet.
+    fn pace(&self, queue: &Queue, now: Instant) -> Option<Instant> {
+        let QueueOptions { pace, .. } = queue.options;
+        let next = match queue.outstanding.load(Ordering::Acquire) {
+            0 => return None,
+            few if few <= queue.options.half() => self.claimed_at? + pace,
+            _ => self.claimed_at? + 3 * pace,
+        };
+        Some(next).filter(|next| *next > now)
     }
 
     /// How long there is nothing to do; none if it is time to claim.
@@ -110,6 +161,8 @@ impl Claims {
 /// What a thread that claims does next.
 enum Turn {
     Wait(Duration),
+    /// Waits until then, or until jobs got through.
+    Pace(Instant),
     /// Claims again, or finds that there is nothing to claim.
     GoOn,
     /// Handles this job, while another one claims.
@@ -130,12 +183,15 @@ impl Drop for Ending<'_> {
     }
 }
 
-pub(super) fn run(hands: &Arc<Hands>, poked: &Receiver<()>) {
+pub(super) fn run(hands: &Arc<Hands>, source: &Source) {
     let _ending = Ending(hands);
     loop {
-        match turn(hands) {
+        match turn(hands, source) {
             Turn::Wait(wait) => {
-                let _ = poked.recv_timeout(wait);
+                let _ = source.poked.recv_timeout(wait);
+            }
+            Turn::Pace(until) => {
+                let _ = source.eased.recv_deadline(until);
             }
             Turn::GoOn => {}
             Turn::Handle(work) => {
@@ -152,24 +208,34 @@ pub(super) fn run(hands: &Arc<Hands>, poked: &Receiver<()>) {
     }
 }
 
-fn turn(hands: &Arc<Hands>) -> Turn {
+fn turn(hands: &Arc<Hands>, source: &Source) -> Turn {
     let (core, queue) = (&*hands.core, &*hands.queue);
     let mut claims = hands.claims();
     let claims = &mut *claims;
     if claims.over || core.stopping() {
         return Turn::End;
     }
-    let room = room(queue);
     let asked_at = Instant::now();
+    if let Some(until) = claims.pace(queue, asked_at) {
+        return Turn::Pace(until);
+    }
+    let room = room(queue);
     if let Some(wait) = claims.wait(queue, room, asked_at) {
-        if claims.not_before.is_none() && claims.leases.draw_ahead(core) {
+        if claims.not_before.is_none() && source.draw_ahead(&mut claims.leases, core) {
             return Turn::GoOn;
         }
         return Turn::Wait(wait);
     }
     queue.woken.store(false, Ordering::Release);
     claims.keyed_first = !claims.keyed_first;
-    match claims.leases.claim(core, queue, room, claims.keyed_first) {
+    let asked = Asked {
+        queue: &queue.name,
+        worker: &core.worker,
+        room,
+        lease: core.lease,
+        keyed_first: claims.keyed_first,
+    };
+    match source.claim(&mut claims.leases, core, &asked) {
         Ok(rows) => {
             if claims.failures > 0 {
                 info!(core.log, "claiming again"; "queue" => &queue.name);
@@ -177,8 +243,9 @@ fn turn(hands: &Arc<Hands>) -> Turn {
             claims.failures = 0;
             claims.not_before = None;
             // Keys share a claim evenly, so one with more to give may have left room.
-            claims.more = rows.len() >= room.jobs || rows.iter().any(|row| row.key.is_some());
+            claims.more = rows.len() >= room.jobs || rows.iter().any(|one| one.row.key.is_some());
             claims.next_poll = Instant::now() + jittered(queue.options.poll, 20);
+            claims.claimed_at = Some(asked_at);
             match dispatch(hands, rows, asked_at) {
                 Some(work) => {
                     if claims.more {
@@ -187,7 +254,7 @@ fn turn(hands: &Arc<Hands>) -> Turn {
                     Turn::Handle(work)
                 }
                 None => {
-                    claims.leases.draw_ahead(core);
+                    source.draw_ahead(&mut claims.leases, core);
                     Turn::GoOn
                 }
             }
@@ -221,28 +288,29 @@ fn room(queue: &Queue) -> Room {
 
 /// Hands out what was claimed; a job that came alone stays with this thread, if another one may claim and one more may
 /// be in a handler: nobody has to be woken before it begins.
-fn dispatch(hands: &Arc<Hands>, rows: Vec<ClaimedRow>, asked_at: Instant) -> Option<Work> {
+fn dispatch(hands: &Arc<Hands>, rows: Vec<Taken>, asked_at: Instant) -> Option<Work> {
     let (core, queue) = (&*hands.core, &*hands.queue);
     let first = rows.first()?;
     let batch = Arc::new(Batch::new(
-        first.lease_id,
-        rows.iter().map(|row| row.id),
+        first.row.lease_id,
+        rows.iter().map(|one| one.row.id),
         asked_at,
         core.lease,
     ));
     core.batches().insert(batch.lease_id, Arc::clone(&batch));
     let outstanding = rows.len() + queue.outstanding.fetch_add(rows.len(), Ordering::AcqRel);
-    let serial = rows.iter().filter(|row| row.is_serial()).count();
+    let serial = rows.iter().filter(|one| one.row.is_serial()).count();
     queue.serial.fetch_add(serial, Ordering::AcqRel);
     queue
         .counts
         .claimed
         .fetch_add(rows.len() as u64, Ordering::Relaxed);
     let alone = rows.len() == 1;
-    let mut jobs = rows.into_iter().enumerate().map(|(place, row)| Work {
-        row,
+    let mut jobs = rows.into_iter().enumerate().map(|(place, one)| Work {
+        row: one.row,
         batch: Arc::clone(&batch),
         place,
+        beside: one.beside,
     });
     if alone && hands.crew.join() {
         return jobs.next();

@@ -205,6 +205,7 @@ mod tests {
         Work {
             batch: Arc::new(Batch::new(lease_id, [id].into_iter(), Instant::now(), LONG)),
             place: 0,
+            beside: None,
             row: ClaimedRow {
                 id,
                 lease_id,

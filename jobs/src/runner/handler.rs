@@ -6,7 +6,7 @@ use super::settler::Finished;
 use super::start::thread;
 use super::{Core, Queue};
 use crate::Result;
-use crate::claimed::{Batch, CancelToken, Claimed, Slot, Stage};
+use crate::claimed::{Batch, Beside, CancelToken, Claimed, Slot, Stage};
 use crate::protocol::{ClaimedRow, Ending};
 use crossbeam_channel::Sender;
 use slog::{debug, warn};
@@ -43,6 +43,9 @@ pub enum Outcome {
     /// The handler settled the job in a transaction of its own, which it committed. If the job turns out to be still
     /// under its lease (the commit failed), that counts as a failed attempt.
     Settled,
+    /// As [`Outcome::Settled`], by a statement that said that it completed the job, and whose commit was answered: the job
+    /// is not looked at again.
+    Completed,
 }
 
 impl Outcome {
@@ -65,6 +68,8 @@ pub(super) struct Work {
     pub(super) row: ClaimedRow,
     pub(super) batch: Arc<Batch>,
     pub(super) place: usize,
+    /// What a claim of the caller's own gave with it.
+    pub(super) beside: Option<Beside>,
 }
 
 /// How long a job that this process has no handler for waits for a process that has.
@@ -106,16 +111,27 @@ impl Hands {
     /// Calls a job's handler and passes on how it ended. False: nobody settles any more.
     pub(super) fn handle(&self, work: Work) -> bool {
         let (core, queue) = (&*self.core, &*self.queue);
-        let Work { row, batch, place } = work;
+        let Work {
+            row,
+            batch,
+            place,
+            beside,
+        } = work;
         let (keyed, serial) = (row.key.is_some(), row.is_serial());
         let attempt = row.attempt;
         let token = CancelToken::new(Arc::clone(&batch), place);
-        let outcome = if core.stopping() || token.is_too_late_to_begin() {
+        // What its claim began is not left undone by a stop.
+        let stops = core.stopping() && beside.is_none();
+        let outcome = if stops || token.is_too_late_to_begin() {
             None
         } else {
             let slot = &batch.slots[place];
             Some(match self.handlers.get(&row.name) {
-                Some(handler) => call(core, queue, handler, row, token.clone(), slot),
+                Some(handler) => {
+                    let stopping = Arc::clone(&core.stopping);
+                    let claimed = Claimed::new(row, token.clone(), stopping, beside);
+                    call(core, queue, handler, &claimed, slot)
+                }
                 None => unknown(core, queue, &row),
             })
         };
@@ -126,6 +142,14 @@ impl Hands {
             .serial
             .fetch_sub(usize::from(serial), Ordering::AcqRel);
         queue.through();
+        if outcome == Some(Outcome::Completed) {
+            batch.settled(place);
+            queue.counts.done.fetch_add(1, Ordering::Relaxed);
+            if keyed {
+                queue.wake();
+            }
+            return true;
+        }
         let settled_itself = outcome == Some(Outcome::Settled);
         let ending = ending(queue, attempt, outcome.filter(|_| !cut));
         let finished = Finished {
@@ -153,18 +177,10 @@ fn unknown(core: &Core, queue: &Queue, row: &ClaimedRow) -> Outcome {
     Outcome::Snooze { after: NO_HANDLER }
 }
 
-fn call(
-    core: &Core,
-    queue: &Queue,
-    handler: &Handler,
-    row: ClaimedRow,
-    token: CancelToken,
-    slot: &Slot,
-) -> Outcome {
-    let claimed = Claimed::new(row, token, Arc::clone(&core.stopping));
+fn call(core: &Core, queue: &Queue, handler: &Handler, claimed: &Claimed, slot: &Slot) -> Outcome {
     slot.set_stage(Stage::Running);
     queue.running.fetch_add(1, Ordering::Relaxed);
-    let outcome = catch_unwind(AssertUnwindSafe(|| handler(&claimed)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| handler(claimed)));
     queue.running.fetch_sub(1, Ordering::Relaxed);
     let outcome = outcome
         .unwrap_or_else(|panic| Outcome::retry(format!("panicked: {}", text(panic.as_ref()))));
@@ -179,7 +195,7 @@ fn ending(queue: &Queue, attempt: u32, outcome: Option<Outcome>) -> Ending {
     let backoff = || queue.options.backoff.after(attempt);
     match outcome {
         None => Ending::HandBack,
-        Some(Outcome::Done) => Ending::Done,
+        Some(Outcome::Done | Outcome::Completed) => Ending::Done,
         Some(Outcome::Retry { after, reason }) => Ending::Retry {
             after: after.unwrap_or_else(backoff),
             reason,

@@ -12,6 +12,7 @@ mod keeper;
 mod settler;
 mod start;
 
+pub use claimer::{Asked, Taken};
 pub use handler::Outcome;
 pub use start::{Builder, QueueOptions};
 
@@ -50,6 +51,8 @@ pub(crate) struct Queue {
     running: AtomicUsize,
     woken: AtomicBool,
     poke: Sender<()>,
+    /// Told when nothing is outstanding any more, and when no more is than half of the threads.
+    ease: Sender<()>,
     counts: Counts,
 }
 
@@ -99,7 +102,7 @@ impl Core {
 }
 
 impl Queue {
-    fn new(name: String, options: QueueOptions, poke: Sender<()>) -> Self {
+    fn new(name: String, options: QueueOptions, poke: Sender<()>, ease: Sender<()>) -> Self {
         Self {
             name,
             options,
@@ -108,6 +111,7 @@ impl Queue {
             running: AtomicUsize::new(0),
             woken: AtomicBool::new(false),
             poke,
+            ease,
             counts: Counts::default(),
         }
     }
@@ -124,6 +128,11 @@ impl Queue {
         // With this one there is room again; with others there was.
         if outstanding == self.options.enough() {
             self.poke();
+        }
+        let eases = outstanding == 1 || outstanding == self.options.half() + 1;
+        if eases && !self.options.pace.is_zero() {
+            // One that waits already says the same.
+            let _ = self.ease.try_send(());
         }
     }
 

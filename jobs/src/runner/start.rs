@@ -1,11 +1,11 @@
 //! Settings of a runner, and the start of its threads, in order, on one screen.
 
-use super::claimer::Claims;
+use super::claimer::{ClaimBy, Claims, Source};
 use super::crew::{Crew, KEPT};
 use super::handler::{Handlers, Hands, Outcome};
-use super::{Core, Queue, Runner, claimer, keeper, settler};
+use super::{Asked, Core, Queue, Runner, Taken, claimer, keeper, settler};
 use crate::{Backoff, Claimed, Database, Error, Job, Result};
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Sender, bounded};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
@@ -33,6 +33,10 @@ pub struct QueueOptions {
     /// How often an idle queue looks for jobs of other processes and retries that are due, jittered by a fifth.
     /// Default 200 ms.
     pub poll: Duration,
+    /// While jobs are claimed and not through their handlers, how long after a claim the next one begins at the soonest,
+    /// and three times as long unless half of the threads are free: so that it takes what came meanwhile at once. Default
+    /// zero.
+    pub pace: Duration,
     /// Waits after failures that name none of their own.
     pub backoff: Backoff,
 }
@@ -47,12 +51,18 @@ impl Default for QueueOptions {
             thread_name: None,
             stack_bytes: 256 * 1024,
             poll: Duration::from_millis(200),
+            pace: Duration::ZERO,
             backoff: Backoff::default(),
         }
     }
 }
 
 impl QueueOptions {
+    /// With no more outstanding jobs than this, half of the threads are free.
+    pub(super) fn half(&self) -> usize {
+        self.threads / 2
+    }
+
     /// So many outstanding jobs that no more are claimed. With prefetch, half of it has to be used up first, so that
     /// batches stay large; without, a thread is to be free.
     pub(super) fn enough(&self) -> usize {
@@ -72,6 +82,7 @@ pub struct Builder {
     watch: Duration,
     queues: BTreeMap<String, QueueOptions>,
     handlers: HashMap<String, Handlers>,
+    claims: HashMap<String, ClaimBy>,
 }
 
 impl Builder {
@@ -84,6 +95,7 @@ impl Builder {
             watch: Duration::from_secs(1),
             queues: BTreeMap::new(),
             handlers: HashMap::new(),
+            claims: HashMap::new(),
         }
     }
 
@@ -151,6 +163,19 @@ impl Builder {
         self
     }
 
+    /// Has a queue's jobs claimed by a statement of the caller's own, which calls the SQL function `job_claim` without a
+    /// lease's id and, in the same transaction, does what the handlers would begin with. A job that was given something
+    /// beside its row gets to its handler, where [`Claimed::take_beside`] finds it, even while the runner stops.
+    #[must_use]
+    pub fn claim_by(
+        mut self,
+        queue: impl Into<String>,
+        claim: impl Fn(&Asked<'_>) -> Result<Vec<Taken>> + Send + Sync + 'static,
+    ) -> Self {
+        self.claims.insert(queue.into(), Box::new(claim));
+        self
+    }
+
     /// Starts all threads, of those that handle one a queue. The database may be away: they keep trying.
     ///
     /// # Errors
@@ -163,9 +188,15 @@ impl Builder {
         let mut queues = Vec::new();
         for (name, options) in std::mem::take(&mut self.queues) {
             let (poke, poked) = bounded(1);
+            let (ease, eased) = bounded(1);
             let handlers = self.handlers.remove(&name).unwrap_or_default();
-            queues.push(Arc::new(Queue::new(name, options, poke)));
-            starts.push((poked, handlers));
+            let source = Source {
+                poked,
+                eased,
+                claim_by: self.claims.remove(&name),
+            };
+            queues.push(Arc::new(Queue::new(name, options, poke, ease)));
+            starts.push((source, handlers));
         }
         let core = Arc::new(Core {
             database: self.database,
@@ -191,8 +222,8 @@ impl Builder {
             keep: Some(keep),
             give_up: Some(give_up),
         };
-        for (queue, (poked, handlers)) in core.queues.iter().zip(starts) {
-            serve(&core, queue, handlers, poked, &working)?;
+        for (queue, (source, handlers)) in core.queues.iter().zip(starts) {
+            serve(&core, queue, handlers, source, &working)?;
         }
         let (shared, stop) = (Arc::clone(&core), kept.clone());
         thread("jobs-renew".into(), None, &keeping, move || {
@@ -221,10 +252,11 @@ impl Builder {
         if let Some(queue) = self
             .handlers
             .keys()
+            .chain(self.claims.keys())
             .find(|queue| !self.queues.contains_key(*queue))
         {
             return invalid(format!(
-                "a handler is registered on queue {queue}, which is not served"
+                "a handler or a claim is registered on queue {queue}, which is not served"
             ));
         }
         if self.lease < Duration::from_millis(100) || self.watch < Duration::from_millis(10) {
@@ -242,7 +274,7 @@ fn serve(
     core: &Arc<Core>,
     queue: &Arc<Queue>,
     handlers: Handlers,
-    poked: Receiver<()>,
+    source: Source,
     alive: &Sender<()>,
 ) -> Result<()> {
     let options = &queue.options;
@@ -258,13 +290,14 @@ fn serve(
         finished,
         alive: alive.clone(),
     });
+    let source = Arc::new(source);
     for _ in 0..CLAIMERS {
-        let (claiming, poked) = (Arc::clone(&hands), poked.clone());
+        let (claiming, source) = (Arc::clone(&hands), Arc::clone(&source));
         thread(
             format!("{prefix}-claim"),
             Some(options.stack_bytes),
             alive,
-            move || claimer::run(&claiming, &poked),
+            move || claimer::run(&claiming, &source),
         )?;
     }
     hands.crew.begin(|number| hands.start(number))?;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test's helper fails its test")]
 
 mod admin;
+mod claims;
 mod enqueue;
 mod faults;
 mod harness;

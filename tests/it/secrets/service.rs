@@ -104,7 +104,7 @@ fn an_earlier_value_that_cannot_be_read_costs_its_time_once() {
     let within = |time: Duration| {
         let (tenant_id, secrets) = (app.seeds.tenant_id, backend(&replica));
         let until = || Instant::now() + time;
-        let signing = secrets.signing(tenant_id, &at("prod", "A"), until());
+        let signing = secrets.signing(tenant_id, &at("prod", "A"), None, until());
         let beside = secrets.beside(tenant_id, &at("prod", "B"), until());
         let signing = signing.unwrap();
         (signing.len(), beside.unwrap().is_some())

@@ -282,15 +282,27 @@ fn a_database_that_is_away_while_an_attempt_reads_its_secret_uses_up_no_attempt(
     let world = World::new();
     let receiver = Receiver::good();
     let endpoint = world.endpoint(&receiver.url());
-    // The attempt's row comes about, and then it has to wait for its secret.
+    // An attempt whose endpoint somebody holds does not begin with its claim, but alone; so it reads its secret alone.
     let mut client = world.app.database.client();
-    let mut holds = client.transaction().unwrap();
-    holds
-        .batch_execute("lock table secrets in access exclusive mode")
+    let mut endpoints = client.transaction().unwrap();
+    endpoints
+        .batch_execute("select from webhook_endpoints for update")
         .unwrap();
     let path = format!("/v1/webhook-endpoints/{endpoint}/test");
     world.app.post(&path, &json!({})).expect(202);
+    let waits = "select count(*) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'";
+    eventually("the attempt to wait for its endpoint", || {
+        (world.number(waits) == 1).then_some(())
+    });
     let attempts = "select count(*) from webhook_attempts";
+    assert_eq!(world.number(attempts), 0);
+    let mut other = world.app.database.client();
+    let mut secrets = other.transaction().unwrap();
+    secrets
+        .batch_execute("lock table secrets in access exclusive mode")
+        .unwrap();
+    endpoints.rollback().unwrap();
     eventually("the attempt to begin", || {
         (world.number(attempts) == 1).then_some(())
     });
@@ -302,6 +314,34 @@ fn a_database_that_is_away_while_an_attempt_reads_its_secret_uses_up_no_attempt(
     let delivery = world.delivered(&endpoint);
     assert_eq!(delivery["attemptCount"], 1, "{delivery}");
     assert_eq!(receiver.received().len(), 1);
+    assert_eq!(world.number(attempts), 1);
+}
+
+#[test]
+fn a_database_that_is_away_while_attempts_begin_uses_up_none() {
+    let world = World::new();
+    let receiver = Receiver::good();
+    let endpoint = world.endpoint(&receiver.url());
+    // The attempt would begin, and has to wait for its secret.
+    let mut client = world.app.database.client();
+    let mut secrets = client.transaction().unwrap();
+    secrets
+        .batch_execute("lock table secrets in access exclusive mode")
+        .unwrap();
+    let path = format!("/v1/webhook-endpoints/{endpoint}/test");
+    world.app.post(&path, &json!({})).expect(202);
+    let waits = "select count(*) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'";
+    eventually("the claim to wait", || {
+        (world.number(waits) == 1).then_some(())
+    });
+    let away = world.app.database.away();
+    assert_eq!(receiver.received().len(), 0);
+    drop(away);
+    let delivery = world.delivered(&endpoint);
+    assert_eq!(delivery["attemptCount"], 1, "{delivery}");
+    assert_eq!(receiver.received().len(), 1);
+    let attempts = "select count(*) from webhook_attempts";
     assert_eq!(world.number(attempts), 1);
 }
 

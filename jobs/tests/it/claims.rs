@@ -1,0 +1,147 @@
+//! Claims of the caller's own, what they give with a job, and how soon claims follow each other.
+
+use crate::harness::{Schema, schema, until};
+use crossbeam_channel::bounded;
+use jobs::protocol::{claim, complete};
+use jobs::{Builder, Job, NewJob, Outcome, QueueOptions, Runner, Taken, enqueue};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const NEVER: Duration = Duration::from_secs(3600);
+const SOON: Duration = Duration::from_secs(20);
+
+#[derive(Serialize, Deserialize)]
+struct Task(u32);
+
+impl Job for Task {
+    const NAME: &'static str = "task";
+    const QUEUE: &'static str = "q";
+}
+
+/// Claims that give each even task its double.
+fn claiming(schema: &Schema, options: QueueOptions) -> Builder {
+    let client = Mutex::new(schema.client());
+    Runner::builder(schema.database(6))
+        .queue("q", options)
+        .claim_by("q", move |asked| {
+            let mut client = client.lock().unwrap();
+            let (room, first) = (asked.room, asked.keyed_first);
+            let rows = claim(
+                &mut *client,
+                asked.queue,
+                asked.worker,
+                room,
+                asked.lease,
+                first,
+            )?;
+            let taken = rows.into_iter().map(|row| {
+                let task: Task = serde_json::from_str(&row.payload).unwrap();
+                let double = task.0.is_multiple_of(2).then_some(2 * task.0);
+                Taken {
+                    row,
+                    beside: double.map(|double| Box::new(double) as _),
+                }
+            });
+            Ok(taken.collect())
+        })
+}
+
+fn add(schema: &Schema, number: u32) {
+    enqueue(&mut schema.client(), NewJob::of(&Task(number)).unwrap()).unwrap();
+}
+
+fn rows(schema: &Schema) -> i64 {
+    schema.count(&mut schema.client(), "SELECT count(*) FROM job_jobs")
+}
+
+#[test]
+fn a_claim_of_the_caller_s_own_gives_its_jobs_what_it_did_beside() {
+    let schema = schema();
+    let given = Arc::new(Mutex::new(Vec::new()));
+    let (seen, client) = (Arc::clone(&given), Mutex::new(schema.client()));
+    (0..4).for_each(|number| add(&schema, number));
+    let runner = claiming(&schema, QueueOptions::default())
+        .handle(move |claimed, task: Task| {
+            let beside = claimed.take_beside::<u32>();
+            assert!(claimed.take_beside::<u32>().is_none());
+            seen.lock().unwrap().push((task.0, beside));
+            let (job, lease) = (claimed.id(), claimed.lease_id());
+            let done = complete(&mut *client.lock().unwrap(), &[job], &[lease]).unwrap();
+            assert_eq!(done, [job]);
+            Outcome::Completed
+        })
+        .start()
+        .unwrap();
+    until("all are counted", || {
+        runner.handle().stats("q").unwrap().done == 4
+    });
+    assert_eq!(rows(&schema), 0);
+    let mut given = given.lock().unwrap().clone();
+    given.sort_unstable();
+    assert_eq!(given, [(0, Some(0)), (1, None), (2, Some(4)), (3, None)]);
+    // Their leases are dropped like those of any settled batch.
+    until("the leases are gone", || {
+        schema.count(&mut schema.client(), "SELECT count(*) FROM job_leases") == 0
+    });
+}
+
+#[test]
+fn a_stop_leaves_nothing_undone_that_a_claim_began() {
+    let schema = schema();
+    (0..4).for_each(|number| add(&schema, number));
+    let (begin, began) = bounded(4);
+    let options = QueueOptions {
+        prefetch: 3,
+        ..QueueOptions::default()
+    };
+    let runner = claiming(&schema, options)
+        .handle(move |claimed, task: Task| {
+            begin.send((task.0, claimed.stopping())).unwrap();
+            until("the stop is told", || claimed.stopping());
+            Outcome::Done
+        })
+        .start()
+        .unwrap();
+    assert_eq!(began.recv_timeout(SOON).unwrap(), (0, false));
+    let stopped = runner.stop(SOON);
+    // The one that the claim began something for is handled, the two others are given back.
+    assert_eq!(began.recv_timeout(SOON).unwrap(), (2, true));
+    assert_eq!((stopped.handed_back, stopped.unfinished), (2, 0));
+    assert_eq!(rows(&schema), 2);
+}
+
+#[test]
+fn claims_keep_their_pace_while_jobs_are_in_hand() {
+    let schema = schema();
+    let (go_on, goes_on) = bounded::<()>(0);
+    let calls = Arc::new(AtomicU32::new(0));
+    let called = Arc::clone(&calls);
+    let options = QueueOptions {
+        threads: 4,
+        poll: Duration::from_millis(5),
+        pace: NEVER,
+        ..QueueOptions::default()
+    };
+    let runner = claiming(&schema, options)
+        .handle(move |_, _: Task| {
+            called.fetch_add(1, Ordering::SeqCst);
+            let _ = goes_on.recv();
+            Outcome::Done
+        })
+        .start()
+        .unwrap();
+    add(&schema, 1);
+    until("the first is begun", || calls.load(Ordering::SeqCst) == 1);
+    (2..5).for_each(|number| add(&schema, number));
+    runner.handle().wake("q");
+    // Many polls.
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(runner.handle().stats("q").unwrap().claimed, 1);
+    // With nothing in hand, all that came is claimed at once.
+    go_on.send(()).unwrap();
+    until("the others are begun", || calls.load(Ordering::SeqCst) == 4);
+    drop(go_on);
+    until("all is done", || rows(&schema) == 0);
+}

@@ -1,0 +1,39 @@
+//! Claiming deliveries' jobs: each attempt begins in the statement that claims its job, with all that are
+//! claimed at once.
+//!
+//! Where an attempt cannot begin with the others, because its delivery is over, has an attempt that a
+//! crash left open, or is in somebody's hands, its job comes alone, and the worker looks at it
+//! (`deliver`).
+
+use super::{Inner, deliver};
+use crate::error::Result;
+use crate::store::webhook_attempts::{self as rows, Begun};
+use std::any::Any;
+use std::time::Instant;
+
+/// An attempt whose row stands, on its way to a thread.
+pub(super) struct Ready {
+    pub(super) begun: Begun,
+    /// Before anything of it was written.
+    pub(super) since: Instant,
+}
+
+/// Claims jobs and begins their attempts.
+pub(super) fn claim(inner: &Inner, asked: &jobs::Asked<'_>) -> jobs::Result<Vec<jobs::Taken>> {
+    begin(inner, asked).map_err(|error| jobs::Error::Claim(Box::new(error)))
+}
+
+fn begin(inner: &Inner, asked: &jobs::Asked<'_>) -> Result<Vec<jobs::Taken>> {
+    let mut session = inner.store.session()?;
+    let since = Instant::now();
+    let within = deliver::within(inner);
+    let claimed = rows::claim(&mut session, asked, within, inner.clock.now())?;
+    let taken = claimed.into_iter().map(|(row, begun)| {
+        let ready = begun.map(|begun| Ready { begun, since });
+        jobs::Taken {
+            row,
+            beside: ready.map(|ready| Box::new(ready) as Box<dyn Any + Send>),
+        }
+    });
+    Ok(taken.collect())
+}
