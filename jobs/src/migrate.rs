@@ -20,6 +20,7 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
         "job_0007_leases_ahead",
         include_str!("../sql/0007_leases_ahead.sql"),
     ),
+    ("job_0009_one_job", include_str!("../sql/0009_one_job.sql")),
 ];
 
 /// Any fixed number does; it is the crate's own.

@@ -101,6 +101,10 @@ pub fn all() -> Vec<Migration> {
             "0010_movements",
             include_str!("../../sql/migrations/0010_movements.sql"),
         ),
+        (
+            "0012_one_statement",
+            include_str!("../../sql/migrations/0012_one_statement.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)
