@@ -20,9 +20,10 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
         "job_0007_leases_ahead",
         include_str!("../sql/0007_leases_ahead.sql"),
     ),
+    ("job_0008_one_job", include_str!("../sql/0008_one_job.sql")),
     (
-        "job_0010_lean_claims",
-        include_str!("../sql/0010_lean_claims.sql"),
+        "job_0009_lean_claims",
+        include_str!("../sql/0009_lean_claims.sql"),
     ),
 ];
 

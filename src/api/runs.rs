@@ -245,11 +245,10 @@ fn create(
             created_by: on.caller().user_id,
             created_at: now,
         };
-        let run_id = match cx.runtime().create(tx, &on, &run, request.as_ref())? {
-            Created::New => run_id,
-            Created::Earlier(earlier) => earlier,
-        };
-        runs::find(tx, tenant_id, run_id)
+        match cx.runtime().create(tx, &on, &run, request.as_ref())? {
+            Created::New(run) => Ok(*run),
+            Created::Earlier(earlier) => runs::find(tx, tenant_id, earlier),
+        }
     })?;
     cx.runtime().wake();
     let run_ids = vec![run.run_id];

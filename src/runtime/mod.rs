@@ -166,10 +166,10 @@ struct Inner {
 }
 
 /// What a request to create a run came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Created {
     /// The run was created.
-    New,
+    New(Box<Run>),
     /// An earlier request with the same key created this run.
     Earlier(Uuid),
 }
@@ -313,10 +313,14 @@ impl Runtime {
             tenant_id,
             run_id: run.run_id,
         };
-        let job = jobs::NewJob::of(&job).map_err(Error::internal)?;
-        let job_id = jobs::enqueue(tx.raw(), job).map_err(queue_error)?.id;
-        runs::insert(tx, may, run, &Event::created(run).row(), job_id)?;
-        Ok(Created::New)
+        let job = runs::NewJob {
+            queue: <Advance as jobs::Job>::QUEUE,
+            name: <Advance as jobs::Job>::NAME,
+            payload: serde_json::to_string(&job).map_err(Error::internal)?,
+            max_attempts: i32::try_from(<Advance as jobs::Job>::MAX_ATTEMPTS).unwrap_or(i32::MAX),
+        };
+        let run = runs::insert(tx, may, run, &Event::created(run).row(), &job)?;
+        Ok(Created::New(Box::new(run)))
     }
 
     /// A run was created and its transaction committed: begins at once instead of at the next poll.

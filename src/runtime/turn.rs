@@ -2,7 +2,7 @@
 //!
 //! Taking a run up, and the row of its next step, are one transaction; so are what a step answered
 //! and the row of the step after it; so are the last answer and the run's end, with the job. A step
-//! therefore costs one commit. Every write is fenced by the claim: one that meets another's claim
+//! therefore costs one commit, and in the common case one statement. Every write is fenced by the claim: one that meets another's claim
 //! changes nothing, and the turn stops there without a word.
 
 use super::act::{Actor, lost_call};
@@ -127,10 +127,19 @@ pub(super) struct Turn {
     ends_by: Instant,
 }
 
-/// Claims the run and writes the row of its next step, or its end, in one transaction.
+/// Claims the run and writes the row of its next step, or its end, in one transaction; the first time in one
+/// statement.
 fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
     let now = inner.clock.now();
-    inner.store.transact(|tx| {
+    let mut session = inner.store.session()?;
+    if claimed.attempt() == 1 {
+        let ids = (job.tenant_id, job.run_id);
+        let begun = turns::begin(&mut session, ids, AGENT_TURN, &first_step(), now)?;
+        if let Some((run, lease, turn)) = begun {
+            return Turn::new(run, lease, turn, now)?.begun_with_first_step(claimed, now);
+        }
+    }
+    session.transact(|tx| {
         let Some((run, lease)) = runs::claim(tx, job.tenant_id, job.run_id, now)? else {
             return Ok(Taken::Left(Left::Finished));
         };
@@ -146,17 +155,7 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
             end_taken(tx, inner, claimed, (&run, &lease), Movement::default(), end)?;
             return Ok(Taken::Left(Left::Settled));
         };
-        let mut definition = Definition::new(turn)?;
-        let journal = std::mem::take(&mut definition.turn.journal);
-        let mut turn = Turn {
-            ends_by: Instant::now() + time_left(&run, &definition, now),
-            told: runs::told(&run),
-            held_bytes: journal.iter().map(journal::bytes_of).sum(),
-            run,
-            lease,
-            definition,
-            journal,
-        };
+        let mut turn = Turn::new(run, lease, turn, now)?;
         let (movement, next) = turn.first_movement(claimed);
         match next {
             Next::Begin { begun, .. } => {
@@ -223,7 +222,58 @@ fn give_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
     Ok(left)
 }
 
+/// What taking an agent's turn up for the first time writes, but for the model's name.
+fn first_step() -> Movement {
+    let begun = Begun {
+        step: 1,
+        kind: StepKind::Model,
+        name: String::new(),
+        attempt: 1,
+        failures: 0,
+        request: serde_json::json!({}),
+    };
+    let step = StepRef {
+        step: begun.step,
+        attempt: begun.attempt,
+        kind: begun.kind,
+        name: String::new(),
+        call_id: None,
+    };
+    Movement {
+        events: vec![Event::RunStarted {}.row(), Event::StepStarted(step).row()],
+        begun: Some(begun),
+        ..Movement::default()
+    }
+}
+
 impl Turn {
+    /// # Errors
+    /// Internal, when the version's limits cannot be read.
+    fn new(run: Run, lease: Lease, turn: turns::Turn, now: OffsetDateTime) -> Result<Self> {
+        let mut definition = Definition::new(turn)?;
+        let journal = std::mem::take(&mut definition.turn.journal);
+        Ok(Self {
+            ends_by: Instant::now() + time_left(&run, &definition, now),
+            told: runs::told(&run),
+            held_bytes: journal.iter().map(journal::bytes_of).sum(),
+            run,
+            lease,
+            definition,
+            journal,
+        })
+    }
+
+    /// A turn whose first step was written as it was taken up ([`first_step`]).
+    fn begun_with_first_step(mut self, claimed: &Claimed, now: OffsetDateTime) -> Result<Taken> {
+        let (movement, next) = self.first_movement(claimed);
+        let Next::Begin { begun, .. } = next else {
+            return Err(Error::internal("a turn has no first step"));
+        };
+        let told = self.wrote(&movement, now);
+        self.begin(&begun, now);
+        Ok(Taken::Turn(Box::new(self), begun, told))
+    }
+
     /// What taking the turn up writes, and what comes next.
     fn first_movement(&self, claimed: &Claimed) -> (Movement, Next) {
         let mut movement = Movement::default();

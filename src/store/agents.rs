@@ -10,7 +10,7 @@ use super::projects::Project;
 use super::readable::{Readable, readable};
 use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Caller, Kind, Listing, May, Place, Read, Write};
+use crate::proof::{Admin, Authorized, Caller, Kind, Listing, May, Place, Read, Write};
 use crate::store::runs::Via;
 use crate::{find_sql, sql};
 use postgres::Row;
@@ -443,19 +443,20 @@ pub fn list_versions(
     Ok(rows.iter().map(listed).collect())
 }
 
-/// Which version a turn runs, and why (section 2.7): the one that the caller named, else the
-/// conversation's own, else the live one, else the latest.
+/// Which version a turn of the agent runs, and why (section 2.7): the one that the caller named, else the
+/// conversation's own, else the live one, else the latest, as the agent was when `may` was given.
 ///
 /// # Errors
 /// `not-found`: the agent has no version of the name that the caller gave, or the conversation is
 /// with another agent. `conflict`: the agent has no version. `database-unavailable`.
 pub fn resolve(
     sql: &mut impl Sql,
-    may: &impl May<Write, Agent>,
+    may: &Authorized<Agent, Write>,
     explicit: Option<&str>,
     conversation: Option<&Conversation>,
 ) -> Result<(String, Via)> {
-    let (tenant_id, agent_id) = (may.tenant_id(), may.object_id());
+    let agent = may.row();
+    let (tenant_id, agent_id) = (may.caller().tenant_id, agent.agent_id);
     if let Some(conversation) = conversation.filter(|with| with.agent_id != agent_id) {
         return Err(Error::not_found(
             "conversation with this agent",
@@ -473,12 +474,12 @@ pub fn resolve(
     if let Some(version) = conversation.and_then(|with| with.version.clone()) {
         return Ok((version, Via::Conversation));
     }
-    let agent = Agent::find(sql, tenant_id, agent_id)?
-        .ok_or_else(|| Error::not_found(Agent::NAME, agent_id))?;
-    agent
-        .live_version
-        .map(|version| (version, Via::Live))
-        .or_else(|| agent.latest_version.map(|version| (version, Via::Latest)))
+    let live = agent.live_version.clone();
+    live.map(|version| (version, Via::Live))
+        .or_else(|| {
+            let latest = agent.latest_version.clone();
+            latest.map(|version| (version, Via::Latest))
+        })
         .ok_or_else(|| {
             Error::new(
                 Code::Conflict,

@@ -5,10 +5,8 @@
 
 use super::Sql;
 use crate::error::Result;
-use crate::proof::{May, Read};
 use crate::sql;
-use crate::store::runs::{Lease, Run};
-use postgres::Row;
+use crate::store::runs::Lease;
 use uuid::Uuid;
 
 /// A piece of text, at `offset` Unicode code points from the beginning of its attempt's text.
@@ -65,18 +63,6 @@ pub fn insert(sql: &mut impl Sql, deltas: &[NewDelta]) -> Result<u64> {
     )
 }
 
-/// What a run has streamed of the step that is under way, in order.
-///
-/// # Errors
-/// The database's.
-pub fn of_run(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Vec<StoredDelta>> {
-    let (tenant_id, run_id) = (may.tenant_id(), may.object_id());
-    let rows = sql.query(sql!("deltas/of_run"), &[&tenant_id, &run_id])?;
-    rows.iter()
-        .map(|row| delta_of(row, tenant_id, run_id, 0))
-        .collect()
-}
-
 /// The pieces of every run after a position, `limit` at most: for the tail of this process.
 ///
 /// # Errors
@@ -84,7 +70,17 @@ pub fn of_run(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Vec<Store
 pub fn since_position(sql: &mut impl Sql, position: i64, limit: i64) -> Result<Vec<StoredDelta>> {
     let rows = sql.query(sql!("deltas/since_position"), &[&position, &limit])?;
     rows.iter()
-        .map(|row| delta_of(row, row.try_get(0)?, row.try_get(1)?, 2))
+        .map(|row| {
+            Ok(StoredDelta {
+                tenant_id: row.try_get(0)?,
+                run_id: row.try_get(1)?,
+                step: row.try_get(2)?,
+                attempt: row.try_get(3)?,
+                offset: row.try_get(4)?,
+                text: row.try_get(5)?,
+                position: row.try_get(6)?,
+            })
+        })
         .collect()
 }
 
@@ -104,16 +100,4 @@ pub fn last_position(sql: &mut impl Sql) -> Result<i64> {
 /// The database's.
 pub fn sweep(sql: &mut impl Sql, limit: i64) -> Result<u64> {
     sql.execute(sql!("deltas/sweep"), &[&limit])
-}
-
-fn delta_of(row: &Row, tenant_id: Uuid, run_id: Uuid, first: usize) -> Result<StoredDelta> {
-    Ok(StoredDelta {
-        tenant_id,
-        run_id,
-        step: row.try_get(first)?,
-        attempt: row.try_get(first + 1)?,
-        offset: row.try_get(first + 2)?,
-        text: row.try_get(first + 3)?,
-        position: row.try_get(first + 4)?,
-    })
 }

@@ -2,15 +2,17 @@
 //!
 //! The truth is `(run, seq)`: a reader that has everything up to `seq` misses nothing by asking for
 //! what comes [`after`]. The global position only says which runs moved, also on other replicas.
-//! Positions are given out before their transactions commit, so a reader asks again for the last
-//! few seconds' worth.
+//! Positions are given out before their transactions commit, so a reader asks again for those that
+//! it missed of the last few seconds.
 
 use super::Sql;
+use super::deltas::StoredDelta;
 use super::runs::storable;
 use crate::error::Result;
 use crate::proof::{May, Read};
 use crate::sql;
 use crate::store::runs::Run;
+use postgres::Row;
 use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -69,14 +71,12 @@ pub struct LastStep {
     pub attempt: i32,
 }
 
-/// A run that moved.
+/// An event that says that its run moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moved {
-    /// The tenant.
-    pub tenant_id: Uuid,
     /// The run.
     pub run_id: Uuid,
-    /// The newest event seen.
+    /// The event's number in it.
     pub seq: i64,
     /// Its position.
     pub position: i64,
@@ -98,6 +98,48 @@ pub fn after(
         sql!("events/after"),
         &[&may.tenant_id(), &may.object_id(), &seq, &limit, &bytes],
     )?;
+    page_of(&rows)
+}
+
+/// As [`after`], with what the run has streamed of the step that is under way, in order, as of the same moment.
+///
+/// # Errors
+/// The database's.
+pub fn after_with_text(
+    sql: &mut impl Sql,
+    may: &impl May<Read, Run>,
+    seq: i64,
+    limit: i64,
+    bytes: i64,
+) -> Result<(EventPage, Vec<StoredDelta>)> {
+    let (tenant_id, run_id) = (may.tenant_id(), may.object_id());
+    let rows = sql.query(
+        sql!("events/after_with_text"),
+        &[&tenant_id, &run_id, &seq, &limit, &bytes],
+    )?;
+    // Rows of text have no number of an event.
+    let mut events = 0;
+    while let Some(row) = rows.get(events)
+        && row.try_get::<_, Option<i64>>(0)?.is_some()
+    {
+        events += 1;
+    }
+    let (events, text) = rows.split_at(events);
+    let text = text.iter().map(|row| {
+        Ok(StoredDelta {
+            tenant_id,
+            run_id,
+            step: row.try_get(5)?,
+            attempt: row.try_get(6)?,
+            offset: row.try_get(7)?,
+            text: row.try_get(8)?,
+            position: 0,
+        })
+    });
+    Ok((page_of(events)?, text.collect::<Result<_>>()?))
+}
+
+fn page_of(rows: &[Row]) -> Result<EventPage> {
     let more = rows.last().map_or(Ok(false), |row| row.try_get(4))?;
     let events = rows
         .iter()
@@ -136,20 +178,24 @@ pub fn last_step(
     }))
 }
 
-/// The runs with events after a position, looking at `limit` events at most: a hint for a reader of
-/// this process, which looks up only what its clients may read.
+/// The events after a position, `limit` of them at most and by position, and those at the positions in `missing`: a hint
+/// for a reader of this process, which looks up only what its clients may read.
 ///
 /// # Errors
 /// The database's.
-pub fn moved_since(sql: &mut impl Sql, position: i64, limit: i64) -> Result<Vec<Moved>> {
-    let rows = sql.query(sql!("events/moved_since"), &[&position, &limit])?;
+pub fn moved_since(
+    sql: &mut impl Sql,
+    position: i64,
+    missing: &[i64],
+    limit: i64,
+) -> Result<Vec<Moved>> {
+    let rows = sql.query(sql!("events/moved_since"), &[&position, &missing, &limit])?;
     rows.iter()
         .map(|row| {
             Ok(Moved {
-                tenant_id: row.try_get(0)?,
-                run_id: row.try_get(1)?,
-                seq: row.try_get(2)?,
-                position: row.try_get(3)?,
+                run_id: row.try_get(0)?,
+                seq: row.try_get(1)?,
+                position: row.try_get(2)?,
             })
         })
         .collect()

@@ -105,6 +105,10 @@ pub fn all() -> Vec<Migration> {
             "0011_webhook_claims",
             include_str!("../../sql/migrations/0011_webhook_claims.sql"),
         ),
+        (
+            "0012_one_statement",
+            include_str!("../../sql/migrations/0012_one_statement.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)

@@ -17,10 +17,11 @@ pub use lists::{Filters, list};
 pub use rows::{Agent, Origin, Run, Status, Tokens, Usage, Via};
 
 use super::events::NewEvent;
-use super::{Find, Finding, Sql, on_violation};
+use super::{Find, Finding, Parameter, Sql, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Kind, May, Read, Write};
 use crate::{find_sql, sql};
+use postgres::Row;
 use postgres::error::SqlState;
 use rows::run_of;
 use serde_json::Value;
@@ -111,18 +112,31 @@ impl May<Write, Run> for Lease {
     }
 }
 
-/// Creates a run with its first event, its user message and its payload. `may` proves that the
-/// caller may start runs in the project or with the agent.
+/// The job that is to carry a new run on.
+#[derive(Debug, Clone)]
+pub struct NewJob {
+    /// Its queue.
+    pub queue: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// JSON text.
+    pub payload: String,
+    /// How often it may be tried.
+    pub max_attempts: i32,
+}
+
+/// Creates a run with its job, its first event, its user message and its payload, and returns it. `may` proves
+/// that the caller may start runs in the project or with the agent.
 ///
 /// # Errors
-/// `conflict` while another turn of the conversation is under way.
+/// `conflict` while another turn of the conversation is under way: nothing is to be committed then.
 pub fn insert<K: Kind>(
     sql: &mut impl Sql,
     may: &impl May<Write, K>,
     run: &NewRun,
     first: &NewEvent,
-    job_id: i64,
-) -> Result<()> {
+    job: &NewJob,
+) -> Result<Run> {
     let agent = run.agent.as_ref();
     let conversation_id = agent.and_then(|agent| agent.conversation_id);
     let inserted = sql.query_opt(
@@ -142,15 +156,18 @@ pub fn insert<K: Kind>(
             &agent.map(|agent| agent.via.text()),
             &run.created_by,
             &run.created_at,
-            &job_id,
             &run.input,
             &first.kind,
             &first.data,
             &run.message.as_deref().unwrap_or_default(),
+            &job.queue,
+            &job.name,
+            &job.payload,
+            &job.max_attempts,
         ],
     )?;
     match inserted {
-        Some(_) => Ok(()),
+        Some(row) => run_of(&row),
         None => Err(Error::new(
             Code::Conflict,
             "A turn of this conversation is under way. Wait until it has finished, or cancel it.",
@@ -241,13 +258,21 @@ pub fn claim(
     now: OffsetDateTime,
 ) -> Result<Option<(Run, Lease)>> {
     let row = sql.query_opt(sql!("runs/claim"), &[&tenant_id, &run_id, &now])?;
-    let Some(row) = row else { return Ok(None) };
+    row.map(|row| claimed_of(&row)).transpose()
+}
+
+/// How many columns of a statement's answer [`claimed_of`] reads.
+pub(super) const CLAIMED_COLUMNS: usize = rows::COLUMNS + 1;
+
+/// Reads a run that was just claimed, and the hold on it.
+pub(super) fn claimed_of(row: &Row) -> Result<(Run, Lease)> {
+    let run = run_of(row)?;
     let lease = Lease {
-        tenant_id,
-        run_id,
+        tenant_id: run.tenant_id,
+        run_id: run.run_id,
         epoch: row.try_get(rows::COLUMNS)?,
     };
-    Ok(Some((run_of(&row)?, lease)))
+    Ok((run, lease))
 }
 
 /// One movement of a held run. Everything in it is written, or nothing.
@@ -286,6 +311,56 @@ pub fn write(
     movement: &Movement,
     now: OffsetDateTime,
 ) -> Result<bool> {
+    with_parameters(lease, told, movement, now, |parameters| {
+        let row = sql.query_one(sql!("runs/write"), parameters)?;
+        Ok(row.try_get(0)?)
+    })
+}
+
+/// The job of a run that is held: its id and its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldJob {
+    /// The job.
+    pub job_id: i64,
+    /// The claim of it.
+    pub lease_id: i64,
+}
+
+/// Writes a movement that ends a run, as [`write`] does, and completes its job. `None`, and nothing is written,
+/// where `is_told` and the tenant has webhooks for that.
+///
+/// # Errors
+/// `conflict` when the job is another's; then nothing is written.
+pub fn end(
+    sql: &mut impl Sql,
+    (lease, told): (&Lease, i64),
+    movement: &Movement,
+    now: OffsetDateTime,
+    job: HeldJob,
+    is_told: bool,
+) -> Result<Option<bool>> {
+    let row = with_parameters(lease, told, movement, now, |parameters| {
+        let mut parameters = parameters.to_vec();
+        parameters.extend([&job.job_id as Parameter<'_>, &job.lease_id, &is_told]);
+        sql.query_one(sql!("runs/end"), &parameters)
+    });
+    let row = on_violation(row, &SqlState::from_code("AR001"), job_lost)?;
+    Ok(row.try_get(0)?)
+}
+
+/// The run's job is not this holder's any more.
+pub fn job_lost() -> Error {
+    Error::new(Code::Conflict, "The run's job is another's now.")
+}
+
+/// A movement as the parameters of the statements that write it.
+fn with_parameters<T>(
+    lease: &Lease,
+    told: i64,
+    movement: &Movement,
+    now: OffsetDateTime,
+    write: impl FnOnce(&[Parameter<'_>]) -> Result<T>,
+) -> Result<T> {
     let kinds: Vec<&str> = movement.events.iter().map(|event| event.kind).collect();
     let events = movement.events.iter();
     let data: Vec<Cow<'_, Value>> = events.map(|event| storable::value(&event.data)).collect();
@@ -298,34 +373,30 @@ pub fn write(
     let (failure, output, message) = movement.end.as_ref().map_or((None, None, None), End::parts);
     let (ended, begun) = (movement.ended.as_ref(), movement.begun.as_ref());
     let result = ended.and_then(|step| step.result.as_ref());
-    let row = sql.query_one(
-        sql!("runs/write"),
-        &[
-            &lease.tenant_id,
-            &lease.run_id,
-            &lease.epoch,
-            &told,
-            &now,
-            &status.text(),
-            &kinds,
-            &data,
-            &json(&movement.call)?,
-            &ended.map(|step| step.step),
-            &ended.map(|step| step.status.text()),
-            &result.map(storable::value).as_deref(),
-            &ended.map(|step| step.failures),
-            &begun.map(|step| step.step),
-            &begun.map(|step| step.kind.text()),
-            &begun.map(|step| storable::text(&step.name)).as_deref(),
-            &begun.map(|step| step.attempt),
-            &begun.map(|step| step.failures),
-            &begun.map(|step| storable::value(&step.request)).as_deref(),
-            &failure.as_deref(),
-            &output.as_deref(),
-            &message.as_deref(),
-        ],
-    )?;
-    Ok(row.try_get(0)?)
+    write(&[
+        &lease.tenant_id,
+        &lease.run_id,
+        &lease.epoch,
+        &told,
+        &now,
+        &status.text(),
+        &kinds,
+        &data,
+        &json(&movement.call)?,
+        &ended.map(|step| step.step),
+        &ended.map(|step| step.status.text()),
+        &result.map(storable::value).as_deref(),
+        &ended.map(|step| step.failures),
+        &begun.map(|step| step.step),
+        &begun.map(|step| step.kind.text()),
+        &begun.map(|step| storable::text(&step.name)).as_deref(),
+        &begun.map(|step| step.attempt),
+        &begun.map(|step| step.failures),
+        &begun.map(|step| storable::value(&step.request)).as_deref(),
+        &failure.as_deref(),
+        &output.as_deref(),
+        &message.as_deref(),
+    ])
 }
 
 fn json<T: serde::Serialize>(part: &Option<T>) -> Result<Option<Value>> {

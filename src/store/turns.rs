@@ -1,15 +1,17 @@
 //! What an agent's turn is made of, read when the turn is taken up: in one statement, and its journal,
-//! once it has one, in another.
+//! once it has one, in another. The first time the same statement takes it up.
 
 use super::Sql;
-use super::runs::Lease;
+use super::runs::{self, Lease, Movement, Run};
 use super::secrets::SecretRef;
 use super::steps::{self, Prices, Step};
 use crate::error::{Error, Result};
 use crate::sql;
+use postgres::Row;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// The messages of a conversation that a turn is given, counted from the newest.
@@ -95,27 +97,70 @@ pub fn load(sql: &mut impl Sql, lease: &Lease, has_begun: bool) -> Result<Option
         true => steps::of_held(sql, lease)?,
         false => Vec::new(),
     };
-    Ok(Some(Turn {
-        instructions: row.try_get(0)?,
-        model: row.try_get(1)?,
-        parameters: row.try_get(2)?,
-        limits: row.try_get(3)?,
-        model_provider_id: row.try_get(4)?,
-        base_url: row.try_get(5)?,
-        api_key_name: row.try_get(6)?,
-        api_key_secret: SecretRef::maybe(row.try_get(7)?, row.try_get(8)?),
+    turn_of(&row, 0, journal).map(Some)
+}
+
+/// Takes up a run that nobody has taken up yet, with what that writes, `first`: its events, of which the last
+/// says the model step that begins; of both, the model's name is filled in. `None`, and nothing is written, where
+/// the run was taken up before, was asked to cancel, or is not of this flow. The run is as it was before the
+/// events.
+///
+/// # Errors
+/// The database's.
+pub fn begin(
+    sql: &mut impl Sql,
+    (tenant_id, run_id): (Uuid, Uuid),
+    flow_id: &str,
+    first: &Movement,
+    now: OffsetDateTime,
+) -> Result<Option<(Run, Lease, Turn)>> {
+    let kinds: Vec<&str> = first.events.iter().map(|event| event.kind).collect();
+    let data: Vec<&Value> = first.events.iter().map(|event| &event.data).collect();
+    let begun = first.begun.as_ref();
+    let row = sql.query_opt(
+        sql!("runs/begin"),
+        &[
+            &tenant_id,
+            &run_id,
+            &now,
+            &flow_id,
+            &kinds,
+            &data,
+            &begun.map(|step| step.kind.text()),
+            &begun.map(|step| &step.request),
+            &HISTORY,
+            &HISTORY_BYTES,
+        ],
+    )?;
+    let Some(row) = row else { return Ok(None) };
+    let (run, lease) = runs::claimed_of(&row)?;
+    let turn = turn_of(&row, runs::CLAIMED_COLUMNS, Vec::new())?;
+    Ok(Some((run, lease, turn)))
+}
+
+/// Reads a turn from the columns after the first so many.
+fn turn_of(row: &Row, first: usize, journal: Vec<Step>) -> Result<Turn> {
+    Ok(Turn {
+        instructions: row.try_get(first)?,
+        model: row.try_get(first + 1)?,
+        parameters: row.try_get(first + 2)?,
+        limits: row.try_get(first + 3)?,
+        model_provider_id: row.try_get(first + 4)?,
+        base_url: row.try_get(first + 5)?,
+        api_key_name: row.try_get(first + 6)?,
+        api_key_secret: SecretRef::maybe(row.try_get(first + 7)?, row.try_get(first + 8)?),
         prices: Prices {
-            prompt_price: row.try_get(9)?,
-            completion_price: row.try_get(10)?,
-            cache_read_price: row.try_get(11)?,
-            cache_write_price: row.try_get(12)?,
-            reasoning_price: row.try_get(13)?,
+            prompt_price: row.try_get(first + 9)?,
+            completion_price: row.try_get(first + 10)?,
+            cache_read_price: row.try_get(first + 11)?,
+            cache_write_price: row.try_get(first + 12)?,
+            reasoning_price: row.try_get(first + 13)?,
         },
-        tools: read(row.try_get(14)?)?,
-        history: read(row.try_get(15)?)?,
+        tools: read(row.try_get(first + 14)?)?,
+        history: read(row.try_get(first + 15)?)?,
         journal,
-        input: row.try_get(16)?,
-    }))
+        input: row.try_get(first + 16)?,
+    })
 }
 
 fn read<T: DeserializeOwned>(value: Value) -> Result<T> {

@@ -51,6 +51,20 @@ fn a_turn_with_a_tool() {
     assert_eq!(payload.output, Some(json!({"text": "It is sunny."})));
     let journal = steps::of_run(&mut session, &world.root(run_id)).unwrap();
     assert_eq!(journal.len(), 3);
+    // The first step is written as the run is taken up, and by no other way than the others.
+    let first = &journal[0];
+    assert_eq!(
+        (first.step, first.attempt, &first.request),
+        (1, 1, &json!({}))
+    );
+    assert_eq!(first.name, journal[2].name);
+    let begun = |seq: usize, step: i32| {
+        let events = world.events(run_id);
+        let data = json!({"step": step, "attempt": 1, "type": "model", "name": first.name});
+        assert_eq!(events[seq - 1].data, data);
+    };
+    begun(3, 1);
+    begun(7, 3);
     let said = world.number("select count(*) from conversation_messages where role = 'assistant' and content = 'It is sunny.'");
     assert_eq!(said, 1);
     assert_eq!(run.usage.calls, 2);

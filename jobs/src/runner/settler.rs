@@ -1,5 +1,6 @@
-//! One thread a queue that writes endings, as many at once as have come in: no timer. It keeps trying while the
-//! database is away, and its bounded channel holds the handlers back meanwhile.
+//! One thread a queue that writes endings, as many at once as have come in: no timer, but for those that their handlers
+//! wrote themselves, which are only checked. It keeps trying while the database is away, and its bounded channel holds the
+//! handlers back meanwhile.
 
 use super::claimer::AWAY;
 use super::{Core, Queue};
@@ -11,6 +12,7 @@ use slog::{error, warn};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// A job that is through its handler.
 pub(super) struct Finished {
@@ -27,19 +29,57 @@ impl Finished {
     }
 }
 
+/// How long the word of handlers that settled their jobs themselves may wait, to be checked for many at once.
+const GATHER: Duration = Duration::from_millis(50);
+
 pub(super) fn run(core: &Core, queue: &Queue, finished: &Receiver<Finished>) {
-    while let Ok(first) = finished.recv() {
-        let rest = finished.try_iter().take(queue.options.batch - 1);
-        let (done, other): (Vec<Finished>, Vec<Finished>) = std::iter::once(first)
-            .chain(rest)
-            .partition(|one| one.ending == Ending::Done);
-        let keyed = done.iter().chain(&other).any(|one| one.keyed);
-        write(core, queue, &done, complete_all);
-        write(core, queue, &other, settle_all);
-        if keyed {
-            // Places of keys came free.
-            queue.wake();
+    let mut themselves = Vec::new();
+    let mut due = None;
+    loop {
+        let first = match due {
+            None => finished.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(due) => finished.recv_deadline(due),
+        };
+        let ended = matches!(first, Err(RecvTimeoutError::Disconnected));
+        if let Ok(first) = first {
+            let rest = finished.try_iter().take(queue.options.batch - 1);
+            let (themselves_now, others): (Vec<Finished>, Vec<Finished>) = std::iter::once(first)
+                .chain(rest)
+                .partition(|one| one.settled_itself);
+            write_others(core, queue, others);
+            if themselves_now.iter().any(|one| one.keyed) {
+                // Places of keys came free.
+                queue.wake();
+            }
+            themselves.extend(themselves_now);
         }
+        if themselves.is_empty() {
+            due = None;
+        } else if ended
+            || themselves.len() >= queue.options.batch
+            || due.is_some_and(|due| due <= Instant::now())
+        {
+            write(core, queue, &std::mem::take(&mut themselves), settle_all);
+            due = None;
+        } else if due.is_none() {
+            due = Some(Instant::now() + GATHER);
+        }
+        if ended {
+            return;
+        }
+    }
+}
+
+fn write_others(core: &Core, queue: &Queue, others: Vec<Finished>) {
+    let (done, other): (Vec<Finished>, Vec<Finished>) = others
+        .into_iter()
+        .partition(|one| one.ending == Ending::Done);
+    let keyed = done.iter().chain(&other).any(|one| one.keyed);
+    write(core, queue, &done, complete_all);
+    write(core, queue, &other, settle_all);
+    if keyed {
+        // Places of keys came free.
+        queue.wake();
     }
 }
 

@@ -381,6 +381,22 @@ fn time_passes(client: &mut Client) {
     client.batch_execute(sql).unwrap();
 }
 
+/// What no constraint holds: the numbers, and the columns that change together.
+fn rows_are_sound(client: &mut Client) {
+    let unsound = "SELECT count(*) FROM job_jobs WHERE NOT (
+        attempt >= 0 AND max_attempts >= 1 AND priority BETWEEN 0 AND 3 AND coalesce(key_cap, 1) >= 1
+        AND (key IS NULL) = (key_cap IS NULL)
+        AND (lease_id IS NOT NULL OR NOT cancelled)
+        AND (lease_id IS NULL OR attempt >= 1)
+        AND (unique_held IS NULL OR (lease_id IS NULL AND unique_held = unique_key)))";
+    let row = client.query_one(unsound, &[]).unwrap();
+    assert_eq!(
+        row.get::<_, i64>(0),
+        0,
+        "rows that no constraint would take"
+    );
+}
+
 #[test]
 fn no_step_loses_a_job_runs_one_twice_at_once_starts_a_cancelled_one_or_breaks_a_cap() {
     let schema = schema();
@@ -400,6 +416,7 @@ fn no_step_loses_a_job_runs_one_twice_at_once_starts_a_cancelled_one_or_breaks_a
         let mut model = Model::default();
         for step in &steps {
             model.apply(&mut client, step);
+            rows_are_sound(&mut client);
         }
         model.drain(&mut client);
         Ok(())

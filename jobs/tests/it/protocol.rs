@@ -13,6 +13,35 @@ fn job() -> NewJob {
 }
 
 #[test]
+fn one_job_is_done_under_its_lease_alone_unless_it_was_cancelled_or_has_a_key() {
+    let schema = schema();
+    let mut client = schema.client();
+    let jobs = [job(), job(), job().key("k", 1)];
+    let ids: Vec<i64> = enqueue_many(&mut client, &jobs)
+        .unwrap()
+        .iter()
+        .map(|job| job.id)
+        .collect();
+    let claimed = claim(&mut client, "q", "w", 3, LEASE, false).unwrap();
+    assert_eq!(claimed.len(), 3);
+    let lease = claimed[0].lease_id;
+    jobs::cancel(&mut client, ids[1]).unwrap();
+    let mut done = |id: i64, lease: i64| -> bool {
+        let row = client.query_one("SELECT job_done($1, $2)", &[&id, &lease]);
+        row.unwrap().get(0)
+    };
+    assert!(!done(ids[0], lease + 1));
+    assert!(done(ids[0], lease));
+    assert!(!done(ids[0], lease));
+    assert!(!done(ids[1], lease));
+    assert!(!done(ids[2], lease));
+    assert_eq!(
+        schema.count(&mut client, "SELECT count(*) FROM job_jobs"),
+        2
+    );
+}
+
+#[test]
 fn a_late_completion_does_not_touch_a_later_claim() {
     let schema = schema();
     let mut client = schema.client();

@@ -10,8 +10,8 @@ use crate::ids::Clock;
 use crate::proof::{May, Read};
 use crate::runtime::events::Event;
 use crate::runtime::feed::{self, Delta, Hint};
-use crate::store::events::StoredEvent;
-use crate::store::{Store, deltas, events, tokens};
+use crate::store::events::{EventPage, StoredEvent};
+use crate::store::{Store, events, tokens};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, select};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -99,6 +99,28 @@ impl Followed {
             }
             reader.flush();
         }
+    }
+
+    /// Gives what was read after the event `after`.
+    ///
+    /// # Errors
+    /// `internal`: an event is missing.
+    fn take(&mut self, after: i64, page: &EventPage) -> Result<()> {
+        let first = page.events.first();
+        if first.is_some_and(|first| first.seq != after + 1) {
+            return Err(Error::internal(
+                "a run's events are not numbered without gaps",
+            ));
+        }
+        for event in &page.events {
+            self.give(event);
+        }
+        if !page.more {
+            // Nothing stands after these.
+            self.moved = false;
+            self.newest = page.events.last().map_or(after, |event| event.seq);
+        }
+        Ok(())
     }
 
     /// Readers that came after the run's last event have nothing to wait for.
@@ -382,20 +404,23 @@ impl Shard {
             return Ok(());
         };
         followed.moved = true;
-        let Some(may) = readers
+        followed.flush();
+        let mut missing = readers
             .iter()
-            .filter_map(|index| followed.readers.get(*index))
-            .map(|reader| &reader.may)
-            .find(|may| !may.run().status.is_finished())
-        else {
-            // Whoever came to a finished run is to have its events alone.
+            .filter_map(|index| followed.readers.get(*index));
+        let may_stream = missing.any(|reader| !reader.may.run().status.is_finished());
+        let Some(reader) = followed.next().filter(|_| may_stream) else {
+            // Whoever came to a finished run is to have its events alone, whoever is behind no text.
             return self.welcome(run_id, readers, &[]);
         };
-        // The text is read first, and the events then: so those that began it are among them.
-        let mut pieces: Vec<Delta> = deltas::of_run(&mut self.store.session()?, may)?
-            .into_iter()
-            .map(Delta::from)
-            .collect();
+        // The text is of the moment of the events, or of an earlier one where they go on: so those
+        // that began it are among them.
+        let (mut session, after) = (self.store.session()?, reader.seq);
+        let (page, text) =
+            events::after_with_text(&mut session, &reader.may, after, PAGE, PAGE_BYTES)?;
+        drop(session);
+        followed.take(after, &page)?;
+        let mut pieces: Vec<Delta> = text.into_iter().map(Delta::from).collect();
         pieces.extend(delta.cloned());
         self.welcome(run_id, readers, &pieces)
     }
@@ -448,23 +473,7 @@ impl Shard {
             let (mut session, after) = (self.store.session()?, reader.seq);
             let page = events::after(&mut session, &reader.may, after, PAGE, PAGE_BYTES)?;
             drop(session);
-            if page
-                .events
-                .first()
-                .is_some_and(|first| first.seq != after + 1)
-            {
-                return Err(Error::internal(
-                    "a run's events are not numbered without gaps",
-                ));
-            }
-            for event in &page.events {
-                followed.give(event);
-            }
-            if !page.more {
-                // Nothing stands after these.
-                followed.moved = false;
-                followed.newest = page.events.last().map_or(after, |event| event.seq);
-            }
+            followed.take(after, &page)?;
         }
         followed.end_finished();
         Ok(())

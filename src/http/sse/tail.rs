@@ -1,8 +1,8 @@
 //! Looks for what other replicas write about runs that are followed here.
 //!
-//! A position is given out before its transaction commits, so the last few seconds are asked for
-//! again. What is found is a hint: readers take events by run and number. Text is not asked for
-//! again: a reader that misses a piece finds it by its offset.
+//! A position is given out before its transaction commits, so those that were not there are asked
+//! for again for a few seconds. What is found is a hint: readers take events by run and number. Text
+//! is not asked for again: a reader that misses a piece finds it by its offset.
 //!
 //! Nobody looks while no stream is open, but the position is noted all the same, so that the first
 //! look begins as far back as any other. The threads read their runs again when looking begins,
@@ -14,14 +14,18 @@ use crate::error::Result;
 use crate::runtime::feed::{Delta, Feed};
 use crate::store::{Store, deltas, events};
 use crossbeam_channel::Sender;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// How far back each look begins: longer than a transaction stays open after it took a position.
+/// How far back the first look begins, and how long a position is missed: longer than a transaction
+/// stays open after it took one.
 const OVERLAP: Duration = Duration::from_secs(5);
+
+/// Positions that may be missing at once. More are no work under way but a sequence that was set.
+const MISSING: i64 = 20_000;
 
 /// Rows a look.
 const ROWS: i64 = 5000;
@@ -42,13 +46,17 @@ const IDLE: Duration = Duration::from_secs(1);
 /// What was seen so far.
 #[derive(Default)]
 struct Seen {
-    /// Where looks for events have ended, and when: the newest that is older than the overlap is
-    /// where the next begins.
+    /// Where the positions had come to, and when: the newest that is older than the overlap is where a
+    /// first look begins.
     marks: VecDeque<(Instant, i64)>,
     /// The marks have reached back far enough once, and the threads know.
     settled: bool,
-    /// The newest event told of a run, since nobody looks twice.
-    told: HashMap<Uuid, i64>,
+    /// Where the last look for events ended. None: the next is a first one.
+    events: Option<i64>,
+    /// The positions before it that were not there, and since when.
+    missing: BTreeMap<i64, Instant>,
+    /// The newest event of runs of which a thread could not be told.
+    untold: HashMap<Uuid, i64>,
     /// Where the last look for text ended.
     text: Option<i64>,
 }
@@ -59,6 +67,32 @@ impl Seen {
             self.marks.pop_front();
         }
         self.marks.front().map(|(_, position)| *position)
+    }
+
+    /// An event is at this position, and all before it have been given out.
+    fn found(&mut self, position: i64, now: Instant) {
+        let newest = self.events.unwrap_or(position);
+        if position <= newest {
+            self.missing.remove(&position);
+            return;
+        }
+        self.events = Some(position);
+        let between = position - newest - 1;
+        if between + i64::try_from(self.missing.len()).unwrap_or(MISSING) > MISSING {
+            // As in a process that has just begun, the threads read their runs again in a while.
+            self.missing.clear();
+            self.marks.clear();
+            self.settled = false;
+            return;
+        }
+        self.missing
+            .extend((newest + 1..position).map(|missing| (missing, now)));
+    }
+
+    /// The positions that are asked for again.
+    fn missing(&mut self) -> Vec<i64> {
+        self.missing.retain(|_, since| since.elapsed() <= OVERLAP);
+        self.missing.keys().copied().collect()
     }
 
     /// The next look begins before whatever has not been committed yet.
@@ -85,6 +119,9 @@ impl Tail {
                 continue;
             }
             if let Err(error) = self.look(&mut seen) {
+                // The next look is a first one, and begins as far back.
+                seen.events = None;
+                seen.missing.clear();
                 slog::warn!(self.log, "Other replicas' events could not be looked for; trying again"; "error" => %error);
             }
         }
@@ -93,7 +130,9 @@ impl Tail {
     /// Notes the position, and forgets what only readers need.
     fn idle(&self, seen: &mut Seen) -> Result<()> {
         seen.text = None;
-        seen.told.clear();
+        seen.events = None;
+        seen.missing.clear();
+        seen.untold.clear();
         seen.begin();
         // What nobody follows needs no second reading.
         seen.settled = seen.reaches_back();
@@ -126,34 +165,32 @@ impl Tail {
 
     fn look_for_events(&self, seen: &mut Seen) -> Result<()> {
         let mut session = self.store.session()?;
-        let mut from = match seen.begin() {
+        let mut from = match seen.events.or_else(|| seen.begin()) {
             Some(from) => from,
             None => events::last_position(&mut session)?,
         };
-        let mut told = HashMap::new();
+        seen.events = Some(from);
+        let mut missing = seen.missing();
+        let mut moved = std::mem::take(&mut seen.untold);
         loop {
-            let moved = events::moved_since(&mut session, from, ROWS)?;
-            let Some(newest) = moved.iter().map(|run| run.position).max() else {
-                break;
-            };
-            for run in &moved {
-                if self.feed.is_followed(run.run_id) {
-                    let known = seen.told.get(&run.run_id).copied().unwrap_or(0);
-                    let sent = run.seq <= known || self.tell(run.run_id, run.seq);
-                    if sent {
-                        told.insert(run.run_id, run.seq.max(known));
-                    }
-                }
+            let found = events::moved_since(&mut session, from, &missing, ROWS)?;
+            let now = Instant::now();
+            let newer = found.iter().filter(|event| event.position > from).count();
+            for event in found {
+                seen.found(event.position, now);
+                let seq = moved.entry(event.run_id).or_default();
+                *seq = event.seq.max(*seq);
             }
-            let whole = newest - from < ROWS;
-            from = newest;
-            if whole {
+            from = seen.events.unwrap_or(from);
+            missing.clear();
+            if i64::try_from(newer).is_ok_and(|newer| newer < ROWS) {
                 break;
             }
         }
-        // Only what this look saw can be seen by the next again.
-        seen.told = told;
+        moved.retain(|run_id, seq| self.feed.is_followed(*run_id) && !self.tell(*run_id, *seq));
+        seen.untold = moved;
         seen.marks.push_back((Instant::now(), from));
+        seen.begin();
         Ok(())
     }
 
@@ -180,5 +217,52 @@ impl Tail {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_there_is_asked_for_again_until_it_is() {
+        let mut seen = Seen::default();
+        let now = Instant::now();
+        seen.events = Some(10);
+        for position in [11, 13, 16] {
+            seen.found(position, now);
+        }
+        assert_eq!(seen.missing(), [12, 14, 15]);
+        seen.found(14, now);
+        assert_eq!(seen.missing(), [12, 15]);
+        assert_eq!(seen.events, Some(16));
+    }
+
+    #[test]
+    fn a_position_is_missed_as_long_as_a_transaction_may_take() {
+        let mut seen = Seen::default();
+        let now = Instant::now();
+        let Some(long_ago) = now.checked_sub(OVERLAP + Duration::from_secs(1)) else {
+            panic!("the machine has just started");
+        };
+        seen.events = Some(1);
+        seen.found(3, long_ago);
+        seen.found(5, now);
+        assert_eq!(seen.missing(), [4]);
+    }
+
+    #[test]
+    fn after_a_leap_the_threads_read_again() {
+        let mut seen = Seen {
+            settled: true,
+            events: Some(1),
+            ..Seen::default()
+        };
+        let now = Instant::now();
+        seen.marks.push_back((now, 1));
+        seen.found(3, now);
+        seen.found(i64::MAX, now);
+        assert!(seen.missing().is_empty() && seen.marks.is_empty() && !seen.settled);
+        assert_eq!(seen.events, Some(i64::MAX));
     }
 }

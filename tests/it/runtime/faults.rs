@@ -39,6 +39,35 @@ fn an_absence_of_the_database_beyond_the_lease_costs_no_answer() {
 }
 
 #[test]
+fn an_end_is_not_written_when_the_job_is_another_s() {
+    let world = World::new();
+    let puppet = world.puppet();
+    let process = world.process(1, false);
+    let run_id = world.create(&process, true);
+    let mut call = puppet.call();
+    world.batch("update job_jobs set lease_id = -lease_id");
+    call.say("Late.");
+    call.finish();
+    let lost = || {
+        process
+            .runtime
+            .queue_stats()
+            .is_some_and(|stats| stats.lost == 1)
+    };
+    world.eventually(lost);
+    assert_eq!(world.run(run_id).status, Status::Running);
+    assert_eq!(world.kinds(run_id).last().unwrap(), "step.started");
+    world.batch("update job_jobs set lease_id = null");
+    process.runtime.wake();
+    let mut call = puppet.call();
+    call.say("Done.");
+    call.finish();
+    assert_eq!(world.finished(&process, run_id).status, Status::Completed);
+    assert!(world.kinds(run_id).contains(&"step.restarted".to_owned()));
+    assert_eq!(world.number("select count(*) from job_jobs"), 0);
+}
+
+#[test]
 fn a_nul_from_outside_is_replaced() {
     let world = World::new();
     world.batch(

@@ -287,7 +287,7 @@ impl World {
             .store
             .transact(|tx| process.runtime.create::<Run>(tx, &root, &run, None))
             .unwrap();
-        assert_eq!(created, Created::New);
+        assert!(matches!(created, Created::New(_)), "{created:?}");
         process.runtime.wake();
         run.run_id
     }

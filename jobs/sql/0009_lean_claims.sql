@@ -2,18 +2,7 @@
 -- by then, so that each statement less counts:
 --
 -- - keys are looked at only where a move or a key that is worth a look says so;
--- - jobs without a key are found by one statement for all priorities, not by four and a function of their own;
--- - CHECK constraints are read from the catalog and compiled anew by every statement that writes a row, more than half of
---   what the update of a claim costs. What they said is the work of the functions, which are the only writers, and of
---   the program, which takes no job that is out of bounds.
-DO $$
-DECLARE
-    v_name text;
-BEGIN
-    FOR v_name IN SELECT conname FROM pg_constraint WHERE contype = 'c' AND conrelid = 'job_jobs'::regclass LOOP
-        EXECUTE format('ALTER TABLE job_jobs DROP CONSTRAINT %I', v_name);
-    END LOOP;
-END $$;
+-- - jobs without a key are found by one statement for all priorities, not by four and a function of their own.
 
 -- As in 0007: claims up to p_limit jobs as one leased batch. Never waits for a job or a key that another has locked. With
 -- p_keyed_first the keyed jobs are looked at first: callers alternate, so neither kind starves the other. Jobs without a
