@@ -4,7 +4,7 @@
 -- - keys are looked at only where a move or a key that is worth a look says so;
 -- - jobs without a key are found by one statement for all priorities, not by four and a function of their own.
 
--- As in 0007: claims up to p_limit jobs as one leased batch. Never waits for a job or a key that another has locked. With
+-- As in 0007: claims up to p_limit jobs as one leased batch. Never waits for a job that another has locked. With
 -- p_keyed_first the keyed jobs are looked at first: callers alternate, so neither kind starves the other. Jobs without a
 -- key are taken most urgent priority first: priority is an equality, so that each probe reads the head of one range and
 -- a million later jobs of another priority are never passed over.

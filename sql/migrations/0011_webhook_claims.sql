@@ -84,6 +84,7 @@ begin
     from waiting w join begun b on b.tenant_id = w.tenant_id and b.delivery_id = w.delivery_id;
   exception when others then
     places := null;
+    raise warning 'attempts at webhooks could not begin together and are begun one by one: %', sqlerrm;
   end;
   return query
   with begun as materialized (
@@ -132,7 +133,8 @@ end $$;
 -- are. With fewer ids than that nothing is written.
 create function webhook_emit(
   of_tenant_id uuid, of_type text, of_project_id uuid, of_flow_id text, is_dry_run boolean,
-  of_event_id uuid, of_body text, of_run_id uuid, at timestamptz, delivery_ids uuid[], cap_well integer
+  of_event_id uuid, of_body text, of_run_id uuid, at timestamptz, delivery_ids uuid[], cap_well integer,
+  of_queue text, of_job_name text, of_max_attempts integer
 ) returns integer
 language plpgsql
 set jit = off set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -164,9 +166,9 @@ begin
   into payloads
   from unnest(endpoint_ids, delivery_ids[1:matched]) with ordinality d (endpoint_id, delivery_id, place);
   select array_agg(j.id order by j.id) into job_ids
-  from job_enqueue(array_fill('webhooks'::text, array[matched]), array_fill('webhook.deliver'::text, array[matched]),
+  from job_enqueue(array_fill(of_queue, array[matched]), array_fill(of_job_name, array[matched]),
     payloads, array_fill(1::smallint, array[matched]), array_fill(0::bigint, array[matched]),
-    array_fill(1000000, array[matched]), endpoint_ids::text[], caps) j (id);
+    array_fill(of_max_attempts, array[matched]), endpoint_ids::text[], caps) j (id);
   insert into webhook_events (tenant_id, event_id, type, body, run_id, created_at)
   values (of_tenant_id, of_event_id, of_type, of_body, of_run_id, at);
   insert into webhook_deliveries (tenant_id, delivery_id, endpoint_id, event_id, type, run_id, state, next_attempt_at,

@@ -2,7 +2,7 @@
 -- backend and a thread.
 
 -- Ends a run that is held, as run_write does, and completes the job that carried it. Null, and nothing is written, where
--- `is_told` and the tenant has an endpoint for ends of runs: telling it takes more. A job that is not this lease's any
+-- `is_told` and the tenant has an endpoint for ends of runs: telling it takes more. Where that was added meanwhile, it is an error, AR002, so that nothing is written either. A job that is not this lease's any
 -- more is an error, AR001, so that nothing is written then.
 create function run_end(
   of_tenant_id uuid, of_run_id uuid, of_epoch bigint, told bigint, at timestamptz, to_status text,
@@ -29,6 +29,13 @@ begin
   end if;
   if not job_done(of_job_id, of_lease_id) then
     raise exception 'the run''s job is another''s now' using errcode = 'AR001';
+  end if;
+  -- One may have been registered while this waited for a row.
+  if is_told and exists (
+    select from webhook_endpoints e
+    where e.tenant_id = of_tenant_id and e.unregistered_at is null and 'run.finished' = any (e.events)
+  ) then
+    raise exception 'somebody is to be told of the run''s end' using errcode = 'AR002';
   end if;
   return true;
 end

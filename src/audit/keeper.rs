@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::store::audit::purge::{self, End};
 use crate::store::audit::{self as rows, Outcome};
-use crate::store::{Store, Tx, clock};
+use crate::store::{Store, Tx, clock, sql_state};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use ed25519_dalek::SigningKey;
 use postgres::error::SqlState;
@@ -165,8 +165,5 @@ fn month_after(month: Date) -> Date {
 }
 
 fn is_about_rights(error: &Error) -> bool {
-    let cause = error
-        .cause()
-        .and_then(|cause| cause.downcast_ref::<postgres::Error>());
-    cause.and_then(postgres::Error::code) == Some(&SqlState::INSUFFICIENT_PRIVILEGE)
+    sql_state(error) == Some(&SqlState::INSUFFICIENT_PRIVILEGE)
 }

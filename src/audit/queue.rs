@@ -70,7 +70,8 @@ impl State {
         let count = most.min(self.waiting.len());
         let entries: Vec<Entry> = self.waiting.drain(..count).collect();
         self.taken = entries.iter().map(|entry| entry.ticket.clone()).collect();
-        self.is_called &= !self.waiting.is_empty();
+        // What is more than one may take is written after it, whoever is among it.
+        self.is_called = !self.waiting.is_empty();
         self.is_led = true;
         entries
     }
@@ -173,8 +174,8 @@ impl Queue {
         state.is_led = false;
     }
 
-    /// For the writer's thread, which has the lead from then on: takes what waits, at most `most`, and waits for it at
-    /// most `idle`.
+    /// For the writer's thread, which has the lead from then on: takes what waits and is called for, at most `most`, and
+    /// waits for that at most `idle`. After as long, and when the queue closes, it takes what nobody called for as well.
     pub(super) fn take(&self, most: usize, idle: Duration) -> Work {
         let mut until = Instant::now() + idle;
         let mut state = self.lock();
@@ -186,7 +187,9 @@ impl Queue {
             } else if let Some(open) = state.open.take() {
                 state.is_led = true;
                 return Work::Write(open);
-            } else if !state.waiting.is_empty() {
+            } else if !state.waiting.is_empty()
+                && (state.is_called || state.is_closed || until <= now)
+            {
                 return Work::Write(state.lead(most).into());
             } else if state.is_closed || until <= now {
                 state.is_led = true;

@@ -11,7 +11,7 @@ use super::stats::{Counters, Ending};
 use super::ticket::{Reason, Settlement, Ticket};
 use crate::error::{Code, Error, Result};
 use crate::store::audit::{self as rows, Batch, Row, Slot};
-use crate::store::{Session, Store};
+use crate::store::{Session, Store, sql_state};
 use postgres::error::SqlState;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -196,9 +196,14 @@ impl Writer {
     fn attempt_once(&mut self, entries: Vec<Entry>) -> Option<Open> {
         let mut open = Open::from(entries);
         match self.step(&mut open) {
-            Step::Settled => None,
-            Step::Next | Step::Wait(_) | Step::Refused(_) => Some(open),
+            Step::Wait(error) => self.tell_away(&error),
+            Step::Refused(error) if !is_split_for(&open.entries, &error) => {
+                self.fail(&open.entries, Reason::Refused, &error);
+            }
+            // In the middle of a stop nothing is settled: that is the writer's thread's.
+            Step::Settled | Step::Next | Step::Refused(_) => {}
         }
+        (!open.is_settled()).then_some(open)
     }
 
     fn step(&mut self, open: &mut Open) -> Step {
@@ -360,10 +365,14 @@ impl Writer {
     }
 
     fn wait(&mut self, error: &Error) {
+        self.tell_away(error);
+        std::thread::sleep(PAUSE);
+    }
+
+    fn tell_away(&mut self, error: &Error) {
         if self.may_complain() {
             slog::warn!(self.log, "The audit cannot be written; trying again"; crate::log::ErrorValue(error));
         }
-        std::thread::sleep(PAUSE);
     }
 
     fn committed(&self, entries: &[Entry]) -> Step {
@@ -375,7 +384,7 @@ impl Writer {
 
     /// Finds the decision that the database does not take.
     fn refused(&mut self, mut entries: Vec<Entry>, error: &Error) {
-        if entries.len() > 1 && is_about_a_row(error) {
+        if is_split_for(&entries, error) {
             let second = entries.split_off(entries.len() / 2);
             self.write(entries.into());
             return self.write(second.into());
@@ -448,18 +457,17 @@ fn tickets(entries: &[Entry]) -> Vec<Ticket> {
     entries.iter().map(|entry| entry.ticket.clone()).collect()
 }
 
+/// Whether the others of them may be taken when this one is found.
+fn is_split_for(entries: &[Entry], error: &Error) -> bool {
+    entries.len() > 1 && is_about_a_row(error)
+}
+
 /// The database says something of the values, such as a character that it cannot store, and not of
 /// the table.
 fn is_about_a_row(error: &Error) -> bool {
-    let cause = error
-        .cause()
-        .and_then(|cause| cause.downcast_ref::<postgres::Error>());
-    cause
-        .and_then(postgres::Error::code)
-        .map(SqlState::code)
-        .is_some_and(|code| {
-            ["22", "23", "54"]
-                .iter()
-                .any(|class| code.starts_with(class))
-        })
+    sql_state(error).map(SqlState::code).is_some_and(|code| {
+        ["22", "23", "54"]
+            .iter()
+            .any(|class| code.starts_with(class))
+    })
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 /// How many times in a row, until the run is given up.
 const MOST: u32 = 5;
 
-/// Runs that are kept count of, at most. With more, all begin anew.
+/// Runs that are kept count of, at most. With more, one of them begins anew.
 const RUNS: usize = 10_000;
 
 /// The runs that met such a fault the last time.
@@ -22,14 +22,21 @@ pub(super) struct Patience(Mutex<HashMap<Uuid, u32>>);
 
 impl Patience {
     /// Counts one more such fault. Whether the run is to be given up.
-    pub(super) fn is_over(&self, run_id: Uuid) -> bool {
+    pub(super) fn count_fault(&self, run_id: Uuid) -> bool {
         let mut faults = self.lock();
         if faults.len() >= RUNS && !faults.contains_key(&run_id) {
-            faults.clear();
+            let any = faults.keys().next().copied();
+            any.and_then(|any| faults.remove(&any));
         }
         let times = faults.entry(run_id).or_default();
-        *times += 1;
+        *times = times.saturating_add(1);
         *times >= MOST
+    }
+
+    /// Whether the run was to be given up already, which failed as well.
+    pub(super) fn is_spent(&self, run_id: Uuid) -> bool {
+        let faults = self.lock();
+        faults.get(&run_id).is_some_and(|times| *times >= MOST)
     }
 
     /// The run moved, or is given up.
@@ -50,19 +57,20 @@ mod tests {
     fn faults_in_a_row_are_counted_for_each_run() {
         let patience = Patience::default();
         let [one, other] = [Uuid::from_u128(1), Uuid::from_u128(2)];
-        let said: Vec<bool> = (0..MOST).map(|_| patience.is_over(one)).collect();
+        let said: Vec<bool> = (0..MOST).map(|_| patience.count_fault(one)).collect();
         assert_eq!(said, [false, false, false, false, true]);
-        assert!(!patience.is_over(other));
+        assert!(patience.is_spent(one));
+        assert!(!patience.count_fault(other));
         patience.forget(one);
-        assert!(!patience.is_over(one));
+        assert!(!patience.is_spent(one) && !patience.count_fault(one));
     }
 
     #[test]
     fn no_more_runs_are_kept_than_there_is_room_for() {
         let patience = Patience::default();
         for number in 0..RUNS + 10 {
-            patience.is_over(Uuid::from_u128(number as u128));
+            patience.count_fault(Uuid::from_u128(number as u128));
         }
-        assert_eq!(patience.lock().len(), 10);
+        assert_eq!(patience.lock().len(), RUNS);
     }
 }

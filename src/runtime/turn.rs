@@ -72,8 +72,12 @@ pub(super) fn advance(inner: &Inner, claimed: &Claimed, job: &Advance) -> jobs::
 }
 
 fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger) -> Result<Left> {
+    if inner.patience.is_spent(job.run_id) {
+        // It could not be ended either. No model is asked once more meanwhile.
+        return give_up(inner, claimed, job);
+    }
     match take_turn(inner, claimed, job) {
-        Err(error) if error.code() == Code::Internal && is_hopeless(inner, claimed, job) => {
+        Err(error) if error.code() == Code::Internal && is_one_too_many(inner, claimed, job) => {
             // What this program could not read or write so often it cannot later either, and each time a
             // model may be paid for.
             slog::error!(log, "A run cannot be carried on"; "error" => %error);
@@ -102,8 +106,8 @@ fn take_turn(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
 }
 
 /// Counts a fault of the service's own that a run met, and says whether it is one too many.
-fn is_hopeless(inner: &Inner, claimed: &Claimed, job: &Advance) -> bool {
-    inner.patience.is_over(job.run_id) || claimed.attempt() > JOB_ATTEMPTS
+fn is_one_too_many(inner: &Inner, claimed: &Claimed, job: &Advance) -> bool {
+    inner.patience.count_fault(job.run_id) || claimed.attempt() > JOB_ATTEMPTS
 }
 
 /// What taking a run up came to.
@@ -206,20 +210,41 @@ fn no_write() -> Error {
     Error::internal("a run that was just claimed took no write")
 }
 
-/// Ends a run that cannot be carried on through a fault of the service's own.
+/// Ends a run that cannot be carried on through a fault of the service's own. Its last step ends with it, where
+/// the turn can be read.
 fn give_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
-    let now = inner.clock.now();
-    let left = inner.store.transact(|tx| {
-        let Some((run, lease)) = runs::claim(tx, job.tenant_id, job.run_id, now)? else {
-            return Ok(Left::Finished);
-        };
-        let end = failed("The server met a fault of its own. Its log has the cause.");
-        end_taken(tx, inner, claimed, (&run, &lease), Movement::default(), end)?;
-        Ok(Left::Settled)
-    })?;
+    let left = match give_up_with(inner, claimed, job, |tx, lease, is_begun| {
+        turns::load(tx, lease, is_begun)
+    }) {
+        Err(error) if error.code() == Code::Internal => {
+            give_up_with(inner, claimed, job, |_, _, _| Ok(None))?
+        }
+        left => left?,
+    };
     inner.patience.forget(job.run_id);
     inner.feed.moved(job.run_id);
     Ok(left)
+}
+
+fn give_up_with(
+    inner: &Inner,
+    claimed: &Claimed,
+    job: &Advance,
+    load: impl Fn(&mut Tx<'_>, &Lease, bool) -> Result<Option<turns::Turn>>,
+) -> Result<Left> {
+    let now = inner.clock.now();
+    inner.store.transact(|tx| {
+        let Some((run, lease)) = runs::claim(tx, job.tenant_id, job.run_id, now)? else {
+            return Ok(Left::Finished);
+        };
+        let movement = match load(tx, &lease, runs::told(&run) > 1)? {
+            Some(turn) => Turn::new(run.clone(), lease, turn, now)?.movement_to(None),
+            None => Movement::default(),
+        };
+        let end = failed("The server met a fault of its own. Its log has the cause.");
+        end_taken(tx, inner, claimed, (&run, &lease), movement, end)?;
+        Ok(Left::Settled)
+    })
 }
 
 /// What taking an agent's turn up for the first time writes, but for the model's name.
@@ -276,10 +301,6 @@ impl Turn {
 
     /// What taking the turn up writes, and what comes next.
     fn first_movement(&self, claimed: &Claimed) -> (Movement, Next) {
-        let mut movement = Movement::default();
-        if self.run.last_seq == 1 {
-            movement.events.push(Event::RunStarted {}.row());
-        }
         let next = match self.run.cancel_requested_at {
             Some(_) => Next::End(End::Cancelled),
             None if claimed.attempt() > JOB_ATTEMPTS => Next::End(failed(format!(
@@ -287,13 +308,26 @@ impl Turn {
             ))),
             None => self.decide(),
         };
+        let begun = match &next {
+            Next::Begin { begun, .. } => Some(begun),
+            Next::End(_) => None,
+        };
+        (self.movement_to(begun), next)
+    }
+
+    /// What taking the turn up writes when this step comes next, or its end.
+    fn movement_to(&self, begun: Option<&Begun>) -> Movement {
+        let mut movement = Movement::default();
+        if self.run.last_seq == 1 {
+            movement.events.push(Event::RunStarted {}.row());
+        }
         if let Some(last) = self.journal.last()
             && last.status == StepStatus::Running
         {
             let lost = begun_of(last);
             movement.call = (last.kind == StepKind::Model)
                 .then(|| lost_call(&self.definition, &lost, last.started_at));
-            if let Next::Begin { begun, .. } = &next {
+            if let Some(begun) = begun {
                 let restarted = Event::StepRestarted {
                     step: self.step_ref(begun),
                     lost_attempt: last.attempt,
@@ -303,10 +337,10 @@ impl Turn {
                 movement.ended = Some(ended(last.step, StepStatus::Failed, None, last.failures));
             }
         }
-        if let Next::Begin { begun, .. } = &next {
+        if let Some(begun) = begun {
             self.announce(&mut movement, begun);
         }
-        (movement, next)
+        movement
     }
 
     /// Counts the events of a movement that is written, and says what readers are to be told. Not for one

@@ -131,22 +131,21 @@ pub trait Find: crate::proof::Kind + Sized {
 /// A parameter of a statement.
 pub type Parameter<'a> = &'a (dyn ToSql + Sync);
 
+/// What Postgres calls the fault that is an error's cause.
+pub fn sql_state(error: &Error) -> Option<&SqlState> {
+    let cause = error.cause()?.downcast_ref::<postgres::Error>()?;
+    cause.code()
+}
+
 /// Says in the caller's words what a violated constraint means; any other outcome stays as it is.
 fn on_violation<T>(
     result: Result<T>,
     constraint: &SqlState,
     meaning: impl FnOnce() -> Error,
 ) -> Result<T> {
-    result.map_err(|error| {
-        let state = error
-            .cause()
-            .and_then(|cause| cause.downcast_ref::<postgres::Error>())
-            .and_then(postgres::Error::code);
-        if state == Some(constraint) {
-            meaning()
-        } else {
-            error
-        }
+    result.map_err(|error| match sql_state(&error) {
+        Some(state) if state == constraint => meaning(),
+        _ => error,
     })
 }
 

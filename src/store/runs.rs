@@ -17,7 +17,7 @@ pub use lists::{Filters, list};
 pub use rows::{Agent, Origin, Run, Status, Tokens, Usage, Via};
 
 use super::events::NewEvent;
-use super::{Find, Finding, Parameter, Sql, on_violation};
+use super::{Find, Finding, Parameter, Sql, on_violation, sql_state};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Kind, May, Read, Write};
 use crate::{find_sql, sql};
@@ -344,8 +344,11 @@ pub fn end(
         parameters.extend([&job.job_id as Parameter<'_>, &job.lease_id, &is_told]);
         sql.query_one(sql!("runs/end"), &parameters)
     });
-    let row = on_violation(row, &SqlState::from_code("AR001"), job_lost)?;
-    Ok(row.try_get(0)?)
+    match on_violation(row, &SqlState::from_code("AR001"), job_lost) {
+        Ok(row) => Ok(row.try_get(0)?),
+        Err(error) if sql_state(&error).is_some_and(|state| state.code() == "AR002") => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The run's job is not this holder's any more.

@@ -98,7 +98,7 @@ pub struct About<'a> {
 ///
 /// # Errors
 /// The database's.
-pub fn emit(
+pub fn emit<J: jobs::Job>(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
     event: &NewEvent<'_>,
@@ -107,6 +107,7 @@ pub fn emit(
     cap_well: u32,
 ) -> Result<usize> {
     let cap_well = i32::try_from(cap_well).unwrap_or(i32::MAX);
+    let max_attempts = i32::try_from(J::MAX_ATTEMPTS).unwrap_or(i32::MAX);
     let row = tx.query_one(
         sql!("webhook_deliveries/emit"),
         &[
@@ -121,6 +122,9 @@ pub fn emit(
             &event.created_at,
             &delivery_ids,
             &cap_well,
+            &J::QUEUE,
+            &J::NAME,
+            &max_attempts,
         ],
     )?;
     let matched: i32 = row.try_get(0)?;

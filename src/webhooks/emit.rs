@@ -150,7 +150,8 @@ impl Inner {
                 created_at: now,
             };
             let delivery_ids: Vec<Uuid> = (0..room).map(|_| self.clock.new_id()).collect();
-            let matched = rows::emit(tx, tenant_id, &new, about, &delivery_ids, self.cap(true))?;
+            let matched =
+                rows::emit::<Deliver>(tx, tenant_id, &new, about, &delivery_ids, self.cap(true))?;
             if matched <= room {
                 self.matched
                     .store(matched.max(room.saturating_sub(1)), Ordering::Relaxed);

@@ -182,7 +182,11 @@ fn the_doctor_finds_what_is_wrong_with_permissions_and_their_server() {
         .says("settings", "ok", "given")
         .says("license", "skipped", "Development")
         .says("schema", "ok", "this version's")
-        .says("clock", "ok", " 0 ms apart. They are one")
+        .says(
+            "clock",
+            "ok",
+            " 0 ms apart. The database seems to be on this host",
+        )
         .says("openfga", "ok", "serves")
         .says("openfga-indexes", "ok", "valid")
         .says("authorization-store", "ok", "1 stores are there")

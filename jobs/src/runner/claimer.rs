@@ -5,15 +5,16 @@
 //! another thread to wake up. The other one, which waits for the same words, claims meanwhile, and hands out what it
 //! claims to the crew: so at most one of the two handles, and no handler, however long it takes, holds up a claim.
 
-use super::handler::{Hands, Work};
+use super::handler::{Hands, Work, text};
 use super::{Core, Queue, QueueOptions};
-use crate::Result;
 use crate::backoff::{Backoff, jittered};
 use crate::claimed::Batch;
 use crate::protocol::{ClaimedRow, Room, claim_ahead, draw_leases};
+use crate::{Error, Result};
 use crossbeam_channel::Receiver;
 use slog::{info, warn};
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -55,7 +56,11 @@ pub(super) struct Source {
 impl Source {
     fn claim(&self, leases: &mut Leases, core: &Core, asked: &Asked<'_>) -> Result<Vec<Taken>> {
         if let Some(claim_by) = &self.claim_by {
-            return claim_by(asked);
+            let claimed = catch_unwind(AssertUnwindSafe(|| claim_by(asked)));
+            return claimed.unwrap_or_else(|panic| {
+                let said = format!("the claim panicked: {}", text(panic.as_ref()));
+                Err(Error::Claim(said.into()))
+            });
         }
         let rows = leases.claim(core, asked)?;
         let alone = |row| Taken { row, beside: None };

@@ -120,9 +120,9 @@ impl Hands {
         let (keyed, serial) = (row.key.is_some(), row.is_serial());
         let attempt = row.attempt;
         let token = CancelToken::new(Arc::clone(&batch), place);
-        // What its claim began is not left undone by a stop.
-        let stops = core.stopping() && beside.is_none();
-        let outcome = if stops || token.is_too_late_to_begin() {
+        // What its claim began is its handler's to end or to take back, late as it is.
+        let waits = beside.is_none();
+        let outcome = if waits && (core.stopping() || token.is_too_late_to_begin()) {
             None
         } else {
             let slot = &batch.slots[place];
@@ -210,7 +210,7 @@ fn ending(queue: &Queue, attempt: u32, outcome: Option<Outcome>) -> Ending {
     }
 }
 
-fn text(panic: &(dyn Any + Send)) -> &str {
+pub(super) fn text(panic: &(dyn Any + Send)) -> &str {
     let literal = panic.downcast_ref::<&str>().copied();
     literal
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))

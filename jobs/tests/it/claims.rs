@@ -145,3 +145,24 @@ fn claims_keep_their_pace_while_jobs_are_in_hand() {
     drop(go_on);
     until("all is done", || rows(&schema) == 0);
 }
+
+#[test]
+fn a_claim_that_panics_is_made_again() {
+    let schema = schema();
+    add(&schema, 1);
+    let (panics, client) = (AtomicU32::new(0), Mutex::new(schema.client()));
+    let _runner = Runner::builder(schema.database(6))
+        .queue("q", QueueOptions::default())
+        .claim_by("q", move |asked| {
+            assert!(panics.fetch_add(1, Ordering::SeqCst) > 0, "as told");
+            let mut client = client.lock().unwrap();
+            let (queue, worker, first) = (asked.queue, asked.worker, asked.keyed_first);
+            let rows = claim(&mut *client, queue, worker, asked.room, asked.lease, first)?;
+            let alone = |row| Taken { row, beside: None };
+            Ok(rows.into_iter().map(alone).collect())
+        })
+        .handle(|_, _: Task| Outcome::Done)
+        .start()
+        .unwrap();
+    until("it is done", || rows(&schema) == 0);
+}

@@ -143,7 +143,7 @@ pub(super) static ALL: &[About] = &[
     about(
         Code::Clock,
         "clock",
-        "How far this host's clock is from the database's. On one host they are one, which nothing here judges.",
+        "How far this host's clock is from the database's. On one host there is one clock, and whether it is right is not looked at.",
         "Above 2 s the times in records and tokens are doubtful; above 30 s tokens and webhook signatures are refused.",
         "Keep both clocks by NTP: `timedatectl set-ntp true`.",
     ),

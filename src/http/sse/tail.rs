@@ -21,8 +21,9 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// How far back the first look begins, and how long a position is missed: longer than a transaction
-/// stays open after it took one.
-const OVERLAP: Duration = Duration::from_secs(5);
+/// stays open after it took one, which may be a statement's time (`SVC_DATABASE_STATEMENT_TIMEOUT_MS`, 10 s unless
+/// it was raised) and a commit's.
+const OVERLAP: Duration = Duration::from_secs(15);
 
 /// Positions that may be missing at once. More are no work under way but a sequence that was set.
 const MISSING: i64 = 20_000;
@@ -89,10 +90,19 @@ impl Seen {
             .extend((newest + 1..position).map(|missing| (missing, now)));
     }
 
-    /// The positions that are asked for again.
+    /// The positions that are asked for again. Each is asked for once more after its time, however late that look is.
     fn missing(&mut self) -> Vec<i64> {
+        let asked = self.missing.keys().copied().collect();
         self.missing.retain(|_, since| since.elapsed() <= OVERLAP);
-        self.missing.keys().copied().collect()
+        asked
+    }
+
+    /// The next look is a first one: it begins as far back, and the threads read their runs again, since what was missing,
+    /// and what they had not been told of, is not known any more.
+    fn forget(&mut self) {
+        self.events = None;
+        self.text = None;
+        self.missing.clear();
     }
 
     /// The next look begins before whatever has not been committed yet.
@@ -119,9 +129,7 @@ impl Tail {
                 continue;
             }
             if let Err(error) = self.look(&mut seen) {
-                // The next look is a first one, and begins as far back.
-                seen.events = None;
-                seen.missing.clear();
+                seen.forget();
                 slog::warn!(self.log, "Other replicas' events could not be looked for; trying again"; "error" => %error);
             }
         }
@@ -129,9 +137,7 @@ impl Tail {
 
     /// Notes the position, and forgets what only readers need.
     fn idle(&self, seen: &mut Seen) -> Result<()> {
-        seen.text = None;
-        seen.events = None;
-        seen.missing.clear();
+        seen.forget();
         seen.untold.clear();
         seen.begin();
         // What nobody follows needs no second reading.
@@ -239,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_is_missed_as_long_as_a_transaction_may_take() {
+    fn a_position_is_asked_for_once_more_after_its_time() {
         let mut seen = Seen::default();
         let now = Instant::now();
         let Some(long_ago) = now.checked_sub(OVERLAP + Duration::from_secs(1)) else {
@@ -248,6 +254,7 @@ mod tests {
         seen.events = Some(1);
         seen.found(3, long_ago);
         seen.found(5, now);
+        assert_eq!(seen.missing(), [2, 4]);
         assert_eq!(seen.missing(), [4]);
     }
 

@@ -316,6 +316,34 @@ fn a_step_that_cannot_be_written_is_not_paid_for_again_and_again() {
     let message = run.failure_message.unwrap();
     assert!(message.contains("fault of its own"), "{message}");
     assert_eq!(world.provider.count(), 5);
+    let running = "select count(*) from run_steps where status = 'running'";
+    assert_eq!(world.number(running), 0, "the step ended with its run");
+    let calls = "select count(*) from run_model_calls";
+    assert_eq!(world.number(calls), 5, "each call is counted");
+}
+
+#[test]
+fn a_run_that_cannot_be_ended_either_is_not_paid_for_meanwhile() {
+    let world = World::new();
+    world.batch(
+        "alter table run_model_calls add constraint no_answer check (outcome <> 'completed');
+         alter table runs add constraint no_end check (status <> 'failed')",
+    );
+    let process = world.process(1, true);
+    let run_id = world.create(&process, false);
+    let attempt = "select coalesce(max(attempt), 0)::int8 from job_jobs";
+    world.eventually(|| {
+        hasten(&world, &process);
+        world.number(attempt) >= 10
+    });
+    assert_eq!(world.provider.count(), 5);
+    world.batch("alter table runs drop constraint no_end");
+    world.eventually(|| {
+        hasten(&world, &process);
+        world.run(run_id).status.is_finished()
+    });
+    world.finished(&process, run_id);
+    assert_eq!(world.provider.count(), 5);
 }
 
 #[test]
