@@ -43,15 +43,20 @@ pub(super) fn run(core: &Core, queue: &Queue, finished: &Receiver<Finished>) {
         let ended = matches!(first, Err(RecvTimeoutError::Disconnected));
         if let Ok(first) = first {
             let rest = finished.try_iter().take(queue.options.batch - 1);
-            let (themselves_now, others): (Vec<Finished>, Vec<Finished>) = std::iter::once(first)
-                .chain(rest)
-                .partition(|one| one.settled_itself);
-            write_others(core, queue, others);
-            if themselves_now.iter().any(|one| one.keyed) {
+            let all: Vec<Finished> = std::iter::once(first).chain(rest).collect();
+            let keyed = all.iter().any(|one| one.keyed);
+            let (settled, others): (Vec<Finished>, Vec<Finished>) =
+                all.into_iter().partition(|one| one.settled_itself);
+            let (done, other): (Vec<Finished>, Vec<Finished>) = others
+                .into_iter()
+                .partition(|one| one.ending == Ending::Done);
+            write(core, queue, &done, complete_all);
+            write(core, queue, &other, settle_all);
+            if keyed {
                 // Places of keys came free.
                 queue.wake();
             }
-            themselves.extend(themselves_now);
+            themselves.extend(settled);
         }
         if themselves.is_empty() {
             due = None;
@@ -67,19 +72,6 @@ pub(super) fn run(core: &Core, queue: &Queue, finished: &Receiver<Finished>) {
         if ended {
             return;
         }
-    }
-}
-
-fn write_others(core: &Core, queue: &Queue, others: Vec<Finished>) {
-    let (done, other): (Vec<Finished>, Vec<Finished>) = others
-        .into_iter()
-        .partition(|one| one.ending == Ending::Done);
-    let keyed = done.iter().chain(&other).any(|one| one.keyed);
-    write(core, queue, &done, complete_all);
-    write(core, queue, &other, settle_all);
-    if keyed {
-        // Places of keys came free.
-        queue.wake();
     }
 }
 
