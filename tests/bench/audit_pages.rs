@@ -4,13 +4,13 @@
 //!
 //! Authorization is off: neither a check nor its record hides what a page costs. What is in the tables: `audit_rows`.
 
-use super::Outcome;
 use super::audit_rows::{Filter, fill};
 use super::machine::Moment;
 use super::plan::Plan;
 use super::rounds::{Figure, compare, percentile};
 use super::row::{About, Growth, Line, Row, Target, rounded};
 use super::world::World;
+use super::{Done, Outcome};
 use serde_json::Value;
 use std::time::Instant;
 use uuid::Uuid;
@@ -235,7 +235,7 @@ fn row(plan: Plan, (filter, about): &(Filter, About), many: &Side, few: &Side) -
     Ok(row)
 }
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let mut growths = [growth(), growth(), growth()];
     let mut grow = |side: &Side| -> Outcome {
         for ((filter, _), growth) in ABOUT.iter().zip(&mut growths) {
@@ -252,12 +252,12 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     if !plan.short {
         grow(&many)?;
     }
-    let rows = ABOUT.iter().map(|one| row(plan, one, &many, &few));
-    let mut rows = rows.collect::<Outcome<Vec<_>>>()?;
-    if !plan.short {
-        for (row, growth) in rows.iter_mut().zip(growths) {
+    for (one, growth) in ABOUT.iter().zip(growths) {
+        let mut row = row(plan, one, &many, &few)?;
+        if !plan.short {
             row.growth.push(growth);
         }
+        done(row)?;
     }
-    Ok(rows)
+    Ok(())
 }

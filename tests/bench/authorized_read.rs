@@ -6,14 +6,14 @@
 //! connection to the database for itself. Both sides share the authorization server's connections
 //! out of pools of the same size.
 
-use super::Outcome;
 use super::client::agent;
 use super::load::{Load, Work};
 use super::plan::Plan;
 use super::reader::Reader;
 use super::rounds::{CLIENTS, Figure, Measure, compare, grow};
-use super::row::{About, Row, Target};
+use super::row::{About, Target};
 use super::world::World;
+use super::{Done, Outcome};
 use agent_runtime::authz::fga::{self, Pinned, Question};
 use agent_runtime::outbound::{self, Outbound};
 use uuid::Uuid;
@@ -117,27 +117,28 @@ const SIXTEEN: About = about(
     "a project read through a team with its decision on disk, 16 clients, p50",
 );
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let world = World::start_authorized()?;
     let reader = Reader::of(&world)?;
     let parts = Parts::of(&world)?;
     let service = |clients| p50(clients, &|_| ours(&world, &reader));
     let baseline = |clients| p50(clients, &|_| parts.read(&world, &reader));
-    let mut rows = Vec::new();
-    for (about, clients) in [(&ONE, 1), (&SIXTEEN, 16)] {
-        rows.push(compare(
+    let measured = |about, clients| {
+        compare(
             plan,
             about,
             || Figure::of(|| service(clients)),
             || Figure::of(|| baseline(clients)),
-        )?);
-    }
-    if let (false, Some(row)) = (plan.short, rows.last_mut()) {
+        )
+    };
+    done(measured(&ONE, 1)?)?;
+    let mut row = measured(&SIXTEEN, 16)?;
+    if !plan.short {
         let lines: [(_, Measure<'_>); 2] = [
             ("agent-runtime", &|clients| service(clients)),
             ("baseline", &|clients| baseline(clients)),
         ];
         row.growth.push(grow("clients", "ms", &CLIENTS, &lines)?);
     }
-    Ok(rows)
+    done(row)
 }

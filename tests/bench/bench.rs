@@ -55,8 +55,11 @@ use std::process::ExitCode;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
+/// Takes each row as soon as it is measured: what fails after it does not lose it.
+type Done<'a> = &'a mut dyn FnMut(Row) -> Outcome;
+
 /// Measures the rows of one kind of work.
-type Bench = fn(Plan) -> Outcome<Vec<Row>>;
+type Bench = fn(Plan, Done<'_>) -> Outcome;
 
 const BENCHES: &[(&str, Bench)] = &[
     ("constant", constant::run),
@@ -110,21 +113,22 @@ fn main() -> ExitCode {
     let chosen = BENCHES
         .iter()
         .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name));
-    let (mut measured, mut failed) = (Vec::new(), false);
+    let (mut met, mut measured, mut failed) = (0, 0, false);
+    let mut done = |row: Row| {
+        println!("{}", row.line());
+        measured += 1;
+        met += usize::from(row.is_met());
+        if plan.short {
+            Ok(())
+        } else {
+            report::keep(&row)
+        }
+    };
     for (name, bench) in chosen {
         println!("{name}");
-        let rows = bench(plan).and_then(|rows| {
-            if !plan.short {
-                report::keep(&rows)?;
-            }
-            Ok(rows)
-        });
-        match rows {
-            Ok(rows) => measured.extend(rows.iter().map(said)),
-            Err(error) => {
-                println!("{name}: could not be measured: {error}");
-                failed = true;
-            }
+        if let Err(error) = bench(plan, &mut done) {
+            println!("{name}: could not be measured: {error}");
+            failed = true;
         }
     }
     if !plan.short
@@ -133,18 +137,11 @@ fn main() -> ExitCode {
         println!("The page of figures could not be written: {error}");
         failed = true;
     }
-    let met = measured.iter().filter(|met| **met).count();
-    println!("{met} of {} targets met", measured.len());
+    println!("{met} of {measured} targets met");
     // A target that is missed is a figure like any other; what was not measured is a fault.
     if failed {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
     }
-}
-
-/// Prints a row's line, and says whether its target was met.
-fn said(row: &Row) -> bool {
-    println!("{}", row.line());
-    row.is_met()
 }

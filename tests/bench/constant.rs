@@ -4,9 +4,9 @@
 use super::loopback::{Loopback, answer};
 use super::plan::Plan;
 use super::rounds::compare;
-use super::row::{About, Row, Target};
+use super::row::{About, Target};
 use super::world::{World, log};
-use super::{Outcome, wrk};
+use super::{Done, Outcome, wrk};
 use agent_runtime::error::Result;
 use agent_runtime::http::context::Cx;
 use agent_runtime::http::door::{Door, Limits};
@@ -63,7 +63,7 @@ const ABOUT: About = About {
     says_not: "The load generator shares the processors; the bare service knows no caller, route or limit.",
 };
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let world = World::start()?;
     let door = door(&world)?;
     let bare = Loopback::start("bare", |_| async {
@@ -79,5 +79,5 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
         || wrk::load(bare.address, "/v1/constant", Some(world.token())),
     )?;
     door.stop(Duration::from_secs(5));
-    Ok(vec![row])
+    done(row)
 }

@@ -5,9 +5,9 @@
 use super::plan::Plan;
 use super::reader::Reader;
 use super::rounds::compare;
-use super::row::{About, Row, Target};
+use super::row::{About, Target};
 use super::world::{World, log};
-use super::{Outcome, wrk};
+use super::{Done, Outcome, wrk};
 use agent_runtime::api;
 use agent_runtime::audit::Audit;
 use agent_runtime::authn::Authn;
@@ -93,7 +93,7 @@ const ABOUT: About = About {
                shows it undiluted.",
 };
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let world = World::start_authorized()?;
     let reader = Reader::of(&world)?;
     let audit = world.server()?.shared().audit.clone();
@@ -108,5 +108,5 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     )?;
     ours.stop();
     baseline.stop();
-    Ok(vec![row])
+    done(row)
 }

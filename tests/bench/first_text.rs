@@ -5,13 +5,13 @@
 //! and so is opening the stream. The baseline's commit is alone on its connection, and the provider
 //! is asked directly, by the same client.
 
-use super::Outcome;
 use super::client::agent;
 use super::machine::Moment;
 use super::plan::Plan;
 use super::rounds::{Figure, compare, median};
-use super::row::{About, Row, Target};
+use super::row::{About, Target};
 use super::world::World;
+use super::{Done, Outcome};
 use serde_json::json;
 use std::io::Read;
 use std::time::Instant;
@@ -88,7 +88,7 @@ const ABOUT: About = About {
     says_not: "The baseline is a floor that no service with a journal reaches.",
 };
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let world = World::start()?;
     let agent_id = world.agent()?;
     let mut database = world.database()?;
@@ -111,5 +111,5 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
         })
     };
     let ours = || Figure::of(|| runs(&world, &agent_id));
-    Ok(vec![compare(plan, &ABOUT, ours, baseline)?])
+    done(compare(plan, &ABOUT, ours, baseline)?)
 }

@@ -5,15 +5,15 @@
 //! to run: the other side looks for new runs every half second, and must not be asked at the same point of that each
 //! time.
 
-use super::Outcome;
 use super::client::agent;
 use super::first_text::{first_byte, first_text};
 use super::langgraph::{LangGraph, Way};
 use super::load::Load;
 use super::plan::Plan;
 use super::rounds::{CLIENTS, Figure, compare, grow, median};
-use super::row::{About, Row, Target};
+use super::row::{About, Target};
 use super::world::{SAYS, World};
+use super::{Done, Outcome};
 use std::time::Duration;
 
 /// Pauses between two runs spread evenly over this: how often the other side looks for runs.
@@ -75,7 +75,7 @@ const ABOUT: About = About {
         its line is among those that grow with clients.",
 };
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let world = World::start()?;
     let agent_id = world.agent()?;
     let langgraph = LangGraph::start(&world.provider.base_url())?;
@@ -106,5 +106,5 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
             ],
         )?);
     }
-    Ok(vec![row])
+    done(row)
 }

@@ -5,14 +5,14 @@
 //! until the provider streams to all of them at once; reads the memory once the streams are a minute old; lets the
 //! provider end; and looks in the database that all runs completed.
 
-use super::Outcome;
 use super::deployment::{Deployment, Replica};
 use super::load::Load;
 use super::machine::{Moment, Used, resident_kib};
 use super::plan::Plan;
 use super::rounds::{Figure, alone};
-use super::row::{About, Growth, Line, Row, Target};
+use super::row::{About, Growth, Line, Target};
 use super::slow_provider::SlowProvider;
+use super::{Done, Outcome};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use std::cell::RefCell;
@@ -131,7 +131,7 @@ const MEMORY: About = About {
     says_not: "What the kernel holds for sockets, and what Postgres holds, are not in it.",
 };
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     allow_descriptors()?;
     let deployment = Deployment::start(
         false,
@@ -174,7 +174,8 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
         held.growth.push(growth.0);
         each.growth.push(growth.1);
     }
-    Ok(vec![held, each])
+    done(held)?;
+    done(each)
 }
 
 /// Runs held, and the memory of each, over the runs asked for.

@@ -5,12 +5,12 @@
 //! The two are services of their own, each with its database, measured in turns: what waits for the others between rounds
 //! goes on waiting, as it would.
 
-use super::Outcome;
 use super::hooks::{Group, Hooks, Receipt};
 use super::machine::Moment;
 use super::plan::Plan;
 use super::rounds::{Figure, compare, percentile};
-use super::row::{About, Row, Target};
+use super::row::{About, Target};
+use super::{Done, Outcome};
 use crossbeam_channel::unbounded;
 use std::collections::HashMap;
 use std::io::Write;
@@ -118,7 +118,7 @@ const SLOWLY: About = about(
     "event commit to receipt, p99, 100 healthy endpoints beside four that answer after nine seconds",
 );
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let silent = slow(None)?;
     let kinds = [
         (&SILENT, 1, silent),
@@ -127,16 +127,15 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     ];
     let without = Side::start(0, silent)?;
     let events = plan.pick(10, 20);
-    let mut rows = Vec::new();
     // The further kinds are longer than the short form may be.
     for (about, count, receiver) in kinds.into_iter().take(plan.pick(1, 3)) {
         let with = Side::start(count, receiver)?;
-        rows.push(compare(
+        done(compare(
             plan,
             about,
             || with.round(events),
             || without.round(events),
-        )?);
+        )?)?;
     }
-    Ok(rows)
+    Ok(())
 }

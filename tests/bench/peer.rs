@@ -4,7 +4,7 @@
 //! Peers are installed by `tests/setup/bench`; each stands in `tests/bench/peers`.
 
 use super::Outcome;
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -81,10 +81,19 @@ impl Peer {
         self.process.id()
     }
 
-    fn answer(&self) -> Outcome<Value> {
-        let line = self.answers.recv_timeout(PATIENCE);
-        let line = line.map_err(|error| format!("a peer did not answer: {error}"))??;
-        Ok(serde_json::from_str(&line)?)
+    fn answer(&mut self) -> Outcome<Value> {
+        match self.answers.recv_timeout(PATIENCE) {
+            Ok(line) => Ok(serde_json::from_str(&line?)?),
+            Err(RecvTimeoutError::Timeout) => {
+                Err(format!("a peer has not answered for {} s", PATIENCE.as_secs()).into())
+            }
+            // Its output has ended, so it has, or is about to.
+            Err(RecvTimeoutError::Disconnected) => {
+                drop(self.process.stdin.take());
+                let status = self.process.wait()?;
+                Err(format!("a peer has ended: {status} (it says why on standard error)").into())
+            }
+        }
     }
 }
 

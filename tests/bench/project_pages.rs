@@ -5,7 +5,6 @@
 //! The projects are not made one by one over HTTP: their rows and their tuples are written many at once, as the service would
 //! have left them. It says itself that nothing differs.
 
-use super::Outcome;
 use super::client::agent;
 use super::load::{Load, Work};
 use super::openfga;
@@ -14,6 +13,7 @@ use super::reader::Reader;
 use super::rounds::{Figure, compare};
 use super::row::{About, Growth, Line, Row, Target, rounded};
 use super::world::World;
+use super::{Done, Outcome};
 use agent_runtime::authz::fga::{self, Pinned, Question, Tuple};
 use agent_runtime::outbound::{self, Outbound};
 use serde_json::Value;
@@ -305,15 +305,13 @@ fn point(growth: &mut Growth, label: &str, projects: usize, figure: f64) {
     }
 }
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let mut side = Side::start(plan)?;
     let compared_at = plan.pick(1000, 10_000);
     if plan.short {
         side.fill(compared_at)?;
-        return Ok(vec![
-            side.row(plan, &ADMIN, Who::Admin)?,
-            side.row(plan, &MEMBER, Who::Member)?,
-        ]);
+        done(side.row(plan, &ADMIN, Who::Admin)?)?;
+        return done(side.row(plan, &MEMBER, Who::Member)?);
     }
     let mut rows = Vec::new();
     let mut growths = [Who::Admin, Who::Member].map(|who| {
@@ -338,5 +336,5 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
     for (row, (_, growth)) in rows.iter_mut().zip(growths) {
         row.growth.push(growth);
     }
-    Ok(rows)
+    rows.into_iter().try_for_each(done)
 }

@@ -4,9 +4,9 @@
 
 use super::plan::Plan;
 use super::rounds::compare;
-use super::row::{About, Row, Target};
+use super::row::{About, Target};
 use super::world::{World, log};
-use super::{Outcome, wrk};
+use super::{Done, Outcome, wrk};
 use agent_runtime::error::Error;
 use agent_runtime::http::door::{App, Context, Door, Limits, Reply, Responder};
 use postgres::{Client, Statement};
@@ -107,7 +107,7 @@ const ABOUT: About = About {
     says_not: "The bare handler knows no caller, route or pool, and answers with two of the columns.",
 };
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let world = World::start()?;
     let path = format!("/v1/runs/{}", finished_run(&world)?);
     let ours = world.client.address();
@@ -119,5 +119,5 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
         || wrk::load(baseline.local_addr(), &path, Some(world.token())),
     )?;
     baseline.stop(Duration::from_secs(5));
-    Ok(vec![row])
+    done(row)
 }

@@ -4,12 +4,12 @@
 //! Nothing is pinned: in every case the replicas, Postgres, the provider, the receiver and the clients share all
 //! processors of the machine. So replicas gain nothing here; what they lose is the price of working together.
 
-use super::Outcome;
 use super::fleet::{Fleet, LOOK, PATIENCE};
 use super::machine::{Moment, Used};
 use super::plan::Plan;
 use super::rounds::{Figure, Measure, alone, compare, grow};
 use super::row::{About, Row, Target, rounded};
+use super::{Done, Outcome};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -175,12 +175,12 @@ fn killed(plan: Plan) -> Outcome<Row> {
     alone(plan, &KILLED, one)
 }
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let fleet = Fleet::start(Duration::ZERO, ENDPOINTS, &[])?;
-    let turns = beside_one(plan, &TURNS, &fleet, &|| fleet.turns(plan.pick(300, 2000)))?;
-    let deliveries = beside_one(plan, &DELIVERIES, &fleet, &|| {
-        fleet.deliveries(plan.pick(50, 300))
-    })?;
+    let turns = || fleet.turns(plan.pick(300, 2000));
+    done(beside_one(plan, &TURNS, &fleet, &turns)?)?;
+    let deliveries = || fleet.deliveries(plan.pick(50, 300));
+    done(beside_one(plan, &DELIVERIES, &fleet, &deliveries)?)?;
     drop(fleet);
-    Ok(vec![turns, deliveries, killed(plan)?])
+    done(killed(plan)?)
 }

@@ -13,14 +13,12 @@ use std::fs;
 const OPENING: &str = include_str!("page.md");
 
 /// Keeps what was measured.
-pub(crate) fn keep(rows: &[Row]) -> Outcome {
+pub(crate) fn keep(row: &Row) -> Outcome {
     let directory = source("docs/benchmarks");
     fs::create_dir_all(&directory)?;
-    for row in rows {
-        let mut text = serde_json::to_string_pretty(row)?;
-        text.push('\n');
-        fs::write(directory.join(format!("{}.json", row.name)), text)?;
-    }
+    let mut text = serde_json::to_string_pretty(row)?;
+    text.push('\n');
+    fs::write(directory.join(format!("{}.json", row.name)), text)?;
     Ok(())
 }
 

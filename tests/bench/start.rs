@@ -2,13 +2,13 @@
 //! permissions at the authorization server, beside `psql -c 'select 1'` on the same database; and its resident memory
 //! once it has been idle for a while.
 
-use super::Outcome;
 use super::deployment::Deployment;
 use super::load::Load;
 use super::machine::resident_kib;
 use super::plan::Plan;
 use super::rounds::{Figure, alone, compare, median};
-use super::row::{About, Growth, Line, Row, Target};
+use super::row::{About, Growth, Line, Target};
+use super::{Done, Outcome};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -146,7 +146,7 @@ const IDLE: About = About {
     says_not: "What the database and the authorization server take.",
 };
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let deployment = Deployment::start(true, &[])?;
     // Migrates.
     drop(deployment.replica()?);
@@ -178,7 +178,8 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
         row.growth.push(growth("ms", starts));
         resident.growth.push(growth("MiB", memory));
     }
-    Ok(vec![row, resident])
+    done(row)?;
+    done(resident)
 }
 
 fn growth(unit: &str, points: Vec<(f64, f64)>) -> Growth {

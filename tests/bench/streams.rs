@@ -6,14 +6,14 @@
 //! the model: four events in two commits. The moment of a commit is the database's own (`track_commit_timestamp`), taken
 //! before the commit is flushed, so the flush is in every figure of both sides.
 
-use super::Outcome;
 use super::deployment::{Deployment, Replica};
 use super::held::{Answer, Held, TOOL};
 use super::machine::{Moment, raise_descriptors, resident_kib};
 use super::plan::Plan;
 use super::readers::{Follow, Readers};
 use super::rounds::{Figure, Measure, alone, compare, grow, median, percentile};
-use super::row::{About, Row, Target, rounded};
+use super::row::{About, Target, rounded};
+use super::{Done, Outcome};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -346,7 +346,7 @@ const MEMORY: About = About {
     says_not: "The streams are idle, as most are most of the time. The kernel's part of a socket is not in it.",
 };
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     raise_descriptors(DESCRIPTORS)?;
     let readers = plan.pick(1_000, 10_000);
     let stage = Stage::start(readers / EACH)?;
@@ -391,5 +391,6 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
         let growth = grow("streams", "KiB", &[100, 1_000, 10_000], &lines)?;
         of_memory.growth.push(growth);
     }
-    Ok(vec![streams, of_memory])
+    done(streams)?;
+    done(of_memory)
 }

@@ -9,11 +9,11 @@ mod service;
 mod side;
 mod tool;
 
-use super::Outcome;
 use super::machine::Moment;
 use super::plan::Plan;
 use super::rounds::{CLIENTS, Figure, Measure, compare, grow};
 use super::row::{About, Row, Target};
+use super::{Done, Outcome};
 use agent_runtime::dev::provider::{Provider, Script};
 use dbos::Dbos;
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ struct Sizes {
     more: usize,
 }
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let (provider, tool) = (Provider::start(Script::default())?, Tool::start()?);
     let calls = Calls {
         provider: &provider,
@@ -123,29 +123,25 @@ pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
         other: plan.pick(320, 960),
         more: plan.pick(160, 800),
     };
-    let measured = [
-        throughput(plan, &service, &other, &calls, &sizes)?,
-        compare(
-            plan,
-            &MEMORY,
-            || Figure::of(|| memory(&service, &calls, CLIENTS_AT_ONCE, sizes.more)),
-            || Figure::of(|| memory(&other, &calls, CLIENTS_AT_ONCE, sizes.more)),
-        )?,
-        compare(
-            plan,
-            &DATABASE,
-            || Figure::of(|| growth(&service, &calls, CLIENTS_AT_ONCE, sizes.more)),
-            || Figure::of(|| growth(&other, &calls, CLIENTS_AT_ONCE, sizes.more)),
-        )?,
-    ];
-    let versions = other.versions();
-    Ok(measured
-        .into_iter()
-        .map(|row| Row {
-            versions: versions.clone(),
+    let mut done = |row: Row| {
+        done(Row {
+            versions: other.versions(),
             ..row
         })
-        .collect())
+    };
+    done(throughput(plan, &service, &other, &calls, &sizes)?)?;
+    done(compare(
+        plan,
+        &MEMORY,
+        || Figure::of(|| memory(&service, &calls, CLIENTS_AT_ONCE, sizes.more)),
+        || Figure::of(|| memory(&other, &calls, CLIENTS_AT_ONCE, sizes.more)),
+    )?)?;
+    done(compare(
+        plan,
+        &DATABASE,
+        || Figure::of(|| growth(&service, &calls, CLIENTS_AT_ONCE, sizes.more)),
+        || Figure::of(|| growth(&other, &calls, CLIENTS_AT_ONCE, sizes.more)),
+    )?)
 }
 
 /// A round's figure; keeps how many transactions a turn took.

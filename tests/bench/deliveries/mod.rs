@@ -11,15 +11,12 @@ mod events;
 mod receipt;
 mod throughput;
 
-use super::Outcome;
 use super::plan::Plan;
-use super::row::Row;
+use super::{Done, Outcome};
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
-    Ok(vec![
-        throughput::run(plan)?,
-        receipt::run(plan)?,
-        events::run(plan)?,
-        backlog::run(plan)?,
-    ])
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
+    done(throughput::run(plan)?)?;
+    done(receipt::run(plan)?)?;
+    done(events::run(plan)?)?;
+    done(backlog::run(plan)?)
 }

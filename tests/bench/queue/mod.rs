@@ -12,12 +12,12 @@
 mod other;
 mod ours;
 
-use super::Outcome;
 use super::machine::Used;
 use super::plan::Plan;
 use super::rounds::{CLIENTS, Figure, compare, grow, median, percentile};
 use super::row::{About, Growth, Row, Target, rounded};
 use super::world::cluster;
+use super::{Done, Outcome};
 use agent_runtime::dev::cluster::Cluster;
 use other::Other;
 use ours::{Ours, THREADS};
@@ -293,13 +293,13 @@ fn started(plan: Plan, queues: &mut Queues) -> Outcome<[Row; 2]> {
     Ok([p50, p99])
 }
 
-pub(crate) fn run(plan: Plan) -> Outcome<Vec<Row>> {
+pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     let (mut queues, data_dir) = Queues::start()?;
-    let measured =
-        drained(plan, &mut queues).and_then(|row| Ok((row, started(plan, &mut queues)?)));
+    let measured = drained(plan, &mut queues)
+        .and_then(&mut *done)
+        .and_then(|()| started(plan, &mut queues));
     drop(queues);
     // What is left is in the build's own directory for such things.
     let _ = std::fs::remove_dir_all(data_dir);
-    let (row, [p50, p99]) = measured?;
-    Ok(vec![row, p50, p99])
+    measured?.into_iter().try_for_each(done)
 }
