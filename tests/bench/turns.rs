@@ -12,7 +12,7 @@ mod tool;
 use super::machine::Moment;
 use super::plan::Plan;
 use super::rounds::{CLIENTS, Figure, Measure, compare, grow};
-use super::row::{About, Row, Target};
+use super::row::{About, Growth, Row, Target};
 use super::{Done, Outcome};
 use agent_runtime::dev::provider::{Provider, Script};
 use dbos::Dbos;
@@ -129,19 +129,57 @@ pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
             ..row
         })
     };
-    done(throughput(plan, &service, &other, &calls, &sizes)?)?;
-    done(compare(
+    let mut throughput = throughput(plan, &service, &other, &calls, &sizes)?;
+    let mut resident = compare(
         plan,
         &MEMORY,
         || Figure::of(|| memory(&service, &calls, CLIENTS_AT_ONCE, sizes.more)),
         || Figure::of(|| memory(&other, &calls, CLIENTS_AT_ONCE, sizes.more)),
-    )?)?;
+    )?;
+    if !plan.short {
+        // After the memory of sixteen clients' turns, which sixty-four would add to.
+        let growths = grown(&service, &other, &calls, &sizes)?;
+        throughput.growth.push(growths.0);
+        resident.growth.push(growths.1);
+    }
+    done(throughput)?;
+    done(resident)?;
     done(compare(
         plan,
         &DATABASE,
         || Figure::of(|| growth(&service, &calls, CLIENTS_AT_ONCE, sizes.more)),
         || Figure::of(|| growth(&other, &calls, CLIENTS_AT_ONCE, sizes.more)),
     )?)
+}
+
+/// Turns a second of so many clients, and the memory after them: that first, because what many clients took stays a while.
+fn grown(
+    service: &Service,
+    other: &Dbos,
+    calls: &Calls<'_>,
+    sizes: &Sizes,
+) -> Outcome<(Growth, Growth)> {
+    // As long at each place, more or less.
+    let of = |clients: usize, most: usize| most * clients.min(CLIENTS_AT_ONCE) / CLIENTS_AT_ONCE;
+    let lines: [(_, Measure<'_>); 2] = [
+        (Service::NAME, &|clients| {
+            memory(service, calls, clients, of(clients, sizes.more))
+        }),
+        (Dbos::NAME, &|clients| {
+            memory(other, calls, clients, of(clients, sizes.more))
+        }),
+    ];
+    let resident = grow("clients", MEMORY.unit, &CLIENTS, &lines)?;
+    let lines: [(_, Measure<'_>); 2] = [
+        (Service::NAME, &|clients| {
+            Ok(turns(service, calls, clients, of(clients, sizes.ours))?.rate)
+        }),
+        (Dbos::NAME, &|clients| {
+            Ok(turns(other, calls, clients, of(clients, sizes.other))?.rate)
+        }),
+    ];
+    let rates = grow("clients", TURNS.unit, &CLIENTS, &lines)?;
+    Ok((rates, resident))
 }
 
 /// A round's figure; keeps how many transactions a turn took.
@@ -181,20 +219,5 @@ fn throughput(
         mine.get(),
         theirs.get()
     ));
-    if !plan.short {
-        // As long at each place, more or less.
-        let of =
-            |clients: usize, most: usize| most * clients.min(CLIENTS_AT_ONCE) / CLIENTS_AT_ONCE;
-        let lines: [(_, Measure<'_>); 2] = [
-            (Service::NAME, &|clients| {
-                Ok(turns(service, calls, clients, of(clients, sizes.ours))?.rate)
-            }),
-            (Dbos::NAME, &|clients| {
-                Ok(turns(other, calls, clients, of(clients, sizes.other))?.rate)
-            }),
-        ];
-        row.growth
-            .push(grow("clients", TURNS.unit, &CLIENTS, &lines)?);
-    }
     Ok(row)
 }
