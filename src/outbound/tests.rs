@@ -179,6 +179,29 @@ fn a_request_arrives_as_it_was_given() {
 }
 
 #[test]
+fn head_and_body_of_a_request_leave_at_once() {
+    let arrivals = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&arrivals);
+    let server = Server::start(move |mut connection| {
+        for _ in 0..2 {
+            let mut arrived = [0; 4096];
+            let amount = connection.read(&mut arrived).unwrap();
+            let text = String::from_utf8_lossy(&arrived[..amount]).into_owned();
+            seen.lock().unwrap().push(text);
+            connection.write_all(HELLO.as_bytes()).unwrap();
+        }
+    });
+    let mut client = outbound().client(Policy::Operator, timeouts());
+    for _ in 0..2 {
+        assert_eq!(post(&mut client, &server.url()).unwrap().body, b"hello");
+    }
+    let arrivals = arrivals.lock().unwrap();
+    let is_whole = |text: &String| text.starts_with("POST /path?q=1 ") && text.ends_with("}");
+    assert!(arrivals.iter().all(is_whole), "{arrivals:?}");
+    assert_eq!(server.accepted(), 1, "the connection was not kept");
+}
+
+#[test]
 fn a_name_is_judged_by_every_address_it_has() {
     let outbound = with_names(&[
         ("mixed.test", "203.0.113.5"),

@@ -6,6 +6,7 @@
 
 use super::cancel::Token;
 use super::failure::Phase;
+use rustix::net::RecvFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -16,6 +17,10 @@ use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, RustlsConnector, Transport,
 };
+
+/// Output that is held back until so much of it has come, or an answer is waited for: a request's head and body leave at
+/// once.
+const HELD_BYTES: usize = 16 * 1024;
 
 /// How long each part of an exchange may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,6 +200,9 @@ impl Connector<()> for TcpConnector {
                         socket,
                         peer: *address,
                         buffers: LazyBuffers::new(sizes.0, sizes.1),
+                        held: Vec::new(),
+                        read_timeout: Duration::MAX,
+                        write_timeout: Duration::MAX,
                         current: self.0.clone(),
                         exchange,
                     }));
@@ -265,6 +273,10 @@ pub(super) struct TcpTransport {
     socket: Arc<Socket>,
     peer: SocketAddr,
     buffers: LazyBuffers,
+    held: Vec<u8>,
+    /// The socket's own timeouts, the longest where it has none yet.
+    read_timeout: Duration,
+    write_timeout: Duration,
     current: Current,
     exchange: Arc<Exchange>,
 }
@@ -290,13 +302,36 @@ impl TcpTransport {
         true
     }
 
-    /// Idle, open, and without bytes that nobody asked for.
-    fn is_quiet(&self) -> io::Result<bool> {
-        self.socket.set_nonblocking(true)?;
-        let read = (&*self.socket).read(&mut [0]);
-        self.socket.set_nonblocking(false)?;
-        Ok(matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock))
+    /// Idle, open, and without bytes that nobody asked for, or that the other side was never sent.
+    fn is_quiet(&self) -> bool {
+        let read = rustix::net::recv(&*self.socket, &mut [0], RecvFlags::DONTWAIT);
+        self.held.is_empty() && matches!(read, Err(rustix::io::Errno::WOULDBLOCK))
     }
+
+    /// Sends what is held back.
+    fn flush(&mut self) -> io::Result<()> {
+        let held = std::mem::take(&mut self.held);
+        let mut output = held.as_slice();
+        while !output.is_empty() {
+            let left = self.exchange.left()?;
+            if !serves(self.write_timeout, left) {
+                self.socket.set_write_timeout(Some(left))?;
+                self.write_timeout = left;
+            }
+            match (&*self.socket).write(output) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => output = &output[written..],
+                Err(error) if is_retry(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a socket's timeout is right where so much time is left: it ends no later, and not far too often.
+fn serves(timeout: Duration, left: Duration) -> bool {
+    timeout <= left && left / 2 <= timeout
 }
 
 impl Transport for TcpTransport {
@@ -305,27 +340,25 @@ impl Transport for TcpTransport {
     }
 
     fn transmit_output(&mut self, amount: usize, _: NextTimeout) -> Result<(), ureq::Error> {
-        let mut output = &self.buffers.output()[..amount];
-        while !output.is_empty() {
-            let left = self.exchange.left()?;
-            self.socket.set_write_timeout(Some(left))?;
-            match (&*self.socket).write(output) {
-                Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
-                Ok(written) => output = &output[written..],
-                Err(error) if is_retry(&error) => {}
-                Err(error) => return Err(error.into()),
-            }
+        self.held
+            .extend_from_slice(&self.buffers.output()[..amount]);
+        if self.held.len() >= HELD_BYTES {
+            self.flush()?;
         }
         Ok(())
     }
 
     fn await_input(&mut self, _: NextTimeout) -> Result<bool, ureq::Error> {
+        self.flush()?;
         if self.exchange.phase() == Phase::Send {
             self.exchange.enter(Phase::FirstByte);
         }
         loop {
             let left = self.exchange.left()?;
-            self.socket.set_read_timeout(Some(left))?;
+            if !serves(self.read_timeout, left) {
+                self.socket.set_read_timeout(Some(left))?;
+                self.read_timeout = left;
+            }
             match (&*self.socket).read(self.buffers.input_append_buf()) {
                 Ok(_) if self.exchange.token.is_cancelled() => {
                     // A shut down socket reads as an end, which would pass for a whole answer.
@@ -342,7 +375,7 @@ impl Transport for TcpTransport {
     }
 
     fn is_open(&mut self) -> bool {
-        self.is_quiet().unwrap_or(false) && self.join()
+        self.is_quiet() && self.join()
     }
 }
 

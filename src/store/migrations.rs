@@ -109,6 +109,10 @@ pub fn all() -> Vec<Migration> {
             "0012_one_statement",
             include_str!("../../sql/migrations/0012_one_statement.sql"),
         ),
+        (
+            "0015_readable_projects",
+            include_str!("../../sql/migrations/0015_readable_projects.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)

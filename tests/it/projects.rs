@@ -1,7 +1,7 @@
 //! `/v1/projects`.
 
 use crate::harness::App;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn a_project_is_made_read_renamed_and_listed() {
@@ -79,4 +79,41 @@ fn what_is_wrong_with_a_body_is_said() {
     post(r#"{"name":"a"}"#, "text/plain").expect_error(415, "unsupported-media-type");
     let long = format!(r#"{{"name":"{}"}}"#, "a".repeat(300 * 1024));
     post(&long, "application/json").expect_error(413, "body-too-large");
+}
+
+#[test]
+fn a_page_of_few_readable_projects_among_many_reads_few_pages_of_the_database() {
+    let app = App::start();
+    let (tenant_id, user_id) = (app.seeds.tenant_id, app.seeds.user_id);
+    let mut database = app.database.client();
+    // Most of them are somebody else's, and the user's are the oldest.
+    let fill = "with other as (
+          insert into users (tenant_id, user_id, display_name, created_at)
+          select tenant_id, gen_random_uuid(), 'other', now() from tenants where tenant_id = $1
+          returning user_id
+        ), made as (
+          insert into projects (tenant_id, project_id, name, created_by, created_at, updated_at)
+          select $1, lpad(to_hex(place), 32, '0')::uuid, 'project', user_id, now(), now()
+          from other, generate_series(1, 5000) as place
+          returning project_id, created_by
+        )
+        insert into project_memberships (tenant_id, project_id, user_id, role, joined_at)
+        select $1, project_id, case when project_id < $3 then $2 else created_by end, 'editor', now()
+        from made";
+    let fourth = uuid::Uuid::from_u128(4);
+    database
+        .execute(fill, &[&tenant_id, &user_id, &fourth])
+        .unwrap();
+    database.batch_execute("vacuum analyze").unwrap();
+    for newest_first in [false, true] {
+        let page = format!(
+            "select * from readable_projects('{tenant_id}', '{user_id}', null, 51, {newest_first})"
+        );
+        // The first time it is planned.
+        assert_eq!(database.query(&page, &[]).unwrap().len(), 3);
+        let explain = format!("explain (analyze, buffers, format json) {page}");
+        let said: Value = database.query_one(&explain, &[]).unwrap().get(0);
+        let read = &said[0]["Plan"]["Shared Hit Blocks"];
+        assert!(read.as_i64().is_some_and(|pages| pages < 50), "{said}");
+    }
 }

@@ -2,10 +2,9 @@
 
 use super::connection;
 use super::link::Standing;
-use super::pool::{Job, Pool};
+use super::pool::Pool;
 use super::{App, Counters, Limits};
 use crate::ids::Clock;
-use crossbeam_channel::Sender;
 use slog::{error, warn};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -36,10 +35,16 @@ pub(super) struct Shared {
     pub(super) app: Arc<dyn App>,
     pub(super) counters: Arc<Counters>,
     pub(super) stopping: Arc<Stopping>,
-    pub(super) queue: Sender<Job>,
     pub(super) pool: Arc<Pool>,
     pub(super) clock: Clock,
     pub(super) log: slog::Logger,
+}
+
+/// The door's thread and every connection have ended: nothing can be queued any more.
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.pool.jobs.close();
+    }
 }
 
 /// The stop, as it is told to the door's thread and by it to every connection.

@@ -18,6 +18,7 @@ mod head;
 mod link;
 mod listen;
 mod pool;
+mod queue;
 mod reply;
 mod serve;
 mod stream;
@@ -28,7 +29,6 @@ pub use stream::{NotSent, StreamBody, StreamWriter, stream};
 
 use crate::error::{Error, Result};
 use crate::ids::Clock;
-use crossbeam_channel::Receiver;
 use listen::{Shared, Stopping};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -179,7 +179,6 @@ pub struct Door {
     address: SocketAddr,
     counters: Arc<Counters>,
     stopping: Arc<Stopping>,
-    waiting: Receiver<pool::Job>,
     pool: Arc<pool::Pool>,
     thread: Option<JoinHandle<bool>>,
 }
@@ -199,12 +198,10 @@ impl Door {
         let limits = Arc::new(limits);
         let counters = Arc::new(Counters::default());
         let stopping = Arc::new(Stopping::default());
-        let (queue, waiting) = crossbeam_channel::bounded(limits.queue_length);
         let pool = Arc::new(pool::Pool::new(
             Arc::clone(&limits),
             Arc::clone(&app),
             Arc::clone(&counters),
-            waiting.clone(),
             log.clone(),
         ));
         pool.fill().map_err(Error::internal)?;
@@ -213,7 +210,6 @@ impl Door {
             app,
             counters: Arc::clone(&counters),
             stopping: Arc::clone(&stopping),
-            queue,
             pool: Arc::clone(&pool),
             clock,
             log,
@@ -223,7 +219,6 @@ impl Door {
             address,
             counters,
             stopping,
-            waiting,
             pool,
             thread: Some(thread),
         })
@@ -265,7 +260,7 @@ impl Door {
                 counters.answers_by_class[class].load(Relaxed)
             }),
             answers_discarded: counters.answers_discarded.load(Relaxed),
-            queue_length: self.waiting.len(),
+            queue_length: self.pool.jobs.len(),
             in_flight: counters.in_flight.load(Relaxed),
             body_bytes: counters.body_bytes.load(Relaxed),
             streams: counters.streams.load(Relaxed),

@@ -5,10 +5,10 @@
 //! unless the pool is short of it. So one dependency that hangs does not take every thread.
 
 use super::body::Intake;
+use super::queue::{Queue, Seat};
 use super::reply::{Answer, Reply, Responder, convert};
 use super::{App, Context, Counters, Limits};
 use crate::error::{Code, Error};
-use crossbeam_channel::Receiver;
 use slog::{error, warn};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,7 +41,7 @@ pub(super) struct Pool {
     limits: Arc<Limits>,
     app: Arc<dyn App>,
     counters: Arc<Counters>,
-    jobs: Receiver<Job>,
+    pub(super) jobs: Queue<Job>,
     log: slog::Logger,
     opened: Instant,
     /// [`Pool::now`] when the threads were last looked after.
@@ -77,14 +77,13 @@ impl Pool {
         limits: Arc<Limits>,
         app: Arc<dyn App>,
         counters: Arc<Counters>,
-        jobs: Receiver<Job>,
         log: slog::Logger,
     ) -> Self {
         Self {
+            jobs: Queue::new(limits.queue_length),
             limits,
             app,
             counters,
-            jobs,
             log,
             opened: Instant::now(),
             looked_at: AtomicU64::new(1),
@@ -178,8 +177,11 @@ impl Pool {
 
     fn work(&self, slot: &Slot) {
         let mut healthy = true;
+        let seat = Arc::<Seat<Job>>::default();
         while healthy {
-            let Ok(job) = self.jobs.recv() else { break };
+            let Some(job) = self.jobs.next(&seat) else {
+                break;
+            };
             slot.busy_since.store(self.now(), Ordering::Release);
             self.run(job);
             let was = slot.busy_since.swap(WAITING, Ordering::AcqRel);

@@ -8,7 +8,6 @@ use super::pool::{Admission, Job, queue_full};
 use super::reply::{Answer, Reply, Responder, convert};
 use super::{head, link};
 use crate::error::{Code, Error, Result};
-use crossbeam_channel::TrySendError;
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONNECTION, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
@@ -142,13 +141,11 @@ fn check_standing(standing: Standing) -> Result<()> {
 }
 
 fn queue(shared: &Shared, job: Job) -> Result<()> {
-    shared.queue.try_send(job).map_err(|refused| match refused {
-        TrySendError::Full(_) => queue_full(),
-        TrySendError::Disconnected(_) => Error::new(
-            Code::ShuttingDown,
-            "The server is stopping. Try again shortly.",
-        ),
-    })
+    match shared.pool.jobs.push(job) {
+        true => Ok(()),
+        // It is closed only once there are no connections any more.
+        false => Err(queue_full()),
+    }
 }
 
 /// Waits for a request thread's word, within the request deadline.
