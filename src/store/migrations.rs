@@ -109,6 +109,10 @@ pub fn all() -> Vec<Migration> {
             "0012_one_statement",
             include_str!("../../sql/migrations/0012_one_statement.sql"),
         ),
+        (
+            "0013_webhook_sets",
+            include_str!("../../sql/migrations/0013_webhook_sets.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)

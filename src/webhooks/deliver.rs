@@ -403,6 +403,7 @@ impl Made {
     fn over(&self, becomes: Becomes) -> Over<'_> {
         Over {
             tenant_id: self.job.tenant_id,
+            endpoint_id: self.job.endpoint_id,
             delivery_id: self.job.delivery_id,
             number: self.number,
             job_id: self.job_id,
