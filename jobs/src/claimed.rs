@@ -1,6 +1,7 @@
 //! A job in a handler's hands: what it is, whether it should go on, and how to settle it in a transaction of its own.
 
 use crate::protocol::{Became, ClaimedRow, Ending, Settlement, settle};
+use crate::runner::{Hands, Later};
 use crate::{Error, Result};
 use postgres::GenericClient;
 use std::any::Any;
@@ -150,6 +151,10 @@ impl CancelToken {
         &self.batch.slots[self.place]
     }
 
+    pub(crate) fn place(&self) -> (Arc<Batch>, usize) {
+        (Arc::clone(&self.batch), self.place)
+    }
+
     /// The job was cancelled, handed back, or found to be under another's lease: what the handler still does cannot
     /// be settled. A lease that merely was not renewed in time, because the database is away, may still stand: it is
     /// not lost before the database has said so.
@@ -192,6 +197,8 @@ pub struct Claimed {
     token: CancelToken,
     stopping: Arc<AtomicBool>,
     beside: Mutex<Option<Beside>>,
+    hands: Arc<Hands>,
+    is_later: AtomicBool,
 }
 
 impl Claimed {
@@ -200,13 +207,28 @@ impl Claimed {
         token: CancelToken,
         stopping: Arc<AtomicBool>,
         beside: Option<Beside>,
+        hands: Arc<Hands>,
     ) -> Self {
         Self {
             row,
             token,
             stopping,
             beside: Mutex::new(beside),
+            hands,
+            is_later: AtomicBool::new(false),
         }
+    }
+
+    /// For a job whose end is written after its handler has returned: how it ends is said to what this gives, once, and
+    /// what the handler returns is not looked at. The thread is free for the next job; the lease is kept meanwhile.
+    #[must_use]
+    pub fn later(&self) -> Option<Later> {
+        let is_first = !self.is_later.swap(true, Ordering::AcqRel);
+        is_first.then(|| Later::new(&self.hands, &self.row, &self.token))
+    }
+
+    pub(crate) fn is_later(&self) -> bool {
+        self.is_later.load(Ordering::Acquire)
     }
 
     /// What the claim gave with this job ([`crate::Builder::claim_by`]), the first time that it is asked for.

@@ -31,4 +31,6 @@ pub use database::Database;
 pub use error::{Error, Result};
 pub use job::{Enqueued, Job, NewJob, Priority, enqueue, enqueue_many};
 pub use migrate::{MIGRATIONS, migrate};
-pub use runner::{Asked, Builder, Handle, Outcome, QueueOptions, Runner, Stats, Stopped, Taken};
+pub use runner::{
+    Asked, Builder, Handle, Later, Outcome, QueueOptions, Runner, Stats, Stopped, Taken,
+};

@@ -110,6 +110,10 @@ pub fn all() -> Vec<Migration> {
             include_str!("../../sql/migrations/0012_one_statement.sql"),
         ),
         (
+            "0013_webhook_sets",
+            include_str!("../../sql/migrations/0013_webhook_sets.sql"),
+        ),
+        (
             "0015_readable_projects",
             include_str!("../../sql/migrations/0015_readable_projects.sql"),
         ),

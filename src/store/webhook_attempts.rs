@@ -97,12 +97,12 @@ fn begun_of(row: &Row) -> Result<Begun> {
     })
 }
 
-/// Claims jobs and begins their attempts as [`begin`] does, each over `within` this time. No attempt
+/// Claims jobs and begins the attempts of those that are `J`, as [`begin`] does, each over `within` this time. No attempt
 /// beside a job: it did not begin, and may where it is tried alone.
 ///
 /// # Errors
 /// The database's; then none was claimed, or its lease runs out.
-pub fn claim(
+pub fn claim<J: jobs::Job>(
     sql: &mut impl Sql,
     asked: &Asked<'_>,
     within: Duration,
@@ -114,6 +114,7 @@ pub fn claim(
         &[
             &asked.queue,
             &asked.worker,
+            &J::NAME,
             &count(asked.room.jobs),
             &count(asked.room.serial),
             &whole_ms(asked.lease),
@@ -288,6 +289,8 @@ impl Becomes {
 pub struct Over<'a> {
     /// Whose.
     pub tenant_id: Uuid,
+    /// To whom.
+    pub endpoint_id: Uuid,
     /// Of what.
     pub delivery_id: Uuid,
     /// Its number.
@@ -313,6 +316,7 @@ pub fn end(sql: &mut impl Sql, all: &[Over<'_>]) -> Result<Vec<bool>> {
         Some(i32::try_from(duration.as_millis()).unwrap_or(i32::MAX))
     };
     let tenants: Vec<Uuid> = all.iter().map(|one| one.tenant_id).collect();
+    let endpoints: Vec<Uuid> = all.iter().map(|one| one.endpoint_id).collect();
     let deliveries: Vec<Uuid> = all.iter().map(|one| one.delivery_id).collect();
     let numbers: Vec<i32> = all.iter().map(|one| one.number).collect();
     let jobs: Vec<i64> = all.iter().map(|one| one.job_id).collect();
@@ -332,6 +336,7 @@ pub fn end(sql: &mut impl Sql, all: &[Over<'_>]) -> Result<Vec<bool>> {
         sql!("webhook_attempts/end"),
         &[
             &tenants,
+            &endpoints,
             &deliveries,
             &numbers,
             &jobs,

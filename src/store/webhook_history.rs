@@ -156,26 +156,19 @@ pub fn list(
     page: &Request,
 ) -> Result<Vec<Delivery>> {
     let (tenant_id, endpoint_id, rows) = (may.tenant_id(), may.object_id(), page.rows());
-    let rows = match state {
-        None => {
-            let statement = match page.order {
-                Order::Asc => sql!("webhook_history/list_asc"),
-                Order::Desc => sql!("webhook_history/list_desc"),
-            };
-            sql.query(statement, &[&tenant_id, &endpoint_id, &page.after, &rows])?
-        }
-        Some(state) => {
-            let statement = match page.order {
-                Order::Asc => sql!("webhook_history/list_by_state_asc"),
-                Order::Desc => sql!("webhook_history/list_by_state_desc"),
-            };
-            let state = state.text();
-            sql.query(
-                statement,
-                &[&tenant_id, &endpoint_id, &page.after, &rows, &state],
-            )?
-        }
+    let states = match &state {
+        None => State::ALL.as_slice(),
+        Some(state) => std::slice::from_ref(state),
     };
+    let states: Vec<&str> = states.iter().map(|state| state.text()).collect();
+    let statement = match page.order {
+        Order::Asc => sql!("webhook_history/list_asc"),
+        Order::Desc => sql!("webhook_history/list_desc"),
+    };
+    let rows = sql.query(
+        statement,
+        &[&tenant_id, &endpoint_id, &page.after, &rows, &states],
+    )?;
     rows.iter().map(delivery).collect()
 }
 

@@ -5,7 +5,7 @@
 //! crash left open, or is in somebody's hands, its job comes alone, and the worker looks at it
 //! (`deliver`).
 
-use super::{Inner, deliver};
+use super::{Deliver, Inner, deliver};
 use crate::error::Result;
 use crate::store::webhook_attempts::{self as rows, Begun};
 use std::any::Any;
@@ -27,7 +27,7 @@ fn begin(inner: &Inner, asked: &jobs::Asked<'_>) -> Result<Vec<jobs::Taken>> {
     let mut session = inner.store.session()?;
     let since = Instant::now();
     let within = deliver::within(inner);
-    let claimed = rows::claim(&mut session, asked, within, inner.clock.now())?;
+    let claimed = rows::claim::<Deliver>(&mut session, asked, within, inner.clock.now())?;
     let taken = claimed.into_iter().map(|(row, begun)| {
         let ready = begun.map(|begun| Ready { begun, since });
         jobs::Taken {

@@ -1,26 +1,25 @@
 //! The worker: one job, one attempt at one delivery.
 //!
 //! The attempt's row is written when the job is claimed (`claim`); then the request is signed and sent,
-//! over a connection of its own; then the attempt's end is written, what it makes of the delivery, the
-//! job's completion and the job of the next attempt. The ends of many attempts that are written at the
-//! same time are one transaction (`group`). Nothing is sent later than the attempt's row says (`ends_by`), so whoever finds an attempt
+//! over a connection of its own; then its end is written (`end`), together with others', for which a
+//! thread does not wait that has another delivery to make (`group`). Nothing is sent later than the attempt's row says (`ends_by`), so whoever finds an attempt
 //! past that without an end knows that a crash hid its outcome: it counts, as a failed connection. An
 //! attempt that the service itself could not make, and for which nothing was sent, is taken back and
 //! does not count.
 
 use super::claim::Ready;
+use super::end::{Made, Told, WRITE_WAIT, anothers, settle};
 use super::reason::Reason;
 use super::{Inner, schedule, sign};
 use crate::error::{Code, Error, Result};
 use crate::outbound::{Client, Failure, Kind, Method, Outgoing, Stream, Timeouts};
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
-use crate::store::webhook_attempts::{self as rows, Becomes, Begun, Ended, Over, Wanted};
+use crate::store::webhook_attempts::{self as rows, Becomes, Begun, Ended, Wanted};
 use crate::store::webhook_deliveries::ToFail;
-use crate::store::{Sql, Tx, queue_error};
+use crate::store::{Tx, queue_error};
 use jobs::{Claimed, Outcome};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -36,11 +35,6 @@ const EARLIER_TIME: Duration = Duration::from_secs(5);
 const DATABASE_TIME: Duration = Duration::from_secs(4);
 /// Beyond the last moment at which something is sent.
 const SLACK: Duration = Duration::from_secs(1);
-/// The wait before a write that the database did not answer is tried again, and its longest.
-const WRITE_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WRITE_WAIT: Duration = Duration::from_secs(2);
-/// How long a database that is away is waited for with an answer in hand.
-const LONGEST_ABSENCE: Duration = Duration::from_secs(600);
 /// An attempt that takes longer is slow.
 const QUICK: Duration = Duration::from_secs(2);
 /// How long after an attempt's row was begun it is made at the latest.
@@ -97,19 +91,6 @@ enum Went {
     NotMade(String),
 }
 
-/// An attempt that is over.
-#[derive(Debug)]
-pub(super) struct Made {
-    job: Deliver,
-    job_id: i64,
-    lease_id: i64,
-    key_cap: Option<u32>,
-    number: i32,
-    ended: Ended,
-    /// How long a wait the receiver asks for.
-    asked: Option<Duration>,
-}
-
 /// Handles a job.
 pub(super) fn deliver(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Outcome {
     let log = inner.log.new(slog::o!(
@@ -151,7 +132,15 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
         Went::Ended(ended, asked) => (ended, asked),
         Went::NotMade(why) => {
             slog::info!(log, "An attempt could not be made, and does not count"; "attempt" => attempt.number, "because" => why);
-            settle(claimed, || take_back(inner, claimed, job, attempt.number))?;
+            let number = attempt.number;
+            let (taken_back, was_away) =
+                settle(|| claimed.lost(), || take_back(inner, claimed, job, number));
+            match taken_back {
+                // An earlier try was committed, though its answer was lost; or another has the job, and
+                // finds the attempt without an end.
+                Err(error) if error.code() == Code::Conflict && was_away => {}
+                other => other?,
+            }
             inner.ended.tell();
             return Ok(Outcome::Settled);
         }
@@ -161,19 +150,14 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
     let message = ended.message.as_deref().unwrap_or_default();
     slog::debug!(log, "Attempt ended"; "attempt" => attempt.number, "reason" => ended.reason,
         "status" => ended.status, "because" => message);
-    let made = Arc::new(Made::of(claimed, job, attempt.number, ended, asked));
-    let written = settle(claimed, || {
-        let written = inner.ending.put(Arc::clone(&made), |all| inner.end(all))?;
-        written.ok_or_else(anothers)
-    });
-    inner.ended.tell();
-    Ok(match written? {
-        Some(becomes) => {
-            inner.count(made.ended.reason.and_then(Reason::parse), becomes);
-            Outcome::Completed
-        }
-        None => Outcome::Settled,
-    })
+    let made = Made::of(claimed, job, attempt.number, ended, asked);
+    let told = Told {
+        token: claimed.token(),
+        later: claimed.later(),
+        log: log.clone(),
+    };
+    inner.ending.put((made, told), |all| inner.end_all(all));
+    Ok(Outcome::Settled)
 }
 
 /// How long after its row was begun an attempt is over: whatever it does takes less.
@@ -213,7 +197,7 @@ fn take(inner: &Inner, tx: &mut Tx<'_>, claimed: &Claimed, job: &Deliver) -> Res
                 ..Ended::default()
             };
             let made = Made::of(claimed, job, waiting.attempts + 1, ended, None);
-            let becomes = inner.end_in(tx, &[Arc::new(made)])?.pop().flatten();
+            let becomes = inner.end_in(tx, &[made])?.pop().flatten();
             return becomes.map(Instead::Recovered).ok_or_else(anothers);
         }
         _ => {}
@@ -234,11 +218,6 @@ fn take(inner: &Inner, tx: &mut Tx<'_>, claimed: &Claimed, job: &Deliver) -> Res
     }
     claimed.complete_in(tx.raw()).map_err(job_error)?;
     Ok(Instead::Unregistered)
-}
-
-/// The job is no longer this claim's, and nothing of the attempt was written.
-fn anothers() -> Error {
-    Error::new(Code::Conflict, "The delivery's job is another's now.")
 }
 
 /// The queue's error as ours. A job that is no longer this claim's rolls the transaction back.
@@ -334,30 +313,6 @@ fn failed(reason: Reason, message: impl Into<String>) -> Ended {
     }
 }
 
-/// Settles the delivery's job by `write`, again and again while the database is away; what it came to,
-/// if it was this try that was committed.
-fn settle<T>(claimed: &Claimed, write: impl Fn() -> Result<T>) -> Result<Option<T>> {
-    let gives_up_at = Instant::now() + LONGEST_ABSENCE;
-    let mut wait = WRITE_WAIT;
-    let mut was_away = false;
-    loop {
-        match write() {
-            Err(error) if error.code() == Code::DatabaseUnavailable => {
-                if claimed.lost() || Instant::now() > gives_up_at {
-                    return Err(error);
-                }
-            }
-            // An earlier try was committed, though its answer was lost; or another has the job, and
-            // finds the attempt without an end.
-            Err(error) if error.code() == Code::Conflict && was_away => return Ok(None),
-            written => return written.map(Some),
-        }
-        was_away = true;
-        std::thread::sleep(wait);
-        wait = (wait * 2).min(LONGEST_WRITE_WAIT);
-    }
-}
-
 /// Makes as if the attempt had not begun.
 fn take_back(inner: &Inner, claimed: &Claimed, job: &Deliver, number: i32) -> Result<()> {
     let (tenant_id, delivery_id, wait) = (job.tenant_id, job.delivery_id, TAKEN_BACK_WAIT);
@@ -368,49 +323,6 @@ fn take_back(inner: &Inner, claimed: &Claimed, job: &Deliver, number: i32) -> Re
             false => Err(Error::internal("an attempt that had begun has no place")),
         }
     })
-}
-
-impl Made {
-    fn of(
-        claimed: &Claimed,
-        job: &Deliver,
-        number: i32,
-        ended: Ended,
-        asked: Option<Duration>,
-    ) -> Self {
-        Self {
-            job: *job,
-            job_id: claimed.id(),
-            lease_id: claimed.lease_id(),
-            key_cap: claimed.key_cap(),
-            number,
-            ended,
-            asked,
-        }
-    }
-
-    fn failed(&self) -> bool {
-        self.ended.reason.is_some()
-    }
-
-    /// The cap of the endpoint's key, where it is not what it is to be: whoever emits may have said
-    /// another, from what the endpoint was long before it committed.
-    fn new_cap(&self, inner: &Inner) -> Option<u32> {
-        let cap = inner.cap(!self.failed() && !self.ended.is_slow);
-        (self.key_cap != Some(cap)).then_some(cap)
-    }
-
-    fn over(&self, becomes: Becomes) -> Over<'_> {
-        Over {
-            tenant_id: self.job.tenant_id,
-            delivery_id: self.job.delivery_id,
-            number: self.number,
-            job_id: self.job_id,
-            lease_id: self.lease_id,
-            ended: &self.ended,
-            becomes,
-        }
-    }
 }
 
 impl Inner {
@@ -426,65 +338,6 @@ impl Inner {
         let since = Instant::now();
         let begun = rows::begin(&mut session, &wanted, within(self), self.clock.now())?;
         Ok(begun.map(|begun| Ready { begun, since }))
-    }
-
-    /// Ends attempts; what becomes of their deliveries, if their jobs are still theirs.
-    fn end(&self, made: &[Arc<Made>]) -> Result<Vec<Option<Becomes>>> {
-        let is_plain = |one: &Arc<Made>| !one.failed() && one.new_cap(self).is_none();
-        if !made.iter().all(is_plain) {
-            return self.store.transact(|tx| self.end_in(tx, made));
-        }
-        let becomes = vec![Becomes::Delivered; made.len()];
-        write_ends(&mut self.store.session()?, made, &becomes)
-    }
-
-    /// The same with what failed attempts take beside it: the jobs of the next ones, and the endpoints'
-    /// caps.
-    fn end_in(&self, tx: &mut Tx<'_>, made: &[Arc<Made>]) -> Result<Vec<Option<Becomes>>> {
-        let becomes = self.becomes(tx, made)?;
-        let ended = write_ends(tx, made, &becomes)?;
-        for (became, ended) in becomes.iter().zip(&ended) {
-            if let (Becomes::Waits { job_id, .. }, None) = (became, ended) {
-                jobs::cancel(tx.raw(), *job_id).map_err(queue_error)?;
-            }
-        }
-        for (one, _) in made.iter().zip(&ended).filter(|(_, ended)| ended.is_some()) {
-            if let Some(cap) = one.new_cap(self) {
-                let key = one.job.endpoint_id.to_string();
-                let queue = <Deliver as jobs::Job>::QUEUE;
-                jobs::set_cap(tx.raw(), queue, &key, cap).map_err(queue_error)?;
-            }
-        }
-        Ok(ended)
-    }
-
-    /// What becomes of the deliveries, with jobs for those that are tried again.
-    fn becomes(&self, tx: &mut Tx<'_>, made: &[Arc<Made>]) -> Result<Vec<Becomes>> {
-        let wait = |one: &Made| schedule::wait(one.number, one.asked).filter(|_| one.failed());
-        let waits: Vec<Option<Duration>> = made.iter().map(|one| wait(one)).collect();
-        let mut again = Vec::new();
-        for (one, wait) in made.iter().zip(&waits) {
-            if let Some(wait) = wait {
-                again.push(one.job.queued(self.cap(false))?.delay(*wait));
-            }
-        }
-        let mut queued = jobs::enqueue_many(tx.raw(), &again)
-            .map_err(queue_error)?
-            .into_iter();
-        let becomes = made.iter().zip(waits).map(|(one, wait)| match wait {
-            None if one.failed() => Ok(Becomes::Failed),
-            None => Ok(Becomes::Delivered),
-            Some(wait) => {
-                let job_id = queued.next().map(|job| job.id);
-                let job_id = job_id.ok_or_else(|| Error::internal("a job was not written"))?;
-                Ok(Becomes::Waits { job_id, wait })
-            }
-        });
-        becomes.collect()
-    }
-
-    fn count(&self, reason: Option<Reason>, becomes: Becomes) {
-        self.counts.attempt(reason, becomes == Becomes::Failed);
     }
 
     /// The signatures of an attempt, or how it went without.
@@ -552,21 +405,4 @@ impl Inner {
         secrets.truncate(SIGNATURES_MOST);
         Ok(secrets)
     }
-}
-
-/// What became of those that were ended.
-fn write_ends(
-    sql: &mut impl Sql,
-    made: &[Arc<Made>],
-    becomes: &[Becomes],
-) -> Result<Vec<Option<Becomes>>> {
-    let over = made
-        .iter()
-        .zip(becomes)
-        .map(|(one, becomes)| one.over(*becomes));
-    let ended = rows::end(sql, &over.collect::<Vec<_>>())?;
-    let became = ended.into_iter().zip(becomes);
-    Ok(became
-        .map(|(ended, becomes)| ended.then_some(*becomes))
-        .collect())
 }

@@ -19,6 +19,7 @@
 mod claim;
 mod deliver;
 mod emit;
+mod end;
 pub mod event;
 mod group;
 pub mod reason;
@@ -37,7 +38,6 @@ use crate::ids::Clock;
 use crate::outbound::{Outbound, Policy, WebhookAccess};
 use crate::secrets::Secrets;
 use crate::store::Store;
-use crate::store::webhook_attempts::Becomes;
 use group::Group;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicUsize;
@@ -110,7 +110,7 @@ struct Inner {
     ended: unregister::Ended,
     /// Endpoints that an event was for of late, at most.
     matched: AtomicUsize,
-    ending: Group<Arc<deliver::Made>, Option<Becomes>>,
+    ending: Group<(end::Made, end::Told)>,
     queue: OnceLock<jobs::Handle>,
 }
 

@@ -142,7 +142,7 @@ impl Claims {
     fn pace(&self, queue: &Queue, now: Instant) -> Option<Instant> {
         let QueueOptions { pace, .. } = queue.options;
         let next = match queue.outstanding.load(Ordering::Acquire) {
-            0 => return None,
+            0 if queue.later.load(Ordering::Acquire) == 0 => return None,
             few if few <= queue.options.half() => self.claimed_at? + pace,
             _ => self.claimed_at? + 3 * pace,
         };

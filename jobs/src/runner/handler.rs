@@ -76,7 +76,7 @@ pub(super) struct Work {
 const NO_HANDLER: Duration = Duration::from_secs(15);
 
 /// What the threads that handle a queue's jobs share.
-pub(super) struct Hands {
+pub(crate) struct Hands {
     pub(super) core: Arc<Core>,
     pub(super) queue: Arc<Queue>,
     pub(super) crew: Crew,
@@ -109,7 +109,7 @@ impl Hands {
     }
 
     /// Calls a job's handler and passes on how it ended. False: nobody settles any more.
-    pub(super) fn handle(&self, work: Work) -> bool {
+    pub(super) fn handle(self: &Arc<Self>, work: Work) -> bool {
         let (core, queue) = (&*self.core, &*self.queue);
         let Work {
             row,
@@ -117,11 +117,17 @@ impl Hands {
             place,
             beside,
         } = work;
-        let (keyed, serial) = (row.key.is_some(), row.is_serial());
-        let attempt = row.attempt;
+        let serial = row.is_serial();
+        let told = Told {
+            keyed: row.key.is_some(),
+            attempt: row.attempt,
+            batch: Arc::clone(&batch),
+            place,
+        };
         let token = CancelToken::new(Arc::clone(&batch), place);
         // What its claim began is its handler's to end or to take back, late as it is.
         let waits = beside.is_none();
+        let mut is_later = false;
         let outcome = if waits && (core.stopping() || token.is_too_late_to_begin()) {
             None
         } else {
@@ -129,19 +135,38 @@ impl Hands {
             Some(match self.handlers.get(&row.name) {
                 Some(handler) => {
                     let stopping = Arc::clone(&core.stopping);
-                    let claimed = Claimed::new(row, token.clone(), stopping, beside);
-                    call(core, queue, handler, &claimed, slot)
+                    let hands = Arc::clone(self);
+                    let claimed = Claimed::new(row, token.clone(), stopping, beside, hands);
+                    let outcome = call(core, queue, handler, &claimed, slot);
+                    is_later = claimed.is_later();
+                    outcome
                 }
                 None => unknown(core, queue, &row),
             })
         };
-        // Told by a stop to end: the job goes on elsewhere, whatever the handler makes of that.
-        let cut = core.stopping() && token.lost();
-        batch.slots[place].set_stage(Stage::Finished);
         queue
             .serial
             .fetch_sub(usize::from(serial), Ordering::AcqRel);
+        if is_later {
+            queue.through();
+            return true;
+        }
+        // Told by a stop to end: the job goes on elsewhere, whatever the handler makes of that.
+        let cut = core.stopping() && token.lost();
+        batch.slots[place].set_stage(Stage::Finished);
         queue.through();
+        self.end(told, outcome, cut)
+    }
+
+    /// Passes on how a job ended. False: nobody settles any more.
+    fn end(&self, told: Told, outcome: Option<Outcome>, cut: bool) -> bool {
+        let queue = &*self.queue;
+        let Told {
+            batch,
+            place,
+            attempt,
+            keyed,
+        } = told;
         if outcome == Some(Outcome::Completed) {
             batch.settled(place);
             queue.counts.done.fetch_add(1, Ordering::Relaxed);
@@ -151,11 +176,10 @@ impl Hands {
             return true;
         }
         let settled_itself = outcome == Some(Outcome::Settled);
-        let ending = ending(queue, attempt, outcome.filter(|_| !cut));
         let finished = Finished {
             batch,
             place,
-            ending,
+            ending: ending(queue, attempt, outcome.filter(|_| !cut)),
             keyed,
             settled_itself,
         };
@@ -163,7 +187,59 @@ impl Hands {
     }
 }
 
-fn run(hands: &Hands, number: usize) {
+/// A job as its end speaks of it.
+struct Told {
+    batch: Arc<Batch>,
+    place: usize,
+    attempt: u32,
+    keyed: bool,
+}
+
+/// A job whose handler has returned, or is about to, while somebody still writes how it ended: its lease is kept until
+/// that is said. Dropped without a word it is as [`Outcome::Settled`]: the job is looked at.
+pub struct Later {
+    hands: Arc<Hands>,
+    told: Option<Told>,
+}
+
+impl Later {
+    pub(crate) fn new(hands: &Arc<Hands>, row: &ClaimedRow, token: &CancelToken) -> Self {
+        let (batch, place) = token.place();
+        hands.queue.later.fetch_add(1, Ordering::AcqRel);
+        let told = Told {
+            batch,
+            place,
+            attempt: row.attempt,
+            keyed: row.key.is_some(),
+        };
+        Self {
+            hands: Arc::clone(hands),
+            told: Some(told),
+        }
+    }
+
+    /// How it ended, as a handler says it.
+    pub fn ended(mut self, outcome: Outcome) {
+        self.end(outcome);
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        if let Some(told) = self.told.take() {
+            told.batch.slots[told.place].set_stage(Stage::Finished);
+            self.hands.queue.no_longer_later();
+            // Where nobody settles any more the lease runs out.
+            let _ = self.hands.end(told, Some(outcome), false);
+        }
+    }
+}
+
+impl Drop for Later {
+    fn drop(&mut self) {
+        self.end(Outcome::Settled);
+    }
+}
+
+fn run(hands: &Arc<Hands>, number: usize) {
     // After a stop the crew ends; what still waits is given back.
     while let Some(work) = hands.crew.next(number) {
         if !hands.handle(work) {

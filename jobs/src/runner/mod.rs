@@ -13,7 +13,8 @@ mod settler;
 mod start;
 
 pub use claimer::{Asked, Taken};
-pub use handler::Outcome;
+pub(crate) use handler::Hands;
+pub use handler::{Later, Outcome};
 pub use start::{Builder, QueueOptions};
 
 use crate::Database;
@@ -49,6 +50,8 @@ pub(crate) struct Queue {
     /// Of them, those of serial keys.
     serial: AtomicUsize,
     running: AtomicUsize,
+    /// Through their handlers, with an end that is still being written.
+    later: AtomicUsize,
     woken: AtomicBool,
     poke: Sender<()>,
     /// Told when nothing is outstanding any more, and when no more is than half of the threads.
@@ -109,6 +112,7 @@ impl Queue {
             outstanding: AtomicUsize::new(0),
             serial: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
+            later: AtomicUsize::new(0),
             woken: AtomicBool::new(false),
             poke,
             ease,
@@ -129,8 +133,20 @@ impl Queue {
         if outstanding == self.options.enough() {
             self.poke();
         }
-        let eases = outstanding == 1 || outstanding == self.options.half() + 1;
-        if eases && !self.options.pace.is_zero() {
+        if outstanding == 1 || outstanding == self.options.half() + 1 {
+            self.ease();
+        }
+    }
+
+    /// A job's end was written after its handler had returned.
+    fn no_longer_later(&self) {
+        if self.later.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.ease();
+        }
+    }
+
+    fn ease(&self) {
+        if !self.options.pace.is_zero() {
             // One that waits already says the same.
             let _ = self.ease.try_send(());
         }

@@ -1,9 +1,9 @@
-//! Claims of the caller's own, what they give with a job, and how soon claims follow each other.
+//! Claims of the caller's own, what they give with a job, how soon claims follow each other, and ends that are said later.
 
 use crate::harness::{Schema, schema, until};
 use crossbeam_channel::bounded;
 use jobs::protocol::{claim, complete};
-use jobs::{Builder, Job, NewJob, Outcome, QueueOptions, Runner, Taken, enqueue};
+use jobs::{Builder, Job, Later, NewJob, Outcome, QueueOptions, Runner, Taken, enqueue};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -165,4 +165,59 @@ fn a_claim_that_panics_is_made_again() {
         .start()
         .unwrap();
     until("it is done", || rows(&schema) == 0);
+}
+
+#[test]
+fn a_job_whose_end_comes_later_leaves_its_thread_and_keeps_its_lease() {
+    let schema = schema();
+    let lease = Duration::from_millis(300);
+    (0..3).for_each(|number| add(&schema, number));
+    let (hand, handed) = bounded::<(u32, i64, i64, Later)>(8);
+    let one_thread = QueueOptions {
+        threads: 1,
+        ..QueueOptions::default()
+    };
+    let runner = Runner::builder(schema.database(6))
+        .lease(lease)
+        .queue("q", one_thread)
+        .handle(move |claimed, task: Task| {
+            let later = claimed.later().unwrap();
+            assert!(claimed.later().is_none());
+            assert!(
+                task.0 != 2 || claimed.attempt() > 1,
+                "what it was given goes with it"
+            );
+            let (job, lease) = (claimed.id(), claimed.lease_id());
+            hand.send((task.0, job, lease, later)).unwrap();
+            Outcome::dead("nobody looks at it")
+        })
+        .start()
+        .unwrap();
+    let next = || handed.recv_timeout(SOON).unwrap();
+    // One after the other by the same thread, though neither has ended.
+    let mut all = vec![next(), next(), next()];
+    all.sort_by_key(|one| one.0);
+    // The one that panicked was tried again, and is the last.
+    assert_eq!(all.iter().map(|one| one.0).collect::<Vec<_>>(), [0, 1, 2]);
+    std::thread::sleep(3 * lease);
+    let mut client = schema.client();
+    assert_eq!(rows(&schema), 3);
+    for (number, job, lease_id, later) in all {
+        match number {
+            0 => {
+                assert_eq!(complete(&mut client, &[job], &[lease_id]).unwrap(), [job]);
+                later.ended(Outcome::Completed);
+            }
+            1 => later.ended(Outcome::Done),
+            // It is found not to have ended.
+            _ => drop(later),
+        }
+    }
+    let again = next();
+    assert_eq!(again.0, 2);
+    again.3.ended(Outcome::Done);
+    until("all are counted", || {
+        runner.handle().stats("q").unwrap().done == 3
+    });
+    assert_eq!(rows(&schema), 0);
 }

@@ -1,10 +1,23 @@
+-- Each state has its range in the index, and each range gives as many as the page may take. The events are those of the
+-- page alone, whatever a plan that is kept takes a page to be.
 select d.delivery_id, d.endpoint_id, d.event_id, d.type, d.run_id, d.resends, d.resent_as, d.state, d.attempts,
   case when not exists (select from webhook_attempts a where a.tenant_id = d.tenant_id and a.delivery_id = d.delivery_id
     and a.attempt = d.attempts + 1) then d.next_attempt_at end,
   d.last_error, d.last_status, d.created_at, d.ended_at,
   case when d.type = 'run.finished' then e.body::jsonb #>> '{data,run,status}' end
-from webhook_deliveries d
-left join webhook_events e on e.tenant_id = d.tenant_id and e.event_id = d.event_id
-where d.tenant_id = $1 and d.endpoint_id = $2 and ($3::uuid is null or d.delivery_id > $3)
+from (
+  select d.*
+  from unnest($5::text[]) s (state)
+    cross join lateral (
+      select d.* from webhook_deliveries d
+      where d.tenant_id = $1 and d.endpoint_id = $2 and d.state = s.state and ($3::uuid is null or d.delivery_id > $3)
+      order by d.delivery_id asc
+      limit $4
+    ) d
+  order by d.delivery_id asc
+  limit $4
+) d
+left join lateral (
+  select e.body from webhook_events e where e.tenant_id = d.tenant_id and e.event_id = d.event_id offset 0
+) e on true
 order by d.delivery_id asc
-limit $4
