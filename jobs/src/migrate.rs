@@ -25,6 +25,10 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
         "job_0009_lean_claims",
         include_str!("../sql/0009_lean_claims.sql"),
     ),
+    (
+        "job_0011_one_enqueue",
+        include_str!("../sql/0011_one_enqueue.sql"),
+    ),
 ];
 
 /// Any fixed number does; it is the crate's own.

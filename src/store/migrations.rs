@@ -109,6 +109,10 @@ pub fn all() -> Vec<Migration> {
             "0012_one_statement",
             include_str!("../../sql/migrations/0012_one_statement.sql"),
         ),
+        (
+            "0014_narrow_statements",
+            include_str!("../../sql/migrations/0014_narrow_statements.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)
