@@ -29,6 +29,10 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
         "job_0010_sets_of_keys",
         include_str!("../sql/0010_sets_of_keys.sql"),
     ),
+    (
+        "job_0011_one_enqueue",
+        include_str!("../sql/0011_one_enqueue.sql"),
+    ),
 ];
 
 /// Any fixed number does; it is the crate's own.

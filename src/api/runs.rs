@@ -17,8 +17,8 @@ use crate::store::agents::{self, Agent};
 use crate::store::conversations::Conversation;
 use crate::store::events as stored_events;
 use crate::store::page::{Order, Page, Request};
-use crate::store::runs::{self, Filters, NewRun, Origin, Run, Status};
-use crate::store::{Find, Tx};
+use crate::store::runs::{self, Filters, NewRun, Origin, RequestKey, Run, Status};
+use crate::store::{Find, Sql};
 use crate::webhooks::event::RunFields;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -217,39 +217,13 @@ fn create(
     let BodyOn { body, on } = access;
     check_message(&body.message)?;
     let request = request_key(cx, on.caller().user_id, "POST /v1/runs")?;
-    let (tenant_id, run_id, now) = (on.caller().tenant_id, cx.new_id(), cx.now());
-    let origin = origin(cx)?;
-    let run = cx.transact(|tx| {
-        let conversation = match body.conversation_id {
-            Some(id) => Some(find_conversation(tx, tenant_id, id)?),
-            None => None,
-        };
-        let (version, via) =
-            agents::resolve(tx, &on, body.version.as_deref(), conversation.as_ref())?;
-        let run = NewRun {
-            run_id,
-            project_id: on.row().project_id,
-            flow_id: AGENT_TURN.to_owned(),
-            flow_version: AGENT_TURN_VERSION.to_owned(),
-            origin,
-            parent_run_id: None,
-            dry_run: body.dry_run,
-            agent: Some(runs::Agent {
-                id: on.row().agent_id,
-                version,
-                conversation_id: body.conversation_id,
-                via,
-            }),
-            input: json!({"message": body.message}),
-            message: Some(body.message),
-            created_by: on.caller().user_id,
-            created_at: now,
-        };
-        match cx.runtime().create(tx, &on, &run, request.as_ref())? {
-            Created::New(run) => Ok(*run),
-            Created::Earlier(earlier) => runs::find(tx, tenant_id, earlier),
-        }
-    })?;
+    let (tenant_id, origin) = (on.caller().tenant_id, origin(cx)?);
+    let run = if request.is_none() && cx.is_undecided() {
+        // One statement writes all of it.
+        start(cx, &mut cx.store().session()?, &on, body, origin, None)?
+    } else {
+        cx.transact(|tx| start(cx, tx, &on, body, origin, request.as_ref()))?
+    };
     cx.runtime().wake();
     let run_ids = vec![run.run_id];
     Ok(Accepted(StartedRun {
@@ -258,9 +232,49 @@ fn create(
     }))
 }
 
-fn find_conversation(tx: &mut Tx<'_>, tenant_id: Uuid, id: Uuid) -> Result<Conversation> {
+/// Creates the run, or finds the one that an earlier request of the same key made.
+fn start(
+    cx: &Cx<'_>,
+    sql: &mut impl Sql,
+    on: &Authorized<Agent, Write>,
+    body: StartRun,
+    origin: Origin,
+    request: Option<&RequestKey>,
+) -> Result<Run> {
+    let tenant_id = on.caller().tenant_id;
+    let conversation = match body.conversation_id {
+        Some(id) => Some(find_conversation(sql, tenant_id, id)?),
+        None => None,
+    };
+    let (version, via) = agents::resolve(sql, on, body.version.as_deref(), conversation.as_ref())?;
+    let run = NewRun {
+        run_id: cx.new_id(),
+        project_id: on.row().project_id,
+        flow_id: AGENT_TURN.to_owned(),
+        flow_version: AGENT_TURN_VERSION.to_owned(),
+        origin,
+        parent_run_id: None,
+        dry_run: body.dry_run,
+        agent: Some(runs::Agent {
+            id: on.row().agent_id,
+            version,
+            conversation_id: body.conversation_id,
+            via,
+        }),
+        input: json!({"message": body.message}),
+        message: Some(body.message),
+        created_by: on.caller().user_id,
+        created_at: cx.now(),
+    };
+    match cx.runtime().create(sql, on, &run, request)? {
+        Created::New(run) => Ok(*run),
+        Created::Earlier(earlier) => runs::find(sql, tenant_id, earlier),
+    }
+}
+
+fn find_conversation(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Conversation> {
     // In the words for another agent's: which of the two it is, is not for everyone to know.
-    Conversation::find(tx, tenant_id, id)?
+    Conversation::find(sql, tenant_id, id)?
         .ok_or_else(|| Error::not_found("conversation with this agent", id))
 }
 

@@ -111,6 +111,12 @@ impl Cx<'_> {
         self.tickets.wait()
     }
 
+    /// Whether nothing waits for the disk before this request may change anything: it stands on no decision. Then a
+    /// change that is one statement needs no transaction around it.
+    pub fn is_undecided(&self) -> bool {
+        self.tickets.is_empty()
+    }
+
     /// Tells the authorization server of objects that the request marked (invariant 3). Called
     /// after every change of a role, also where nothing was left to change.
     ///

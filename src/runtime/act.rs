@@ -27,6 +27,8 @@ const SHOWN_BYTES: usize = 16 * 1024;
 pub(super) struct Acted {
     /// The model call that it was.
     pub(super) call: Option<ModelCall>,
+    /// Text of it may have been written.
+    pub(super) has_text: bool,
     /// How it ended.
     pub(super) outcome: Outcome,
 }
@@ -71,6 +73,7 @@ impl Actor<'_> {
             StepKind::Model => self.ask(journal, begun),
             StepKind::Tool => Acted {
                 call: None,
+                has_text: false,
                 outcome: self.call(journal, begun),
             },
         }
@@ -91,7 +94,7 @@ impl Actor<'_> {
         let client = self.clients.model(inner, self.switch);
         let mut say = |said: &str| text.say(said);
         let answer = model::chat(&inner.clock, client, &provider, &request, &mut say);
-        inner.pending.forget(&self.lease);
+        let has_text = inner.pending.forget(&self.lease);
         let call = |outcome, failure, usage| {
             Some(model_call(
                 definition, begun, started_at, outcome, failure, usage,
@@ -100,6 +103,7 @@ impl Actor<'_> {
         match answer {
             Ok(completion) => Acted {
                 call: call(CallOutcome::Completed, None, completion.usage),
+                has_text,
                 outcome: answered(completion),
             },
             Err(failure) if failure.cancelled => Acted {
@@ -108,6 +112,7 @@ impl Actor<'_> {
                     None,
                     failure.usage.map(|usage| *usage),
                 ),
+                has_text,
                 outcome: Outcome::Interrupted,
             },
             Err(failure) => {
@@ -124,6 +129,7 @@ impl Actor<'_> {
                         Some(message.clone()),
                         usage.map(|usage| *usage),
                     ),
+                    has_text,
                     outcome: Outcome::Failed {
                         reason: message,
                         retryable,
@@ -301,6 +307,7 @@ impl Refused {
     fn acted(self) -> Acted {
         Acted {
             call: None,
+            has_text: false,
             outcome: Outcome::Failed {
                 reason: self.reason,
                 retryable: self.retryable,

@@ -42,7 +42,7 @@ use crate::proof::{Kind, May, Write};
 use crate::secrets::Secrets;
 use crate::store::runs::{self, Cancelled, NewRun, RequestKey, Run};
 use crate::store::steps::{Begun, StepKind};
-use crate::store::{Store, Tx, queue_error};
+use crate::store::{Sql, Store, queue_error};
 use crate::webhooks::Webhooks;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use events::Event;
@@ -289,15 +289,15 @@ impl Runtime {
         &self.0.feed
     }
 
-    /// Creates a run, with its job, in the caller's transaction. After its commit call
-    /// [`Runtime::wake`]. `may` proves that the caller may start runs in the project or with the agent.
+    /// Creates a run, with its job, in the caller's transaction, or without a `request` also by itself. After its
+    /// commit call [`Runtime::wake`]. `may` proves that the caller may start runs in the project or with the agent.
     ///
     /// # Errors
     /// `conflict` while another turn of the conversation is under way; `idempotency-mismatch` when
     /// the key was used with another body.
     pub fn create<K: Kind>(
         &self,
-        tx: &mut Tx<'_>,
+        sql: &mut impl Sql,
         may: &impl May<Write, K>,
         run: &NewRun,
         request: Option<&RequestKey>,
@@ -305,7 +305,7 @@ impl Runtime {
         let tenant_id = may.tenant_id();
         if let Some(request) = request
             && let Some(earlier) =
-                runs::remember_key(tx, tenant_id, request, run.run_id, run.created_at)?
+                runs::remember_key(sql, tenant_id, request, run.run_id, run.created_at)?
         {
             return Ok(Created::Earlier(earlier));
         }
@@ -319,7 +319,7 @@ impl Runtime {
             payload: serde_json::to_string(&job).map_err(Error::internal)?,
             max_attempts: i32::try_from(<Advance as jobs::Job>::MAX_ATTEMPTS).unwrap_or(i32::MAX),
         };
-        let run = runs::insert(tx, may, run, &Event::created(run).row(), &job)?;
+        let run = runs::insert(sql, may, run, &Event::created(run).row(), &job)?;
         Ok(Created::New(Box::new(run)))
     }
 

@@ -127,6 +127,7 @@ impl Turn {
     ) -> Result<Settled> {
         let movement = Movement {
             call: acted.call,
+            has_text: acted.has_text,
             ended: Some(ended(begun.step, StepStatus::Failed, None, begun.failures)),
             ..Movement::default()
         };

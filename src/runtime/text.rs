@@ -9,7 +9,7 @@ use crate::error::Code;
 use crate::store::deltas::{self, NewDelta};
 use crate::store::runs::Lease;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use uuid::Uuid;
@@ -20,6 +20,9 @@ const PERIOD: Duration = Duration::from_millis(100);
 const PIECE_BYTES: usize = 2 * 1024;
 /// Text that waits to be written, at most.
 const PENDING_BYTES: usize = 8 * 1024 * 1024;
+/// Runs that are known to have taken text, at most: what the database's absence brought back for steps that have ended
+/// leaves some behind. Text of one that is not known is swept after the run.
+const TAKEN_RUNS: usize = 65_536;
 
 /// Text that waits to be written.
 #[derive(Default)]
@@ -29,6 +32,8 @@ pub(super) struct Pending(Mutex<Gathered>);
 struct Gathered {
     pieces: HashMap<Uuid, Vec<NewDelta>>,
     bytes: usize,
+    /// Runs of which text was taken to be written.
+    taken: HashSet<Uuid>,
 }
 
 impl Pending {
@@ -36,18 +41,20 @@ impl Pending {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets a run's text: its step has ended.
-    pub(super) fn forget(&self, lease: &Lease) {
+    /// Forgets a run's text: its step has ended. Says whether any was taken to be written.
+    pub(super) fn forget(&self, lease: &Lease) -> bool {
         let mut gathered = self.lock();
         if let Some(pieces) = gathered.pieces.remove(&lease.run_id()) {
             gathered.bytes -= pieces.iter().map(|piece| piece.text.len()).sum::<usize>();
         }
+        gathered.taken.remove(&lease.run_id())
     }
 
     fn add(&self, piece: NewDelta) {
         let mut gathered = self.lock();
         if gathered.bytes + piece.text.len() > PENDING_BYTES {
-            *gathered = Gathered::default();
+            gathered.pieces.clear();
+            gathered.bytes = 0;
         }
         gathered.bytes += piece.text.len();
         let pieces = gathered.pieces.entry(piece.lease.run_id()).or_default();
@@ -76,8 +83,14 @@ impl Pending {
     }
 
     fn take(&self) -> Vec<NewDelta> {
-        let gathered = std::mem::take(&mut *self.lock());
-        gathered.pieces.into_values().flatten().collect()
+        let mut gathered = self.lock();
+        gathered.bytes = 0;
+        let pieces = std::mem::take(&mut gathered.pieces);
+        if gathered.taken.len() > TAKEN_RUNS {
+            gathered.taken.clear();
+        }
+        gathered.taken.extend(pieces.keys());
+        pieces.into_values().flatten().collect()
     }
 }
 

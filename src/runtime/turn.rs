@@ -325,6 +325,7 @@ impl Turn {
             && last.status == StepStatus::Running
         {
             let lost = begun_of(last);
+            movement.has_text = last.kind == StepKind::Model;
             movement.call = (last.kind == StepKind::Model)
                 .then(|| lost_call(&self.definition, &lost, last.started_at));
             if let Some(begun) = begun {

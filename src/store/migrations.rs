@@ -114,6 +114,10 @@ pub fn all() -> Vec<Migration> {
             include_str!("../../sql/migrations/0013_webhook_sets.sql"),
         ),
         (
+            "0014_narrow_statements",
+            include_str!("../../sql/migrations/0014_narrow_statements.sql"),
+        ),
+        (
             "0015_readable_projects",
             include_str!("../../sql/migrations/0015_readable_projects.sql"),
         ),

@@ -10,14 +10,16 @@
 //! Not here: what a run does (`runtime`), and the job that carries it on.
 
 mod lists;
+mod movement;
 mod rows;
 pub(super) mod storable;
 
 pub use lists::{Filters, list};
+pub use movement::{End, HeldJob, Movement, end, job_lost, told, write};
 pub use rows::{Agent, Origin, Run, Status, Tokens, Usage, Via};
 
 use super::events::NewEvent;
-use super::{Find, Finding, Parameter, Sql, on_violation, sql_state};
+use super::{Find, Finding, Parameter, Sql, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Kind, May, Read, Write};
 use crate::{find_sql, sql};
@@ -25,7 +27,6 @@ use postgres::Row;
 use postgres::error::SqlState;
 use rows::run_of;
 use serde_json::Value;
-use std::borrow::Cow;
 use time::{Date, OffsetDateTime};
 use uuid::Uuid;
 
@@ -56,6 +57,32 @@ pub struct NewRun {
     pub created_by: Uuid,
     /// When.
     pub created_at: OffsetDateTime,
+}
+
+impl NewRun {
+    /// The run as it is read once it is created.
+    fn created(&self, tenant_id: Uuid) -> Run {
+        Run {
+            tenant_id,
+            run_id: self.run_id,
+            project_id: self.project_id,
+            flow_id: self.flow_id.clone(),
+            flow_version: self.flow_version.clone(),
+            status: Status::Queued,
+            origin: self.origin,
+            parent_run_id: self.parent_run_id,
+            dry_run: self.dry_run,
+            agent: self.agent.clone(),
+            failure_message: None,
+            cancel_requested_at: None,
+            created_by: self.created_by,
+            created_at: storable::moment(self.created_at),
+            started_at: None,
+            completed_at: None,
+            last_seq: 1,
+            usage: Usage::default(),
+        }
+    }
 }
 
 /// Input and output of a run.
@@ -125,7 +152,7 @@ pub struct NewJob {
     pub max_attempts: i32,
 }
 
-/// Creates a run with its job, its first event, its user message and its payload, and returns it. `may` proves
+/// Creates a run with its job, its first event, its user message and its payload, in one statement, and returns it. `may` proves
 /// that the caller may start runs in the project or with the agent.
 ///
 /// # Errors
@@ -139,40 +166,50 @@ pub fn insert<K: Kind>(
 ) -> Result<Run> {
     let agent = run.agent.as_ref();
     let conversation_id = agent.and_then(|agent| agent.conversation_id);
-    let inserted = sql.query_opt(
-        sql!("runs/insert"),
-        &[
-            &may.tenant_id(),
-            &run.run_id,
-            &run.project_id,
-            &run.flow_id,
-            &run.flow_version,
-            &run.origin.text(),
-            &run.parent_run_id,
-            &run.dry_run,
-            &agent.map(|agent| agent.id),
-            &agent.map(|agent| agent.version.as_str()),
-            &conversation_id,
-            &agent.map(|agent| agent.via.text()),
-            &run.created_by,
-            &run.created_at,
-            &run.input,
-            &first.kind,
-            &first.data,
-            &run.message.as_deref().unwrap_or_default(),
-            &job.queue,
-            &job.name,
-            &job.payload,
-            &job.max_attempts,
-        ],
-    )?;
-    match inserted {
-        Some(row) => run_of(&row),
-        None => Err(Error::new(
+    let tenant_id = may.tenant_id();
+    let (origin, via) = (run.origin.text(), agent.map(|agent| agent.via.text()));
+    let (agent_id, version) = (
+        agent.map(|agent| agent.id),
+        agent.map(|agent| &agent.version),
+    );
+    let message = run.message.as_deref().unwrap_or_default();
+    let mut parameters: Vec<Parameter<'_>> = vec![
+        &tenant_id,
+        &run.run_id,
+        &run.project_id,
+        &run.flow_id,
+        &run.flow_version,
+        &origin,
+        &run.parent_run_id,
+        &run.dry_run,
+        &agent_id,
+        &version,
+        &conversation_id,
+        &via,
+        &run.created_by,
+        &run.created_at,
+        &run.input,
+        &first.kind,
+        &first.data,
+        &job.queue,
+        &job.name,
+        &job.payload,
+        &job.max_attempts,
+    ];
+    let inserted = match conversation_id {
+        None => sql.execute(sql!("runs/insert"), &parameters)?,
+        Some(_) => {
+            parameters.push(&message);
+            sql.execute(sql!("runs/insert_in_conversation"), &parameters)?
+        }
+    };
+    if inserted == 0 {
+        return Err(Error::new(
             Code::Conflict,
             "A turn of this conversation is under way. Wait until it has finished, or cancel it.",
-        )),
+        ));
     }
+    Ok(run.created(tenant_id))
 }
 
 impl Find for Run {
@@ -261,11 +298,8 @@ pub fn claim(
     row.map(|row| claimed_of(&row)).transpose()
 }
 
-/// How many columns of a statement's answer [`claimed_of`] reads.
-pub(super) const CLAIMED_COLUMNS: usize = rows::COLUMNS + 1;
-
 /// Reads a run that was just claimed, and the hold on it.
-pub(super) fn claimed_of(row: &Row) -> Result<(Run, Lease)> {
+fn claimed_of(row: &Row) -> Result<(Run, Lease)> {
     let run = run_of(row)?;
     let lease = Lease {
         tenant_id: run.tenant_id,
@@ -275,185 +309,42 @@ pub(super) fn claimed_of(row: &Row) -> Result<(Run, Lease)> {
     Ok((run, lease))
 }
 
-/// One movement of a held run. Everything in it is written, or nothing.
-#[derive(Debug, Clone, Default)]
-pub struct Movement {
-    /// What readers are told, in order.
-    pub events: Vec<NewEvent>,
-    /// The model call that ended: see [`super::steps::ModelCall`].
-    pub call: Option<super::steps::ModelCall>,
-    /// The step that ended.
-    pub ended: Option<super::steps::Ended>,
-    /// The step that begins, or begins again.
-    pub begun: Option<super::steps::Begun>,
-    /// The run now waits for its job.
-    pub waiting: bool,
-    /// The run ends, with the last of the events. Once a cancel was asked for no other movement is written
-    /// than one that ends so.
-    pub end: Option<End>,
-}
+/// How many columns of a statement's answer [`begun_of`] reads.
+pub(super) const BEGUN_COLUMNS: usize = 12;
 
-/// How many events the holders of a run have written. That of a cancel is written by whoever asks.
-pub fn told(run: &Run) -> i64 {
-    run.last_seq - i64::from(run.cancel_requested_at.is_some())
-}
-
-/// Writes a movement under the fence, after the `told` events that the holder knows of. False when the run
-/// is another's, has finished, or has more events by now than the writer knows of; when a cancel was asked
-/// for and the movement does not end the run so, and when it does and none was.
-///
-/// # Errors
-/// The database's.
-pub fn write(
-    sql: &mut impl Sql,
-    lease: &Lease,
-    told: i64,
-    movement: &Movement,
+/// Reads a run of this flow that was begun just now, and the hold on it.
+pub(super) fn begun_of(
+    row: &Row,
+    (tenant_id, run_id): (Uuid, Uuid),
+    flow_id: &str,
     now: OffsetDateTime,
-) -> Result<bool> {
-    with_parameters(lease, told, movement, now, |parameters| {
-        let row = sql.query_one(sql!("runs/write"), parameters)?;
-        Ok(row.try_get(0)?)
-    })
-}
-
-/// The job of a run that is held: its id and its lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HeldJob {
-    /// The job.
-    pub job_id: i64,
-    /// The claim of it.
-    pub lease_id: i64,
-}
-
-/// Writes a movement that ends a run, as [`write`] does, and completes its job. `None`, and nothing is written,
-/// where `is_told` and the tenant has webhooks for that.
-///
-/// # Errors
-/// `conflict` when the job is another's; then nothing is written.
-pub fn end(
-    sql: &mut impl Sql,
-    (lease, told): (&Lease, i64),
-    movement: &Movement,
-    now: OffsetDateTime,
-    job: HeldJob,
-    is_told: bool,
-) -> Result<Option<bool>> {
-    let row = with_parameters(lease, told, movement, now, |parameters| {
-        let mut parameters = parameters.to_vec();
-        parameters.extend([&job.job_id as Parameter<'_>, &job.lease_id, &is_told]);
-        sql.query_one(sql!("runs/end"), &parameters)
-    });
-    match on_violation(row, &SqlState::from_code("AR001"), job_lost) {
-        Ok(row) => Ok(row.try_get(0)?),
-        Err(error) if sql_state(&error).is_some_and(|state| state.code() == "AR002") => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// The run's job is not this holder's any more.
-pub fn job_lost() -> Error {
-    Error::new(Code::Conflict, "The run's job is another's now.")
-}
-
-/// A movement as the parameters of the statements that write it.
-fn with_parameters<T>(
-    lease: &Lease,
-    told: i64,
-    movement: &Movement,
-    now: OffsetDateTime,
-    write: impl FnOnce(&[Parameter<'_>]) -> Result<T>,
-) -> Result<T> {
-    let kinds: Vec<&str> = movement.events.iter().map(|event| event.kind).collect();
-    let events = movement.events.iter();
-    let data: Vec<Cow<'_, Value>> = events.map(|event| storable::value(&event.data)).collect();
-    let data: Vec<&Value> = data.iter().map(AsRef::as_ref).collect();
-    let status = match &movement.end {
-        Some(end) => end.status(),
-        None if movement.waiting => Status::Waiting,
-        None => Status::Running,
+) -> Result<(Run, Lease)> {
+    let run = Run {
+        tenant_id,
+        run_id,
+        project_id: row.try_get(0)?,
+        flow_id: flow_id.to_owned(),
+        flow_version: row.try_get(1)?,
+        status: Status::Running,
+        origin: rows::origin_of(row.try_get(2)?)?,
+        parent_run_id: row.try_get(3)?,
+        dry_run: row.try_get(4)?,
+        agent: rows::agent_of(row, 5)?,
+        failure_message: None,
+        cancel_requested_at: None,
+        created_by: row.try_get(9)?,
+        created_at: row.try_get(10)?,
+        started_at: Some(storable::moment(now)),
+        completed_at: None,
+        last_seq: 1,
+        usage: Usage::default(),
     };
-    let (failure, output, message) = movement.end.as_ref().map_or((None, None, None), End::parts);
-    let (ended, begun) = (movement.ended.as_ref(), movement.begun.as_ref());
-    let result = ended.and_then(|step| step.result.as_ref());
-    write(&[
-        &lease.tenant_id,
-        &lease.run_id,
-        &lease.epoch,
-        &told,
-        &now,
-        &status.text(),
-        &kinds,
-        &data,
-        &json(&movement.call)?,
-        &ended.map(|step| step.step),
-        &ended.map(|step| step.status.text()),
-        &result.map(storable::value).as_deref(),
-        &ended.map(|step| step.failures),
-        &begun.map(|step| step.step),
-        &begun.map(|step| step.kind.text()),
-        &begun.map(|step| storable::text(&step.name)).as_deref(),
-        &begun.map(|step| step.attempt),
-        &begun.map(|step| step.failures),
-        &begun.map(|step| storable::value(&step.request)).as_deref(),
-        &failure.as_deref(),
-        &output.as_deref(),
-        &message.as_deref(),
-    ])
-}
-
-fn json<T: serde::Serialize>(part: &Option<T>) -> Result<Option<Value>> {
-    let Some(part) = part else { return Ok(None) };
-    let value = serde_json::to_value(part).map_err(Error::internal)?;
-    Ok(Some(storable::value(&value).into_owned()))
-}
-
-/// How a run ends.
-#[derive(Debug, Clone, PartialEq)]
-pub enum End {
-    /// With an output, and for an agent's turn with the assistant's message.
-    Completed {
-        /// The run's output.
-        output: Value,
-        /// What the assistant said.
-        message: Option<String>,
-    },
-    /// With a sentence that says why.
-    Failed {
-        /// The sentence.
-        failure_message: String,
-    },
-    /// Because it was asked to.
-    Cancelled,
-}
-
-/// Failure, output and assistant's message of an end, as Postgres takes them.
-type EndParts<'a> = (
-    Option<Cow<'a, str>>,
-    Option<Cow<'a, Value>>,
-    Option<Cow<'a, str>>,
-);
-
-impl End {
-    fn status(&self) -> Status {
-        match self {
-            Self::Completed { .. } => Status::Completed,
-            Self::Failed { .. } => Status::Failed,
-            Self::Cancelled => Status::Cancelled,
-        }
-    }
-
-    fn parts(&self) -> EndParts<'_> {
-        match self {
-            Self::Completed { output, message } => (
-                None,
-                Some(storable::value(output)),
-                message.as_deref().map(storable::text),
-            ),
-            Self::Failed { failure_message } => (Some(storable::text(failure_message)), None, None),
-            Self::Cancelled => (None, None, None),
-        }
-    }
+    let lease = Lease {
+        tenant_id,
+        run_id,
+        epoch: row.try_get(11)?,
+    };
+    Ok((run, lease))
 }
 
 /// Of the runs that are held, those that should stop: cancelled, or taken over by another.

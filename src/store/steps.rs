@@ -5,7 +5,6 @@
 
 use super::Sql;
 use crate::error::{Error, Result};
-use crate::ids::rfc3339;
 use crate::proof::{May, Read};
 use crate::sql;
 use crate::store::runs::{Lease, Run};
@@ -113,8 +112,7 @@ pub struct Ended {
 }
 
 /// How a model call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallOutcome {
     /// With an answer.
     Completed,
@@ -126,8 +124,20 @@ pub enum CallOutcome {
     Cancelled,
 }
 
+impl CallOutcome {
+    /// The text in the database.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Lost => "lost",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// Tokens that a provider counted. A count that it did not give is absent, never 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// What the model read.
     pub prompt_tokens: Option<i64>,
@@ -142,7 +152,7 @@ pub struct Counts {
 }
 
 /// US dollars for a million tokens, as decimal text: no binary fraction touches money.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prices {
     /// Of the prompt.
     pub prompt_price: Option<String>,
@@ -157,7 +167,7 @@ pub struct Prices {
 }
 
 /// A model call that ended, with the prices at which it was made. Its cost is computed by Postgres.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModelCall {
     /// The step that made it.
     pub step: i32,
@@ -172,13 +182,10 @@ pub struct ModelCall {
     /// Why it failed.
     pub failure: Option<String>,
     /// What the provider counted.
-    #[serde(flatten)]
     pub counts: Counts,
     /// At which prices.
-    #[serde(flatten)]
     pub prices: Prices,
     /// When it began.
-    #[serde(with = "rfc3339")]
     pub started_at: OffsetDateTime,
 }
 

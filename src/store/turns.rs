@@ -133,8 +133,8 @@ pub fn begin(
         ],
     )?;
     let Some(row) = row else { return Ok(None) };
-    let (run, lease) = runs::claimed_of(&row)?;
-    let turn = turn_of(&row, runs::CLAIMED_COLUMNS, Vec::new())?;
+    let (run, lease) = runs::begun_of(&row, (tenant_id, run_id), flow_id, now)?;
+    let turn = turn_of(&row, runs::BEGUN_COLUMNS, Vec::new())?;
     Ok(Some((run, lease, turn)))
 }
 

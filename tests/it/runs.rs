@@ -52,9 +52,28 @@ fn a_turn_has_the_fields_of_the_specification() {
     let fields = "agent cancelRequested completedAt createdAt createdBy dryRun failureMessage flowId \
                   flowVersion id lastSeq origin projectId startedAt status usage";
     assert_eq!(keys(run).join(" "), fields);
+    assert_eq!(
+        (&run["status"], &run["startedAt"], &run["lastSeq"]),
+        (&json!("queued"), &Value::Null, &json!(1))
+    );
+    assert_eq!(run["usage"]["calls"], 0);
     let id = run["id"].as_str().unwrap();
     let finished = app.finished(id);
     assert_eq!(keys(&finished), keys(run));
+    // The answer is not read from the row: what it says of it must be so.
+    for name in [
+        "id",
+        "projectId",
+        "agent",
+        "flowId",
+        "flowVersion",
+        "origin",
+        "dryRun",
+        "createdBy",
+        "createdAt",
+    ] {
+        assert_eq!(finished[name], run[name], "{name}");
+    }
     assert_eq!(finished["status"], "completed", "{finished}");
     assert_eq!(finished["flowId"], "agent.turn");
     assert_eq!(finished["flowVersion"], "1.0.0");
@@ -62,7 +81,6 @@ fn a_turn_has_the_fields_of_the_specification() {
     assert_eq!(finished["failureMessage"], Value::Null);
     assert_eq!(finished["origin"], "app");
     assert_eq!(finished["createdBy"], json!(app.seeds.user_id));
-    assert_eq!(finished["createdAt"], run["createdAt"]);
     let at = |name: &str| finished[name].as_str().unwrap().to_owned();
     assert!(at("createdAt") <= at("startedAt") && at("startedAt") <= at("completedAt"));
     assert_eq!(at("completedAt").len(), "2026-11-21T08:00:00.000Z".len());

@@ -185,17 +185,25 @@ fn unknown(what: &'static str) -> Error {
     Error::internal(format!("a run's {what} is none that is known"))
 }
 
+pub(super) fn origin_of(text: &str) -> Result<Origin> {
+    Origin::parse(text).ok_or_else(|| unknown("origin"))
+}
+
+/// Reads the four columns from the one after the first so many.
+pub(super) fn agent_of(row: &Row, first: usize) -> Result<Option<Agent>> {
+    let Some(id) = row.try_get::<_, Option<Uuid>>(first)? else {
+        return Ok(None);
+    };
+    Ok(Some(Agent {
+        id,
+        version: row.try_get(first + 1)?,
+        conversation_id: row.try_get(first + 2)?,
+        via: Via::parse(row.try_get(first + 3)?).ok_or_else(|| unknown("via"))?,
+    }))
+}
+
 /// Reads the first [`COLUMNS`] columns.
 pub(super) fn run_of(row: &Row) -> Result<Run> {
-    let agent = match row.try_get::<_, Option<Uuid>>(9)? {
-        None => None,
-        Some(id) => Some(Agent {
-            id,
-            version: row.try_get(10)?,
-            conversation_id: row.try_get(11)?,
-            via: Via::parse(row.try_get(12)?).ok_or_else(|| unknown("via"))?,
-        }),
-    };
     Ok(Run {
         tenant_id: row.try_get(0)?,
         run_id: row.try_get(1)?,
@@ -203,10 +211,10 @@ pub(super) fn run_of(row: &Row) -> Result<Run> {
         flow_id: row.try_get(3)?,
         flow_version: row.try_get(4)?,
         status: Status::parse(row.try_get(5)?).ok_or_else(|| unknown("status"))?,
-        origin: Origin::parse(row.try_get(6)?).ok_or_else(|| unknown("origin"))?,
+        origin: origin_of(row.try_get(6)?)?,
         parent_run_id: row.try_get(7)?,
         dry_run: row.try_get(8)?,
-        agent,
+        agent: agent_of(row, 9)?,
         failure_message: row.try_get(13)?,
         cancel_requested_at: row.try_get(14)?,
         created_by: row.try_get(15)?,

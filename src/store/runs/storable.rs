@@ -1,8 +1,9 @@
-//! Text from models and tools as Postgres takes it: a NUL, which neither `text` nor `jsonb` holds,
-//! is replaced by U+FFFD.
+//! What Postgres keeps otherwise than it is given: text from models and tools, where a NUL, which neither `text` nor
+//! `jsonb` holds, is replaced by U+FFFD; the order of fields; moments.
 
 use serde_json::Value;
 use std::borrow::Cow;
+use time::OffsetDateTime;
 
 const STAND_IN: &str = "\u{fffd}";
 
@@ -42,6 +43,12 @@ pub(in crate::store) fn read_back(written: &Value) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// The moment as it is read once it is written: in microseconds.
+pub(super) fn moment(written: OffsetDateTime) -> OffsetDateTime {
+    let beyond = written.nanosecond() % 1_000;
+    written - time::Duration::nanoseconds(beyond.into())
 }
 
 fn has_nul(value: &Value) -> bool {

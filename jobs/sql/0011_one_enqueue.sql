@@ -1,0 +1,14 @@
+-- One job without keys, to be run at once. An answer of one value, where job_enqueue answers with rows that are gathered
+-- and described for each call.
+CREATE FUNCTION job_enqueue_one(p_queue text, p_name text, p_payload text, p_priority smallint, p_max_attempts integer)
+RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_id bigint;
+BEGIN
+    INSERT INTO job_jobs (queue, name, payload, priority, run_at, max_attempts)
+    VALUES (p_queue, p_name, p_payload::json, p_priority, clock_timestamp(), p_max_attempts)
+    RETURNING id INTO v_id;
+    RETURN v_id;
+END
+$$;
