@@ -10,7 +10,8 @@ from (
   from unnest($5::text[]) s (state)
     cross join lateral (
       select d.* from webhook_deliveries d
-      where d.tenant_id = $1 and d.endpoint_id = $2 and d.state = s.state and ($3::uuid is null or d.delivery_id > $3)
+      where d.tenant_id = $1 and d.endpoint_id = $2 and d.state = s.state
+        and d.delivery_id > coalesce($3, '00000000-0000-0000-0000-000000000000'::uuid)
       order by d.delivery_id asc
       limit $4
     ) d
