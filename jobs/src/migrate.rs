@@ -33,6 +33,10 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
         "job_0011_one_enqueue",
         include_str!("../sql/0011_one_enqueue.sql"),
     ),
+    (
+        "job_0012_moves_by_place",
+        include_str!("../sql/0012_moves_by_place.sql"),
+    ),
 ];
 
 /// Any fixed number does; it is the crate's own.

@@ -153,3 +153,40 @@ fn plans_use_their_index(client: &mut Client) {
         );
     }
 }
+
+#[test]
+fn moves_that_have_piled_up_are_read_once_also_by_a_plan_that_was_made_for_few() {
+    const MOVES: i64 = 1500;
+    let schema = schema();
+    let mut client = schema.client();
+    let come = "INSERT INTO job_key_moves (queue, key, cap, at) SELECT 'q', 'k', 1, now() FROM generate_series(1, $1::bigint)";
+    // The plan is made for a table that is known to hold one.
+    client.execute(come, &[&1i64]).unwrap();
+    client
+        .batch_execute("VACUUM (ANALYZE) job_key_moves")
+        .unwrap();
+    assert!(
+        claim(&mut client, "q", "w", 10, LEASE, true)
+            .unwrap()
+            .is_empty()
+    );
+    client.execute(come, &[&MOVES]).unwrap();
+    let mut tx = client.transaction().unwrap();
+    let so_far = |tx: &mut Transaction<'_>| -> [i64; 2] {
+        let row = tx
+            .query_one(
+                "SELECT coalesce(idx_tup_fetch, 0) + seq_tup_read, n_tup_del FROM pg_stat_xact_user_tables
+                 WHERE relid = 'job_key_moves'::regclass",
+                &[],
+            )
+            .unwrap();
+        [0, 1].map(|column| row.get(column))
+    };
+    let before = so_far(&mut tx);
+    let claimed = claim(&mut tx, "q", "w", 10, LEASE, true).unwrap();
+    assert!(claimed.is_empty());
+    let after = so_far(&mut tx);
+    assert_eq!(after[1] - before[1], MOVES);
+    let read = after[0] - before[0];
+    assert!(read < 4 * MOVES, "{read} rows were read to move {MOVES}");
+}
