@@ -34,8 +34,8 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
         include_str!("../sql/0011_one_enqueue.sql"),
     ),
     (
-        "job_0012_moves_by_place",
-        include_str!("../sql/0012_moves_by_place.sql"),
+        "job_0012_named_rows",
+        include_str!("../sql/0012_named_rows.sql"),
     ),
 ];
 
