@@ -3,7 +3,7 @@
 -- names the rows that it is about, and whatever plan it has reads no others.
 
 -- Completes jobs: deletes those that are still under the lease they were claimed by, frees their keys' places. Mostly all
--- are under one lease.
+-- are under one lease; a job may come twice, under one that it lost and the one that it has.
 CREATE OR REPLACE FUNCTION job_complete(p_ids bigint[], p_leases bigint[]) RETURNS SETOF bigint
 LANGUAGE plpgsql
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -15,7 +15,9 @@ BEGIN
     RETURN QUERY
     WITH gone AS (
         DELETE FROM job_jobs j
-        WHERE j.id = ANY (p_ids) AND j.lease_id = coalesce(v_lease, p_leases[array_position(p_ids, j.id)])
+        WHERE j.id = ANY (p_ids)
+            AND (j.lease_id = v_lease OR v_lease IS NULL
+                AND (j.id, j.lease_id) IN (SELECT u.id, u.lease_id FROM unnest(p_ids, p_leases) u (id, lease_id)))
         RETURNING j.id, j.queue, j.key
     ),
     moved AS (

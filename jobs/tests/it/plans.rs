@@ -228,3 +228,22 @@ fn jobs_are_completed_and_settled_by_their_ids_also_by_a_plan_that_was_made_for_
         tx.commit().unwrap();
     }
 }
+
+#[test]
+fn a_job_that_comes_under_the_lease_it_lost_and_the_one_it_has_is_completed() {
+    let schema = schema();
+    let mut client = schema.client();
+    jobs::enqueue(&mut client, jobs::NewJob::named("q", "n", "1")).unwrap();
+    let row = claim(&mut client, "q", "w", 1, LEASE, true)
+        .unwrap()
+        .remove(0);
+    let leases = [row.lease_id - 1, row.lease_id];
+    assert_eq!(
+        complete(&mut client, &[row.id, row.id], &leases[..1].repeat(2)).unwrap(),
+        [0i64; 0]
+    );
+    assert_eq!(
+        complete(&mut client, &[row.id, row.id], &leases).unwrap(),
+        [row.id]
+    );
+}
