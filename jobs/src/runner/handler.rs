@@ -118,12 +118,7 @@ impl Hands {
             beside,
         } = work;
         let serial = row.is_serial();
-        let told = Told {
-            keyed: row.key.is_some(),
-            attempt: row.attempt,
-            batch: Arc::clone(&batch),
-            place,
-        };
+        let told = Told::of(&row, Arc::clone(&batch), place);
         let token = CancelToken::new(Arc::clone(&batch), place);
         // What its claim began is its handler's to end or to take back, late as it is.
         let waits = beside.is_none();
@@ -195,6 +190,17 @@ struct Told {
     keyed: bool,
 }
 
+impl Told {
+    fn of(row: &ClaimedRow, batch: Arc<Batch>, place: usize) -> Self {
+        Self {
+            batch,
+            place,
+            attempt: row.attempt,
+            keyed: row.key.is_some(),
+        }
+    }
+}
+
 /// A job whose handler has returned, or is about to, while somebody still writes how it ended: its lease is kept until
 /// that is said. Dropped without a word it is as [`Outcome::Settled`]: the job is looked at.
 pub struct Later {
@@ -206,15 +212,9 @@ impl Later {
     pub(crate) fn new(hands: &Arc<Hands>, row: &ClaimedRow, token: &CancelToken) -> Self {
         let (batch, place) = token.place();
         hands.queue.later.fetch_add(1, Ordering::AcqRel);
-        let told = Told {
-            batch,
-            place,
-            attempt: row.attempt,
-            keyed: row.key.is_some(),
-        };
         Self {
             hands: Arc::clone(hands),
-            told: Some(told),
+            told: Some(Told::of(row, batch, place)),
         }
     }
 
