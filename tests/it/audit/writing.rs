@@ -1,10 +1,12 @@
 //! What is confirmed is on disk, once, whatever happens on the way.
 
-use super::support::{count, decision, denied, soon, writer};
-use crate::harness::{App, Database, eventually};
+use super::support::{count, decision, denied, soon, store_options, writer};
+use crate::harness::{App, Database, eventually, log};
 use agent_runtime::audit::Audit;
 use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
+use agent_runtime::store::audit::{self as rows, Batch, Outcome, Row};
+use agent_runtime::store::{Session, Sql, Store};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use uuid::Uuid;
@@ -63,6 +65,76 @@ fn a_callback_is_called_once_after_the_row_is_there() {
         tell.send(count(&seen)).unwrap();
     });
     assert_eq!(told.iter().collect::<Vec<_>>(), [1]);
+}
+
+/// Writes so many decisions as one batch, after what the slot has.
+fn write_batch(session: &mut Session, slot: &mut rows::Slot, count: i32) {
+    let row = |place: i32| Row {
+        id: Uuid::new_v4(),
+        tenant_id: Uuid::from_u128(1),
+        slot: slot.slot,
+        position: slot.position + i64::from(place),
+        decided_at: slot.decided_at,
+        outcome: Outcome::Allowed,
+        actor_subject: "user:a".to_owned(),
+        action: "read".to_owned(),
+        resource: "project:a".to_owned(),
+        reason: "allowed by the model".to_owned(),
+        stage: "model".to_owned(),
+        failing_part: None,
+        check_user: None,
+        check_relation: None,
+        check_object: None,
+        store_id: None,
+        model_id: None,
+        duration_us: 0,
+        request_id: None,
+        trace_id: None,
+        key_id: None,
+        route: None,
+        run_id: None,
+        client_address: None,
+    };
+    let mut all: Vec<Row> = (1..=count).map(row).collect();
+    let batch = Batch {
+        outcome: Outcome::Allowed,
+        first_position: slot.position + 1,
+        last_position: slot.position + i64::from(count),
+        row_count: count,
+        decided_at: slot.decided_at,
+        digest: [1; 32],
+        previous_digest: slot.digests[0],
+    };
+    slot.position = batch.last_position;
+    let all: Vec<&mut Row> = all.iter_mut().collect();
+    assert!(rows::write(session, slot, &[batch], &all, 30.0).unwrap());
+}
+
+/// To plan the statement takes as long as to execute it.
+#[test]
+fn the_plan_that_writes_decisions_is_kept_whatever_a_batch_holds() {
+    let database = Database::migrated();
+    for count in [1, 128] {
+        // Plans are kept by the connection.
+        let store = Store::open(&store_options(&database.url()), log()).unwrap();
+        let mut session = store.session().unwrap();
+        let mut slot = rows::claim(&mut session, 30.0).unwrap().unwrap();
+        // In a month that has partitions.
+        slot.decided_at = Clock::system().now();
+        for _ in 0..20 {
+            write_batch(&mut session, &mut slot, count);
+        }
+        let planned = session
+            .query(
+                "select custom_plans from pg_prepared_statements where statement like '-- One statement%'",
+                &[],
+            )
+            .unwrap();
+        let planned: Vec<i64> = planned.iter().map(|row| row.get(0)).collect();
+        // PostgreSQL tries five times what a plan of its own would bring.
+        assert_eq!(planned, [5], "a batch of {count} is planned anew each time");
+        rows::free(&mut session, (slot.slot, slot.epoch)).unwrap();
+    }
 }
 
 /// Writes decisions until one was written by this very thread: the connection stands, and the writer's thread rests. How
