@@ -2,9 +2,9 @@
 //! server, a key service, an attempt that is in flight.
 //!
 //! Guarantees (invariants 6 and 14): a bounded number waits at once. Beyond that the answer comes at
-//! once, unless places move quickly just now: then one is worth a moment's wait, to half as many
-//! requests as there are places. With places for half of the request threads, a quarter of them is
-//! left for what waits for nothing.
+//! once, unless places move quickly just now: then one is worth a moment's wait, to as many requests
+//! as there are places. With places for half of the request threads, that is all of them: what waits
+//! for nothing then comes a few answers later, and at once where a place is held for long.
 //!
 //! And permits, for what is worth waiting for until a deadline.
 
@@ -46,7 +46,7 @@ impl Places {
     pub fn new(most: usize) -> Self {
         Self {
             most,
-            most_waiting: (most / 2).max(1),
+            most_waiting: most,
             state: Mutex::new(Taken {
                 in_use: 0,
                 waiting: 0,
@@ -196,9 +196,8 @@ mod tests {
     }
 
     #[test]
-    fn half_as_many_may_wait_as_there_are_places() {
-        assert_eq!(Places::new(1).most_waiting, 1);
-        let places = Places::new(16);
+    fn as_many_may_wait_as_there_are_places() {
+        let places = Places::new(8);
         let mut taken = places.lock();
         // As though they moved all the time, so that nothing but the bound refuses.
         taken.moved_at = Instant::now() + Duration::from_secs(3600);

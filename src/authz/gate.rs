@@ -3,8 +3,7 @@
 //!
 //! Guarantees (invariant 6): a bounded number of requests asks the authorization server at once, and
 //! none while it is known to be away. Beyond that the answer comes at once, unless checks are quick
-//! just now: then a place is worth a moment's wait, to half as many requests as there are places.
-//! With places for half of the request threads, a quarter of them is left for what needs no check.
+//! just now: then a place is worth a moment's wait (`places`).
 //!
 //! Not here: what is asked (`decide`), and how (`permissions`).
 
