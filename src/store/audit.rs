@@ -281,6 +281,9 @@ pub fn write(
     rows: &[&mut Row],
     lease_seconds: f64,
 ) -> Result<bool> {
+    if let ([batch], [row]) = (batches, rows) {
+        return write_one(sql, after, batch, row, lease_seconds);
+    }
     let rows: Vec<&Row> = rows.iter().map(|row| &**row).collect();
     let rows = rows.as_slice();
     let text = |take: fn(&Row) -> &Option<String>| each(rows, move |row| take(row).as_deref());
@@ -324,6 +327,54 @@ pub fn write(
             &text(|row| &row.route),
             &each(rows, |row| row.run_id),
             &text(|row| &row.client_address),
+        ],
+    )?;
+    Ok(written > 0)
+}
+
+/// What most requests leave while few come at once.
+fn write_one(
+    sql: &mut impl Sql,
+    after: &Slot,
+    batch: &Batch,
+    row: &Row,
+    lease_seconds: f64,
+) -> Result<bool> {
+    let written = sql.execute(
+        sql!("audit/write_one"),
+        &[
+            &after.slot,
+            &after.epoch,
+            &after.position,
+            &after.decided_at,
+            &after.digests[0].as_slice(),
+            &after.digests[1].as_slice(),
+            &lease_seconds,
+            &row.outcome.text(),
+            &row.position,
+            &row.decided_at,
+            &batch.digest.as_slice(),
+            &batch.previous_digest.as_slice(),
+            &row.tenant_id,
+            &row.id,
+            &row.actor_subject,
+            &row.action,
+            &row.resource,
+            &row.reason,
+            &row.stage,
+            &row.failing_part,
+            &row.check_user,
+            &row.check_relation,
+            &row.check_object,
+            &row.store_id,
+            &row.model_id,
+            &row.duration_us,
+            &row.request_id,
+            &row.trace_id,
+            &row.key_id,
+            &row.route,
+            &row.run_id,
+            &row.client_address,
         ],
     )?;
     Ok(written > 0)

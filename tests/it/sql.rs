@@ -5,7 +5,7 @@ use crate::harness::Database;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 27] = [
+const ACROSS_TENANTS: [(&str, &str); 28] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -38,6 +38,7 @@ const ACROSS_TENANTS: [(&str, &str); 27] = [
         "audit/write",
         "decisions of many tenants at once, each with its own tenant",
     ),
+    ("audit/write_one", "a decision, with its own tenant"),
     (
         "authz/unapplied",
         "what is left to be told to the authorization server, each by tenant and object",

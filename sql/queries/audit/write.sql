@@ -1,7 +1,7 @@
--- One statement, so one round trip: nothing is written unless the slot is still held. A batch is most often of one: to take
--- apart so many arrays side by side would cost a third of it, so each is asked for its elements. The first one is taken
--- apart: PostgreSQL takes an array that it does not know for ten elements, and keeps the plan. Of a series of as many numbers
--- it would expect a thousand, and plan anew each time, which costs as much as all else.
+-- One statement, so one round trip: nothing is written unless the slot is still held. To take apart so many arrays side by
+-- side would cost a third of it, so each is asked for its elements. The first one is taken apart: PostgreSQL takes an array
+-- that it does not know for ten elements, and keeps the plan. Of a series of as many numbers it would expect a thousand, and
+-- plan anew each time, which costs as much as all else. A decision alone is written by `write_one`.
 with held as (
   update audit_writers
   set position = $3, decided_at = $4, allowed_digest = $5, denied_digest = $6,
