@@ -11,8 +11,14 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Whoever holds a place for longer is slow, and nobody waits for it.
+/// Where places are held for longer, nobody waits for one.
 const QUICK: Duration = Duration::from_millis(100);
+
+/// Where none was taken or given back for longer, nobody waits for one: a pause that a busy machine may make is shorter.
+const STILL: Duration = Duration::from_millis(250);
+
+/// How many holds make up how long places are held of late: one that is slow among many says little.
+const OF_LATE: u32 = 8;
 
 /// The longest wait for a place.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -31,7 +37,7 @@ struct Taken {
     waiting: usize,
     /// When a place was last taken or given back.
     moved_at: Instant,
-    /// How long the last one was held.
+    /// How long they are held of late.
     held: Duration,
 }
 
@@ -86,7 +92,7 @@ impl Places {
 
     /// How long a place is worth waiting for, to one who has waited this long. None: it is not.
     fn wait(&self, taken: &Taken, waited: Duration) -> Option<Duration> {
-        let left = QUICK.saturating_sub(taken.moved_at.elapsed());
+        let left = STILL.saturating_sub(taken.moved_at.elapsed());
         let is_quick = taken.held < QUICK && !left.is_zero() && waited < PATIENCE;
         (is_quick && taken.waiting < self.most_waiting).then_some(left)
     }
@@ -101,7 +107,8 @@ impl Drop for Place<'_> {
         let mut taken = self.places.lock();
         taken.in_use -= 1;
         taken.moved_at = Instant::now();
-        taken.held = self.since.elapsed();
+        let others = taken.held * (OF_LATE - 1);
+        taken.held = (others + self.since.elapsed()) / OF_LATE;
         drop(taken);
         self.places.changed.notify_one();
     }
@@ -158,13 +165,10 @@ mod tests {
     fn places_are_given_back_and_waited_for_while_they_move_quickly() {
         let places = Places::new(2);
         let first = places.take().unwrap();
-        let second = places.take().unwrap();
+        let mut second = places.take().unwrap();
         assert!(places.take().is_none(), "nothing moves");
-        let taken = places.lock();
-        let wait = places.wait(&taken, Duration::ZERO);
-        assert_eq!(wait, None, "nothing has moved for long");
-        drop(taken);
-        // These were held too long for anybody to wait for the next.
+        // This was held for too long for anybody to wait for the next.
+        second.since -= 10 * QUICK;
         drop(first);
         drop(second);
         let held = [places.take().unwrap(), places.take().unwrap()];
@@ -202,10 +206,31 @@ mod tests {
         // As though they moved all the time, so that nothing but the bound refuses.
         taken.moved_at = Instant::now() + Duration::from_secs(3600);
         taken.waiting = 7;
-        assert_eq!(places.wait(&taken, Duration::ZERO), Some(QUICK));
+        assert_eq!(places.wait(&taken, Duration::ZERO), Some(STILL));
         assert_eq!(places.wait(&taken, PATIENCE), None);
         taken.waiting = 8;
         assert_eq!(places.wait(&taken, Duration::ZERO), None);
+    }
+
+    #[test]
+    fn one_that_is_slow_among_many_says_little() {
+        let places = Places::new(1);
+        let hold = |time: Duration| places.take().unwrap().since -= time;
+        hold(4 * QUICK);
+        let is_quick = || {
+            let mut taken = places.lock();
+            taken.moved_at = Instant::now() + Duration::from_secs(3600);
+            places.wait(&taken, Duration::ZERO).is_some()
+        };
+        assert!(is_quick());
+        for _ in 0..2 {
+            hold(4 * QUICK);
+        }
+        assert!(!is_quick(), "several are slow");
+        for _ in 0..OF_LATE {
+            hold(Duration::ZERO);
+        }
+        assert!(is_quick(), "they were quick of late");
     }
 
     #[test]
