@@ -4,7 +4,8 @@
 //! Guarantees (invariant 6): a bounded number of requests asks the authorization server at once, and
 //! none while it is known to be away. Beyond that the answer comes at once, unless checks are quick
 //! just now: then a place is worth a moment's wait, to half as many requests as there are places.
-//! With places for half of the request threads, a quarter of them is left for what needs no check.
+//! With places for half of the request threads, a quarter of them is left for what needs no check. What is done while the
+//! authorization server works has the same place.
 //!
 //! Not here: what is asked (`decide`), and how (`permissions`).
 
@@ -13,6 +14,7 @@ use super::permissions::{Answer, Asked, Permissions};
 use crate::audit::Audit;
 use crate::error::{Code, Error, Result};
 use crate::places::Places;
+use crate::store::authz::Calm;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -126,6 +128,16 @@ impl Gate {
                 self.failed.fetch_add(1, Ordering::Relaxed);
             }
         })
+    }
+
+    /// What a check of the tenant will stand on, if nothing has changed since it was last seen.
+    pub(super) fn foresee(&self, tenant_id: Uuid) -> Option<Calm> {
+        self.permissions.foresee(tenant_id)
+    }
+
+    /// Keeps what was seen of the tenant for the next one that foresees it.
+    pub(super) fn remember(&self, tenant_id: Uuid, calm: Option<&Calm>) {
+        self.permissions.remember(tenant_id, calm);
     }
 
     /// Refuses a credential that was denied too often.
