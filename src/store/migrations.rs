@@ -121,6 +121,10 @@ pub fn all() -> Vec<Migration> {
             "0015_readable_projects",
             include_str!("../../sql/migrations/0015_readable_projects.sql"),
         ),
+        (
+            "0016_tellings",
+            include_str!("../../sql/migrations/0016_tellings.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)

@@ -104,11 +104,9 @@ impl From<WebhookEndpoint> for About {
 
 impl Kind for WebhookEndpoint {
     const NAME: &'static str = "webhook-endpoint";
+    const PLACE: Place = Place::OnTenant;
     fn id(&self) -> Uuid {
         self.endpoint_id
-    }
-    fn place(&self) -> Place {
-        Place::OnTenant
     }
 }
 
@@ -128,11 +126,9 @@ pub struct Ending {
 
 impl Kind for Ending {
     const NAME: &'static str = WebhookEndpoint::NAME;
+    const PLACE: Place = Place::OnTenant;
     fn id(&self) -> Uuid {
         self.endpoint_id
-    }
-    fn place(&self) -> Place {
-        Place::OnTenant
     }
 }
 

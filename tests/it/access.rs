@@ -3,6 +3,7 @@
 
 mod asker;
 mod away;
+mod early;
 mod keys;
 mod lists;
 mod metrics;

@@ -116,6 +116,7 @@ impl App {
                 _ => None,
             },
             calm: None,
+            meanwhile: None,
         };
         let answer = self.permissions().ask(tenant_id, &asked)?;
         Ok(answer.allowed)
