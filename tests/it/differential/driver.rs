@@ -1,7 +1,7 @@
 //! Changes a world by random calls, and says of each beforehand how it is answered.
 
 use super::model::{Action, Object, Project, Role, Tenant, User};
-use crate::harness::{App, Client, Database, seeds};
+use crate::harness::{App, Client, Database, eventually, seeds};
 use crate::sweep::world::authorization;
 use agent_runtime::authn::bearer;
 use agent_runtime::ids::Clock;
@@ -165,6 +165,14 @@ impl Driver {
                 "{project}: {direct} {role} without a membership, {legacy} member"
             ));
         }
+        // No call's answer waits for these: the authorization server, asked directly, may not have heard of them yet.
+        eventually("the keeper to tell of the older rows", || {
+            let untold = database.query_opt(
+                "select from authz_objects where tenant_id = $1 and applied < desired limit 1",
+                &[&tenant_id],
+            );
+            untold.unwrap().is_none().then_some(())
+        });
     }
 
     /// One random call.
