@@ -121,6 +121,10 @@ pub fn all() -> Vec<Migration> {
             "0015_readable_projects",
             include_str!("../../sql/migrations/0015_readable_projects.sql"),
         ),
+        (
+            "0017_attempts_once",
+            include_str!("../../sql/migrations/0017_attempts_once.sql"),
+        ),
     ];
     own.iter()
         .chain(jobs::MIGRATIONS)
