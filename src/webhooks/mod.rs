@@ -159,6 +159,8 @@ impl Webhooks {
         let inner = Arc::clone(&self.0);
         let options = jobs::QueueOptions {
             threads: self.0.options.threads,
+            // What the next claim takes is there when the threads are through with this one's.
+            prefetch: self.0.options.threads,
             // Endpoints that fail, are slow or were not sent to before leave the rest to the others.
             serial_most: (self.0.options.endpoint_concurrency > 1)
                 .then(|| (self.0.options.threads / 2).max(1)),
@@ -166,7 +168,7 @@ impl Webhooks {
             pace: PACE,
             // The receiver may have been told.
             cut_counts: true,
-            // After faults of the service's own, such as a database that is away.
+            // After an attempt whose end could not be written.
             backoff: jobs::Backoff {
                 first: Duration::from_millis(500),
                 most: Duration::from_secs(15),

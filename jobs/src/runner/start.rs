@@ -35,7 +35,7 @@ pub struct QueueOptions {
     /// Default 200 ms.
     pub poll: Duration,
     /// While jobs are claimed and not through their handlers, how long after a claim the next one begins at the soonest,
-    /// and three times as long unless half of the threads are free: so that it takes what came meanwhile at once. Default
+    /// and three times as long unless half of the places, threads and prefetch, are free: so that it takes what came meanwhile at once. Default
     /// zero.
     pub pace: Duration,
     /// Whether a stop that cuts a handler off uses its job's attempt up: where what it did outside may have been done.
@@ -63,9 +63,9 @@ impl Default for QueueOptions {
 }
 
 impl QueueOptions {
-    /// With no more outstanding jobs than this, half of the threads are free.
+    /// With no more outstanding jobs than this, half of the places for them are free.
     pub(super) fn half(&self) -> usize {
-        self.threads / 2
+        usize::midpoint(self.threads, self.prefetch)
     }
 
     /// How a job ends whose handler a stop cut off.
