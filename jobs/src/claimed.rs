@@ -38,6 +38,8 @@ pub(crate) struct Slot {
 /// The jobs of one lease.
 pub(crate) struct Batch {
     pub(crate) lease_id: i64,
+    /// How those end whose handlers a stop cuts off.
+    pub(crate) cut: Ending,
     pub(crate) slots: Box<[Slot]>,
     /// Jobs that are not settled.
     remaining: AtomicUsize,
@@ -63,6 +65,7 @@ impl Batch {
         let slots: Box<[Slot]> = ids.map(slot).collect();
         let batch = Self {
             lease_id,
+            cut: Ending::HandBack,
             remaining: AtomicUsize::new(slots.len()),
             slots,
             claimed_at,
@@ -70,6 +73,10 @@ impl Batch {
         };
         batch.renewed(claimed_at, lease);
         batch
+    }
+
+    pub(crate) fn cut(self, cut: Ending) -> Self {
+        Self { cut, ..self }
     }
 
     pub(crate) fn renewed(&self, asked_at: Instant, lease: Duration) {

@@ -37,6 +37,10 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
         "job_0012_named_rows",
         include_str!("../sql/0012_named_rows.sql"),
     ),
+    (
+        "job_0013_standing_leases",
+        include_str!("../sql/0013_standing_leases.sql"),
+    ),
 ];
 
 /// Any fixed number does; it is the crate's own.

@@ -233,8 +233,8 @@ fn became(text: &str) -> Became {
     }
 }
 
-/// Extends leases and drops those whose jobs are all settled; answers with the ids that still stand. A lease that ran
-/// out but that nobody has taken yet is extended like any other.
+/// Extends leases, none of which gets shorter, and drops those whose jobs are all settled; answers with the ids that
+/// still stand. A lease that ran out but that nobody has taken yet is extended like any other.
 ///
 /// # Errors
 /// What Postgres says.
@@ -246,7 +246,7 @@ pub fn renew(
 ) -> Result<Vec<i64>> {
     let rows = client.query_typed(
         "WITH dropped AS (DELETE FROM job_leases WHERE id = ANY ($3))
-         UPDATE job_leases SET expires_at = clock_timestamp() + $2 * interval '1 millisecond'
+         UPDATE job_leases SET expires_at = greatest(expires_at, clock_timestamp() + $2 * interval '1 millisecond')
          WHERE id = ANY ($1) RETURNING id",
         &[
             (&leases, Type::INT8_ARRAY),

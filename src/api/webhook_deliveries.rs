@@ -126,7 +126,7 @@ struct AttemptView {
     #[serde(with = "rfc3339")]
     #[schemars(with = "String", extend("format" = "date-time"))]
     begun_at: OffsetDateTime,
-    /// Null while it is under way.
+    /// Null where the version before began it, and it is under way.
     #[serde(with = "rfc3339::option")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     ended_at: Option<OffsetDateTime>,
@@ -150,7 +150,7 @@ struct AttemptView {
 struct WholeView {
     #[serde(flatten)]
     delivery: View,
-    /// The first one first.
+    /// Those that have ended, the first one first.
     attempts: Vec<AttemptView>,
     /// The body that is sent; null once it was dropped, with what was sent before.
     event: Option<Value>,

@@ -1,8 +1,9 @@
-//! Attempts at deliveries: what begins and ends them, many at once, and what finds those that have no
-//! end.
+//! Attempts at deliveries: what begins and ends them, many at once, and what finds those whose end was
+//! lost.
 //!
-//! The attempt that has no end yet is always number `attempts + 1` of its delivery. Whatever says when
-//! something is due or over is Postgres's clock.
+//! An attempt has a row once it has ended. The one under way is always number `attempts + 1` of its
+//! delivery, and is over with the lease of its job. Whatever says when something is due or over is
+//! Postgres's clock.
 //!
 //! Not here: what is sent (`webhooks::deliver`), and attempts as people see them (`webhook_history`).
 
@@ -30,9 +31,11 @@ pub struct Wanted {
     pub delivery_id: Uuid,
     /// The job under which the delivery waits.
     pub job_id: i64,
+    /// The lease under which that is.
+    pub lease_id: i64,
 }
 
-/// An attempt that has begun.
+/// An attempt that may be made.
 #[derive(Debug, Clone)]
 pub struct Begun {
     /// The event.
@@ -57,9 +60,8 @@ fn place(row: &Row) -> Result<usize> {
     usize::try_from(place - 1).map_err(Error::internal)
 }
 
-/// Writes the row of an attempt that is about to begin, and is over `within` this time. `None`: the
-/// endpoint is not registered, the delivery has ended, waits under another job, or has an attempt that
-/// has begun.
+/// Begins an attempt that is over `within` this time: the job's lease stands for as long. `None`: the
+/// endpoint is not registered, the delivery has ended or waits under another job, or the lease was lost.
 ///
 /// # Errors
 /// The database's; then it has not begun.
@@ -72,10 +74,11 @@ pub fn begin(
     let row = sql.query_opt(
         sql!("webhook_attempts/begin"),
         &[
-            &[wanted.tenant_id].as_slice(),
-            &[wanted.endpoint_id].as_slice(),
-            &[wanted.delivery_id].as_slice(),
-            &[wanted.job_id].as_slice(),
+            &wanted.tenant_id,
+            &wanted.endpoint_id,
+            &wanted.delivery_id,
+            &wanted.job_id,
+            &wanted.lease_id,
             &whole_ms(within),
             &now,
         ],
@@ -84,21 +87,21 @@ pub fn begin(
 }
 
 fn begun_of(row: &Row) -> Result<Begun> {
-    let previous: Option<String> = row.try_get(7)?;
-    let previous_name: Option<String> = row.try_get(8)?;
+    let previous: Option<String> = row.try_get(6)?;
+    let previous_name: Option<String> = row.try_get(7)?;
     Ok(Begun {
-        event_id: row.try_get(1)?,
-        number: row.try_get(2)?,
-        body: row.try_get(3)?,
-        url: row.try_get(4)?,
-        secret: (row.try_get(5)?, row.try_get(6)?),
+        event_id: row.try_get(0)?,
+        number: row.try_get(1)?,
+        body: row.try_get(2)?,
+        url: row.try_get(3)?,
+        secret: (row.try_get(4)?, row.try_get(5)?),
         previous_secret: previous.zip(previous_name),
         stored: None,
     })
 }
 
 /// Claims jobs and begins the attempts of those that are `J`, as [`begin`] does, each over `within` this time. No attempt
-/// beside a job: it did not begin, and may where it is tried alone.
+/// beside a job: it did not begin, and may where it is tried alone. None begins where an earlier claim was lost.
 ///
 /// # Errors
 /// The database's; then none was claimed, or its lease runs out.
@@ -117,9 +120,8 @@ pub fn claim<J: jobs::Job>(
             &J::NAME,
             &count(asked.room.jobs),
             &count(asked.room.serial),
-            &whole_ms(asked.lease),
+            &whole_ms(asked.lease.max(within)),
             &asked.keyed_first,
-            &whole_ms(within),
             &now,
         ],
     )?;
@@ -181,7 +183,10 @@ pub struct Waiting {
     pub attempts: i32,
     /// Its event was not dropped.
     pub has_event: bool,
-    /// The next attempt has begun and has no end: for how long it may still be in flight.
+    /// How long ago the next attempt was due.
+    pub due_ago: Duration,
+    /// A process of the version before began it and left it open: for how long it may still be in
+    /// flight.
     pub open: Option<Duration>,
 }
 
@@ -200,36 +205,18 @@ pub fn take(
         &[&tenant_id, &delivery_id, &job_id],
     )?;
     let Some(row) = row else { return Ok(None) };
-    let is_open: bool = row.try_get(2)?;
-    let left = milliseconds(row.try_get(3)?);
+    let is_open: bool = row.try_get(3)?;
+    let left = milliseconds(row.try_get(4)?);
     Ok(Some(Waiting {
         attempts: row.try_get(0)?,
         has_event: row.try_get(1)?,
+        due_ago: milliseconds(row.try_get(2)?),
         open: is_open.then_some(left),
     }))
 }
 
 fn milliseconds(count: i64) -> Duration {
     Duration::from_millis(u64::try_from(count).unwrap_or(0))
-}
-
-/// Removes the row of an attempt for which nothing was sent, so that it does not count; the delivery's
-/// job is to be put off by `wait`. False: the attempt or the delivery has ended.
-///
-/// # Errors
-/// The database's.
-pub fn take_back(
-    tx: &mut Tx<'_>,
-    tenant_id: Uuid,
-    delivery_id: Uuid,
-    attempt: i32,
-    wait: Duration,
-) -> Result<bool> {
-    let row = tx.query_opt(
-        sql!("webhook_attempts/take_back"),
-        &[&tenant_id, &delivery_id, &attempt, &whole_ms(wait)],
-    )?;
-    Ok(row.is_some())
 }
 
 /// How an attempt ended.
@@ -299,13 +286,15 @@ pub struct Over<'a> {
     pub job_id: i64,
     /// The lease under which the job is.
     pub lease_id: i64,
+    /// How long ago it began.
+    pub begun_ago: Duration,
     /// How it ended.
     pub ended: &'a Ended,
     /// What becomes of the delivery.
     pub becomes: Becomes,
 }
 
-/// Ends attempts and completes their jobs; whether each was. Not if its job is another's now, if it is
+/// Writes attempts that are over and completes their jobs; whether each was. Not if its job is another's now, if it is
 /// not the delivery's next attempt, or if the delivery has ended.
 ///
 /// # Errors
@@ -321,6 +310,7 @@ pub fn end(sql: &mut impl Sql, all: &[Over<'_>]) -> Result<Vec<bool>> {
     let numbers: Vec<i32> = all.iter().map(|one| one.number).collect();
     let jobs: Vec<i64> = all.iter().map(|one| one.job_id).collect();
     let leases: Vec<i64> = all.iter().map(|one| one.lease_id).collect();
+    let ago: Vec<i64> = all.iter().map(|one| whole_ms(one.begun_ago)).collect();
     let durations: Vec<Option<i32>> = all.iter().map(duration_ms).collect();
     let slow: Vec<bool> = all.iter().map(|one| one.ended.is_slow).collect();
     let reasons: Vec<Option<&str>> = all.iter().map(|one| one.ended.reason).collect();
@@ -341,6 +331,7 @@ pub fn end(sql: &mut impl Sql, all: &[Over<'_>]) -> Result<Vec<bool>> {
             &numbers,
             &jobs,
             &leases,
+            &ago,
             &durations,
             &slow,
             &reasons,

@@ -82,7 +82,7 @@ pub struct Attempt {
     pub attempt: i32,
     /// When it began.
     pub begun_at: OffsetDateTime,
-    /// When it ended; none while it is under way.
+    /// When it ended; none: the version before began it, and it is under way.
     pub ended_at: Option<OffsetDateTime>,
     /// How long it took.
     pub duration_ms: Option<i32>,

@@ -1,9 +1,8 @@
 //! Claiming deliveries' jobs: each attempt begins in the statement that claims its job, with all that are
-//! claimed at once.
+//! claimed at once. What says so is the job, which is under a lease from then on.
 //!
-//! Where an attempt cannot begin with the others, because its delivery is over, has an attempt that a
-//! crash left open, or is in somebody's hands, its job comes alone, and the worker looks at it
-//! (`deliver`).
+//! Where an attempt cannot begin with the others, because its delivery is over, an earlier claim was
+//! lost, or somebody changes its endpoint, its job comes alone, and the worker looks at it (`deliver`).
 
 use super::{Deliver, Inner, deliver};
 use crate::error::Result;
@@ -11,10 +10,10 @@ use crate::store::webhook_attempts::{self as rows, Begun};
 use std::any::Any;
 use std::time::Instant;
 
-/// An attempt whose row stands, on its way to a thread.
+/// An attempt that may be made, on its way to a thread.
 pub(super) struct Ready {
     pub(super) begun: Begun,
-    /// Before anything of it was written.
+    /// Before its job was claimed, or its lease extended.
     pub(super) since: Instant,
 }
 

@@ -1,21 +1,22 @@
 //! The worker: one job, one attempt at one delivery.
 //!
-//! The attempt's row is written when the job is claimed (`claim`); then the request is signed and sent,
-//! over a connection of its own; then its end is written (`end`), together with others', for which a
-//! thread does not wait that has another delivery to make (`group`). Nothing is sent later than the attempt's row says (`ends_by`), so whoever finds an attempt
-//! past that without an end knows that a crash hid its outcome: it counts, as a failed connection. An
-//! attempt that the service itself could not make, and for which nothing was sent, is taken back and
-//! does not count.
+//! The attempt begins when the job is claimed (`claim`); then the request is signed and sent, over a
+//! connection of its own; then its row is written with its end (`end`), together with others', for which
+//! a thread does not wait that has another delivery to make (`group`). Nothing is sent later than the
+//! job's lease stands without being renewed. So whoever gets a job that was claimed before, and not given
+//! back, knows that an attempt is over whose outcome was lost, by a crash most often: it counts, as a
+//! failed connection. Where nothing was sent, and the service itself is why, the job is given back, and
+//! nothing counts.
 
 use super::claim::Ready;
-use super::end::{Made, Told, WRITE_WAIT, anothers, settle};
+use super::end::{Begun, Made, Told, WRITE_WAIT, anothers};
 use super::reason::Reason;
 use super::{Inner, schedule, sign};
 use crate::error::{Code, Error, Result};
 use crate::outbound::{Client, Failure, Kind, Method, Outgoing, Stream, Timeouts};
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
-use crate::store::webhook_attempts::{self as rows, Becomes, Begun, Ended, Wanted};
+use crate::store::webhook_attempts::{self as rows, Becomes, Ended, Wanted};
 use crate::store::webhook_deliveries::ToFail;
 use crate::store::{Tx, queue_error};
 use jobs::{Claimed, Outcome};
@@ -37,12 +38,14 @@ const DATABASE_TIME: Duration = Duration::from_secs(4);
 const SLACK: Duration = Duration::from_secs(1);
 /// An attempt that takes longer is slow.
 const QUICK: Duration = Duration::from_secs(2);
-/// How long after an attempt's row was begun it is made at the latest.
+/// How long after it was begun an attempt is made at the latest.
 const LATEST_BEGINNING: Duration = Duration::from_secs(5);
 /// Signatures in one header at most.
 const SIGNATURES_MOST: usize = 2;
-/// How long a delivery waits whose attempt was taken back.
-const TAKEN_BACK_WAIT: Duration = Duration::from_secs(1);
+/// How long a delivery waits for which nothing was sent.
+const GIVEN_BACK_WAIT: Duration = Duration::from_secs(1);
+/// And one that could not be looked at.
+const FAULT_WAIT: Duration = Duration::from_secs(3);
 /// Of what is kept for a person, in characters.
 const MESSAGE_CHARACTERS: usize = 1000;
 const USER_AGENT: &str = "Svc-Webhooks/1";
@@ -75,15 +78,15 @@ impl Deliver {
 enum Instead {
     /// There is nothing to do any more.
     Over,
-    /// An earlier attempt that a crash left open was ended, and the job settled.
+    /// An earlier attempt whose outcome was lost was written, and the job settled.
     Recovered(Becomes),
     /// The endpoint is not registered any more: the delivery failed, and the job was settled.
     Unregistered,
-    /// An attempt that another began may still be in flight.
+    /// It is to be looked at again after this time.
     Later(Duration),
 }
 
-/// How an attempt went whose row stands.
+/// How an attempt went.
 enum Went {
     /// It was made: how it ended, and how long a wait the receiver asks for.
     Ended(Ended, Option<Duration>),
@@ -105,7 +108,8 @@ pub(super) fn deliver(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Outcom
         }
         Err(error) => {
             slog::warn!(log, "A delivery could not be worked on; it will be tried again"; crate::log::ErrorValue(&error));
-            Outcome::retry(error.to_string())
+            // Nothing was sent; a retry would say that something may have been.
+            Outcome::Snooze { after: FAULT_WAIT }
         }
     }
 }
@@ -113,6 +117,7 @@ pub(super) fn deliver(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Outcom
 fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) -> Result<Outcome> {
     let ready = match claimed.take_beside() {
         Some(ready) => Some(ready),
+        None if hides_an_attempt(claimed) => None,
         None => inner.begin(claimed, job)?,
     };
     let Some(ready) = ready else {
@@ -125,24 +130,16 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
         false => make(inner, claimed, job, &ready),
     };
     if claimed.lost() {
-        // Whoever has the job now finds the attempt without an end.
+        // Whoever has the job now finds that it was claimed before.
         return Ok(Outcome::retry("the job was lost during the attempt"));
     }
     let (mut ended, asked) = match went {
         Went::Ended(ended, asked) => (ended, asked),
         Went::NotMade(why) => {
             slog::info!(log, "An attempt could not be made, and does not count"; "attempt" => attempt.number, "because" => why);
-            let number = attempt.number;
-            let (taken_back, was_away) =
-                settle(|| claimed.lost(), || take_back(inner, claimed, job, number));
-            match taken_back {
-                // An earlier try was committed, though its answer was lost; or another has the job, and
-                // finds the attempt without an end.
-                Err(error) if error.code() == Code::Conflict && was_away => {}
-                other => other?,
-            }
-            inner.ended.tell();
-            return Ok(Outcome::Settled);
+            return Ok(Outcome::Snooze {
+                after: GIVEN_BACK_WAIT,
+            });
         }
     };
     let duration = began.elapsed();
@@ -150,7 +147,11 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
     let message = ended.message.as_deref().unwrap_or_default();
     slog::debug!(log, "Attempt ended"; "attempt" => attempt.number, "reason" => ended.reason,
         "status" => ended.status, "because" => message);
-    let made = Made::of(claimed, job, attempt.number, ended, asked);
+    let begun = Begun {
+        number: attempt.number,
+        at: ready.since,
+    };
+    let made = Made::of(claimed, job, begun, ended, asked);
     let told = Told {
         token: claimed.token(),
         later: claimed.later(),
@@ -160,7 +161,12 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
     Ok(Outcome::Settled)
 }
 
-/// How long after its row was begun an attempt is over: whatever it does takes less.
+/// An earlier claim of the job was lost, and what came of it is not known.
+fn hides_an_attempt(claimed: &Claimed) -> bool {
+    claimed.attempt() > 1
+}
+
+/// How long after its beginning an attempt is over: whatever it does takes less.
 pub(super) fn within(inner: &Inner) -> Duration {
     inner.options.timeout + SECRETS_TIME + SLACK
 }
@@ -188,19 +194,23 @@ fn take(inner: &Inner, tx: &mut Tx<'_>, claimed: &Claimed, job: &Deliver) -> Res
     let Some(waiting) = rows::take(tx, tenant_id, delivery_id, claimed.id())? else {
         return Ok(Instead::Over);
     };
-    match waiting.open {
-        Some(left) if left > Duration::ZERO => return Ok(Instead::Later(left)),
-        Some(_) if is_registered => {
-            let ended = Ended {
-                reason: Some(Reason::ConnectionFailed.text()),
-                message: Some("The server stopped during the attempt.".to_owned()),
-                ..Ended::default()
-            };
-            let made = Made::of(claimed, job, waiting.attempts + 1, ended, None);
-            let becomes = inner.end_in(tx, &[made])?.pop().flatten();
-            return becomes.map(Instead::Recovered).ok_or_else(anothers);
-        }
-        _ => {}
+    if let Some(left) = waiting.open.filter(|left| *left > Duration::ZERO) {
+        return Ok(Instead::Later(left));
+    }
+    if is_registered && (hides_an_attempt(claimed) || waiting.open.is_some()) {
+        let ended = Ended {
+            reason: Some(Reason::ConnectionFailed.text()),
+            message: Some("The server stopped during the attempt.".to_owned()),
+            ..Ended::default()
+        };
+        let now = Instant::now();
+        let begun = Begun {
+            number: waiting.attempts + 1,
+            at: now.checked_sub(waiting.due_ago).unwrap_or(now),
+        };
+        let made = Made::of(claimed, job, begun, ended, None);
+        let becomes = inner.end_in(tx, &[made])?.pop().flatten();
+        return becomes.map(Instead::Recovered).ok_or_else(anothers);
     }
     if is_registered {
         return match waiting.has_event {
@@ -259,7 +269,7 @@ fn make(inner: &Inner, claimed: &Claimed, job: &Deliver, ready: &Ready) -> Went 
 
 fn send(
     client: &mut Client,
-    attempt: &Begun,
+    attempt: &rows::Begun,
     timestamp: i64,
     signature: &str,
 ) -> Result<Stream, Failure> {
@@ -313,18 +323,6 @@ fn failed(reason: Reason, message: impl Into<String>) -> Ended {
     }
 }
 
-/// Makes as if the attempt had not begun.
-fn take_back(inner: &Inner, claimed: &Claimed, job: &Deliver, number: i32) -> Result<()> {
-    let (tenant_id, delivery_id, wait) = (job.tenant_id, job.delivery_id, TAKEN_BACK_WAIT);
-    inner.store.transact(|tx| {
-        claimed.snooze_in(tx.raw(), wait).map_err(job_error)?;
-        match rows::take_back(tx, tenant_id, delivery_id, number, wait)? {
-            true => Ok(()),
-            false => Err(Error::internal("an attempt that had begun has no place")),
-        }
-    })
-}
-
 impl Inner {
     /// Begins an attempt whose job was claimed alone, if there is one to begin.
     fn begin(&self, claimed: &Claimed, job: &Deliver) -> Result<Option<Ready>> {
@@ -333,6 +331,7 @@ impl Inner {
             endpoint_id: job.endpoint_id,
             delivery_id: job.delivery_id,
             job_id: claimed.id(),
+            lease_id: claimed.lease_id(),
         };
         let mut session = self.store.session()?;
         let since = Instant::now();
@@ -344,7 +343,7 @@ impl Inner {
     fn signature(
         &self,
         tenant_id: Uuid,
-        attempt: &Begun,
+        attempt: &rows::Begun,
         timestamp: i64,
         started: Instant,
     ) -> Result<String, Went> {
@@ -361,7 +360,7 @@ impl Inner {
                 Err((_, message)) => return Err(unusable(message)),
             }
         };
-        // What is sent later than this could be in flight when the row says that it is not.
+        // What is sent later than this could be in flight when the lease is over.
         if started.elapsed() > SECRETS_TIME {
             let message = "Reading the signing secret took too long.".to_owned();
             return Err(match was_away {
@@ -377,7 +376,7 @@ impl Inner {
     fn secrets(
         &self,
         tenant_id: Uuid,
-        attempt: &Begun,
+        attempt: &rows::Begun,
         until: Instant,
     ) -> Result<Vec<Secret>, (Unreadable, String)> {
         let reference = |(environment, name): &(String, String)| SecretRef {

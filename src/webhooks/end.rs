@@ -1,8 +1,8 @@
-//! How attempts end: for many at once, what becomes of their deliveries, the jobs of the next attempts
-//! and the endpoints' figures, in one transaction with their jobs' completion.
+//! How attempts end: for many at once, their rows, what becomes of their deliveries, the jobs of the next
+//! attempts and the endpoints' figures, in one transaction with their jobs' completion.
 //!
-//! Guarantees: each end is written once, or its attempt stays without one and whoever gets the job
-//! finds it so; a database that is away is waited for, while the job's lease is kept.
+//! Guarantees: each attempt is written once; where that fails, its job was claimed without being given
+//! back, and whoever gets it finds it so; a database that is away is waited for, while the job's lease is kept.
 //!
 //! Not here: who writes them, and with which others (`group`); how an attempt is made (`deliver`).
 
@@ -21,6 +21,13 @@ const LONGEST_WRITE_WAIT: Duration = Duration::from_secs(2);
 /// How long a database that is away is waited for with an answer in hand.
 const LONGEST_ABSENCE: Duration = Duration::from_secs(600);
 
+/// Which attempt of its delivery, and when it began.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Begun {
+    pub(super) number: i32,
+    pub(super) at: Instant,
+}
+
 /// An attempt that is over.
 #[derive(Debug)]
 pub(super) struct Made {
@@ -28,7 +35,7 @@ pub(super) struct Made {
     job_id: i64,
     lease_id: i64,
     key_cap: Option<u32>,
-    number: i32,
+    begun: Begun,
     ended: Ended,
     /// How long a wait the receiver asks for.
     asked: Option<Duration>,
@@ -58,7 +65,7 @@ impl Made {
     pub(super) fn of(
         claimed: &Claimed,
         job: &Deliver,
-        number: i32,
+        begun: Begun,
         ended: Ended,
         asked: Option<Duration>,
     ) -> Self {
@@ -67,7 +74,7 @@ impl Made {
             job_id: claimed.id(),
             lease_id: claimed.lease_id(),
             key_cap: claimed.key_cap(),
-            number,
+            begun,
             ended,
             asked,
         }
@@ -89,9 +96,10 @@ impl Made {
             tenant_id: self.job.tenant_id,
             endpoint_id: self.job.endpoint_id,
             delivery_id: self.job.delivery_id,
-            number: self.number,
+            number: self.begun.number,
             job_id: self.job_id,
             lease_id: self.lease_id,
+            begun_ago: self.begun.at.elapsed(),
             ended: &self.ended,
             becomes,
         }
@@ -105,10 +113,7 @@ pub(super) fn anothers() -> Error {
 
 /// Writes how attempts ended, again and again while the database is away and `is_lost` is not so; what
 /// it came to, and whether the database was away.
-pub(super) fn settle<T>(
-    is_lost: impl Fn() -> bool,
-    write: impl Fn() -> Result<T>,
-) -> (Result<T>, bool) {
+fn settle<T>(is_lost: impl Fn() -> bool, write: impl Fn() -> Result<T>) -> (Result<T>, bool) {
     let gives_up_at = Instant::now() + LONGEST_ABSENCE;
     let mut wait = WRITE_WAIT;
     let mut was_away = false;
@@ -203,7 +208,8 @@ impl Inner {
 
     /// What becomes of the deliveries, with jobs for those that are tried again.
     fn becomes(&self, tx: &mut Tx<'_>, made: &[Made]) -> Result<Vec<Becomes>> {
-        let wait = |one: &Made| schedule::wait(one.number, one.asked).filter(|_| one.failed());
+        let wait =
+            |one: &Made| schedule::wait(one.begun.number, one.asked).filter(|_| one.failed());
         let waits: Vec<Option<Duration>> = made.iter().map(wait).collect();
         let mut again = Vec::new();
         for (one, wait) in made.iter().zip(&waits) {

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Guarantees: an event and its deliveries commit with what they report, or not at all; a delivery that
-//! committed is attempted until it is delivered or failed, whatever happens to the process; an attempt
-//! has a row before anything is sent, and counts even if a crash hid its outcome; nothing goes out
+//! committed is attempted until it is delivered or failed, whatever happens to the process; its job is
+//! under a lease before anything is sent, so an attempt counts even if a crash hid its outcome; nothing goes out
 //! after [`Webhooks::unregister`] has answered; no endpoint has more attempts in flight than its share;
 //! one whose newest attempt failed or was slow has one, and all of those hold at most half of the threads.
 //!
@@ -159,12 +159,16 @@ impl Webhooks {
         let inner = Arc::clone(&self.0);
         let options = jobs::QueueOptions {
             threads: self.0.options.threads,
+            // What the next claim takes is there when the threads are through with this one's.
+            prefetch: self.0.options.threads,
             // Endpoints that fail, are slow or were not sent to before leave the rest to the others.
             serial_most: (self.0.options.endpoint_concurrency > 1)
                 .then(|| (self.0.options.threads / 2).max(1)),
             poll: self.0.options.poll,
             pace: PACE,
-            // After faults of the service's own, such as a database that is away.
+            // The receiver may have been told.
+            cut_counts: true,
+            // After an attempt whose end could not be written.
             backoff: jobs::Backoff {
                 first: Duration::from_millis(500),
                 most: Duration::from_secs(15),

@@ -322,7 +322,7 @@ fn attempts_that_wait_for_the_database_leave_requests_their_connections() {
     let endpoints: Vec<String> = (0..16)
         .map(|port| app.endpoint(&format!("http://127.0.0.1:{}/", 10 + port)))
         .collect();
-    // An attempt's row cannot be written.
+    // No attempt's row can be written.
     let lock = "lock table webhook_attempts in share mode";
     held.batch_execute(lock).unwrap();
     for endpoint in &endpoints {
@@ -332,7 +332,7 @@ fn attempts_that_wait_for_the_database_leave_requests_their_connections() {
     let waiting = "select count(*) from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'";
     let mut watch = app.database.client();
-    // Those that are claimed together begin in one statement, on one connection.
+    // Those that have ended are written in one statement, on one connection.
     eventually("attempts wait", || {
         let waiting: i64 = watch.query_one(waiting, &[]).unwrap().get(0);
         (waiting >= 1).then_some(())

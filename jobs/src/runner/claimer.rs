@@ -296,12 +296,9 @@ fn room(queue: &Queue) -> Room {
 fn dispatch(hands: &Arc<Hands>, rows: Vec<Taken>, asked_at: Instant) -> Option<Work> {
     let (core, queue) = (&*hands.core, &*hands.queue);
     let first = rows.first()?;
-    let batch = Arc::new(Batch::new(
-        first.row.lease_id,
-        rows.iter().map(|one| one.row.id),
-        asked_at,
-        core.lease,
-    ));
+    let ids = rows.iter().map(|one| one.row.id);
+    let batch = Batch::new(first.row.lease_id, ids, asked_at, core.lease);
+    let batch = Arc::new(batch.cut(queue.options.cut()));
     core.batches().insert(batch.lease_id, Arc::clone(&batch));
     let outstanding = rows.len() + queue.outstanding.fetch_add(rows.len(), Ordering::AcqRel);
     let serial = rows.iter().filter(|one| one.row.is_serial()).count();

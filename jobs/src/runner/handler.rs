@@ -120,10 +120,8 @@ impl Hands {
         let serial = row.is_serial();
         let told = Told::of(&row, Arc::clone(&batch), place);
         let token = CancelToken::new(Arc::clone(&batch), place);
-        // What its claim began is its handler's to end or to take back, late as it is.
-        let waits = beside.is_none();
         let mut is_later = false;
-        let outcome = if waits && (core.stopping() || token.is_too_late_to_begin()) {
+        let outcome = if core.stopping() || token.is_too_late_to_begin() {
             None
         } else {
             let slot = &batch.slots[place];
@@ -147,7 +145,7 @@ impl Hands {
             return true;
         }
         // Told by a stop to end: the job goes on elsewhere, whatever the handler makes of that.
-        let cut = core.stopping() && token.lost();
+        let cut = outcome.is_some() && core.stopping() && token.lost();
         batch.slots[place].set_stage(Stage::Finished);
         queue.through();
         self.end(told, outcome, cut)
@@ -171,10 +169,14 @@ impl Hands {
             return true;
         }
         let settled_itself = outcome == Some(Outcome::Settled);
+        let ending = match cut {
+            true => batch.cut.clone(),
+            false => ending(queue, attempt, outcome),
+        };
         let finished = Finished {
             batch,
             place,
-            ending: ending(queue, attempt, outcome.filter(|_| !cut)),
+            ending,
             keyed,
             settled_itself,
         };

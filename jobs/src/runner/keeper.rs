@@ -105,16 +105,20 @@ fn hand_back(core: &Core) -> Result<()> {
     for batch in &batches {
         let mut rest_settled = true;
         for slot in &batch.slots {
-            if slot.is_at(Stage::Queued) || slot.is_at(Stage::Running) {
-                slot.end(false);
-                settlements.push(Settlement {
-                    id: slot.id,
-                    lease_id: batch.lease_id,
-                    ending: Ending::HandBack,
-                });
+            let ending = if slot.is_at(Stage::Queued) {
+                Ending::HandBack
+            } else if slot.is_at(Stage::Running) {
+                batch.cut.clone()
             } else {
                 rest_settled &= slot.is_at(Stage::Settled);
-            }
+                continue;
+            };
+            slot.end(false);
+            settlements.push(Settlement {
+                id: slot.id,
+                lease_id: batch.lease_id,
+                ending,
+            });
         }
         if rest_settled {
             over.push(batch.lease_id);

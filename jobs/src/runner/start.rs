@@ -4,6 +4,7 @@ use super::claimer::{ClaimBy, Claims, Source};
 use super::crew::{Crew, KEPT};
 use super::handler::{Handlers, Hands, Outcome};
 use super::{Asked, Core, Queue, Runner, Taken, claimer, keeper, settler};
+use crate::protocol::Ending;
 use crate::{Backoff, Claimed, Database, Error, Job, Result};
 use crossbeam_channel::{Sender, bounded};
 use std::collections::{BTreeMap, HashMap};
@@ -34,9 +35,12 @@ pub struct QueueOptions {
     /// Default 200 ms.
     pub poll: Duration,
     /// While jobs are claimed and not through their handlers, how long after a claim the next one begins at the soonest,
-    /// and three times as long unless half of the threads are free: so that it takes what came meanwhile at once. Default
+    /// and three times as long unless half of the places, threads and prefetch, are free: so that it takes what came meanwhile at once. Default
     /// zero.
     pub pace: Duration,
+    /// Whether a stop that cuts a handler off uses its job's attempt up: where what it did outside may have been done.
+    /// Default false: the job is as if it had never been claimed.
+    pub cut_counts: bool,
     /// Waits after failures that name none of their own.
     pub backoff: Backoff,
 }
@@ -52,15 +56,27 @@ impl Default for QueueOptions {
             stack_bytes: 256 * 1024,
             poll: Duration::from_millis(200),
             pace: Duration::ZERO,
+            cut_counts: false,
             backoff: Backoff::default(),
         }
     }
 }
 
 impl QueueOptions {
-    /// With no more outstanding jobs than this, half of the threads are free.
+    /// With no more outstanding jobs than this, half of the places for them are free.
     pub(super) fn half(&self) -> usize {
-        self.threads / 2
+        usize::midpoint(self.threads, self.prefetch)
+    }
+
+    /// How a job ends whose handler a stop cut off.
+    pub(super) fn cut(&self) -> Ending {
+        match self.cut_counts {
+            true => Ending::Retry {
+                after: Duration::ZERO,
+                reason: "the process stopped".to_owned(),
+            },
+            false => Ending::HandBack,
+        }
     }
 
     /// So many outstanding jobs that no more are claimed. With prefetch, half of it has to be used up first, so that
@@ -164,8 +180,8 @@ impl Builder {
     }
 
     /// Has a queue's jobs claimed by a statement of the caller's own, which calls the SQL function `job_claim` without a
-    /// lease's id and, in the same transaction, does what the handlers would begin with. A job that was given something
-    /// beside its row gets to its handler, where [`Claimed::take_beside`] finds it, even while the runner stops.
+    /// lease's id and, in the same transaction, reads what the handlers would begin with: [`Claimed::take_beside`] finds
+    /// it. A job that goes back before its handler began is as if it had never been claimed.
     #[must_use]
     pub fn claim_by(
         mut self,

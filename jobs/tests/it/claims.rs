@@ -2,7 +2,7 @@
 
 use crate::harness::{Schema, schema, until};
 use crossbeam_channel::bounded;
-use jobs::protocol::{claim, complete};
+use jobs::protocol::{Became, claim, complete, renew, rescue};
 use jobs::{Builder, Job, Later, NewJob, Outcome, QueueOptions, Runner, Taken, enqueue};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -87,29 +87,86 @@ fn a_claim_of_the_caller_s_own_gives_its_jobs_what_it_did_beside() {
     });
 }
 
-#[test]
-fn a_stop_leaves_nothing_undone_that_a_claim_began() {
+/// After a stop with one job in its handler, which goes on until it is told that it lost, and three that wait for it:
+/// how often each was claimed and not given back.
+fn claimed_after_a_stop(cut_counts: bool) -> Vec<i32> {
     let schema = schema();
     (0..4).for_each(|number| add(&schema, number));
     let (begin, began) = bounded(4);
     let options = QueueOptions {
         prefetch: 3,
+        cut_counts,
         ..QueueOptions::default()
     };
     let runner = claiming(&schema, options)
         .handle(move |claimed, task: Task| {
-            begin.send((task.0, claimed.stopping())).unwrap();
-            until("the stop is told", || claimed.stopping());
+            begin.send(task.0).unwrap();
+            until("the loss is told", || claimed.lost());
             Outcome::Done
         })
         .start()
         .unwrap();
-    assert_eq!(began.recv_timeout(SOON).unwrap(), (0, false));
-    let stopped = runner.stop(SOON);
-    // The one that the claim began something for is handled, the two others are given back.
-    assert_eq!(began.recv_timeout(SOON).unwrap(), (2, true));
-    assert_eq!((stopped.handed_back, stopped.unfinished), (2, 0));
-    assert_eq!(rows(&schema), 2);
+    assert_eq!(began.recv_timeout(SOON).unwrap(), 0);
+    let stopped = runner.stop(Duration::from_millis(100));
+    assert!(!stopped.leases_left);
+    // What waited is not begun any more, whatever its claim gave it.
+    assert!(began.try_recv().is_err());
+    let rows = schema
+        .client()
+        .query("SELECT attempt, lease_id FROM job_jobs ORDER BY id", &[]);
+    let rows = rows.unwrap();
+    assert!(
+        rows.iter()
+            .all(|row| row.get::<_, Option<i64>>(1).is_none())
+    );
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+#[test]
+fn a_stop_gives_back_what_has_not_begun_and_what_it_cuts_off_counts_where_that_is_asked_for() {
+    assert_eq!(claimed_after_a_stop(false), [0, 0, 0, 0]);
+    assert_eq!(claimed_after_a_stop(true), [1, 0, 0, 0]);
+}
+
+#[test]
+fn what_stands_in_the_queue_says_whether_a_job_is_in_somebody_s_hands_and_for_how_long() {
+    let schema = schema();
+    let mut client = schema.client();
+    let standing = |client: &mut postgres::Client| {
+        let query = "SELECT s.attempt, s.left_ms FROM job_jobs j, job_standing(j.id) s";
+        let row = client.query_one(query, &[]).unwrap();
+        (row.get::<_, i32>(0), row.get::<_, i64>(1))
+    };
+    let keep = |client: &mut postgres::Client, lease: i64, ms: i64| -> bool {
+        let kept = client.query_one("SELECT job_keep_lease($1, $2)", &[&lease, &ms]);
+        kept.unwrap().get(0)
+    };
+    add(&schema, 1);
+    assert_eq!(standing(&mut client), (0, 0));
+    let lease = Duration::from_secs(20);
+    let one = claim(&mut client, "q", "w", 1, lease, true)
+        .unwrap()
+        .remove(0);
+    let (attempt, left_ms) = standing(&mut client);
+    assert!(
+        attempt == 1 && (10_001..=20_000).contains(&left_ms),
+        "{left_ms}"
+    );
+    assert!(keep(&mut client, one.lease_id, 60_000));
+    // Neither that nor a renewal makes it shorter.
+    assert!(keep(&mut client, one.lease_id, 1));
+    assert_eq!(
+        renew(&mut client, &[one.lease_id], lease, &[]).unwrap(),
+        [one.lease_id]
+    );
+    assert!((50_001..=60_000).contains(&standing(&mut client).1));
+    client
+        .batch_execute("UPDATE job_leases SET expires_at = now() - interval '1 second'")
+        .unwrap();
+    assert_eq!(standing(&mut client), (1, 0));
+    assert_eq!(rescue(&mut client, 1).unwrap(), [(one.id, Became::Waiting)]);
+    assert_eq!(standing(&mut client), (1, 0));
+    assert!(!keep(&mut client, one.lease_id, 60_000));
 }
 
 #[test]

@@ -1,25 +1,32 @@
--- Fails deliveries of an endpoint that was unregistered, $3 alone or any, but none that is in flight. An attempt that a
--- crash left without an end gets one. Answers the jobs.
+-- Fails deliveries of an endpoint that was unregistered, any of them but those whose job is under a lease, or $3 alone, whose
+-- job is the caller's. An attempt whose outcome a crash hid gets its row: the job was claimed before, or a process of the
+-- version before began it. Answers the jobs.
 with waiting as (
-  select d.delivery_id, d.attempts, d.job_id
+  select d.delivery_id, d.endpoint_id, d.attempts, d.job_id, coalesce(d.next_attempt_at, d.created_at) as due_at,
+    coalesce(j.attempt, 0) > case when $3::uuid is null then 0 else 1 end or o.attempt is not null as is_lost
   from webhook_deliveries d
-  where d.tenant_id = $1 and d.endpoint_id = $2 and ($3::uuid is null or d.delivery_id = $3) and d.state = 'being-sent'
+    cross join lateral job_standing(d.job_id) j
+    left join lateral (
+      select a.attempt, a.ends_by from webhook_attempts a
+      where a.tenant_id = d.tenant_id and a.delivery_id = d.delivery_id and a.attempt = d.attempts + 1 and a.ended_at is null
+    ) o on true
+  where d.tenant_id = $1 and d.endpoint_id = $2 and ($3 is null or d.delivery_id = $3) and d.state = 'being-sent'
     and not exists (select from webhook_endpoints e
       where e.tenant_id = $1 and e.endpoint_id = $2 and e.unregistered_at is null)
-    and not exists (select from webhook_attempts a where a.tenant_id = d.tenant_id and a.delivery_id = d.delivery_id
-      and a.attempt = d.attempts + 1 and a.ended_at is null and a.ends_by > clock_timestamp())
+    and ($3 is not null or coalesce(j.left_ms, 0) = 0)
+    and (o.ends_by is null or o.ends_by <= clock_timestamp())
   order by d.delivery_id
   limit $4
   for update of d
 ), lost as (
-  update webhook_attempts a set ended_at = clock_timestamp(), reason = $6
-  from waiting w
-  where a.tenant_id = $1 and a.delivery_id = w.delivery_id and a.attempt = w.attempts + 1 and a.ended_at is null
-  returning a.delivery_id
+  insert into webhook_attempts as a (tenant_id, delivery_id, attempt, endpoint_id, begun_at, ended_at, reason)
+  select $1, w.delivery_id, w.attempts + 1, w.endpoint_id, least(w.due_at, clock_timestamp()), clock_timestamp(), $6
+  from waiting w where w.is_lost
+  on conflict (tenant_id, delivery_id, attempt) do update set ended_at = excluded.ended_at, reason = excluded.reason
 ), failed as (
   update webhook_deliveries d
   set state = 'failed', last_error = $5, last_status = null, next_attempt_at = null, ended_at = clock_timestamp(),
-    job_id = null, attempts = w.attempts + case when w.delivery_id in (select delivery_id from lost) then 1 else 0 end
+    job_id = null, attempts = w.attempts + case when w.is_lost then 1 else 0 end
   from waiting w where d.tenant_id = $1 and d.delivery_id = w.delivery_id
 ), counted as (
   update webhook_endpoint_counts c set failed = c.failed + w.count

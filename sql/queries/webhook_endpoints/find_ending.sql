@@ -2,7 +2,9 @@
 select e.endpoint_id from webhook_endpoints e
 where e.tenant_id = $1 and e.endpoint_id = $2
   and (e.unregistered_at is null or exists (
-    select from webhook_deliveries d
-      join webhook_attempts a on a.tenant_id = d.tenant_id and a.delivery_id = d.delivery_id and a.attempt = d.attempts + 1
+    select from webhook_deliveries d cross join lateral job_standing(d.job_id) j
     where d.tenant_id = $1 and d.endpoint_id = $2 and d.state = 'being-sent'
-      and a.ended_at is null and a.ends_by > clock_timestamp()))
+      and (j.left_ms > 0 or exists (
+        select from webhook_attempts a
+        where a.tenant_id = d.tenant_id and a.delivery_id = d.delivery_id and a.attempt = d.attempts + 1
+          and a.ended_at is null and a.ends_by > clock_timestamp()))))

@@ -1,8 +1,7 @@
 -- Each state has its range in the index, and each range gives as many as the page may take. The events are those of the
 -- page alone, whatever a plan that is kept takes a page to be.
 select d.delivery_id, d.endpoint_id, d.event_id, d.type, d.run_id, d.resends, d.resent_as, d.state, d.attempts,
-  case when not exists (select from webhook_attempts a where a.tenant_id = d.tenant_id and a.delivery_id = d.delivery_id
-    and a.attempt = d.attempts + 1) then d.next_attempt_at end,
+  case when d.job_id is null or coalesce((job_standing(d.job_id)).left_ms, 0) = 0 then d.next_attempt_at end,
   d.last_error, d.last_status, d.created_at, d.ended_at,
   case when d.type = 'run.finished' then e.body::jsonb #>> '{data,run,status}' end
 from (

@@ -241,18 +241,62 @@ fn all_that_failed_since_a_time_is_sent_again_once() {
 }
 
 #[test]
-fn an_attempt_that_a_crash_left_open_counts_as_a_failed_connection() {
+fn an_attempt_that_a_crash_hid_counts_as_a_failed_connection() {
     let world = World::new();
     let receiver = Receiver::good();
     let endpoint = world.endpoint("http://127.0.0.1:9/");
     world.run();
     world.attempted(&endpoint, 1);
-    // As a process leaves it that dies between the attempt's row and its end.
+    let path = format!("/v1/webhook-endpoints/{endpoint}");
+    let url = json!({"url": receiver.url()});
+    world.app.patch(&path, &url).expect(200);
+    // As a process leaves it that dies after the claim, once its lease was taken.
+    let claimed = "update job_jobs set attempt = 1 where queue = 'webhooks'";
+    world.app.sql(claimed);
+    world.hasten();
+    let delivery = world.attempted(&endpoint, 2);
+    assert_eq!(delivery["lastError"], "connection-failed");
+    assert_eq!(delivery["attempts"][1]["reason"], "connection-failed");
+    assert_eq!(delivery["attempts"][1]["durationMs"], Value::Null);
+    assert_eq!(receiver.received().len(), 0);
+    // It is not forgotten either where nothing is sent any more.
+    world.app.sql(claimed);
+    world.app.delete(&path).expect(204);
+    let row = world.app.database.client().query_one(
+        "select d.state, d.attempts, a.reason, (select count(*) from job_jobs where queue = 'webhooks')
+         from webhook_deliveries d join webhook_attempts a using (tenant_id, delivery_id)
+         where a.attempt = 3 and a.ended_at is not null",
+        &[],
+    );
+    let row = row.unwrap();
+    assert_eq!(
+        (
+            row.get::<_, &str>(0),
+            row.get::<_, i32>(1),
+            row.get::<_, &str>(2),
+            row.get::<_, i64>(3)
+        ),
+        ("failed", 3, "connection-failed", 0)
+    );
+    assert_eq!(receiver.received().len(), 0);
+}
+
+#[test]
+fn an_attempt_that_the_version_before_left_open_counts_as_a_failed_connection() {
+    let world = World::new();
+    let receiver = Receiver::good();
+    let endpoint = world.endpoint("http://127.0.0.1:9/");
+    world.run();
+    world.attempted(&endpoint, 1);
+    // As a process of that version leaves it that dies between the attempt's row and its end.
     let open = |ends_by: &str| {
         world.app.sql(&format!(
             "insert into webhook_attempts (tenant_id, delivery_id, attempt, endpoint_id, begun_at, ends_by)
              select tenant_id, delivery_id, 2, endpoint_id, now(), {ends_by} from webhook_deliveries"
         ));
+        world
+            .app
+            .sql("update job_jobs set attempt = 1 where queue = 'webhooks'");
     };
     let url = json!({"url": receiver.url()});
     world
@@ -295,16 +339,16 @@ fn a_database_that_is_away_while_an_attempt_reads_its_secret_uses_up_no_attempt(
     eventually("the attempt to wait for its endpoint", || {
         (world.number(waits) == 1).then_some(())
     });
-    let attempts = "select count(*) from webhook_attempts";
-    assert_eq!(world.number(attempts), 0);
     let mut other = world.app.database.client();
     let mut secrets = other.transaction().unwrap();
     secrets
         .batch_execute("lock table secrets in access exclusive mode")
         .unwrap();
     endpoints.rollback().unwrap();
-    eventually("the attempt to begin", || {
-        (world.number(attempts) == 1).then_some(())
+    let reads = "select count(*) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%from secrets%'";
+    eventually("the attempt to read its secret", || {
+        (world.number(reads) == 1).then_some(())
     });
     let away = world.app.database.away();
     // Longer than it is asked again and again.
@@ -314,6 +358,7 @@ fn a_database_that_is_away_while_an_attempt_reads_its_secret_uses_up_no_attempt(
     let delivery = world.delivered(&endpoint);
     assert_eq!(delivery["attemptCount"], 1, "{delivery}");
     assert_eq!(receiver.received().len(), 1);
+    let attempts = "select count(*) from webhook_attempts";
     assert_eq!(world.number(attempts), 1);
 }
 
