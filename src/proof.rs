@@ -16,14 +16,10 @@ use uuid::Uuid;
 pub trait Kind {
     /// Its name in the authorization model and in denials, such as `project`.
     const NAME: &'static str;
-    /// On what the check is made.
-    const PLACE: Place;
     /// The object's id.
     fn id(&self) -> Uuid;
-    /// The project that it lies in, if its kind does.
-    fn project_id(&self) -> Option<Uuid> {
-        None
-    }
+    /// On what the check is made.
+    fn place(&self) -> Place;
 }
 
 /// On what the access to an object is checked.
@@ -31,8 +27,8 @@ pub trait Kind {
 pub enum Place {
     /// On the object itself: who has which role on it is stored.
     Itself,
-    /// On the object, as a part of a project, which its row names.
-    InProject,
+    /// On the object, as a part of this project.
+    InProject(Uuid),
     /// On the tenant: the object belongs to it as a whole.
     OnTenant,
 }

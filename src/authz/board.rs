@@ -5,7 +5,6 @@
 
 use super::sync::{self, Fault};
 use crate::error::{Code, Error, Result};
-use crate::store::authz::Calm;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,8 +44,6 @@ struct Compared {
     store_id: String,
     /// When that began.
     since: Instant,
-    /// What was last seen of the tenant, if it was calm.
-    calm: Option<Calm>,
 }
 
 /// A tenant at which the last try failed, by itself.
@@ -83,23 +80,6 @@ impl Board {
             .ready
             .get(&tenant_id)
             .is_some_and(|ready| ready.store_id == store_id)
-    }
-
-    /// What was last seen of a tenant whose store was compared, if it was calm.
-    pub(super) fn calm(&self, tenant_id: Uuid) -> Option<Calm> {
-        self.lock().ready.get(&tenant_id)?.calm.clone()
-    }
-
-    /// Keeps what was seen of the tenant, if that is of the store that was compared.
-    pub(super) fn remember(&self, tenant_id: Uuid, calm: Option<&Calm>) {
-        let mut state = self.lock();
-        let Some(ready) = state.ready.get_mut(&tenant_id) else {
-            return;
-        };
-        let calm = calm.filter(|calm| calm.store_id == ready.store_id);
-        if ready.calm.as_ref() != calm {
-            ready.calm = calm.cloned();
-        }
     }
 
     /// Waits until the tenant's store was compared.
@@ -173,12 +153,7 @@ impl Board {
         self.change(|state| {
             state.wanted.remove(&tenant_id);
             had_failed = state.failed.remove(&tenant_id).is_some();
-            let compared = Compared {
-                store_id,
-                since,
-                calm: None,
-            };
-            state.ready.insert(tenant_id, compared);
+            state.ready.insert(tenant_id, Compared { store_id, since });
         });
         had_failed
     }

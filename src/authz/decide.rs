@@ -6,7 +6,6 @@
 //!
 //! Not here: what waits for the tickets (`http`).
 
-use super::early::Seen;
 use super::fga::Tuple;
 use super::gate::Gate;
 use super::permissions::{Answer, Asked};
@@ -104,7 +103,7 @@ fn all(mut tickets: Vec<Ticket>, f: impl FnOnce(Result<()>) + Send + 'static) {
 }
 
 /// On what access is checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Target {
     /// `<kind>:<id>`: what a record and a denial name.
     resource: String,
@@ -140,19 +139,11 @@ impl Target {
     }
 
     pub(super) fn of<K: Kind>(row: &K, tenant_id: Uuid) -> Self {
-        Self::at::<K>(tenant_id, row.id(), row.project_id())
-    }
-
-    /// As [`Target::of`], from the id alone. None: it takes the row.
-    pub(super) fn named<K: Kind>(tenant_id: Uuid, id: Uuid) -> Option<Self> {
-        (K::PLACE != Place::InProject).then(|| Self::at::<K>(tenant_id, id, None))
-    }
-
-    fn at<K: Kind>(tenant_id: Uuid, id: Uuid, within: Option<Uuid>) -> Self {
-        let (project_id, inside) = match K::PLACE {
+        let id = row.id();
+        let (project_id, inside) = match row.place() {
             Place::OnTenant => return Self::tenant_for(tenant_id, K::NAME, id),
             Place::Itself => ((K::NAME == "project").then_some(id), false),
-            Place::InProject => (within, true),
+            Place::InProject(project_id) => (Some(project_id), true),
         };
         Self {
             resource: format!("{}:{id}", K::NAME),
@@ -172,7 +163,7 @@ impl Target {
         }
     }
 
-    pub(super) fn asked(&self, user: Uuid, relation: &'static str, calm: Option<Calm>) -> Asked {
+    fn asked(&self, user: Uuid, relation: &'static str, calm: Option<Calm>) -> Asked {
         let project = self.project_id.filter(|_| self.inside);
         Asked {
             user,
@@ -185,12 +176,11 @@ impl Target {
             }),
             project_id: self.project_id,
             calm,
-            meanwhile: None,
         }
     }
 }
 
-pub(super) fn relation(action: &str) -> &'static str {
+fn relation(action: &str) -> &'static str {
     Action::named(action).relation()
 }
 
@@ -210,7 +200,7 @@ struct Recorded<'r> {
 /// Asks on behalf of one request's caller.
 pub struct Asker<'a> {
     pub(super) store: &'a Store,
-    pub(super) gate: Option<&'a Gate>,
+    gate: Option<&'a Gate>,
     pub(super) caller: Caller,
     facts: &'a Facts,
     tickets: &'a Tickets,
@@ -346,12 +336,12 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Decides whether the caller may do the action, by what was seen of the tenant if that was looked at.
+    /// Decides whether the caller may do the action. `calm` as of [`Asked`].
     pub(super) fn check(
         &self,
         action: &'static str,
         target: &Target,
-        mut seen: Option<Seen>,
+        calm: Option<Calm>,
     ) -> Result<()> {
         let Some(gate) = self.gate else {
             return Ok(());
@@ -359,17 +349,9 @@ impl<'a> Asker<'a> {
         if let Some((stage, why)) = self.key_rule(action, target) {
             return Err(self.refuse_key(stage, action, target, &why));
         }
-        if let Some(early) = seen.as_mut().and_then(|seen| seen.early(target)) {
-            return self.decided(gate, action, target, early.outcome?, early.duration);
-        }
-        let (user_id, tenant_id) = (self.caller.user_id, self.caller.tenant_id);
-        let calm = seen.and_then(|seen| {
-            gate.remember(tenant_id, seen.calm.as_ref());
-            seen.calm
-        });
-        let asked = target.asked(user_id, relation(action), calm);
+        let asked = target.asked(self.caller.user_id, relation(action), calm);
         let began = Instant::now();
-        let answer = gate.ask(tenant_id, &asked)?;
+        let answer = gate.ask(self.caller.tenant_id, &asked)?;
         self.decided(gate, action, target, answer, began.elapsed())
     }
 
@@ -455,7 +437,7 @@ impl<'a> Asker<'a> {
     }
 
     /// The rule by which the key rules it out (section 5.6 rule 3), and why.
-    pub(super) fn key_rule(&self, action: &str, target: &Target) -> Option<(Stage, String)> {
+    fn key_rule(&self, action: &str, target: &Target) -> Option<(Stage, String)> {
         let (key, reads) = (self.caller.key, action == "read");
         if key.role == KeyRole::Member && target.is_tenant && !reads {
             let why = "it is a member key, and this takes a tenant admin".to_owned();

@@ -3,8 +3,7 @@
 //!
 //! Guarantees (invariant 6): a bounded number of requests asks the authorization server at once, and
 //! none while it is known to be away. Beyond that the answer comes at once, unless checks are quick
-//! just now: then a place is worth a moment's wait (`places`). What is done while the authorization
-//! server works has the same place.
+//! just now: then a place is worth a moment's wait (`places`).
 //!
 //! Not here: what is asked (`decide`), and how (`permissions`).
 
@@ -13,7 +12,6 @@ use super::permissions::{Answer, Asked, Permissions};
 use crate::audit::Audit;
 use crate::error::{Code, Error, Result};
 use crate::places::Places;
-use crate::store::authz::Calm;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -127,16 +125,6 @@ impl Gate {
                 self.failed.fetch_add(1, Ordering::Relaxed);
             }
         })
-    }
-
-    /// What a check of the tenant will stand on, if nothing has changed since it was last seen.
-    pub(super) fn foresee(&self, tenant_id: Uuid) -> Option<Calm> {
-        self.permissions.foresee(tenant_id)
-    }
-
-    /// Keeps what was seen of the tenant for the next one that foresees it.
-    pub(super) fn remember(&self, tenant_id: Uuid, calm: Option<&Calm>) {
-        self.permissions.remember(tenant_id, calm);
     }
 
     /// Refuses a credential that was denied too often.

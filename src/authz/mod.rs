@@ -7,7 +7,6 @@ mod board;
 mod compare;
 mod decide;
 pub mod desired;
-mod early;
 pub mod fga;
 mod gate;
 mod grants;
@@ -65,18 +64,16 @@ pub fn on_tenant<A: Action>(asker: &Asker<'_>) -> Result<Authorized<Tenant, A>> 
 pub fn on_object<K: Find, A: Action>(asker: &Asker<'_>, id: Uuid) -> Result<Authorized<K, A>> {
     let tenant_id = asker.caller.tenant_id;
     asker.admit()?;
-    let not_found = || Error::not_found(K::NAME, id);
-    if !asker.enforces() {
-        let row = K::find(&mut asker.store.session()?, tenant_id, id)?;
-        return Ok(Authorized::mint(
-            row.ok_or_else(not_found)?,
-            asker.caller.clone(),
-        ));
-    }
-    let target = Target::named::<K>(tenant_id, id);
-    let (row, seen) = asker.find(A::NAME, target, move |sql| find(sql, tenant_id, id))?;
-    let row: K = row.ok_or_else(not_found)?;
-    asker.check(A::NAME, &Target::of(&row, tenant_id), Some(seen))?;
+    let found = {
+        // No connection is held while the authorization server is asked.
+        let mut session = asker.store.session()?;
+        match asker.enforces() {
+            true => find(&mut session, tenant_id, id)?,
+            false => K::find(&mut session, tenant_id, id)?.map(|row| (row, None)),
+        }
+    };
+    let (row, calm) = found.ok_or_else(|| Error::not_found(K::NAME, id))?;
+    asker.check(A::NAME, &Target::of(&row, tenant_id), calm)?;
     Ok(Authorized::mint(row, asker.caller.clone()))
 }
 
@@ -91,14 +88,11 @@ pub fn listing<K: Kind>(asker: &Asker<'_>) -> Result<Listing<K>> {
     if !asker.enforces() {
         return Ok(Listing::mint(caller, None, None));
     }
-    let Caller {
-        tenant_id, user_id, ..
-    } = caller;
-    let target = Target::tenant(tenant_id);
-    let (is_admin, seen) = asker.find(Read::NAME, Some(target.clone()), move |sql| {
-        tenants::is_admin(sql, tenant_id, user_id)
-    })?;
-    asker.check(Read::NAME, &target, Some(seen))?;
+    let (is_admin, calm) = {
+        let mut session = asker.store.session()?;
+        tenants::is_admin(&mut session, caller.tenant_id, caller.user_id)?
+    };
+    asker.check(Read::NAME, &Target::tenant(caller.tenant_id), calm)?;
     let (reader, project_id) = ((!is_admin).then_some(caller.user_id), caller.key.project_id);
     Ok(Listing::mint(caller, reader, project_id))
 }

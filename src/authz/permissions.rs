@@ -17,7 +17,7 @@ pub use super::stores::Model;
 use super::sync::{self, Fault};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
-use crate::outbound::{Meanwhile, Outbound};
+use crate::outbound::Outbound;
 use crate::places::Permits;
 use crate::store::Store;
 use crate::store::authz::{self, Calm};
@@ -58,11 +58,8 @@ pub struct Asked {
     pub contextual: Option<Tuple>,
     /// The project that the answer depends on.
     pub project_id: Option<Uuid>,
-    /// What was seen of the tenant where the object was found, by whoever asks, after the request began; or before, and then
-    /// whoever asks looks once more.
+    /// What was seen of the tenant where the object was found, by whoever asks, after the request began.
     pub calm: Option<Calm>,
-    /// What is done while the authorization server works. Whoever asks does it after the answer, where that did not come about.
-    pub meanwhile: Option<Meanwhile>,
 }
 
 /// What OpenFGA said, and by which model.
@@ -203,7 +200,7 @@ impl Permissions {
             object: &asked.object,
             contextual: asked.contextual.as_slice(),
         };
-        let client = inner.client.until(deadline).doing(asked.meanwhile.clone());
+        let client = inner.client.until(deadline);
         let answer = client.check(&on, &question).and_then(|allowed| {
             // A store that was lost denies everything, for as long as its model is remembered.
             match allowed || client.store_exists(&on.store_id)? {
@@ -224,17 +221,6 @@ impl Permissions {
         if matches!(fault, Fault::Fga(failure) if failure.is_absence()) {
             self.0.board.suspect_absence();
         }
-    }
-
-    /// What was last seen of a tenant whose store answers, if it was calm.
-    pub(super) fn foresee(&self, tenant_id: Uuid) -> Option<Calm> {
-        self.0.board.calm(tenant_id)
-    }
-
-    /// Keeps what was seen of the tenant, unless it is one that this process cannot ask by.
-    pub(super) fn remember(&self, tenant_id: Uuid, calm: Option<&Calm>) {
-        let calm = calm.filter(|calm| calm.model_version >= self.0.model.version());
-        self.0.board.remember(tenant_id, calm);
     }
 
     /// The store that answers, where it was seen that nothing is left to be told. A change made since then was made while

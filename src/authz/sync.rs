@@ -133,12 +133,6 @@ pub(super) struct Changed {
     pub(super) was_applied: bool,
 }
 
-impl Changed {
-    fn is_any(&self) -> bool {
-        !(self.removed.is_empty() && self.added.is_empty())
-    }
-}
-
 /// When who tells an object, and has no request to answer, gives up.
 pub(super) fn patience() -> Instant {
     Instant::now() + PATIENCE
@@ -207,8 +201,7 @@ fn apply_held(
     if desired.is_empty() {
         // It is gone. Who marks it once more makes a row anew, after this transaction.
         authz::remove_object(tx, tenant_id, object)?;
-    } else if held.applied < held.desired || changed.is_any() {
-        // Also what nobody marked: an answer from before it does not stand (`early`).
+    } else if held.applied < held.desired {
         authz::set_applied(tx, tenant_id, object)?;
     }
     Ok(changed)

@@ -8,7 +8,6 @@
 use super::cancel::{CancelHandle, Token};
 use super::explain::{explain, too_large};
 use super::failure::{Failure, Kind, Phase};
-use super::meanwhile::Meanwhile;
 use super::policy::Policy;
 use super::transport::{Current, Exchange, Judged, TcpConnector, Timeouts, TlsConnector};
 use super::{Outbound, parse};
@@ -43,7 +42,6 @@ pub struct Client {
     policy: Policy,
     timeouts: Timeouts,
     is_well: bool,
-    meanwhile: Option<Meanwhile>,
     token: Arc<Token>,
     current: Current,
     agent: ureq::Agent,
@@ -119,7 +117,6 @@ impl Client {
             policy,
             timeouts,
             is_well: false,
-            meanwhile: None,
             token,
             current,
             agent,
@@ -142,12 +139,6 @@ impl Client {
     /// receiver holds up whose name servers do not answer. At first it is held that it did not.
     pub fn set_well(&mut self, is_well: bool) {
         self.is_well = is_well;
-    }
-
-    /// What is to be done while the answer to the next request is waited for. After it the caller does it, where that did
-    /// not come about.
-    pub fn set_meanwhile(&mut self, meanwhile: Option<Meanwhile>) {
-        self.meanwhile = meanwhile;
     }
 
     /// Posts JSON and reads the whole answer, of at most `cap` bytes.
@@ -183,7 +174,6 @@ impl Client {
 
     /// Sends a request and gives the answer as soon as its head is there.
     pub fn open(&mut self, outgoing: &Outgoing<'_>) -> Result<Stream, Failure> {
-        let meanwhile = self.meanwhile.take();
         let url = parse(self.policy, outgoing.url)?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let request = request(url.as_str(), outgoing)?;
@@ -196,7 +186,6 @@ impl Client {
             exchange.deadline(),
             &exchange.token,
         )?;
-        exchange.meanwhile = meanwhile;
         let exchange = Arc::new(exchange);
         self.current.set(Arc::clone(&exchange));
         self.answer(outgoing, request, &exchange, host)

@@ -9,7 +9,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 mod attempts;
-mod meanwhile;
 mod receivers;
 mod tls;
 mod waits;

@@ -6,7 +6,6 @@
 
 use super::cancel::Token;
 use super::failure::Phase;
-use super::meanwhile::Meanwhile;
 use rustix::net::RecvFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
@@ -38,7 +37,6 @@ pub struct Timeouts {
 pub(super) struct Exchange {
     pub(super) token: Arc<Token>,
     pub(super) addresses: Vec<SocketAddr>,
-    pub(super) meanwhile: Option<Meanwhile>,
     timeouts: Timeouts,
     began: Instant,
     progress: Mutex<Progress>,
@@ -48,8 +46,6 @@ pub(super) struct Exchange {
 struct Progress {
     phase: Phase,
     deadline: Instant,
-    /// How long something else was done meanwhile.
-    away: Duration,
     timed_out: Option<Phase>,
     peer: Option<SocketAddr>,
 }
@@ -59,13 +55,11 @@ impl Exchange {
         Self {
             token,
             addresses: Vec::new(),
-            meanwhile: None,
             timeouts,
             began,
             progress: Mutex::new(Progress {
                 phase: Phase::Resolve,
                 deadline: began + timeouts.connect.min(timeouts.total),
-                away: Duration::ZERO,
                 timed_out: None,
                 peer: None,
             }),
@@ -100,25 +94,15 @@ impl Exchange {
 
     /// The exchange goes on to a phase, and to that phase's deadline.
     pub(super) fn enter(&self, phase: Phase) {
-        let mut progress = self.progress();
-        let whole = self.began + self.timeouts.total + progress.away;
+        let whole = self.began + self.timeouts.total;
         let connected = (self.began + self.timeouts.connect).min(whole);
+        let mut progress = self.progress();
         progress.phase = phase;
         progress.deadline = match phase {
             Phase::Resolve | Phase::Connect | Phase::Tls => connected,
             Phase::Send | Phase::Body => whole,
             Phase::FirstByte => (Instant::now() + self.timeouts.first_byte).min(whole),
         };
-    }
-
-    /// The request was sent, and an answer is waited for from now on.
-    fn await_answer(&self) {
-        if let Some(meanwhile) = &self.meanwhile {
-            let before = meanwhile.took();
-            meanwhile.run();
-            self.progress().away = meanwhile.took().saturating_sub(before);
-        }
-        self.enter(Phase::FirstByte);
     }
 
     /// Brings the deadline forward.
@@ -367,7 +351,7 @@ impl Transport for TcpTransport {
     fn await_input(&mut self, _: NextTimeout) -> Result<bool, ureq::Error> {
         self.flush()?;
         if self.exchange.phase() == Phase::Send {
-            self.exchange.await_answer();
+            self.exchange.enter(Phase::FirstByte);
         }
         loop {
             let left = self.exchange.left()?;

@@ -119,12 +119,11 @@ pub struct References {
 
 impl Kind for Agent {
     const NAME: &'static str = "agent";
-    const PLACE: Place = Place::InProject;
     fn id(&self) -> Uuid {
         self.agent_id
     }
-    fn project_id(&self) -> Option<Uuid> {
-        Some(self.project_id)
+    fn place(&self) -> Place {
+        Place::InProject(self.project_id)
     }
 }
 

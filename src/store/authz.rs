@@ -42,7 +42,7 @@ pub struct Guard {
 }
 
 /// What a check stands on, as it was in the statement that found what the check is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Calm {
     /// The tenant's store.
     pub store_id: String,
@@ -50,8 +50,6 @@ pub struct Calm {
     pub model_id: String,
     /// The model's version.
     pub model_version: i32,
-    /// The last of what was noted as told; none: nothing was. Each is another one.
-    pub telling: Option<Uuid>,
 }
 
 /// A row, and beside it the tenant's calm: none where the tenant has no store, or changes that were not applied yet. Then
@@ -140,8 +138,8 @@ pub fn guard(
 
 /// What stands at the end of a row beside calm.
 pub(super) fn calm(row: &Row) -> Result<Option<Calm>> {
-    let at = row.len().saturating_sub(5);
-    let is_calm: Option<bool> = row.try_get(at + 4)?;
+    let at = row.len().saturating_sub(4);
+    let is_calm: Option<bool> = row.try_get(at + 3)?;
     if is_calm != Some(true) {
         return Ok(None);
     }
@@ -149,7 +147,6 @@ pub(super) fn calm(row: &Row) -> Result<Option<Calm>> {
         store_id: row.try_get(at)?,
         model_id: row.try_get(at + 1)?,
         model_version: row.try_get(at + 2)?,
-        telling: row.try_get(at + 3)?,
     }))
 }
 
@@ -157,9 +154,11 @@ pub(super) fn calm(row: &Row) -> Result<Option<Calm>> {
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn find<K: Find>(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Beside<Option<K>>> {
+pub fn find<K: Find>(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Beside<K>>> {
     let row = sql.query_opt(K::FINDING.beside_calm, &[&tenant_id, &id])?;
-    row.map_or(Ok((None, None)), |row| Ok((K::read(&row)?, calm(&row)?)))
+    let Some(row) = row else { return Ok(None) };
+    let calm = calm(&row)?;
+    Ok(K::read(&row)?.map(|found| (found, calm)))
 }
 
 /// Keeps what the tenant's store is.
@@ -249,7 +248,7 @@ pub fn try_hold(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<Option
     }))
 }
 
-/// Says that a held object was applied, which is a telling.
+/// Says that a held object was applied.
 ///
 /// # Errors
 /// `database-unavailable`.

@@ -78,12 +78,11 @@ pub struct Filter {
 
 impl Kind for Conversation {
     const NAME: &'static str = "conversation";
-    const PLACE: Place = Place::InProject;
     fn id(&self) -> Uuid {
         self.conversation_id
     }
-    fn project_id(&self) -> Option<Uuid> {
-        Some(self.project_id)
+    fn place(&self) -> Place {
+        Place::InProject(self.project_id)
     }
 }
 

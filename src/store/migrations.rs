@@ -121,16 +121,12 @@ const OWN: &[(&str, &str)] = &[
         include_str!("../../sql/migrations/0015_readable_projects.sql"),
     ),
     (
-        "0016_tellings",
-        include_str!("../../sql/migrations/0016_tellings.sql"),
+        "0016_attempts_once",
+        include_str!("../../sql/migrations/0016_attempts_once.sql"),
     ),
     (
-        "0017_attempts_once",
-        include_str!("../../sql/migrations/0017_attempts_once.sql"),
-    ),
-    (
-        "0018_one_endpoint",
-        include_str!("../../sql/migrations/0018_one_endpoint.sql"),
+        "0017_one_endpoint",
+        include_str!("../../sql/migrations/0017_one_endpoint.sql"),
     ),
 ];
 

@@ -74,7 +74,7 @@ macro_rules! sql {
     };
 }
 
-/// The statement `NOUN/VERB`, whose first parameter is the tenant, with five columns more at the end of each row: what
+/// The statement `NOUN/VERB`, whose first parameter is the tenant, with four columns more at the end of each row: what
 /// `authz/calm` says as of the same moment, nulls where the tenant has no store.
 #[macro_export]
 macro_rules! calm_sql {
@@ -108,7 +108,7 @@ macro_rules! find_sql {
 }
 
 /// A kind of row that access is checked on: found in the caller's own tenant, or not at all.
-pub trait Find: crate::proof::Kind + Send + Sized + 'static {
+pub trait Find: crate::proof::Kind + Sized {
     /// The statement.
     const FINDING: Finding;
 

@@ -64,9 +64,11 @@ pub struct Models<'a> {
 
 impl Kind for ModelProvider {
     const NAME: &'static str = "model-provider";
-    const PLACE: Place = Place::OnTenant;
     fn id(&self) -> Uuid {
         self.model_provider_id
+    }
+    fn place(&self) -> Place {
+        Place::OnTenant
     }
 }
 

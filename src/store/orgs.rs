@@ -29,9 +29,11 @@ pub struct Org {
 
 impl Kind for Org {
     const NAME: &'static str = "org";
-    const PLACE: Place = Place::Itself;
     fn id(&self) -> Uuid {
         self.org_id
+    }
+    fn place(&self) -> Place {
+        Place::Itself
     }
 }
 

@@ -29,9 +29,11 @@ pub struct Project {
 
 impl Kind for Project {
     const NAME: &'static str = "project";
-    const PLACE: Place = Place::Itself;
     fn id(&self) -> Uuid {
         self.project_id
+    }
+    fn place(&self) -> Place {
+        Place::Itself
     }
 }
 

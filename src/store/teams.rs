@@ -51,9 +51,11 @@ pub struct New<'a> {
 
 impl Kind for Team {
     const NAME: &'static str = "team";
-    const PLACE: Place = Place::Itself;
     fn id(&self) -> Uuid {
         self.team_id
+    }
+    fn place(&self) -> Place {
+        Place::Itself
     }
 }
 

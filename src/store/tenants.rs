@@ -17,9 +17,11 @@ pub struct Tenant {
 
 impl Kind for Tenant {
     const NAME: &'static str = "tenant";
-    const PLACE: Place = Place::Itself;
     fn id(&self) -> Uuid {
         self.tenant_id
+    }
+    fn place(&self) -> Place {
+        Place::Itself
     }
 }
 

@@ -62,12 +62,11 @@ pub struct New<'a> {
 
 impl Kind for Tool {
     const NAME: &'static str = "tool";
-    const PLACE: Place = Place::InProject;
     fn id(&self) -> Uuid {
         self.tool_id
     }
-    fn project_id(&self) -> Option<Uuid> {
-        Some(self.project_id)
+    fn place(&self) -> Place {
+        Place::InProject(self.project_id)
     }
 }
 

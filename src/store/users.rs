@@ -93,9 +93,11 @@ pub struct Person(pub User);
 
 impl Kind for Person {
     const NAME: &'static str = "user";
-    const PLACE: Place = Place::OnTenant;
     fn id(&self) -> Uuid {
         self.0.user_id
+    }
+    fn place(&self) -> Place {
+        Place::OnTenant
     }
 }
 
@@ -113,9 +115,11 @@ pub struct ServiceAccount(pub User);
 
 impl Kind for ServiceAccount {
     const NAME: &'static str = "service-account";
-    const PLACE: Place = Place::OnTenant;
     fn id(&self) -> Uuid {
         self.0.user_id
+    }
+    fn place(&self) -> Place {
+        Place::OnTenant
     }
 }
 

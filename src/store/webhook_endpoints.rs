@@ -104,9 +104,11 @@ impl From<WebhookEndpoint> for About {
 
 impl Kind for WebhookEndpoint {
     const NAME: &'static str = "webhook-endpoint";
-    const PLACE: Place = Place::OnTenant;
     fn id(&self) -> Uuid {
         self.endpoint_id
+    }
+    fn place(&self) -> Place {
+        Place::OnTenant
     }
 }
 
@@ -126,9 +128,11 @@ pub struct Ending {
 
 impl Kind for Ending {
     const NAME: &'static str = WebhookEndpoint::NAME;
-    const PLACE: Place = Place::OnTenant;
     fn id(&self) -> Uuid {
         self.endpoint_id
+    }
+    fn place(&self) -> Place {
+        Place::OnTenant
     }
 }
 

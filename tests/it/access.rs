@@ -3,7 +3,6 @@
 
 mod asker;
 mod away;
-mod early;
 mod keys;
 mod lists;
 mod metrics;

@@ -1,9 +1,7 @@
--- What a check stands on, the last telling, and whether nothing at all of the tenant is left to be told: read beside a row in
--- the row's own statement. Where something is left, `guard` says whether the check depends on it. The first in order, and not
--- whether one exists: the planner takes a third of all objects for such, and would look for the first of them through the
--- whole table.
+-- What a check stands on, and whether nothing at all of the tenant is left to be told: read beside a row in the row's own
+-- statement. Where something is left, `guard` says whether the check depends on it. The first in order, and not whether one
+-- exists: the planner takes a third of all objects for such, and would look for the first of them through the whole table.
 select s.store_id, s.model_id, s.model_version,
-  (select t.telling from authz_tellings t where t.tenant_id = s.tenant_id),
   (
     select o.object from authz_objects o
     where o.tenant_id = s.tenant_id and o.applied < o.desired

@@ -17,7 +17,7 @@ mod pool;
 pub use failure::Failure;
 
 use crate::error::{Code, Error};
-use crate::outbound::{Meanwhile, Method, Outbound, Policy};
+use crate::outbound::{Method, Outbound, Policy};
 use pool::{Pool, Request};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,6 @@ pub struct Options {
 pub struct Client {
     inner: Arc<Inner>,
     until: Option<Instant>,
-    meanwhile: Option<Meanwhile>,
 }
 
 struct Inner {
@@ -164,7 +163,6 @@ impl Client {
                 timeout: options.timeout,
             }),
             until: None,
-            meanwhile: None,
         })
     }
 
@@ -174,14 +172,7 @@ impl Client {
         Self {
             inner: Arc::clone(&self.inner),
             until: Some(deadline),
-            meanwhile: None,
         }
-    }
-
-    /// The same client, which does this while it waits for the first answer. No deadline counts the time that it takes.
-    #[must_use]
-    pub fn doing(self, meanwhile: Option<Meanwhile>) -> Self {
-        Self { meanwhile, ..self }
     }
 
     /// Whether it serves, what keeps its data included. That is all it tells of itself: no route of its
@@ -350,7 +341,6 @@ impl Client {
             body: body.as_bytes(),
             // A second one would be a second store.
             repeatable: false,
-            meanwhile: None,
         };
         let answer = self.inner.pool.exchange(&request, self.deadline())?;
         let created: Created = parse(&answer)?;
@@ -398,7 +388,6 @@ impl Client {
             path: &path,
             body: &[],
             repeatable: true,
-            meanwhile: None,
         };
         match self.inner.pool.exchange(&request, self.deadline()) {
             Ok(_) | Err(Failure::StoreUnknown) => Ok(()),
@@ -465,9 +454,7 @@ impl Client {
 
     fn deadline(&self) -> Instant {
         let of_a_call = Instant::now() + self.inner.timeout;
-        let away = self.meanwhile.as_ref().map(Meanwhile::took);
-        let until = self.until.map(|until| until + away.unwrap_or_default());
-        until.map_or(of_a_call, |until| until.min(of_a_call))
+        self.until.map_or(of_a_call, |until| until.min(of_a_call))
     }
 
     fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
@@ -476,7 +463,6 @@ impl Client {
             path,
             body: &[],
             repeatable: true,
-            meanwhile: None,
         };
         self.inner.pool.exchange(&request, self.deadline())
     }
@@ -488,7 +474,6 @@ impl Client {
             path,
             body: body.as_bytes(),
             repeatable: true,
-            meanwhile: self.meanwhile.as_ref(),
         };
         self.inner.pool.exchange(&request, deadline)
     }

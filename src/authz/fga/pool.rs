@@ -1,7 +1,7 @@
 //! The connections to OpenFGA: a bounded pool, and one exchange with what may be repeated of it.
 
 use super::failure::Failure;
-use crate::outbound::{self, Kind, Meanwhile, Method, Outbound, Outgoing, Policy, Timeouts};
+use crate::outbound::{self, Kind, Method, Outbound, Outgoing, Policy, Timeouts};
 use serde::Deserialize;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -36,8 +36,6 @@ pub(super) struct Request<'a> {
     pub(super) path: &'a str,
     pub(super) body: &'a [u8],
     pub(super) repeatable: bool,
-    /// What is done while its answer is waited for. No deadline counts the time that it takes.
-    pub(super) meanwhile: Option<&'a Meanwhile>,
 }
 
 impl Pool {
@@ -90,11 +88,10 @@ impl Pool {
             cap: ANSWER_CAP_BYTES,
         };
         let mut loan = self.borrow(deadline)?;
-        let answer = match loan.send(&outgoing, request.meanwhile, deadline) {
+        let answer = match loan.send(&outgoing, deadline) {
             // Most often a kept connection that the other side had just closed.
             Err(failure) if failure.kind() == Kind::Reset && request.repeatable => {
-                let away = request.meanwhile.map_or(Duration::ZERO, Meanwhile::took);
-                loan.send(&outgoing, request.meanwhile, deadline + away)
+                loan.send(&outgoing, deadline)
             }
             answer => answer,
         }?;
@@ -109,7 +106,6 @@ impl Loan<'_> {
     fn send(
         &mut self,
         outgoing: &Outgoing<'_>,
-        meanwhile: Option<&Meanwhile>,
         deadline: Instant,
     ) -> Result<outbound::Response, outbound::Failure> {
         let timeouts = timeouts(left(deadline).unwrap_or_default());
@@ -117,7 +113,6 @@ impl Loan<'_> {
         let new = || outbound.client(Policy::Operator, timeouts);
         let client = self.client.get_or_insert_with(new);
         client.set_timeouts(timeouts);
-        client.set_meanwhile(meanwhile.cloned());
         client.send(outgoing)
     }
 }

@@ -113,7 +113,7 @@ pub(super) fn tls_server_at(
 }
 
 /// A client for which every name is this host, and which trusts this certificate.
-pub(super) fn trusting(cert: &str) -> Client {
+fn trusting(cert: &str) -> Client {
     let lookup = |_: &str| Ok(vec![IpAddr::from([127, 0, 0, 1])]);
     let options = Options {
         extra_roots_pem: cert.as_bytes().to_vec(),

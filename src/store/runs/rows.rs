@@ -54,13 +54,12 @@ pub struct Run {
 
 impl Kind for Run {
     const NAME: &'static str = "run";
-    const PLACE: Place = Place::InProject;
 
     fn id(&self) -> Uuid {
         self.run_id
     }
-    fn project_id(&self) -> Option<Uuid> {
-        Some(self.project_id)
+    fn place(&self) -> Place {
+        Place::InProject(self.project_id)
     }
 }
 

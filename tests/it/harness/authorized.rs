@@ -116,7 +116,6 @@ impl App {
                 _ => None,
             },
             calm: None,
-            meanwhile: None,
         };
         let answer = self.permissions().ask(tenant_id, &asked)?;
         Ok(answer.allowed)
