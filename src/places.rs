@@ -4,7 +4,7 @@
 //! Guarantees (invariants 6 and 14): a bounded number waits at once. Beyond that the answer comes at
 //! once, unless places move quickly just now: then one is worth a moment's wait, to as many requests
 //! as there are places. With places for half of the request threads, that is all of them: what waits
-//! for nothing then comes a few answers later, and at once where a place is held for long.
+//! for nothing then has its turn among the others, and comes at once where places are held for long.
 //!
 //! And permits, for what is worth waiting for until a deadline.
 

@@ -1,10 +1,15 @@
 -- What a job does outside of the database may be over when its lease is. Then the lease says whether it is still being done,
 -- and the job's attempt that somebody has begun it: no row of the caller's own has to be written before it begins.
 
--- Keeps a lease for so long at least, whatever becomes of who holds it. False: somebody has taken its jobs.
-CREATE FUNCTION job_keep_lease(p_lease bigint, p_ms bigint) RETURNS boolean
+-- Keeps the lease of a job for so long at least, whatever becomes of who holds it. False: the job is not under that lease
+-- any more. Its row is held meanwhile, or it could be taken just then.
+CREATE FUNCTION job_keep_lease(p_id bigint, p_lease bigint, p_ms bigint) RETURNS boolean
 LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
+    PERFORM FROM job_jobs j WHERE j.id = p_id AND j.lease_id = p_lease FOR SHARE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
     UPDATE job_leases l SET expires_at = greatest(l.expires_at, clock_timestamp() + p_ms * interval '1 millisecond')
     WHERE l.id = p_lease;
     RETURN FOUND;
@@ -20,6 +25,15 @@ BEGIN
         FROM job_leases l WHERE l.id = j.lease_id), 0)
     INTO attempt, left_ms FROM job_jobs j WHERE j.id = p_id;
 END
+$$;
+
+-- For how long a lease of jobs under this key stands still; 0: none does. By the leases, of which there are few, and not by
+-- the jobs that wait.
+CREATE FUNCTION job_key_standing(p_queue text, p_key text) RETURNS bigint
+LANGUAGE sql STABLE SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT coalesce(max(ceil(extract(epoch FROM l.expires_at - clock_timestamp()) * 1000)), 0)::bigint
+    FROM job_leases l, unnest(l.job_ids) u (id), job_jobs j
+    WHERE l.expires_at > clock_timestamp() AND j.id = u.id AND j.lease_id = l.id AND j.queue = p_queue AND j.key = p_key
 $$;
 
 -- As job_enqueue_one in 0011, under a key.

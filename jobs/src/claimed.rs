@@ -43,6 +43,8 @@ pub(crate) struct Batch {
     pub(crate) slots: Box<[Slot]>,
     /// Jobs that are not settled.
     remaining: AtomicUsize,
+    /// One of them could not be: the lease is left to run out, or nobody would ever rescue that job.
+    is_left: AtomicBool,
     pub(crate) claimed_at: Instant,
     /// Milliseconds after `claimed_at` until which the lease surely stands: counted from before the statement that
     /// took or renewed it was sent.
@@ -67,6 +69,7 @@ impl Batch {
             lease_id,
             cut: Ending::HandBack,
             remaining: AtomicUsize::new(slots.len()),
+            is_left: AtomicBool::new(false),
             slots,
             claimed_at,
             good_for_ms: AtomicU64::new(0),
@@ -99,6 +102,17 @@ impl Batch {
             callbacks.clear();
         }
         self.remaining.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Whether its lease is left to run out.
+    pub(crate) fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::Acquire)
+    }
+
+    /// This one cannot be settled: it is rescued once the lease has run out.
+    pub(crate) fn leave(&self, place: usize) {
+        self.is_left.store(true, Ordering::Release);
+        self.settled(place);
     }
 
     pub(crate) fn lose_all(&self) {

@@ -241,7 +241,7 @@ pub struct ToFail {
 }
 
 /// Fails deliveries of an unregistered endpoint with a reason; none that is in flight. An attempt that
-/// a crash left open ends with the reason `lost`. Answers with their jobs, which are to be removed.
+/// a crash hid is written with the reason `lost`. Answers with their jobs, which are to be removed.
 ///
 /// # Errors
 /// The database's.

@@ -40,6 +40,9 @@ const SLACK: Duration = Duration::from_secs(1);
 const QUICK: Duration = Duration::from_secs(2);
 /// How long after it was begun an attempt is made at the latest.
 const LATEST_BEGINNING: Duration = Duration::from_secs(5);
+/// How long what a claim has read may wait for a thread. After that the attempt begins anew: it has its time for itself,
+/// and sends what stands by then.
+const FRESH: Duration = Duration::from_secs(1);
 /// Signatures in one header at most.
 const SIGNATURES_MOST: usize = 2;
 /// How long a delivery waits for which nothing was sent.
@@ -115,7 +118,8 @@ pub(super) fn deliver(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Outcom
 }
 
 fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) -> Result<Outcome> {
-    let ready = match claimed.take_beside() {
+    let read = claimed.take_beside::<Ready>();
+    let ready = match read.filter(|ready| ready.since.elapsed() <= FRESH) {
         Some(ready) => Some(ready),
         None if hides_an_attempt(claimed) => None,
         None => inner.begin(claimed, job)?,
@@ -126,7 +130,7 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
     let began = Instant::now();
     let attempt = &ready.begun;
     let went = match ready.since.elapsed() > LATEST_BEGINNING {
-        true => Went::NotMade("It waited too long for the database or a thread.".to_owned()),
+        true => Went::NotMade("It waited too long for the database.".to_owned()),
         false => make(inner, claimed, job, &ready),
     };
     if claimed.lost() {
@@ -149,7 +153,7 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
         "status" => ended.status, "because" => message);
     let begun = Begun {
         number: attempt.number,
-        at: ready.since,
+        at: began,
     };
     let made = Made::of(claimed, job, begun, ended, asked);
     let told = Told {

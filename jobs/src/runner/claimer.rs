@@ -48,7 +48,7 @@ pub(super) type ClaimBy = Box<dyn Fn(&Asked<'_>) -> Result<Vec<Taken>> + Send + 
 /// Where a claimer learns that there is something to claim, and how it does.
 pub(super) struct Source {
     pub(super) poked: Receiver<()>,
-    /// Told when jobs got through: all, or those of half of the threads.
+    /// Told when jobs got through: all, or so many that half of the places are free.
     pub(super) eased: Receiver<()>,
     pub(super) claim_by: Option<ClaimBy>,
 }

@@ -13,7 +13,7 @@ use slog::{debug, warn};
 use std::any::Any;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -257,6 +257,8 @@ fn unknown(core: &Core, queue: &Queue, row: &ClaimedRow) -> Outcome {
 
 fn call(core: &Core, queue: &Queue, handler: &Handler, claimed: &Claimed, slot: &Slot) -> Outcome {
     slot.set_stage(Stage::Running);
+    // Before anything is asked of its fate (`keeper::hand_back`).
+    fence(Ordering::SeqCst);
     queue.running.fetch_add(1, Ordering::Relaxed);
     let outcome = catch_unwind(AssertUnwindSafe(|| handler(claimed)));
     queue.running.fetch_sub(1, Ordering::Relaxed);

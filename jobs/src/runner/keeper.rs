@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use slog::{info, warn};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 pub(super) fn renew(core: &Core, stop: &Receiver<()>) {
@@ -31,7 +31,7 @@ pub(super) fn renew(core: &Core, stop: &Receiver<()>) {
     }
 }
 
-/// Drops the leases of settled batches; with `whole`, extends the others.
+/// Drops the leases of settled batches, but those that are left to run out; with `whole`, extends the others.
 fn renew_once(core: &Core, whole: bool) -> Result<()> {
     let (finished, live): (Vec<Arc<Batch>>, Vec<Arc<Batch>>) = core
         .batches()
@@ -42,16 +42,13 @@ fn renew_once(core: &Core, whole: bool) -> Result<()> {
     if finished.is_empty() && live.is_empty() {
         return Ok(());
     }
-    let ids = |batches: &[Arc<Batch>]| {
-        batches
-            .iter()
-            .map(|batch| batch.lease_id)
-            .collect::<Vec<i64>>()
-    };
+    let live_ids: Vec<i64> = live.iter().map(|batch| batch.lease_id).collect();
+    let over = finished.iter().filter(|batch| !batch.is_left());
+    let over: Vec<i64> = over.map(|batch| batch.lease_id).collect();
     let asked_at = Instant::now();
     let standing = core
         .database
-        .with(|client| renew_leases(client, &ids(&live), core.lease, &ids(&finished)))?;
+        .with(|client| renew_leases(client, &live_ids, core.lease, &over))?;
     let standing: HashSet<i64> = standing.into_iter().collect();
     for batch in live {
         if standing.contains(&batch.lease_id) {
@@ -105,6 +102,9 @@ fn hand_back(core: &Core) -> Result<()> {
     for batch in &batches {
         let mut rest_settled = true;
         for slot in &batch.slots {
+            // Told first: whoever begins at this moment is seen to have begun, or finds that it lost.
+            slot.end(false);
+            fence(Ordering::SeqCst);
             let ending = if slot.is_at(Stage::Queued) {
                 Ending::HandBack
             } else if slot.is_at(Stage::Running) {
@@ -113,14 +113,13 @@ fn hand_back(core: &Core) -> Result<()> {
                 rest_settled &= slot.is_at(Stage::Settled);
                 continue;
             };
-            slot.end(false);
             settlements.push(Settlement {
                 id: slot.id,
                 lease_id: batch.lease_id,
                 ending,
             });
         }
-        if rest_settled {
+        if rest_settled && !batch.is_left() {
             over.push(batch.lease_id);
         }
     }

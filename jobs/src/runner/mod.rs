@@ -54,7 +54,7 @@ pub(crate) struct Queue {
     later: AtomicUsize,
     woken: AtomicBool,
     poke: Sender<()>,
-    /// Told when nothing is outstanding any more, and when no more is than half of the threads.
+    /// Told when nothing is outstanding any more, and when half of the places are free.
     ease: Sender<()>,
     counts: Counts,
 }
@@ -259,7 +259,7 @@ impl Runner {
     }
 
     /// Stops claiming, gives back what has not started, lets handlers finish until the deadline, then tells those that
-    /// still run that they have lost, and gives their jobs back. Returns at most two seconds after the deadline, even
+    /// still run that they have lost, and gives their jobs back ([`QueueOptions::cut_counts`]). Returns at most two seconds after the deadline, even
     /// if the database is away; then the leases run out by themselves.
     pub fn stop(mut self, deadline: Duration) -> Stopped {
         self.tell_to_stop();

@@ -109,7 +109,7 @@ fn write(core: &Core, queue: &Queue, jobs: &[Finished], write_all: Write) {
             if let [one] = jobs {
                 error!(core.log, "cannot settle a job; its lease will run out"; "queue" => &queue.name,
                     "jobId" => one.id(), "error" => %problem);
-                one.batch.settled(one.place);
+                one.batch.leave(one.place);
                 return;
             }
             // One of them spoils it for all: halve until it stands alone.

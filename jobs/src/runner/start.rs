@@ -35,8 +35,8 @@ pub struct QueueOptions {
     /// Default 200 ms.
     pub poll: Duration,
     /// While jobs are claimed and not through their handlers, how long after a claim the next one begins at the soonest,
-    /// and three times as long unless half of the places, threads and prefetch, are free: so that it takes what came meanwhile at once. Default
-    /// zero.
+    /// and three times as long unless half of the places, threads and prefetch, are free: so that it takes what came
+    /// meanwhile at once. Default zero.
     pub pace: Duration,
     /// Whether a stop that cuts a handler off uses its job's attempt up: where what it did outside may have been done.
     /// Default false: the job is as if it had never been claimed.

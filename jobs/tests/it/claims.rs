@@ -137,8 +137,8 @@ fn what_stands_in_the_queue_says_whether_a_job_is_in_somebody_s_hands_and_for_ho
         let row = client.query_one(query, &[]).unwrap();
         (row.get::<_, i32>(0), row.get::<_, i64>(1))
     };
-    let keep = |client: &mut postgres::Client, lease: i64, ms: i64| -> bool {
-        let kept = client.query_one("SELECT job_keep_lease($1, $2)", &[&lease, &ms]);
+    let keep = |client: &mut postgres::Client, id: i64, lease: i64, ms: i64| -> bool {
+        let kept = client.query_one("SELECT job_keep_lease($1, $2, $3)", &[&id, &lease, &ms]);
         kept.unwrap().get(0)
     };
     add(&schema, 1);
@@ -152,9 +152,9 @@ fn what_stands_in_the_queue_says_whether_a_job_is_in_somebody_s_hands_and_for_ho
         attempt == 1 && (10_001..=20_000).contains(&left_ms),
         "{left_ms}"
     );
-    assert!(keep(&mut client, one.lease_id, 60_000));
+    assert!(keep(&mut client, one.id, one.lease_id, 60_000));
     // Neither that nor a renewal makes it shorter.
-    assert!(keep(&mut client, one.lease_id, 1));
+    assert!(keep(&mut client, one.id, one.lease_id, 1));
     assert_eq!(
         renew(&mut client, &[one.lease_id], lease, &[]).unwrap(),
         [one.lease_id]
@@ -166,7 +166,7 @@ fn what_stands_in_the_queue_says_whether_a_job_is_in_somebody_s_hands_and_for_ho
     assert_eq!(standing(&mut client), (1, 0));
     assert_eq!(rescue(&mut client, 1).unwrap(), [(one.id, Became::Waiting)]);
     assert_eq!(standing(&mut client), (1, 0));
-    assert!(!keep(&mut client, one.lease_id, 60_000));
+    assert!(!keep(&mut client, one.id, one.lease_id, 60_000));
 }
 
 #[test]
@@ -277,4 +277,39 @@ fn a_job_whose_end_comes_later_leaves_its_thread_and_keeps_its_lease() {
         runner.handle().stats("q").unwrap().done == 3
     });
     assert_eq!(rows(&schema), 0);
+}
+
+#[test]
+fn a_job_that_could_not_be_settled_is_rescued_once_its_lease_has_run_out() {
+    let schema = schema();
+    // The first settlement is refused. A sequence keeps its count when that is rolled back.
+    schema
+        .client()
+        .batch_execute(
+            "CREATE SEQUENCE settlements;
+             CREATE FUNCTION refuse_the_first() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN
+               IF nextval('settlements') = 1 THEN
+                 RAISE EXCEPTION 'not this one' USING ERRCODE = '22000';
+               END IF;
+               RETURN OLD;
+             END $$;
+             CREATE TRIGGER refuses BEFORE DELETE ON job_jobs FOR EACH ROW EXECUTE FUNCTION refuse_the_first()",
+        )
+        .unwrap();
+    add(&schema, 7);
+    let calls = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&calls);
+    let _runner = Runner::builder(schema.database(4))
+        .queue("q", QueueOptions::default())
+        .lease(Duration::from_millis(300))
+        .watch(Duration::from_millis(50))
+        .handle(move |_, _: Task| {
+            seen.fetch_add(1, Ordering::Relaxed);
+            Outcome::Done
+        })
+        .start()
+        .unwrap();
+    until("it is done after all", || rows(&schema) == 0);
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
 }

@@ -85,8 +85,8 @@ fn an_endpoint_is_not_said_to_be_gone_while_an_attempt_may_be_in_flight() {
         assert!([204, 404].contains(&status), "{status}");
     });
     world.app.delete(&path).expect_error(404, "not-found");
-    let open = "select count(*) from webhook_attempts where ended_at is null";
-    assert_eq!(world.number(open), 0);
+    let leased = "select count(*) from job_jobs where queue = 'webhooks' and lease_id is not null";
+    assert_eq!(world.number(leased), 0);
     assert_eq!(receiver.received().len(), 1);
 }
 

@@ -1,4 +1,4 @@
-//! What receivers that are slow or hang cost the others.
+//! What receivers that are slow or hang, and jobs that cannot be read, cost the others.
 
 use super::world::World;
 use crate::harness::{Receiver, Reply, eventually};
@@ -188,4 +188,56 @@ fn dead_name_servers_hold_up_no_receiver_that_is_well_and_cost_the_others_no_att
     drop(release);
     let delivery = world.delivered(&new);
     assert_eq!(delivery["attemptCount"], 1, "{delivery}");
+}
+
+/// Two deliveries for one thread: the one that waits for the other is read anew, since it waited for long.
+#[test]
+fn what_waited_long_for_a_thread_goes_where_its_endpoint_is_by_then() {
+    let world = World::with(|options| {
+        options.webhooks.threads = 1;
+        options.webhooks.timeout = Duration::from_secs(20);
+    });
+    let (hold, held) = crossbeam_channel::bounded(0);
+    let is_held = Arc::new(AtomicBool::new(false));
+    let holds = Arc::clone(&is_held);
+    let before = Receiver::start(move |_, _| match holds.load(Ordering::Relaxed) {
+        true => Reply::Held(held.clone()),
+        false => Reply::status(204),
+    });
+    let endpoints = [(); 2].map(|()| world.endpoint(&before.url()));
+    for endpoint in &endpoints {
+        test(&world, endpoint);
+        world.delivered(endpoint);
+    }
+    let known = before.received().len();
+    is_held.store(true, Ordering::Relaxed);
+    world.run();
+    eventually("one of the two to be sent", || {
+        (before.received().len() > known).then_some(())
+    });
+    let after = Receiver::good();
+    for endpoint in &endpoints {
+        let path = format!("/v1/webhook-endpoints/{endpoint}");
+        let url = json!({"url": after.url()});
+        world.app.patch(&path, &url).expect(200);
+    }
+    // The wait is what this is about.
+    std::thread::sleep(Duration::from_millis(1500));
+    drop(hold);
+    after.once(1);
+    assert_eq!(before.received().len(), known + 1);
+}
+
+#[test]
+fn a_job_that_names_no_delivery_keeps_no_other_from_being_claimed() {
+    let world = World::new();
+    let receiver = Receiver::good();
+    let endpoint = world.endpoint(&receiver.url());
+    for payload in [r#"{"tenantId": "none"}"#, "{}"] {
+        world.app.sql(&format!(
+            "select job_enqueue_keyed('webhooks', 'webhook.deliver', '{payload}', 1::smallint, 3, '{payload}', 1)"
+        ));
+    }
+    world.run();
+    world.delivered(&endpoint);
 }
