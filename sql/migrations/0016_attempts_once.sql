@@ -32,8 +32,6 @@ declare
   payloads text[];
   key_caps integer[];
   waits text := 'being-sent';
-  -- Its three ids, in any order: a payload without them must not keep the others from being claimed.
-  an_id_each text := '^[^:]*(:\s*"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"[^:]*){3}$';
 begin
   select array_agg(c.id), array_agg(c.lease_id), array_agg(c.attempt), array_agg(c.max_attempts), array_agg(c.name),
     array_agg(c.key), array_agg(c.payload), array_agg(c.key_cap)
@@ -48,7 +46,7 @@ begin
   with claimed as materialized (
     select j.*, (j.document ->> 'tenantId')::uuid as tenant_id, (j.document ->> 'endpointId')::uuid as endpoint_id,
       (j.document ->> 'deliveryId')::uuid as delivery_id
-    from (select j.*, case when j.name = of_job_name and j.tries = 1 and j.payload ~ an_id_each then j.payload::json end as document
+    from (select j.*, case when j.name = of_job_name and j.tries = 1 then j.payload::json end as document
       from unnest(job_ids, lease_ids, all_tries, all_max_tries, names, keys, payloads, key_caps)
         j (job_id, lease_id, tries, max_tries, name, key, payload, key_cap)) j
   ), receiver as materialized (
