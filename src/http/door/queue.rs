@@ -19,10 +19,19 @@ struct State<T> {
     is_closed: bool,
 }
 
+/// How often a thread lets others go first before it sleeps: where many requests come, the next one is there by then, and
+/// nobody has to be woken for it.
+const YIELDS: u32 = 8;
+
 /// Where one thread waits.
 pub(super) struct Seat<T> {
-    given: Mutex<Given<T>>,
+    held: Mutex<Held<T>>,
     called: Condvar,
+}
+
+struct Held<T> {
+    given: Given<T>,
+    sleeps: bool,
 }
 
 enum Given<T> {
@@ -102,34 +111,50 @@ impl<T> Queue<T> {
 impl<T> Default for Seat<T> {
     fn default() -> Self {
         Self {
-            given: Mutex::new(Given::Nothing),
+            held: Mutex::new(Held {
+                given: Given::Nothing,
+                sleeps: false,
+            }),
             called: Condvar::new(),
         }
     }
 }
 
 impl<T> Seat<T> {
-    fn lock(&self) -> MutexGuard<'_, Given<T>> {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Held<T>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn give(&self, given: Given<T>) {
-        *self.lock() = given;
-        self.called.notify_one();
+        let mut held = self.lock();
+        held.given = given;
+        let sleeps = held.sleeps;
+        drop(held);
+        if sleeps {
+            self.called.notify_one();
+        }
     }
 
     fn wait(&self) -> Option<T> {
-        let mut given = self.lock();
+        for _ in 0..YIELDS {
+            std::thread::yield_now();
+            if !matches!(self.lock().given, Given::Nothing) {
+                break;
+            }
+        }
+        let mut held = self.lock();
         loop {
-            match std::mem::replace(&mut *given, Given::Nothing) {
+            match std::mem::replace(&mut held.given, Given::Nothing) {
                 Given::This(this) => return Some(this),
                 Given::End => return None,
                 Given::Nothing => {}
             }
-            given = self
+            held.sleeps = true;
+            held = self
                 .called
-                .wait(given)
+                .wait(held)
                 .unwrap_or_else(PoisonError::into_inner);
+            held.sleeps = false;
         }
     }
 }
