@@ -25,9 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A bounded number of places.
 pub struct Places {
+    /// And as many may wait for one.
     most: usize,
-    /// How many may wait for one.
-    most_waiting: usize,
     state: Mutex<Taken>,
     changed: Condvar,
 }
@@ -52,7 +51,6 @@ impl Places {
     pub fn new(most: usize) -> Self {
         Self {
             most,
-            most_waiting: most,
             state: Mutex::new(Taken {
                 in_use: 0,
                 waiting: 0,
@@ -94,7 +92,7 @@ impl Places {
     fn wait(&self, taken: &Taken, waited: Duration) -> Option<Duration> {
         let left = STILL.saturating_sub(taken.moved_at.elapsed());
         let is_quick = taken.held < QUICK && !left.is_zero() && waited < PATIENCE;
-        (is_quick && taken.waiting < self.most_waiting).then_some(left)
+        (is_quick && taken.waiting < self.most).then_some(left)
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
@@ -167,6 +165,10 @@ mod tests {
         let first = places.take().unwrap();
         let mut second = places.take().unwrap();
         assert!(places.take().is_none(), "nothing moves");
+        let taken = places.lock();
+        let wait = places.wait(&taken, Duration::ZERO);
+        assert_eq!(wait, None, "nothing has moved for long");
+        drop(taken);
         // This was held for too long for anybody to wait for the next.
         second.since -= 10 * QUICK;
         drop(first);

@@ -38,8 +38,8 @@ pub(crate) struct Slot {
 /// The jobs of one lease.
 pub(crate) struct Batch {
     pub(crate) lease_id: i64,
-    /// How those end whose handlers a stop cuts off.
-    pub(crate) cut: Ending,
+    /// Whether a stop that cuts a handler off uses its job's attempt up.
+    cut_counts: bool,
     pub(crate) slots: Box<[Slot]>,
     /// Jobs that are not settled.
     remaining: AtomicUsize,
@@ -67,7 +67,7 @@ impl Batch {
         let slots: Box<[Slot]> = ids.map(slot).collect();
         let batch = Self {
             lease_id,
-            cut: Ending::HandBack,
+            cut_counts: false,
             remaining: AtomicUsize::new(slots.len()),
             is_left: AtomicBool::new(false),
             slots,
@@ -78,8 +78,19 @@ impl Batch {
         batch
     }
 
-    pub(crate) fn cut(self, cut: Ending) -> Self {
-        Self { cut, ..self }
+    pub(crate) fn with_cuts(self, cut_counts: bool) -> Self {
+        Self { cut_counts, ..self }
+    }
+
+    /// How a job ends whose handler a stop cut off.
+    pub(crate) fn cut(&self) -> Ending {
+        match self.cut_counts {
+            true => Ending::Retry {
+                after: Duration::ZERO,
+                reason: "the process stopped".to_owned(),
+            },
+            false => Ending::HandBack,
+        }
     }
 
     pub(crate) fn renewed(&self, asked_at: Instant, lease: Duration) {

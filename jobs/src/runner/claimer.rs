@@ -298,7 +298,7 @@ fn dispatch(hands: &Arc<Hands>, rows: Vec<Taken>, asked_at: Instant) -> Option<W
     let first = rows.first()?;
     let ids = rows.iter().map(|one| one.row.id);
     let batch = Batch::new(first.row.lease_id, ids, asked_at, core.lease);
-    let batch = Arc::new(batch.cut(queue.options.cut()));
+    let batch = Arc::new(batch.with_cuts(queue.options.cut_counts));
     core.batches().insert(batch.lease_id, Arc::clone(&batch));
     let outstanding = rows.len() + queue.outstanding.fetch_add(rows.len(), Ordering::AcqRel);
     let serial = rows.iter().filter(|one| one.row.is_serial()).count();

@@ -170,7 +170,7 @@ impl Hands {
         }
         let settled_itself = outcome == Some(Outcome::Settled);
         let ending = match cut {
-            true => batch.cut.clone(),
+            true => batch.cut(),
             false => ending(queue, attempt, outcome),
         };
         let finished = Finished {

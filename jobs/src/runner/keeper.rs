@@ -108,7 +108,7 @@ fn hand_back(core: &Core) -> Result<()> {
             let ending = if slot.is_at(Stage::Queued) {
                 Ending::HandBack
             } else if slot.is_at(Stage::Running) {
-                batch.cut.clone()
+                batch.cut()
             } else {
                 rest_settled &= slot.is_at(Stage::Settled);
                 continue;

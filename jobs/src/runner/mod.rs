@@ -259,8 +259,8 @@ impl Runner {
     }
 
     /// Stops claiming, gives back what has not started, lets handlers finish until the deadline, then tells those that
-    /// still run that they have lost, and gives their jobs back ([`QueueOptions::cut_counts`]). Returns at most two seconds after the deadline, even
-    /// if the database is away; then the leases run out by themselves.
+    /// still run that they have lost, and gives their jobs back ([`QueueOptions::cut_counts`]). Returns at most two
+    /// seconds after the deadline, even if the database is away; then the leases run out by themselves.
     pub fn stop(mut self, deadline: Duration) -> Stopped {
         self.tell_to_stop();
         let _ = self.workers.recv_deadline(Instant::now() + deadline);

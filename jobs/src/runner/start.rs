@@ -4,7 +4,6 @@ use super::claimer::{ClaimBy, Claims, Source};
 use super::crew::{Crew, KEPT};
 use super::handler::{Handlers, Hands, Outcome};
 use super::{Asked, Core, Queue, Runner, Taken, claimer, keeper, settler};
-use crate::protocol::Ending;
 use crate::{Backoff, Claimed, Database, Error, Job, Result};
 use crossbeam_channel::{Sender, bounded};
 use std::collections::{BTreeMap, HashMap};
@@ -66,17 +65,6 @@ impl QueueOptions {
     /// With no more outstanding jobs than this, half of the places for them are free.
     pub(super) fn half(&self) -> usize {
         usize::midpoint(self.threads, self.prefetch)
-    }
-
-    /// How a job ends whose handler a stop cut off.
-    pub(super) fn cut(&self) -> Ending {
-        match self.cut_counts {
-            true => Ending::Retry {
-                after: Duration::ZERO,
-                reason: "the process stopped".to_owned(),
-            },
-            false => Ending::HandBack,
-        }
     }
 
     /// So many outstanding jobs that no more are claimed. With prefetch, half of it has to be used up first, so that
