@@ -41,6 +41,10 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
         "job_0013_standing_leases",
         include_str!("../sql/0013_standing_leases.sql"),
     ),
+    (
+        "job_0014_claimed_at_once",
+        include_str!("../sql/0014_claimed_at_once.sql"),
+    ),
 ];
 
 /// Any fixed number does; it is the crate's own.

@@ -277,7 +277,6 @@ fn test(cx: &Cx<'_>, endpoint: Endpoint, _: Nothing) -> Result<Accepted<View>> {
         let id = cx.webhooks().test(tx, tenant_id, endpoint_id)?;
         webhook_history::find(tx, &endpoint, id)
     })?;
-    cx.webhooks().wake();
     Ok(Accepted(queued.into()))
 }
 
@@ -292,7 +291,6 @@ fn resend(cx: &Cx<'_>, endpoint: Endpoint, _: Nothing) -> Result<Accepted<View>>
             .resend(tx, tenant_id, endpoint_id, delivery_id)?;
         webhook_history::find(tx, &endpoint, id)
     })?;
-    cx.webhooks().wake();
     Ok(Accepted(queued.into()))
 }
 
@@ -313,7 +311,6 @@ fn resend_failed(
         let webhooks = cx.webhooks();
         webhooks.resend_failed(tx, tenant_id, endpoint_id, since, RESENT_MOST)
     })?;
-    cx.webhooks().wake();
     Ok(Accepted(Resent { count, has_more }))
 }
 

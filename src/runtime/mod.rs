@@ -371,7 +371,6 @@ impl Runtime {
             self.0.feed.moved(run_id);
             self.0.running.interrupt(run_id);
             self.wake();
-            self.0.webhooks.wake();
         }
         Ok(run)
     }

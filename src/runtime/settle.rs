@@ -81,9 +81,10 @@ pub(super) fn finish(
     if !runs::write(tx, lease, told, movement, now)? {
         return Ok(false);
     }
+    claimed.complete_in(tx.raw()).map_err(job_error)?;
+    // Last, since the endpoint's row may be held from here to the commit.
     let webhooks = &inner.webhooks;
     webhooks.run_finished(tx, lease.tenant_id(), lease.run_id())?;
-    claimed.complete_in(tx.raw()).map_err(job_error)?;
     Ok(true)
 }
 

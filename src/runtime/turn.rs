@@ -47,11 +47,7 @@ pub(super) fn advance(inner: &Inner, claimed: &Claimed, job: &Advance) -> jobs::
     let log = inner.log.new(slog::o!(
         "tenantId" => job.tenant_id.to_string(), "runId" => job.run_id.to_string()));
     match carry_on(inner, claimed, job, &log) {
-        Ok(Left::Settled) => {
-            // The run may have ended.
-            inner.webhooks.wake();
-            jobs::Outcome::Settled
-        }
+        Ok(Left::Settled) => jobs::Outcome::Settled,
         Ok(Left::Finished) => jobs::Outcome::Done,
         Ok(Left::Lost) => {
             slog::debug!(log, "The run is another's now");

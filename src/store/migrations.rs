@@ -128,6 +128,10 @@ const OWN: &[(&str, &str)] = &[
         "0017_one_endpoint",
         include_str!("../../sql/migrations/0017_one_endpoint.sql"),
     ),
+    (
+        "0018_told_at_once",
+        include_str!("../../sql/migrations/0018_told_at_once.sql"),
+    ),
 ];
 
 /// Every migration, in order.

@@ -211,7 +211,11 @@ pub struct Session {
 pub struct Tx<'a> {
     transaction: Transaction<'a>,
     desk: &'a mut Desk,
+    committed: Vec<Committed>,
 }
+
+/// What is done once a transaction has committed.
+type Committed = Box<dyn FnOnce()>;
 
 /// What runs a statement: a session (each statement on its own) or a transaction.
 pub trait Sql {
@@ -339,6 +343,12 @@ impl<'a> Tx<'a> {
         // One that takes no more refuses the commit.
         let _ = self.desk.place.begin();
         &mut self.transaction
+    }
+
+    /// Does this once the commit is confirmed, in the order of the asking, on the thread of the transaction; never
+    /// if it is rolled back, or if nobody knows. To be short: the connection is held meanwhile.
+    pub fn after_commit(&mut self, then: impl FnOnce() + 'static) {
+        self.committed.push(Box::new(then));
     }
 }
 
@@ -481,11 +491,23 @@ impl Session {
     pub fn transact<T>(&mut self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
         let Connection { client, desk, .. } = &mut *self.connection;
         let transaction = desk.watch(|| client.transaction())?;
-        let mut tx = Tx { transaction, desk };
+        let mut tx = Tx {
+            transaction,
+            desk,
+            committed: Vec::new(),
+        };
         let outcome = work(&mut tx);
-        let Tx { transaction, desk } = tx;
+        let Tx {
+            transaction,
+            desk,
+            committed,
+        } = tx;
         match outcome {
-            Ok(value) => desk.watch(|| transaction.commit()).map(|()| value),
+            Ok(value) => {
+                desk.watch(|| transaction.commit())?;
+                committed.into_iter().for_each(|then| then());
+                Ok(value)
+            }
             Err(error) => {
                 // What it was about is known already.
                 let _ = desk.watch(|| transaction.rollback());

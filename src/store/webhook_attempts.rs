@@ -161,17 +161,29 @@ fn claimed_attempt_of(row: &Row) -> Result<Option<Begun>> {
     let Some(event_id) = row.try_get(8)? else {
         return Ok(None);
     };
-    let previous: Option<String> = row.try_get(14)?;
-    let previous_name: Option<String> = row.try_get(15)?;
-    Ok(Some(Begun {
+    let begun = begun_with(row, 11, event_id, row.try_get(9)?, row.try_get(10)?);
+    begun.map(Some)
+}
+
+/// An attempt whose receiver and secrets, as they are stored, are the columns from `first` on.
+pub(super) fn begun_with(
+    row: &Row,
+    first: usize,
+    event_id: Uuid,
+    number: i32,
+    body: String,
+) -> Result<Begun> {
+    let previous: Option<String> = row.try_get(first + 3)?;
+    let previous_name: Option<String> = row.try_get(first + 4)?;
+    Ok(Begun {
         event_id,
-        number: row.try_get(9)?,
-        body: row.try_get(10)?,
-        url: row.try_get(11)?,
-        secret: (row.try_get(12)?, row.try_get(13)?),
+        number,
+        body,
+        url: row.try_get(first)?,
+        secret: (row.try_get(first + 1)?, row.try_get(first + 2)?),
         previous_secret: previous.zip(previous_name),
-        stored: Some(secrets::stored(row, 16)?),
-    }))
+        stored: Some(secrets::stored(row, first + 5)?),
+    })
 }
 
 /// Holds an endpoint: no unregistering goes past it. False: it is not registered.

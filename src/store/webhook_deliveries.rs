@@ -7,11 +7,15 @@
 //! Not here: attempts (`webhook_attempts`), lists for people (`webhook_history`), and endpoints as people
 //! change them (`webhook_endpoints`).
 
+use super::webhook_attempts::{Begun, begun_with};
 use super::webhook_endpoints::Ending;
 use super::{Sql, Tx};
 use crate::error::{Error, Result};
+use crate::ids::whole_ms;
 use crate::proof::{Admin, May};
 use crate::sql;
+use jobs::protocol::ClaimedRow;
+use std::time::Duration;
 use time::{Date, OffsetDateTime};
 use uuid::Uuid;
 
@@ -92,24 +96,45 @@ pub struct About<'a> {
     pub dry_run: bool,
 }
 
-/// Writes an event with a delivery, and its job, to every endpoint of the tenant that is told of it; how
-/// many there are. If there are fewer ids, nothing is written. An endpoint that is well has `cap_well`
-/// attempts in flight, another one.
+/// A place for an attempt that begins where its event is emitted.
+#[derive(Debug, Clone, Copy)]
+pub struct AtOnce<'a> {
+    /// This process, for people.
+    pub worker: &'a str,
+    /// For how long the job's lease stands at least.
+    pub lease: Duration,
+    /// The endpoints that no attempt may begin at.
+    pub not_to: &'a [Uuid],
+}
+
+/// Whom an event was told to.
+#[derive(Debug)]
+pub struct Told {
+    /// How many endpoints are told of it.
+    pub matched: usize,
+    /// The attempt that began with it, at this endpoint, and its job.
+    pub begun: Option<(Uuid, ClaimedRow, Begun)>,
+}
+
+/// Writes an event with a delivery, and its job, to every endpoint of the tenant that is told of it. If
+/// there are fewer ids than endpoints, nothing is written. An endpoint that is well has `cap_well` attempts
+/// in flight, another one. Where it is one endpoint that is well, and to which little is under way, its attempt may
+/// begin `at_once`.
 ///
 /// # Errors
 /// The database's.
-pub fn emit<J: jobs::Job>(
+pub fn tell<J: jobs::Job>(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
     event: &NewEvent<'_>,
     about: About<'_>,
     delivery_ids: &[Uuid],
     cap_well: u32,
-) -> Result<usize> {
-    let cap_well = i32::try_from(cap_well).unwrap_or(i32::MAX);
-    let max_attempts = i32::try_from(J::MAX_ATTEMPTS).unwrap_or(i32::MAX);
+    at_once: Option<AtOnce<'_>>,
+) -> Result<Told> {
+    let whole = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
     let row = tx.query_one(
-        sql!("webhook_deliveries/emit"),
+        sql!("webhook_deliveries/tell"),
         &[
             &tenant_id,
             &event.kind,
@@ -121,14 +146,39 @@ pub fn emit<J: jobs::Job>(
             &event.run_id,
             &event.created_at,
             &delivery_ids,
-            &cap_well,
+            &whole(cap_well),
             &J::QUEUE,
             &J::NAME,
-            &max_attempts,
+            &whole(J::MAX_ATTEMPTS),
+            &at_once.map(|place| place.worker),
+            &at_once.map(|place| whole_ms(place.lease)),
+            &at_once.map_or(&[][..], |place| place.not_to),
         ],
     )?;
     let matched: i32 = row.try_get(0)?;
-    usize::try_from(matched).map_err(Error::internal)
+    let matched = usize::try_from(matched).map_err(Error::internal)?;
+    let Some(lease_id) = row.try_get(3)? else {
+        return Ok(Told {
+            matched,
+            begun: None,
+        });
+    };
+    let endpoint_id: Uuid = row.try_get(1)?;
+    let job = ClaimedRow {
+        id: row.try_get(2)?,
+        lease_id,
+        attempt: 1,
+        max_attempts: J::MAX_ATTEMPTS,
+        name: J::NAME.to_owned(),
+        key: Some(endpoint_id.to_string()),
+        key_cap: Some(cap_well),
+        payload: row.try_get(4)?,
+    };
+    let begun = begun_with(&row, 5, event.event_id, 1, event.body.to_owned())?;
+    Ok(Told {
+        matched,
+        begun: Some((endpoint_id, job, begun)),
+    })
 }
 
 /// Writes an event with its deliveries.

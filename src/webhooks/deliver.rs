@@ -124,15 +124,17 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
         None if hides_an_attempt(claimed) => None,
         None => inner.begin(claimed, job)?,
     };
-    let Some(ready) = ready else {
+    let Some(mut ready) = ready else {
         return instead(inner, claimed, job);
     };
     let began = Instant::now();
-    let attempt = &ready.begun;
     let went = match ready.since.elapsed() > LATEST_BEGINNING {
         true => Went::NotMade("It waited too long for the database.".to_owned()),
         false => make(inner, claimed, job, &ready),
     };
+    // The endpoint has taken what it was sent.
+    ready.only = None;
+    let attempt = &ready.begun;
     if claimed.lost() {
         // Whoever has the job now finds that it was claimed before.
         return Ok(Outcome::retry("the job was lost during the attempt"));
@@ -340,7 +342,7 @@ impl Inner {
         let mut session = self.store.session()?;
         let since = Instant::now();
         let begun = rows::begin(&mut session, &wanted, within(self), self.clock.now())?;
-        Ok(begun.map(|begun| Ready { begun, since }))
+        Ok(begun.map(|begun| Ready::claimed(begun, since)))
     }
 
     /// The signatures of an attempt, or how it went without.

@@ -1,13 +1,24 @@
 //! Writing events and their deliveries, each with its job, in the transaction of what they report.
+//!
+//! After the commit a claim takes the jobs (`claim`). Where the event is for one endpoint that is well, and a thread is
+//! free, its attempt begins with the event instead: its job is under a lease from the beginning, and waits for nothing
+//! but the commit.
 
-use super::deliver::Deliver;
+use super::claim::Ready;
+use super::deliver::{Deliver, within};
 use super::event::Event;
 use super::{Inner, Webhooks};
 use crate::error::{Code, Error, Result};
 use crate::store::runs::{self, Origin};
+use crate::store::webhook_attempts::Begun;
 use crate::store::webhook_deliveries::{self as rows, NewDelivery, NewEvent};
 use crate::store::{Find, Tx, queue_error};
+use jobs::Taken;
+use jobs::protocol::{ClaimedRow, Ending, Settlement, settle};
+use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -17,8 +28,7 @@ const TEST_MESSAGE: &str = "This is a test. Nothing has happened.";
 
 impl Webhooks {
     /// Tells every endpoint of the tenant that matches the event (specification section 6.3), once the
-    /// caller's transaction has committed; then call [`Webhooks::wake`]. Where none matches, nothing is
-    /// written.
+    /// caller's transaction has committed. Where none matches, nothing is written.
     ///
     /// # Errors
     /// The database's. `internal`: the event has an id of its own that was not made of late.
@@ -46,7 +56,7 @@ impl Webhooks {
         self.emit(tx, tenant_id, &Event::RunFinished { run })
     }
 
-    /// Queues a test for an endpoint; its delivery's id. After the commit call [`Webhooks::wake`].
+    /// Queues a test for an endpoint; its delivery's id.
     ///
     /// # Errors
     /// `not-found` when it is not registered.
@@ -64,7 +74,7 @@ impl Webhooks {
             .ok_or_else(|| Error::internal("a test was not written"))
     }
 
-    /// Queues a new delivery of the same event; its id. After the commit call [`Webhooks::wake`].
+    /// Queues a new delivery of the same event; its id.
     ///
     /// # Errors
     /// `not-found` when the endpoint has no such delivery; `conflict` when its event was dropped.
@@ -94,7 +104,7 @@ impl Webhooks {
 
     /// Queues new deliveries of what failed for good since a time, oldest first and at most `most`; how
     /// many, and whether there are more. What is being sent again already, or was, is left out, so that
-    /// the same call again goes on where this one ended. After the commit call [`Webhooks::wake`].
+    /// the same call again goes on where this one ended.
     ///
     /// # Errors
     /// `not-found` when the endpoint is not registered.
@@ -120,7 +130,7 @@ impl Webhooks {
 
 impl Inner {
     /// Writes the event for every endpoint that matches.
-    fn tell(&self, tx: &mut Tx<'_>, tenant_id: Uuid, event: &Event) -> Result<()> {
+    fn tell(self: &Arc<Self>, tx: &mut Tx<'_>, tenant_id: Uuid, event: &Event) -> Result<()> {
         let now = self.clock.now();
         let facts = event.facts();
         let about = rows::About {
@@ -128,6 +138,15 @@ impl Inner {
             flow_id: facts.flow_id,
             dry_run: facts.dry_run,
         };
+        let since = Instant::now();
+        let queue = self.queue.get();
+        let place = queue.and_then(|queue| queue.place(<Deliver as jobs::Job>::QUEUE));
+        let not_to = self.at_once.all();
+        let at_once = place.as_ref().map(|place| rows::AtOnce {
+            worker: place.worker(),
+            lease: place.lease().max(within(self)),
+            not_to: &not_to,
+        });
         // How many match is not known before; most often it is as many as of late.
         let mut room = match self.event_id(event, now) {
             Ok(_) => self.matched.load(Ordering::Relaxed),
@@ -150,16 +169,72 @@ impl Inner {
                 created_at: now,
             };
             let delivery_ids: Vec<Uuid> = (0..room).map(|_| self.clock.new_id()).collect();
-            let matched =
-                rows::emit::<Deliver>(tx, tenant_id, &new, about, &delivery_ids, self.cap(true))?;
-            if matched <= room {
+            let cap = self.cap(true);
+            let told =
+                rows::tell::<Deliver>(tx, tenant_id, &new, about, &delivery_ids, cap, at_once)?;
+            if told.matched <= room {
                 self.matched
-                    .store(matched.max(room.saturating_sub(1)), Ordering::Relaxed);
-                self.counts.queued(matched);
-                return Ok(());
+                    .store(told.matched.max(room.saturating_sub(1)), Ordering::Relaxed);
+                return match told.begun.zip(place) {
+                    Some((begun, place)) => self.begin_at_once(tx, begun, place, since),
+                    None => {
+                        self.queued(tx, told.matched);
+                        Ok(())
+                    }
+                };
             }
-            room = matched;
+            room = told.matched;
         }
+    }
+
+    /// Has an attempt made whose job was enqueued as claimed, once it has committed.
+    fn begin_at_once(
+        self: &Arc<Self>,
+        tx: &mut Tx<'_>,
+        (endpoint_id, row, begun): (Uuid, ClaimedRow, Begun),
+        place: jobs::Place,
+        since: Instant,
+    ) -> Result<()> {
+        let Some(only) = self.at_once.begin(endpoint_id) else {
+            // Somebody else was faster: it waits for a claim.
+            let back = Settlement {
+                id: row.id,
+                lease_id: row.lease_id,
+                ending: Ending::HandBack,
+            };
+            settle(tx.raw(), &[back]).map_err(queue_error)?;
+            self.queued(tx, 1);
+            return Ok(());
+        };
+        let ready = Ready {
+            begun,
+            since,
+            only: Some(only),
+        };
+        let inner = Arc::clone(self);
+        tx.after_commit(move || {
+            inner.counts.queued(1);
+            let beside: Box<dyn Any + Send> = Box::new(ready);
+            place.fill(Taken {
+                row,
+                beside: Some(beside),
+            });
+        });
+        Ok(())
+    }
+
+    /// So many deliveries wait for a claim, once they have committed.
+    fn queued(self: &Arc<Self>, tx: &mut Tx<'_>, count: usize) {
+        if count == 0 {
+            return;
+        }
+        let inner = Arc::clone(self);
+        tx.after_commit(move || {
+            inner.counts.queued(count);
+            if let Some(queue) = inner.queue.get() {
+                queue.wake(<Deliver as jobs::Job>::QUEUE);
+            }
+        });
     }
 
     fn event_id(&self, event: &Event, now: OffsetDateTime) -> Result<Uuid> {
@@ -171,7 +246,7 @@ impl Inner {
 
     /// The deliveries' ids, in the order of the endpoints.
     fn write(
-        &self,
+        self: &Arc<Self>,
         tx: &mut Tx<'_>,
         tenant_id: Uuid,
         event: &Event,
@@ -192,13 +267,13 @@ impl Inner {
             created_at: now,
         };
         rows::insert(tx, tenant_id, &new, &deliveries)?;
-        self.counts.queued(deliveries.len());
+        self.queued(tx, deliveries.len());
         Ok(deliveries.iter().map(|one| one.delivery_id).collect())
     }
 
     /// New deliveries of the events of old ones, all of one endpoint; their ids.
     fn again(
-        &self,
+        self: &Arc<Self>,
         tx: &mut Tx<'_>,
         tenant_id: Uuid,
         endpoint: rows::Registered,
@@ -210,7 +285,7 @@ impl Inner {
         let endpoints = std::iter::repeat_n(endpoint, old.len());
         let deliveries = self.enqueue(tx, tenant_id, endpoints)?;
         rows::resend(tx, tenant_id, old, &deliveries, self.clock.now())?;
-        self.counts.queued(deliveries.len());
+        self.queued(tx, deliveries.len());
         Ok(deliveries.iter().map(|one| one.delivery_id).collect())
     }
 

@@ -16,6 +16,7 @@
 //! Not here: the routes (`api::webhook_endpoints`), the rows (`store`), which addresses a receiver may
 //! have (`outbound`).
 
+mod at_once;
 mod claim;
 mod deliver;
 mod emit;
@@ -111,6 +112,7 @@ struct Inner {
     /// Endpoints that an event was for of late, at most.
     matched: AtomicUsize,
     ending: Group<(end::Made, end::Told)>,
+    at_once: at_once::AtOnce,
     queue: OnceLock<jobs::Handle>,
 }
 
@@ -135,6 +137,7 @@ impl Webhooks {
             ended: unregister::Ended::default(),
             matched: AtomicUsize::new(0),
             ending: Group::default(),
+            at_once: at_once::AtOnce::default(),
             queue: OnceLock::new(),
         }))
     }
@@ -183,20 +186,10 @@ impl Webhooks {
             .handle::<Deliver>(move |claimed, job| deliver::deliver(&inner, claimed, &job))
     }
 
-    /// Lets what is emitted here wake this process's queue. To be called once it is started.
+    /// Lets what is emitted here begin in this process's queue, or wake it. To be called once it is started.
     pub fn woken_by(&self, queue: jobs::Handle) {
         // A second queue in one process would be told nothing, and polls.
         let _ = self.0.queue.set(queue);
-    }
-
-    /// Something may have been emitted, and its transaction committed: goes out at once instead of at
-    /// the next poll. A hint.
-    pub fn wake(&self) {
-        if self.is_on()
-            && let Some(queue) = self.0.queue.get()
-        {
-            queue.wake(<Deliver as jobs::Job>::QUEUE);
-        }
     }
 
     /// Makes the partitions that events are written to. To be done before the first event of a fresh

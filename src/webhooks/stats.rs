@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Figures of webhooks in this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats {
-    /// Deliveries queued, some of which may have been rolled back.
+    /// Deliveries that were committed.
     pub queued: u64,
     /// Deliveries that were delivered: the attempts that succeeded.
     pub delivered: u64,

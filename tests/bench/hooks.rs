@@ -11,9 +11,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use serde_json::json;
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
@@ -202,15 +204,17 @@ impl Hooks {
         let ids = approvals.iter().map(|approval| approval.approval_id);
         let ids = ids.collect();
         let webhooks = &shared.webhooks;
+        let committed_at = Rc::new(Cell::new(Instant::now()));
+        let committed = Rc::clone(&committed_at);
         shared.store.transact(|tx| {
+            // Before what begins with the commit.
+            tx.after_commit(move || committed.set(Instant::now()));
             approvals.into_iter().try_for_each(|approval| {
                 let event = Event::ApprovalRequested { approval };
                 webhooks.emit(tx, self.world.seeds.tenant_id, &event)
             })
         })?;
-        let committed_at = Instant::now();
-        webhooks.wake();
-        Ok((ids, committed_at))
+        Ok((ids, committed_at.get()))
     }
 
     /// The first receipt of each of these events at each endpoint of the group, once all are there.

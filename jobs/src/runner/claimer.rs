@@ -8,7 +8,6 @@
 use super::handler::{Hands, Work, text};
 use super::{Core, Queue, QueueOptions};
 use crate::backoff::{Backoff, jittered};
-use crate::claimed::Batch;
 use crate::protocol::{ClaimedRow, Room, claim_ahead, draw_leases};
 use crate::{Error, Result};
 use crossbeam_channel::Receiver;
@@ -294,33 +293,16 @@ fn room(queue: &Queue) -> Room {
 /// Hands out what was claimed; a job that came alone stays with this thread, if another one may claim and one more may
 /// be in a handler: nobody has to be woken before it begins.
 fn dispatch(hands: &Arc<Hands>, rows: Vec<Taken>, asked_at: Instant) -> Option<Work> {
-    let (core, queue) = (&*hands.core, &*hands.queue);
-    let first = rows.first()?;
-    let ids = rows.iter().map(|one| one.row.id);
-    let batch = Batch::new(first.row.lease_id, ids, asked_at, core.lease);
-    let batch = Arc::new(batch.with_cuts(queue.options.cut_counts));
-    core.batches().insert(batch.lease_id, Arc::clone(&batch));
+    let queue = &*hands.queue;
+    if rows.is_empty() {
+        return None;
+    }
     let outstanding = rows.len() + queue.outstanding.fetch_add(rows.len(), Ordering::AcqRel);
-    let serial = rows.iter().filter(|one| one.row.is_serial()).count();
-    queue.serial.fetch_add(serial, Ordering::AcqRel);
-    queue
-        .counts
-        .claimed
-        .fetch_add(rows.len() as u64, Ordering::Relaxed);
     let alone = rows.len() == 1;
-    let mut jobs = rows.into_iter().enumerate().map(|(place, one)| Work {
-        row: one.row,
-        batch: Arc::clone(&batch),
-        place,
-        beside: one.beside,
-    });
+    let mut jobs = hands.enlist(rows, asked_at);
     if alone && hands.crew.join() {
         return jobs.next();
     }
-    let start = |number| hands.start(number);
-    if let Err(error) = hands.crew.hand_out(jobs, outstanding, start) {
-        warn!(core.log, "no further thread, jobs wait for those that there are"; "queue" => &queue.name,
-            "error" => %error);
-    }
+    hands.hand_out(jobs, outstanding);
     None
 }

@@ -107,11 +107,11 @@ impl Crew {
                     self.waiting.0.send(job)
                 }
             };
-            // Both ends stand until the claimer, who is here, has ended.
+            // Both ends stand: the one as long as this crew, the other until it is taken from those that are idle.
             debug_assert!(unheard.is_ok());
         }
         let for_others = outstanding.saturating_sub(usize::from(members.joined));
-        while waits && members.count < for_others.min(members.most()) {
+        while waits && !members.over && members.count < for_others.min(members.most()) {
             members.start(&start)?;
         }
         Ok(())

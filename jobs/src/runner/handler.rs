@@ -1,6 +1,6 @@
 //! The threads that call handlers, and what a handler may answer.
 
-use super::claimer::Claims;
+use super::claimer::{Claims, Taken};
 use super::crew::Crew;
 use super::settler::Finished;
 use super::start::thread;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) type Handler = Arc<dyn Fn(&Claimed) -> Outcome + Send + Sync>;
 
@@ -102,6 +102,41 @@ impl Hands {
                 run(&hands, number);
             },
         )
+    }
+
+    /// Puts jobs that were claimed together among those in hand, which `outstanding` counts already.
+    pub(super) fn enlist(
+        &self,
+        rows: Vec<Taken>,
+        asked_at: Instant,
+    ) -> impl Iterator<Item = Work> + use<> {
+        let (core, queue) = (&*self.core, &*self.queue);
+        let lease_id = rows.first().map_or(0, |one| one.row.lease_id);
+        let ids = rows.iter().map(|one| one.row.id);
+        let batch = Batch::new(lease_id, ids, asked_at, core.lease);
+        let batch = Arc::new(batch.with_cuts(queue.options.cut_counts));
+        core.batches().insert(lease_id, Arc::clone(&batch));
+        let serial = rows.iter().filter(|one| one.row.is_serial()).count();
+        queue.serial.fetch_add(serial, Ordering::AcqRel);
+        queue
+            .counts
+            .claimed
+            .fetch_add(rows.len() as u64, Ordering::Relaxed);
+        rows.into_iter().enumerate().map(move |(place, one)| Work {
+            row: one.row,
+            batch: Arc::clone(&batch),
+            place,
+            beside: one.beside,
+        })
+    }
+
+    /// Hands jobs to the crew; so many are outstanding with them.
+    pub(super) fn hand_out(self: &Arc<Self>, jobs: impl Iterator<Item = Work>, outstanding: usize) {
+        let start = |number| self.start(number);
+        if let Err(error) = self.crew.hand_out(jobs, outstanding, start) {
+            warn!(self.core.log, "no further thread, jobs wait for those that there are"; "queue" => &self.queue.name,
+                "error" => %error);
+        }
     }
 
     pub(super) fn claims(&self) -> MutexGuard<'_, Claims> {

@@ -9,12 +9,14 @@ mod claimer;
 mod crew;
 mod handler;
 mod keeper;
+mod place;
 mod settler;
 mod start;
 
 pub use claimer::{Asked, Taken};
 pub(crate) use handler::Hands;
 pub use handler::{Later, Outcome};
+pub use place::Place;
 pub use start::{Builder, QueueOptions};
 
 use crate::Database;
@@ -22,7 +24,7 @@ use crate::claimed::{Batch, Stage};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// What all threads of a runner share.
@@ -57,6 +59,8 @@ pub(crate) struct Queue {
     /// Told when nothing is outstanding any more, and when half of the places are free.
     ease: Sender<()>,
     counts: Counts,
+    /// Whoever handles its jobs, once that has begun and as long as it goes on.
+    hands: OnceLock<Weak<Hands>>,
 }
 
 #[derive(Default)]
@@ -117,6 +121,7 @@ impl Queue {
             poke,
             ease,
             counts: Counts::default(),
+            hands: OnceLock::new(),
         }
     }
 
@@ -189,6 +194,14 @@ impl Handle {
         for one in self.core.queues.iter().filter(|one| one.name == queue) {
             one.wake();
         }
+    }
+
+    /// A place for a job of this queue that is enqueued as claimed already, if a thread is free for it and no stop has
+    /// begun.
+    #[must_use]
+    pub fn place(&self, queue: &str) -> Option<Place> {
+        let queue = self.core.queues.iter().find(|one| one.name == queue)?;
+        Place::of(queue.hands.get()?.upgrade()?)
     }
 
     /// Call after the commit of a cancel that found the job running: tells it at once if it runs in this process;

@@ -294,6 +294,8 @@ fn serve(
         finished,
         alive: alive.clone(),
     });
+    // Nobody else sets it.
+    let _ = queue.hands.set(Arc::downgrade(&hands));
     let source = Arc::new(source);
     for _ in 0..CLAIMERS {
         let (claiming, source) = (Arc::clone(&hands), Arc::clone(&source));

@@ -1,6 +1,7 @@
 //! The runner's threads: outcomes, wake-ups, cancels, stop.
 
 mod alone;
+mod place;
 
 use crate::harness::{Schema, schema, until};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};

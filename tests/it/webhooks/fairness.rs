@@ -134,7 +134,6 @@ fn a_cap_that_was_said_too_late_is_put_right_by_the_next_attempt() {
     // As by a transaction that had begun while the endpoint was well.
     let mut client = world.app.database.client();
     jobs::set_cap(&mut client, "webhooks", &endpoint, 8).unwrap();
-    world.app.server().shared().webhooks.wake();
     cap(&world, &endpoint, 8);
     world.hasten();
     world.attempted(&endpoint, 2);

@@ -150,7 +150,6 @@ impl World {
             jobs::hasten(&mut tx, row.get(0)).unwrap();
         }
         tx.commit().unwrap();
-        self.app.server().shared().webhooks.wake();
     }
 
     pub(super) fn number(&self, sql: &str) -> i64 {

@@ -1,0 +1,37 @@
+-- A job that the process that enqueues it takes in hand itself, without a claim.
+
+-- As job_enqueue_keyed in 0013, but the job is under a lease from the beginning, as if p_worker had claimed it: where no
+-- more than half of its key's places are taken and nothing that is due waits for one. No lease's id: it waits, as any
+-- other.
+--
+-- No key's row is held. So beside what claims take at this very moment there may be one job more of the key, for each
+-- transaction that asks before any of them has committed; callers see to it that a process has but one at once.
+CREATE FUNCTION job_enqueue_claimed(
+    p_queue text, p_name text, p_payload text, p_max_attempts integer, p_key text, p_key_cap integer,
+    p_worker text, p_lease_ms bigint, OUT id bigint, OUT lease_id bigint
+)
+LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz := clock_timestamp();
+BEGIN
+    IF EXISTS (
+        SELECT FROM job_keys k
+        WHERE k.queue = p_queue AND k.key = p_key AND k.in_flight <= k.cap / 2 AND k.cap > 1 AND k.next_at > v_now
+    ) THEN
+        lease_id := nextval('job_lease_ids');
+    END IF;
+    INSERT INTO job_jobs AS j (queue, name, payload, priority, run_at, max_attempts, key, key_cap, lease_id, attempt)
+    VALUES (p_queue, p_name, p_payload::json, 1, v_now, p_max_attempts, p_key, p_key_cap, lease_id,
+        CASE WHEN lease_id IS NULL THEN 0 ELSE 1 END)
+    RETURNING j.id INTO id;
+    IF lease_id IS NULL THEN
+        INSERT INTO job_key_moves (queue, key, cap, at) VALUES (p_queue, p_key, p_key_cap, v_now);
+    ELSE
+        INSERT INTO job_leases AS l (id, expires_at, worker, job_ids)
+        VALUES (lease_id, v_now + p_lease_ms * interval '1 millisecond', p_worker, ARRAY[id]);
+        -- A move at infinity makes nothing due.
+        INSERT INTO job_key_moves (queue, key, cap, freed, at) VALUES (p_queue, p_key, p_key_cap, -1, 'infinity');
+    END IF;
+END
+$$;

@@ -1,0 +1,68 @@
+//! A place in this process for a job that is enqueued as claimed already (the SQL function `job_enqueue_claimed`): it
+//! begins with the commit of whoever enqueues it, and no claim has to find it.
+//!
+//! Guarantees: a place is one of those that claims count with, so a queue never has more jobs in hand than threads and
+//! prefetch; one that is not filled is free again. What is filled in while the runner stops goes back as any claimed
+//! job does; what was enqueued and is never filled in is rescued when its lease runs out.
+
+use super::handler::Hands;
+use super::{Queue, Taken};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Kept until it is filled or dropped.
+pub struct Place {
+    hands: Arc<Hands>,
+    /// Before the job's lease was written.
+    since: Instant,
+    is_filled: bool,
+}
+
+impl Place {
+    pub(super) fn of(hands: Arc<Hands>) -> Option<Self> {
+        if hands.core.stopping() {
+            return None;
+        }
+        let Queue {
+            outstanding,
+            options,
+            ..
+        } = &*hands.queue;
+        let one_more = |count: usize| (count < options.threads).then_some(count + 1);
+        let taken = outstanding.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
+        taken.ok().map(|_| Self {
+            hands,
+            since: Instant::now(),
+            is_filled: false,
+        })
+    }
+
+    /// This process, for people.
+    #[must_use]
+    pub fn worker(&self) -> &str {
+        &self.hands.core.worker
+    }
+
+    /// For how long the job's lease is to stand at least.
+    #[must_use]
+    pub fn lease(&self) -> Duration {
+        self.hands.core.lease
+    }
+
+    /// Hands the job to a thread. To be called after the commit of the transaction that enqueued it.
+    pub fn fill(mut self, job: Taken) {
+        self.is_filled = true;
+        let jobs = self.hands.enlist(vec![job], self.since);
+        let outstanding = self.hands.queue.outstanding.load(Ordering::Acquire);
+        self.hands.hand_out(jobs, outstanding);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.is_filled {
+            self.hands.queue.through();
+        }
+    }
+}
