@@ -61,6 +61,8 @@ pub(crate) struct Queue {
     counts: Counts,
     /// Whoever handles its jobs, once that has begun and as long as it goes on.
     hands: OnceLock<Weak<Hands>>,
+    /// When a place was filled last.
+    filled_at: Mutex<Option<Instant>>,
 }
 
 #[derive(Default)]
@@ -122,7 +124,14 @@ impl Queue {
             ease,
             counts: Counts::default(),
             hands: OnceLock::new(),
+            filled_at: Mutex::new(None),
         }
+    }
+
+    fn filled_at(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.filled_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes one that claims look at the queue's state.
@@ -196,8 +205,8 @@ impl Handle {
         }
     }
 
-    /// A place for a job of this queue that is enqueued as claimed already, if a thread is free for it and no stop has
-    /// begun.
+    /// A place for a job of this queue that is enqueued as claimed already, if a thread is free for it, none was filled
+    /// within half of the queue's pace, and no stop has begun.
     #[must_use]
     pub fn place(&self, queue: &str) -> Option<Place> {
         let queue = self.core.queues.iter().find(|one| one.name == queue)?;

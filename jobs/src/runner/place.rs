@@ -2,7 +2,8 @@
 //! begins with the commit of whoever enqueues it, and no claim has to find it.
 //!
 //! Guarantees: a place is one of those that claims count with, so a queue never has more jobs in hand than threads and
-//! prefetch; one that is not filled is free again. What is filled in while the runner stops goes back as any claimed
+//! prefetch; one that is not filled is free again. There is none within half of the queue's pace after one was filled:
+//! what comes faster is cheaper claimed together. What is filled in while the runner stops goes back as any claimed
 //! job does; what was enqueued and is never filled in is rescued when its lease runs out.
 
 use super::handler::Hands;
@@ -21,19 +22,21 @@ pub struct Place {
 
 impl Place {
     pub(super) fn of(hands: Arc<Hands>) -> Option<Self> {
-        if hands.core.stopping() {
-            return None;
-        }
+        let since = Instant::now();
         let Queue {
             outstanding,
             options,
             ..
         } = &*hands.queue;
+        let filled_at = *hands.queue.filled_at();
+        if hands.core.stopping() || filled_at.is_some_and(|at| since < at + options.pace / 2) {
+            return None;
+        }
         let one_more = |count: usize| (count < options.threads).then_some(count + 1);
         let taken = outstanding.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
         taken.ok().map(|_| Self {
             hands,
-            since: Instant::now(),
+            since,
             is_filled: false,
         })
     }
@@ -53,6 +56,7 @@ impl Place {
     /// Hands the job to a thread. To be called after the commit of the transaction that enqueued it.
     pub fn fill(mut self, job: Taken) {
         self.is_filled = true;
+        *self.hands.queue.filled_at() = Some(Instant::now());
         let jobs = self.hands.enlist(vec![job], self.since);
         let outstanding = self.hands.queue.outstanding.load(Ordering::Acquire);
         self.hands.hand_out(jobs, outstanding);

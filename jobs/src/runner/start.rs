@@ -35,7 +35,8 @@ pub struct QueueOptions {
     pub poll: Duration,
     /// While jobs are claimed and not through their handlers, how long after a claim the next one begins at the soonest,
     /// and three times as long unless half of the places, threads and prefetch, are free: so that it takes what came
-    /// meanwhile at once. Default zero.
+    /// meanwhile at once. Half of it lies between jobs that are enqueued as claimed ([`crate::Handle::place`]). Default
+    /// zero.
     pub pace: Duration,
     /// Whether a stop that cuts a handler off uses its job's attempt up: where what it did outside may have been done.
     /// Default false: the job is as if it had never been claimed.

@@ -149,6 +149,35 @@ fn there_are_as_many_places_as_threads_and_one_that_is_not_filled_is_free_again(
 }
 
 #[test]
+fn what_comes_faster_than_half_of_the_pace_is_left_to_a_claim() {
+    let schema = schema();
+    let mut client = schema.client();
+    key(&mut client, "k", 4, 0);
+    let pace = Duration::from_secs(2);
+    let options = QueueOptions {
+        pace,
+        poll: NEVER,
+        ..options()
+    };
+    let runner = Runner::builder(schema.database(6))
+        .queue("q", options)
+        .handle(|_, _: Task| Outcome::Done)
+        .start()
+        .unwrap();
+    let handle = runner.handle();
+    let first = place(&handle);
+    let job = enqueue_claimed(&mut client, "k", 1, 60_000);
+    drop(place(&handle));
+    let before = Instant::now();
+    first.fill(taken("k", 1, job));
+    assert!(handle.place("q").is_none());
+    until("there is a place again", || handle.place("q").is_some());
+    assert!(before.elapsed() >= pace / 2);
+    until("it is done", || rows(&schema) == 0);
+    runner.stop(SOON);
+}
+
+#[test]
 fn one_that_nobody_takes_in_hand_is_rescued_and_counts() {
     let schema = schema();
     let mut client = schema.client();
