@@ -9,12 +9,13 @@
 
 use super::webhook_attempts::{Begun, begun_with};
 use super::webhook_endpoints::Ending;
-use super::{Sql, Tx};
+use super::{Parameter, Sql, Tx};
 use crate::error::{Error, Result};
 use crate::ids::whole_ms;
 use crate::proof::{Admin, May};
 use crate::sql;
 use jobs::protocol::ClaimedRow;
+use postgres::Row;
 use std::time::Duration;
 use time::{Date, OffsetDateTime};
 use uuid::Uuid;
@@ -133,30 +134,39 @@ pub fn tell<J: jobs::Job>(
     at_once: Option<AtOnce<'_>>,
 ) -> Result<Told> {
     let whole = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
-    let row = tx.query_one(
-        sql!("webhook_deliveries/tell"),
-        &[
-            &tenant_id,
-            &event.kind,
-            &about.project_id,
-            &about.flow_id,
-            &about.dry_run,
-            &event.event_id,
-            &event.body,
-            &event.run_id,
-            &event.created_at,
-            &delivery_ids,
-            &whole(cap_well),
-            &J::QUEUE,
-            &J::NAME,
-            &whole(J::MAX_ATTEMPTS),
-            &at_once.map(|place| place.worker),
-            &at_once.map(|place| whole_ms(place.lease)),
-            &at_once.map_or(&[][..], |place| place.not_to),
-        ],
-    )?;
-    let matched: i32 = row.try_get(0)?;
-    let matched = usize::try_from(matched).map_err(Error::internal)?;
+    let (cap, max_attempts) = (whole(cap_well), whole(J::MAX_ATTEMPTS));
+    let mut parameters: Vec<Parameter<'_>> = vec![
+        &tenant_id,
+        &event.kind,
+        &about.project_id,
+        &about.flow_id,
+        &about.dry_run,
+        &event.event_id,
+        &event.body,
+        &event.run_id,
+        &event.created_at,
+        &delivery_ids,
+        &cap,
+        &J::QUEUE,
+        &J::NAME,
+        &max_attempts,
+    ];
+    let Some(AtOnce {
+        worker,
+        lease,
+        not_to,
+    }) = at_once
+    else {
+        let row = tx.query_one(sql!("webhook_deliveries/emit"), &parameters)?;
+        return Ok(Told {
+            matched: matched(&row)?,
+            begun: None,
+        });
+    };
+    let lease_ms = whole_ms(lease);
+    parameters.extend_from_slice(&[&worker, &lease_ms, &not_to]);
+    let row = tx.query_one(sql!("webhook_deliveries/tell"), &parameters)?;
+    let matched = matched(&row)?;
     let Some(lease_id) = row.try_get(3)? else {
         return Ok(Told {
             matched,
@@ -179,6 +189,12 @@ pub fn tell<J: jobs::Job>(
         matched,
         begun: Some((endpoint_id, job, begun)),
     })
+}
+
+/// How many endpoints an event was told to.
+fn matched(row: &Row) -> Result<usize> {
+    let matched: i32 = row.try_get(0)?;
+    usize::try_from(matched).map_err(Error::internal)
 }
 
 /// Writes an event with its deliveries.
