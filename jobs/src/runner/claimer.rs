@@ -110,9 +110,50 @@ impl Leases {
     }
 }
 
+/// How many jobs got through their handlers of late.
+struct Speed {
+    since: Instant,
+    /// By then, since the start.
+    through: u64,
+    /// Within the queue's `prefetch_time`, before then.
+    before: usize,
+}
+
+impl Speed {
+    fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            through: 0,
+            before: 0,
+        }
+    }
+
+    /// Lets as many jobs wait for a thread as got through within the queue's `prefetch_time`.
+    fn see(&mut self, queue: &Queue, now: Instant) {
+        let within = queue.options.prefetch_time;
+        if within.is_zero() {
+            return;
+        }
+        let through = queue.through.load(Ordering::Relaxed);
+        let more = usize::try_from(through - self.through).unwrap_or(usize::MAX);
+        let passed = now.saturating_duration_since(self.since);
+        let most = if passed < within {
+            self.before.max(more)
+        } else {
+            let share = within.as_secs_f64() / passed.as_secs_f64();
+            self.before = (more as f64 * share) as usize;
+            (self.since, self.through) = (now, through);
+            self.before
+        };
+        let prefetch = most.min(queue.options.prefetch);
+        queue.prefetch.store(prefetch, Ordering::SeqCst);
+    }
+}
+
 /// What the threads that claim hand to each other: who has it claims.
 pub(super) struct Claims {
     leases: Leases,
+    speed: Speed,
     more: bool,
     keyed_first: bool,
     failures: u32,
@@ -127,6 +168,7 @@ impl Claims {
     pub(super) fn new() -> Self {
         Self {
             leases: Leases::default(),
+            speed: Speed::new(),
             more: true,
             keyed_first: false,
             failures: 0,
@@ -142,7 +184,7 @@ impl Claims {
         let QueueOptions { pace, .. } = queue.options;
         let next = match queue.outstanding.load(Ordering::Acquire) {
             0 if queue.later.load(Ordering::Acquire) == 0 => return None,
-            few if few <= queue.options.half() => self.claimed_at? + pace,
+            few if few <= queue.half() => self.claimed_at? + pace,
             _ => self.claimed_at? + 3 * pace,
         };
         Some(next).filter(|next| *next > now)
@@ -223,6 +265,7 @@ fn turn(hands: &Arc<Hands>, source: &Source) -> Turn {
     if let Some(until) = claims.pace(queue, asked_at) {
         return Turn::Pace(until);
     }
+    claims.speed.see(queue, asked_at);
     let room = room(queue);
     if let Some(wait) = claims.wait(queue, room, asked_at) {
         if claims.not_before.is_none() && source.draw_ahead(&mut claims.leases, core) {
@@ -277,11 +320,11 @@ fn turn(hands: &Arc<Hands>, source: &Source) -> Turn {
 
 fn room(queue: &Queue) -> Room {
     let options = &queue.options;
-    let outstanding = queue.outstanding.load(Ordering::Acquire);
-    if outstanding >= options.enough() {
+    let outstanding = queue.outstanding.load(Ordering::SeqCst);
+    if outstanding >= queue.enough() {
         return Room::from(0);
     }
-    let jobs = (options.threads + options.prefetch)
+    let jobs = (options.threads + queue.prefetch.load(Ordering::SeqCst))
         .saturating_sub(outstanding)
         .min(options.batch);
     let serial = options.serial_most.map_or(jobs, |most| {

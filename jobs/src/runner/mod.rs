@@ -49,6 +49,10 @@ pub(crate) struct Queue {
     options: QueueOptions,
     /// Claimed and not yet through their handler.
     outstanding: AtomicUsize,
+    /// How many of them may wait for a thread now.
+    prefetch: AtomicUsize,
+    /// Through their handlers since the start.
+    through: AtomicU64,
     /// Of them, those of serial keys.
     serial: AtomicUsize,
     running: AtomicUsize,
@@ -114,8 +118,10 @@ impl Queue {
     fn new(name: String, options: QueueOptions, poke: Sender<()>, ease: Sender<()>) -> Self {
         Self {
             name,
-            options,
             outstanding: AtomicUsize::new(0),
+            prefetch: AtomicUsize::new(options.prefetch),
+            through: AtomicU64::new(0),
+            options,
             serial: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
             later: AtomicUsize::new(0),
@@ -140,14 +146,35 @@ impl Queue {
         let _ = self.poke.try_send(());
     }
 
+    /// With no more outstanding jobs than this, half of the places for them are free.
+    fn half(&self) -> usize {
+        usize::midpoint(self.options.threads, self.prefetch.load(Ordering::SeqCst))
+    }
+
+    /// So many outstanding jobs that no more are claimed. With prefetch, half of it has to be used up first, so that
+    /// batches stay large; without, a thread is to be free.
+    fn enough(&self) -> usize {
+        match self.prefetch.load(Ordering::SeqCst) {
+            0 => self.options.threads,
+            prefetch => self.options.threads + prefetch / 2 + 1,
+        }
+    }
+
     /// A job is through its handler.
     fn through(&self) {
-        let outstanding = self.outstanding.fetch_sub(1, Ordering::AcqRel);
+        self.through.fetch_add(1, Ordering::Relaxed);
+        self.free();
+    }
+
+    /// A place is free.
+    fn free(&self) {
+        // Before what says how many are enough: who claims says that, then looks how many there are.
+        let outstanding = self.outstanding.fetch_sub(1, Ordering::SeqCst);
         // With this one there is room again; with others there was.
-        if outstanding == self.options.enough() {
+        if outstanding == self.enough() {
             self.poke();
         }
-        if outstanding == 1 || outstanding == self.options.half() + 1 {
+        if outstanding == 1 || outstanding == self.half() + 1 {
             self.ease();
         }
     }

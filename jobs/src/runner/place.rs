@@ -66,7 +66,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if !self.is_filled {
-            self.hands.queue.through();
+            self.hands.queue.free();
         }
     }
 }

@@ -20,6 +20,9 @@ pub struct QueueOptions {
     /// Claimed jobs that may wait here for a thread, at most 100,000. 0 for long jobs: never claim what cannot start.
     /// Thousands for short ones: batches are what makes them fast. Default 0.
     pub prefetch: usize,
+    /// Of these, no more are claimed than jobs got through their handlers within so much time of late: what takes long is
+    /// left to other processes, and waits for no thread here. Default zero: all of them.
+    pub prefetch_time: Duration,
     /// Of all these, jobs of serial keys at most: keys whose cap is 1. Where a cap of 1 means that a key's jobs are slow
     /// or fail, many such keys leave the other threads to the rest. At least 1. Default `None`: any number.
     pub serial_most: Option<usize>,
@@ -50,6 +53,7 @@ impl Default for QueueOptions {
         Self {
             threads: 1,
             prefetch: 0,
+            prefetch_time: Duration::ZERO,
             serial_most: None,
             batch: 500,
             thread_name: None,
@@ -58,22 +62,6 @@ impl Default for QueueOptions {
             pace: Duration::ZERO,
             cut_counts: false,
             backoff: Backoff::default(),
-        }
-    }
-}
-
-impl QueueOptions {
-    /// With no more outstanding jobs than this, half of the places for them are free.
-    pub(super) fn half(&self) -> usize {
-        usize::midpoint(self.threads, self.prefetch)
-    }
-
-    /// So many outstanding jobs that no more are claimed. With prefetch, half of it has to be used up first, so that
-    /// batches stay large; without, a thread is to be free.
-    pub(super) fn enough(&self) -> usize {
-        match self.prefetch {
-            0 => self.threads,
-            prefetch => self.threads + prefetch / 2 + 1,
         }
     }
 }

@@ -566,3 +566,44 @@ fn a_stop_lets_go_of_what_handlers_hold() {
     runner.stop(SOON);
     until("the end of what handlers hold", || seen.strong_count() == 0);
 }
+
+#[test]
+fn what_takes_long_is_not_claimed_ahead() {
+    let schema = schema();
+    let mut client = schema.client();
+    let (starting, starts) = unbounded();
+    let (go_on, may_end) = bounded::<()>(0);
+    let options = QueueOptions {
+        threads: 1,
+        prefetch: 10,
+        prefetch_time: Duration::from_secs(60),
+        ..options()
+    };
+    let runner = Runner::builder(schema.database(6))
+        .queue("q", options)
+        .handle(move |_, task: Task| {
+            starting.send(task.0).unwrap();
+            may_end.recv().unwrap();
+            Outcome::Done
+        })
+        .start()
+        .unwrap();
+    for number in 0..40 {
+        add(&mut client, number);
+    }
+    starts.recv_timeout(SOON).unwrap();
+    // Several polls.
+    std::thread::sleep(Duration::from_millis(200));
+    let claimed = "SELECT count(*) FROM job_jobs WHERE lease_id IS NOT NULL";
+    assert_eq!(schema.count(&mut client, claimed), 1, "none got through");
+    for _ in 0..20 {
+        go_on.send(()).unwrap();
+        starts.recv_timeout(SOON).unwrap();
+    }
+    // As many as got through, up to the prefetch.
+    until("more are claimed", || {
+        schema.count(&mut client, claimed) > 5
+    });
+    drop(go_on);
+    runner.stop(Duration::ZERO);
+}

@@ -1,16 +1,14 @@
 //! Attempts that begin where their event is emitted: when they do, and what holds for them as for all others.
 
-use super::world::World;
+use super::world::{World, approval};
 use crate::harness::{Receiver, Reply, eventually};
 use agent_runtime::error::Error;
 use agent_runtime::store::Tx;
-use agent_runtime::webhooks::event::{Approval, Event};
 use crossbeam_channel::{Sender, bounded};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use uuid::Uuid;
 
 /// An endpoint that is well; from then on its receiver answers once the sender is dropped or has sent.
 fn well(world: &World) -> (String, Receiver, Sender<()>) {
@@ -36,21 +34,9 @@ fn test(world: &World, endpoint: &str) {
 
 /// Emits in the transaction; whether the job is claimed.
 fn emit(world: &World, tx: &mut Tx<'_>) -> bool {
-    let now = world.app.clock.now();
-    let approval = Approval {
-        approval_id: world.app.clock.new_id(),
-        project_id: world.app.clock.new_id(),
-        required_role: "reviewer".to_owned(),
-        title: "Send it".to_owned(),
-        assigned_to: None,
-        created_at: now,
-        expires_at: now + Duration::from_secs(3600),
-        url: None,
-    };
     let webhooks = &world.app.server().shared().webhooks;
-    let event = Event::ApprovalRequested { approval };
-    let tenant_id: Uuid = world.app.seeds.tenant_id;
-    webhooks.emit(tx, tenant_id, &event).unwrap();
+    let tenant_id = world.app.seeds.tenant_id;
+    webhooks.emit(tx, tenant_id, &approval(world)).unwrap();
     // Of this transaction's own.
     let newest = "select lease_id is not null from job_jobs
         where queue = 'webhooks' and xmin = pg_current_xact_id()::xid order by id desc limit 1";

@@ -6,6 +6,7 @@ use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::ids::Clock;
 use agent_runtime::secrets;
 use agent_runtime::server::Options;
+use agent_runtime::webhooks::event::{Approval, Event};
 use serde_json::{Value, json};
 use std::time::Duration;
 use uuid::Uuid;
@@ -156,6 +157,22 @@ impl World {
         let mut client = self.app.database.client();
         client.query_one(sql, &[]).unwrap().get(0)
     }
+}
+
+/// An event that no agent has to run for.
+pub(super) fn approval(world: &World) -> Event {
+    let now = world.app.clock.now();
+    let approval = Approval {
+        approval_id: world.app.clock.new_id(),
+        project_id: world.app.clock.new_id(),
+        required_role: "reviewer".to_owned(),
+        title: "Send it".to_owned(),
+        assigned_to: None,
+        created_at: now,
+        expires_at: now + Duration::from_secs(3600),
+        url: None,
+    };
+    Event::ApprovalRequested { approval }
 }
 
 /// Webhooks to plain receivers on this machine, with a deadline that a busy one keeps.
