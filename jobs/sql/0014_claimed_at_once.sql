@@ -1,11 +1,14 @@
 -- A job that the process that enqueues it takes in hand itself, without a claim.
 
--- As job_enqueue_keyed in 0013, but the job is under a lease from the beginning, as if p_worker had claimed it: where no
--- more than half of its key's places are taken and nothing that is due waits for one. No lease's id: it waits, as any
--- other.
+-- As job_enqueue_keyed in 0013, but the job is under a lease from the beginning, as if p_worker had claimed it: unless the
+-- key does one job after the other, more than half of its places are taken, or something that is due waits for one, as of
+-- the last claim that merged its moves. No lease's id: it waits, as any other. A key without a row has had nothing to do
+-- for a while (job_rescue).
 --
 -- No key's row is held. So beside what claims take at this very moment there may be one job more of the key, for each
--- transaction that asks before any of them has committed; callers see to it that a process has but one at once.
+-- transaction that asks before any of them has committed; callers see to it that a process has but one at once. And a
+-- claim that finds this job's end, while another one merges its beginning, makes a row with one place more than the key
+-- has, until that is merged too.
 CREATE FUNCTION job_enqueue_claimed(
     p_queue text, p_name text, p_payload text, p_max_attempts integer, p_key text, p_key_cap integer,
     p_worker text, p_lease_ms bigint, OUT id bigint, OUT lease_id bigint
@@ -15,9 +18,9 @@ LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_pl
 DECLARE
     v_now timestamptz := clock_timestamp();
 BEGIN
-    IF EXISTS (
+    IF p_key_cap > 1 AND NOT EXISTS (
         SELECT FROM job_keys k
-        WHERE k.queue = p_queue AND k.key = p_key AND k.in_flight <= k.cap / 2 AND k.cap > 1 AND k.next_at > v_now
+        WHERE k.queue = p_queue AND k.key = p_key AND (k.in_flight > k.cap / 2 OR k.cap <= 1 OR k.next_at <= v_now)
     ) THEN
         lease_id := nextval('job_lease_ids');
     END IF;

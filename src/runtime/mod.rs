@@ -351,11 +351,8 @@ impl Runtime {
         let (cancelled, run) = self.0.store.transact(|tx| {
             let cancelled = runs::cancel(tx, may, kinds, now)?;
             match cancelled {
-                Cancelled::AtOnce { job_id } => {
-                    if let Some(id) = job_id {
-                        jobs::cancel(tx.raw(), id).map_err(queue_error)?;
-                    }
-                    self.0.webhooks.run_finished(tx, tenant_id, run_id)?;
+                Cancelled::AtOnce { job_id: Some(id) } => {
+                    jobs::cancel(tx.raw(), id).map_err(queue_error)?;
                 }
                 // Nobody may hold the run: after a fault of the service's own its job waits a while.
                 Cancelled::Asked { job_id: Some(id) } => {
@@ -365,6 +362,10 @@ impl Runtime {
             }
             let run = runs::find(tx, tenant_id, run_id)?;
             before_commit()?;
+            if matches!(cancelled, Cancelled::AtOnce { .. }) {
+                // Last, since the endpoint's row may be held from here to the commit.
+                self.0.webhooks.run_finished(tx, tenant_id, run_id)?;
+            }
             Ok((cancelled, run))
         })?;
         if cancelled != Cancelled::Finished {

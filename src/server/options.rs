@@ -251,6 +251,7 @@ fn webhooks(settings: &Settings) -> webhooks::Options {
         poll: settings.runs.job_poll,
         // Known once the server listens.
         listening: None,
+        ..webhooks::Options::default()
     }
 }
 

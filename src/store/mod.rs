@@ -346,7 +346,8 @@ impl<'a> Tx<'a> {
     }
 
     /// Does this once the commit is confirmed, in the order of the asking, on the thread of the transaction; never
-    /// if it is rolled back, or if nobody knows. To be short: the connection is held meanwhile.
+    /// if it is rolled back, or if nobody knows. To be short: the connection is held meanwhile. After a statement that
+    /// failed the transaction must fail as well: its commit would be answered as if it had been one.
     pub fn after_commit(&mut self, then: impl FnOnce() + 'static) {
         self.committed.push(Box::new(then));
     }

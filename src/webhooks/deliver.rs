@@ -1,6 +1,6 @@
 //! The worker: one job, one attempt at one delivery.
 //!
-//! The attempt begins when the job is claimed (`claim`); then the request is signed and sent, over a
+//! The attempt begins when the job is claimed (`claim`), or enqueued as claimed (`emit`); then the request is signed and sent, over a
 //! connection of its own; then its row is written with its end (`end`), together with others', for which
 //! a thread does not wait that has another delivery to make (`group`). Nothing is sent later than the
 //! job's lease stands without being renewed. So whoever gets a job that was claimed before, and not given

@@ -10,7 +10,7 @@
 //! Guarantees: an event and its deliveries commit with what they report, or not at all; a delivery that
 //! committed is attempted until it is delivered or failed, whatever happens to the process; its job is
 //! under a lease before anything is sent, so an attempt counts even if a crash hid its outcome; nothing goes out
-//! after [`Webhooks::unregister`] has answered; no endpoint has more attempts in flight than its share;
+//! after [`Webhooks::unregister`] has answered; no endpoint has more attempts in flight than its share, and for a moment one for each process that begin with their events;
 //! one whose newest attempt failed or was slow has one, and all of those hold at most half of the threads.
 //!
 //! Not here: the routes (`api::webhook_endpoints`), the rows (`store`), which addresses a receiver may
@@ -49,9 +49,6 @@ use std::time::Duration;
 /// that it takes.
 const PACE: Duration = Duration::from_millis(5);
 
-/// As many deliveries are claimed ahead as attempts ended within so much time of late.
-const AHEAD: Duration = Duration::from_millis(20);
-
 /// How webhooks are sent from this process.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -59,7 +56,8 @@ pub struct Options {
     pub timeout: Duration,
     /// Attempts of this process at once at most.
     pub threads: usize,
-    /// Attempts to one endpoint at once at most, over all processes.
+    /// Attempts to one endpoint at once at most, over all processes; for a moment one more for each process, of those that
+    /// begin where their event is emitted.
     pub endpoint_concurrency: u32,
     /// Days that events, deliveries and attempts are kept at least.
     pub retention_days: u32,
@@ -71,6 +69,8 @@ pub struct Options {
     pub listening: Option<SocketAddr>,
     /// How often deliveries that other processes queued, and retries that are due, are looked for.
     pub poll: Duration,
+    /// As many deliveries are claimed ahead as attempts ended within so much time of late.
+    pub ahead: Duration,
 }
 
 impl Default for Options {
@@ -84,6 +84,7 @@ impl Default for Options {
             development: false,
             listening: None,
             poll: Duration::from_millis(200),
+            ahead: Duration::from_millis(20),
         }
     }
 }
@@ -168,7 +169,7 @@ impl Webhooks {
             // What the next claim takes is there when the threads are through with this one's: where they are through
             // quickly. The larger a claim, the less it costs each.
             prefetch: 3 * self.0.options.threads,
-            prefetch_time: AHEAD,
+            prefetch_time: self.0.options.ahead,
             // Endpoints that fail, are slow or were not sent to before leave the rest to the others.
             serial_most: (self.0.options.endpoint_concurrency > 1)
                 .then(|| (self.0.options.threads / 2).max(1)),

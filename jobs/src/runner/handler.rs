@@ -68,7 +68,7 @@ pub(super) struct Work {
     pub(super) row: ClaimedRow,
     pub(super) batch: Arc<Batch>,
     pub(super) place: usize,
-    /// What a claim of the caller's own gave with it.
+    /// What a claim of the caller's own, or whoever enqueued it as claimed, gave with it.
     pub(super) beside: Option<Beside>,
 }
 

@@ -3,7 +3,8 @@
 //! their number (`crew`), among which counts one that claims while it handles a job itself; all end on stop.
 //!
 //! Data flows one way: claimer → bounded channels → handlers → bounded channel → settler. A queue never has more jobs
-//! claimed than it has threads and prefetch places free.
+//! claimed than it has threads and prefetch places free; jobs that are enqueued as claimed while a claim is under way
+//! come on top, one for each thread at most (`place`).
 
 mod claimer;
 mod crew;
@@ -47,7 +48,7 @@ pub(crate) struct Core {
 pub(crate) struct Queue {
     name: String,
     options: QueueOptions,
-    /// Claimed and not yet through their handler.
+    /// Claimed and not yet through their handler, and places that are taken.
     outstanding: AtomicUsize,
     /// How many of them may wait for a thread now.
     prefetch: AtomicUsize,

@@ -1,8 +1,8 @@
 //! A place in this process for a job that is enqueued as claimed already (the SQL function `job_enqueue_claimed`): it
 //! begins with the commit of whoever enqueues it, and no claim has to find it.
 //!
-//! Guarantees: a place is one of those that claims count with, so a queue never has more jobs in hand than threads and
-//! prefetch; one that is not filled is free again. There is none within half of the queue's pace after one was filled:
+//! Guarantees: a queue has no more such places than threads, and no more than are free; claims count with those that are
+//! taken when they begin. One that is not filled is free again. There is none within half of the queue's pace after one was filled:
 //! what comes faster is cheaper claimed together. What is filled in while the runner stops goes back as any claimed
 //! job does; what was enqueued and is never filled in is rescued when its lease runs out.
 

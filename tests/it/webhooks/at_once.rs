@@ -191,9 +191,6 @@ fn where_no_thread_is_free_it_waits() {
     world.app.sql(&format!(
         "update webhook_endpoint_counts set last_delivered_at = now() where endpoint_id = '{second}'"
     ));
-    world.app.sql(&format!(
-        "insert into job_keys (queue, key, cap, in_flight, next_at) values ('webhooks', '{second}', 8, 0, 'infinity')"
-    ));
     assert!(!would_begin(&world));
     drop(release);
     assert!(begins(&world));

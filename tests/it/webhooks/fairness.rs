@@ -201,6 +201,7 @@ fn one_holds_the_thread() -> Option<()> {
     let world = World::with(|options| {
         options.webhooks.threads = 1;
         options.webhooks.timeout = Duration::from_secs(20);
+        options.webhooks.ahead = Duration::from_secs(60);
     });
     let (hold, held) = crossbeam_channel::bounded(0);
     let before = Receiver::start(move |_, before| match before < QUICK {

@@ -67,7 +67,7 @@ fn place(handle: &Handle) -> Place {
 
 /// What is in flight of a key, whether or not a claim has seen it.
 fn in_flight(schema: &Schema, key: &str) -> i64 {
-    let sum = "SELECT (SELECT sum(in_flight) FROM job_keys WHERE key = $1)
+    let sum = "SELECT (SELECT coalesce(sum(in_flight), 0) FROM job_keys WHERE key = $1)
                - (SELECT coalesce(sum(freed), 0) FROM job_key_moves WHERE key = $1)";
     let row = schema.client().query_one(sum, &[&key]);
     row.unwrap().get(0)
@@ -99,7 +99,7 @@ fn a_job_that_is_enqueued_as_claimed_begins_without_a_claim() {
 }
 
 #[test]
-fn it_waits_as_any_other_where_its_key_is_busy_serial_or_not_known() {
+fn it_waits_as_any_other_where_its_key_is_busy_or_serial() {
     let schema = schema();
     let mut client = schema.client();
     key(&mut client, "half", 4, 2);
@@ -110,12 +110,54 @@ fn it_waits_as_any_other_where_its_key_is_busy_serial_or_not_known() {
     client.execute(sooner, &[]).unwrap();
     let mut is_claimed = |key| enqueue_claimed(&mut client, key, 1, 60_000).1.is_some();
     let claimed = ["half", "more", "serial", "due", "new"].map(&mut is_claimed);
-    assert_eq!(claimed, [true, false, false, false, false]);
+    assert_eq!(claimed, [true, false, false, false, true]);
+    let serial = "SELECT lease_id IS NULL FROM job_enqueue_claimed('q', 'task', '1', 3, 'other', 1, 'w', 60000)";
+    assert!(client.query_one(serial, &[]).unwrap().get::<_, bool>(0));
     let left = jobs::protocol::claim(&mut client, "q", "w", 10, SOON, true).unwrap();
     let mut keys: Vec<_> = left.iter().filter_map(|row| row.key.as_deref()).collect();
     keys.sort_unstable();
-    assert_eq!(keys, ["due", "more", "new", "serial"]);
+    assert_eq!(keys, ["due", "more", "other", "serial"]);
     assert!(left.iter().all(|row| row.attempt == 1));
+}
+
+#[test]
+fn a_key_that_had_nothing_to_do_for_a_while_has_room() {
+    let schema = schema();
+    let mut client = schema.client();
+    key(&mut client, "k", 4, 0);
+    jobs::protocol::rescue(&mut client, 10).unwrap();
+    assert_eq!(
+        schema.count(&mut client, "SELECT count(*) FROM job_keys"),
+        0
+    );
+    let (id, lease_id) = enqueue_claimed(&mut client, "k", 1, 60_000);
+    let lease_id = lease_id.expect("it is claimed");
+    // What claims know of it is right in whatever order they learn it.
+    assert!(
+        jobs::protocol::claim(&mut client, "q", "w", 10, SOON, true)
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(
+        schema.count(
+            &mut client,
+            "SELECT in_flight::bigint FROM job_keys WHERE cap = 4"
+        ),
+        1
+    );
+    jobs::protocol::complete(&mut client, &[id], &[lease_id]).unwrap();
+    assert!(
+        jobs::protocol::claim(&mut client, "q", "w", 10, SOON, true)
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(
+        schema.count(
+            &mut client,
+            "SELECT in_flight::bigint FROM job_keys WHERE cap = 4"
+        ),
+        0
+    );
 }
 
 #[test]
