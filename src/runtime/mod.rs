@@ -332,8 +332,8 @@ impl Runtime {
 
     /// Asks a run to end, and returns it as it stands then. A run that nobody carries on ends at
     /// once; one that is carried on in this process is cut at once; one on another replica within
-    /// about half a second. A finished run is returned as it is. `before_commit` comes last: nothing
-    /// is changed where it fails.
+    /// about half a second. A finished run is returned as it is. Nothing is changed where
+    /// `before_commit` fails.
     ///
     /// # Errors
     /// The database's; those of `before_commit`.
