@@ -18,23 +18,20 @@ LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_pl
 DECLARE
     v_now timestamptz := clock_timestamp();
 BEGIN
-    IF p_key_cap > 1 AND NOT EXISTS (
+    IF p_key_cap <= 1 OR EXISTS (
         SELECT FROM job_keys k
         WHERE k.queue = p_queue AND k.key = p_key AND (k.in_flight > k.cap / 2 OR k.cap <= 1 OR k.next_at <= v_now)
     ) THEN
-        lease_id := nextval('job_lease_ids');
+        id := job_enqueue_keyed(p_queue, p_name, p_payload, 1::smallint, p_max_attempts, p_key, p_key_cap);
+        RETURN;
     END IF;
+    lease_id := nextval('job_lease_ids');
     INSERT INTO job_jobs AS j (queue, name, payload, priority, run_at, max_attempts, key, key_cap, lease_id, attempt)
-    VALUES (p_queue, p_name, p_payload::json, 1, v_now, p_max_attempts, p_key, p_key_cap, lease_id,
-        CASE WHEN lease_id IS NULL THEN 0 ELSE 1 END)
+    VALUES (p_queue, p_name, p_payload::json, 1, v_now, p_max_attempts, p_key, p_key_cap, lease_id, 1)
     RETURNING j.id INTO id;
-    IF lease_id IS NULL THEN
-        INSERT INTO job_key_moves (queue, key, cap, at) VALUES (p_queue, p_key, p_key_cap, v_now);
-    ELSE
-        INSERT INTO job_leases AS l (id, expires_at, worker, job_ids)
-        VALUES (lease_id, v_now + p_lease_ms * interval '1 millisecond', p_worker, ARRAY[id]);
-        -- A move at infinity makes nothing due.
-        INSERT INTO job_key_moves (queue, key, cap, freed, at) VALUES (p_queue, p_key, p_key_cap, -1, 'infinity');
-    END IF;
+    INSERT INTO job_leases AS l (id, expires_at, worker, job_ids)
+    VALUES (lease_id, v_now + p_lease_ms * interval '1 millisecond', p_worker, ARRAY[id]);
+    -- A move at infinity makes nothing due.
+    INSERT INTO job_key_moves (queue, key, cap, freed, at) VALUES (p_queue, p_key, p_key_cap, -1, 'infinity');
 END
 $$;

@@ -99,7 +99,7 @@ pub struct About<'a> {
 
 /// A place for an attempt that begins where its event is emitted.
 #[derive(Debug, Clone, Copy)]
-pub struct AtOnce<'a> {
+pub struct Place<'a> {
     /// This process, for people.
     pub worker: &'a str,
     /// For how long the job's lease stands at least.
@@ -131,7 +131,7 @@ pub fn tell<J: jobs::Job>(
     about: About<'_>,
     delivery_ids: &[Uuid],
     cap_well: u32,
-    at_once: Option<AtOnce<'_>>,
+    at_once: Option<Place<'_>>,
 ) -> Result<Told> {
     let whole = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
     let (cap, max_attempts) = (whole(cap_well), whole(J::MAX_ATTEMPTS));
@@ -151,7 +151,7 @@ pub fn tell<J: jobs::Job>(
         &J::NAME,
         &max_attempts,
     ];
-    let Some(AtOnce {
+    let Some(Place {
         worker,
         lease,
         not_to,

@@ -18,7 +18,6 @@ use jobs::protocol::{ClaimedRow, Ending, Settlement, settle};
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -138,11 +137,10 @@ impl Inner {
             flow_id: facts.flow_id,
             dry_run: facts.dry_run,
         };
-        let since = Instant::now();
         let queue = self.queue.get();
         let place = queue.and_then(|queue| queue.place(<Deliver as jobs::Job>::QUEUE));
         let not_to = self.at_once.all();
-        let at_once = place.as_ref().map(|place| rows::AtOnce {
+        let at_once = place.as_ref().map(|place| rows::Place {
             worker: place.worker(),
             lease: place.lease().max(within(self)),
             not_to: &not_to,
@@ -176,7 +174,7 @@ impl Inner {
                 self.matched
                     .store(told.matched.max(room.saturating_sub(1)), Ordering::Relaxed);
                 return match told.begun.zip(place) {
-                    Some((begun, place)) => self.begin_at_once(tx, begun, place, since),
+                    Some((begun, place)) => self.begin_at_once(tx, begun, place),
                     None => {
                         self.queued(tx, told.matched);
                         Ok(())
@@ -193,7 +191,6 @@ impl Inner {
         tx: &mut Tx<'_>,
         (endpoint_id, row, begun): (Uuid, ClaimedRow, Begun),
         place: jobs::Place,
-        since: Instant,
     ) -> Result<()> {
         let Some(only) = self.at_once.begin(endpoint_id) else {
             // Somebody else was faster: it waits for a claim.
@@ -208,7 +205,7 @@ impl Inner {
         };
         let ready = Ready {
             begun,
-            since,
+            since: place.since(),
             only: Some(only),
         };
         let inner = Arc::clone(self);

@@ -10,8 +10,9 @@
 //! Guarantees: an event and its deliveries commit with what they report, or not at all; a delivery that
 //! committed is attempted until it is delivered or failed, whatever happens to the process; its job is
 //! under a lease before anything is sent, so an attempt counts even if a crash hid its outcome; nothing goes out
-//! after [`Webhooks::unregister`] has answered; no endpoint has more attempts in flight than its share, and for a moment one for each process that begin with their events;
-//! one whose newest attempt failed or was slow has one, and all of those hold at most half of the threads.
+//! after [`Webhooks::unregister`] has answered; no endpoint has more attempts in flight than its share, but for a
+//! moment one more for each process, of those that begin with their events; one whose newest attempt failed
+//! or was slow has one, and all of those hold at most half of the threads.
 //!
 //! Not here: the routes (`api::webhook_endpoints`), the rows (`store`), which addresses a receiver may
 //! have (`outbound`).

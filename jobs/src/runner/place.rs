@@ -2,9 +2,9 @@
 //! begins with the commit of whoever enqueues it, and no claim has to find it.
 //!
 //! Guarantees: a queue has no more such places than threads, and no more than are free; claims count with those that are
-//! taken when they begin. One that is not filled is free again. There is none within half of the queue's pace after one was filled:
-//! what comes faster is cheaper claimed together. What is filled in while the runner stops goes back as any claimed
-//! job does; what was enqueued and is never filled in is rescued when its lease runs out.
+//! taken when they begin. One that is not filled is free again. There is none within half of the queue's pace after one
+//! was filled: what comes faster is cheaper claimed together. What is filled in while the runner stops goes back as any
+//! claimed job does; what was enqueued and is never filled in is rescued when its lease runs out.
 
 use super::handler::Hands;
 use super::{Queue, Taken};
@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 /// Kept until it is filled or dropped.
 pub struct Place {
     hands: Arc<Hands>,
-    /// Before the job's lease was written.
     since: Instant,
     is_filled: bool,
 }
@@ -51,6 +50,12 @@ impl Place {
     #[must_use]
     pub fn lease(&self) -> Duration {
         self.hands.core.lease
+    }
+
+    /// Before the job's lease was written.
+    #[must_use]
+    pub fn since(&self) -> Instant {
+        self.since
     }
 
     /// Hands the job to a thread. To be called after the commit of the transaction that enqueued it.

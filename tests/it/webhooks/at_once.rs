@@ -1,6 +1,6 @@
 //! Attempts that begin where their event is emitted: when they do, and what holds for them as for all others.
 
-use super::world::{World, approval};
+use super::world::{World, approval, test};
 use crate::harness::{Receiver, Reply, eventually};
 use agent_runtime::error::Error;
 use agent_runtime::store::Tx;
@@ -22,14 +22,9 @@ fn well(world: &World) -> (String, Receiver, Sender<()>) {
     let endpoint = world.endpoint_with(&receiver.url(), &["approval.requested"], &json!(null));
     test(world, &endpoint);
     world.delivered(&endpoint);
-    assert!(begins(world), "it is well, and nothing is under way");
+    begins(world);
     holds.store(true, Ordering::SeqCst);
     (endpoint, receiver, release)
-}
-
-fn test(world: &World, endpoint: &str) {
-    let path = format!("/v1/webhook-endpoints/{endpoint}/test");
-    world.app.post(&path, &json!({})).expect(202);
 }
 
 /// Emits in the transaction; whether the job is claimed.
@@ -60,12 +55,16 @@ fn would_begin(world: &World) -> bool {
     would
 }
 
-/// As [`would_begin`], once what was under way has been seen to be over.
-fn begins(world: &World) -> bool {
+/// Waits until what is emitted would begin at once: what was under way has been seen to be over.
+#[track_caller]
+fn begins(world: &World) {
     eventually("nothing to be under way", || {
         would_begin(world).then_some(())
     });
-    true
+}
+
+fn has_job(world: &World) -> bool {
+    world.number("select count(*) from job_jobs where queue = 'webhooks'") > 0
 }
 
 #[test]
@@ -82,10 +81,9 @@ fn an_event_for_an_endpoint_that_is_well_begins_where_it_is_emitted() {
     let delivery = world.delivered(&endpoint);
     assert_eq!(delivery["attemptCount"], 1, "{delivery}");
     assert_eq!(delivery["attempts"][0]["status"], 200);
-    eventually("all to be delivered", || {
-        (world.number("select count(*) from job_jobs where queue = 'webhooks'") == 0).then_some(())
-    });
-    assert!(begins(&world), "places and keys are free again");
+    eventually("all to be delivered", || (!has_job(&world)).then_some(()));
+    // Places and keys are free again.
+    begins(&world);
     assert_eq!(
         receiver.received().len(),
         known + 2,
@@ -121,7 +119,7 @@ fn two_that_ask_at_once_are_both_delivered_and_one_of_them_is_claimed() {
             |one: &serde_json::Value| one["state"] == "delivered" && one["attemptCount"] == 1;
         (all.len() == 3 && all.iter().all(once)).then_some(())
     });
-    assert!(begins(&world));
+    begins(&world);
 }
 
 #[test]
@@ -151,7 +149,7 @@ fn what_is_new_fails_is_held_or_is_not_alone_waits_for_a_claim() {
     assert!(!would_begin(&world), "it has taken nothing yet");
     test(&world, &endpoint);
     world.delivered(&endpoint);
-    assert!(begins(&world));
+    begins(&world);
     // Somebody changes it.
     let mut client = world.app.database.client();
     let mut change = client.transaction().unwrap();
@@ -160,12 +158,12 @@ fn what_is_new_fails_is_held_or_is_not_alone_waits_for_a_claim() {
         .unwrap();
     assert!(!would_begin(&world), "somebody changes it");
     change.rollback().unwrap();
-    assert!(begins(&world));
+    begins(&world);
     let other = register();
     assert!(!would_begin(&world), "there are two");
     let path = format!("/v1/webhook-endpoints/{other}");
     world.app.delete(&path).expect(204);
-    assert!(begins(&world));
+    begins(&world);
     fails.store(true, Ordering::SeqCst);
     test(&world, &endpoint);
     world.attempted(&endpoint, 1);
@@ -193,7 +191,7 @@ fn where_no_thread_is_free_it_waits() {
     ));
     assert!(!would_begin(&world));
     drop(release);
-    assert!(begins(&world));
+    begins(&world);
 }
 
 #[test]
@@ -220,8 +218,4 @@ fn unregistering_waits_for_what_may_begin_with_a_commit() {
     });
     assert!(!has_job(&world));
     assert_eq!(receiver.received().len(), known + 1);
-}
-
-fn has_job(world: &World) -> bool {
-    world.number("select count(*) from job_jobs where queue = 'webhooks'") > 0
 }

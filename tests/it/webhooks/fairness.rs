@@ -1,6 +1,6 @@
 //! What receivers that are slow or hang, and jobs that cannot be read, cost the others.
 
-use super::world::{World, approval};
+use super::world::{World, approval, test};
 use crate::harness::{Receiver, Reply, eventually};
 use agent_runtime::outbound::{self, Outbound};
 use serde_json::{Value, json};
@@ -8,11 +8,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-fn test(world: &World, endpoint: &str) {
-    let path = format!("/v1/webhook-endpoints/{endpoint}/test");
-    world.app.post(&path, &json!({})).expect(202);
-}
 
 fn in_flight(world: &World) -> u64 {
     world.app.server().shared().webhooks.stats().in_flight

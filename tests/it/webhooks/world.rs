@@ -159,6 +159,13 @@ impl World {
     }
 }
 
+/// Sends the endpoint a test.
+#[track_caller]
+pub(super) fn test(world: &World, endpoint: &str) {
+    let path = format!("/v1/webhook-endpoints/{endpoint}/test");
+    world.app.post(&path, &json!({})).expect(202);
+}
+
 /// An event that no agent has to run for.
 pub(super) fn approval(world: &World) -> Event {
     let now = world.app.clock.now();

@@ -4,18 +4,16 @@ use super::*;
 use jobs::protocol::ClaimedRow;
 use jobs::{Handle, Place, Taken};
 
-/// The queue's threads, which nobody wakes and which look but once, with a handler that says which task it has and at
-/// which attempt.
+/// The queue's threads, which look but once, with a handler that says which task it has and at which attempt.
 fn asleep(
     schema: &Schema,
-    threads: usize,
+    options: QueueOptions,
     handler: impl Fn() -> Outcome + Send + Sync + 'static,
 ) -> (Runner, Receiver<(u32, u32)>) {
     let (starting, starts) = unbounded();
     let options = QueueOptions {
-        threads,
         poll: NEVER,
-        ..options()
+        ..options
     };
     let runner = Runner::builder(schema.database(6))
         .queue("q", options)
@@ -27,6 +25,13 @@ fn asleep(
         .start()
         .unwrap();
     (runner, starts)
+}
+
+fn threads(threads: usize) -> QueueOptions {
+    QueueOptions {
+        threads,
+        ..options()
+    }
 }
 
 /// A key with so many places, of which so many are taken.
@@ -78,7 +83,7 @@ fn a_job_that_is_enqueued_as_claimed_begins_without_a_claim() {
     let schema = schema();
     let mut client = schema.client();
     key(&mut client, "k", 4, 0);
-    let (runner, starts) = asleep(&schema, 2, || Outcome::Done);
+    let (runner, starts) = asleep(&schema, threads(2), || Outcome::Done);
     let place = place(&runner.handle());
     assert_eq!(place.lease(), Duration::from_millis(500));
     assert!(place.worker().starts_with("process"));
@@ -132,32 +137,16 @@ fn a_key_that_had_nothing_to_do_for_a_while_has_room() {
     );
     let (id, lease_id) = enqueue_claimed(&mut client, "k", 1, 60_000);
     let lease_id = lease_id.expect("it is claimed");
-    // What claims know of it is right in whatever order they learn it.
-    assert!(
-        jobs::protocol::claim(&mut client, "q", "w", 10, SOON, true)
-            .unwrap()
-            .is_empty()
-    );
-    assert_eq!(
-        schema.count(
-            &mut client,
-            "SELECT in_flight::bigint FROM job_keys WHERE cap = 4"
-        ),
-        1
-    );
+    // A claim finds nothing to do, and what it learns of the key on the way is right.
+    let merged = |client: &mut Client| {
+        let claimed = jobs::protocol::claim(client, "q", "w", 10, SOON, true).unwrap();
+        assert!(claimed.is_empty());
+        let known = "SELECT in_flight::bigint FROM job_keys WHERE cap = 4";
+        schema.count(client, known)
+    };
+    assert_eq!(merged(&mut client), 1);
     jobs::protocol::complete(&mut client, &[id], &[lease_id]).unwrap();
-    assert!(
-        jobs::protocol::claim(&mut client, "q", "w", 10, SOON, true)
-            .unwrap()
-            .is_empty()
-    );
-    assert_eq!(
-        schema.count(
-            &mut client,
-            "SELECT in_flight::bigint FROM job_keys WHERE cap = 4"
-        ),
-        0
-    );
+    assert_eq!(merged(&mut client), 0);
 }
 
 #[test]
@@ -166,7 +155,7 @@ fn there_are_as_many_places_as_threads_and_one_that_is_not_filled_is_free_again(
     let mut client = schema.client();
     key(&mut client, "k", 4, 0);
     let (go_on, may_end) = bounded::<()>(0);
-    let (runner, starts) = asleep(&schema, 2, move || {
+    let (runner, starts) = asleep(&schema, threads(2), move || {
         may_end.recv().unwrap();
         Outcome::Done
     });
@@ -196,16 +185,8 @@ fn what_comes_faster_than_half_of_the_pace_is_left_to_a_claim() {
     let mut client = schema.client();
     key(&mut client, "k", 4, 0);
     let pace = Duration::from_secs(2);
-    let options = QueueOptions {
-        pace,
-        poll: NEVER,
-        ..options()
-    };
-    let runner = Runner::builder(schema.database(6))
-        .queue("q", options)
-        .handle(|_, _: Task| Outcome::Done)
-        .start()
-        .unwrap();
+    let options = QueueOptions { pace, ..options() };
+    let (runner, _starts) = asleep(&schema, options, || Outcome::Done);
     let handle = runner.handle();
     let first = place(&handle);
     let job = enqueue_claimed(&mut client, "k", 1, 60_000);
@@ -224,7 +205,7 @@ fn one_that_nobody_takes_in_hand_is_rescued_and_counts() {
     let schema = schema();
     let mut client = schema.client();
     key(&mut client, "k", 4, 0);
-    let (runner, starts) = asleep(&schema, 1, || Outcome::Done);
+    let (runner, starts) = asleep(&schema, threads(1), || Outcome::Done);
     drop(place(&runner.handle()));
     enqueue_claimed(&mut client, "k", 9, 1);
     // Rescuing wakes nobody.
@@ -243,7 +224,7 @@ fn what_comes_while_the_runner_stops_goes_back() {
     let mut client = schema.client();
     key(&mut client, "k", 4, 0);
     let (go_on, may_end) = bounded::<()>(0);
-    let (runner, starts) = asleep(&schema, 3, move || {
+    let (runner, starts) = asleep(&schema, threads(3), move || {
         may_end.recv().unwrap();
         Outcome::Done
     });
