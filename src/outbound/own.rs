@@ -107,12 +107,16 @@ mod tests {
             }
             return;
         }
-        // The second address of a network, and one of the other family.
+        // The second address of a network, and one of the other family: its route follows the address
+        // when the kernel comes to it.
         let script = "ip link set lo up \
             && ip address add 203.0.113.5/24 dev lo && ip address add 203.0.113.6/24 dev lo \
             && ip address add 2001:db8::5/128 dev lo nodad \
             && echo 1 > /proc/sys/net/ipv4/ip_nonlocal_bind \
-            && exec \"$0\" --exact --nocapture \"$1\"";
+            && for wait in $(seq 1000); do \
+                ip -6 route show table local | grep -q '^local 2001:db8::5 ' && break; \
+                sleep 0.01; \
+            done && exec \"$0\" --exact --nocapture \"$1\"";
         let name =
             "outbound::own::tests::the_hosts_own_addresses_are_its_own_whatever_can_be_bound";
         let inside = Command::new("unshare")
