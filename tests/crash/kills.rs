@@ -15,7 +15,7 @@ const RUNS: usize = 6;
 /// Kills before everything is let come to rest and checked.
 const KILLS_A_ROUND: u64 = 10;
 
-/// Longer than a turn takes.
+/// How long a server lives at most: longer than a turn takes.
 const LONGEST_LIFE_MS: u64 = 1600;
 
 /// What one round came to.
@@ -77,7 +77,7 @@ fn round(place: &Place, random: &mut Random, kills: u64) -> Round {
     let agents = Agents::make(&place.client(), Pace::default());
     let mut followers: Vec<Follower> = Vec::new();
     let mut killed_at = Vec::new();
-    for _ in 0..kills {
+    for number in 0..kills {
         let under_way = followers
             .iter()
             .filter(|follower| !follower.is_over())
@@ -92,6 +92,14 @@ fn round(place: &Place, random: &mut Random, kills: u64) -> Round {
                 agent_id,
                 agents.turn(agent_id),
             ));
+        }
+        if number == 0 {
+            // One for certain meets a step under way: at random, all may come when every run is over.
+            crate::eventually("a call of the model", || {
+                (agents.provider.count() > 0).then_some(())
+            });
+        } else {
+            std::thread::sleep(a_life(random));
         }
         server = one_kill(place, random, server, &mut killed_at, &mut round.starts);
     }
@@ -110,8 +118,12 @@ fn round(place: &Place, random: &mut Random, kills: u64) -> Round {
     round
 }
 
-/// Lets the server live a while, kills it and starts the next, which now and then is killed while it
-/// starts.
+/// How long a server lives.
+pub(crate) fn a_life(random: &mut Random) -> Duration {
+    random.within(LONGEST_LIFE_MS)
+}
+
+/// Kills the server and starts the next, which now and then is killed while it starts.
 pub(crate) fn one_kill(
     place: &Place,
     random: &mut Random,
@@ -119,7 +131,6 @@ pub(crate) fn one_kill(
     killed_at: &mut Vec<Instant>,
     starts: &mut Vec<Duration>,
 ) -> Server {
-    std::thread::sleep(random.within(LONGEST_LIFE_MS));
     server.kill();
     killed_at.push(Instant::now());
     if random.below(4) == 0 {

@@ -7,7 +7,7 @@ mod receivers;
 mod scene;
 
 use crate::database::send;
-use crate::kills::one_kill;
+use crate::kills::{a_life, one_kill};
 use crate::random::Random;
 use crate::world::{cluster, place, shared_database};
 use crate::{middle_and_most, report, setting};
@@ -83,6 +83,7 @@ fn killed(random: &mut Random, kills: u64, starts: &mut Vec<Duration>) -> (Figur
         {
             unregistering.push(scene.unregister(*endpoint));
         }
+        std::thread::sleep(a_life(random));
         server = one_kill(&place, random, server, &mut killed_at, starts);
     }
     let mut emitted: Vec<Emitted> = emitter.join().unwrap();
