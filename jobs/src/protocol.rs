@@ -295,6 +295,32 @@ pub fn rescue(client: &mut impl GenericClient, limit: usize) -> Result<Vec<(i64,
         .collect())
 }
 
+/// A vacuum goes through all rows of a table, so the time that it takes is to be small beside what so many jobs took.
+const SWEPT_ROWS: f64 = 10.0;
+
+/// Vacuums the tables in which little stands and much comes and goes, and that of the jobs too, unless it holds more than
+/// [`SWEPT_ROWS`] times as many rows as jobs were `claimed` since it was vacuumed so; whether it did. What somebody else
+/// vacuums at this moment is left to him, and all of it where the tables are another role's. Not within a transaction.
+///
+/// # Errors
+/// What Postgres says.
+pub(crate) fn sweep(client: &mut Client, claimed: u64) -> Result<bool> {
+    let own = "SELECT reltuples::float8 FROM pg_class WHERE oid = 'job_jobs'::regclass AND pg_has_role(relowner, 'USAGE')";
+    let own = client.query_typed(own, &[])?;
+    let Some(own) = own.first() else {
+        return Ok(false);
+    };
+    let jobs = own.get::<_, f64>(0) <= claimed as f64 * SWEPT_ROWS;
+    let tables = match jobs {
+        true => "job_key_moves, job_keys, job_leases, job_jobs",
+        false => "job_key_moves, job_keys, job_leases",
+    };
+    client.batch_execute(&format!(
+        "VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON, TRUNCATE OFF, PARALLEL 0) {tables}"
+    ))?;
+    Ok(jobs)
+}
+
 /// Postgres takes no NUL, and a reason is for reading.
 fn bounded(reason: &str) -> String {
     let end = (0..=reason.len().min(REASON_BYTES))

@@ -1,5 +1,5 @@
 //! Threads that run jobs. For each queue two that claim, those that handle, one that settles; for all of them one that
-//! renews leases and one that rescues what others left. Handlers' threads are started when they are needed, up to
+//! renews leases and one that rescues what others left, and vacuums after many jobs. Handlers' threads are started when they are needed, up to
 //! their number (`crew`), among which counts one that claims while it handles a job itself; all end on stop.
 //!
 //! Data flows one way: claimer → bounded channels → handlers → bounded channel → settler. A queue never has more jobs

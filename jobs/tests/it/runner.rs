@@ -2,6 +2,7 @@
 
 mod alone;
 mod place;
+mod sweep;
 
 use crate::harness::{Schema, schema, until};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
