@@ -19,6 +19,7 @@ use super::{Failure, Outcome, World, follow, run as start_run, serve, signals};
 use crate::config::{Origin, Settings, Vars};
 use crate::dev::cluster::{self, Cluster};
 use crate::dev::provider::{Provider, Script, Step};
+use crate::error::{Code, Error};
 use crate::log::{self, Subsystem};
 use crate::secret::Secret;
 use crate::server::{Seeds, Server};
@@ -144,6 +145,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
         model: &model,
         tool: &tool,
         endings: &endings,
+        is_private: cluster.is_some(),
     };
     let outcome = dev.serve(&server, &kept, token);
     let stopped = stop(server, &settings, &endings);
@@ -292,14 +294,30 @@ struct Dev<'a> {
     model: &'a Model,
     tool: &'a Tool,
     endings: &'a Receiver<()>,
+    /// The database is the one in the data directory.
+    is_private: bool,
 }
 
 impl Dev<'_> {
+    /// Why the server did not become ready, and what to do where the private database is why.
+    fn refused(&self, error: Error) -> Failure {
+        let is_its_own = self.is_private && error.code() == Code::Conflict;
+        let failure = Failure::from(error);
+        match is_its_own {
+            true => Failure::new(format!(
+                "{}\n  That database is in {}. Move it away, or name another place in XDG_DATA_HOME, and dev makes a new one.",
+                failure.message,
+                self.home.path().display()
+            )),
+            false => failure,
+        }
+    }
+
     fn serve(&self, server: &Server, kept: &Kept, token: Secret) -> Outcome {
         select! {
             recv(server.ready()) -> said => match said {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => return Err(error.into()),
+                Ok(Err(error)) => return Err(self.refused(error)),
                 Err(_) => return Err(Failure::new("The server ended before it was ready.")),
             },
             recv(self.endings) -> _ => return Ok(()),

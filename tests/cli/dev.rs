@@ -11,13 +11,18 @@ use std::path::Path;
 #[test]
 fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
     let dir = directory();
-    let home = dir.path().to_str().unwrap();
-    let variables = [("XDG_DATA_HOME", home), ("HOME", "/nonexistent")];
-    let data = dir.path().join("agent-runtime");
+    // A place that is not there yet.
+    let home = dir.path().join("data/home");
+    let variables = [
+        ("XDG_DATA_HOME", home.to_str().unwrap()),
+        ("HOME", "/nonexistent"),
+    ];
+    let data = home.join("agent-runtime");
 
     let said = run(&["dev", "--demo", "--exit", "--port", "0"], &variables).expect(0);
-    assert!(said.out.contains("I asked the tool"), "{}", said.out);
-    assert!(said.out.contains("What happened"), "{}", said.out);
+    for part in ["I asked the tool", "What happened"] {
+        assert!(said.out.contains(part), "{}", said.out);
+    }
     assert!(said.err.contains("← clock"), "{}", said.err);
     assert!(
         said.err.contains("completed · 3 steps · 2 model calls"),
@@ -26,10 +31,7 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
     );
     let token = fs::read_to_string(data.join("token")).unwrap();
     assert!(!format!("{}{}", said.out, said.err).contains(token.trim()));
-    for name in ["token", "authorization", "dev.json"] {
-        let mode = fs::metadata(data.join(name)).unwrap().mode();
-        assert_eq!(mode & 0o7777, 0o600, "{name}");
-    }
+    keeps_private(&data);
     assert!(!data.join("pgdata/postmaster.pid").exists());
 
     let mut dev = Running::start(command(&["dev", "--port", "0"], &variables));
@@ -40,14 +42,10 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
     dev.wait();
 
     // The next start finds the same tenant, and the agent gets a version with another model.
-    let provider = Provider::start(Script {
-        queue: vec![Step::text("From elsewhere."), hanging()],
-        then: Step::text("At last."),
-    })
-    .unwrap();
+    let provider = elsewhere();
     let port = free_port();
     let provider_url = provider.base_url();
-    let elsewhere = [
+    let with_another_model = [
         "dev",
         "--port",
         &port,
@@ -57,7 +55,7 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
         "other",
     ];
     let quick = [variables[0], variables[1], ("SVC_RUN_LEASE_MS", "5000")];
-    let mut dev = Running::start(command(&elsewhere, &quick));
+    let mut dev = Running::start(command(&with_another_model, &quick));
     dev.line_with("Ctrl-C stops everything.");
     assert!(!alive(&postmaster), "{postmaster} was left behind");
     assert_eq!(fs::read_to_string(data.join("token")).unwrap(), token);
@@ -75,7 +73,7 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
     follower.line_with("text.delta");
     dev.signal(Signal::KILL);
     dev.wait();
-    let mut dev = Running::start(command(&elsewhere, &quick));
+    let mut dev = Running::start(command(&with_another_model, &quick));
     for kind in ["step.restarted", "step.completed", "run.completed"] {
         events.push(follower.line_with(&format!("\"{kind}\"")));
     }
@@ -84,9 +82,52 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
     assert!(events[4].contains("At last."), "{}", events[4]);
     dev.line_with("Ctrl-C stops everything.");
     interrupts(&provider, &variables);
+    as_if_another_program_made_it(&data);
     dev.signal(Signal::INT);
     assert_eq!(dev.wait(), Some(0));
+    refuses(&data, &variables);
+}
+
+/// What `dev` keeps, the user alone may read.
+fn keeps_private(data: &Path) {
+    for name in ["token", "authorization", "dev.json"] {
+        let mode = fs::metadata(data.join(name)).unwrap().mode();
+        assert_eq!(mode & 0o7777, 0o600, "{name}");
+    }
+}
+
+/// A database that no server runs for, and that is another program's, is not used, and what to do is said.
+fn refuses(data: &Path, variables: &[(&str, &str)]) {
     assert!(!data.join("pgdata/postmaster.pid").exists());
+    let said = run(&["dev", "--port", "0"], variables).expect(1);
+    for part in ["another text", data.to_str().unwrap(), "XDG_DATA_HOME"] {
+        assert!(said.err.contains(part), "{}", said.err);
+    }
+}
+
+/// Changes what the private database says of a migration.
+fn as_if_another_program_made_it(data: &Path) {
+    let status = fs::read_to_string(data.join("pgdata/postmaster.pid")).unwrap();
+    let lines: Vec<&str> = status.lines().collect();
+    let mut config = postgres::Config::new();
+    config.port(lines[3].parse().unwrap()).host_path(lines[4]);
+    config.user("agent_runtime").dbname("postgres");
+    let mut client = config.connect(postgres::NoTls).unwrap();
+    let changed = client.execute(
+        "update agent_runtime_migrations set digest = sha256(digest)
+         where name = (select max(name) from agent_runtime_migrations)",
+        &[],
+    );
+    assert_eq!(changed.unwrap(), 1);
+}
+
+/// A provider that answers, then hangs, then answers again.
+fn elsewhere() -> Provider {
+    let script = Script {
+        queue: vec![Step::text("From elsewhere."), hanging()],
+        then: Step::text("At last."),
+    };
+    Provider::start(script).unwrap()
 }
 
 /// Ctrl-C leaves a run running, or cancels it where that was asked for.

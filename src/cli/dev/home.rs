@@ -70,13 +70,15 @@ impl Home {
 
     /// What an earlier start kept, or fresh ids and a fresh token.
     pub(super) fn open(&self, clock: &Clock) -> Outcome<(Kept, Secret)> {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.0)
-            .map_err(|error| {
-                Failure::new(format!("{} cannot be made: {error}.", self.0.display()))
-            })?;
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        // Under root the database server's account has to pass through what is made here (`dev::account`).
+        if !rustix::process::geteuid().is_root() {
+            builder.mode(0o700);
+        }
+        builder.create(&self.0).map_err(|error| {
+            Failure::new(format!("{} cannot be made: {error}.", self.0.display()))
+        })?;
         let kept = match private_file::read(&self.kept_path())? {
             Some(text) => serde_json::from_str(&text).map_err(|error| {
                 Failure::new(format!(
