@@ -295,30 +295,25 @@ pub fn rescue(client: &mut impl GenericClient, limit: usize) -> Result<Vec<(i64,
         .collect())
 }
 
-/// A vacuum goes through all rows of a table, so the time that it takes is to be small beside what so many jobs took.
-const SWEPT_ROWS: f64 = 10.0;
-
-/// Vacuums the tables in which little stands and much comes and goes, and that of the jobs too, unless it holds more than
-/// [`SWEPT_ROWS`] times as many rows as jobs were `claimed` since it was vacuumed so; whether it did. What somebody else
-/// vacuums at this moment is left to him, and all of it where the tables are another role's. Not within a transaction.
+/// Vacuums one of the queue's tables, if it has with its indexes at most so many pages and belongs to the caller's role; false:
+/// it does not. One that somebody else has locked is left alone. Not within a transaction.
 ///
 /// # Errors
 /// What Postgres says.
-pub(crate) fn sweep(client: &mut Client, claimed: u64) -> Result<bool> {
-    let own = "SELECT reltuples::float8 FROM pg_class WHERE oid = 'job_jobs'::regclass AND pg_has_role(relowner, 'USAGE')";
-    let own = client.query_typed(own, &[])?;
-    let Some(own) = own.first() else {
+pub(crate) fn sweep(client: &mut Client, table: &'static str, pages: u64) -> Result<bool> {
+    let pages = i64::try_from(pages).unwrap_or(i64::MAX);
+    let fits = client.query_typed(
+        "SELECT FROM pg_class WHERE oid = $1::regclass AND pg_has_role(relowner, 'USAGE')
+         AND pg_total_relation_size(oid) / current_setting('block_size')::int <= $2",
+        &[(&table, Type::TEXT), (&pages, Type::INT8)],
+    )?;
+    if fits.is_empty() {
         return Ok(false);
-    };
-    let jobs = own.get::<_, f64>(0) <= claimed as f64 * SWEPT_ROWS;
-    let tables = match jobs {
-        true => "job_key_moves, job_keys, job_leases, job_jobs",
-        false => "job_key_moves, job_keys, job_leases",
-    };
+    }
     client.batch_execute(&format!(
-        "VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON, TRUNCATE OFF, PARALLEL 0) {tables}"
+        "VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON, TRUNCATE OFF, PARALLEL 0) {table}"
     ))?;
-    Ok(jobs)
+    Ok(true)
 }
 
 /// Postgres takes no NUL, and a reason is for reading.

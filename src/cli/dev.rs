@@ -123,6 +123,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
             Some(cluster)
         }
     };
+    home.make()?;
     let port = port(arguments.port)?;
     vars = vars.with("SVC_HTTP_PORT", port.to_string());
     let settings = super::load(&vars, &world.clock)?;
@@ -305,7 +306,7 @@ impl Dev<'_> {
         let failure = Failure::from(error);
         match is_its_own {
             true => Failure::new(format!(
-                "{}\n  That database is in {}. Move it away, or name another place in XDG_DATA_HOME, and dev makes a new one.",
+                "{}\n  The database is the one in {}. If another build of this program made it, move that directory away, or name another place in XDG_DATA_HOME.",
                 failure.message,
                 self.home.path().display()
             )),

@@ -42,7 +42,7 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
     dev.wait();
 
     // The next start finds the same tenant, and the agent gets a version with another model.
-    let provider = elsewhere();
+    let provider = provider_elsewhere();
     let port = free_port();
     let provider_url = provider.base_url();
     let with_another_model = [
@@ -88,21 +88,27 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
     refuses(&data, &variables);
 }
 
-/// What `dev` keeps, the user alone may read.
+/// What `dev` keeps, the user alone may read; of root's the server's account may pass through.
 fn keeps_private(data: &Path) {
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
     for name in ["token", "authorization", "dev.json"] {
-        let mode = fs::metadata(data.join(name)).unwrap().mode();
-        assert_eq!(mode & 0o7777, 0o600, "{name}");
+        assert_eq!(mode(&data.join(name)), 0o600, "{name}");
     }
+    let directory = match rustix::process::geteuid().is_root() {
+        true => 0o711,
+        false => 0o700,
+    };
+    assert_eq!(mode(data), directory);
 }
 
-/// A database that no server runs for, and that is another program's, is not used, and what to do is said.
+/// A database that another program made is not used, and what to do is said. No server is left behind, before and after.
 fn refuses(data: &Path, variables: &[(&str, &str)]) {
     assert!(!data.join("pgdata/postmaster.pid").exists());
     let said = run(&["dev", "--port", "0"], variables).expect(1);
     for part in ["another text", data.to_str().unwrap(), "XDG_DATA_HOME"] {
         assert!(said.err.contains(part), "{}", said.err);
     }
+    assert!(!data.join("pgdata/postmaster.pid").exists());
 }
 
 /// Changes what the private database says of a migration.
@@ -122,7 +128,7 @@ fn as_if_another_program_made_it(data: &Path) {
 }
 
 /// A provider that answers, then hangs, then answers again.
-fn elsewhere() -> Provider {
+fn provider_elsewhere() -> Provider {
     let script = Script {
         queue: vec![Step::text("From elsewhere."), hanging()],
         then: Step::text("At last."),

@@ -1,13 +1,11 @@
-//! The two threads that run no jobs: one renews leases and watches for cancels, one rescues what others left and has the
-//! database sweep up what jobs that are over leave behind.
+//! The two threads that run no jobs: one renews leases and watches for cancels, one rescues what others left.
 
-use super::{Core, Queue};
+use super::Core;
 use crate::Result;
 use crate::backoff::jittered;
 use crate::claimed::{Batch, Stage};
 use crate::protocol::{
-    Became, Ending, Settlement, renew as renew_leases, rescue as rescue_leases, settle, sweep,
-    watch,
+    Became, Ending, Settlement, renew as renew_leases, rescue as rescue_leases, settle, watch,
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use slog::{info, warn};
@@ -171,82 +169,25 @@ impl Amnesty {
     }
 }
 
-/// How often it is looked whether there is something to sweep up.
-const SWEEP_LOOK: Duration = Duration::from_secs(1);
-/// After so many claimed jobs there is.
-const SWEEP_JOBS: u64 = 5_000;
-/// What a sweep took is a fraction of the time until the next one, however much it could not take away, because somebody
-/// holds an old snapshot.
-const SWEEP_SHARE: u32 = 20;
-
-/// What has been swept up. The rows of jobs, moves, keys and leases that are over stay in the indexes at the place where claims
-/// begin, until somebody vacuums; the server's own process for that comes once a minute at the soonest, and by
-/// then a claim of a busy queue goes through hundreds of pages of them.
-#[derive(Default)]
-struct Swept {
-    /// Claimed by then.
-    claimed: u64,
-    /// The same, when the jobs' table was swept last.
-    jobs_at: u64,
-    not_before: Option<Instant>,
-}
-
-impl Swept {
-    /// Sweeps if so many jobs of this process were claimed since the last time that it pays.
-    fn look(&mut self, core: &Core) {
-        let claimed = |queue: &Arc<Queue>| queue.counts.claimed.load(Ordering::Relaxed);
-        let claimed: u64 = core.queues.iter().map(claimed).sum();
-        let began = Instant::now();
-        if claimed - self.claimed < SWEEP_JOBS || self.not_before.is_some_and(|at| began < at) {
-            return;
-        }
-        self.claimed = claimed;
-        match core
-            .database
-            .with(|client| sweep(client, claimed - self.jobs_at))
-        {
-            Ok(true) => self.jobs_at = claimed,
-            Ok(false) => {}
-            // Sooner or later the server sweeps by itself.
-            Err(error) => info!(core.log, "cannot vacuum the queue's tables"; "error" => %error),
-        }
-        self.not_before = Some(Instant::now() + began.elapsed() * SWEEP_SHARE);
-    }
-}
-
 pub(super) fn rescue(core: &Core, stop: &Receiver<()>) {
     let pause = (core.lease / 3).min(Duration::from_secs(10));
     let mut amnesty = Amnesty::default();
-    let mut swept = Swept::default();
-    let mut rescue_at = Instant::now() + jittered(pause, 20);
-    loop {
-        let wait = rescue_at.saturating_duration_since(Instant::now());
-        if stop.recv_timeout(wait.min(SWEEP_LOOK)) == Err(RecvTimeoutError::Disconnected) {
-            return;
+    while stop.recv_timeout(jittered(pause, 20)) != Err(RecvTimeoutError::Disconnected) {
+        if amnesty.holds(core) {
+            continue;
         }
-        swept.look(core);
-        if Instant::now() >= rescue_at {
-            rescue_once(core, &mut amnesty);
-            rescue_at = Instant::now() + jittered(pause, 20);
-        }
-    }
-}
-
-fn rescue_once(core: &Core, amnesty: &mut Amnesty) {
-    if amnesty.holds(core) {
-        return;
-    }
-    match core
-        .database
-        .with(|client| rescue_leases(client, LEASES_A_ROUND))
-    {
-        Ok(rescued) if rescued.is_empty() => {}
-        Ok(rescued) => {
-            info!(core.log, "rescued jobs of leases that ran out"; "jobs" => rescued.len());
-            for queue in &core.queues {
-                queue.wake();
+        match core
+            .database
+            .with(|client| rescue_leases(client, LEASES_A_ROUND))
+        {
+            Ok(rescued) if rescued.is_empty() => {}
+            Ok(rescued) => {
+                info!(core.log, "rescued jobs of leases that ran out"; "jobs" => rescued.len());
+                for queue in &core.queues {
+                    queue.wake();
+                }
             }
+            Err(error) => warn!(core.log, "cannot look for leases that ran out"; "error" => %error),
         }
-        Err(error) => warn!(core.log, "cannot look for leases that ran out"; "error" => %error),
     }
 }

@@ -1,6 +1,7 @@
 //! Threads that run jobs. For each queue two that claim, those that handle, one that settles; for all of them one that
-//! renews leases and one that rescues what others left, and vacuums after many jobs. Handlers' threads are started when they are needed, up to
-//! their number (`crew`), among which counts one that claims while it handles a job itself; all end on stop.
+//! renews leases, one that rescues what others left, and one that has the database sweep up. Handlers' threads are started
+//! when they are needed, up to their number (`crew`), among which counts one that claims while it handles a job itself;
+//! all end on stop.
 //!
 //! Data flows one way: claimer → bounded channels → handlers → bounded channel → settler. A queue never has more jobs
 //! claimed than it has threads and prefetch places free; jobs that are enqueued as claimed while a claim is under way
@@ -13,6 +14,7 @@ mod keeper;
 mod place;
 mod settler;
 mod start;
+mod sweeper;
 
 pub use claimer::{Asked, Taken};
 pub(crate) use handler::Hands;
@@ -295,7 +297,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const HEEDING: Duration = Duration::from_millis(100);
 
 impl Runner {
-    /// `database` must give the runner's threads as many connections as two for each queue, and two more.
+    /// `database` must give the runner's threads as many connections as two for each queue, and three more.
     #[must_use]
     pub fn builder(database: Database) -> Builder {
         Builder::new(database)

@@ -3,7 +3,7 @@
 use super::claimer::{ClaimBy, Claims, Source};
 use super::crew::{Crew, KEPT};
 use super::handler::{Handlers, Hands, Outcome};
-use super::{Asked, Core, Queue, Runner, Taken, claimer, keeper, settler};
+use super::{Asked, Core, Queue, Runner, Taken, claimer, keeper, settler, sweeper};
 use crate::{Backoff, Claimed, Database, Error, Job, Result};
 use crossbeam_channel::{Sender, bounded};
 use std::collections::{BTreeMap, HashMap};
@@ -222,8 +222,14 @@ impl Builder {
         thread("jobs-renew".into(), None, &keeping, move || {
             keeper::renew(&shared, &stop)
         })?;
+        let (shared, stop) = (Arc::clone(&core), kept.clone());
         thread("jobs-rescue".into(), None, &keeping, move || {
-            keeper::rescue(&core, &kept)
+            keeper::rescue(&shared, &stop)
+        })?;
+        // Nobody waits for its end: a vacuum may take longer than a stop.
+        let (sweeping, _) = bounded(0);
+        thread("jobs-sweep".into(), None, &sweeping, move || {
+            sweeper::run(&core, &kept)
         })?;
         Ok(runner)
     }

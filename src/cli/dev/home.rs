@@ -68,17 +68,15 @@ impl Home {
         Ok(text.map(|text| Secret::new(text.as_str())))
     }
 
+    /// Makes the directory, the user's alone, unless the private database's start has made it.
+    pub(super) fn make(&self) -> Outcome {
+        let mut builder = std::fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(&self.0);
+        made.map_err(|error| Failure::new(format!("{} cannot be made: {error}.", self.0.display())))
+    }
+
     /// What an earlier start kept, or fresh ids and a fresh token.
     pub(super) fn open(&self, clock: &Clock) -> Outcome<(Kept, Secret)> {
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true);
-        // Under root the database server's account has to pass through what is made here (`dev::account`).
-        if !rustix::process::geteuid().is_root() {
-            builder.mode(0o700);
-        }
-        builder.create(&self.0).map_err(|error| {
-            Failure::new(format!("{} cannot be made: {error}.", self.0.display()))
-        })?;
         let kept = match private_file::read(&self.kept_path())? {
             Some(text) => serde_json::from_str(&text).map_err(|error| {
                 Failure::new(format!(

@@ -1,11 +1,15 @@
 //! What jobs that are over leave behind in the tables is vacuumed away.
 
 use super::*;
+use jobs::protocol::claim;
 
-/// So many are swept up after.
+/// After so many there is something to do.
 const MANY: u32 = 5_000;
+/// Rows of another queue, with which the table of jobs has more pages than that, and less than twice as many.
+const OTHERS: i64 = 200_000;
+const LONG: Duration = Duration::from_secs(120);
 
-/// How often tables were vacuumed by somebody who was told to: of jobs, and of the least vacuumed of the others.
+/// How often tables were vacuumed by somebody who was told to: that of jobs, and the least vacuumed of the others.
 fn swept(client: &mut Client) -> (i64, i64) {
     let row = client.query_one(
         "SELECT min(vacuum_count) FILTER (WHERE relname = 'job_jobs'),
@@ -17,51 +21,130 @@ fn swept(client: &mut Client) -> (i64, i64) {
     (row.get(0), row.get(1))
 }
 
-#[test]
-fn what_many_jobs_leave_is_swept_up_and_a_far_larger_table_less_often() {
+fn until_swept(client: &mut Client, wanted: (i64, i64)) {
+    let started = Instant::now();
+    while swept(client) != wanted {
+        assert!(started.elapsed() < LONG, "{:?}", swept(client));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A queue beside these rows of another one, which nobody else vacuums.
+fn schema_beside(others: &str) -> Schema {
     let schema = schema();
     let mut client = schema.client();
-    // As if far more waited than come and go; no other vacuum counts them anew, or is in the way.
-    client
-        .batch_execute(
-            "ALTER TABLE job_jobs SET (autovacuum_enabled = false);
-             ALTER TABLE job_key_moves SET (autovacuum_enabled = false);
-             ALTER TABLE job_keys SET (autovacuum_enabled = false);
-             ALTER TABLE job_leases SET (autovacuum_enabled = false);
-             UPDATE pg_class SET reltuples = 75000 WHERE oid = 'job_jobs'::regclass",
-        )
-        .unwrap();
+    for table in ["job_jobs", "job_key_moves", "job_keys", "job_leases"] {
+        let left_alone = format!("ALTER TABLE {table} SET (autovacuum_enabled = false)");
+        client.batch_execute(&left_alone).unwrap();
+    }
+    client.batch_execute(others).unwrap();
+    schema
+}
+
+/// Runs so many jobs of twenty keys.
+fn work(schema: &Schema, runner: &Runner, count: u32) {
+    let mut client = schema.client();
+    let one = |number| {
+        let key = format!("k{}", number % 20);
+        NewJob::of(&Task(number)).unwrap().key(key, 100)
+    };
+    for first in (0..count).step_by(1_000) {
+        let jobs: Vec<NewJob> = (first..count.min(first + 1_000)).map(one).collect();
+        enqueue_many(&mut client, &jobs).unwrap();
+    }
+    runner.handle().wake("q");
+    until("all are done", || {
+        let left = "SELECT count(*) FROM job_jobs WHERE queue = 'q'";
+        schema.count(&mut client, left) == 0
+    });
+}
+
+fn quick(schema: &Schema) -> Runner {
     let options = QueueOptions {
         batch: 500,
         prefetch: 1_000,
         ..options()
     };
-    let runner = Runner::builder(schema.database(6))
+    Runner::builder(schema.database(6))
         .queue("q", options)
+        .lease(Duration::from_secs(3))
         .handle(|_, _: Task| Outcome::Done)
         .start()
-        .unwrap();
-    let mut run = |count: u32| {
-        let one = |number| {
-            let key = format!("k{}", number % 20);
-            NewJob::of(&Task(number)).unwrap().key(key, 100)
-        };
-        for first in (0..count).step_by(1_000) {
-            let jobs: Vec<NewJob> = (first..count.min(first + 1_000)).map(one).collect();
-            enqueue_many(&mut client, &jobs).unwrap();
-        }
-        runner.handle().wake("q");
-        until("all are done", || rows(&schema) == 0);
-    };
-    run(MANY / 2);
-    assert_eq!(swept(&mut schema.client()), (0, 0));
-    run(MANY / 2);
-    until("what is left is swept up", || {
-        swept(&mut schema.client()) == (0, 1)
-    });
-    run(MANY);
-    until("the jobs' table is among it", || {
-        swept(&mut schema.client()) == (1, 2)
-    });
+        .unwrap()
+}
+
+#[test]
+fn what_many_jobs_leave_is_swept_up_and_a_larger_table_less_often() {
+    let others = format!(
+        "INSERT INTO job_jobs (queue, name, priority, run_at, max_attempts, payload)
+         SELECT 'other', 'n', 0, now(), 5, '{{}}' FROM generate_series(1, {OTHERS})"
+    );
+    let schema = schema_beside(&others);
+    let mut client = schema.client();
+    let pages = "SELECT pg_total_relation_size('job_jobs') / 8192";
+    let pages = schema.count(&mut client, pages);
+    assert!((5_500..9_000).contains(&pages), "{pages} pages");
+    let runner = quick(&schema);
+    work(&schema, &runner, MANY / 2);
+    assert_eq!(swept(&mut client), (0, 0));
+    work(&schema, &runner, MANY / 2);
+    until_swept(&mut client, (0, 1));
+    work(&schema, &runner, MANY);
+    until_swept(&mut client, (1, 2));
     runner.stop(SOON);
+}
+
+/// Has a sweep wait for a reader of an index alone, which keeps its page from being swept.
+fn waiting_sweep(schema: &Schema, runner: &Runner, reader: &mut Client, waiting: &str) -> bool {
+    let mut client = schema.client();
+    let started = Instant::now();
+    // Where another test's transaction is older than what is left, nothing can be swept while this reader reads.
+    while started.elapsed() < LONG {
+        work(schema, runner, MANY / 2);
+        reader
+            .batch_execute(
+                "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+                 DECLARE rows CURSOR FOR SELECT queue, id FROM job_key_moves ORDER BY queue, id;
+                 FETCH FROM rows",
+            )
+            .unwrap();
+        work(schema, runner, MANY / 2);
+        let looked = Instant::now();
+        while looked.elapsed() < Duration::from_secs(3) {
+            if schema.count(&mut client, waiting) == 1 {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        reader.batch_execute("ROLLBACK").unwrap();
+    }
+    false
+}
+
+#[test]
+fn a_sweep_that_waits_holds_up_no_rescue_and_no_stop() {
+    let schema = schema_beside(
+        "INSERT INTO job_key_moves (queue, key, at) VALUES ('other', 'k', 'infinity')",
+    );
+    let (mut client, mut reader) = (schema.client(), schema.client());
+    let runner = quick(&schema);
+    let waiting = format!(
+        "SELECT count(*) FROM pg_stat_activity
+         WHERE application_name = '{}' AND query LIKE 'VACUUM%' AND wait_event = 'BufferPin'",
+        schema.name
+    );
+    assert!(waiting_sweep(&schema, &runner, &mut reader, &waiting));
+    enqueue(&mut client, NewJob::named("other", "n", "1")).unwrap();
+    claim(&mut client, "other", "w", 1, Duration::from_millis(1), true).unwrap();
+    let lost = "SELECT count(*) FROM job_jobs WHERE lease_id IS NOT NULL";
+    until("the job is rescued", || {
+        schema.count(&mut client, lost) == 0
+    });
+    let stopped = runner.stop(SOON);
+    assert!(
+        !stopped.leases_left && stopped.unfinished == 0,
+        "{stopped:?}"
+    );
+    assert_eq!(schema.count(&mut client, &waiting), 1);
+    reader.batch_execute("ROLLBACK").unwrap();
 }
