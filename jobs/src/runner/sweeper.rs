@@ -22,31 +22,50 @@ const LOOK: Duration = Duration::from_secs(1);
 const JOBS: u64 = 5_000;
 
 pub(super) fn run(core: &Core, stop: &Receiver<()>) {
-    // Claimed when each was vacuumed last.
-    let mut last = [0; TABLES.len()];
+    let mut tables = TABLES.map(Table::new);
     while stop.recv_timeout(LOOK) != Err(RecvTimeoutError::Disconnected) {
         let claimed = core.claimed();
-        for (table, last) in TABLES.iter().zip(&mut last) {
+        for table in &mut tables {
             if core.stopping() {
                 return;
             }
-            if claimed - *last >= JOBS {
-                look(core, table, claimed, last);
+            if claimed - table.looked >= JOBS {
+                table.look(core, claimed);
             }
         }
     }
 }
 
-/// Vacuums a table, if it is small enough for what has been claimed since.
-fn look(core: &Core, table: &'static str, claimed: u64, last: &mut u64) {
-    let pages = claimed - *last;
-    match core.database.with(|client| sweep(client, table, pages)) {
-        Ok(true) => *last = claimed,
-        Ok(false) => {}
-        Err(error) => {
-            // Sooner or later the server does it by itself.
-            *last = claimed;
-            info!(core.log, "cannot vacuum a table of the queue"; "table" => table, "error" => %error);
+/// One of the queue's tables.
+struct Table {
+    name: &'static str,
+    /// Claimed when it was vacuumed last, or could not be.
+    swept: u64,
+    /// Claimed when it was looked last whether it is to be.
+    looked: u64,
+}
+
+impl Table {
+    fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            swept: 0,
+            looked: 0,
+        }
+    }
+
+    /// Vacuums it, if it is small enough for what has been claimed since.
+    fn look(&mut self, core: &Core, claimed: u64) {
+        self.looked = claimed;
+        let pages = claimed - self.swept;
+        match core.database.with(|client| sweep(client, self.name, pages)) {
+            Ok(true) => self.swept = claimed,
+            Ok(false) => {}
+            Err(error) => {
+                // Sooner or later the server does it by itself.
+                self.swept = claimed;
+                info!(core.log, "cannot vacuum a table of the queue"; "table" => self.name, "error" => %error);
+            }
         }
     }
 }
