@@ -303,15 +303,14 @@ impl Dev<'_> {
     /// Why the server did not become ready, and what to do where the private database is why.
     fn refused(&self, error: Error) -> Failure {
         let is_its_own = self.is_private && error.code() == Code::Conflict;
-        let failure = Failure::from(error);
-        match is_its_own {
-            true => Failure::new(format!(
-                "{}\n  The database is the one in {}. If another build of this program made it, move that directory away, or name another place in XDG_DATA_HOME.",
-                failure.message,
+        let mut failure = Failure::from(error);
+        if is_its_own {
+            failure.message.push_str(&format!(
+                "\n  The database is the one in {}. If another build of this program made it, move that directory away, or name another place in XDG_DATA_HOME.",
                 self.home.path().display()
-            )),
-            false => failure,
+            ));
         }
+        failure
     }
 
     fn serve(&self, server: &Server, kept: &Kept, token: Secret) -> Outcome {

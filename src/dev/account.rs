@@ -80,7 +80,9 @@ impl Account {
     /// through it, since the server's directories lie inside.
     pub(super) fn make_outer(&self, path: &Path) -> Result<(), Failure> {
         let missing: Vec<&Path> = path.ancestors().take_while(|dir| !dir.exists()).collect();
-        fs::create_dir_all(path).map_err(|fault| Failure::io("create", path, &fault))?;
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(path);
+        made.map_err(|fault| Failure::io("create", path, &fault))?;
         if self.switched {
             for dir in missing {
                 set_mode(dir, 0o755)?;

@@ -21,14 +21,6 @@ fn swept(client: &mut Client) -> (i64, i64) {
     (row.get(0), row.get(1))
 }
 
-fn until_swept(client: &mut Client, wanted: (i64, i64)) {
-    let started = Instant::now();
-    while swept(client) != wanted {
-        assert!(started.elapsed() < LONG, "{:?}", swept(client));
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 /// A queue beside these rows of another one, which nobody else vacuums.
 fn schema_beside(others: &str) -> Schema {
     let schema = schema();
@@ -88,9 +80,9 @@ fn what_many_jobs_leave_is_swept_up_and_a_larger_table_less_often() {
     work(&schema, &runner, MANY / 2);
     assert_eq!(swept(&mut client), (0, 0));
     work(&schema, &runner, MANY / 2);
-    until_swept(&mut client, (0, 1));
+    until("what is left is swept up", || swept(&mut client) == (0, 1));
     work(&schema, &runner, MANY);
-    until_swept(&mut client, (1, 2));
+    until("the larger table is too", || swept(&mut client) == (1, 2));
     runner.stop(SOON);
 }
 
