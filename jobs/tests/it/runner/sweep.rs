@@ -86,6 +86,38 @@ fn what_many_jobs_leave_is_swept_up_and_a_larger_table_less_often() {
     runner.stop(SOON);
 }
 
+#[test]
+fn a_role_that_does_not_own_the_tables_sweeps_nothing_and_goes_on() {
+    let mut schema = schema_beside("");
+    let mut owner = schema.client();
+    let (name, role) = (schema.name.clone(), format!("{}_guest", schema.name));
+    owner
+        .batch_execute(&format!(
+            "CREATE ROLE {role};
+             GRANT USAGE ON SCHEMA {name} TO {role};
+             GRANT ALL ON ALL TABLES IN SCHEMA {name} TO {role};
+             GRANT ALL ON ALL SEQUENCES IN SCHEMA {name} TO {role}"
+        ))
+        .unwrap();
+    let options = format!("-c search_path={name} -c role={role}");
+    schema.config.options(&options);
+    let guests = format!(
+        "SELECT count(*) FROM pg_roles WHERE rolname = current_user AND rolname = '{role}'"
+    );
+    assert_eq!(schema.count(&mut schema.client(), &guests), 1);
+    let runner = quick(&schema);
+    work(&schema, &runner, 2 * MANY);
+    // It looks once a second.
+    std::thread::sleep(Duration::from_millis(2_500));
+    work(&schema, &runner, 1);
+    assert_eq!(swept(&mut owner), (0, 0));
+    let stopped = runner.stop(SOON);
+    assert!(!stopped.leases_left, "{stopped:?}");
+    owner
+        .batch_execute(&format!("DROP OWNED BY {role}; DROP ROLE {role}"))
+        .unwrap();
+}
+
 /// Has a sweep wait for a reader of an index alone, which keeps its page from being swept.
 fn waiting_sweep(schema: &Schema, runner: &Runner, reader: &mut Client, waiting: &str) -> bool {
     let mut client = schema.client();
