@@ -541,6 +541,7 @@ impl Starter {
         webhooks.prepare()?;
         let builder = jobs::Runner::builder(store.for_jobs())
             .log(crate::log::subsystem(&self.log, Subsystem::Jobs))
+            .worker(worker())
             .lease(self.run_lease);
         let builder = webhooks.serve(runtime.serve(builder));
         let runner = builder.start().map_err(store::queue_error)?;
@@ -563,6 +564,13 @@ impl Starter {
         }
         Ok(())
     }
+}
+
+/// This process among those that share the database, whose hosts may be containers: their processes have the same numbers.
+fn worker() -> String {
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy();
+    format!("process {} of {host}", std::process::id())
 }
 
 impl Starter {

@@ -263,7 +263,7 @@ impl Claimed {
         self.is_later.load(Ordering::Acquire)
     }
 
-    /// What came with this job ([`crate::Builder::claim_by`], [`crate::Place::fill`]), the first time that it is asked for.
+    /// What came with this job ([`crate::Builder::read_beside`], [`crate::Place::fill`]), the first time that it is asked for.
     #[must_use]
     pub fn take_beside<T: Any>(&self) -> Option<T> {
         let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);

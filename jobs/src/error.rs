@@ -21,8 +21,6 @@ pub enum Error {
     Cancelled,
     /// A thread could not be started.
     Thread(std::io::Error),
-    /// A claim of the caller's own ([`crate::Builder::claim_by`]) failed.
-    Claim(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
@@ -66,7 +64,6 @@ impl fmt::Display for Error {
             Self::LeaseLost => write!(out, "the job's lease was lost"),
             Self::Cancelled => write!(out, "the job was cancelled"),
             Self::Thread(error) => write!(out, "cannot start a thread: {error}"),
-            Self::Claim(error) => write!(out, "{error}"),
         }
     }
 }
@@ -78,7 +75,6 @@ impl std::error::Error for Error {
             Self::Pool(error) => Some(error),
             Self::Payload(error) => Some(error),
             Self::Thread(error) => Some(error),
-            Self::Claim(error) => Some(error.as_ref()),
             Self::Invalid(_) | Self::LeaseLost | Self::Cancelled => None,
         }
     }

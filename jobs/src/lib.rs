@@ -32,5 +32,5 @@ pub use error::{Error, Result};
 pub use job::{Enqueued, Job, NewJob, Priority, enqueue, enqueue_many};
 pub use migrate::{MIGRATIONS, migrate};
 pub use runner::{
-    Asked, Builder, Handle, Later, Outcome, Place, QueueOptions, Runner, Stats, Stopped, Taken,
+    Builder, Handle, Later, Outcome, Place, QueueOptions, Runner, Stats, Stopped, Taken,
 };

@@ -45,6 +45,10 @@ pub const MIGRATIONS: &[(&str, &str)] = &[
         "job_0014_claimed_at_once",
         include_str!("../sql/0014_claimed_at_once.sql"),
     ),
+    (
+        "job_0015_one_look",
+        include_str!("../sql/0015_one_look.sql"),
+    ),
 ];
 
 /// Any fixed number does; it is the crate's own.

@@ -4,8 +4,8 @@
 //! and touches nothing if the job is no longer under that lease. Lease ids never repeat, attempts can (a snooze gives
 //! its attempt back, a crash of Postgres may undo a claim), which is why the fence is not the attempt.
 
+use crate::Result;
 use crate::job::millis;
-use crate::{Asked, Result};
 use postgres::types::Type;
 use postgres::{Client, GenericClient};
 use std::time::Duration;
@@ -95,6 +95,8 @@ const REASON_BYTES: usize = 2000;
 /// Claims due jobs of a queue as one leased batch, as many as there is room for. `keyed_first` decides whether jobs with a
 /// concurrency key are looked at before the others: alternate it.
 ///
+/// Other claims of the queue wait for a transaction in which this has looked at keys: end it soon.
+///
 /// # Errors
 /// What Postgres says. If the connection was lost the claim may have happened; its lease then runs out by itself.
 pub fn claim(
@@ -105,8 +107,28 @@ pub fn claim(
     lease: Duration,
     keyed_first: bool,
 ) -> Result<Vec<ClaimedRow>> {
-    let room = room.into();
-    claim_as(client, None, (queue, worker), room, lease, keyed_first)
+    let asked = Asked {
+        queue,
+        worker,
+        room: room.into(),
+        lease,
+        keyed_first,
+        vacated: (Vec::new(), Vec::new()),
+    };
+    claim_as(client, None, &asked)
+}
+
+/// What a claim is asked for.
+pub(crate) struct Asked<'a> {
+    pub(crate) queue: &'a str,
+    /// This process, for people.
+    pub(crate) worker: &'a str,
+    pub(crate) room: Room,
+    pub(crate) lease: Duration,
+    /// Whether jobs with a key are looked at before the others.
+    pub(crate) keyed_first: bool,
+    /// Jobs that take no place of their key any more, and their leases, in the same order.
+    pub(crate) vacated: (Vec<i64>, Vec<i64>),
 }
 
 /// As [`claim`], under a lease id of [`draw_leases`]. Nobody waits until it is on disk:
@@ -116,9 +138,7 @@ pub(crate) fn claim_ahead(
     lease_id: i64,
     asked: &Asked<'_>,
 ) -> Result<Vec<ClaimedRow>> {
-    let names = (asked.queue, asked.worker);
-    let (room, lease, keyed_first) = (asked.room, asked.lease, asked.keyed_first);
-    claim_as(client, Some(lease_id), names, room, lease, keyed_first)
+    claim_as(client, Some(lease_id), asked)
 }
 
 /// Lease ids that nobody else has or will have, even after a crash of Postgres: they are on disk. To be called outside
@@ -136,23 +156,23 @@ pub(crate) fn draw_leases(client: &mut Client) -> Result<Vec<i64>> {
 fn claim_as(
     client: &mut impl GenericClient,
     lease_id: Option<i64>,
-    (queue, worker): (&str, &str),
-    room: Room,
-    lease: Duration,
-    keyed_first: bool,
+    asked: &Asked<'_>,
 ) -> Result<Vec<ClaimedRow>> {
     let count = |places: usize| i32::try_from(places).unwrap_or(i32::MAX);
-    let (jobs, serial) = (count(room.jobs), count(room.serial));
+    let (jobs, serial) = (count(asked.room.jobs), count(asked.room.serial));
+    let (vacated, their_leases) = &asked.vacated;
     let rows = client.query_typed(
-        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap FROM job_claim($1, $2, $3, $4, $5, $6, $7)",
+        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap FROM job_claim($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         &[
-            (&queue, Type::TEXT),
-            (&worker, Type::TEXT),
+            (&asked.queue, Type::TEXT),
+            (&asked.worker, Type::TEXT),
             (&lease_id, Type::INT8),
             (&jobs, Type::INT4),
             (&serial, Type::INT4),
-            (&millis(lease), Type::INT8),
-            (&keyed_first, Type::BOOL),
+            (&millis(asked.lease), Type::INT8),
+            (&asked.keyed_first, Type::BOOL),
+            (vacated, Type::INT8_ARRAY),
+            (their_leases, Type::INT8_ARRAY),
         ],
     )?;
     Ok(rows
@@ -255,6 +275,13 @@ pub fn renew(
         ],
     )?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// Under how many names leases stand.
+pub(crate) fn processes(client: &mut Client) -> Result<u32> {
+    let sql = "SELECT count(DISTINCT worker) FROM job_leases WHERE expires_at > clock_timestamp()";
+    let count: i64 = client.query_typed_one(sql, &[])?.get(0);
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// Of the running jobs given, each with its lease, those that were cancelled (`true`) or are no longer under that

@@ -132,6 +132,10 @@ const OWN: &[(&str, &str)] = &[
         "0018_told_at_once",
         include_str!("../../sql/migrations/0018_told_at_once.sql"),
     ),
+    (
+        "0019_begun_beside",
+        include_str!("../../sql/migrations/0019_begun_beside.sql"),
+    ),
 ];
 
 /// Every migration, in order.

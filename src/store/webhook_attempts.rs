@@ -8,14 +8,11 @@
 //! Not here: what is sent (`webhooks::deliver`), and attempts as people see them (`webhook_history`).
 
 use super::secrets::{self, Stored};
-use super::{Sql, Tx, sql_state};
+use super::{Sql, Tx};
 use crate::error::{Error, Result};
 use crate::ids::whole_ms;
 use crate::sql;
-use jobs::Asked;
-use jobs::protocol::ClaimedRow;
 use postgres::Row;
-use postgres::error::SqlState;
 use std::net::IpAddr;
 use std::time::Duration;
 use time::OffsetDateTime;
@@ -101,68 +98,84 @@ fn begun_of(row: &Row) -> Result<Begun> {
     })
 }
 
-/// Claims jobs and begins the attempts of those that are `J`, as [`begin`] does, each over `within` this time. No attempt
-/// beside a job: it did not begin, and may where it is tried alone. None begins where an earlier claim was lost.
+/// Begins the attempts of jobs that were just claimed, under one lease that they do not outlast, in their order. `None`: as
+/// [`begin`] has it, or somebody changes the endpoint at this moment; it may begin where it is tried alone.
 ///
 /// # Errors
-/// The database's; then none was claimed, or its lease runs out.
-pub fn claim<J: jobs::Job>(
+/// The database's; then none has begun.
+pub fn begin_all(
     sql: &mut impl Sql,
-    asked: &Asked<'_>,
-    within: Duration,
+    wanted: &[Wanted],
     now: OffsetDateTime,
-) -> Result<Vec<(ClaimedRow, Option<Begun>)>> {
-    let count = |places: usize| i32::try_from(places).unwrap_or(i32::MAX);
-    let mut claim = |read: &str| {
-        sql.query(
-            sql!("webhook_attempts/claim"),
-            &[
-                &asked.queue,
-                &asked.worker,
-                &read,
-                &count(asked.room.jobs),
-                &count(asked.room.serial),
-                &whole_ms(asked.lease.max(within)),
-                &asked.keyed_first,
-                &now,
-            ],
-        )
+) -> Result<Vec<Option<Begun>>> {
+    let Some(lease_id) = wanted.first().map(|one| one.lease_id) else {
+        return Ok(Vec::new());
     };
-    let rows = match claim(J::NAME) {
-        // A job that names no delivery would keep all others from being claimed: each comes alone this time.
-        Err(error) if sql_state(&error) == Some(&SqlState::INVALID_TEXT_REPRESENTATION) => {
-            claim("")
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    let receiver = |place: usize| {
+        wanted
+            .get(place)
+            .map(|one| (one.tenant_id, one.endpoint_id))
+    };
+    order.sort_by_key(|place| receiver(*place));
+    let sorted: Vec<&Wanted> = order
+        .iter()
+        .filter_map(|place| wanted.get(*place))
+        .collect();
+    let receivers = sorted.chunk_by(|one, other| {
+        (one.tenant_id, one.endpoint_id) == (other.tenant_id, other.endpoint_id)
+    });
+    let (mut tenants, mut endpoints, mut firsts, mut lasts) = (vec![], vec![], vec![], vec![]);
+    let mut seen = 0;
+    for deliveries in receivers {
+        let Some(one) = deliveries.first() else {
+            continue;
+        };
+        tenants.push(one.tenant_id);
+        endpoints.push(one.endpoint_id);
+        firsts.push(seen + 1);
+        seen += i32::try_from(deliveries.len()).map_err(Error::internal)?;
+        lasts.push(seen);
+    }
+    let deliveries: Vec<Uuid> = sorted.iter().map(|one| one.delivery_id).collect();
+    let jobs: Vec<i64> = sorted.iter().map(|one| one.job_id).collect();
+    let rows = sql.query(
+        sql!("webhook_attempts/begin_all"),
+        &[
+            &lease_id,
+            &tenants,
+            &endpoints,
+            &firsts,
+            &lasts,
+            &deliveries,
+            &jobs,
+            &now,
+        ],
+    )?;
+    let mut all: Vec<Option<Begun>> = wanted.iter().map(|_| None).collect();
+    for row in &rows {
+        for (place, begun) in begun_together(row)? {
+            let slot = order.get(place).and_then(|place| all.get_mut(*place));
+            *slot.ok_or_else(|| Error::internal("an attempt began that was not asked for"))? =
+                Some(begun);
         }
-        rows => rows,
-    }?;
-    rows.iter()
-        .map(|row| Ok((claimed_of(row)?, claimed_attempt_of(row)?)))
-        .collect()
+    }
+    Ok(all)
 }
 
-fn claimed_of(row: &Row) -> Result<ClaimedRow> {
-    let positive = |place: usize| -> Result<Option<u32>> {
-        let number: Option<i32> = row.try_get(place)?;
-        Ok(number.map(i32::unsigned_abs))
+/// The attempts at one receiver, by their places from 0.
+fn begun_together(row: &Row) -> Result<Vec<(usize, Begun)>> {
+    let Some(places) = row.try_get::<_, Option<Vec<i32>>>(0)? else {
+        return Ok(Vec::new());
     };
-    Ok(ClaimedRow {
-        id: row.try_get(0)?,
-        lease_id: row.try_get(1)?,
-        attempt: positive(2)?.unwrap_or_default(),
-        max_attempts: positive(3)?.unwrap_or_default(),
-        name: row.try_get(4)?,
-        key: row.try_get(5)?,
-        payload: row.try_get(6)?,
-        key_cap: positive(7)?,
-    })
-}
-
-fn claimed_attempt_of(row: &Row) -> Result<Option<Begun>> {
-    let Some(event_id) = row.try_get(8)? else {
-        return Ok(None);
-    };
-    let begun = begun_with(row, 11, event_id, row.try_get(9)?, row.try_get(10)?);
-    begun.map(Some)
+    let (events, numbers, bodies): (Vec<Uuid>, Vec<i32>, Vec<String>) =
+        (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+    let attempts = places.into_iter().zip(events).zip(numbers).zip(bodies);
+    let begun = attempts.map(|(((place, event_id), number), body)| {
+        let place = usize::try_from(place - 1).map_err(Error::internal)?;
+        Ok((place, begun_with(row, 4, event_id, number, body)?))
+    });
+    begun.collect()
 }
 
 /// An attempt whose receiver and secrets, as they are stored, are the columns from `first` on.

@@ -1,13 +1,15 @@
-//! Claiming deliveries' jobs: each attempt begins in the statement that claims its job, with all that are
-//! claimed at once. What says so is the job, which is under a lease from then on.
+//! The beginning of attempts whose jobs were just claimed: in one statement for all that were claimed at once, after the
+//! claim has committed. What says that somebody may be told is the job, which is under a lease from then on; the commit of
+//! this statement, which comes before every POST, brings that to disk.
 //!
-//! Where an attempt cannot begin with the others, because its delivery is over, an earlier claim was
-//! lost, or somebody changes its endpoint, its job comes alone, and the worker looks at it (`deliver`).
+//! Where an attempt cannot begin with the others, because its delivery is over, an earlier claim was lost, somebody changes
+//! its endpoint, or the database does not answer, its job comes alone, and the worker looks at it (`deliver`).
 
 use super::at_once::Only;
-use super::{Deliver, Inner, deliver};
+use super::{Deliver, Inner};
 use crate::error::Result;
-use crate::store::webhook_attempts::{self as rows, Begun};
+use crate::store::webhook_attempts::{self as rows, Begun, Wanted};
+use jobs::protocol::ClaimedRow;
 use std::any::Any;
 use std::time::Instant;
 
@@ -16,6 +18,8 @@ pub(super) struct Ready {
     pub(super) begun: Begun,
     /// Before its job was claimed, or its lease extended.
     pub(super) since: Instant,
+    /// When what it begins with had been read.
+    pub(super) read_at: Instant,
     /// It began where its event was emitted.
     pub(super) only: Option<Only>,
 }
@@ -26,27 +30,50 @@ impl Ready {
         Self {
             begun,
             since,
+            read_at: Instant::now(),
             only: None,
         }
     }
 }
 
-/// Claims jobs and begins their attempts.
-pub(super) fn claim(inner: &Inner, asked: &jobs::Asked<'_>) -> jobs::Result<Vec<jobs::Taken>> {
-    begin(inner, asked).map_err(|error| jobs::Error::Claim(Box::new(error)))
+/// Begins the attempts of jobs that were claimed since then.
+pub(super) fn begin_all(
+    inner: &Inner,
+    claimed: &[ClaimedRow],
+    since: Instant,
+) -> Vec<Option<Box<dyn Any + Send>>> {
+    let wanted: Vec<Option<Wanted>> = claimed.iter().map(wanted).collect();
+    let begun = begin(inner, &wanted).unwrap_or_else(|error| {
+        slog::warn!(inner.log, "Attempts could not begin together; each is tried alone"; crate::log::ErrorValue(&error));
+        Vec::new()
+    });
+    let mut begun = begun.into_iter();
+    let ready = wanted.iter().map(|wanted| {
+        let begun = wanted.as_ref().and_then(|_| begun.next().flatten())?;
+        Some(Box::new(Ready::claimed(begun, since)) as Box<dyn Any + Send>)
+    });
+    ready.collect()
 }
 
-fn begin(inner: &Inner, asked: &jobs::Asked<'_>) -> Result<Vec<jobs::Taken>> {
-    let mut session = inner.store.session()?;
-    let since = Instant::now();
-    let within = deliver::within(inner);
-    let claimed = rows::claim::<Deliver>(&mut session, asked, within, inner.clock.now())?;
-    let taken = claimed.into_iter().map(|(row, begun)| {
-        let ready = begun.map(|begun| Ready::claimed(begun, since));
-        jobs::Taken {
-            row,
-            beside: ready.map(|ready| Box::new(ready) as Box<dyn Any + Send>),
-        }
-    });
-    Ok(taken.collect())
+fn begin(inner: &Inner, wanted: &[Option<Wanted>]) -> Result<Vec<Option<Begun>>> {
+    let wanted: Vec<Wanted> = wanted.iter().flatten().copied().collect();
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    rows::begin_all(&mut inner.store.session()?, &wanted, inner.clock.now())
+}
+
+/// Not where an earlier claim was lost, nor of a job that says nothing of a delivery.
+fn wanted(row: &ClaimedRow) -> Option<Wanted> {
+    let is_first = row.attempt == 1 && row.name == <Deliver as jobs::Job>::NAME;
+    let job: Deliver = serde_json::from_str(&row.payload)
+        .ok()
+        .filter(|_| is_first)?;
+    Some(Wanted {
+        tenant_id: job.tenant_id,
+        endpoint_id: job.endpoint_id,
+        delivery_id: job.delivery_id,
+        job_id: row.id,
+        lease_id: row.lease_id,
+    })
 }

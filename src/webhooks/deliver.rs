@@ -40,7 +40,7 @@ const SLACK: Duration = Duration::from_secs(1);
 const QUICK: Duration = Duration::from_secs(2);
 /// How long after it was begun an attempt is made at the latest.
 const LATEST_BEGINNING: Duration = Duration::from_secs(5);
-/// How long what a claim has read may wait for a thread. After that the attempt begins anew: it has its time for itself,
+/// How long what was read with a claim may wait for a thread. After that the attempt begins anew: it has its time for itself,
 /// and sends what stands by then.
 const FRESH: Duration = Duration::from_secs(1);
 /// Signatures in one header at most.
@@ -119,7 +119,7 @@ pub(super) fn deliver(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Outcom
 
 fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) -> Result<Outcome> {
     let read = claimed.take_beside::<Ready>();
-    let ready = match read.filter(|ready| ready.since.elapsed() <= FRESH) {
+    let ready = match read.filter(|ready| ready.read_at.elapsed() <= FRESH) {
         Some(ready) => Some(ready),
         None if hides_an_attempt(claimed) => None,
         None => inner.begin(claimed, job)?,
@@ -158,12 +158,18 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
         at: began,
     };
     let made = Made::of(claimed, job, begun, ended, asked);
+    let later = claimed.later();
+    // Unless the endpoint is to have fewer at once from now on.
+    if let Some(later) = later.as_ref().filter(|_| made.new_cap(inner).is_none()) {
+        later.vacate();
+    }
     let told = Told {
         token: claimed.token(),
-        later: claimed.later(),
+        later,
         log: log.clone(),
     };
-    inner.ending.put((made, told), |all| inner.end_all(all));
+    let end = |all| inner.end_all(all);
+    inner.ending.put((made, told), inner.ends_apart(), end);
     Ok(Outcome::Settled)
 }
 

@@ -18,6 +18,7 @@ use jobs::protocol::{ClaimedRow, Ending, Settlement, settle};
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -206,6 +207,7 @@ impl Inner {
         let ready = Ready {
             begun,
             since: place.since(),
+            read_at: Instant::now(),
             only: Some(only),
         };
         let inner = Arc::clone(self);

@@ -8,7 +8,7 @@
 
 use super::deliver::Deliver;
 use super::reason::Reason;
-use super::{Inner, schedule};
+use super::{Inner, PACE, schedule};
 use crate::error::{Code, Error, Result};
 use crate::store::webhook_attempts::{self as rows, Becomes, Ended, Over};
 use crate::store::{Sql, Tx, queue_error};
@@ -86,7 +86,7 @@ impl Made {
 
     /// The cap of the endpoint's key, where it is not what it is to be: whoever emits may have said
     /// another, from what the endpoint was long before it committed.
-    fn new_cap(&self, inner: &Inner) -> Option<u32> {
+    pub(super) fn new_cap(&self, inner: &Inner) -> Option<u32> {
         let cap = inner.cap(!self.failed() && !self.ended.is_slow);
         (self.key_cap != Some(cap)).then_some(cap)
     }
@@ -132,6 +132,13 @@ fn settle<T>(is_lost: impl Fn() -> bool, write: impl Fn() -> Result<T>) -> (Resu
 }
 
 impl Inner {
+    /// How long after each other ends are written at the soonest. Where several processes have jobs in hand, each has fewer
+    /// ends, and what a transaction costs the database would be for few of them.
+    pub(super) fn ends_apart(&self) -> Duration {
+        let processes = self.queue.get().map_or(1, jobs::Handle::processes);
+        PACE * (2 * (processes - 1))
+    }
+
     /// Ends attempts, and tells of each how that went. One that spoils it for the others fails alone.
     pub(super) fn end_all(&self, all: Vec<(Made, Told)>) {
         let (made, told): (Vec<Made>, Vec<Told>) = all.into_iter().unzip();

@@ -1,9 +1,9 @@
 //! What many threads have written at once, by one of them, while the others go on.
 //!
-//! Whoever comes while nobody writes leads: it writes what it has, alone and at once. The first that
-//! comes meanwhile waits, and leads next, with all that has come by then; the others leave what they
-//! have and go. So a group is as large as there is need, nothing waits for a timer, and it takes no
-//! thread of its own.
+//! Whoever comes while nobody writes leads: it writes what it has, alone and at once, or with what comes before
+//! it may, where some time is to lie between one write and the next. The first that comes meanwhile waits, and
+//! leads next, with all that has come by then; the others leave what they have and go. So a group is as large as
+//! there is need, and it takes no thread of its own.
 //!
 //! Guarantees: what is left here is written by a thread that is in [`Group::put`], so nothing is left
 //! once all have returned; at most [`MOST`] wait, and whoever finds more writes them at once; whoever
@@ -13,7 +13,7 @@
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long one waits for others before it writes what waits with it.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -29,8 +29,23 @@ pub(super) struct Group<T> {
 struct State<T> {
     waiting: Vec<T>,
     is_led: bool,
-    /// Who leads next. There is one wherever something waits.
+    /// When the last write of who leads began, or is to begin.
+    began: Option<Instant>,
+    /// Who leads next. There is one wherever something waits, unless who leads now has not begun to write.
     heir: Option<Sender<()>>,
+}
+
+impl<T> State<T> {
+    /// How long the next write has to wait, if there is one, so that it begins no sooner after the last.
+    fn begins(&mut self, apart: Duration) -> Duration {
+        if self.waiting.is_empty() {
+            return Duration::ZERO;
+        }
+        let now = Instant::now();
+        let at = self.began.map_or(now, |began| now.max(began + apart));
+        self.began = Some(at);
+        at - now
+    }
 }
 
 /// Handed on however the write ends.
@@ -55,6 +70,7 @@ impl<T> Group<T> {
         let state = State {
             waiting: Vec::new(),
             is_led: false,
+            began: None,
             heir: None,
         };
         Self {
@@ -63,9 +79,9 @@ impl<T> Group<T> {
         }
     }
 
-    /// Has one written by `write`, with whatever others bring, here or by whoever leads next. `write` is
-    /// never called with nothing.
-    pub(super) fn put(&self, brings: T, write: impl Fn(Vec<T>)) {
+    /// Has one written by `write`, with whatever others bring, here or by whoever leads next, who begins no sooner than
+    /// `apart` after the one who led before. `write` is never called with nothing.
+    pub(super) fn put(&self, brings: T, apart: Duration, write: impl Fn(Vec<T>)) {
         let told = {
             let mut state = self.state();
             state.waiting.push(brings);
@@ -96,6 +112,10 @@ impl<T> Group<T> {
             }
         }
         let lead = Lead(self);
+        let wait = self.state().begins(apart);
+        if !wait.is_zero() {
+            std::thread::sleep(wait);
+        }
         let all = std::mem::take(&mut self.state().waiting);
         written(all, write);
         drop(lead);
@@ -137,7 +157,7 @@ mod tests {
                 gate.go.recv().unwrap();
             };
             let gate = Arc::clone(self);
-            let put = move || gate.group.put(one, write);
+            let put = move || gate.group.put(one, Duration::ZERO, write);
             Builder::new().name("put".into()).spawn(put).unwrap()
         }
 
@@ -186,6 +206,32 @@ mod tests {
     }
 
     #[test]
+    fn who_comes_before_a_write_may_begin_is_in_it() {
+        const APART: Duration = Duration::from_secs(1);
+        let group = Arc::new(Group::patient(LONG));
+        let (wrote, written) = unbounded();
+        let put = |one: usize| {
+            let (group, wrote) = (Arc::clone(&group), wrote.clone());
+            let write = move |all: Vec<usize>| wrote.send(all).unwrap();
+            let put = move || group.put(one, APART, write);
+            Builder::new().name("put".into()).spawn(put).unwrap()
+        };
+        put(1).join().unwrap();
+        let began = group.state().began.unwrap();
+        let puts = [2, 3].map(put);
+        for put in puts {
+            put.join().unwrap();
+        }
+        assert!(began.elapsed() >= APART);
+        assert_eq!(written.try_recv().unwrap(), [1]);
+        let mut next = written.try_recv().unwrap();
+        next.sort_unstable();
+        assert_eq!(next, [2, 3]);
+        // Who finds nothing left to write waits for nothing.
+        assert_eq!(group.state().begins(LONG), Duration::ZERO);
+    }
+
+    #[test]
     fn a_write_that_stands_still_holds_up_only_what_is_in_it() {
         let (gate, go, begun) = gate(Duration::from_millis(1));
         let first = gate.put(1);
@@ -226,11 +272,11 @@ mod tests {
     fn a_writer_that_breaks_off_leaves_the_lead_to_the_next() {
         let group = Group::<usize>::default();
         let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            group.put(1, |_| panic!("as told"));
+            group.put(1, Duration::ZERO, |_| panic!("as told"));
         }));
         assert!(broken.is_err());
         let (wrote, written) = unbounded();
-        group.put(2, |all| wrote.send(all).unwrap());
+        group.put(2, Duration::ZERO, |all| wrote.send(all).unwrap());
         assert_eq!(written.try_recv().unwrap(), [2]);
     }
 }

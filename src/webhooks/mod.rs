@@ -46,8 +46,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// While attempts are in flight, claims follow each other no sooner than this: what one costs is for all
-/// that it takes.
+/// While attempts are in flight, claims follow each other no sooner than this, and twice as much more for each other
+/// process that has jobs in hand: what one costs is for all that it takes.
 const PACE: Duration = Duration::from_millis(5);
 
 /// How webhooks are sent from this process.
@@ -178,6 +178,8 @@ impl Webhooks {
             pace: PACE,
             // The receiver may have been told.
             cut_counts: true,
+            // No attempt outlasts its lease.
+            lease_at_least: deliver::within(&self.0),
             // After an attempt whose end could not be written.
             backoff: jobs::Backoff {
                 first: Duration::from_millis(500),
@@ -189,7 +191,9 @@ impl Webhooks {
         let queue = <Deliver as jobs::Job>::QUEUE;
         builder
             .queue(queue, options)
-            .claim_by(queue, move |asked| claim::claim(&claimer, asked))
+            .read_beside(queue, move |claimed, since| {
+                claim::begin_all(&claimer, claimed, since)
+            })
             .handle::<Deliver>(move |claimed, job| deliver::deliver(&inner, claimed, &job))
     }
 

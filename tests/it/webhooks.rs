@@ -5,6 +5,7 @@
 
 mod at_once;
 mod attempts;
+mod begins;
 mod ends;
 mod events;
 mod fairness;

@@ -6,13 +6,13 @@
 //! claims to the crew: so at most one of the two handles, and no handler, however long it takes, holds up a claim.
 
 use super::handler::{Hands, Work, text};
-use super::{Core, Queue, QueueOptions};
+use super::{Core, Queue};
+use crate::Result;
 use crate::backoff::{Backoff, jittered};
-use crate::protocol::{ClaimedRow, Room, claim_ahead, draw_leases};
-use crate::{Error, Result};
+use crate::claimed::Beside;
+use crate::protocol::{Asked, ClaimedRow, Room, claim_ahead, draw_leases};
 use crossbeam_channel::Receiver;
 use slog::{info, warn};
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,51 +24,29 @@ pub(super) const AWAY: Backoff = Backoff {
     most: Duration::from_secs(2),
 };
 
-/// What a claim is asked for.
-pub struct Asked<'a> {
-    pub queue: &'a str,
-    /// This process, for people.
-    pub worker: &'a str,
-    pub room: Room,
-    pub lease: Duration,
-    /// Whether jobs with a key are looked at before the others.
-    pub keyed_first: bool,
-}
+/// Reads what handlers are given with jobs that were just claimed, in the same order.
+pub(super) type ReadBeside =
+    Box<dyn Fn(&[ClaimedRow], Instant) -> Vec<Option<Beside>> + Send + Sync>;
 
-/// A claimed job.
-pub struct Taken {
-    pub row: ClaimedRow,
-    /// What its handler is given with it.
-    pub beside: Option<Box<dyn Any + Send>>,
-}
-
-pub(super) type ClaimBy = Box<dyn Fn(&Asked<'_>) -> Result<Vec<Taken>> + Send + Sync>;
-
-/// Where a claimer learns that there is something to claim, and how it does.
+/// Where a claimer learns that there is something to claim, and what it reads with it.
 pub(super) struct Source {
     pub(super) poked: Receiver<()>,
     /// Told when jobs got through: all, or so many that half of the places are free.
     pub(super) eased: Receiver<()>,
-    pub(super) claim_by: Option<ClaimBy>,
+    pub(super) read_beside: Option<ReadBeside>,
 }
 
 impl Source {
-    fn claim(&self, leases: &mut Leases, core: &Core, asked: &Asked<'_>) -> Result<Vec<Taken>> {
-        if let Some(claim_by) = &self.claim_by {
-            let claimed = catch_unwind(AssertUnwindSafe(|| claim_by(asked)));
-            return claimed.unwrap_or_else(|panic| {
-                let said = format!("the claim panicked: {}", text(panic.as_ref()));
-                Err(Error::Claim(said.into()))
-            });
-        }
-        let rows = leases.claim(core, asked)?;
-        let alone = |row| Taken { row, beside: None };
-        Ok(rows.into_iter().map(alone).collect())
-    }
-
-    /// Whether it drew some. A claim of the caller's own draws its own.
-    fn draw_ahead(&self, leases: &mut Leases, core: &Core) -> bool {
-        self.claim_by.is_none() && leases.draw_ahead(core)
+    /// What is read with these jobs, in their order, as far as it goes.
+    fn read(&self, core: &Core, rows: &[ClaimedRow], asked_at: Instant) -> Vec<Option<Beside>> {
+        let Some(read_beside) = &self.read_beside else {
+            return Vec::new();
+        };
+        let read = catch_unwind(AssertUnwindSafe(|| read_beside(rows, asked_at)));
+        read.unwrap_or_else(|panic| {
+            warn!(core.log, "reading for jobs that were claimed panicked"; "panic" => text(panic.as_ref()));
+            Vec::new()
+        })
     }
 }
 
@@ -180,8 +158,9 @@ impl Claims {
     }
 
     /// While jobs are in hand, when the next claim may begin, if not yet.
-    fn pace(&self, queue: &Queue, now: Instant) -> Option<Instant> {
-        let QueueOptions { pace, .. } = queue.options;
+    fn pace(&self, core: &Core, queue: &Queue, now: Instant) -> Option<Instant> {
+        // What comes is divided among processes, and for each of them a claim of few costs about as much as one of many.
+        let pace = queue.options.pace * (2 * core.processes() - 1);
         let next = match queue.outstanding.load(Ordering::Acquire) {
             0 if queue.later.load(Ordering::Acquire) == 0 => return None,
             few if few <= queue.half() => self.claimed_at? + pace,
@@ -262,13 +241,13 @@ fn turn(hands: &Arc<Hands>, source: &Source) -> Turn {
         return Turn::End;
     }
     let asked_at = Instant::now();
-    if let Some(until) = claims.pace(queue, asked_at) {
+    if let Some(until) = claims.pace(core, queue, asked_at) {
         return Turn::Pace(until);
     }
     claims.speed.see(queue, asked_at);
     let room = room(queue);
     if let Some(wait) = claims.wait(queue, room, asked_at) {
-        if claims.not_before.is_none() && source.draw_ahead(&mut claims.leases, core) {
+        if claims.not_before.is_none() && claims.leases.draw_ahead(core) {
             return Turn::GoOn;
         }
         return Turn::Wait(wait);
@@ -279,10 +258,11 @@ fn turn(hands: &Arc<Hands>, source: &Source) -> Turn {
         queue: &queue.name,
         worker: &core.worker,
         room,
-        lease: core.lease,
+        lease: core.lease.max(queue.options.lease_at_least),
         keyed_first: claims.keyed_first,
+        vacated: queue.vacated().iter().unzip(),
     };
-    match source.claim(&mut claims.leases, core, &asked) {
+    match claims.leases.claim(core, &asked) {
         Ok(rows) => {
             if claims.failures > 0 {
                 info!(core.log, "claiming again"; "queue" => &queue.name);
@@ -290,10 +270,10 @@ fn turn(hands: &Arc<Hands>, source: &Source) -> Turn {
             claims.failures = 0;
             claims.not_before = None;
             // Keys share a claim evenly, so one with more to give may have left room.
-            claims.more = rows.len() >= room.jobs || rows.iter().any(|one| one.row.key.is_some());
+            claims.more = rows.len() >= room.jobs || rows.iter().any(|row| row.key.is_some());
             claims.next_poll = Instant::now() + jittered(queue.options.poll, 20);
             claims.claimed_at = Some(asked_at);
-            match dispatch(hands, rows, asked_at) {
+            match dispatch(hands, source, rows, asked_at) {
                 Some(work) => {
                     if claims.more {
                         queue.poke();
@@ -301,7 +281,7 @@ fn turn(hands: &Arc<Hands>, source: &Source) -> Turn {
                     Turn::Handle(work)
                 }
                 None => {
-                    source.draw_ahead(&mut claims.leases, core);
+                    claims.leases.draw_ahead(core);
                     Turn::GoOn
                 }
             }
@@ -335,14 +315,23 @@ fn room(queue: &Queue) -> Room {
 
 /// Hands out what was claimed; a job that came alone stays with this thread, if another one may claim and one more may
 /// be in a handler: nobody has to be woken before it begins.
-fn dispatch(hands: &Arc<Hands>, rows: Vec<Taken>, asked_at: Instant) -> Option<Work> {
+fn dispatch(
+    hands: &Arc<Hands>,
+    source: &Source,
+    rows: Vec<ClaimedRow>,
+    asked_at: Instant,
+) -> Option<Work> {
     let queue = &*hands.queue;
     if rows.is_empty() {
         return None;
     }
     let outstanding = rows.len() + queue.outstanding.fetch_add(rows.len(), Ordering::AcqRel);
     let alone = rows.len() == 1;
-    let mut jobs = hands.enlist(rows, asked_at);
+    // Before anything is read: a stop that comes meanwhile gives them back.
+    let batch = hands.enlist(&rows, asked_at);
+    let read = source.read(&hands.core, &rows, asked_at);
+    let beside = read.into_iter().chain(std::iter::repeat_with(|| None));
+    let mut jobs = Work::of(&batch, rows.into_iter().zip(beside));
     if alone && hands.crew.join() {
         return jobs.next();
     }

@@ -1,6 +1,6 @@
 //! The threads that call handlers, and what a handler may answer.
 
-use super::claimer::{Claims, Taken};
+use super::claimer::Claims;
 use super::crew::Crew;
 use super::settler::Finished;
 use super::start::thread;
@@ -68,8 +68,23 @@ pub(super) struct Work {
     pub(super) row: ClaimedRow,
     pub(super) batch: Arc<Batch>,
     pub(super) place: usize,
-    /// What a claim of the caller's own, or whoever enqueued it as claimed, gave with it.
+    /// What was read beside its claim, or whoever enqueued it as claimed gave with it.
     pub(super) beside: Option<Beside>,
+}
+
+impl Work {
+    /// Jobs that were claimed together, with what their handlers are given.
+    pub(super) fn of(
+        batch: &Arc<Batch>,
+        jobs: impl Iterator<Item = (ClaimedRow, Option<Beside>)>,
+    ) -> impl Iterator<Item = Self> {
+        jobs.enumerate().map(|(place, (row, beside))| Self {
+            row,
+            batch: Arc::clone(batch),
+            place,
+            beside,
+        })
+    }
 }
 
 /// How long a job that this process has no handler for waits for a process that has.
@@ -105,29 +120,20 @@ impl Hands {
     }
 
     /// Puts jobs that were claimed together among those in hand, which `outstanding` counts already.
-    pub(super) fn enlist(
-        &self,
-        rows: Vec<Taken>,
-        asked_at: Instant,
-    ) -> impl Iterator<Item = Work> + use<> {
+    pub(super) fn enlist(&self, rows: &[ClaimedRow], asked_at: Instant) -> Arc<Batch> {
         let (core, queue) = (&*self.core, &*self.queue);
-        let lease_id = rows.first().map_or(0, |one| one.row.lease_id);
-        let ids = rows.iter().map(|one| one.row.id);
+        let lease_id = rows.first().map_or(0, |row| row.lease_id);
+        let ids = rows.iter().map(|row| row.id);
         let batch = Batch::new(lease_id, ids, asked_at, core.lease);
         let batch = Arc::new(batch.with_cuts(queue.options.cut_counts));
         core.batches().insert(lease_id, Arc::clone(&batch));
-        let serial = rows.iter().filter(|one| one.row.is_serial()).count();
+        let serial = rows.iter().filter(|row| row.is_serial()).count();
         queue.serial.fetch_add(serial, Ordering::AcqRel);
         queue
             .counts
             .claimed
             .fetch_add(rows.len() as u64, Ordering::Relaxed);
-        rows.into_iter().enumerate().map(move |(place, one)| Work {
-            row: one.row,
-            batch: Arc::clone(&batch),
-            place,
-            beside: one.beside,
-        })
+        batch
     }
 
     /// Hands jobs to the crew; so many are outstanding with them.
@@ -255,6 +261,15 @@ impl Later {
         }
     }
 
+    /// Leaves the job's place of its key to the next one, from this process's next claim on: its end changes nothing that the
+    /// next one has to wait for. Not of a serial key, whose next job begins when this one has ended.
+    pub fn vacate(&self) {
+        if let Some(Told { batch, place, .. }) = &self.told {
+            let id = batch.slots[*place].id;
+            self.hands.queue.vacated().insert(id, batch.lease_id);
+        }
+    }
+
     /// How it ended, as a handler says it.
     pub fn ended(mut self, outcome: Outcome) {
         self.end(outcome);
@@ -263,7 +278,8 @@ impl Later {
     fn end(&mut self, outcome: Outcome) {
         if let Some(told) = self.told.take() {
             told.batch.slots[told.place].set_stage(Stage::Finished);
-            self.hands.queue.no_longer_later();
+            let id = told.batch.slots[told.place].id;
+            self.hands.queue.no_longer_later(id);
             // Where nobody settles any more the lease runs out.
             let _ = self.hands.end(told, Some(outcome), false);
         }

@@ -5,7 +5,8 @@ use crate::Result;
 use crate::backoff::jittered;
 use crate::claimed::{Batch, Stage};
 use crate::protocol::{
-    Became, Ending, Settlement, renew as renew_leases, rescue as rescue_leases, settle, watch,
+    Became, Ending, Settlement, processes, renew as renew_leases, rescue as rescue_leases, settle,
+    watch,
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use slog::{info, warn};
@@ -14,12 +15,16 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
+/// With more, each claims as if there were so many: none waits for ever longer.
+pub(super) const PROCESSES_MOST: u32 = 4;
+
 pub(super) fn renew(core: &Core, stop: &Receiver<()>) {
     let tick = core.watch.min(core.lease / 3);
     let mut last_renewal = Instant::now();
     while stop.recv_timeout(tick) != Err(RecvTimeoutError::Disconnected) {
         let whole = last_renewal.elapsed() + tick > core.lease / 3;
-        if let Err(error) = renew_once(core, whole).and_then(|()| watch_once(core)) {
+        let kept = renew_once(core, whole).and_then(|()| watch_once(core));
+        if let Err(error) = kept.and_then(|()| count_processes(core)) {
             warn!(core.log, "cannot renew leases"; "error" => %error);
         } else if whole {
             last_renewal = Instant::now();
@@ -60,6 +65,16 @@ fn renew_once(core: &Core, whole: bool) -> Result<()> {
     let mut batches = core.batches();
     for batch in finished {
         batches.remove(&batch.lease_id);
+    }
+    Ok(())
+}
+
+/// With how many others work is shared, where somebody wants to know.
+fn count_processes(core: &Core) -> Result<()> {
+    if core.queues.iter().any(|queue| queue.paces()) {
+        let count = core.database.with(processes)?;
+        core.processes
+            .store(count.clamp(1, PROCESSES_MOST), Ordering::Relaxed);
     }
     Ok(())
 }

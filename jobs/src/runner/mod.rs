@@ -16,17 +16,16 @@ mod settler;
 mod start;
 mod sweeper;
 
-pub use claimer::{Asked, Taken};
 pub(crate) use handler::Hands;
 pub use handler::{Later, Outcome};
-pub use place::Place;
+pub use place::{Place, Taken};
 pub use start::{Builder, QueueOptions};
 
 use crate::Database;
 use crate::claimed::{Batch, Stage};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -43,6 +42,8 @@ pub(crate) struct Core {
     queues: Vec<Arc<Queue>>,
     handed_back: AtomicU64,
     leases_left: AtomicBool,
+    /// That have jobs in hand, this one included, as of the last look; at most [`keeper::PROCESSES_MOST`].
+    processes: AtomicU32,
     /// Disconnected when the deadline of a stop has passed: whoever still waits for the database gives up.
     giving_up: Receiver<()>,
 }
@@ -61,6 +62,8 @@ pub(crate) struct Queue {
     running: AtomicUsize,
     /// Through their handlers, with an end that is still being written.
     later: AtomicUsize,
+    /// Of them, those that take no place of their key any more, and their leases.
+    vacated: Mutex<HashMap<i64, i64>>,
     woken: AtomicBool,
     poke: Sender<()>,
     /// Told when nothing is outstanding any more, and when half of the places are free.
@@ -112,6 +115,10 @@ impl Core {
         self.stopping.load(Ordering::Acquire)
     }
 
+    fn processes(&self) -> u32 {
+        self.processes.load(Ordering::Relaxed)
+    }
+
     fn batches(&self) -> MutexGuard<'_, BTreeMap<i64, Arc<Batch>>> {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,6 +135,7 @@ impl Queue {
             serial: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
             later: AtomicUsize::new(0),
+            vacated: Mutex::default(),
             woken: AtomicBool::new(false),
             poke,
             ease,
@@ -163,6 +171,12 @@ impl Queue {
         }
     }
 
+    /// It keeps a pace, and has something in hand.
+    fn paces(&self) -> bool {
+        let in_hand = [&self.outstanding, &self.later];
+        !self.options.pace.is_zero() && in_hand.iter().any(|one| one.load(Ordering::Acquire) > 0)
+    }
+
     /// A job is through its handler.
     fn through(&self) {
         self.through.fetch_add(1, Ordering::Relaxed);
@@ -182,8 +196,13 @@ impl Queue {
         }
     }
 
+    fn vacated(&self) -> MutexGuard<'_, HashMap<i64, i64>> {
+        self.vacated.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A job's end was written after its handler had returned.
-    fn no_longer_later(&self) {
+    fn no_longer_later(&self, id: i64) {
+        self.vacated().remove(&id);
         if self.later.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.ease();
         }
@@ -256,6 +275,13 @@ impl Handle {
             found = true;
         }
         found
+    }
+
+    /// How many processes have jobs of whatever queue in hand, this one included: 1 to 4, as of the last look. It is looked
+    /// once in a watch interval in which a queue that keeps a pace has jobs in hand.
+    #[must_use]
+    pub fn processes(&self) -> u32 {
+        self.core.processes()
     }
 
     /// Figures of one queue; none for a queue that this runner does not serve.
@@ -335,6 +361,7 @@ impl Runner {
         self.core.stopping.store(true, Ordering::Release);
         for queue in &self.core.queues {
             queue.poke();
+            queue.ease();
         }
     }
 }

@@ -6,11 +6,20 @@
 //! was filled: what comes faster is cheaper claimed together. What is filled in while the runner stops goes back as any
 //! claimed job does; what was enqueued and is never filled in is rescued when its lease runs out.
 
-use super::handler::Hands;
-use super::{Queue, Taken};
+use super::Queue;
+use super::handler::{Hands, Work};
+use crate::claimed::Beside;
+use crate::protocol::ClaimedRow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+
+/// A job that was enqueued as claimed.
+pub struct Taken {
+    pub row: ClaimedRow,
+    /// What its handler is given with it.
+    pub beside: Option<Beside>,
+}
 
 /// Kept until it is filled or dropped.
 pub struct Place {
@@ -59,10 +68,11 @@ impl Place {
     }
 
     /// Hands the job to a thread. To be called after the commit of the transaction that enqueued it.
-    pub fn fill(mut self, job: Taken) {
+    pub fn fill(mut self, Taken { row, beside }: Taken) {
         self.is_filled = true;
         *self.hands.queue.filled_at() = Some(Instant::now());
-        let jobs = self.hands.enlist(vec![job], self.since);
+        let batch = self.hands.enlist(std::slice::from_ref(&row), self.since);
+        let jobs = Work::of(&batch, std::iter::once((row, beside)));
         let outstanding = self.hands.queue.outstanding.load(Ordering::Acquire);
         self.hands.hand_out(jobs, outstanding);
     }

@@ -1,15 +1,17 @@
 //! Settings of a runner, and the start of its threads, in order, on one screen.
 
-use super::claimer::{ClaimBy, Claims, Source};
+use super::claimer::{Claims, ReadBeside, Source};
 use super::crew::{Crew, KEPT};
 use super::handler::{Handlers, Hands, Outcome};
-use super::{Asked, Core, Queue, Runner, Taken, claimer, keeper, settler, sweeper};
+use super::{Core, Queue, Runner, claimer, keeper, settler, sweeper};
+use crate::protocol::ClaimedRow;
 use crate::{Backoff, Claimed, Database, Error, Job, Result};
 use crossbeam_channel::{Sender, bounded};
+use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How one queue is served in this process.
 #[derive(Clone, Debug)]
@@ -36,14 +38,17 @@ pub struct QueueOptions {
     /// How often an idle queue looks for jobs of other processes and retries that are due, jittered by a fifth.
     /// Default 200 ms.
     pub poll: Duration,
-    /// While jobs are claimed and not through their handlers, how long after a claim the next one begins at the soonest,
-    /// and three times as long unless half of the places, threads and prefetch, are free: so that it takes what came
-    /// meanwhile at once. Half of it lies between jobs that are enqueued as claimed ([`crate::Handle::place`]). Default
-    /// zero.
+    /// While jobs are claimed and not through their handlers, how long after a claim the next one begins at the soonest, so
+    /// that it takes what came meanwhile at once: and twice as long more for each other process that has jobs in hand
+    /// ([`crate::Handle::processes`]), three times all that unless half of the places, threads and prefetch, are free. Half
+    /// of it lies between jobs that are enqueued as claimed ([`crate::Handle::place`]), however many processes there are.
+    /// Default zero.
     pub pace: Duration,
     /// Whether a stop that cuts a handler off uses its job's attempt up: where what it did outside may have been done.
     /// Default false: the job is as if it had never been claimed.
     pub cut_counts: bool,
+    /// For how long jobs are claimed at least, whatever the runner's lease. Default zero.
+    pub lease_at_least: Duration,
     /// Waits after failures that name none of their own.
     pub backoff: Backoff,
 }
@@ -61,6 +66,7 @@ impl Default for QueueOptions {
             poll: Duration::from_millis(200),
             pace: Duration::ZERO,
             cut_counts: false,
+            lease_at_least: Duration::ZERO,
             backoff: Backoff::default(),
         }
     }
@@ -75,7 +81,7 @@ pub struct Builder {
     watch: Duration,
     queues: BTreeMap<String, QueueOptions>,
     handlers: HashMap<String, Handlers>,
-    claims: HashMap<String, ClaimBy>,
+    reads: HashMap<String, ReadBeside>,
 }
 
 impl Builder {
@@ -88,7 +94,7 @@ impl Builder {
             watch: Duration::from_secs(1),
             queues: BTreeMap::new(),
             handlers: HashMap::new(),
-            claims: HashMap::new(),
+            reads: HashMap::new(),
         }
     }
 
@@ -98,7 +104,8 @@ impl Builder {
         self
     }
 
-    /// Names this process in leases and in the reasons of jobs it lost; for people, need not be unique.
+    /// Names this process in leases and in the reasons of jobs it lost. For people, and for the count of the processes that
+    /// share the work ([`crate::Handle::processes`]); nothing else depends on it.
     #[must_use]
     pub fn worker(mut self, name: impl Into<String>) -> Self {
         self.worker = name.into();
@@ -156,16 +163,20 @@ impl Builder {
         self
     }
 
-    /// Has a queue's jobs claimed by a statement of the caller's own, which calls the SQL function `job_claim` without a
-    /// lease's id and, in the same transaction, reads what the handlers would begin with: [`Claimed::take_beside`] finds
-    /// it. A job that goes back before its handler began is as if it had never been claimed.
+    /// Has what a queue's handlers begin with read for all jobs that are claimed at once, in their order, before they are
+    /// handed out: [`Claimed::take_beside`] finds it. It is told when the claim was asked for; where it has nothing for a
+    /// job, the handler is called without. Nobody waits until the claim is on disk: a transaction that this commits, and
+    /// that writes, brings it there.
     #[must_use]
-    pub fn claim_by(
+    pub fn read_beside(
         mut self,
         queue: impl Into<String>,
-        claim: impl Fn(&Asked<'_>) -> Result<Vec<Taken>> + Send + Sync + 'static,
+        read: impl Fn(&[ClaimedRow], Instant) -> Vec<Option<Box<dyn Any + Send>>>
+        + Send
+        + Sync
+        + 'static,
     ) -> Self {
-        self.claims.insert(queue.into(), Box::new(claim));
+        self.reads.insert(queue.into(), Box::new(read));
         self
     }
 
@@ -186,7 +197,7 @@ impl Builder {
             let source = Source {
                 poked,
                 eased,
-                claim_by: self.claims.remove(&name),
+                read_beside: self.reads.remove(&name),
             };
             queues.push(Arc::new(Queue::new(name, options, poke, ease)));
             starts.push((source, handlers));
@@ -202,6 +213,7 @@ impl Builder {
             queues,
             handed_back: AtomicU64::new(0),
             leases_left: AtomicBool::new(false),
+            processes: AtomicU32::new(1),
             giving_up,
         });
         let (working, workers) = bounded(0);
@@ -251,11 +263,11 @@ impl Builder {
         if let Some(queue) = self
             .handlers
             .keys()
-            .chain(self.claims.keys())
+            .chain(self.reads.keys())
             .find(|queue| !self.queues.contains_key(*queue))
         {
             return invalid(format!(
-                "a handler or a claim is registered on queue {queue}, which is not served"
+                "a handler or a read is registered on queue {queue}, which is not served"
             ));
         }
         if self.lease < Duration::from_millis(100) || self.watch < Duration::from_millis(10) {

@@ -1,13 +1,14 @@
-//! Claims of the caller's own, what they give with a job, how soon claims follow each other, and ends that are said later.
+//! What is read beside a claim, how soon claims follow each other, and ends that are said later.
 
 use crate::harness::{Schema, schema, until};
 use crossbeam_channel::bounded;
 use jobs::protocol::{Became, claim, complete, renew, rescue};
-use jobs::{Builder, Job, Later, NewJob, Outcome, QueueOptions, Runner, Taken, enqueue};
+use jobs::{Builder, Job, Later, NewJob, Outcome, QueueOptions, Runner, enqueue, enqueue_many};
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const NEVER: Duration = Duration::from_secs(3600);
 const SOON: Duration = Duration::from_secs(20);
@@ -20,31 +21,18 @@ impl Job for Task {
     const QUEUE: &'static str = "q";
 }
 
-/// Claims that give each even task its double.
-fn claiming(schema: &Schema, options: QueueOptions) -> Builder {
-    let client = Mutex::new(schema.client());
+/// Each even task is given its double.
+fn doubling(schema: &Schema, options: QueueOptions) -> Builder {
     Runner::builder(schema.database(6))
         .queue("q", options)
-        .claim_by("q", move |asked| {
-            let mut client = client.lock().unwrap();
-            let (room, first) = (asked.room, asked.keyed_first);
-            let rows = claim(
-                &mut *client,
-                asked.queue,
-                asked.worker,
-                room,
-                asked.lease,
-                first,
-            )?;
-            let taken = rows.into_iter().map(|row| {
+        .read_beside("q", |claimed, since| {
+            assert!(since.elapsed() < SOON);
+            let read = claimed.iter().map(|row| -> Option<Box<dyn Any + Send>> {
                 let task: Task = serde_json::from_str(&row.payload).unwrap();
                 let double = task.0.is_multiple_of(2).then_some(2 * task.0);
-                Taken {
-                    row,
-                    beside: double.map(|double| Box::new(double) as _),
-                }
+                double.map(|double| Box::new(double) as _)
             });
-            Ok(taken.collect())
+            read.collect()
         })
 }
 
@@ -57,12 +45,12 @@ fn rows(schema: &Schema) -> i64 {
 }
 
 #[test]
-fn a_claim_of_the_caller_s_own_gives_its_jobs_what_it_did_beside() {
+fn what_is_read_beside_a_claim_comes_with_each_job() {
     let schema = schema();
     let given = Arc::new(Mutex::new(Vec::new()));
     let (seen, client) = (Arc::clone(&given), Mutex::new(schema.client()));
     (0..4).for_each(|number| add(&schema, number));
-    let runner = claiming(&schema, QueueOptions::default())
+    let runner = doubling(&schema, QueueOptions::default())
         .handle(move |claimed, task: Task| {
             let beside = claimed.take_beside::<u32>();
             assert!(claimed.take_beside::<u32>().is_none());
@@ -98,7 +86,7 @@ fn claimed_after_a_stop(cut_counts: bool) -> Vec<i32> {
         cut_counts,
         ..QueueOptions::default()
     };
-    let runner = claiming(&schema, options)
+    let runner = doubling(&schema, options)
         .handle(move |claimed, task: Task| {
             begin.send(task.0).unwrap();
             until("the loss is told", || claimed.lost());
@@ -126,6 +114,97 @@ fn claimed_after_a_stop(cut_counts: bool) -> Vec<i32> {
 fn a_stop_gives_back_what_has_not_begun_and_what_it_cuts_off_counts_where_that_is_asked_for() {
     assert_eq!(claimed_after_a_stop(false), [0, 0, 0, 0]);
     assert_eq!(claimed_after_a_stop(true), [1, 0, 0, 0]);
+}
+
+#[test]
+fn a_stop_gives_back_what_is_still_being_read_for() {
+    let schema = schema();
+    (0..3).for_each(|number| add(&schema, number));
+    let (reads, reading) = bounded::<()>(0);
+    let (go_on, goes_on) = bounded::<()>(0);
+    let options = QueueOptions {
+        prefetch: 3,
+        cut_counts: true,
+        ..QueueOptions::default()
+    };
+    let runner = Runner::builder(schema.database(6))
+        .queue("q", options)
+        .read_beside("q", move |_, _| {
+            reads.send(()).unwrap();
+            let _ = goes_on.recv();
+            Vec::new()
+        })
+        .handle(|_, _: Task| -> Outcome { panic!("it has been given back") })
+        .start()
+        .unwrap();
+    reading.recv_timeout(SOON).unwrap();
+    let stopped = runner.stop(Duration::from_millis(100));
+    assert_eq!((stopped.handed_back, stopped.unfinished), (3, 0));
+    let waiting = "SELECT count(*) FROM job_jobs WHERE lease_id IS NULL AND attempt = 0";
+    assert_eq!(schema.count(&mut schema.client(), waiting), 3);
+    drop(go_on);
+    // Nothing of it is begun once it has been read after all.
+    until("the threads have ended", || reading.recv().is_err());
+    assert_eq!(schema.count(&mut schema.client(), waiting), 3);
+}
+
+#[test]
+fn processes_that_share_the_work_know_how_many_they_are_and_claim_less_often() {
+    const PACE: Duration = Duration::from_millis(100);
+    let schema = schema();
+    let mut client = schema.client();
+    let (go_on, goes_on) = bounded::<()>(0);
+    let (begin, began) = bounded(8);
+    let runner = |worker: &str| {
+        let (begin, goes_on) = (begin.clone(), goes_on.clone());
+        let options = QueueOptions {
+            threads: 4,
+            batch: 1,
+            poll: Duration::from_millis(5),
+            pace: PACE,
+            ..QueueOptions::default()
+        };
+        Runner::builder(schema.database(6))
+            .worker(worker)
+            .watch(Duration::from_millis(10))
+            .queue("q", options)
+            .handle(move |_, _: Task| {
+                begin.send(Instant::now()).unwrap();
+                let _ = goes_on.recv();
+                Outcome::Done
+            })
+            .start()
+            .unwrap()
+    };
+    let one = runner("one");
+    assert_eq!(one.handle().processes(), 1);
+    add(&schema, 0);
+    began.recv_timeout(SOON).unwrap();
+    // Leases that ran out are nobody's.
+    client
+        .batch_execute(
+            "INSERT INTO job_leases (id, expires_at, worker, job_ids)
+             SELECT -i, clock_timestamp() + (i * 10 - 5) * interval '1 min', 'other ' || i, '{}'
+             FROM generate_series(0, 2) i",
+        )
+        .unwrap();
+    until("the others are seen", || one.handle().processes() == 3);
+    (1..4).for_each(|number| add(&schema, number));
+    let times: Vec<Instant> = (1..4).map(|_| began.recv_timeout(SOON).unwrap()).collect();
+    for next in times.windows(2) {
+        // Five times, less what the machine made the first one wait.
+        assert!(next[1] - next[0] > PACE * 2, "{times:?}");
+    }
+    let more = "INSERT INTO job_leases (id, expires_at, worker, job_ids)
+                SELECT -i, 'infinity', 'other ' || i, '{}' FROM generate_series(10, 50) i";
+    client.batch_execute(more).unwrap();
+    until("many are seen", || one.handle().processes() == 4);
+    client
+        .batch_execute("DELETE FROM job_leases WHERE id < 0")
+        .unwrap();
+    until("they are gone", || one.handle().processes() == 1);
+    drop(go_on);
+    until("all is done", || rows(&schema) == 0);
 }
 
 #[test]
@@ -181,7 +260,7 @@ fn claims_keep_their_pace_while_jobs_are_in_hand() {
         pace: NEVER,
         ..QueueOptions::default()
     };
-    let runner = claiming(&schema, options)
+    let runner = doubling(&schema, options)
         .handle(move |_, _: Task| {
             called.fetch_add(1, Ordering::SeqCst);
             let _ = goes_on.recv();
@@ -204,24 +283,45 @@ fn claims_keep_their_pace_while_jobs_are_in_hand() {
 }
 
 #[test]
-fn a_claim_that_panics_is_made_again() {
+fn a_read_that_panics_or_says_less_than_was_claimed_leaves_the_jobs_to_their_handlers() {
     let schema = schema();
-    add(&schema, 1);
-    let (panics, client) = (AtomicU32::new(0), Mutex::new(schema.client()));
-    let _runner = Runner::builder(schema.database(6))
-        .queue("q", QueueOptions::default())
-        .claim_by("q", move |asked| {
-            assert!(panics.fetch_add(1, Ordering::SeqCst) > 0, "as told");
-            let mut client = client.lock().unwrap();
-            let (queue, worker, first) = (asked.queue, asked.worker, asked.keyed_first);
-            let rows = claim(&mut *client, queue, worker, asked.room, asked.lease, first)?;
-            let alone = |row| Taken { row, beside: None };
-            Ok(rows.into_iter().map(alone).collect())
+    (0..3).for_each(|number| add(&schema, number));
+    let (reads, given) = (AtomicU32::new(0), Arc::new(Mutex::new(Vec::new())));
+    let seen = Arc::clone(&given);
+    let lease = Duration::from_secs(3000);
+    let options = QueueOptions {
+        batch: 2,
+        prefetch: 8,
+        lease_at_least: lease,
+        ..QueueOptions::default()
+    };
+    let (all, each) = bounded::<()>(0);
+    let runner = Runner::builder(schema.database(6))
+        .queue("q", options)
+        .read_beside("q", move |claimed, _| {
+            assert!(reads.fetch_add(1, Ordering::SeqCst) > 0, "as told");
+            assert!(!claimed.is_empty());
+            Vec::new()
         })
-        .handle(|_, _: Task| Outcome::Done)
+        .handle(move |claimed, task: Task| {
+            let beside = claimed.take_beside::<u32>();
+            seen.lock().unwrap().push((task.0, beside));
+            let _ = each.recv();
+            Outcome::Done
+        })
         .start()
         .unwrap();
-    until("it is done", || rows(&schema) == 0);
+    until("all are claimed", || {
+        runner.handle().stats("q").unwrap().claimed == 3
+    });
+    let short =
+        "SELECT count(*) FROM job_leases WHERE expires_at < clock_timestamp() + interval '2900 s'";
+    assert_eq!(schema.count(&mut schema.client(), short), 0);
+    drop(all);
+    until("all are done", || rows(&schema) == 0);
+    let mut given = given.lock().unwrap().clone();
+    given.sort_unstable();
+    assert_eq!(given, [(0, None), (1, None), (2, None)]);
 }
 
 #[test]
@@ -277,6 +377,45 @@ fn a_job_whose_end_comes_later_leaves_its_thread_and_keeps_its_lease() {
         runner.handle().stats("q").unwrap().done == 3
     });
     assert_eq!(rows(&schema), 0);
+}
+
+#[test]
+fn a_job_whose_end_comes_later_may_leave_the_place_of_its_key_to_the_next() {
+    const CAP: u32 = 2;
+    let schema = schema();
+    let mut client = schema.client();
+    let jobs: Vec<NewJob> = (0..6)
+        .map(|number| NewJob::of(&Task(number)).unwrap().key("k", CAP))
+        .collect();
+    enqueue_many(&mut client, &jobs).unwrap();
+    let (hand, handed) = bounded::<Later>(8);
+    let options = QueueOptions {
+        poll: Duration::from_millis(20),
+        ..QueueOptions::default()
+    };
+    let _runner = Runner::builder(schema.database(6))
+        .queue("q", options)
+        .handle(move |claimed, _: Task| {
+            let later = claimed.later().unwrap();
+            later.vacate();
+            hand.send(later).unwrap();
+            Outcome::Done
+        })
+        .start()
+        .unwrap();
+    // None has ended, and the key has two places; ends that stand still hold up the others after all.
+    let all: Vec<Later> = (0..2 * CAP)
+        .map(|_| handed.recv_timeout(SOON).unwrap())
+        .collect();
+    assert!(handed.recv_timeout(Duration::from_millis(200)).is_err());
+    assert_eq!(rows(&schema), 6);
+    all.into_iter().for_each(|later| later.ended(Outcome::Done));
+    for _ in 0..2 {
+        handed.recv_timeout(SOON).unwrap().ended(Outcome::Done);
+    }
+    until("all have ended", || rows(&schema) == 0);
+    let left = "SELECT coalesce(sum(in_flight), 0)::bigint + coalesce((SELECT -sum(freed) FROM job_key_moves), 0)::bigint FROM job_keys";
+    assert_eq!(schema.count(&mut client, left), 0);
 }
 
 #[test]

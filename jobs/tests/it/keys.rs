@@ -1,10 +1,11 @@
 //! Concurrency keys: caps and fairness.
 
-use crate::harness::schema;
+use crate::harness::{Schema, schema, until};
 use jobs::protocol::{ClaimedRow, Room, claim, complete};
 use jobs::{NewJob, enqueue, enqueue_many, set_cap};
-use postgres::Client;
-use std::collections::HashMap;
+use postgres::{Client, GenericClient};
+use std::collections::{HashMap, HashSet};
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -110,6 +111,7 @@ fn processes_of_the_versions_before_go_on_claiming() {
     for claims in [
         "SELECT id, lease_id, attempt, max_attempts, name, key, payload FROM job_claim('q', 'w', 5, 30000, true)",
         "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap FROM job_claim('q', 'w', 5, 5, 30000, true)",
+        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap FROM job_claim('q', 'w', nextval('job_lease_ids'), 5, 5, 30000, true)",
     ] {
         enqueue_many(&mut client, &[keyed("k", 9), NewJob::named("q", "n", "1")]).unwrap();
         assert_eq!(client.query(claims, &[]).unwrap().len(), 2);
@@ -199,4 +201,228 @@ fn a_key_with_nothing_to_say_is_forgotten() {
         schema.count(&mut client, "SELECT count(*) FROM job_key_moves"),
         0
     );
+}
+
+/// As a process claims that is through with these jobs, whose ends are still being written.
+fn take_beside(
+    client: &mut impl GenericClient,
+    limit: i32,
+    over: &[&ClaimedRow],
+) -> Result<Vec<ClaimedRow>, postgres::Error> {
+    let (ids, leases): (Vec<i64>, Vec<i64>) = over.iter().map(|row| (row.id, row.lease_id)).unzip();
+    let rows = client.query(
+        "SELECT id, lease_id, key, key_cap FROM job_claim('q', 'w', NULL, $1, $1, 30000, true, $2, $3)",
+        &[&limit, &ids, &leases],
+    )?;
+    let row = |row: &postgres::Row| ClaimedRow {
+        id: row.get(0),
+        lease_id: row.get(1),
+        attempt: 1,
+        max_attempts: 5,
+        name: "n".into(),
+        key: row.get(2),
+        key_cap: row.get::<_, Option<i32>>(3).map(i32::unsigned_abs),
+        payload: "1".into(),
+    };
+    Ok(rows.iter().map(row).collect())
+}
+
+#[test]
+fn a_job_that_is_over_takes_no_place_of_its_key_until_its_end_says_the_same() {
+    let schema = schema();
+    let mut client = schema.client();
+    enqueue_many(&mut client, &vec![keyed("k", 2); 6]).unwrap();
+    let first = take(&mut client, 10);
+    assert_eq!(first.len(), 2);
+    let mut beside = |over: &[&ClaimedRow]| take_beside(&mut client, 10, over).unwrap();
+    // Under another lease it is not this process's to be through with.
+    let mut lost = first[0].clone();
+    lost.lease_id -= 1;
+    assert!(beside(&[&lost]).is_empty());
+    let second = beside(&[&first[0]]);
+    assert_eq!(second.len(), 1);
+    // The place is taken, though the one that left it is still over.
+    assert!(beside(&[&first[0]]).is_empty());
+    let third = beside(&[&first[0], &first[1]]);
+    assert_eq!(third.len(), 1);
+    // Ends that are written meanwhile leave nothing free twice.
+    finish(&mut client, &first);
+    assert!(
+        take_beside(&mut client, 10, &[&first[0], &first[1]])
+            .unwrap()
+            .is_empty()
+    );
+    finish(&mut client, &second);
+    finish(&mut client, &third);
+    assert_eq!(take(&mut client, 10).len(), 2);
+}
+
+#[test]
+fn the_next_job_of_a_serial_key_waits_for_the_end_of_the_one_before() {
+    let schema = schema();
+    let mut client = schema.client();
+    enqueue_many(&mut client, &vec![keyed("serial", 1); 2]).unwrap();
+    enqueue_many(&mut client, &vec![keyed("narrowed", 2); 3]).unwrap();
+    let first = take(&mut client, 10);
+    assert_eq!((of(&first, "serial"), of(&first, "narrowed")), (1, 2));
+    set_cap(&mut client, "q", "narrowed", 1).unwrap();
+    let over: Vec<&ClaimedRow> = first.iter().collect();
+    assert!(take_beside(&mut client, 10, &over).unwrap().is_empty());
+    finish(&mut client, &first);
+    assert_eq!(take(&mut client, 10).len(), 2);
+}
+
+#[test]
+fn a_claim_looks_on_past_keys_that_have_nothing_due() {
+    let schema = schema();
+    let mut client = schema.client();
+    for cap in [1, 3] {
+        let names: Vec<String> = (0..30).map(|number| format!("{cap} {number}")).collect();
+        let gone = names.iter().map(|name| keyed(name, cap));
+        enqueue_many(&mut client, &gone.collect::<Vec<_>>()).unwrap();
+        client.batch_execute("DELETE FROM job_jobs").unwrap();
+        enqueue(&mut client, keyed("due", cap)).unwrap();
+        let rows = claim(
+            &mut client,
+            "q",
+            "w",
+            Room { jobs: 4, serial: 2 },
+            LEASE,
+            true,
+        );
+        assert_eq!(of(&rows.unwrap(), "due"), 1);
+        client
+            .batch_execute("TRUNCATE job_jobs, job_keys, job_leases")
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_claim_after_very_many_enqueues_takes_each_job_once() {
+    const ONE_BY_ONE: usize = 2500;
+    let schema = schema();
+    let mut client = schema.client();
+    for number in 0..ONE_BY_ONE {
+        enqueue(&mut client, keyed(&format!("k{}", number % 3), 1000)).unwrap();
+    }
+    for limit in [400, 300] {
+        let rows = take(&mut client, limit);
+        let ids: HashSet<i64> = rows.iter().map(|row| row.id).collect();
+        assert_eq!((rows.len(), ids.len()), (limit, limit));
+        let held = "SELECT sum(in_flight)::bigint - (SELECT count(*) FROM job_jobs WHERE lease_id IS NOT NULL) FROM job_keys";
+        assert_eq!(schema.count(&mut client, held), 0);
+    }
+}
+
+#[test]
+fn a_key_that_has_given_all_in_two_looks_of_one_claim_is_not_worth_another() {
+    let schema = schema();
+    let mut client = schema.client();
+    // Both have been worth a look before, and more moves wait than one look takes.
+    client
+        .batch_execute(
+            "INSERT INTO job_keys SELECT 'q', unnest('{more,one}'::text[]), 100, 0, now() - interval '1 s'",
+        )
+        .unwrap();
+    enqueue_many(&mut client, &vec![keyed("more", 100); 5]).unwrap();
+    enqueue(&mut client, keyed("one", 100)).unwrap();
+    client
+        .batch_execute(
+            "INSERT INTO job_key_moves (queue, key, cap, at)
+             SELECT 'q', 'other', 1, 'infinity' FROM generate_series(1, 1100)",
+        )
+        .unwrap();
+    // The even share of the first look is four.
+    let rows = take(&mut client, 8);
+    assert_eq!((of(&rows, "more"), of(&rows, "one")), (5, 1));
+    let due = "SELECT count(*) FROM job_keys WHERE next_at < 'infinity'";
+    assert_eq!(schema.count(&mut client, due), 0);
+}
+
+/// A claim on a thread of its own, which waits for such a lock by now.
+fn claims_and_waits(schema: &Schema, lock: &str) -> JoinHandle<jobs::Result<usize>> {
+    let mut client = schema.client();
+    let pid = "SELECT pg_backend_pid()";
+    let pid: i32 = client.query_one(pid, &[]).unwrap().get(0);
+    let claims = move || claim(&mut client, "q", "w", 10, LEASE, true).map(|rows| rows.len());
+    let claims = Builder::new().name("claims".into()).spawn(claims).unwrap();
+    let mut looks = schema.client();
+    let waits = "SELECT count(*) FROM pg_locks WHERE pid = $1 AND locktype = $2 AND NOT granted";
+    until("the claim waits", || {
+        let row = looks.query_one(waits, &[&pid, &lock]).unwrap();
+        row.get::<_, i64>(0) == 1
+    });
+    claims
+}
+
+#[test]
+fn a_claim_waits_for_the_one_before_and_sees_what_it_did() {
+    let schema = schema();
+    let (mut one, mut two) = (schema.client(), schema.client());
+    enqueue_many(&mut one, &vec![keyed("k", 4); 6]).unwrap();
+    let mut open = one.transaction().unwrap();
+    assert_eq!(claim(&mut open, "q", "w", 3, LEASE, true).unwrap().len(), 3);
+    // A row that nobody needs is not dropped under a claim.
+    two.batch_execute("INSERT INTO job_keys VALUES ('q', 'idle', 1, 0, 'infinity')")
+        .unwrap();
+    let idle = "SELECT count(*) FROM job_keys WHERE key = 'idle'";
+    jobs::protocol::rescue(&mut two, 10).unwrap();
+    assert_eq!(schema.count(&mut two, idle), 1);
+    // Another queue's claims go on.
+    enqueue(&mut two, NewJob::named("other", "n", "1").key("k", 1)).unwrap();
+    assert_eq!(
+        claim(&mut two, "other", "w", 3, LEASE, true).unwrap().len(),
+        1
+    );
+    let second = claims_and_waits(&schema, "advisory");
+    open.commit().unwrap();
+    let got = second.join().unwrap().unwrap();
+    assert_eq!(got, 1, "of the four places three are taken");
+    jobs::protocol::rescue(&mut two, 10).unwrap();
+    assert_eq!(schema.count(&mut two, idle), 0);
+}
+
+#[test]
+fn a_key_that_changes_under_a_claim_undoes_the_claim() {
+    let schema = schema();
+    let (mut one, mut other) = (schema.client(), schema.client());
+    enqueue(&mut one, keyed("k", 4)).unwrap();
+    assert_eq!(take(&mut one, 1).len(), 1);
+    enqueue(&mut one, keyed("k", 4)).unwrap();
+    let mut open = other.transaction().unwrap();
+    open.batch_execute("UPDATE job_keys SET in_flight = in_flight + 1")
+        .unwrap();
+    let claimed = claims_and_waits(&schema, "transactionid");
+    open.commit().unwrap();
+    let refused = claimed.join().unwrap().unwrap_err();
+    let jobs::Error::Database(refused) = refused else {
+        panic!("{refused}")
+    };
+    assert_eq!(refused.code().unwrap().code(), "40001", "{refused}");
+    assert_eq!(take(&mut one, 10).len(), 1, "nothing of it was lost");
+}
+
+#[test]
+fn rows_of_keys_stay_on_their_page_while_they_say_the_same() {
+    let schema = schema();
+    let mut client = schema.client();
+    // One that is full after each claim, and one that always has more to give.
+    enqueue_many(&mut client, &vec![keyed("full", 2); 20]).unwrap();
+    enqueue_many(&mut client, &vec![keyed("more", 100); 60]).unwrap();
+    let mut held = take(&mut client, 8);
+    for _ in 0..6 {
+        finish(&mut client, &held);
+        let mut tx = client.transaction().unwrap();
+        let written = |tx: &mut postgres::Transaction<'_>| -> [i64; 2] {
+            let so_far = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relid = 'job_keys'::regclass";
+            let row = tx.query_one(so_far, &[]).unwrap();
+            [0, 1].map(|column| row.get(column))
+        };
+        let before = written(&mut tx);
+        held = claim(&mut tx, "q", "w", 8, LEASE, true).unwrap();
+        assert_eq!((of(&held, "full"), of(&held, "more")), (2, 4));
+        let after = written(&mut tx);
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [2, 2]);
+        tx.commit().unwrap();
+    }
 }

@@ -5,11 +5,11 @@
 use crate::harness::schema;
 use jobs::protocol::{Became, ClaimedRow, Ending, Settlement, claim, rescue, settle};
 use jobs::{Cancelled, NewJob, cancel, dead_jobs, enqueue};
-use postgres::Client;
+use postgres::{Client, Row};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 const LEASE: Duration = Duration::from_secs(300);
@@ -22,9 +22,11 @@ enum Step {
         unique: Option<u8>,
         max_attempts: u32,
     },
+    /// By a process that is through with some of the jobs that were claimed before, perhaps under leases that it lost.
     Claim {
         limit: usize,
         keyed_first: bool,
+        over: Vec<prop::sample::Index>,
     },
     /// Settles a claim, which may be lost by now; `again` is the retry of a settlement whose answer was lost.
     Settle {
@@ -52,7 +54,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (prop::option::of(0..3_u8), prop::option::weighted(0.3, 0..2_u8), 1..4_u32)
             .prop_map(|(key, unique, max_attempts)| Step::Enqueue { key, unique, max_attempts }),
-        4 => (1..4_usize, any::<bool>()).prop_map(|(limit, keyed_first)| Step::Claim { limit, keyed_first }),
+        4 => (1..4_usize, any::<bool>(), prop::collection::vec(which(), 0..4))
+            .prop_map(|(limit, keyed_first, over)| Step::Claim { limit, keyed_first, over }),
         5 => (which(), 0..5_u8, any::<bool>()).prop_map(|(which, ending, again)| Step::Settle { which, ending, again }),
         1 => which().prop_map(|which| Step::DieInSettlement { which }),
         2 => which().prop_map(|which| Step::Expire { which }),
@@ -96,7 +99,20 @@ impl Model {
                 unique,
                 max_attempts,
             } => self.enqueue(client, *key, *unique, *max_attempts),
-            Step::Claim { limit, keyed_first } => self.claim(client, *limit, *keyed_first),
+            Step::Claim {
+                limit,
+                keyed_first,
+                over,
+            } => {
+                let over: HashSet<(i64, i64)> = match self.claims.is_empty() {
+                    true => HashSet::new(),
+                    false => over
+                        .iter()
+                        .map(|which| named(which.get(&self.claims)))
+                        .collect(),
+                };
+                self.claim(client, *limit, *keyed_first, &over);
+            }
             Step::TimePasses => time_passes(client),
             Step::Cancel { which, commit } if !self.jobs.is_empty() => {
                 let ids: Vec<i64> = self.jobs.keys().copied().collect();
@@ -175,8 +191,23 @@ impl Model {
         }
     }
 
-    fn claim(&mut self, client: &mut Client, limit: usize, keyed_first: bool) {
-        let rows = claim(client, "q", "w", limit, LEASE, keyed_first).unwrap();
+    fn claim(
+        &mut self,
+        client: &mut Client,
+        limit: usize,
+        keyed_first: bool,
+        over: &HashSet<(i64, i64)>,
+    ) {
+        let is_over = |id: i64, job: &ModelJob| matches!(job.state, State::Running { lease_id } if over.contains(&(id, lease_id)));
+        let vacated = |key: u8| {
+            let of = |(id, job): &(&i64, &ModelJob)| job.key == Some(key) && is_over(**id, job);
+            self.jobs.iter().filter(of).count().min(CAP as usize)
+        };
+        let vacated = [0, 1, 2].map(vacated);
+        let rows = match over.is_empty() {
+            true => claim(client, "q", "w", limit, LEASE, keyed_first).unwrap(),
+            false => claim_beside(client, limit, keyed_first, over),
+        };
         assert!(rows.len() <= limit);
         for row in &rows {
             let job = self.jobs.get_mut(&row.id).unwrap();
@@ -195,12 +226,15 @@ impl Model {
                 (job.attempt, job.max_attempts)
             );
         }
-        for key in 0..3 {
+        for (key, vacated) in (0..).zip(vacated) {
             let running = |job: &&ModelJob| {
                 job.key == Some(key) && matches!(job.state, State::Running { .. })
             };
+            let name = format!("k{key}");
+            let is_claimed = rows.iter().any(|row| row.key.as_ref() == Some(&name));
+            let places = CAP as usize + if is_claimed { vacated } else { CAP as usize };
             assert!(
-                self.jobs.values().filter(running).count() <= CAP as usize,
+                self.jobs.values().filter(running).count() <= places,
                 "key {key} is over its cap"
             );
         }
@@ -322,7 +356,7 @@ impl Model {
             }
             self.claims.clear();
             time_passes(client);
-            self.claim(client, 100, true);
+            self.claim(client, 100, true, &HashSet::new());
             for row in self.claims.clone() {
                 self.settle(client, &row, 0);
             }
@@ -346,7 +380,7 @@ impl Model {
             .map(|(id, _)| *id)
             .collect();
         assert_eq!(dead, expected);
-        self.claim(client, 1, true);
+        self.claim(client, 1, true, &HashSet::new());
         let left = "SELECT (SELECT count(*) FROM job_jobs), (SELECT coalesce(sum(abs(in_flight)), 0) FROM job_keys)::bigint";
         let row = client.query_one(left, &[]).unwrap();
         assert_eq!(
@@ -355,6 +389,37 @@ impl Model {
             "rows and places in flight at the end"
         );
     }
+}
+
+fn named(row: &ClaimedRow) -> (i64, i64) {
+    (row.id, row.lease_id)
+}
+
+/// As a process claims that is through with these jobs, each named with its lease.
+fn claim_beside(
+    client: &mut Client,
+    limit: usize,
+    keyed_first: bool,
+    over: &HashSet<(i64, i64)>,
+) -> Vec<ClaimedRow> {
+    let limit = i32::try_from(limit).unwrap();
+    let (ids, leases): (Vec<i64>, Vec<i64>) = over.iter().copied().unzip();
+    let sql = "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap
+               FROM job_claim('q', 'w', NULL, $1, $1, $2, $3, $4, $5)";
+    let lease_ms = LEASE.as_millis() as i64;
+    let rows = client.query(sql, &[&limit, &lease_ms, &keyed_first, &ids, &leases]);
+    let positive = |number: i32| number.unsigned_abs();
+    let claimed = |row: &Row| ClaimedRow {
+        id: row.get(0),
+        lease_id: row.get(1),
+        attempt: positive(row.get(2)),
+        max_attempts: positive(row.get(3)),
+        name: row.get(4),
+        key: row.get(5),
+        payload: row.get(6),
+        key_cap: row.get::<_, Option<i32>>(7).map(positive),
+    };
+    rows.unwrap().iter().map(claimed).collect()
 }
 
 fn ending_of(ending: u8) -> Ending {
