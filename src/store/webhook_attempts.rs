@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::ids::whole_ms;
 use crate::sql;
 use postgres::Row;
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 use time::OffsetDateTime;
@@ -98,47 +99,36 @@ fn begun_of(row: &Row) -> Result<Begun> {
     })
 }
 
-/// Begins the attempts of jobs that were just claimed, under one lease that they do not outlast, in their order. `None`: as
-/// [`begin`] has it, or somebody changes the endpoint at this moment; it may begin where it is tried alone.
+/// Begins the attempts of jobs that were just claimed, under one lease that they do not outlast, and gives them by their
+/// jobs. One that is not there has not begun: as [`begin`] has it, or somebody changes the endpoint at this moment; it may
+/// begin where it is tried alone.
 ///
 /// # Errors
 /// The database's; then none has begun.
 pub fn begin_all(
     sql: &mut impl Sql,
-    wanted: &[Wanted],
+    mut wanted: Vec<Wanted>,
     now: OffsetDateTime,
-) -> Result<Vec<Option<Begun>>> {
+) -> Result<HashMap<i64, Begun>> {
     let Some(lease_id) = wanted.first().map(|one| one.lease_id) else {
-        return Ok(Vec::new());
+        return Ok(HashMap::new());
     };
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    let receiver = |place: usize| {
-        wanted
-            .get(place)
-            .map(|one| (one.tenant_id, one.endpoint_id))
-    };
-    order.sort_by_key(|place| receiver(*place));
-    let sorted: Vec<&Wanted> = order
-        .iter()
-        .filter_map(|place| wanted.get(*place))
-        .collect();
-    let receivers = sorted.chunk_by(|one, other| {
-        (one.tenant_id, one.endpoint_id) == (other.tenant_id, other.endpoint_id)
-    });
+    let receiver = |one: &Wanted| (one.tenant_id, one.endpoint_id);
+    wanted.sort_by_key(receiver);
     let (mut tenants, mut endpoints, mut firsts, mut lasts) = (vec![], vec![], vec![], vec![]);
     let mut seen = 0;
-    for deliveries in receivers {
-        let Some(one) = deliveries.first() else {
+    for deliveries in wanted.chunk_by(|one, other| receiver(one) == receiver(other)) {
+        let Some((tenant_id, endpoint_id)) = deliveries.first().map(receiver) else {
             continue;
         };
-        tenants.push(one.tenant_id);
-        endpoints.push(one.endpoint_id);
+        tenants.push(tenant_id);
+        endpoints.push(endpoint_id);
         firsts.push(seen + 1);
         seen += i32::try_from(deliveries.len()).map_err(Error::internal)?;
         lasts.push(seen);
     }
-    let deliveries: Vec<Uuid> = sorted.iter().map(|one| one.delivery_id).collect();
-    let jobs: Vec<i64> = sorted.iter().map(|one| one.job_id).collect();
+    let deliveries: Vec<Uuid> = wanted.iter().map(|one| one.delivery_id).collect();
+    let jobs: Vec<i64> = wanted.iter().map(|one| one.job_id).collect();
     let rows = sql.query(
         sql!("webhook_attempts/begin_all"),
         &[
@@ -152,12 +142,13 @@ pub fn begin_all(
             &now,
         ],
     )?;
-    let mut all: Vec<Option<Begun>> = wanted.iter().map(|_| None).collect();
+    let mut all = HashMap::new();
     for row in &rows {
         for (place, begun) in begun_together(row)? {
-            let slot = order.get(place).and_then(|place| all.get_mut(*place));
-            *slot.ok_or_else(|| Error::internal("an attempt began that was not asked for"))? =
-                Some(begun);
+            let job_id = jobs.get(place).copied();
+            let job_id =
+                job_id.ok_or_else(|| Error::internal("an attempt began that was not asked for"))?;
+            all.insert(job_id, begun);
         }
     }
     Ok(all)

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::store::webhook_attempts::{self as rows, Begun, Wanted};
 use jobs::protocol::ClaimedRow;
 use std::any::Any;
+use std::collections::HashMap;
 use std::time::Instant;
 
 /// An attempt that may be made, on its way to a thread.
@@ -42,25 +43,23 @@ pub(super) fn begin_all(
     claimed: &[ClaimedRow],
     since: Instant,
 ) -> Vec<Option<Box<dyn Any + Send>>> {
-    let wanted: Vec<Option<Wanted>> = claimed.iter().map(wanted).collect();
-    let begun = begin(inner, &wanted).unwrap_or_else(|error| {
+    let wanted = claimed.iter().filter_map(wanted).collect();
+    let mut begun = begin(inner, wanted).unwrap_or_else(|error| {
         slog::warn!(inner.log, "Attempts could not begin together; each is tried alone"; crate::log::ErrorValue(&error));
-        Vec::new()
+        HashMap::new()
     });
-    let mut begun = begun.into_iter();
-    let ready = wanted.iter().map(|wanted| {
-        let begun = wanted.as_ref().and_then(|_| begun.next().flatten())?;
+    let ready = claimed.iter().map(|row| {
+        let begun = begun.remove(&row.id)?;
         Some(Box::new(Ready::claimed(begun, since)) as Box<dyn Any + Send>)
     });
     ready.collect()
 }
 
-fn begin(inner: &Inner, wanted: &[Option<Wanted>]) -> Result<Vec<Option<Begun>>> {
-    let wanted: Vec<Wanted> = wanted.iter().flatten().copied().collect();
+fn begin(inner: &Inner, wanted: Vec<Wanted>) -> Result<HashMap<i64, Begun>> {
     if wanted.is_empty() {
-        return Ok(Vec::new());
+        return Ok(HashMap::new());
     }
-    rows::begin_all(&mut inner.store.session()?, &wanted, inner.clock.now())
+    rows::begin_all(&mut inner.store.session()?, wanted, inner.clock.now())
 }
 
 /// Not where an earlier claim was lost, nor of a job that says nothing of a delivery.

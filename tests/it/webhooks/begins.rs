@@ -77,14 +77,14 @@ impl Due {
         wanted.collect()
     }
 
+    /// In the order of what was wanted.
     fn begun(&self, wanted: &[Wanted]) -> Vec<Option<Begun>> {
         let store = &self.world.app.server().shared().store;
-        begin_all(
-            &mut store.session().unwrap(),
-            wanted,
-            self.world.app.clock.now(),
-        )
-        .unwrap()
+        let (mut session, now) = (store.session().unwrap(), self.world.app.clock.now());
+        let mut begun = begin_all(&mut session, wanted.to_vec(), now).unwrap();
+        let in_order = wanted.iter().map(|one| begun.remove(&one.job_id)).collect();
+        assert!(begun.is_empty(), "it was not asked for");
+        in_order
     }
 
     /// The event of each delivery.
