@@ -135,8 +135,8 @@ impl Inner {
     /// How long after each other ends are written at the soonest. Where several processes have jobs in hand, each has fewer
     /// ends, and what a transaction costs the database would be for few of them.
     pub(super) fn ends_apart(&self) -> Duration {
-        let processes = self.queue.get().map_or(1, jobs::Handle::processes);
-        PACE * (2 * (processes - 1))
+        let queue = self.queue.get();
+        queue.map_or(Duration::ZERO, |queue| queue.apart(PACE))
     }
 
     /// Ends attempts, and tells of each how that went. One that spoils it for the others fails alone.

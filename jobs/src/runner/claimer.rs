@@ -159,8 +159,7 @@ impl Claims {
 
     /// While jobs are in hand, when the next claim may begin, if not yet.
     fn pace(&self, core: &Core, queue: &Queue, now: Instant) -> Option<Instant> {
-        // What comes is divided among processes, and for each of them a claim of few costs about as much as one of many.
-        let pace = queue.options.pace * (2 * core.processes() - 1);
+        let pace = queue.options.pace + core.apart(queue.options.pace);
         let next = match queue.outstanding.load(Ordering::Acquire) {
             0 if queue.later.load(Ordering::Acquire) == 0 => return None,
             few if few <= queue.half() => self.claimed_at? + pace,

@@ -277,9 +277,9 @@ impl Later {
 
     fn end(&mut self, outcome: Outcome) {
         if let Some(told) = self.told.take() {
-            told.batch.slots[told.place].set_stage(Stage::Finished);
-            let id = told.batch.slots[told.place].id;
-            self.hands.queue.no_longer_later(id);
+            let slot = &told.batch.slots[told.place];
+            slot.set_stage(Stage::Finished);
+            self.hands.queue.no_longer_later(slot.id);
             // Where nobody settles any more the lease runs out.
             let _ = self.hands.end(told, Some(outcome), false);
         }

@@ -119,6 +119,12 @@ impl Core {
         self.processes.load(Ordering::Relaxed)
     }
 
+    /// What comes is divided among processes, and for each of them it costs about as much to see to few jobs as to many. So
+    /// for each other one twice this pace is added to it.
+    fn apart(&self, pace: Duration) -> Duration {
+        pace * (2 * (self.processes() - 1))
+    }
+
     fn batches(&self) -> MutexGuard<'_, BTreeMap<i64, Arc<Batch>>> {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -282,6 +288,13 @@ impl Handle {
     #[must_use]
     pub fn processes(&self) -> u32 {
         self.core.processes()
+    }
+
+    /// How much more than this pace should lie between what is done for many jobs at once, since other processes share the
+    /// work: twice the pace for each of them, nothing where there is none.
+    #[must_use]
+    pub fn apart(&self, pace: Duration) -> Duration {
+        self.core.apart(pace)
     }
 
     /// Figures of one queue; none for a queue that this runner does not serve.

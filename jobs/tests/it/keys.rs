@@ -1,9 +1,9 @@
 //! Concurrency keys: caps and fairness.
 
-use crate::harness::{Schema, schema, until};
+use crate::harness::{Schema, claim_beside, schema, until};
 use jobs::protocol::{ClaimedRow, Room, claim, complete};
 use jobs::{NewJob, enqueue, enqueue_many, set_cap};
-use postgres::{Client, GenericClient};
+use postgres::Client;
 use std::collections::{HashMap, HashSet};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -204,27 +204,9 @@ fn a_key_with_nothing_to_say_is_forgotten() {
 }
 
 /// As a process claims that is through with these jobs, whose ends are still being written.
-fn take_beside(
-    client: &mut impl GenericClient,
-    limit: i32,
-    over: &[&ClaimedRow],
-) -> Result<Vec<ClaimedRow>, postgres::Error> {
-    let (ids, leases): (Vec<i64>, Vec<i64>) = over.iter().map(|row| (row.id, row.lease_id)).unzip();
-    let rows = client.query(
-        "SELECT id, lease_id, key, key_cap FROM job_claim('q', 'w', NULL, $1, $1, 30000, true, $2, $3)",
-        &[&limit, &ids, &leases],
-    )?;
-    let row = |row: &postgres::Row| ClaimedRow {
-        id: row.get(0),
-        lease_id: row.get(1),
-        attempt: 1,
-        max_attempts: 5,
-        name: "n".into(),
-        key: row.get(2),
-        key_cap: row.get::<_, Option<i32>>(3).map(i32::unsigned_abs),
-        payload: "1".into(),
-    };
-    Ok(rows.iter().map(row).collect())
+fn take_beside(client: &mut Client, limit: usize, over: &[&ClaimedRow]) -> Vec<ClaimedRow> {
+    let over = over.iter().map(|row| (row.id, row.lease_id));
+    claim_beside(client, limit, LEASE, true, over)
 }
 
 #[test]
@@ -234,7 +216,7 @@ fn a_job_that_is_over_takes_no_place_of_its_key_until_its_end_says_the_same() {
     enqueue_many(&mut client, &vec![keyed("k", 2); 6]).unwrap();
     let first = take(&mut client, 10);
     assert_eq!(first.len(), 2);
-    let mut beside = |over: &[&ClaimedRow]| take_beside(&mut client, 10, over).unwrap();
+    let mut beside = |over: &[&ClaimedRow]| take_beside(&mut client, 10, over);
     // Under another lease it is not this process's to be through with.
     let mut lost = first[0].clone();
     lost.lease_id -= 1;
@@ -247,11 +229,7 @@ fn a_job_that_is_over_takes_no_place_of_its_key_until_its_end_says_the_same() {
     assert_eq!(third.len(), 1);
     // Ends that are written meanwhile leave nothing free twice.
     finish(&mut client, &first);
-    assert!(
-        take_beside(&mut client, 10, &[&first[0], &first[1]])
-            .unwrap()
-            .is_empty()
-    );
+    assert!(take_beside(&mut client, 10, &[&first[0], &first[1]]).is_empty());
     finish(&mut client, &second);
     finish(&mut client, &third);
     assert_eq!(take(&mut client, 10).len(), 2);
@@ -267,7 +245,7 @@ fn the_next_job_of_a_serial_key_waits_for_the_end_of_the_one_before() {
     assert_eq!((of(&first, "serial"), of(&first, "narrowed")), (1, 2));
     set_cap(&mut client, "q", "narrowed", 1).unwrap();
     let over: Vec<&ClaimedRow> = first.iter().collect();
-    assert!(take_beside(&mut client, 10, &over).unwrap().is_empty());
+    assert!(take_beside(&mut client, 10, &over).is_empty());
     finish(&mut client, &first);
     assert_eq!(take(&mut client, 10).len(), 2);
 }

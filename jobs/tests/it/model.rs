@@ -2,10 +2,10 @@
 //! the handler and before the settlement, in the middle of a settlement's transaction, after its commit and before
 //! anybody heard of it; leases run out, late settlements come, jobs are cancelled in every state.
 
-use crate::harness::schema;
+use crate::harness::{claim_beside, schema};
 use jobs::protocol::{Became, ClaimedRow, Ending, Settlement, claim, rescue, settle};
 use jobs::{Cancelled, NewJob, cancel, dead_jobs, enqueue};
-use postgres::{Client, Row};
+use postgres::Client;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::cell::RefCell;
@@ -206,7 +206,7 @@ impl Model {
         let vacated = [0, 1, 2].map(vacated);
         let rows = match over.is_empty() {
             true => claim(client, "q", "w", limit, LEASE, keyed_first).unwrap(),
-            false => claim_beside(client, limit, keyed_first, over),
+            false => claim_beside(client, limit, LEASE, keyed_first, over.iter().copied()),
         };
         assert!(rows.len() <= limit);
         for row in &rows {
@@ -393,33 +393,6 @@ impl Model {
 
 fn named(row: &ClaimedRow) -> (i64, i64) {
     (row.id, row.lease_id)
-}
-
-/// As a process claims that is through with these jobs, each named with its lease.
-fn claim_beside(
-    client: &mut Client,
-    limit: usize,
-    keyed_first: bool,
-    over: &HashSet<(i64, i64)>,
-) -> Vec<ClaimedRow> {
-    let limit = i32::try_from(limit).unwrap();
-    let (ids, leases): (Vec<i64>, Vec<i64>) = over.iter().copied().unzip();
-    let sql = "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap
-               FROM job_claim('q', 'w', NULL, $1, $1, $2, $3, $4, $5)";
-    let lease_ms = LEASE.as_millis() as i64;
-    let rows = client.query(sql, &[&limit, &lease_ms, &keyed_first, &ids, &leases]);
-    let positive = |number: i32| number.unsigned_abs();
-    let claimed = |row: &Row| ClaimedRow {
-        id: row.get(0),
-        lease_id: row.get(1),
-        attempt: positive(row.get(2)),
-        max_attempts: positive(row.get(3)),
-        name: row.get(4),
-        key: row.get(5),
-        payload: row.get(6),
-        key_cap: row.get::<_, Option<i32>>(7).map(positive),
-    };
-    rows.unwrap().iter().map(claimed).collect()
 }
 
 fn ending_of(ending: u8) -> Ending {
