@@ -224,18 +224,19 @@ fn a_cancel_that_races_the_end_changes_no_finished_run() {
     let app = App::start();
     let provider = Provider::start(Script {
         queue: Vec::new(),
-        then: Step::text("Yes."),
+        then: Step::text("Yes.").before(Duration::from_millis(20)),
     })
     .unwrap();
     let agent = app.agent(&provider.base_url());
     let (mut completed, mut cancelled) = (0, 0);
+    // Later after a cancel that came before the end, sooner after one that came behind it: whatever a run takes
+    // here, the cancels gather about its end.
+    let mut wait = Duration::ZERO;
     let mut round = 0;
-    while round < 40 || ((completed == 0 || cancelled == 0) && round < 400) {
-        let id = app.start_turn(agent, "a");
-        // Later and later into the run, and over its end.
-        let until = Instant::now() + Duration::from_millis(round * 2);
+    while round < 60 || ((completed == 0 || cancelled == 0) && round < 400) {
         round += 1;
-        while Instant::now() < until && !is_finished(&app.run(&id)) {}
+        let id = app.start_turn(agent, "a");
+        std::thread::sleep(wait);
         let answered = app.cancel(&id);
         let run = app.finished(&id);
         if is_finished(&answered) {
@@ -248,12 +249,14 @@ fn a_cancel_that_races_the_end_changes_no_finished_run() {
         match run["status"].as_str().unwrap() {
             "completed" => {
                 completed += 1;
+                wait = wait * 3 / 4;
                 assert_eq!(last, "run.completed");
                 assert_eq!(run["cancelRequested"], false);
                 assert_eq!(app.output(&id), json!({"text": "Yes."}));
             }
             _ => {
                 cancelled += 1;
+                wait += Duration::from_millis(3);
                 check_cancelled(&app, &id);
             }
         }
