@@ -24,10 +24,15 @@ pub(super) fn renew(core: &Core, stop: &Receiver<()>) {
     while stop.recv_timeout(tick) != Err(RecvTimeoutError::Disconnected) {
         let whole = last_renewal.elapsed() + tick > core.lease / 3;
         let kept = renew_once(core, whole).and_then(|()| watch_once(core));
-        if let Err(error) = kept.and_then(|()| count_processes(core)) {
+        if let Err(error) = kept {
             warn!(core.log, "cannot renew leases"; "error" => %error);
-        } else if whole {
+            continue;
+        }
+        if whole {
             last_renewal = Instant::now();
+        }
+        if let Err(error) = count_processes(core) {
+            warn!(core.log, "cannot count the processes that share the work"; "error" => %error);
         }
     }
     if let Err(error) = hand_back(core).and_then(|()| renew_once(core, false)) {
