@@ -7,7 +7,9 @@ use clap::{Args, ValueEnum};
 const CHECK_EXAMPLES: &str = "\
 Examples:
   agent-runtime check-config
-  systemd-run --pipe --property=EnvironmentFile=/etc/agent-runtime.env agent-runtime check-config
+  systemd-run --pipe --wait --collect -p User=agent-runtime \\
+    -p EnvironmentFile=/etc/agent-runtime/agent-runtime.env \\
+    -p LoadCredential=credentials:/etc/agent-runtime/credentials agent-runtime check-config
   agent-runtime check-config --json | jq '.faults[].setting'
 
 Exits 1 if the server would not start. No secret is shown.";

@@ -122,6 +122,8 @@ fn a_rolling_restart_fails_no_request_that_is_made_again_once() {
                 let (status, _) = server.take().unwrap().terminate();
                 assert!(status.success(), "{status}: see {}", place.log.display());
                 *server = Some(place.start());
+                // Who met this one while it was away asks the other one: that is not to be gone by then.
+                std::thread::sleep(HELD_UP);
             }
         }
         stop.store(true, Ordering::Relaxed);

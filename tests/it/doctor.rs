@@ -309,8 +309,11 @@ fn the_doctor_finds_what_is_wrong_with_the_database() {
 
     let patient = Patient::on(&database.url());
     let few = patient.examined_with(&["--replicas", "900"]);
-    few.has_faults(&["connections"])
-        .says("connections", "fault", "900 replicas");
+    few.has_faults(&["connections"]).says(
+        "connections",
+        "fault",
+        "900 replicas take up to 14400 connections",
+    );
 
     let name = database.url();
     let name = name.rsplit_once('/').unwrap().1;

@@ -144,7 +144,7 @@ pub(super) static ALL: &[About] = &[
         Code::Clock,
         "clock",
         "How far this host's clock is from the database's. On one host there is one clock, and whether it is right is not looked at.",
-        "Above 2 s the times in records and tokens are doubtful; above 30 s tokens and webhook signatures are refused.",
+        "Above 2 s the times in records and tokens are doubtful; above 30 s it is a fault: tokens and keys end too early or too late, and from five minutes on receivers refuse webhooks.",
         "Keep both clocks by NTP: `timedatectl set-ntp true`.",
     ),
     about(
@@ -180,7 +180,7 @@ pub(super) static ALL: &[About] = &[
         "openfga-schema",
         "The revision of the schema in OpenFGA's database (SVC_AUTHZ_DATABASE_URL): 6 with version 1.22, 5 with version 1.9.",
         "Below 4 OpenFGA does not serve. 4 and 5 are from before 1.22.",
-        "Run `openfga migrate` of the new version, then start that version: `docs/openfga.md`.",
+        "Install the new companion package, which migrates before it starts; with an OpenFGA of your own run `openfga migrate` of the new version, then start that version: `docs/openfga.md`.",
     ),
     about(
         Code::OpenfgaIndexes,

@@ -30,8 +30,8 @@ pub(super) const CODES: &[Code] = &[
 
 /// For one question.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Connections of a server beside its pool: one that migrates.
-const BESIDE_POOL: i64 = 1;
+/// Connections of a server beside its pool: two of the audit, one that migrates, one that sees whether the database answers.
+const BESIDE_POOL: i64 = 4;
 /// Above this the clocks are doubtful.
 const CLOCK_WARNING: time::Duration = time::Duration::seconds(2);
 /// Above this they are wrong.

@@ -275,7 +275,7 @@ fn judge_openfga(
     }
     if dumped.version < version {
         notes.push(format!(
-            "The authorization server's dump is of an older version than its database is now ({} and {}): run openfga migrate after the restore and restart it.",
+            "The authorization server's dump is of an older version than its database is now ({} and {}): run openfga migrate after the restore and restart it. A restart of agent-runtime-openfga does both.",
             dumped.version.unwrap_or(0),
             version.unwrap_or(0)
         ));
