@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?;
 
     let pool = r2d2::Pool::builder()
-        .max_size(4)
+        .max_size(5)
         .build(PostgresConnectionManager::new(config.clone(), NoTls))?;
     let (done, ended) = crossbeam_channel::unbounded();
     let runner = Runner::builder(Database::new(pool, |client| client))

@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     jobs::migrate(&mut client)?;
 
     let pool = r2d2::Pool::builder()
-        .max_size(4)
+        .max_size(5)
         .build(PostgresConnectionManager::new(config, NoTls))?;
     let (greeted, greetings) = crossbeam_channel::bounded(1);
     let runner = Runner::builder(Database::new(pool, |client| client))

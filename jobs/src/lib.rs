@@ -6,7 +6,8 @@
 //!
 //! Guarantees: a job that was committed runs until it is done, dead or cancelled; at most one lease on a job stands at
 //! a time, and only its holder can settle the job; a cancelled job never starts again; a concurrency key never has more
-//! jobs in flight than its cap. A job can run more than once (a process can die after the effect and before the
+//! jobs claimed than its cap, but for those that were enqueued as claimed at one moment and those whose place was given up
+//! ([`Later::vacate`]). A job can run more than once (a process can die after the effect and before the
 //! settlement), unless the handler settles it in the transaction of its effect ([`Claimed::complete_in`]).
 //!
 //! Deliberately absent: NOTIFY, session state, async, cron, results, workflows, and any clock but Postgres's own.

@@ -1,4 +1,5 @@
-//! The two threads that run no jobs: one renews leases and watches for cancels, one rescues what others left.
+//! Two threads that run no jobs: one renews leases, watches for cancels and counts the processes that share the work, one
+//! rescues what others left.
 
 use super::Core;
 use crate::Result;

@@ -4,8 +4,8 @@
 //! somebody vacuums. The server's own process for that looks once a minute, and by then a claim of a busy queue goes
 //! through hundreds of pages of them.
 //!
-//! Guarantees: at most one page is vacuumed for each job that this process has claimed; nothing waits for this thread, a
-//! stop neither. Not here: anything that has to happen.
+//! Guarantees: at most one page of each table is vacuumed for each job that this process has claimed; nothing waits for this
+//! thread, a stop neither. Not here: anything that has to happen.
 
 use super::Core;
 use crate::protocol::sweep;
