@@ -121,7 +121,7 @@ pub fn claim(
 /// What a claim is asked for.
 pub(crate) struct Asked<'a> {
     pub(crate) queue: &'a str,
-    /// This process, for people.
+    /// This process: for people, and for the count of processes.
     pub(crate) worker: &'a str,
     pub(crate) room: Room,
     pub(crate) lease: Duration,

@@ -33,7 +33,7 @@ impl std::fmt::Display for Target {
 
 /// What a row says of itself before anything is measured.
 pub(crate) struct About {
-    /// Lower case with dashes: what `BENCH=` and the files are called.
+    /// Lower case with dashes: what its files are called.
     pub(crate) name: &'static str,
     /// What our side does.
     pub(crate) work: &'static str,

@@ -49,7 +49,7 @@ impl Place {
         })
     }
 
-    /// This process, for people.
+    /// This process: for people, and for the count of processes.
     #[must_use]
     pub fn worker(&self) -> &str {
         &self.hands.core.worker

@@ -38,11 +38,11 @@ pub struct QueueOptions {
     /// How often an idle queue looks for jobs of other processes and retries that are due, jittered by a fifth.
     /// Default 200 ms.
     pub poll: Duration,
-    /// While jobs are claimed and not through their handlers, how long after a claim the next one begins at the soonest, so
-    /// that it takes what came meanwhile at once: and twice as long more for each other process that has jobs in hand
-    /// ([`crate::Handle::processes`]), three times all that unless half of the places, threads and prefetch, are free. Half
-    /// of it lies between jobs that are enqueued as claimed ([`crate::Handle::place`]), however many processes there are.
-    /// Default zero.
+    /// While jobs are claimed and not through their handlers, or their ends are still to be written, how long after a claim
+    /// the next one begins at the soonest, so that it takes what came meanwhile at once: and twice as long more for each
+    /// other process that has jobs in hand ([`crate::Handle::processes`]), three times all that unless half of the places,
+    /// threads and prefetch, are free. Half of it lies between jobs that are enqueued as claimed
+    /// ([`crate::Handle::place`]), however many processes there are. Default zero.
     pub pace: Duration,
     /// Whether a stop that cuts a handler off uses its job's attempt up: where what it did outside may have been done.
     /// Default false: the job is as if it had never been claimed.

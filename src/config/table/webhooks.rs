@@ -31,7 +31,8 @@ pub(super) static WEBHOOKS: &[Setting] = &[
             unit: "",
         },
         Source::Ours,
-        "Webhook attempts that this process makes at once at most; the rest waits in the database.",
+        "Webhook attempts that this process makes at once at most. Three times as many deliveries at most wait in \
+         the process for one of them to end; the rest waits in the database.",
     )
     .default_value("32"),
     Setting::new(
