@@ -28,11 +28,11 @@ Examples:
   agent-runtime audit verify
   agent-runtime audit verify --public-key audit.pub --json
 
-The public key is the one of SVC_AUDIT_SIGNING_KEY_PATH in PEM, as made by: openssl pkey -pubout.
-Without it the key of the setting is used; without both, each anchor is held against the key that it
+The public key is the one of SVC_AUDIT_SIGNING_KEY_PATH in PEM, as made by: openssl pkey -pubout. \
+Without it the key of the setting is used; without both, each anchor is held against the key that it \
 names itself, which proves little.
 
-Exits 0 if the record is whole, 2 if something was changed, removed or inserted, 1 if it could not be
+Exits 0 if the record is whole, 2 if something was changed, removed or inserted, 1 if it could not be \
 verified.";
 
 const EXPORT_EXAMPLES: &str = "\

@@ -25,7 +25,7 @@ Examples:
   agent-runtime authz verify --tenant 0197f3c2-5d0e-7cc3-b7a5-0d6f2b1f9e11
   agent-runtime authz verify --json | jq '.tenants[] | select(.extra.count > 0)'
 
-The database is that of SVC_DATABASE_URL, the authorization server that of SVC_AUTHZ_API_URL.
+The database is that of SVC_DATABASE_URL, the authorization server that of SVC_AUTHZ_API_URL. \
 Nothing is changed. Exit codes: 0 equal, 2 something differs, 1 it could not be compared.";
 
 const REPAIR_EXAMPLES: &str = "\
@@ -33,8 +33,8 @@ Examples:
   agent-runtime authz repair --dry-run     say what would be done, change nothing
   agent-runtime authz repair               do it
 
-Makes a store that was lost, writes a model that was lost, adds what is missing and removes what
-nothing asks for. Run it after the authorization server's database was restored from a backup.
+Makes a store that was lost, writes a model that was lost, adds what is missing and removes what \
+nothing asks for. Run it after the authorization server's database was restored from a backup. \
 Running servers need no stop.";
 
 /// The commands on permissions.

@@ -39,11 +39,11 @@ Examples:
   agent-runtime backup /var/backups/agent-runtime/2027-01-31
   agent-runtime backup --json /var/backups/agent-runtime/2027-01-31 | jq .runtime.sha256
 
-The databases are those of SVC_DATABASE_URL and SVC_AUTHZ_DATABASE_URL; without the second, the
-authorization server's is left out, and a restore fills it from the first. Servers go on meanwhile.
+The databases are those of SVC_DATABASE_URL and SVC_AUTHZ_DATABASE_URL; without the second, the \
+authorization server's is left out, and a restore fills it from the first. Servers go on meanwhile. \
 Key files are not in a backup: keep them, and keep them apart from it.
 
-DIR must not exist or be empty. It appears once all is in it and was verified. pg_dump and pg_restore
+DIR must not exist or be empty. It appears once all is in it and was verified. pg_dump and pg_restore \
 of the server's version are needed (package postgresql-client).";
 
 /// Arguments of `backup`.

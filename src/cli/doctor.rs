@@ -41,8 +41,8 @@ Examples:
   agent-runtime doctor --json | jq '.checks[] | select(.level == \"fault\")'
   SVC_DEV=1 agent-runtime doctor             the settings of the environment
 
-The settings are those of the environment if it has any that begin with SVC_, else those of
-/etc/agent-runtime/agent-runtime.env; with --env-file those of that file, and no credentials but those of
+The settings are those of the environment if it has any that begin with SVC_, else those of \
+/etc/agent-runtime/agent-runtime.env; with --env-file those of that file, and no credentials but those of \
 --credentials. Nothing is changed. docs/doctor.md says what each check means.
 
 Exit codes: 0 no fault (warnings may be), 1 at least one fault, 2 wrong command line.";

@@ -21,7 +21,7 @@ Examples:
   agent-runtime license inspect < license.key
   agent-runtime license inspect --file /etc/agent-runtime/credentials/SVC_LICENSE_KEY --json
 
-A license key is a secret, so it is read from a file or from standard input. Exits 1 if a server
+A license key is a secret, so it is read from a file or from standard input. Exits 1 if a server \
 of this build would not take it now.";
 
 const SIGN_EXAMPLES: &str = "\

@@ -78,15 +78,23 @@ fn page_of(command: &Command) -> std::io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// What stands after the options in the help, its lines as they are.
+/// What stands after the options in the help: the lines of examples as they are, paragraphs filled as the reader's width
+/// allows.
 fn examples(command: &Command) -> String {
     let Some(text) = command.get_after_help() else {
         return String::new();
     };
     let text = text.to_string();
     let text = text.strip_prefix("Examples:\n").unwrap_or(&text);
-    let lines: Vec<String> = text.lines().map(roff).collect();
-    format!(".SH EXAMPLES\n.nf\n{}\n.fi\n", lines.join("\n"))
+    let blocks = text.split("\n\n").map(|block| {
+        let lines: Vec<String> = block.lines().map(roff).collect();
+        let lines = lines.join("\n");
+        match block.starts_with(' ') {
+            true => format!(".nf\n{lines}\n.fi\n"),
+            false => format!(".PP\n{lines}\n"),
+        }
+    });
+    format!(".SH EXAMPLES\n{}", blocks.collect::<String>())
 }
 
 /// agent-runtime(1): the settings, and which commands there are.

@@ -12,7 +12,7 @@ Examples:
   agent-runtime migrate --check    say what would be done, change nothing
   agent-runtime migrate            do it
 
-The database is that of SVC_DATABASE_URL. A server migrates at its start by itself; this command is
+The database is that of SVC_DATABASE_URL. A server migrates at its start by itself; this command is \
 for those who want to see it done before. Exits 1 if the schema cannot be brought up, with reasons.";
 
 /// Arguments of `migrate`.

@@ -29,9 +29,9 @@ Examples:
   systemctl stop agent-runtime
   agent-runtime restore --replace /var/backups/agent-runtime/2027-01-31
 
-The databases are those of SVC_DATABASE_URL and SVC_AUTHZ_DATABASE_URL. The first must be used by
-nobody else meanwhile. The authorization server is to run: it is brought in step at the end, whatever
-the ages of the two dumps. Without the second setting, or with --without-openfga, it is filled from
+The databases are those of SVC_DATABASE_URL and SVC_AUTHZ_DATABASE_URL. The first must be used by \
+nobody else meanwhile. The authorization server is to run: it is brought in step at the end, whatever \
+the ages of the two dumps. Without the second setting, or with --without-openfga, it is filled from \
 the first database alone.
 
 What was cut off is run again with --replace; until then no server serves the database.";

@@ -16,7 +16,7 @@ Examples:
   agent-runtime run assistant --json \"Hello\" | jq -r 'select(.kind == \"text.delta\").data.text'
   agent-runtime run 01993c5e-7c1f-7d2a-9c55-0242ac120002 --version 1.2.0 --dry-run \"Hello\"
 
-The agent's text goes to stdout, its steps to stderr. Ctrl-C stops watching and leaves the run
+The agent's text goes to stdout, its steps to stderr. Ctrl-C stops watching and leaves the run \
 running. Exits 0 if the run completed, 1 if it failed, was cancelled, or is left running.";
 
 /// The longest message that is read, in bytes; the server says what it takes.

@@ -13,16 +13,16 @@ use uuid::Uuid;
 
 const REWRAP_EXAMPLES: &str = "\
 Examples:
-  agent-runtime secrets rewrap --dry-run     say how many there are to wrap, and which cannot be read
+  agent-runtime secrets rewrap --dry-run     say how many it would wrap, and which cannot be read
   agent-runtime secrets rewrap               wrap them
   agent-runtime secrets rewrap --json | jq '.unreadable[]'
 
-For SVC_SECRETS_BACKEND=postgres, with the settings of the servers. Each data key that another key
-than the one of now has wrapped is unwrapped, tried on its value, wrapped anew and written; values
-stay as they are. Running servers need no stop, and what was stopped can be begun again. With
+For SVC_SECRETS_BACKEND=postgres, with the settings of the servers. Each data key that another key \
+than the one of now has wrapped is unwrapped, tried on its value, wrapped anew and written; values \
+stay as they are. Running servers need no stop, and what was stopped can be begun again. With \
 --dry-run those of the key of now are unwrapped and tried, too, and nothing is written.
 
-Exits 0 if all are wrapped by the key of now, 2 if some could not be read, 1 if it could not be done.
+Exits 0 if all are wrapped by the key of now, 2 if some could not be read, 1 if it could not be done. \
 With --dry-run: 0 if all can be read.";
 
 /// The commands on secrets.

@@ -29,7 +29,7 @@ Examples:
 
 SIGTERM and Ctrl-C stop it in order; a second one ends it at once.
 
-Exit codes: 0 stopped in order, 1 failed, 2 wrong command line, 78 the settings or the database refuse
+Exit codes: 0 stopped in order, 1 failed, 2 wrong command line, 78 the settings or the database refuse \
 it, and a restart would come to the same. A database that is away or read-only is waited for.";
 
 /// Arguments of `serve`.

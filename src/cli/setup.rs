@@ -40,9 +40,9 @@ Examples:
   agent-runtime setup --license-file license.key --start
   agent-runtime setup --json | jq '.steps[] | select(.state != \"kept\")'
 
-Run it as root, on the host of PostgreSQL, and again whenever something is in doubt: what stands is kept,
-and so is every setting that you gave. It makes role and database over PostgreSQL's local socket, keys
-under /etc/agent-runtime/credentials, and the settings of /etc/agent-runtime/agent-runtime.env that are
+Run it as root, on the host of PostgreSQL, and again whenever something is in doubt: what stands is kept, \
+and so is every setting that you gave. It makes role and database over PostgreSQL's local socket, keys \
+under /etc/agent-runtime/credentials, and the settings of /etc/agent-runtime/agent-runtime.env that are \
 missing. Nothing is started without --start.
 
 Exit codes: 0 done, 1 something stands in the way (it is said what), 2 wrong command line.";

@@ -14,7 +14,7 @@ Examples:
   agent-runtime tenant create --name \"Example Ltd\"
   agent-runtime tenant create --name \"Example Ltd\" --json > tenant.json
 
-The database is that of SVC_DATABASE_URL. The token is shown this once, and nothing but its digest
+The database is that of SVC_DATABASE_URL. The token is shown this once, and nothing but its digest \
 is kept. Running servers know the tenant at once.";
 
 /// The commands on tenants.

@@ -74,9 +74,25 @@ fn every_command_has_help_with_examples() {
         let help = run(&arguments, &[]).expect(0).out;
         assert!(help.contains("Examples:\n  "), "{command:?}: {help}");
         assert!(!help.contains('\x1b'), "{command:?}");
+        assert_eq!(broken_early(&help), None, "{command:?}: {help}");
     }
     let help = run(&["serve", "--help"], &[]).expect(0).out;
     assert!(help.contains("SVC_LICENSE_KEY"));
+}
+
+/// A line of a paragraph that was broken although the next word had room: the text has breaks of its own, and looks torn
+/// where the terminal adds others.
+fn broken_early(help: &str) -> Option<&str> {
+    const WIDTH: usize = 100;
+    let (_, told) = help.split_once("\nExamples:\n")?;
+    let (told, _) = told.split_once("\nSettings (").unwrap_or((told, ""));
+    let lines: Vec<&str> = told.lines().collect();
+    let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+    lines.windows(2).find_map(|pair| {
+        let word = pair[1].split(' ').next().filter(|_| is_prose(pair[1]))?;
+        let is_early = pair[0].len() + 1 + word.len() <= WIDTH;
+        (is_prose(pair[0]) && is_early).then_some(pair[0])
+    })
 }
 
 #[test]

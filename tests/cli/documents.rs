@@ -57,6 +57,10 @@ fn every_command_has_a_manual_page() {
     assert!(verify.starts_with(title), "{verify}");
     assert!(verify.contains("\\-\\-public\\-key"), "{verify}");
     assert!(verify.contains(".SH EXAMPLES\n.nf\n"), "{verify}");
+    assert!(
+        verify.contains("\n.fi\n.PP\nThe public key is "),
+        "{verify}"
+    );
     assert!(overview.contains(".BR agent\\-runtime\\-audit\\-verify (1)\n"));
     assert!(!pages.keys().any(|name| name.contains("manual-pages")));
     // The settings stand on one page alone.

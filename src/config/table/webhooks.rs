@@ -11,7 +11,7 @@ pub(super) static WEBHOOKS: &[Setting] = &[
          172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10 and fc00::/7. Metadata addresses inside \
          them, this server's own host and every other special network stay refused.",
     )
-    .default_told("not set: receivers must be on public addresses"),
+    .default_told("none: receivers must be on public addresses"),
     Setting::new(
         "SVC_WEBHOOK_TIMEOUT_MS",
         Kind::Integer {
