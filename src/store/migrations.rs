@@ -136,6 +136,10 @@ const OWN: &[(&str, &str)] = &[
         "0019_begun_beside",
         include_str!("../../sql/migrations/0019_begun_beside.sql"),
     ),
+    (
+        "0020_readable_by_user",
+        include_str!("../../sql/migrations/0020_readable_by_user.sql"),
+    ),
 ];
 
 /// Every migration, in order.

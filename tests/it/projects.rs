@@ -105,12 +105,57 @@ fn a_page_of_few_readable_projects_among_many_reads_few_pages_of_the_database() 
         .execute(fill, &[&tenant_id, &user_id, &fourth])
         .unwrap();
     database.batch_execute("vacuum analyze").unwrap();
+    assert_reads_few_pages(&mut database, tenant_id, user_id, 3);
+}
+
+#[test]
+fn a_page_of_who_is_on_none_of_many_projects_reads_few_pages_of_the_database() {
+    let app = App::start();
+    let (tenant_id, user_id) = (app.seeds.tenant_id, app.seeds.user_id);
+    let mut database = app.database.client();
+    // All of them are one other user's and one team's, so that the planner expects as much of anyone.
+    let fill = "with other as (
+          insert into users (tenant_id, user_id, display_name, created_at)
+          values ($1, gen_random_uuid(), 'other', now())
+          returning user_id
+        ), teams_made as (
+          insert into teams (tenant_id, team_id, name, slug, created_by, created_at, updated_at)
+          select $1, gen_random_uuid(), name, name, $2, now(), now()
+          from (values ('with-grants'), ('without')) as named (name)
+          returning team_id, name
+        ), joined as (
+          insert into team_memberships (tenant_id, team_id, user_id, role, joined_at)
+          select $1, team_id, $2, 'member', now() from teams_made where name = 'without'
+        ), made as (
+          insert into projects (tenant_id, project_id, name, created_by, created_at, updated_at)
+          select $1, lpad(to_hex(place), 32, '0')::uuid, 'project', user_id, now(), now()
+          from other, generate_series(1, 20000) as place
+          returning project_id, created_by
+        ), granted as (
+          insert into team_grants (tenant_id, project_id, team_id, role, created_by, created_at, updated_at)
+          select $1, project_id, team_id, 'viewer', created_by, now(), now()
+          from made, teams_made where teams_made.name = 'with-grants'
+        )
+        insert into project_memberships (tenant_id, project_id, user_id, role, joined_at)
+        select $1, project_id, created_by, 'owner', now() from made";
+    database.execute(fill, &[&tenant_id, &user_id]).unwrap();
+    database.batch_execute("vacuum analyze").unwrap();
+    assert_reads_few_pages(&mut database, tenant_id, user_id, 0);
+}
+
+/// A page from either end has so many projects, and takes few pages of the database.
+fn assert_reads_few_pages(
+    database: &mut postgres::Client,
+    tenant_id: uuid::Uuid,
+    user_id: uuid::Uuid,
+    projects: usize,
+) {
     for newest_first in [false, true] {
         let page = format!(
             "select * from readable_projects('{tenant_id}', '{user_id}', null, 51, {newest_first})"
         );
         // The first time it is planned.
-        assert_eq!(database.query(&page, &[]).unwrap().len(), 3);
+        assert_eq!(database.query(&page, &[]).unwrap().len(), projects);
         let explain = format!("explain (analyze, buffers, format json) {page}");
         let said: Value = database.query_one(&explain, &[]).unwrap().get(0);
         let read = &said[0]["Plan"]["Shared Hit Blocks"];
