@@ -1,7 +1,8 @@
 -- A page of the projects that a user may read reads no entries of other users, whoever has most of them. Each way says the
 -- place of its first project a second time, as the pair that leads the index by user, team or organization: where one user
 -- has nearly all projects, or one team, the planner takes the primary key, which holds them by project, for as good, and
--- would go through all of the tenant's for somebody who is on none of them.
+-- would go through all of the tenant's for somebody who is on none of them. The bound by itself
+-- stays beside the pair: it is where a later page enters the index.
 create or replace function readable_projects(
   of_tenant_id uuid, of_user_id uuid, after uuid, most bigint, newest_first boolean
 ) returns table (project_id uuid, name text, created_by uuid, created_at timestamptz, updated_at timestamptz)
