@@ -6,6 +6,8 @@
     reason = "this is a test throughout, its helpers included"
 )]
 
+mod circles;
+mod imports;
 mod packages;
 mod pages;
 mod rules;
