@@ -13,7 +13,7 @@
 //! | `audit-writer`, `audit-watch`, `audit-keeper` | write access decisions that no request thread does; give up those that are late; keep their tables up | `audit::Running::stop`, after all that records: what waits is written |
 //! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers, and wipes secrets that were kept in memory for their time | with the server |
 //! | `pulse`, `pulse-ask` | whether a part is stuck; asks the database aside | with the server |
-//! | `store-watchdog`, `store-cancel`, `store-close`, the pool's | stuck statements, connections; the audit has its own | with the last user of the store |
+//! | `store-timeout`, `store-cancel`, `store-close`, the pool's | stuck statements, connections; the audit has its own | with the last user of the store |
 //! | `stop-…` | wait for the above, one each | with what they wait for, or with the process |
 //!
 //! A stop has one deadline for everything. What has not ended by then, such as a statement on a

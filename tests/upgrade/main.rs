@@ -3,7 +3,7 @@
 //!
 //! That program is built from the history (`tests/upgrade/earlier`). Where it cannot run, either the
 //! newest migration disturbs it (expand first, contract in a later release) or `OLDEST_BINARY` in
-//! `src/store/migrations.rs` has to say so.
+//! `src/store/db/migrations.rs` has to say so.
 
 #![allow(
     clippy::unwrap_used,

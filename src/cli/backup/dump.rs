@@ -6,7 +6,7 @@ use super::child::Watch;
 use super::manifest::{Dumped, text_of};
 use super::programs::Programs;
 use crate::ids::Clock;
-use crate::store::connect::Environment;
+use crate::store::libpq::Environment;
 use sha2::{Digest, Sha256};
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Read, Write};

@@ -6,7 +6,7 @@
 
 use super::super::backup::{Pace, Program, Programs, Watch};
 use super::super::{Failure, Outcome};
-use crate::store::connect::Environment;
+use crate::store::libpq::Environment;
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};

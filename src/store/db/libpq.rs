@@ -1,7 +1,7 @@
 //! The same database for PostgreSQL's own programs (`pg_dump`, `pg_restore`, `psql`): as the
 //! environment of a child, because arguments are for everybody to read.
 
-use super::{Tls, invalid, split_tls};
+use super::tls::{Tls, invalid, split_tls};
 use crate::error::Result;
 use crate::secret::Secret;
 use postgres::Config;

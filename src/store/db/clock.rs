@@ -1,6 +1,6 @@
 //! What time it is where the rows are.
 
-use super::Sql;
+use super::statement::Sql;
 use crate::error::Result;
 use crate::ids::Clock;
 use crate::sql;

@@ -62,83 +62,83 @@ pub struct Recorded {
 const OWN: &[(&str, &str)] = &[
     (
         "0001_tenants",
-        include_str!("../../sql/migrations/0001_tenants.sql"),
+        include_str!("../../../sql/migrations/0001_tenants.sql"),
     ),
     (
         "0002_agents",
-        include_str!("../../sql/migrations/0002_agents.sql"),
+        include_str!("../../../sql/migrations/0002_agents.sql"),
     ),
     (
         "0003_runs",
-        include_str!("../../sql/migrations/0003_runs.sql"),
+        include_str!("../../../sql/migrations/0003_runs.sql"),
     ),
     (
         "0004_access",
-        include_str!("../../sql/migrations/0004_access.sql"),
+        include_str!("../../../sql/migrations/0004_access.sql"),
     ),
     (
         "0005_audit",
-        include_str!("../../sql/migrations/0005_audit.sql"),
+        include_str!("../../../sql/migrations/0005_audit.sql"),
     ),
     (
         "0006_secrets",
-        include_str!("../../sql/migrations/0006_secrets.sql"),
+        include_str!("../../../sql/migrations/0006_secrets.sql"),
     ),
     (
         "0007_webhooks",
-        include_str!("../../sql/migrations/0007_webhooks.sql"),
+        include_str!("../../../sql/migrations/0007_webhooks.sql"),
     ),
     (
         "0008_kept_plans",
-        include_str!("../../sql/migrations/0008_kept_plans.sql"),
+        include_str!("../../../sql/migrations/0008_kept_plans.sql"),
     ),
     (
         "0009_webhook_groups",
-        include_str!("../../sql/migrations/0009_webhook_groups.sql"),
+        include_str!("../../../sql/migrations/0009_webhook_groups.sql"),
     ),
     (
         "0010_movements",
-        include_str!("../../sql/migrations/0010_movements.sql"),
+        include_str!("../../../sql/migrations/0010_movements.sql"),
     ),
     (
         "0011_webhook_claims",
-        include_str!("../../sql/migrations/0011_webhook_claims.sql"),
+        include_str!("../../../sql/migrations/0011_webhook_claims.sql"),
     ),
     (
         "0012_one_statement",
-        include_str!("../../sql/migrations/0012_one_statement.sql"),
+        include_str!("../../../sql/migrations/0012_one_statement.sql"),
     ),
     (
         "0013_webhook_sets",
-        include_str!("../../sql/migrations/0013_webhook_sets.sql"),
+        include_str!("../../../sql/migrations/0013_webhook_sets.sql"),
     ),
     (
         "0014_narrow_statements",
-        include_str!("../../sql/migrations/0014_narrow_statements.sql"),
+        include_str!("../../../sql/migrations/0014_narrow_statements.sql"),
     ),
     (
         "0015_readable_projects",
-        include_str!("../../sql/migrations/0015_readable_projects.sql"),
+        include_str!("../../../sql/migrations/0015_readable_projects.sql"),
     ),
     (
         "0016_attempts_once",
-        include_str!("../../sql/migrations/0016_attempts_once.sql"),
+        include_str!("../../../sql/migrations/0016_attempts_once.sql"),
     ),
     (
         "0017_one_endpoint",
-        include_str!("../../sql/migrations/0017_one_endpoint.sql"),
+        include_str!("../../../sql/migrations/0017_one_endpoint.sql"),
     ),
     (
         "0018_told_at_once",
-        include_str!("../../sql/migrations/0018_told_at_once.sql"),
+        include_str!("../../../sql/migrations/0018_told_at_once.sql"),
     ),
     (
         "0019_begun_beside",
-        include_str!("../../sql/migrations/0019_begun_beside.sql"),
+        include_str!("../../../sql/migrations/0019_begun_beside.sql"),
     ),
     (
         "0020_readable_by_user",
-        include_str!("../../sql/migrations/0020_readable_by_user.sql"),
+        include_str!("../../../sql/migrations/0020_readable_by_user.sql"),
     ),
 ];
 
@@ -441,7 +441,7 @@ fn apply(
         return Ok(false);
     }
     tx.batch_execute(SETTINGS)?;
-    tx.batch_execute(include_str!("../../sql/migrations/0000_schema.sql"))?;
+    tx.batch_execute(include_str!("../../../sql/migrations/0000_schema.sql"))?;
     let done = tx.query_opt(sql!("schema/is_applied"), &[&migration.name])?;
     if done.is_none() {
         tx.batch_execute(migration.sql)?;

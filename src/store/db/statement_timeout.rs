@@ -8,24 +8,43 @@
 //! A connection whose statement was cancelled takes no other one and is closed when it comes back,
 //! so that a cancel that arrives late meets nothing.
 
-use super::connect::Canceller;
 use crate::error::{Error, Result};
+use postgres::NoTls;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// Every connection of the pool.
+/// Asks for the end of statements.
+#[derive(Clone)]
+pub(super) struct Canceller(pub(super) Option<MakeRustlsConnect>);
+
+impl Canceller {
+    /// Asks the server to end what the connection of `token` is doing. It may hang on a server that
+    /// stands still.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub(super) fn cancel(&self, token: &postgres::CancelToken) -> Result<(), postgres::Error> {
+        match &self.0 {
+            Some(tls) => token.cancel_query(tls.clone()),
+            None => token.cancel_query(NoTls),
+        }
+    }
+}
+
+/// The monitor of every connection of the pool.
 #[derive(Default)]
-pub(super) struct Watchdog {
-    places: Mutex<Vec<Weak<Place>>>,
+pub(super) struct Monitor {
+    connections: Mutex<Vec<Weak<Monitored>>>,
     /// When a connection was last found dead: those used before may be dead with it.
     lost_at: Mutex<Option<Instant>>,
 }
 
-/// One connection, as the watchdog sees it.
-pub(super) struct Place {
+/// One connection, as the monitor sees it.
+pub(super) struct Monitored {
     token: postgres::CancelToken,
     state: Mutex<State>,
 }
@@ -39,7 +58,7 @@ struct State {
     lost: bool,
 }
 
-impl Place {
+impl Monitored {
     /// A statement begins.
     ///
     /// # Errors
@@ -105,8 +124,8 @@ impl Place {
     }
 }
 
-impl Watchdog {
-    /// Starts the thread, which ends when the watchdog is gone.
+impl Monitor {
+    /// Starts the thread, which ends when the monitor is gone.
     ///
     /// # Errors
     /// The system gives no thread.
@@ -116,18 +135,18 @@ impl Watchdog {
         limit: Duration,
         log: slog::Logger,
     ) -> Result<()> {
-        let watchdog = Arc::downgrade(self);
+        let monitor = Arc::downgrade(self);
         std::thread::Builder::new()
-            .name("store-watchdog".to_owned())
+            .name("store-timeout".to_owned())
             .stack_size(256 * 1024)
-            .spawn(move || run(&watchdog, &canceller, limit, &log))
+            .spawn(move || run(&monitor, &canceller, limit, &log))
             .map_err(Error::internal)?;
         Ok(())
     }
 
     /// Watches one more connection.
-    pub(super) fn place(&self, token: postgres::CancelToken) -> Arc<Place> {
-        let place = Arc::new(Place {
+    pub(super) fn add(&self, token: postgres::CancelToken) -> Arc<Monitored> {
+        let connection = Arc::new(Monitored {
             token,
             state: Mutex::new(State {
                 since: None,
@@ -137,18 +156,18 @@ impl Watchdog {
                 lost: false,
             }),
         });
-        let mut places = lock(&self.places);
-        places.retain(|place| place.strong_count() > 0);
-        places.push(Arc::downgrade(&place));
-        place
+        let mut connections = lock(&self.connections);
+        connections.retain(|connection| connection.strong_count() > 0);
+        connections.push(Arc::downgrade(&connection));
+        connection
     }
 
     /// Whether the server answered on any connection within this time.
     pub(super) fn answered_within(&self, time: Duration) -> bool {
-        let places = self.places();
-        places
+        let connections = self.connections();
+        connections
             .iter()
-            .any(|place| lock(&place.state).answered_at.elapsed() < time)
+            .any(|connection| lock(&connection.state).answered_at.elapsed() < time)
     }
 
     /// A connection was found dead.
@@ -161,20 +180,20 @@ impl Watchdog {
         lock(&self.lost_at).is_some_and(|at| at >= time)
     }
 
-    fn places(&self) -> Vec<Arc<Place>> {
-        lock(&self.places)
+    fn connections(&self) -> Vec<Arc<Monitored>> {
+        lock(&self.connections)
             .iter()
             .filter_map(Weak::upgrade)
             .collect()
     }
 }
 
-fn run(watched: &Weak<Watchdog>, canceller: &Canceller, limit: Duration, log: &slog::Logger) {
+fn run(monitor: &Weak<Monitor>, canceller: &Canceller, limit: Duration, log: &slog::Logger) {
     // A cancel has no deadline of its own. One that hangs hangs on the server that all would ask.
     let mut cancelling: Option<JoinHandle<()>> = None;
     loop {
         std::thread::sleep(PERIOD);
-        let Some(watchdog) = watched.upgrade() else {
+        let Some(monitor) = monitor.upgrade() else {
             return;
         };
         if cancelling
@@ -183,9 +202,9 @@ fn run(watched: &Weak<Watchdog>, canceller: &Canceller, limit: Duration, log: &s
         {
             continue;
         }
-        let places = watchdog.places().into_iter();
-        let overdue: Vec<_> = places
-            .filter_map(|place| place.overdue(limit).map(|since| (place, since)))
+        let connections = monitor.connections().into_iter();
+        let overdue: Vec<_> = connections
+            .filter_map(|connection| connection.overdue(limit).map(|since| (connection, since)))
             .collect();
         if overdue.is_empty() {
             continue;
@@ -199,14 +218,14 @@ fn run(watched: &Weak<Watchdog>, canceller: &Canceller, limit: Duration, log: &s
     }
 }
 
-fn cancel(overdue: Vec<(Arc<Place>, Instant)>, canceller: &Canceller, log: &slog::Logger) {
-    for (place, since) in overdue {
-        if !place.begin_cancel(since) {
+fn cancel(overdue: Vec<(Arc<Monitored>, Instant)>, canceller: &Canceller, log: &slog::Logger) {
+    for (connection, since) in overdue {
+        if !connection.begin_cancel(since) {
             continue;
         }
         slog::warn!(log, "A statement outlived its limit; cancelling it";
             "runningMs" => u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
-        if let Err(error) = canceller.cancel(&place.token) {
+        if let Err(error) = canceller.cancel(&connection.token) {
             slog::warn!(log, "The statement could not be cancelled"; "error" => %error);
         }
     }

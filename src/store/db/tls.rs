@@ -1,221 +1,29 @@
-//! How a connection to Postgres is made: libpq's connection string, TLS up to `verify-full`, and
-//! deadlines that the kernel keeps where the protocol has none.
+//! TLS of connections to Postgres as libpq has it: `sslmode` up to `verify-full`, and `sslrootcert`.
 
-mod libpq;
-
-pub use libpq::Environment;
-
-use super::watchdog::Watchdog;
-use super::{Connection, Desk, Options};
-use crate::error::{self, Code, Error, Result};
+use crate::error::{Code, Error, Result};
 use percent_encoding::percent_decode_str;
 use postgres::config::SslMode;
-use postgres::{Config, NoTls};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Makes connections.
-#[derive(Clone)]
-pub struct Manager {
-    config: Config,
-    canceller: Canceller,
-    watchdog: Arc<Watchdog>,
-    refusal: Refusal,
-}
-
-/// Asks for the end of statements.
-#[derive(Clone)]
-pub(super) struct Canceller(Option<MakeRustlsConnect>);
-
-impl Canceller {
-    /// Asks the server to end what the connection of `token` is doing. It may hang on a server that
-    /// stands still.
-    ///
-    /// # Errors
-    /// The server cannot be reached.
-    pub(super) fn cancel(&self, token: &postgres::CancelToken) -> Result<(), postgres::Error> {
-        match &self.0 {
-            Some(tls) => token.cancel_query(tls.clone()),
-            None => token.cancel_query(NoTls),
-        }
-    }
-}
-
-/// Why the last connection was refused for good, if it was.
-#[derive(Clone, Default)]
-pub(super) struct Refusal(Arc<Mutex<Option<String>>>);
-
-impl Refusal {
-    pub(super) fn reason(&self) -> Option<String> {
-        let reason = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        reason.clone()
-    }
-
-    fn note(&self, error: Option<&postgres::Error>) {
-        let reason = error.filter(|error| !error::is_away(error)).map(describe);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reason;
-    }
-}
-
-/// Logs, without the connection string, that a connection could not be made.
-#[derive(Debug)]
-pub(super) struct LogFailures(pub(super) slog::Logger);
-
-impl r2d2::HandleError<postgres::Error> for LogFailures {
-    fn handle_error(&self, error: postgres::Error) {
-        slog::warn!(self.0, "The database cannot be reached; trying again"; "error" => describe(&error));
-    }
-}
-
-fn describe(error: &postgres::Error) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
-}
-
-/// Closes connections that were given up on threads of their own: the client library waits there
-/// for an answer that may never come.
-#[derive(Debug)]
-pub(super) struct CloseAside;
-
-impl r2d2::CustomizeConnection<Connection, postgres::Error> for CloseAside {
-    fn on_release(&self, connection: Connection) {
-        if connection.desk.place.is_broken() {
-            // Without a thread it is closed here: the closure is dropped.
-            let _ = std::thread::Builder::new()
-                .name("store-close".to_owned())
-                .stack_size(256 * 1024)
-                .spawn(move || drop(connection));
-        }
-    }
-}
-
-impl Manager {
-    /// Reads the connection string.
-    ///
-    /// # Errors
-    /// It is malformed, or the file that `sslrootcert` names cannot be read.
-    pub fn new(options: &Options) -> Result<Self> {
-        let (url, tls) = split_tls(options.url.expose())?;
-        let mut config: Config = url.parse().map_err(|_| {
-            invalid(
-                "it is not a PostgreSQL connection string, such as postgres://user@host:5432/name",
-            )
-        })?;
-        config
-            .application_name("agent-runtime")
-            .connect_timeout(Duration::from_secs(5))
-            .keepalives(true)
-            .keepalives_idle(Duration::from_secs(10))
-            .keepalives_interval(Duration::from_secs(5))
-            .keepalives_retries(3)
-            .tcp_user_timeout(Duration::from_secs(15));
-        let own = format!(
-            "-c statement_timeout={} -c lock_timeout={} -c idle_in_transaction_session_timeout=60000 -c jit=off -c timezone=UTC",
-            options.statement_timeout.as_millis(),
-            options.statement_timeout.as_millis() / 2,
-        );
-        let all = match config.get_options() {
-            Some(given) => format!("{own} {given}"),
-            None => own,
-        };
-        config.options(&all).ssl_mode(tls.mode);
-        Ok(Self {
-            config,
-            canceller: Canceller(tls.connector()?),
-            watchdog: Arc::default(),
-            refusal: Refusal::default(),
-        })
-    }
-
-    /// One connection, outside the pool.
-    ///
-    /// # Errors
-    /// `database-unavailable` when the server cannot be reached; `invalid-request` with its reason
-    /// when it refuses for good.
-    pub fn client(&self) -> Result<postgres::Client> {
-        self.open().map_err(|error| {
-            if error::is_away(&error) {
-                return Error::from(error);
-            }
-            let reason = describe(&error);
-            invalid(&format!("the database cannot be used: {reason}")).because(error)
-        })
-    }
-
-    fn open(&self) -> Result<postgres::Client, postgres::Error> {
-        match &self.canceller.0 {
-            Some(tls) => self.config.connect(tls.clone()),
-            None => self.config.connect(NoTls),
-        }
-    }
-
-    pub(super) fn canceller(&self) -> Canceller {
-        self.canceller.clone()
-    }
-
-    pub(super) fn refusal(&self) -> Refusal {
-        self.refusal.clone()
-    }
-
-    pub(super) fn watchdog(&self) -> &Arc<Watchdog> {
-        &self.watchdog
-    }
-}
-
-impl r2d2::ManageConnection for Manager {
-    type Connection = Connection;
-    type Error = postgres::Error;
-
-    fn connect(&self) -> Result<Connection, postgres::Error> {
-        let opened = self.open();
-        self.refusal.note(opened.as_ref().err());
-        let client = opened?;
-        Ok(Connection {
-            desk: Desk {
-                statements: std::collections::HashMap::new(),
-                place: self.watchdog.place(client.cancel_token()),
-            },
-            client,
-            used_at: Instant::now(),
-        })
-    }
-
-    fn is_valid(&self, connection: &mut Connection) -> Result<(), postgres::Error> {
-        connection.client.is_valid(Duration::from_secs(1))
-    }
-
-    fn has_broken(&self, connection: &mut Connection) -> bool {
-        // The pool asks when a connection comes back: a loan to the job queue ends here.
-        connection.desk.place.end(false);
-        let lost = connection.client.is_closed() || connection.desk.place.is_lost();
-        if lost {
-            self.watchdog.note_loss();
-        }
-        lost || connection.desk.place.is_broken()
-    }
-}
-
 /// What the connection string says of TLS.
-struct Tls {
-    mode: SslMode,
-    verify_chain: bool,
-    verify_name: bool,
-    roots: Option<String>,
+pub(super) struct Tls {
+    pub(super) mode: SslMode,
+    pub(super) verify_chain: bool,
+    pub(super) verify_name: bool,
+    pub(super) roots: Option<String>,
 }
 
-fn invalid(what: &str) -> Error {
+pub(super) fn invalid(what: &str) -> Error {
     Error::new(Code::InvalidRequest, format!("SVC_DATABASE_URL: {what}"))
 }
 
 /// Takes `sslmode` and `sslrootcert` out of a URL: the client library knows neither `verify-ca` nor
 /// `verify-full`. A string in key=value form may carry only the modes that the library knows.
-fn split_tls(text: &str) -> Result<(String, Tls)> {
+pub(super) fn split_tls(text: &str) -> Result<(String, Tls)> {
     let mut tls = Tls {
         mode: SslMode::Prefer,
         verify_chain: false,
@@ -263,7 +71,7 @@ fn split_tls(text: &str) -> Result<(String, Tls)> {
 }
 
 impl Tls {
-    fn connector(&self) -> Result<Option<MakeRustlsConnect>> {
+    pub(super) fn connector(&self) -> Result<Option<MakeRustlsConnect>> {
         if self.mode == SslMode::Disable {
             return Ok(None);
         }

@@ -1,0 +1,61 @@
+//! How the row that access is checked on is found: by its tenant and its id.
+//!
+//! The same statement is run alone, or with what `authz/calm` says as of the same moment.
+
+use super::statement::Sql;
+use crate::error::Result;
+use postgres::Row;
+
+/// The statement `NOUN/VERB`, whose first parameter is the tenant, with four columns more at the end of each row: what
+/// `authz/calm` says as of the same moment, nulls where the tenant has no store.
+#[macro_export]
+macro_rules! calm_sql {
+    ($name:literal) => {
+        concat!(
+            "with found as (\n",
+            $crate::sql!($name),
+            "\n), calm as (\n",
+            $crate::sql!("authz/calm"),
+            "\n) select found.*, calm.* from found left join calm on true"
+        )
+    };
+}
+
+/// How a kind of row is found by its tenant and its id.
+#[derive(Debug, Clone, Copy)]
+pub struct Finding {
+    pub(in crate::store) alone: &'static str,
+    pub(in crate::store) beside_calm: &'static str,
+}
+
+/// The [`Finding`] of the statement `NOUN/VERB`.
+#[macro_export]
+macro_rules! find_sql {
+    ($name:literal) => {
+        $crate::store::Finding {
+            alone: $crate::sql!($name),
+            beside_calm: $crate::calm_sql!($name),
+        }
+    };
+}
+
+/// A kind of row that access is checked on: found in the caller's own tenant, or not at all.
+pub trait Find: crate::proof::Kind + Sized {
+    /// The statement.
+    const FINDING: Finding;
+
+    /// The row as the statement gives it, if it is of this kind.
+    ///
+    /// # Errors
+    /// `internal`: it is nothing that the service wrote.
+    fn read(row: &Row) -> Result<Option<Self>>;
+
+    /// The row, if the tenant has it.
+    ///
+    /// # Errors
+    /// `database-unavailable`.
+    fn find(sql: &mut impl Sql, tenant_id: uuid::Uuid, id: uuid::Uuid) -> Result<Option<Self>> {
+        let row = sql.query_opt(Self::FINDING.alone, &[&tenant_id, &id])?;
+        row.map_or(Ok(None), |row| Self::read(&row))
+    }
+}

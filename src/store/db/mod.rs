@@ -1,0 +1,39 @@
+//! The database as every noun uses it.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `connect`, `tls`, `libpq` | how a connection is made, here and by PostgreSQL's own programs |
+//! | `connection`, `statement_timeout` | one connection with its prepared statements; the monitor that cancels a statement which outlives its limit |
+//! | `pool`, `transaction` | sessions on loan, and transactions on them |
+//! | `statement`, `find` | what runs a statement, and how the row is found that access is checked on |
+//! | `page`, `clock` | pages of lists; what time it is where the rows are |
+//! | `migrations` | the schema |
+//!
+//! Guarantees: a checkout ends after its timeout, a statement after the server's own limit, and a
+//! statement that outlives it is cancelled. A connection that a restart of the
+//! database broke is not handed out again after it has rested, nor once another was found dead; one
+//! whose ping got no answer, whose statement was cancelled, or whose prepared statements the server
+//! no longer has, is closed.
+//!
+//! Not here: the statements of any noun.
+
+pub mod clock;
+pub mod connect;
+mod connection;
+mod find;
+pub mod libpq;
+pub mod migrations;
+pub mod page;
+mod pool;
+mod statement;
+mod statement_timeout;
+mod tls;
+mod transaction;
+
+pub use connect::Options;
+pub use connection::Connection;
+pub use find::{Find, Finding};
+pub use pool::{Session, Store};
+pub(super) use statement::on_violation;
+pub use statement::{Parameter, Sql, queue_error, sql_state};
+pub use transaction::Tx;

@@ -1,0 +1,199 @@
+//! The pool of connections, and a session: one of them on loan.
+//!
+//! A checkout ends after its timeout. A connection that has rested, or that was used before another one was found
+//! dead, is asked for an answer before it is handed out.
+
+use super::connect::{CloseAside, LogFailures, Manager, Options, Refusal};
+use super::connection::{Connection, PING};
+use super::statement::{Parameter, Sql};
+use super::statement_timeout::Monitor;
+use super::transaction::{Tx, transact};
+use crate::error::{Error, Result};
+use crate::places::{Permit, Permits};
+use postgres::{Row, Statement};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A connection that has rested this long is asked whether it still lives before it is used.
+const RESTED: Duration = Duration::from_secs(1);
+
+/// The database. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    pool: r2d2::Pool<Manager>,
+    monitor: Arc<Monitor>,
+    refusal: Refusal,
+    /// Sessions that this handle and its clones may have at once.
+    share: Option<Permits>,
+}
+
+/// A connection on loan: the pool takes it back when this is dropped.
+pub struct Session {
+    connection: r2d2::PooledConnection<Manager>,
+    /// Given back after the connection.
+    _share: Option<Permit>,
+}
+
+impl Sql for Session {
+    fn prepared(&mut self, sql: &'static str) -> Result<Statement> {
+        let Connection {
+            client, statements, ..
+        } = &mut *self.connection;
+        statements.prepared(client, sql)
+    }
+
+    fn query(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
+        let Connection {
+            client, statements, ..
+        } = &mut *self.connection;
+        statements.query(client, sql, parameters)
+    }
+
+    fn execute(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<u64> {
+        let Connection {
+            client, statements, ..
+        } = &mut *self.connection;
+        statements.execute(client, sql, parameters)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.connection.used_at = Instant::now();
+    }
+}
+
+impl Store {
+    /// Opens the pool. The database need not be up: connections are made as they are wanted, and
+    /// the pool keeps trying.
+    ///
+    /// # Errors
+    /// The connection string is not one, or its certificate file cannot be read.
+    pub fn open(options: &Options, log: slog::Logger) -> Result<Self> {
+        let manager = Manager::new(options)?;
+        let monitor = Arc::clone(manager.monitor());
+        monitor.start(
+            manager.canceller(),
+            options.statement_timeout + options.checkout_timeout,
+            log.clone(),
+        )?;
+        let refusal = manager.refusal();
+        let pool = r2d2::Pool::builder()
+            .max_size(options.pool_size)
+            .min_idle(Some(1))
+            .connection_timeout(options.checkout_timeout)
+            .test_on_check_out(false)
+            .max_lifetime(None)
+            .error_handler(Box::new(LogFailures(log)))
+            .connection_customizer(Box::new(CloseAside))
+            .build_unchecked(manager);
+        Ok(Self {
+            pool,
+            monitor,
+            refusal,
+            share: None,
+        })
+    }
+
+    /// The same database, of whose connections at most so many are taken through this handle and its
+    /// clones: for those who must leave the others some.
+    pub fn limited(&self, sessions: u32) -> Self {
+        let sessions = usize::try_from(sessions).unwrap_or(usize::MAX);
+        Self {
+            share: Some(Permits::new(sessions.max(1))),
+            ..self.clone()
+        }
+    }
+
+    fn take_share(&self, deadline: Instant) -> Result<Option<Permit>> {
+        let taken = self.share.as_ref().map(|share| {
+            share.take(deadline).ok_or_else(|| {
+                Error::database_unavailable("every connection of this part stayed taken")
+            })
+        });
+        taken.transpose()
+    }
+
+    /// Takes a connection.
+    ///
+    /// # Errors
+    /// `database-unavailable` when none that answers is free within the checkout timeout. A database
+    /// that refuses is away, too: whoever holds what was accepted waits for its operator to mend it.
+    pub fn session(&self) -> Result<Session> {
+        let deadline = Instant::now() + self.pool.connection_timeout();
+        let share = self.take_share(deadline)?;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::database_unavailable(
+                    "no connection answered within the checkout timeout",
+                ));
+            }
+            let mut connection =
+                self.pool
+                    .get_timeout(left)
+                    .map_err(|error| match self.refusal.reason() {
+                        Some(reason) => Error::database_unavailable(reason),
+                        None => Error::from(error),
+                    })?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            let used_at = connection.used_at;
+            let doubtful = used_at.elapsed() >= RESTED || self.monitor.has_lost_since(used_at);
+            if !doubtful || connection.ping(left) {
+                return Ok(Session {
+                    connection,
+                    _share: share,
+                });
+            }
+        }
+    }
+
+    /// Whether the database answers: asked on a connection, or, where all are at work, seen of them
+    /// within `lately`.
+    ///
+    /// # Errors
+    /// `database-unavailable`, as [`Store::session`].
+    pub fn check(&self, lately: Duration) -> Result<()> {
+        match self.session() {
+            Ok(mut session) => match session.connection.ping(PING) {
+                true => Ok(()),
+                false => Err(Error::database_unavailable("a ping got no answer")),
+            },
+            Err(_) if self.monitor.answered_within(lately) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Runs `work` in a transaction: committed if it returns `Ok`, rolled back otherwise.
+    ///
+    /// # Errors
+    /// Those of `work`; `database-unavailable` when the commit is not confirmed.
+    pub fn transact<T>(&self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
+        let mut session = self.session()?;
+        session.transact(work)
+    }
+
+    /// The connections as the job queue takes them: the monitor takes a loan for one statement.
+    pub fn for_jobs(&self) -> jobs::Database {
+        jobs::Database::new(self.pool.clone(), |connection: &mut Connection| {
+            // One that takes no more is not in the pool.
+            let _ = connection.statements.monitored.begin();
+            &mut connection.client
+        })
+    }
+
+    /// The pool, for its figures.
+    pub fn pool(&self) -> &r2d2::Pool<Manager> {
+        &self.pool
+    }
+}
+
+impl Session {
+    /// As [`Store::transact`], on this connection.
+    ///
+    /// # Errors
+    /// Those of `work`; `database-unavailable` when the commit is not confirmed.
+    pub fn transact<T>(&mut self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
+        transact(&mut self.connection, work)
+    }
+}
