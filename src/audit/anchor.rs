@@ -1,5 +1,5 @@
-//! Anchors: what a purge leaves in place of the beginning of a chain, signed (Ed25519), so that the
-//! rest can still be verified and nobody without the key can pass a deletion off as a purge.
+//! Anchors. A purge removes the start of a chain and leaves an anchor in its place, signed with
+//! Ed25519. The rest of the chain can still be verified, and only the holder of the key can purge.
 
 use crate::ids::Clock;
 use crate::store::audit::Outcome;
@@ -9,7 +9,7 @@ use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
 const PREFIX: &[u8] = b"agent-runtime audit anchor 1\n";
 
-/// The anchor that takes the place of `before` and of what goes now.
+/// The anchor that replaces `before` and the batches that this purge removes.
 pub(super) fn sign(
     key: &SigningKey,
     outcome: Outcome,
@@ -31,7 +31,8 @@ pub(super) fn sign(
     anchor
 }
 
-/// Whether one of these keys signed it; if there are none, whether the one did that it names.
+/// Whether one of `trusted` signed the anchor. If the list is empty, the key that the anchor names
+/// counts.
 pub(super) fn is_signed(anchor: &Anchor, trusted: &[VerifyingKey]) -> bool {
     let Ok(key) = VerifyingKey::from_bytes(&anchor.public_key) else {
         return false;

@@ -1,7 +1,7 @@
-//! The chain over what one writer committed: the digest of a batch covers each field of each of its
-//! decisions, its place, and the digest of the batch before.
+//! The hash chain over the decisions of one writer. The digest of a batch covers every field of
+//! every decision in it, their positions, and the digest of the batch before.
 //!
-//! The form is fixed by [`PREFIX`]: another form gets another version there.
+//! [`PREFIX`] fixes the format. Another format gets another version there.
 
 use crate::store::audit::pages::micros;
 use crate::store::audit::{Batch, Digest, Outcome, Row, Slot};
@@ -72,12 +72,13 @@ fn feed(hash: &mut Sha256, row: &Row) {
     }
 }
 
-/// Gives the decisions their places after the last one of `slot`, and makes their batches: one for
-/// each outcome and month. Returns the slot as it stands afterwards.
+/// Numbers the decisions after the last position of `slot`, and makes one batch for each outcome
+/// and month. Returns the slot as it is afterwards.
 pub(super) fn stamp(slot: &Slot, rows: &mut [&mut Row]) -> (Slot, Vec<Batch>) {
     let mut after = slot.clone();
     for row in rows.iter_mut() {
-        // Postgres keeps microseconds. A clock that was set back stands still here.
+        // PostgreSQL keeps microseconds. If the clock was set back, the time of the last decision
+        // counts.
         let at = micros(row.decided_at).max(micros(after.decided_at));
         let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at) * 1000);
         after.decided_at = at.unwrap_or(after.decided_at);

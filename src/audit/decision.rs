@@ -1,4 +1,4 @@
-//! What is recorded of a decision. Specification sections 2.5 and 5.6.
+//! One decision as it is recorded (specification sections 2.5 and 5.6).
 
 use crate::ids::Clock;
 pub use crate::store::audit::Outcome;
@@ -7,35 +7,35 @@ use std::net::IpAddr;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Which check decided: the authorization model, or one of the checks before it whose refusals are
-/// recorded (section 5.6 rule 3). What is not in this list is never recorded.
+/// Which check decided: the authorization model, or an earlier check whose refusals are recorded
+/// (section 5.6 rule 3). No other refusal is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// The authorization model.
     Model,
-    /// A member's key asks for what takes a tenant admin.
+    /// A member key was used where a tenant admin's is needed.
     KeyRole,
-    /// The key is limited to another project, or to one where the tenant is to be changed.
+    /// The key is limited to another project, or to a project while the tenant is to be changed.
     KeyProject,
     /// The key lacks the capability that the route needs.
     KeyCapability,
-    /// A key that is limited to a project mints one for another.
+    /// A key that is limited to one project was used to create a key for another.
     KeyProjectMismatch,
-    /// A key is to get a capability that its maker lacks.
+    /// The new key would have a capability that its creator's key lacks.
     CapabilityNotHeld,
-    /// The caller is no reviewer.
+    /// The caller is not a reviewer.
     NotReviewer,
-    /// The reviewer may not judge as this class.
+    /// The reviewer may not decide for this class.
     JudgeClassNotAllowed,
-    /// Identity providers are the operator's.
+    /// Only the operator may change identity providers.
     IdentityProvidersOperatorManaged,
     /// This sign-in by token is not allowed.
     TokenSignInNotAllowed,
     /// Sign-in by token is off.
     TokenSignInOff,
-    /// The deployment runs no commands of a tenant.
+    /// This deployment runs no commands for tenants.
     HostAccessDenied,
-    /// A code for enrolling was taken. One that is refused belongs to nobody, and is not recorded.
+    /// An enrolment code was accepted. A refused code belongs to no user and is not recorded.
     Enrolment,
 }
 
@@ -77,31 +77,31 @@ impl Stage {
     }
 }
 
-/// What was asked of the authorization server.
+/// The question to the authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// Who, such as `user:<id>`.
+    /// The user, such as `user:<id>`.
     pub user: String,
-    /// What, such as `can_read`.
+    /// The relation, such as `can_read`.
     pub relation: String,
-    /// On what, such as `project:<id>`.
+    /// The object, such as `project:<id>`.
     pub object: String,
-    /// In which of its stores.
+    /// The store.
     pub store_id: String,
-    /// Under which model.
+    /// The authorization model's id.
     pub model_id: String,
 }
 
 /// A decision to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Whose.
+    /// The tenant.
     pub tenant_id: Uuid,
-    /// Who, as `user:<id>`.
+    /// The actor, as `user:<id>`.
     pub actor_subject: String,
-    /// What was asked for: `read`, `write` or `admin`.
+    /// The action: `read`, `write` or `admin`.
     pub action: String,
-    /// On what, as `<kind>:<id>`.
+    /// The object, as `<kind>:<id>`.
     pub resource: String,
     /// Allowed or denied.
     pub outcome: Outcome,
@@ -109,28 +109,28 @@ pub struct Decision {
     pub reason: String,
     /// Which check decided.
     pub stage: Stage,
-    /// The part of it that refused.
+    /// The part of that check that refused.
     pub failing_part: Option<String>,
-    /// What was asked of the authorization server, if it was.
+    /// The question to the authorization server; none if it was not asked.
     pub check: Option<Check>,
     /// How long the decision took.
     pub duration: Duration,
     /// The request.
     pub request_id: Option<Uuid>,
-    /// Its trace (W3C Trace Context).
+    /// The request's trace (W3C Trace Context).
     pub trace_id: Option<String>,
-    /// The key that it came with.
+    /// The key of the request.
     pub key_id: Option<Uuid>,
     /// The route, as `METHOD /path/{parameter}`.
     pub route: Option<String>,
-    /// The run that it is about.
+    /// The run, if the object is one.
     pub run_id: Option<Uuid>,
-    /// Where it came from.
+    /// The client's address.
     pub client_address: Option<IpAddr>,
 }
 
 impl Decision {
-    /// As it is kept; its writer adds its place.
+    /// The row to store. The writer fills in its position.
     pub(super) fn into_row(self, clock: &Clock) -> Row {
         let (user, relation, object, store_id, model_id) = match self.check {
             Some(check) => (

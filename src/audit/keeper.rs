@@ -1,7 +1,7 @@
-//! The thread `audit-keeper`: partitions made ahead and, where retention is on, what is too old
-//! purged (specification section 8). Safe on every replica at once; one at a time purges.
+//! The thread `audit-keeper` makes partitions ahead. Where retention is on, it also purges old
+//! decisions (specification section 8). It runs on every replica; a lock lets one purge at a time.
 //!
-//! A purge takes beginnings of chains alone, in whole batches: months as whole partitions, the rest
+//! A purge removes the start of a chain, in whole batches: old months as whole partitions, the rest
 //! of the oldest month in chunks. Each step and its signed anchor are one transaction.
 
 use super::anchor;
@@ -16,11 +16,11 @@ use postgres::error::SqlState;
 use std::time::Duration;
 use time::{Date, Month, OffsetDateTime, Time};
 
-/// How often.
+/// Pause between two rounds.
 const PERIOD: Duration = Duration::from_secs(3600);
-/// The wait after a round that failed.
+/// Pause after a round that failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(30);
-/// Batches deleted in one transaction.
+/// Batches deleted in one transaction, at most.
 const CHUNK: i64 = 200;
 
 /// How long decisions of this outcome are kept.
@@ -34,15 +34,15 @@ const fn days(outcome: Outcome) -> i64 {
 pub(super) struct Keeper {
     pub(super) store: Store,
     pub(super) clock: Clock,
-    /// Purges, and signs what it purged.
+    /// The retention, and the key that signs anchors.
     pub(super) retention: Option<SigningKey>,
-    /// Gone once this is to end.
+    /// Empty once the thread is to end.
     pub(super) wake: super::Wake,
     pub(super) log: slog::Logger,
 }
 
 impl Keeper {
-    /// Until `woken` disconnects. The first round comes with the first word.
+    /// Runs until `woken` disconnects. The first round starts with the first message.
     pub(super) fn run(&self, woken: &Receiver<()>) {
         if woken.recv().is_err() {
             return;
@@ -63,12 +63,12 @@ impl Keeper {
         if is_about_rights(error) {
             slog::error!(self.log, "This database role may not make or drop the audit's partitions. Have the owner of its tables do it, with attach_audit_partitions(date), or make this role the owner"; crate::log::ErrorValue(error));
         } else {
-            slog::warn!(self.log, "The upkeep of the audit failed; it will be tried again"; crate::log::ErrorValue(error));
+            slog::warn!(self.log, "Maintenance of the audit's tables failed; it will be retried"; crate::log::ErrorValue(error));
         }
     }
 
     fn round(&self) -> Result<()> {
-        // Decisions carry this clock's time, so it says which months there must be.
+        // Decisions carry this clock's time, so this clock decides which months need partitions.
         let today = self.clock.now().date();
         rows::attach_partitions(&mut self.store.session()?, today)?;
         let Some(key) = &self.retention else {
@@ -114,7 +114,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// What is too old in the oldest month that stays.
+    /// Purges from the oldest month that stays, in chunks.
     fn delete_rest(
         &self,
         key: &SigningKey,

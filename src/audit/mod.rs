@@ -1,15 +1,15 @@
 //! The audit: the only writer of decision rows.
 //!
-//! A decision is handed over at check time and gives a [`Ticket`]; the request goes on meanwhile,
-//! and waits for the ticket before anything that the decision allows commits or leaves (invariant
-//! 2). One thread at a time writes whatever waits as one batch: one of the audit's own, or, where it
-//! has nothing else to do and nobody writes, the request's.
+//! A check hands its decision over and gets a [`Ticket`]. The request goes on, and waits for the
+//! ticket before anything that the decision allows is committed or answered
+//! (`audit-before-commit`). One thread at a time writes all waiting decisions as one batch. That is
+//! `audit-writer`, or a request thread that has nothing else to do.
 //!
-//! Guarantees: a ticket that was settled with success stands for a row on disk; one that failed
-//! stands for nothing that took effect. A ticket is settled within the patience, whatever the
-//! database does. What one writer commits is chained, so that a change is found.
+//! Guarantees: a ticket that succeeded stands for a row on disk, and nothing that a failed ticket
+//! was to allow has taken effect. A ticket succeeds or fails within `patience`, whatever the
+//! database does. Each writer's decisions form a hash chain, so a later change is detected.
 //!
-//! Not here: what is decided (`authz`), and who may read it (`api::audit`).
+//! Not here: the checks (`authz`), and who may read decisions (`api::audit`).
 
 mod anchor;
 mod chain;
@@ -40,22 +40,22 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use writer::Writer;
 
-/// The longest statement of the writer.
+/// Statement timeout of the writer, at most.
 const STATEMENT: Duration = Duration::from_secs(5);
 
-/// Statements in one attempt, with the time that it takes to cancel one.
+/// Statements in one attempt, including the time to cancel one.
 const ATTEMPT: u32 = 4;
 
 /// How decisions are written.
 #[derive(Clone)]
 pub struct Options {
-    /// Decisions that may wait at once.
+    /// Decisions that may wait in the queue.
     pub queue_length: usize,
-    /// How long a decision waits for its commit before its request fails.
+    /// How long a decision may wait for its commit. Then its request fails.
     pub patience: Duration,
-    /// After it the slot of a dead process is taken again.
+    /// After this time without renewal, another writer may take over the slot.
     pub lease: Duration,
-    /// Purge what section 8 says, and sign what was purged.
+    /// Retention: purge what section 8 says, and sign anchors. None: keep everything.
     pub retention: Option<SigningKey>,
 }
 
@@ -70,28 +70,28 @@ impl Default for Options {
     }
 }
 
-/// Takes decisions. Cheap to clone.
+/// Records decisions. Cheap to clone.
 #[derive(Clone)]
 pub struct Audit(Arc<Inner>);
 
 #[cfg_attr(feature = "bench", derive(Clone))]
 struct Inner {
-    /// Decisions are taken as written, and are not.
+    /// Reports decisions as written without writing them.
     #[cfg(feature = "bench")]
     discards: bool,
     queue: Arc<Queue>,
-    /// It ends with its thread.
+    /// Dropped when the writer's thread ends.
     writer: Weak<writer::Shared>,
     counters: Arc<Counters>,
     decided: Arc<Decided>,
     clock: Clock,
     patience: Duration,
-    /// No attempt of the writer takes longer.
+    /// Upper bound on one attempt of the writer.
     attempt: Duration,
     keeper: Wake,
 }
 
-/// Wakes the keeper; gone once it is to end.
+/// Wakes the keeper. Empty once the keeper is to end.
 type Wake = Arc<Mutex<Option<Sender<()>>>>;
 
 /// The threads behind an [`Audit`].
@@ -104,29 +104,29 @@ pub struct Running {
 }
 
 impl Audit {
-    /// Hands a decision over, to be written at once.
+    /// Records a decision, and starts writing it immediately.
     ///
     /// # Errors
-    /// `audit-unavailable`: too many wait, or the server is stopping.
+    /// `audit-unavailable`: the queue is full, or the server is stopping.
     pub fn record(&self, decision: Decision) -> Result<Ticket> {
         let ticket = self.leave(decision)?;
         self.hurry();
         Ok(ticket)
     }
 
-    /// Has what waits written at once by the audit's own thread.
+    /// Wakes the thread `audit-writer` to write the waiting decisions.
     pub fn hurry(&self) {
         self.0.queue.call();
     }
 
-    /// Writes what waits on this thread, unless another is at it. It takes no longer than one attempt: what that does not
-    /// settle is left to the audit's own thread.
+    /// Writes the waiting decisions on this thread, unless another thread is writing. Makes one
+    /// attempt; `audit-writer` finishes what the attempt leaves open.
     pub fn write_waiting(&self) {
         writer::lead(&self.0.writer);
     }
 
-    /// Hands a decision over, to be written with the next one, or once somebody calls [`Audit::hurry`] or
-    /// [`Audit::write_waiting`]: whoever leaves it calls one of them.
+    /// Records a decision without starting to write it. It is written with the next one, or after
+    /// [`Audit::hurry`] or [`Audit::write_waiting`]; the caller must call one of these.
     ///
     /// # Errors
     /// As [`Audit::record`].
@@ -135,7 +135,7 @@ impl Audit {
         let ticket = Ticket::new(inner.patience);
         #[cfg(feature = "bench")]
         if inner.discards {
-            ticket.settle(ticket::Settlement::Committed);
+            ticket.resolve(ticket::Resolution::Committed);
             return Ok(ticket);
         }
         let (stage, outcome) = (decision.stage, decision.outcome);
@@ -147,8 +147,8 @@ impl Audit {
         Ok(ticket)
     }
 
-    /// This one, but that it discards what it takes: what the benchmark of the audit measures
-    /// against. No build of the service has it.
+    /// A copy that reports decisions as written without writing them: the baseline of the audit's
+    /// benchmark. It exists only with the feature `bench`.
     #[cfg(feature = "bench")]
     pub fn discarding(&self) -> Self {
         Self(Arc::new(Inner {
@@ -157,22 +157,22 @@ impl Audit {
         }))
     }
 
-    /// The schema is there: partitions are made ahead from now on, and old decisions purged. Called
-    /// again, it looks at once whether there is something to do.
+    /// Call it once the schema exists: from then on the keeper makes partitions and purges. Later
+    /// calls start a round immediately.
     pub fn keep_up(&self) {
         if let Some(keeper) = lock(&self.0.keeper).as_ref() {
-            // One that is full is awake.
+            // A full channel means that the keeper is already awake.
             let _ = keeper.try_send(());
         }
     }
 
-    /// Whether whoever writes is held up in an attempt whose statements should all have ended long
-    /// ago, or the writer's thread is gone. Attempts that fail are none of this.
+    /// Whether the writer is stuck: its attempt runs for longer than all of its statement timeouts
+    /// together, or its thread has ended. Failed attempts do not count.
     pub fn is_stuck(&self) -> bool {
         self.0.counters.turn.is_longer_than(self.0.attempt)
     }
 
-    /// The figures so far.
+    /// The metrics so far.
     pub fn stats(&self) -> Stats {
         let counters = &self.0.counters;
         let load = self.0.queue.load();
@@ -191,11 +191,11 @@ impl Audit {
     }
 }
 
-/// Starts the threads `audit-writer`, `audit-watch` and `audit-keeper`. The database need not be up.
-/// Their connections are their own, made from `database`.
+/// Starts the threads `audit-writer`, `audit-watch` and `audit-keeper`. They open their own
+/// connections to `database`, which need not be reachable yet.
 ///
 /// # Errors
-/// The connection string is none, or the system gives no thread.
+/// The connection string is malformed, or the system refuses a thread.
 pub fn start(
     options: &Options,
     database: &store::Options,
@@ -203,7 +203,7 @@ pub fn start(
     log: &slog::Logger,
 ) -> Result<(Audit, Running)> {
     let own = store::Options {
-        // The writer's and the keeper's.
+        // One for the writer, one for the keeper.
         pool_size: 2,
         statement_timeout: database.statement_timeout.min(STATEMENT),
         ..database.clone()
@@ -277,12 +277,13 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
 }
 
 impl Running {
-    /// Takes no more decisions, writes those that wait, and gives the slot back. Call it after
-    /// everything that records. False: something could not be written by then, and has failed.
+    /// Accepts no more decisions, writes the waiting ones, and frees the slot. Call it after
+    /// everything that records decisions has stopped. False: some decisions were not written by
+    /// `deadline`, and failed.
     pub fn stop(self, deadline: Instant) -> bool {
         *lock(&self.stop_by) = Some(deadline);
         self.queue.close();
-        // Nothing is sent: it ends by being disconnected.
+        // Nothing is ever sent here; the channel disconnects when the writer ends.
         let left = self.ended.recv_deadline(deadline);
         let in_time = left == Err(crossbeam_channel::RecvTimeoutError::Disconnected);
         drop(self);
@@ -293,7 +294,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         lock(&self.keeper).take();
-        // What a writer on a database that stands still holds has failed.
+        // If the writer hangs on the database, the decisions that it holds have failed.
         self.queue.end();
     }
 }

@@ -1,9 +1,10 @@
-//! Decisions that wait to be written, in order. Bounded; what waits too long is given up.
+//! The bounded queue of decisions that wait to be written, in order. A decision that waits too long
+//! fails.
 //!
-//! One leads at a time: it writes all that waits when it begins. That is whoever waits for a decision and finds nobody
-//! writing, or the writer's thread.
+//! Group commit: one thread at a time leads, and writes all decisions that wait when it starts. The
+//! leader is a request thread that finds no other leader, or the writer's thread.
 
-use super::ticket::{Reason, Settlement, Ticket};
+use super::ticket::{Reason, Resolution, Ticket};
 use super::writer::Open;
 use crate::error::Result;
 use crate::store::audit::Row;
@@ -11,32 +12,32 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A decision and who waits for it.
+/// A decision and its ticket.
 pub(super) struct Entry {
     pub(super) row: Row,
     pub(super) ticket: Ticket,
 }
 
-/// What the writer's thread is to do.
+/// The next task of the writer's thread.
 pub(super) enum Work {
     /// Write these.
     Write(Open),
-    /// Nothing has come for this long.
+    /// Nothing came within the idle time.
     Idle,
-    /// Nothing more will come.
+    /// The queue is closed and empty.
     End,
 }
 
 pub(super) struct Queue {
     limit: usize,
     state: Mutex<State>,
-    /// Something is to be written by the writer's thread, or the queue closed.
+    /// Signalled when the writer's thread has work, or the queue closes.
     called: Condvar,
-    /// Something that can become late came, or the queue ended: for the watch.
+    /// Signalled when the watch has a deadline to observe, or the queue ends.
     watched: Condvar,
 }
 
-/// What the queue holds, and what it gave up.
+/// The queue's metrics.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Load {
     pub(super) waiting: usize,
@@ -48,29 +49,29 @@ pub(super) struct Load {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Entry>,
-    /// Those that whoever leads has taken and not yet settled.
+    /// Tickets of the leader's batch that have no outcome yet.
     taken: Vec<Ticket>,
-    /// What another has begun and the writer's thread is to end.
+    /// A batch that a request thread started and the writer's thread must finish.
     open: Option<Open>,
-    /// Somebody writes, or holds the slot longer.
+    /// A thread leads: it writes, or renews the slot's lease.
     is_led: bool,
-    /// What waits is to be written by the writer's thread.
+    /// The writer's thread is to write the waiting decisions.
     is_called: bool,
     late: u64,
     overflowed: u64,
-    /// The watch sleeps until something comes.
+    /// The watch sleeps until a decision comes.
     is_unwatched: bool,
     is_closed: bool,
     has_ended: bool,
 }
 
 impl State {
-    /// Takes what waits, at most `most`.
+    /// Takes the waiting decisions, `most` at most.
     fn lead(&mut self, most: usize) -> Vec<Entry> {
         let count = most.min(self.waiting.len());
         let entries: Vec<Entry> = self.waiting.drain(..count).collect();
         self.taken = entries.iter().map(|entry| entry.ticket.clone()).collect();
-        // What is more than one may take is written after it, whoever is among it.
+        // The rest is more than one batch; the writer's thread writes it next.
         self.is_called = !self.waiting.is_empty();
         self.is_led = true;
         entries
@@ -91,10 +92,10 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It is written once somebody calls the writer's thread, or leads.
+    /// Adds a decision. It is written once a thread leads or the writer's thread is called.
     ///
     /// # Errors
-    /// `audit-unavailable`: it is full or closed.
+    /// `audit-unavailable`: the queue is full or closed.
     pub(super) fn push(&self, entry: Entry) -> Result<()> {
         let mut state = self.lock();
         if state.is_closed {
@@ -113,7 +114,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Has the writer's thread write what waits, at once or after whoever writes now.
+    /// Wakes the writer's thread to write the waiting decisions, after the present leader if there
+    /// is one.
     pub(super) fn call(&self) {
         let mut state = self.lock();
         if state.waiting.is_empty() || std::mem::replace(&mut state.is_called, true) {
@@ -126,8 +128,9 @@ impl Queue {
         }
     }
 
-    /// Takes what waits, at most `most`, to be written by the calling thread, which then gives back the lead. None: nothing
-    /// waits, or another writes and the writer's thread goes on after it.
+    /// Makes the calling thread the leader of at most `most` waiting decisions; it must call
+    /// [`Queue::give_back`]. None: nothing waits, or another thread leads and the writer's thread
+    /// follows it.
     pub(super) fn lead(&self, most: usize) -> Option<Vec<Entry>> {
         let mut state = self.lock();
         if state.waiting.is_empty() {
@@ -140,8 +143,7 @@ impl Queue {
         Some(state.lead(most))
     }
 
-    /// What was taken is settled, but for what is still open: the writer's thread ends it, and writes what it was called
-    /// for meanwhile.
+    /// Ends the leadership. If `open` is left, the writer's thread finishes it.
     pub(super) fn give_back(&self, open: Option<Open>) {
         let mut state = self.lock();
         if open.is_none() {
@@ -158,7 +160,7 @@ impl Queue {
 
     pub(super) fn load(&self) -> Load {
         let state = self.lock();
-        let taken = state.taken.iter().filter(|ticket| !ticket.is_settled());
+        let taken = state.taken.iter().filter(|ticket| !ticket.is_resolved());
         Load {
             waiting: state.waiting.len(),
             taken: taken.count(),
@@ -167,22 +169,23 @@ impl Queue {
         }
     }
 
-    /// As [`Queue::give_back`], for the writer's thread, which looks by itself for what it was called for.
+    /// As [`Queue::give_back`], for the writer's thread, which looks for further work by itself.
     pub(super) fn rest(&self) {
         let mut state = self.lock();
         state.taken.clear();
         state.is_led = false;
     }
 
-    /// For the writer's thread, which has the lead from then on: takes what waits and is called for, at most `most`, and
-    /// waits for that at most `idle`. After as long, and when the queue closes, it takes what nobody called for as well.
+    /// The next task of the writer's thread, which leads from then on. Waits at most `idle` for
+    /// decisions that it is called for. After that time, and when the queue closes, it takes all
+    /// waiting decisions.
     pub(super) fn take(&self, most: usize, idle: Duration) -> Work {
         let mut until = Instant::now() + idle;
         let mut state = self.lock();
         loop {
             let now = Instant::now();
             if state.is_led && !state.has_ended {
-                // Whoever writes holds the slot longer with it.
+                // Writing renews the slot's lease as well.
                 until = now + idle;
             } else if let Some(open) = state.open.take() {
                 state.is_led = true;
@@ -206,13 +209,13 @@ impl Queue {
         }
     }
 
-    /// Takes no more; what waits is still written.
+    /// Accepts no more decisions. The waiting ones are still written.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;
         self.called.notify_all();
     }
 
-    /// The writer has ended, or is left behind: whatever still waits has failed.
+    /// The writer has ended or is abandoned: every decision that still waits has failed.
     pub(super) fn end(&self) -> usize {
         let mut state = self.lock();
         state.is_closed = true;
@@ -223,15 +226,15 @@ impl Queue {
         drop(state);
         self.called.notify_all();
         self.watched.notify_all();
-        settle(&left, Settlement::Failed(Reason::Stopping))
+        resolve(&left, Resolution::Failed(Reason::Stopping))
     }
 
     pub(super) fn has_ended(&self) -> bool {
         self.lock().has_ended
     }
 
-    /// Waits until something is late, and gives it up: those that wait are not written any more,
-    /// those that the writer has taken may still be. None: the queue has ended.
+    /// Waits until decisions are late, and fails them. Waiting ones are then never written; those
+    /// in the leader's batch may still be. None: the queue has ended.
     pub(super) fn give_up_late(&self) -> Option<usize> {
         let mut state = self.lock();
         loop {
@@ -239,8 +242,9 @@ impl Queue {
                 return None;
             }
             let now = Instant::now();
-            // Those taken are older than those that wait, and those in front are the oldest.
-            let taken = state.taken.iter().filter(|ticket| !ticket.is_settled());
+            // The leader's batch is older than the waiting decisions, and each list is in order of
+            // age.
+            let taken = state.taken.iter().filter(|ticket| !ticket.is_resolved());
             let oldest = taken
                 .map(Ticket::deadline)
                 .chain(state.waiting.front().map(|entry| entry.ticket.deadline()))
@@ -261,7 +265,7 @@ impl Queue {
         }
         let now = Instant::now();
         let late = |ticket: &Ticket| ticket.deadline() <= now;
-        let taken = state.taken.iter().filter(|ticket| !ticket.is_settled());
+        let taken = state.taken.iter().filter(|ticket| !ticket.is_resolved());
         let mut tickets: Vec<Ticket> = taken.filter(|ticket| late(ticket)).cloned().collect();
         while state
             .waiting
@@ -273,11 +277,14 @@ impl Queue {
         state.is_called &= !state.waiting.is_empty();
         state.late += u64::try_from(tickets.len()).unwrap_or(u64::MAX);
         drop(state);
-        Some(settle(&tickets, Settlement::Failed(Reason::Late)))
+        Some(resolve(&tickets, Resolution::Failed(Reason::Late)))
     }
 }
 
-/// Settles each; returns how many callbacks panicked.
-pub(super) fn settle(tickets: &[Ticket], settlement: Settlement) -> usize {
-    tickets.iter().map(|ticket| ticket.settle(settlement)).sum()
+/// Gives each ticket this outcome. Returns how many callbacks panicked.
+pub(super) fn resolve(tickets: &[Ticket], resolution: Resolution) -> usize {
+    tickets
+        .iter()
+        .map(|ticket| ticket.resolve(resolution))
+        .sum()
 }

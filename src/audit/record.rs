@@ -1,4 +1,5 @@
-//! A decision as clients and exports see it. Specification section 2.5, and what explains a denial.
+//! A decision as clients and exports see it (specification section 2.5), with what explains a
+//! denial.
 
 use crate::ids::rfc3339;
 use crate::store::audit::{Outcome, Row};

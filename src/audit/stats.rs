@@ -1,18 +1,18 @@
-//! The audit's figures for `/metrics`.
+//! The audit's metrics.
 
 use super::decision::{Outcome, Stage};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Figures for `/metrics`, since the start where they are not of this moment.
+/// Values for `/metrics`: counters since the start, and gauges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats {
-    /// Decisions taken, by what decided and how.
+    /// Decisions recorded, by stage and outcome.
     pub decided: Vec<(Stage, Outcome, u64)>,
-    /// Decisions that wait.
+    /// Decisions in the queue.
     pub queued: usize,
-    /// Decisions that the writer has taken and that are not on disk yet.
+    /// Decisions in the batch that is being written.
     pub writing: usize,
     /// Decisions committed.
     pub rows_written: u64,
@@ -20,18 +20,18 @@ pub struct Stats {
     pub batches_written: u64,
     /// Decisions that the database refused.
     pub rows_refused: u64,
-    /// Decisions that were given up because they were not on disk in time.
+    /// Decisions that failed because they were not on disk in time.
     pub rows_late: u64,
     /// Decisions that found the queue full.
     pub rows_overflowed: u64,
     /// How long the last transaction took.
     pub last_commit: Duration,
-    /// How long all of them took.
+    /// How long all transactions took.
     pub commits: Duration,
 }
 
 impl Default for Stats {
-    /// Before anything has happened.
+    /// The state before anything has happened.
     fn default() -> Self {
         Self {
             decided: Decided::default().all(),
@@ -48,7 +48,7 @@ impl Default for Stats {
     }
 }
 
-/// What the writer is at.
+/// What the writer is doing, for the watchdog.
 #[derive(Default)]
 pub(super) struct Turn(Mutex<At>);
 
@@ -63,25 +63,25 @@ impl Turn {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It waits for something to do, unless its thread has ended.
+    /// The writer is idle, unless its thread has ended.
     pub(super) fn rest(&self) {
         let mut at = self.lock();
         at.since = at.since.filter(|_| at.has_ended);
     }
 
-    /// It begins one more attempt.
+    /// The writer starts an attempt.
     pub(super) fn begin(&self) {
         self.lock().since = Some(Instant::now());
     }
 
-    /// Whether it has been at one attempt for longer than this.
+    /// Whether the present attempt runs for longer than this.
     pub(super) fn is_longer_than(&self, time: Duration) -> bool {
         let since = self.lock().since;
         since.is_some_and(|since| since.elapsed() > time)
     }
 }
 
-/// A thread that ends, by a panic too, is not at rest.
+/// A thread that ended, even by a panic, is not idle.
 pub(super) struct Ending<'a>(pub(super) &'a Turn);
 
 impl Drop for Ending<'_> {
@@ -91,7 +91,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// What the writer has done.
+/// What the writer has done so far.
 #[derive(Default)]
 pub(super) struct Counters {
     pub(super) turn: Turn,
@@ -115,7 +115,7 @@ impl Counters {
     }
 }
 
-/// How many decisions each stage made, each way.
+/// Decisions by stage and outcome.
 #[derive(Default)]
 pub(super) struct Decided([[AtomicU64; Outcome::ALL.len()]; Stage::ALL.len()]);
 

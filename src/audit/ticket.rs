@@ -1,5 +1,5 @@
-//! A ticket stands for a decision that is being recorded: it is settled once, and nothing that the
-//! decision allows may happen before it is.
+//! A ticket stands for a decision that is being recorded. It succeeds or fails once, and nothing
+//! that the decision allows may happen before it succeeded.
 
 use crate::error::{Code, Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,44 +8,44 @@ use std::time::{Duration, Instant};
 
 type Callback = Box<dyn FnOnce(Result<()>) + Send>;
 
-/// A decision on its way to the disk. Clones stand for the same one.
+/// A decision on its way to the disk. Clones share one outcome.
 #[derive(Clone)]
 pub struct Ticket(Arc<Inner>);
 
 struct Inner {
     state: Mutex<State>,
-    settled: Condvar,
-    /// It is given up then.
+    resolved: Condvar,
+    /// The ticket fails at this time.
     deadline: Instant,
 }
 
 #[derive(Default)]
 struct State {
-    settlement: Option<Settlement>,
+    resolution: Option<Resolution>,
     callbacks: Vec<Callback>,
 }
 
-/// What became of it. The first settlement stands.
+/// The outcome of a ticket. The first one stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Settlement {
-    /// It is on disk.
+pub(super) enum Resolution {
+    /// The decision is on disk.
     Committed,
-    /// Nobody is to count on it.
+    /// The decision may not be relied on.
     Failed(Reason),
 }
 
 /// Why a decision was not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// Too many wait already.
+    /// The queue is full.
     QueueFull,
     /// The server is stopping.
     Stopping,
-    /// It took too long.
+    /// The commit was not confirmed in time.
     Late,
-    /// The database takes decisions, but not this one.
+    /// The database accepts decisions, but not this one.
     Refused,
-    /// The database has no room on its disk.
+    /// The database's disk is full.
     DiskFull,
 }
 
@@ -76,7 +76,7 @@ impl Reason {
     }
 }
 
-impl Settlement {
+impl Resolution {
     #[track_caller]
     fn result(self) -> Result<()> {
         match self {
@@ -90,7 +90,7 @@ impl Ticket {
     pub(super) fn new(patience: Duration) -> Self {
         Self(Arc::new(Inner {
             state: Mutex::default(),
-            settled: Condvar::new(),
+            resolved: Condvar::new(),
             deadline: Instant::now() + patience,
         }))
     }
@@ -99,20 +99,20 @@ impl Ticket {
         self.0.deadline
     }
 
-    pub(super) fn is_settled(&self) -> bool {
-        self.lock().settlement.is_some()
+    pub(super) fn is_resolved(&self) -> bool {
+        self.lock().resolution.is_some()
     }
 
     /// Waits until the decision is committed.
     ///
     /// # Errors
-    /// `audit-unavailable`: it is not committed by the deadline, or never will be. Whatever it was
-    /// to allow must not happen.
+    /// `audit-unavailable`: it was not committed by the deadline, or never will be. Nothing that it
+    /// was to allow may happen.
     pub fn wait(&self, deadline: Instant) -> Result<()> {
         let mut state = self.lock();
         loop {
-            if let Some(settlement) = state.settlement {
-                return settlement.result();
+            if let Some(resolution) = state.resolution {
+                return resolution.result();
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -120,39 +120,39 @@ impl Ticket {
             }
             state = self
                 .0
-                .settled
+                .resolved
                 .wait_timeout(state, left)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
     }
 
-    /// Calls `f` once the decision is committed or has failed: on the thread that writes it, where
-    /// it must not block, or at once if that is known already.
+    /// Calls `f` with the outcome: immediately if it is known, otherwise later on the thread that
+    /// writes the decision. `f` must not block.
     pub fn then(&self, f: impl FnOnce(Result<()>) + Send + 'static) {
         let mut state = self.lock();
-        match state.settlement {
+        match state.resolution {
             None => state.callbacks.push(Box::new(f)),
-            Some(settlement) => {
+            Some(resolution) => {
                 drop(state);
-                f(settlement.result());
+                f(resolution.result());
             }
         }
     }
 
-    /// Settles it, unless it is settled. Returns how many callbacks panicked.
-    pub(super) fn settle(&self, settlement: Settlement) -> usize {
+    /// Gives the ticket its outcome, unless it has one. Returns how many callbacks panicked.
+    pub(super) fn resolve(&self, resolution: Resolution) -> usize {
         let mut state = self.lock();
-        if state.settlement.is_some() {
+        if state.resolution.is_some() {
             return 0;
         }
-        state.settlement = Some(settlement);
+        state.resolution = Some(resolution);
         let callbacks = std::mem::take(&mut state.callbacks);
         drop(state);
-        self.0.settled.notify_all();
+        self.0.resolved.notify_all();
         callbacks
             .into_iter()
-            .map(|callback| catch_unwind(AssertUnwindSafe(|| callback(settlement.result()))))
+            .map(|callback| catch_unwind(AssertUnwindSafe(|| callback(resolution.result()))))
             .filter(std::result::Result::is_err)
             .count()
     }
@@ -178,8 +178,8 @@ mod tests {
         let early = tell.clone();
         ticket.then(move |result| early.send(result.is_ok()).unwrap());
         assert!(told.try_recv().is_err());
-        assert_eq!(ticket.settle(Settlement::Committed), 0);
-        assert_eq!(ticket.settle(Settlement::Failed(Reason::Late)), 0);
+        assert_eq!(ticket.resolve(Resolution::Committed), 0);
+        assert_eq!(ticket.resolve(Resolution::Failed(Reason::Late)), 0);
         ticket.then(move |result| tell.send(result.is_ok()).unwrap());
         assert_eq!(told.iter().collect::<Vec<_>>(), [true, true]);
         assert!(ticket.wait(Instant::now()).is_ok());
@@ -191,7 +191,7 @@ mod tests {
         let ticket = ticket();
         ticket.then(|_| panic!("a callback of this test"));
         ticket.then(move |result| tell.send(result.unwrap_err().code()).unwrap());
-        assert_eq!(ticket.settle(Settlement::Failed(Reason::Refused)), 1);
+        assert_eq!(ticket.resolve(Resolution::Failed(Reason::Refused)), 1);
         assert_eq!(told.recv(), Ok(Code::AuditUnavailable));
     }
 
@@ -203,7 +203,7 @@ mod tests {
         assert!(late.message().contains("audit"));
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| ticket.wait(Instant::now() + Duration::from_secs(10)));
-            ticket.settle(Settlement::Committed);
+            ticket.resolve(Resolution::Committed);
             waiting.join().unwrap().unwrap();
         });
     }

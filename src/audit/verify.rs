@@ -1,8 +1,8 @@
-//! Verifies the chains: recomputes each digest from the decisions, and finds the first batch of each
-//! chain that was changed, removed or inserted.
+//! Verifies the chains. It recomputes each digest from the decisions, and finds the first batch of
+//! each chain that was changed, removed or inserted.
 //!
-//! What it cannot prove stands in `docs/audit.md`: above all, whoever may write all these tables can
-//! make a chain anew.
+//! `docs/audit.md` says what this cannot prove. Above all, whoever may write all these tables can
+//! forge a whole chain.
 
 use super::anchor;
 use super::chain::digest;
@@ -17,26 +17,26 @@ use ed25519_dalek::VerifyingKey;
 use serde::Serialize;
 use time::OffsetDateTime;
 
-/// Decisions between two calls of the progress.
+/// Decisions between two calls of `progress`.
 const PROGRESS: u64 = 10_000;
-/// Decisions that a batch can be found to have, at most; a writer makes none so large.
+/// Decisions in one batch, at most; a writer makes smaller ones. The bound limits memory.
 const ROWS_MOST: usize = 100_000;
 
 /// What was done to a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A decision or a batch is not what was written.
+    /// A decision or a batch was changed.
     Changed,
-    /// A decision or a batch is not there any more.
+    /// A decision or a batch was removed.
     Removed,
-    /// A decision or a batch was never written by a writer.
+    /// A decision or a batch was inserted.
     Inserted,
-    /// An anchor was not signed by the key, or not at all.
+    /// An anchor has no valid signature.
     AnchorNotSigned,
 }
 
-/// The first thing that is wrong with a chain.
+/// The first fault of a chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fault {
@@ -44,43 +44,43 @@ pub struct Fault {
     pub kind: Kind,
     /// The writer's slot.
     pub slot: i32,
-    /// Which of its chains.
+    /// Which of the slot's chains.
     pub outcome: Outcome,
-    /// The first position that is concerned.
+    /// The first position concerned.
     pub first_position: i64,
-    /// The last one.
+    /// The last position concerned.
     pub last_position: i64,
-    /// When the first of what is concerned was decided, as far as is known.
+    /// When the first of these decisions was made, if known.
     #[serde(with = "rfc3339")]
     pub from: OffsetDateTime,
-    /// When the last was.
+    /// When the last was made, if known.
     #[serde(with = "rfc3339")]
     pub to: OffsetDateTime,
-    /// What was found, in a sentence.
+    /// The fault in one sentence.
     pub finding: String,
 }
 
-/// What verifying came to.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// Decisions that were looked at.
+    /// Decisions verified.
     pub decisions: u64,
-    /// Batches that were looked at.
+    /// Batches verified.
     pub batches: u64,
-    /// Chains that were looked at.
+    /// Chains verified.
     pub chains: u64,
-    /// Chains that a purge shortened.
+    /// Chains whose start was purged.
     pub anchors: u64,
     /// The first fault of each chain that has one.
     pub faults: Vec<Fault>,
 }
 
-/// Verifies everything as it stands at this moment. Anchors must be signed by one of `trusted`; if
-/// there are none, by the key that they name. `progress` is told the decisions so far.
+/// Verifies all chains in one snapshot. An anchor must be signed by one of `trusted`; if that is
+/// empty, by the key that it names. `progress` gets the number of decisions so far.
 ///
 /// # Errors
-/// `database-unavailable`; `internal` where a table cannot be read.
+/// `database-unavailable`; `internal` if a table cannot be read.
 pub fn verify(
     manager: &Manager,
     trusted: &[VerifyingKey],
@@ -134,7 +134,7 @@ fn unsigned(anchors: &[Anchor], trusted: &[VerifyingKey]) -> Vec<Fault> {
     .collect()
 }
 
-/// Slots are numbered without gaps, and never given up.
+/// Slots are numbered without gaps, and their rows are never deleted.
 fn missing_slot(heads: &[Head]) -> Option<Fault> {
     let (slot, head) = (1..).zip(heads).find(|(slot, head)| head.slot != *slot)?;
     Some(Fault {
@@ -149,15 +149,15 @@ fn missing_slot(heads: &[Head]) -> Option<Fault> {
     })
 }
 
-/// A chain being walked along.
+/// One chain while it is read.
 struct Chain<'a> {
     head: &'a Head,
     outcome: Outcome,
     batches: Rows<Batch>,
     rows: Rows<Row>,
-    /// A decision that was read and belongs further on.
+    /// A decision that was read too early: it belongs to a later batch.
     ahead: Option<Row>,
-    /// Of the batch before.
+    /// Digest of the batch before.
     digest: Digest,
     position: i64,
     decided_at: OffsetDateTime,
@@ -227,7 +227,7 @@ impl<'a> Chain<'a> {
         Ok(None)
     }
 
-    /// The next decision, if it is not after this position.
+    /// The next decision up to this position.
     fn row_through(&mut self, snapshot: &mut Snapshot<'_>, last: i64) -> Result<Option<Row>> {
         if self.ahead.is_none() {
             self.ahead = self.rows.next(snapshot)?;

@@ -1,14 +1,15 @@
-//! The writer: commits what waits as one batch, with no timer. It is whoever leads at the moment: a thread that waits for a
-//! decision, for one attempt, or the thread `audit-writer`, which also ends what such an attempt leaves open.
+//! The writer commits the waiting decisions as one batch, without a timer. Whoever leads writes: a
+//! request thread for one attempt, or the thread `audit-writer`, which also finishes what such an
+//! attempt leaves open.
 //!
-//! Guarantees: a ticket is told that its decision is on disk only when its commit was confirmed, or
-//! was seen to have happened; a decision is written once; what the database refuses takes no other
-//! decision with it.
+//! Guarantees: a ticket succeeds only after its commit was confirmed or was found in the database.
+//! A decision is written once. A decision that the database refuses fails alone, not with its
+//! batch.
 
 use super::chain;
-use super::queue::{Entry, Queue, Work, settle};
+use super::queue::{Entry, Queue, Work, resolve};
 use super::stats::{Counters, Ending};
-use super::ticket::{Reason, Settlement, Ticket};
+use super::ticket::{Reason, Resolution, Ticket};
 use crate::error::{Code, Error, Result};
 use crate::store::audit::{self as rows, Batch, Row, Slot};
 use crate::store::{Session, Store, sql_state};
@@ -18,14 +19,14 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use time::Date;
 
-/// Decisions in one transaction, at most. The statement asks its arrays for one element after another, which costs the more
-/// the further back it stands.
+/// Decisions in one transaction, at most. The statement unpacks arrays element by element, and each
+/// element costs more than the one before.
 const BATCH: usize = 128;
-/// Between two attempts on a database that is away.
+/// Pause between attempts while the database is unreachable.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Between two words to the log about a database that is away.
+/// Pause between two log records about an unreachable database.
 const COMPLAIN: Duration = Duration::from_secs(5);
-/// Attempts to make a slot while other writers make theirs.
+/// Attempts to claim a slot while other writers claim theirs.
 const CLAIMS: usize = 100;
 
 pub(super) struct Writer {
@@ -39,28 +40,28 @@ pub(super) struct Writer {
     pub(super) held: Held,
 }
 
-/// What the writer knows of its slot.
+/// The writer's slot, as far as it knows.
 #[derive(Default)]
 pub(super) struct Held {
     slot: Option<Slot>,
-    /// The slot and epoch that it had when its connection broke: to be claimed again, so that
-    /// nothing of the old connection can still be committed.
+    /// Slot and epoch at the time the connection broke. The writer claims the slot again with a new
+    /// epoch, so that the old connection can commit nothing more.
     before: Option<(i32, i64)>,
-    /// The last month whose partitions were looked after.
+    /// The last month whose partitions were checked.
     month: Option<Date>,
-    /// When the log was last told that the database is away.
+    /// When the log last said that the database is unreachable.
     complained_at: Option<Instant>,
 }
 
-/// Decisions that are not settled yet.
+/// Decisions without an outcome.
 pub(super) struct Open {
     entries: Vec<Entry>,
     doubt: Option<Doubt>,
 }
 
 impl Open {
-    fn is_settled(&self) -> bool {
-        self.entries.iter().all(|entry| entry.ticket.is_settled())
+    fn is_resolved(&self) -> bool {
+        self.entries.iter().all(|entry| entry.ticket.is_resolved())
     }
 }
 
@@ -73,15 +74,15 @@ impl From<Vec<Entry>> for Open {
     }
 }
 
-/// What one step has brought.
+/// The result of one step.
 enum Step {
-    /// Nobody waits for any of them any more.
-    Settled,
-    /// The next step may be taken at once.
+    /// Every ticket has its outcome.
+    Done,
+    /// The next step may follow immediately.
     Next,
-    /// The database is away.
+    /// The database is unreachable.
     Wait(Error),
-    /// It does not take them.
+    /// The database refuses the batch.
     Refused(Error),
 }
 
@@ -91,22 +92,22 @@ struct Doubt {
     batch: Batch,
 }
 
-/// What became of an attempt.
+/// The result of an attempt.
 enum Attempt {
     Committed,
-    /// Nothing was written: the slot had been lost.
+    /// Nothing was written: another writer has the slot.
     SlotLost,
-    /// It cannot be known yet.
+    /// It is not known yet whether the commit happened.
     Unknown(Doubt, Error),
-    /// Nothing was written; the database is away.
+    /// Nothing was written: the database is unreachable.
     Away(Error),
-    /// Nothing was written; the database has no room on its disk.
+    /// Nothing was written: the database's disk is full.
     Full(Error),
-    /// Nothing was written: it does not take this.
+    /// Nothing was written: the database refuses the batch.
     Refused(Error),
 }
 
-/// A writer that several threads may lead, one at a time. It is gone when its thread has ended.
+/// A writer that several threads may lead, one at a time. Dropped when its thread ends.
 pub(super) struct Shared {
     queue: Arc<Queue>,
     counters: Arc<Counters>,
@@ -128,7 +129,7 @@ impl Shared {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Until the queue is closed and empty, or a stop has waited long enough.
+    /// Runs until the queue is closed and empty, or the stop's deadline has passed.
     pub(super) fn run(&self) {
         let _ending = Ending(&self.counters.turn);
         loop {
@@ -153,8 +154,9 @@ impl Shared {
     }
 }
 
-/// Writes what waits on the calling thread, unless another is at it: one attempt. What that leaves open is the writer's
-/// thread's, and so is what has been called for meanwhile. A panic leaves the lead where it is, and the audit stuck.
+/// Writes the waiting decisions on the calling thread, unless another thread leads. Makes one
+/// attempt; the writer's thread finishes the rest. If this panics, the leadership is never given
+/// back and the watchdog reports the audit as stuck.
 pub(super) fn lead(shared: &Weak<Shared>) {
     let Some(shared) = shared.upgrade() else {
         return;
@@ -180,11 +182,11 @@ impl Writer {
         self.lease.as_secs_f64()
     }
 
-    /// Writes these, however long it takes, unless nobody waits for them any more.
+    /// Writes these decisions, retrying until every ticket has its outcome.
     fn write(&mut self, mut open: Open) {
         loop {
             match self.step(&mut open) {
-                Step::Settled => return,
+                Step::Done => return,
                 Step::Next => {}
                 Step::Wait(error) => self.wait(&error),
                 Step::Refused(error) => return self.refused(open.entries, &error),
@@ -192,7 +194,7 @@ impl Writer {
         }
     }
 
-    /// Writes these at once, or gives back what is not settled.
+    /// Makes one attempt, and returns the decisions that have no outcome yet.
     fn attempt_once(&mut self, entries: Vec<Entry>) -> Option<Open> {
         let mut open = Open::from(entries);
         match self.step(&mut open) {
@@ -200,10 +202,10 @@ impl Writer {
             Step::Refused(error) if !is_split_for(&open.entries, &error) => {
                 self.fail(&open.entries, Reason::Refused, &error);
             }
-            // In the middle of a stop nothing is settled: that is the writer's thread's.
-            Step::Settled | Step::Next | Step::Refused(_) => {}
+            // During a stop the writer's thread decides about what is left.
+            Step::Done | Step::Next | Step::Refused(_) => {}
         }
-        (!open.is_settled()).then_some(open)
+        (!open.is_resolved()).then_some(open)
     }
 
     fn step(&mut self, open: &mut Open) -> Step {
@@ -212,20 +214,20 @@ impl Writer {
             match self.was_committed(doubt) {
                 Ok(true) => return self.committed(&open.entries),
                 Ok(false) => open.doubt = None,
-                Err(_) if self.is_over() || open.is_settled() => return Step::Settled,
+                Err(_) if self.is_over() || open.is_resolved() => return Step::Done,
                 Err(error) => return Step::Wait(error),
             }
         }
-        open.entries.retain(|entry| !entry.ticket.is_settled());
+        open.entries.retain(|entry| !entry.ticket.is_resolved());
         if open.entries.is_empty() || self.is_over() {
-            return Step::Settled;
+            return Step::Done;
         }
         match self.attempt(&mut open.entries) {
             Attempt::Committed => self.committed(&open.entries),
             Attempt::SlotLost => {
                 slog::warn!(
                     self.log,
-                    "The slot of this audit writer was taken by another; it takes a new one"
+                    "Another writer has taken this audit writer's slot; claiming a new one"
                 );
                 Step::Next
             }
@@ -236,7 +238,7 @@ impl Writer {
             Attempt::Away(error) => Step::Wait(error),
             Attempt::Full(error) => {
                 self.fail(&open.entries, Reason::DiskFull, &error);
-                Step::Settled
+                Step::Done
             }
             Attempt::Refused(error) => Step::Refused(error),
         }
@@ -283,7 +285,7 @@ impl Writer {
     }
 
     fn fault(&mut self, error: Error, doubt: Option<Doubt>) -> Attempt {
-        // The server's own word, so the statement was rolled back and its connection is sound.
+        // The server itself answered: the statement was rolled back, and the connection is usable.
         if error.is_disk_full() {
             return Attempt::Full(error);
         }
@@ -298,14 +300,14 @@ impl Writer {
         }
     }
 
-    /// The connection is not to be trusted: what it was doing may still be going on.
+    /// Drops the connection: a statement may still be running on it.
     fn let_go(&mut self) {
         if let Some(slot) = self.held.slot.take() {
             self.held.before = Some((slot.slot, slot.epoch));
         }
     }
 
-    /// A connection, and the slot as the database has it.
+    /// Returns a connection, and the slot as the database has it.
     fn ready(&mut self) -> Result<(Session, Slot)> {
         let mut session = self.store.session()?;
         if let Some(slot) = &self.held.slot {
@@ -321,7 +323,7 @@ impl Writer {
         let lease = self.lease_seconds();
         if let Some(before) = self.held.before {
             let again = rows::claim_again(session, before, lease)?;
-            // Kept until now: the answer may get lost, and then it is lost for good.
+            // The old slot was kept until now, because this answer may have got lost too.
             self.held.before = None;
             if let Some(slot) = again {
                 return Ok(slot);
@@ -333,12 +335,11 @@ impl Writer {
             }
         }
         Err(Error::database_unavailable(
-            "no slot could be claimed: other writers were always faster",
+            "no audit slot could be claimed: other writers claimed each one first",
         ))
     }
 
-    /// Whether the batch is written after all. The slot has a new epoch first, so that the answer
-    /// is final.
+    /// Whether the batch was committed. The slot gets a new epoch first, so the answer is final.
     fn was_committed(&mut self, doubt: &Doubt) -> Result<bool> {
         let asked = self
             .ready()
@@ -349,8 +350,8 @@ impl Writer {
         asked
     }
 
-    /// Partitions are made ahead by the keeper; this is for a clock that jumped, and for the turn
-    /// of the month on a server whose keeper cannot.
+    /// Makes the month's partitions if they are missing. Usually the keeper has made them; this
+    /// covers a clock that jumped and a keeper that cannot.
     fn look_after(&mut self, session: &mut Session, today: Date) {
         let month = today.replace_day(1).unwrap_or(today);
         if self.held.month == Some(month) {
@@ -359,7 +360,7 @@ impl Writer {
         match rows::attach_partitions(session, today) {
             Ok(()) => self.held.month = Some(month),
             Err(error) => {
-                slog::warn!(self.log, "The partitions of the audit could not be looked after"; crate::log::ErrorValue(&error));
+                slog::warn!(self.log, "The audit's partitions could not be made"; crate::log::ErrorValue(&error));
             }
         }
     }
@@ -371,18 +372,18 @@ impl Writer {
 
     fn tell_away(&mut self, error: &Error) {
         if self.may_complain() {
-            slog::warn!(self.log, "The audit cannot be written; trying again"; crate::log::ErrorValue(error));
+            slog::warn!(self.log, "The audit cannot be written; retrying"; crate::log::ErrorValue(error));
         }
     }
 
     fn committed(&self, entries: &[Entry]) -> Step {
         let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
         self.counters.committed(count);
-        self.noted(settle(&tickets(entries), Settlement::Committed));
-        Step::Settled
+        self.noted(resolve(&tickets(entries), Resolution::Committed));
+        Step::Done
     }
 
-    /// Finds the decision that the database does not take.
+    /// Finds the decision that the database refuses.
     fn refused(&mut self, mut entries: Vec<Entry>, error: &Error) {
         if is_split_for(&entries, error) {
             let second = entries.split_off(entries.len() / 2);
@@ -392,18 +393,18 @@ impl Writer {
         self.fail(&entries, Reason::Refused, error);
     }
 
-    /// Their requests are told at once: to wait would not help them.
+    /// Fails these decisions immediately: waiting would not help them.
     fn fail(&mut self, entries: &[Entry], reason: Reason, error: &Error) {
         let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
         self.counters.failed.fetch_add(count, Ordering::Relaxed);
         if self.may_complain() {
-            slog::error!(self.log, "The database does not take decisions; their requests fail";
+            slog::error!(self.log, "The database refuses decisions; their requests fail";
                 "decisions" => count, crate::log::ErrorValue(error));
         }
-        self.noted(settle(&tickets(entries), Settlement::Failed(reason)));
+        self.noted(resolve(&tickets(entries), Resolution::Failed(reason)));
     }
 
-    /// Whether it is time for another word to the log.
+    /// Whether the next log record is due.
     fn may_complain(&mut self) -> bool {
         let complained = self.held.complained_at;
         let may = complained.is_none_or(|at| at.elapsed() > COMPLAIN);
@@ -425,9 +426,9 @@ impl Writer {
         match renewed {
             Ok(true) => {}
             Ok(false) => self.held.slot = None,
-            // It is asked again with the next decision.
+            // The lease is renewed with the next decision.
             Err(error) => {
-                slog::debug!(self.log, "The audit's slot could not be held longer"; crate::log::ErrorValue(&error));
+                slog::debug!(self.log, "The lease of the audit's slot could not be renewed"; crate::log::ErrorValue(&error));
             }
         }
     }
@@ -442,7 +443,7 @@ impl Writer {
             .session()
             .and_then(|mut session| rows::free(&mut session, held));
         if let Err(error) = freed {
-            slog::warn!(self.log, "The audit's slot stays until its lease has run out"; crate::log::ErrorValue(&error));
+            slog::warn!(self.log, "The audit's slot could not be freed; it is free when its lease runs out"; crate::log::ErrorValue(&error));
         }
     }
 
@@ -457,12 +458,12 @@ fn tickets(entries: &[Entry]) -> Vec<Ticket> {
     entries.iter().map(|entry| entry.ticket.clone()).collect()
 }
 
-/// Whether the others of them may be taken when this one is found.
+/// Whether the batch may succeed without the decision that this error is about.
 fn is_split_for(entries: &[Entry], error: &Error) -> bool {
     entries.len() > 1 && is_about_a_row(error)
 }
 
-/// The database says something of the values, such as a character that it cannot store, and not of
+/// Whether the error concerns the values, such as a character that PostgreSQL cannot store, and not
 /// the table.
 fn is_about_a_row(error: &Error) -> bool {
     sql_state(error).map(SqlState::code).is_some_and(|code| {

@@ -1,4 +1,4 @@
-//! Invariant 2: a decision is on disk before its effect commits and before its answer leaves.
+//! `audit-before-commit`: a decision is on disk before its effect commits and before its answer leaves.
 
 use super::world::World;
 use crate::harness::eventually;
