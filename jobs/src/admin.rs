@@ -80,7 +80,7 @@ pub fn set_cap(tx: &mut impl GenericClient, queue: &str, key: &str, cap: u32) ->
 
 fn cancel_all(tx: &mut impl GenericClient, ids: Vec<i64>) -> Result<Vec<(i64, Cancelled)>> {
     let rows = tx.query_typed(
-        "SELECT id, running FROM job_cancel($1)",
+        "SELECT id, running FROM job_cancel(p_ids => $1)",
         &[(&ids, Type::INT8_ARRAY)],
     )?;
     let how = |running: bool| {
@@ -160,7 +160,7 @@ fn dead_job(row: &Row) -> DeadJob {
 /// What Postgres says.
 pub fn revive(tx: &mut impl GenericClient, ids: &[i64]) -> Result<Vec<i64>> {
     let rows = tx.query_typed(
-        "SELECT id FROM job_revive($1) AS r (id)",
+        "SELECT id FROM job_revive(p_ids => $1) AS r (id)",
         &[(&ids, Type::INT8_ARRAY)],
     )?;
     Ok(rows.iter().map(|row| row.get(0)).collect())

@@ -229,7 +229,8 @@ fn insert(tx: &mut impl GenericClient, jobs: &[&NewJob], unique: bool) -> Result
     ];
     if !unique {
         let rows = tx.query_typed(
-            "SELECT id FROM job_enqueue($1, $2, $3, $4, $5, $6, $7, $8) id",
+            "SELECT id FROM job_enqueue(p_queue => $1, p_name => $2, p_payload => $3, p_priority => $4,
+                 p_delay_ms => $5, p_max_attempts => $6, p_key => $7, p_key_cap => $8) id",
             &params,
         )?;
         return Ok(rows
@@ -243,7 +244,8 @@ fn insert(tx: &mut impl GenericClient, jobs: &[&NewJob], unique: bool) -> Result
     let unique_keys: Vec<Option<&str>> = jobs.iter().map(|job| job.unique_key.as_deref()).collect();
     params.push((&unique_keys, Type::TEXT_ARRAY));
     let rows = tx.query_typed(
-        "SELECT id, added FROM job_enqueue_unique($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "SELECT id, added FROM job_enqueue_unique(p_queue => $1, p_name => $2, p_payload => $3, p_priority => $4,
+             p_delay_ms => $5, p_max_attempts => $6, p_key => $7, p_key_cap => $8, p_unique_key => $9)",
         &params,
     )?;
     Ok(rows

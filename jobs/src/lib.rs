@@ -31,7 +31,7 @@ pub use claimed::{CancelToken, Claimed};
 pub use database::Database;
 pub use error::{Error, Result};
 pub use job::{Enqueued, Job, NewJob, Priority, enqueue, enqueue_many};
-pub use migrate::{MIGRATIONS, migrate};
+pub use migrate::{FUNCTIONS, MIGRATIONS, migrate};
 pub use runner::{
     Builder, Handle, Later, Outcome, Place, QueueOptions, Runner, Stats, Stopped, Taken,
 };

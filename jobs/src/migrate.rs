@@ -1,54 +1,40 @@
-//! The schema, forward-only. An embedding service runs [`MIGRATIONS`] inside its own; others call [`migrate`].
+//! The schema: tables, which only ever move forward, and functions, which are replaced as a set.
+//!
+//! An embedding service applies [`MIGRATIONS`] and [`FUNCTIONS`] within its own; others call [`migrate`]. Tables, sequences
+//! and functions stand in the connection's current schema, and their names begin with `job_`.
 
 use crate::Result;
-use postgres::Client;
 use postgres::types::Type;
+use postgres::{Client, Transaction};
 
-/// Name and SQL of each step, in order. Tables, sequences and functions stand in the connection's current schema and
-/// begin with `job_`. Each step may run in a transaction.
-pub const MIGRATIONS: &[(&str, &str)] = &[
-    ("job_0001_tables", include_str!("../sql/0001_tables.sql")),
-    ("job_0002_enqueue", include_str!("../sql/0002_enqueue.sql")),
-    ("job_0003_claim", include_str!("../sql/0003_claim.sql")),
-    ("job_0004_settle", include_str!("../sql/0004_settle.sql")),
-    ("job_0005_serial", include_str!("../sql/0005_serial.sql")),
-    (
-        "job_0006_kept_plans",
-        include_str!("../sql/0006_kept_plans.sql"),
-    ),
-    (
-        "job_0007_leases_ahead",
-        include_str!("../sql/0007_leases_ahead.sql"),
-    ),
-    ("job_0008_one_job", include_str!("../sql/0008_one_job.sql")),
-    (
-        "job_0009_lean_claims",
-        include_str!("../sql/0009_lean_claims.sql"),
-    ),
-    (
-        "job_0010_sets_of_keys",
-        include_str!("../sql/0010_sets_of_keys.sql"),
-    ),
-    (
-        "job_0011_one_enqueue",
-        include_str!("../sql/0011_one_enqueue.sql"),
-    ),
-    (
-        "job_0012_named_rows",
-        include_str!("../sql/0012_named_rows.sql"),
-    ),
-    (
-        "job_0013_standing_leases",
-        include_str!("../sql/0013_standing_leases.sql"),
-    ),
-    (
-        "job_0014_claimed_at_once",
-        include_str!("../sql/0014_claimed_at_once.sql"),
-    ),
-    (
-        "job_0015_one_look",
-        include_str!("../sql/0015_one_look.sql"),
-    ),
+/// Name and SQL of each step, in order; the first makes every table. Each step may run in a transaction.
+pub const MIGRATIONS: &[(&str, &str)] = &[("job_0001_baseline", include_str!("../sql/schema.sql"))];
+
+macro_rules! functions {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../sql/functions/", $name, ".sql")))),+]
+    };
+}
+
+/// Name and definition of each SQL function. No name has two definitions, and the order does not matter. Whoever applies
+/// them drops those that stand first, in one transaction: a definition may have other parameters than the one before.
+pub const FUNCTIONS: &[(&str, &str)] = functions![
+    "job_cancel",
+    "job_claim",
+    "job_complete",
+    "job_done",
+    "job_enqueue",
+    "job_enqueue_claimed",
+    "job_enqueue_keyed",
+    "job_enqueue_one",
+    "job_enqueue_unique",
+    "job_keep_lease",
+    "job_key_standing",
+    "job_pick_keyed",
+    "job_rescue",
+    "job_revive",
+    "job_settle",
+    "job_standing",
 ];
 
 /// Any fixed number does; it is the crate's own.
@@ -65,7 +51,8 @@ pub fn migrate(client: &mut Client) -> Result<()> {
         &[(&MIGRATION_LOCK, Type::INT8)],
     )?;
     tx.batch_execute(
-        "CREATE TABLE IF NOT EXISTS job_migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())",
+        "CREATE TABLE IF NOT EXISTS job_migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
+         CREATE TABLE IF NOT EXISTS job_function_set (digest text NOT NULL)",
     )?;
     for (name, sql) in MIGRATIONS {
         let added = tx.query_typed(
@@ -76,6 +63,48 @@ pub fn migrate(client: &mut Client) -> Result<()> {
             tx.batch_execute(sql)?;
         }
     }
+    replace_functions(&mut tx)?;
     tx.commit()?;
     Ok(())
+}
+
+/// Replaces the functions, unless those that stand were made from the same texts.
+fn replace_functions(tx: &mut Transaction<'_>) -> Result<()> {
+    let texts: String = FUNCTIONS.iter().map(|(_, text)| *text).collect();
+    let standing = tx.query_typed(
+        "SELECT FROM job_function_set WHERE digest = md5($1)",
+        &[(&texts, Type::TEXT)],
+    )?;
+    if !standing.is_empty() {
+        return Ok(());
+    }
+    tx.batch_execute(
+        r"DO $$ DECLARE v_function regprocedure; BEGIN
+              FOR v_function IN SELECT oid FROM pg_proc
+                  WHERE pronamespace = current_schema()::regnamespace AND proname LIKE 'job\_%'
+              LOOP EXECUTE 'DROP FUNCTION ' || v_function; END LOOP;
+          END $$",
+    )?;
+    tx.batch_execute(&texts)?;
+    tx.execute_typed("DELETE FROM job_function_set", &[])?;
+    tx.execute_typed(
+        "INSERT INTO job_function_set (digest) VALUES (md5($1))",
+        &[(&texts, Type::TEXT)],
+    )?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_function_has_one_definition_under_its_name_in_its_file() {
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/functions"));
+        assert_eq!(files.unwrap().count(), FUNCTIONS.len());
+        for (name, text) in FUNCTIONS {
+            assert_eq!(text.matches("FUNCTION job_").count(), 1, "{name}");
+            assert!(text.contains(&format!("CREATE FUNCTION {name}(")), "{name}");
+        }
+    }
 }

@@ -162,7 +162,9 @@ fn claim_as(
     let (jobs, serial) = (count(asked.room.jobs), count(asked.room.serial));
     let (vacated, their_leases) = &asked.vacated;
     let rows = client.query_typed(
-        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap FROM job_claim($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap
+         FROM job_claim(p_queue => $1, p_worker => $2, p_lease => $3, p_limit => $4, p_serial => $5, p_lease_ms => $6,
+             p_keyed_first => $7, p_vacated => $8, p_vacated_leases => $9)",
         &[
             (&asked.queue, Type::TEXT),
             (&asked.worker, Type::TEXT),
@@ -196,7 +198,7 @@ fn claim_as(
 /// What Postgres says.
 pub fn complete(client: &mut impl GenericClient, ids: &[i64], leases: &[i64]) -> Result<Vec<i64>> {
     let rows = client.query_typed(
-        "SELECT id FROM job_complete($1, $2) AS c (id)",
+        "SELECT id FROM job_complete(p_ids => $1, p_leases => $2) AS c (id)",
         &[(&ids, Type::INT8_ARRAY), (&leases, Type::INT8_ARRAY)],
     )?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
@@ -226,7 +228,7 @@ pub fn settle(
         reasons.push(reason.map(|text| bounded(text)));
     }
     let rows = client.query_typed(
-        "SELECT id, became FROM job_settle($1, $2, $3, $4, $5)",
+        "SELECT id, became FROM job_settle(p_ids => $1, p_leases => $2, p_kinds => $3, p_delays_ms => $4, p_reasons => $5)",
         &[
             (&ids, Type::INT8_ARRAY),
             (&leases, Type::INT8_ARRAY),
@@ -313,7 +315,7 @@ pub fn watch(
 pub fn rescue(client: &mut impl GenericClient, limit: usize) -> Result<Vec<(i64, Became)>> {
     let limit = i32::try_from(limit).unwrap_or(i32::MAX);
     let rows = client.query_typed(
-        "SELECT id, became FROM job_rescue($1)",
+        "SELECT id, became FROM job_rescue(p_limit => $1)",
         &[(&limit, Type::INT4)],
     )?;
     Ok(rows

@@ -227,3 +227,27 @@ fn migrations_run_once_however_many_run_them() {
     let applied = schema.count(&mut schema.client(), "SELECT count(*) FROM job_migrations");
     assert_eq!(applied, jobs::MIGRATIONS.len() as i64);
 }
+
+#[test]
+fn functions_are_replaced_as_a_set_where_their_texts_differ() {
+    let schema = crate::harness::schema();
+    let mut client = schema.client();
+    let functions =
+        "SELECT count(*) FROM pg_proc WHERE pronamespace = current_schema()::regnamespace";
+    let oid = "SELECT 'job_claim'::regproc::oid::bigint";
+    let before = schema.count(&mut client, oid);
+    jobs::migrate(&mut client).unwrap();
+    assert_eq!(
+        schema.count(&mut client, oid),
+        before,
+        "made anew from the same text"
+    );
+    // As another version left it: a function that is no longer among them, and another digest.
+    let older = "CREATE FUNCTION job_claim(integer) RETURNS integer LANGUAGE sql AS 'SELECT 1';
+                 UPDATE job_function_set SET digest = 'another'";
+    client.batch_execute(older).unwrap();
+    jobs::migrate(&mut client).unwrap();
+    let count = schema.count(&mut client, functions);
+    assert_eq!(count, jobs::FUNCTIONS.len() as i64);
+    assert_ne!(schema.count(&mut client, oid), before);
+}

@@ -105,20 +105,6 @@ fn a_claim_says_the_cap_that_the_key_has_by_then() {
 }
 
 #[test]
-fn processes_of_the_versions_before_go_on_claiming() {
-    let schema = schema();
-    let mut client = schema.client();
-    for claims in [
-        "SELECT id, lease_id, attempt, max_attempts, name, key, payload FROM job_claim('q', 'w', 5, 30000, true)",
-        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap FROM job_claim('q', 'w', 5, 5, 30000, true)",
-        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap FROM job_claim('q', 'w', nextval('job_lease_ids'), 5, 5, 30000, true)",
-    ] {
-        enqueue_many(&mut client, &[keyed("k", 9), NewJob::named("q", "n", "1")]).unwrap();
-        assert_eq!(client.query(claims, &[]).unwrap().len(), 2);
-    }
-}
-
-#[test]
 fn the_key_that_waits_longest_is_served_first_and_a_long_line_waits_its_turn() {
     let schema = schema();
     let mut client = schema.client();

@@ -146,6 +146,7 @@ const OWN: &[(&str, &str)] = &[
 pub fn all() -> Vec<Migration> {
     OWN.iter()
         .chain(jobs::MIGRATIONS)
+        .chain(jobs::FUNCTIONS)
         .map(|(name, sql)| Migration { name, sql })
         .collect()
 }

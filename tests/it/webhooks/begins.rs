@@ -59,19 +59,19 @@ fn due() -> Due {
 
 impl Due {
     fn claimed(&mut self) -> Vec<Wanted> {
-        let sql = "select id, lease_id, payload from job_claim('webhooks', 'test', null, 50, 50, 60000, true)";
-        let rows = self.session.query(sql, &[]).unwrap();
+        let lease = Duration::from_secs(60);
+        let rows = jobs::protocol::claim(&mut self.session, "webhooks", "test", 50, lease, true);
         let tenant_id = self.world.app.seeds.tenant_id;
-        let wanted = rows.iter().map(|row| {
-            let payload: Value = serde_json::from_str(row.get(2)).unwrap();
+        let wanted = rows.unwrap().into_iter().map(|row| {
+            let payload: Value = serde_json::from_str(&row.payload).unwrap();
             let id = |name: &str| payload[name].as_str().unwrap().parse().unwrap();
             assert_eq!(id("tenantId"), tenant_id);
             Wanted {
                 tenant_id,
                 endpoint_id: id("endpointId"),
                 delivery_id: id("deliveryId"),
-                job_id: row.get(0),
-                lease_id: row.get(1),
+                job_id: row.id,
+                lease_id: row.lease_id,
             }
         });
         wanted.collect()
@@ -150,19 +150,6 @@ fn nothing_begins_under_a_lease_that_a_crash_of_the_database_has_undone() {
     due.session.execute(undone, &[&wanted[0].lease_id]).unwrap();
     assert!(due.begun(&wanted).iter().all(Option::is_none));
     assert_eq!(due.receiver.received().len(), RECEIVERS);
-}
-
-#[test]
-fn processes_of_the_version_before_go_on_delivering() {
-    let mut due = due();
-    let sql = "select event_id, url from webhook_claim_deliveries(
-        'webhooks', 'test', 'webhook.deliver', 50, 50, 60000, true, now())";
-    let rows = due.session.query(sql, &[]).unwrap();
-    assert_eq!(rows.len(), RECEIVERS * EVENTS);
-    for row in rows {
-        assert!(row.get::<_, Option<Uuid>>(0).is_some());
-        assert_eq!(row.get::<_, String>(1), due.receiver.url());
-    }
 }
 
 #[test]

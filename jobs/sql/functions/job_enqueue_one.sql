@@ -1,5 +1,5 @@
--- One job without keys, to be run at once. An answer of one value, where job_enqueue answers with rows that are gathered
--- and described for each call.
+-- Enqueues one job without a key, due at once. It answers with one value: `job_enqueue` answers with rows, which
+-- PostgreSQL gathers and describes for each call.
 CREATE FUNCTION job_enqueue_one(p_queue text, p_name text, p_payload text, p_priority smallint, p_max_attempts integer)
 RETURNS bigint
 LANGUAGE plpgsql AS $$

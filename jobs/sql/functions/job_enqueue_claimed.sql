@@ -1,14 +1,9 @@
--- A job that the process that enqueues it takes in hand itself, without a claim.
-
--- As job_enqueue_keyed in 0013, but the job is under a lease from the beginning, as if p_worker had claimed it: unless the
--- key does one job after the other, more than half of its places are taken, or something that is due waits for one, as of
--- the last claim that merged its moves. No lease's id: it waits, as any other. A key without a row has had nothing to do
--- for a while (job_rescue).
+-- Enqueues one job with a concurrency key as if p_worker had claimed it already. No lease id in the answer: the job
+-- waits like any other, because its key is serial, more than half of the key's cap is in flight, or another job of the
+-- key is due.
 --
--- No key's row is held. So beside what claims take at this very moment there may be one job more of the key, for each
--- transaction that asks before any of them has committed; callers see to it that a process has but one at once. And a
--- claim that finds this job's end, while another one merges its beginning, makes a row with one place more than the key
--- has, until that is merged too.
+-- The key's row is not locked, so each transaction that asks before another has committed may put one job more in flight
+-- than the key's cap allows.
 CREATE FUNCTION job_enqueue_claimed(
     p_queue text, p_name text, p_payload text, p_max_attempts integer, p_key text, p_key_cap integer,
     p_worker text, p_lease_ms bigint, OUT id bigint, OUT lease_id bigint

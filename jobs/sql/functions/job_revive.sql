@@ -1,0 +1,15 @@
+-- Puts dead jobs back under their old ids, due now, with all their attempts.
+CREATE FUNCTION job_revive(p_ids bigint[]) RETURNS SETOF bigint
+LANGUAGE sql SET jit = off AS $$
+    WITH raised AS (DELETE FROM job_dead d WHERE d.id = ANY (p_ids) RETURNING *),
+    added AS (
+        INSERT INTO job_jobs (id, queue, name, payload, priority, run_at, enqueued_at, max_attempts, key, key_cap, unique_key, last_error)
+        SELECT id, queue, name, payload, priority, clock_timestamp(), enqueued_at, max_attempts, key, key_cap, unique_key, reason
+        FROM raised RETURNING id, queue, key, key_cap, run_at
+    ),
+    moved AS (
+        INSERT INTO job_key_moves (queue, key, cap, at)
+        SELECT queue, key, max(key_cap), min(run_at) FROM added WHERE key IS NOT NULL GROUP BY queue, key
+    )
+    SELECT id FROM added
+$$;
