@@ -24,4 +24,5 @@ pub mod secret;
 pub mod secrets;
 pub mod server;
 pub mod store;
+pub mod tools;
 pub mod webhooks;

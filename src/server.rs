@@ -43,7 +43,7 @@ use crate::log::Subsystem;
 use crate::metrics;
 use crate::outbound::Outbound;
 use crate::places::Places;
-use crate::runtime::{self, Keepers, ModelKeys, Runtime};
+use crate::runtime::{self, ModelKeys, Runtime, Threads};
 use crate::secret::Secret;
 use crate::secrets::{self, Secrets};
 use crate::store::{self, Store, migrations, tenants, tokens};
@@ -137,7 +137,7 @@ pub struct Server {
 /// Runs being carried on, and webhooks being sent.
 struct Work {
     runner: jobs::Runner,
-    keepers: Keepers,
+    run_threads: Threads,
     webhooks: webhooks::Keeper,
     permissions: Option<permissions::Keeper>,
 }
@@ -153,7 +153,7 @@ impl Work {
         let stopped = self
             .runner
             .stop(deadline.saturating_duration_since(Instant::now()));
-        drop(self.keepers);
+        drop(self.run_threads);
         drop(self.webhooks);
         let kept = self.permissions.is_none_or(|keeper| keeper.stop(deadline));
         kept && !stopped.leases_left
@@ -367,9 +367,9 @@ fn share(
     let runtime = Runtime::new(
         store.clone(),
         clock.clone(),
-        runtime::Reach {
+        runtime::Dependencies {
             outbound: options.outbound.clone(),
-            keys: options.model_keys.clone(),
+            model_keys: options.model_keys.clone(),
             secrets: secrets.clone(),
             webhooks: webhooks.clone(),
         },
@@ -547,12 +547,12 @@ impl Starter {
         let runner = builder.start().map_err(store::queue_error)?;
         runtime.woken_by(runner.handle());
         webhooks.woken_by(runner.handle());
-        let keepers = runtime.start_keepers()?;
+        let run_threads = runtime.start_threads()?;
         let webhooks = webhooks.start_keeper()?;
         let permissions = self.keep_permissions()?;
         *lock(&self.work) = Some(Work {
             runner,
-            keepers,
+            run_threads,
             webhooks,
             permissions,
         });

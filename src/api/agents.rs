@@ -12,7 +12,7 @@ use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::model::Parameters;
 use crate::proof::{Admin, Authorized, Listing, Read, Write};
-use crate::runtime::definition::Limits;
+use crate::runtime::turn::definition::Limits;
 use crate::store::agents::{self, Agent, AgentVersion, Listed, NewVersion};
 use crate::store::page::{Order, Page, Request, position_id};
 use crate::store::projects::Project;

@@ -9,10 +9,10 @@ use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::{Admin, Authorized, Listing, Read};
-use crate::runtime::schemas;
 use crate::store::page::{Order, Page, Request};
 use crate::store::projects::Project;
 use crate::store::tools::{self, Tool};
+use crate::tools::schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -145,7 +145,7 @@ fn create(
         let expected = format!("1 to {TIMEOUT_MS_MOST}");
         return Err(invalid_body("$.timeoutMs", expected));
     }
-    schemas::compile(&body.arguments_schema).map_err(|fault| {
+    schema::compile(&body.arguments_schema).map_err(|fault| {
         let path = format!("$.argumentsSchema{}", fault.path);
         invalid_body(&path, fault.expected)
     })?;

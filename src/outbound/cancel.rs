@@ -92,3 +92,39 @@ impl Token {
         }
     }
 }
+
+/// Ends one exchange after another, from the moment it is cut: the one that it covers and those that it
+/// covers later.
+#[derive(Default)]
+pub struct Switch(Mutex<Covered>);
+
+#[derive(Default)]
+struct Covered {
+    is_cut: bool,
+    /// Of the exchange that runs, or the last one.
+    handle: Option<CancelHandle>,
+}
+
+impl Switch {
+    /// Lets a cut reach what this handle covers.
+    pub fn cover(&self, handle: CancelHandle) {
+        let mut covered = self.lock();
+        if covered.is_cut {
+            handle.cancel();
+        }
+        covered.handle = Some(handle);
+    }
+
+    /// Ends the exchange that is covered, and keeps later ones from beginning.
+    pub fn cut(&self) {
+        let mut covered = self.lock();
+        covered.is_cut = true;
+        if let Some(handle) = &covered.handle {
+            handle.cancel();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Covered> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

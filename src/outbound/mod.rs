@@ -20,7 +20,7 @@ mod resolver;
 mod transport;
 mod webhook;
 
-pub use cancel::CancelHandle;
+pub use cancel::{CancelHandle, Switch};
 pub use client::{Client, Outgoing, Response, Stream};
 pub use failure::{Failure, Kind, Phase};
 pub use policy::{HostAccess, Policy};

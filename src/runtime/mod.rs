@@ -12,110 +12,43 @@
 //! answered, its events and its usage are written in one transaction after it; a finished step is
 //! never done again; a finished run never changes; cancel wins over a late success; a run that
 //! waits holds no thread and no lease. After a crash the run goes on from its journal as soon as its
-//! job's lease has run out ([`journal`] decides how).
+//! job's lease has run out ([`turn::next`] decides how).
 //!
 //! Not here: HTTP, access checks, SQL (`store`), the queue (`jobs`), what is said to a provider
 //! (`model`).
 
-mod act;
+mod active_runs;
 mod clients;
-pub mod definition;
-pub mod events;
-pub mod feed;
+mod driver;
+mod fault_counter;
 mod journal;
-mod keys;
-mod patience;
-mod running;
-pub mod schemas;
-mod settle;
-mod text;
-mod tools;
-mod turn;
-mod upkeep;
+mod maintenance;
+mod model_keys;
+mod options;
+pub mod progress;
+mod services;
+mod steps;
+pub mod turn;
 
-pub use keys::ModelKeys;
+pub use model_keys::ModelKeys;
+pub use options::Options;
+pub use services::Dependencies;
 
 use crate::error::{Error, Result};
 use crate::ids::Clock;
-use crate::outbound::{HostAccess, Outbound, Timeouts};
 use crate::proof::{Kind, May, Write};
-use crate::secrets::Secrets;
 use crate::store::runs::{self, Cancelled, NewRun, RequestKey, Run};
-use crate::store::steps::{Begun, StepKind};
 use crate::store::{Sql, Store, queue_error};
-use crate::webhooks::Webhooks;
+use crate::tools::STACK_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded};
-use events::Event;
-use feed::Feed;
+use progress::events::Event;
+use progress::feed::Feed;
+use progress::text;
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, OnceLock};
+use services::Services;
+use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
-
-/// The longest wait before another attempt that a provider may ask for.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
-
-/// The stack of a run thread. Schemas, arguments and answers come from outside and may nest as deep
-/// as the JSON parser takes, which a smaller stack does not hold in an unoptimised build. What is
-/// not touched costs no memory.
-const STACK_BYTES: usize = 1024 * 1024;
-
-/// How runs are run in this process.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Run threads, 1 to 2048: how many runs go on at once.
-    pub threads: usize,
-    /// How often work that other processes queued is looked for.
-    pub poll: Duration,
-    /// How often a model call is tried before its run fails, at least 1.
-    pub model_attempts: i32,
-    /// How often an idempotent tool is tried before the model is told that it cannot be reached.
-    pub tool_attempts: i32,
-    /// The longest answer of a tool, in bytes.
-    pub tool_answer_bytes: u64,
-    /// The wait before the second attempt; it doubles with each further one, up to a minute.
-    pub first_wait: Duration,
-    /// Deadlines of a model call.
-    pub model_timeouts: Timeouts,
-    /// Whether tenants may reach this host (specification section 1.4).
-    pub host_access: HostAccess,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            threads: 256,
-            poll: Duration::from_millis(200),
-            model_attempts: 4,
-            tool_attempts: 3,
-            tool_answer_bytes: 1024 * 1024,
-            first_wait: Duration::from_secs(1),
-            model_timeouts: Timeouts {
-                connect: Duration::from_secs(10),
-                first_byte: Duration::from_secs(120),
-                total: Duration::from_secs(600),
-            },
-            host_access: HostAccess::Deployed,
-        }
-    }
-}
-
-impl Options {
-    /// How long to wait after a failed attempt, or `None` when it was the last.
-    fn wait(&self, begun: &Begun, asked: Option<Duration>) -> Option<Duration> {
-        let attempts = match begun.kind {
-            StepKind::Model => self.model_attempts,
-            StepKind::Tool => self.tool_attempts,
-        };
-        let failures = begun.failures + 1;
-        if failures >= attempts {
-            return None;
-        }
-        let doublings = u32::try_from(begun.failures).unwrap_or(0).min(16);
-        let own = (self.first_wait * 2_u32.pow(doublings)).min(Duration::from_secs(60));
-        Some(asked.unwrap_or_default().min(LONGEST_WAIT).max(own))
-    }
-}
 
 /// The job that carries a run on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -128,42 +61,13 @@ pub struct Advance {
 impl jobs::Job for Advance {
     const NAME: &'static str = "run.advance";
     const QUEUE: &'static str = "runs";
-    // The run itself is ended long before, with a message: see `turn`.
+    // The run itself is ended long before, with a message: see `driver`.
     const MAX_ATTEMPTS: u32 = 1_000_000;
-}
-
-/// What runs reach beyond the database.
-pub struct Reach {
-    /// The way out.
-    pub outbound: Outbound,
-    /// The API keys that a tenant's model provider may name.
-    pub keys: ModelKeys,
-    /// Where the other API keys live.
-    pub secrets: Secrets,
-    /// Who is told when a run ends.
-    pub webhooks: Webhooks,
 }
 
 /// Runs in this process. Cheap to clone.
 #[derive(Clone)]
-pub struct Runtime(Arc<Inner>);
-
-struct Inner {
-    store: Store,
-    clock: Clock,
-    outbound: Outbound,
-    keys: ModelKeys,
-    webhooks: Webhooks,
-    secrets: Secrets,
-    feed: Feed,
-    options: Options,
-    log: slog::Logger,
-    running: running::Running,
-    pending: text::Pending,
-    idle: clients::Idle,
-    patience: patience::Patience,
-    queue: OnceLock<jobs::Handle>,
-}
+pub struct Runtime(Arc<Services>);
 
 /// What a request to create a run came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -174,11 +78,11 @@ pub enum Created {
     Earlier(Uuid),
 }
 
-/// What a keeper thread does until its channel disconnects.
-type Keeper = fn(&Inner, &Receiver<()>);
+/// What one of [`Threads`] does until its channel disconnects.
+type Work = fn(&Services, &Receiver<()>);
 
 /// The threads beside the queue's. Dropping it ends them and waits for that.
-pub struct Keepers {
+pub struct Threads {
     stop: Option<Sender<()>>,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
@@ -188,37 +92,22 @@ impl Runtime {
     pub fn new(
         store: Store,
         clock: Clock,
-        reach: Reach,
+        dependencies: Dependencies,
         options: Options,
         log: slog::Logger,
     ) -> Self {
-        let Reach {
-            outbound,
-            keys,
-            secrets,
-            webhooks,
-        } = reach;
-        Self(Arc::new(Inner {
+        Self(Arc::new(Services::new(
             store,
             clock,
-            outbound,
-            keys,
-            webhooks,
-            secrets,
-            feed: Feed::default(),
+            dependencies,
             options,
             log,
-            running: running::Running::default(),
-            pending: text::Pending::default(),
-            idle: clients::Idle::default(),
-            patience: patience::Patience::default(),
-            queue: OnceLock::new(),
-        }))
+        )))
     }
 
     /// Adds the queue `runs` and its handler: the threads `run-N`.
     pub fn serve(&self, builder: jobs::Builder) -> jobs::Builder {
-        let inner = self.0.clone();
+        let services = self.0.clone();
         let options = jobs::QueueOptions {
             threads: self.0.options.threads,
             thread_name: Some("run".to_owned()),
@@ -234,7 +123,7 @@ impl Runtime {
         };
         builder
             .queue(<Advance as jobs::Job>::QUEUE, options)
-            .handle::<Advance>(move |claimed, job| turn::advance(&inner, claimed, &job))
+            .handle::<Advance>(move |claimed, job| driver::advance(&services, claimed, &job))
     }
 
     /// Lets runs that are created here wake this process's queue. To be called once it is started.
@@ -247,36 +136,42 @@ impl Runtime {
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn start_keepers(&self) -> Result<Keepers> {
+    pub fn start_threads(&self) -> Result<Threads> {
         let (stop, stopped) = bounded(0);
-        let mut keepers = Keepers {
+        let mut started = Threads {
             stop: Some(stop),
             threads: Vec::new(),
         };
-        let all: [(&str, Keeper); 3] = [
-            ("runs-watch", running::watch),
-            ("runs-text", text::write_gathered),
-            ("runs-upkeep", upkeep::keep_up),
+        let all: [(&str, Work); 3] = [
+            ("runs-watch", |services, stop| {
+                active_runs::watch(&services.active, &services.store, &services.log, stop);
+            }),
+            ("runs-text", |services, stop| {
+                text::write_gathered(&services.text, &services.store, &services.log, stop);
+            }),
+            ("runs-upkeep", |services, stop| {
+                maintenance::repeat(&services.store, &services.clock, &services.log, stop);
+            }),
         ];
         for (name, work) in all {
-            let (inner, stopped) = (self.0.clone(), stopped.clone());
+            let (services, stopped) = (self.0.clone(), stopped.clone());
             let thread = std::thread::Builder::new()
                 .name(name.to_owned())
                 .stack_size(256 * 1024)
-                .spawn(move || work(&inner, &stopped))
+                .spawn(move || work(&services, &stopped))
                 .map_err(Error::internal)?;
-            keepers.threads.push(thread);
+            started.threads.push(thread);
         }
-        Ok(keepers)
+        Ok(started)
     }
 
     /// Makes the partitions that new runs are written to. To be done before the first run of a
-    /// fresh database; the upkeep repeats it.
+    /// fresh database; the thread `runs-upkeep` repeats it.
     ///
     /// # Errors
     /// The database's.
     pub fn prepare(&self) -> Result<()> {
-        upkeep::round(&self.0)
+        maintenance::round(&self.0.store, &self.0.clock)
     }
 
     /// What the queue of runs has done in this process; none before it is started.
@@ -369,15 +264,15 @@ impl Runtime {
             Ok((cancelled, run))
         })?;
         if cancelled != Cancelled::Finished {
-            self.0.feed.moved(run_id);
-            self.0.running.interrupt(run_id);
+            self.0.feed.changed(run_id);
+            self.0.active.interrupt(run_id);
             self.wake();
         }
         Ok(run)
     }
 }
 
-impl Drop for Keepers {
+impl Drop for Threads {
     fn drop(&mut self) {
         self.stop = None;
         for thread in self.threads.drain(..) {

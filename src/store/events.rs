@@ -33,7 +33,7 @@ pub struct StoredEvent {
     pub seq: i64,
     /// Its kind, such as `step.completed`.
     pub kind: String,
-    /// Its data: `runtime::events` has the list.
+    /// Its data: `runtime::progress::events` has the list.
     pub data: Value,
     /// When it was written.
     pub created_at: OffsetDateTime,

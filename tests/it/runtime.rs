@@ -9,7 +9,7 @@ use crate::harness::PATIENCE;
 use agent_runtime::dev::provider::{Fault, Reply, Step};
 use agent_runtime::error::Code;
 use agent_runtime::runtime::Created;
-use agent_runtime::runtime::feed::Hint;
+use agent_runtime::runtime::progress::feed::Hint;
 use agent_runtime::store::runs::{self, RequestKey, Run, Status};
 use agent_runtime::store::{Sql, steps};
 use serde_json::json;
@@ -109,7 +109,7 @@ fn text_reaches_followers_in_order_and_the_table() {
                 assert_eq!((delta.run_id, delta.step, delta.attempt), (run_id, 1, 1));
                 text.push_str(&delta.text);
             }
-            Hint::Moved(moved) | Hint::Told(moved, _) => assert_eq!(moved, run_id),
+            Hint::Changed(moved) | Hint::Events(moved, _) => assert_eq!(moved, run_id),
         }
     }
     assert_eq!(text, words);

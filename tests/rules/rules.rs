@@ -10,7 +10,7 @@ const LEAVES: [&str; 8] = [
 ];
 
 /// What a module must not use. Leaves and `model` are handled apart, by what they may use.
-const FORBIDDEN: [(&str, &[&str]); 9] = [
+const FORBIDDEN: [(&str, &[&str]); 10] = [
     (
         "store",
         &[
@@ -18,6 +18,7 @@ const FORBIDDEN: [(&str, &[&str]); 9] = [
         ],
     ),
     ("runtime", &["http", "api"]),
+    ("tools", &["http", "api", "runtime"]),
     ("authz", &["http", "api"]),
     ("audit", &["http", "api"]),
     ("webhooks", &["http", "api"]),

@@ -21,7 +21,7 @@ use super::door;
 use crate::authz::{Gate, RunReader};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
-use crate::runtime::feed::Feed;
+use crate::runtime::progress::feed::Feed;
 use crate::store::Store;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use reader::Reader;

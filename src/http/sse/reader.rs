@@ -3,7 +3,7 @@
 use super::format::{self, End};
 use crate::authz::RunReader;
 use crate::http::door::{NotSent, StreamWriter};
-use crate::runtime::feed::Delta;
+use crate::runtime::progress::feed::Delta;
 use crate::store::events::{LastStep, StoredEvent};
 use bytes::Bytes;
 use serde_json::{Value, json};

@@ -8,8 +8,8 @@ use crate::authz::Again;
 use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::proof::{May, Read};
-use crate::runtime::events::Event;
-use crate::runtime::feed::{self, Delta, Hint};
+use crate::runtime::progress::events::Event;
+use crate::runtime::progress::feed::{self, Delta, Hint};
 use crate::store::events::{EventPage, StoredEvent};
 use crate::store::{Store, events, tokens};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, select};
@@ -313,8 +313,8 @@ impl Shard {
 
     fn heed(&mut self, hint: Hint) {
         match hint {
-            Hint::Moved(run_id) => self.moved(run_id, None),
-            Hint::Told(run_id, events) => self.told(run_id, &events),
+            Hint::Changed(run_id) => self.moved(run_id, None),
+            Hint::Events(run_id, events) => self.told(run_id, &events),
             Hint::Delta(delta) => self.text(&delta),
         }
     }

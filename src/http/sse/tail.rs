@@ -11,7 +11,7 @@
 
 use super::shard::Command;
 use crate::error::Result;
-use crate::runtime::feed::{Delta, Feed};
+use crate::runtime::progress::feed::{Delta, Feed};
 use crate::store::{Store, deltas, events};
 use crossbeam_channel::Sender;
 use std::collections::{BTreeMap, HashMap, VecDeque};

@@ -3,7 +3,7 @@
 use super::world::{Process, World, calls_weather};
 use crate::harness::PATIENCE;
 use agent_runtime::dev::provider::{Reply, Step};
-use agent_runtime::runtime::feed::Hint;
+use agent_runtime::runtime::progress::feed::Hint;
 use agent_runtime::store::events::{NewEvent, StoredEvent};
 use agent_runtime::store::runs::{self, End, Movement, Status};
 use agent_runtime::store::steps::{Begun, Ended, StepKind, StepStatus};
@@ -102,7 +102,7 @@ fn a_nul_from_outside_is_replaced() {
     let of = |event: &StoredEvent| (event.seq, event.kind.clone(), event.data.to_string());
     let mut at_once = Vec::new();
     for hint in reader.hints().try_iter() {
-        if let Hint::Told(_, events) = hint {
+        if let Hint::Events(_, events) = hint {
             at_once.extend(events.iter().map(of));
         }
     }

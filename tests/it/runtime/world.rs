@@ -7,8 +7,8 @@ use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
 use agent_runtime::outbound::{self, HostAccess, Outbound};
 use agent_runtime::proof::{Action, Kind, May};
-use agent_runtime::runtime::feed::Shard;
-use agent_runtime::runtime::{Created, Keepers, ModelKeys, Options, Runtime};
+use agent_runtime::runtime::progress::feed::Shard;
+use agent_runtime::runtime::{Created, ModelKeys, Options, Runtime, Threads};
 use agent_runtime::secret::Secret;
 use agent_runtime::secrets::Secrets;
 use agent_runtime::store::events::{self, StoredEvent};
@@ -123,7 +123,7 @@ pub(super) struct Process {
     pub(super) runtime: Runtime,
     pub(super) shard: Shard,
     pub(super) runner: Option<jobs::Runner>,
-    _keepers: Option<Keepers>,
+    _keepers: Option<Threads>,
 }
 
 impl Drop for Process {
@@ -228,9 +228,9 @@ impl World {
         let runtime = Runtime::new(
             self.store.clone(),
             self.clock.clone(),
-            agent_runtime::runtime::Reach {
+            agent_runtime::runtime::Dependencies {
                 outbound,
-                keys: ModelKeys::default(),
+                model_keys: ModelKeys::default(),
                 secrets: Secrets::off(),
                 webhooks,
             },
@@ -250,7 +250,7 @@ impl World {
             runner
         });
         Process {
-            _keepers: keepers.then(|| runtime.start_keepers().unwrap()),
+            _keepers: keepers.then(|| runtime.start_threads().unwrap()),
             runtime,
             shard,
             runner,

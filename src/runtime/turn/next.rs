@@ -3,67 +3,21 @@
 //! [`next`] is a pure function: whoever takes a turn up, at whatever moment the one before died,
 //! comes to the same decision. A finished step is never done again, and every journal ends.
 //!
-//! Not here: doing it (`turn`), and how often a step that failed is tried again, which is decided
+//! Not here: doing it (`driver`), and how often a step that failed is tried again, which is decided
 //! when it fails.
 
 use super::definition::{Definition, tool_of};
-use super::events::ToolCall;
+use crate::runtime::journal::decision::Next;
+use crate::runtime::journal::{ModelResult, ToolRequest, read, unreadable};
 use crate::store::runs::End;
 use crate::store::steps::{Begun, Step, StepKind, StepStatus};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// How many attempts of a step may be lost to dying processes.
-pub(super) const LOST_ATTEMPTS: i32 = 50;
-
-/// What comes next.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Next {
-    /// A step begins. Its row is to be written first.
-    Begin {
-        /// The row.
-        begun: Begun,
-        /// The attempt that was lost to a crash, if one was.
-        lost_attempt: Option<i32>,
-    },
-    /// The turn ends.
-    End(End),
-}
-
-/// What a model step answered, as the journal keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ModelResult {
-    /// The text.
-    pub text: String,
-    /// The tools that it wants called.
-    pub tool_calls: Vec<ToolCall>,
-    /// Why it stopped.
-    pub finish_reason: Option<String>,
-}
-
-/// What a tool step answered, as the journal keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolResult {
-    /// Whether the model is told of an error.
-    pub is_error: bool,
-    /// What the model is told.
-    pub output: String,
-}
-
-/// What a tool step is asked, as the journal keeps it. The arguments stand in the model step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolRequest {
-    /// The model step that asked.
-    pub model_step: i32,
-    /// Which of its calls, from 0.
-    pub call: usize,
-}
+pub(in crate::runtime) const LOST_ATTEMPTS: i32 = 50;
 
 /// Decides what comes next.
-pub(super) fn next(journal: &[Step], definition: &Definition) -> Next {
+pub(in crate::runtime) fn next(journal: &[Step], definition: &Definition) -> Next {
     let Some(last) = journal.last() else {
         return begin(journal, definition, model_step(definition));
     };
@@ -82,46 +36,6 @@ pub(super) fn next(journal: &[Step], definition: &Definition) -> Next {
             Err(unreadable) => fail(unreadable),
         },
     }
-}
-
-/// The call that a tool step makes.
-///
-/// # Errors
-/// A sentence, when the journal does not hold it.
-pub(super) fn call_of(journal: &[Step], request: &Value) -> Result<ToolCall, String> {
-    let request: ToolRequest = read(Some(request))?;
-    let asked = journal.iter().find(|step| step.step == request.model_step);
-    let asked: ModelResult = read(asked.and_then(|step| step.result.as_ref()))?;
-    let call = asked.tool_calls.into_iter().nth(request.call);
-    call.ok_or_else(unreadable)
-}
-
-/// What a step answered, in bytes.
-pub(super) fn bytes_of(step: &Step) -> usize {
-    step.result.as_ref().map_or(0, bytes)
-}
-
-/// The text in a value, in bytes.
-pub(super) fn bytes(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(bytes).sum(),
-        Value::Object(fields) => fields.values().map(bytes).sum(),
-        _ => 0,
-    }
-}
-
-/// Reads a part of the journal.
-///
-/// # Errors
-/// A sentence, when another version of this program wrote it.
-pub(super) fn read<T: serde::de::DeserializeOwned>(part: Option<&Value>) -> Result<T, String> {
-    let part = part.ok_or_else(unreadable)?;
-    T::deserialize(part).map_err(|_| unreadable())
-}
-
-fn unreadable() -> String {
-    "The run's journal cannot be read by this version of the service.".to_owned()
 }
 
 fn fail(failure_message: impl Into<String>) -> Next {

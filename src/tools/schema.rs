@@ -1,11 +1,18 @@
-//! The JSON Schemas of tools' arguments, made ready.
+//! The JSON Schemas of tools' arguments: compiled, and arguments checked against them.
 //!
-//! A tenant writes a schema and a run thread uses it, so what it may be is bounded before it is
-//! compiled: it stands alone, and with its references followed it is a small tree. To compile it and
-//! to check arguments against it then takes little time, memory and stack, whoever wrote it.
+//! A tenant writes a schema and a run thread uses it, so a schema is bounded before it is compiled:
+//! it stands alone, and with its references followed it is a small tree. Compiling it and checking
+//! arguments against it then takes little time, memory and stack, whoever wrote it.
 
+use super::exchange::Answer;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// The stack of a thread that checks arguments. Schemas, arguments and answers come from outside and
+/// may nest as deep as the JSON parser takes, which a smaller stack does not hold in an unoptimised
+/// build. What is not touched costs no memory.
+pub const STACK_BYTES: usize = 1024 * 1024;
 
 /// The longest schema, in bytes of JSON.
 const BYTES_MOST: usize = 64 * 1024;
@@ -80,6 +87,48 @@ pub fn compile(schema: &Value) -> Result<Validator, Fault> {
                 expected: format!("a valid JSON Schema ({said})"),
             }
         })
+}
+
+/// The schemas of one program's tools by tool's name, each compiled at its first use. `None`: it
+/// cannot be compiled.
+#[derive(Default)]
+pub struct Schemas(HashMap<String, Option<Validator>>);
+
+impl Schemas {
+    /// Reads the arguments that a model wrote as JSON text; no text is no arguments.
+    ///
+    /// # Errors
+    /// An answer for the model that says what does not fit.
+    pub fn check(&mut self, name: &str, schema: &Value, arguments: &str) -> Result<Value, Answer> {
+        let text = match arguments.trim() {
+            "" => "{}",
+            text => text,
+        };
+        let arguments: Value = serde_json::from_str(text)
+            .map_err(|error| Answer::error(format!("The arguments are not JSON: {error}.")))?;
+        let compiled = || compile(schema).ok();
+        let validator = self.0.entry(name.to_owned()).or_insert_with(compiled);
+        let Some(validator) = validator else {
+            return Err(Answer::error(
+                "The tool cannot be called: the schema of its arguments is not valid.",
+            ));
+        };
+        let faults: Vec<String> = validator
+            .iter_errors(&arguments)
+            .take(5)
+            .map(|fault| {
+                let shown: String = fault.to_string().chars().take(300).collect();
+                format!("at {:?}: {shown}", fault.instance_path().to_string())
+            })
+            .collect();
+        if faults.is_empty() {
+            return Ok(arguments);
+        }
+        Err(Answer::error(format!(
+            "The arguments do not fit the tool's schema: {}.",
+            faults.join("; ")
+        )))
+    }
 }
 
 /// A step of a path.
@@ -327,5 +376,59 @@ mod tests {
             validator.is_valid(&json!({"a": arguments}))
         });
         assert!(checked.unwrap().join().unwrap());
+    }
+
+    fn check(schema: Value, arguments: &str) -> Result<Value, String> {
+        let checked = Schemas::default().check("search", &schema, arguments);
+        checked.map_err(|answer| {
+            assert!(answer.is_error);
+            answer.output
+        })
+    }
+
+    #[test]
+    fn arguments_are_checked_against_the_schema() {
+        let schema = json!({"type": "object", "required": ["q"], "additionalProperties": false,
+            "properties": {"q": {"type": "string", "pattern": "^[a-z]+$"}}});
+        assert_eq!(
+            check(schema.clone(), r#"{"q": "a"}"#),
+            Ok(json!({"q": "a"}))
+        );
+        for bad in [
+            "{",
+            "[]",
+            "{}",
+            r#"{"q": 1}"#,
+            r#"{"q": "A"}"#,
+            r#"{"q": "a", "x": 1}"#,
+        ] {
+            check(schema.clone(), bad).unwrap_err();
+        }
+        assert_eq!(check(json!({"type": "object"}), ""), Ok(json!({})));
+        let told = check(schema, r#"{"q": 1}"#).unwrap_err();
+        assert!(told.contains("/q"), "{told}");
+    }
+
+    #[test]
+    fn a_schema_that_is_none_is_told_to_the_model() {
+        let told = check(json!({"type": "no such type"}), "{}").unwrap_err();
+        assert!(told.contains("not valid"), "{told}");
+        let remote = check(json!({"$ref": "http://127.0.0.1:1/schema"}), "{}").unwrap_err();
+        assert!(remote.contains("not valid"), "{remote}");
+    }
+
+    /// A run thread's stack has a bound, and a stack that overflows ends the process.
+    #[test]
+    fn the_deepest_arguments_fit_a_run_threads_stack() {
+        let arguments = r#"{"a":"#.repeat(126) + "1" + &"}".repeat(126);
+        let check = move || {
+            let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
+            let told = check(schema, &arguments).unwrap_err();
+            assert!(told.contains("/a"), "{told}");
+        };
+        let thread = std::thread::Builder::new()
+            .name("run-0".to_owned())
+            .stack_size(STACK_BYTES);
+        thread.spawn(check).unwrap().join().unwrap();
     }
 }

@@ -5,19 +5,23 @@
 //! therefore costs one commit, and in the common case one statement. Every write is fenced by the claim: one that meets another's claim
 //! changes nothing, and the turn stops there without a word.
 
-use super::act::{Actor, lost_call};
-use super::definition::{AGENT_TURN, Definition};
-use super::events::{Event, StepRef};
-use super::journal::{self, Next};
-use super::running::{Listed, Why};
-use super::settle::{Settled, ended, ending, failed, finish};
-use super::tools::Schemas;
-use super::{Advance, Inner};
+mod commit;
+
+use super::Advance;
+use super::active_runs::{ActiveRun, Reason};
+use super::journal::{self, decision::Next};
+use super::progress::events::{Event, StepRef};
+use super::services::Services;
+use super::steps::{Attempt, lost_call};
+use super::turn::definition::{AGENT_TURN, Definition};
+use super::turn::next;
 use crate::error::{Code, Error, Result};
 use crate::store::events::StoredEvent;
 use crate::store::runs::{self, End, Lease, Movement, Run};
 use crate::store::steps::{Begun, Step, StepKind, StepStatus};
 use crate::store::{Tx, turns};
+use crate::tools::Schemas;
+use commit::{Committed, ended, ending, failed, finish};
 use jobs::Claimed;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
@@ -31,9 +35,9 @@ const TURN_BYTES: usize = 32 * 1024 * 1024;
 
 /// How a job of a run ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum JobEnd {
     /// The job was settled with the run.
-    Settled,
+    Committed,
     /// The run had finished before: nothing was to be done.
     Finished,
     /// The run is another's now, or the job is.
@@ -43,17 +47,17 @@ pub(super) enum Left {
 }
 
 /// Handles a job.
-pub(super) fn advance(inner: &Inner, claimed: &Claimed, job: &Advance) -> jobs::Outcome {
-    let log = inner.log.new(slog::o!(
+pub(super) fn advance(services: &Services, claimed: &Claimed, job: &Advance) -> jobs::Outcome {
+    let log = services.log.new(slog::o!(
         "tenantId" => job.tenant_id.to_string(), "runId" => job.run_id.to_string()));
-    match carry_on(inner, claimed, job, &log) {
-        Ok(Left::Settled) => jobs::Outcome::Settled,
-        Ok(Left::Finished) => jobs::Outcome::Done,
-        Ok(Left::Lost) => {
+    match carry_on(services, claimed, job, &log) {
+        Ok(JobEnd::Committed) => jobs::Outcome::Settled,
+        Ok(JobEnd::Finished) => jobs::Outcome::Done,
+        Ok(JobEnd::Lost) => {
             slog::debug!(log, "The run is another's now");
             jobs::Outcome::retry("the run was lost to another claim")
         }
-        Ok(Left::Stopping) => jobs::Outcome::Snooze {
+        Ok(JobEnd::Stopping) => jobs::Outcome::Snooze {
             after: Duration::ZERO,
         },
         Err(error) if error.code() == Code::Conflict => {
@@ -67,48 +71,53 @@ pub(super) fn advance(inner: &Inner, claimed: &Claimed, job: &Advance) -> jobs::
     }
 }
 
-fn carry_on(inner: &Inner, claimed: &Claimed, job: &Advance, log: &slog::Logger) -> Result<Left> {
-    if inner.patience.is_spent(job.run_id) {
+fn carry_on(
+    services: &Services,
+    claimed: &Claimed,
+    job: &Advance,
+    log: &slog::Logger,
+) -> Result<JobEnd> {
+    if services.faults.is_spent(job.run_id) {
         // It could not be ended either. No model is asked once more meanwhile.
-        return give_up(inner, claimed, job);
+        return give_up(services, claimed, job);
     }
-    match take_turn(inner, claimed, job) {
-        Err(error) if error.code() == Code::Internal && is_one_too_many(inner, claimed, job) => {
+    match take_turn(services, claimed, job) {
+        Err(error) if error.code() == Code::Internal && is_one_too_many(services, claimed, job) => {
             // What this program could not read or write so often it cannot later either, and each time a
             // model may be paid for.
             slog::error!(log, "A run cannot be carried on"; "error" => %error);
-            give_up(inner, claimed, job)
+            give_up(services, claimed, job)
         }
         left => left,
     }
 }
 
-fn take_turn(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
-    let (mut turn, begun) = match take_up(inner, claimed, job)? {
-        Taken::Left(left) => {
-            inner.patience.forget(job.run_id);
-            inner.feed.moved(job.run_id);
-            return Ok(left);
+fn take_turn(services: &Services, claimed: &Claimed, job: &Advance) -> Result<JobEnd> {
+    let (mut turn, begun) = match take_up(services, claimed, job)? {
+        Taken::Done(end) => {
+            services.faults.forget(job.run_id);
+            services.feed.changed(job.run_id);
+            return Ok(end);
         }
         Taken::Turn(turn, begun, told) => {
-            inner.feed.told(job.run_id, told);
+            services.feed.events(job.run_id, told);
             (turn, begun)
         }
     };
-    let listed = inner.running.list(turn.lease, turn.time_left());
-    let switch = listed.switch.clone();
-    claimed.token().on_lost(move || switch.interrupt(Why::Lost));
-    turn.go_on(inner, claimed, &listed, begun)
+    let active = services.active.add(turn.lease, turn.time_left());
+    let interrupt = active.interrupt.clone();
+    claimed.token().on_lost(move || interrupt.set(Reason::Lost));
+    turn.go_on(services, claimed, &active, begun)
 }
 
 /// Counts a fault of the service's own that a run met, and says whether it is one too many.
-fn is_one_too_many(inner: &Inner, claimed: &Claimed, job: &Advance) -> bool {
-    inner.patience.count_fault(job.run_id) || claimed.attempt() > JOB_ATTEMPTS
+fn is_one_too_many(services: &Services, claimed: &Claimed, job: &Advance) -> bool {
+    services.faults.count_fault(job.run_id) || claimed.attempt() > JOB_ATTEMPTS
 }
 
 /// What taking a run up came to.
 enum Taken {
-    Left(Left),
+    Done(JobEnd),
     /// With the events that were written.
     Turn(Box<Turn>, Begun, Vec<StoredEvent>),
 }
@@ -129,9 +138,9 @@ pub(super) struct Turn {
 
 /// Claims the run and writes the row of its next step, or its end, in one transaction; the first time in one
 /// statement.
-fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
-    let now = inner.clock.now();
-    let mut session = inner.store.session()?;
+fn take_up(services: &Services, claimed: &Claimed, job: &Advance) -> Result<Taken> {
+    let now = services.clock.now();
+    let mut session = services.store.session()?;
     if claimed.attempt() == 1 {
         let ids = (job.tenant_id, job.run_id);
         let begun = turns::begin(&mut session, ids, AGENT_TURN, &first_step(), now)?;
@@ -141,7 +150,7 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
     }
     session.transact(|tx| {
         let Some((run, lease)) = runs::claim(tx, job.tenant_id, job.run_id, now)? else {
-            return Ok(Taken::Left(Left::Finished));
+            return Ok(Taken::Done(JobEnd::Finished));
         };
         let turn = match run.flow_id.as_str() {
             AGENT_TURN => turns::load(tx, &lease, runs::told(&run) > 1)?,
@@ -152,8 +161,15 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
                 "This version of the service cannot run the flow {}.",
                 run.flow_id
             ));
-            end_taken(tx, inner, claimed, (&run, &lease), Movement::default(), end)?;
-            return Ok(Taken::Left(Left::Settled));
+            end_taken(
+                tx,
+                services,
+                claimed,
+                (&run, &lease),
+                Movement::default(),
+                end,
+            )?;
+            return Ok(Taken::Done(JobEnd::Committed));
         };
         let mut turn = Turn::new(run, lease, turn, now)?;
         let (movement, next) = turn.first_movement(claimed);
@@ -167,8 +183,8 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
                 Ok(Taken::Turn(Box::new(turn), begun, told))
             }
             Next::End(end) => {
-                end_taken(tx, inner, claimed, (&turn.run, &lease), movement, end)?;
-                Ok(Taken::Left(Left::Settled))
+                end_taken(tx, services, claimed, (&turn.run, &lease), movement, end)?;
+                Ok(Taken::Done(JobEnd::Committed))
             }
         }
     })
@@ -178,7 +194,7 @@ fn take_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Taken> {
 /// asked to cancel ends so.
 fn end_taken(
     tx: &mut Tx<'_>,
-    inner: &Inner,
+    services: &Services,
     claimed: &Claimed,
     (run, lease): (&Run, &Lease),
     movement: Movement,
@@ -188,10 +204,10 @@ fn end_taken(
         Some(_) => End::Cancelled,
         None => end,
     };
-    let (told, now) = (runs::told(run), inner.clock.now());
+    let (told, now) = (runs::told(run), services.clock.now());
     match finish(
         tx,
-        inner,
+        services,
         claimed,
         (lease, told),
         &ending(movement, end),
@@ -208,38 +224,38 @@ fn no_write() -> Error {
 
 /// Ends a run that cannot be carried on through a fault of the service's own. Its last step ends with it, where
 /// the turn can be read.
-fn give_up(inner: &Inner, claimed: &Claimed, job: &Advance) -> Result<Left> {
-    let left = match give_up_with(inner, claimed, job, |tx, lease, is_begun| {
+fn give_up(services: &Services, claimed: &Claimed, job: &Advance) -> Result<JobEnd> {
+    let left = match give_up_with(services, claimed, job, |tx, lease, is_begun| {
         turns::load(tx, lease, is_begun)
     }) {
         Err(error) if error.code() == Code::Internal => {
-            give_up_with(inner, claimed, job, |_, _, _| Ok(None))?
+            give_up_with(services, claimed, job, |_, _, _| Ok(None))?
         }
         left => left?,
     };
-    inner.patience.forget(job.run_id);
-    inner.feed.moved(job.run_id);
+    services.faults.forget(job.run_id);
+    services.feed.changed(job.run_id);
     Ok(left)
 }
 
 fn give_up_with(
-    inner: &Inner,
+    services: &Services,
     claimed: &Claimed,
     job: &Advance,
     load: impl Fn(&mut Tx<'_>, &Lease, bool) -> Result<Option<turns::Turn>>,
-) -> Result<Left> {
-    let now = inner.clock.now();
-    inner.store.transact(|tx| {
+) -> Result<JobEnd> {
+    let now = services.clock.now();
+    services.store.transact(|tx| {
         let Some((run, lease)) = runs::claim(tx, job.tenant_id, job.run_id, now)? else {
-            return Ok(Left::Finished);
+            return Ok(JobEnd::Finished);
         };
         let movement = match load(tx, &lease, runs::told(&run) > 1)? {
             Some(turn) => Turn::new(run.clone(), lease, turn, now)?.movement_to(None),
             None => Movement::default(),
         };
         let end = failed("The server met a fault of its own. Its log has the cause.");
-        end_taken(tx, inner, claimed, (&run, &lease), movement, end)?;
-        Ok(Left::Settled)
+        end_taken(tx, services, claimed, (&run, &lease), movement, end)?;
+        Ok(JobEnd::Committed)
     })
 }
 
@@ -353,7 +369,7 @@ impl Turn {
 
     /// What comes next, with the turn's time limit and its bound in bytes.
     pub(super) fn decide(&self) -> Next {
-        let next = journal::next(&self.journal, &self.definition);
+        let next = next::next(&self.journal, &self.definition);
         match next {
             Next::Begin { .. } if self.time_left().is_zero() => Next::End(self.out_of_time()),
             Next::Begin { .. } if self.held_bytes > TURN_BYTES => Next::End(failed(format!(
@@ -388,36 +404,38 @@ impl Turn {
     /// Does one step after another.
     fn go_on(
         &mut self,
-        inner: &Inner,
+        services: &Services,
         claimed: &Claimed,
-        listed: &Listed<'_>,
+        active: &ActiveRun<'_>,
         mut begun: Begun,
-    ) -> Result<Left> {
-        let mut clients = inner.idle.take();
+    ) -> Result<JobEnd> {
+        let mut clients = services
+            .idle_clients
+            .take(&services.outbound, &services.options);
         let mut schemas = Schemas::default();
         let left = loop {
-            let mut actor = Actor {
-                inner,
+            let mut attempt = Attempt {
+                services,
                 run: &self.run,
                 lease: self.lease,
                 definition: &self.definition,
-                switch: &listed.switch,
+                interrupt: &active.interrupt,
                 clients: &mut clients,
                 schemas: &mut schemas,
             };
-            let acted = actor.act(&self.journal, &begun);
-            let why = listed.switch.why();
-            if why == Some(Why::Lost) {
-                break Left::Lost;
+            let performed = attempt.perform(&self.journal, &begun);
+            let why = active.interrupt.reason();
+            if why == Some(Reason::Lost) {
+                break JobEnd::Lost;
             }
-            let settled = self.settle(inner, claimed, &begun, acted, why)?;
-            inner.patience.forget(self.run.run_id);
-            match settled {
-                Settled::Next(next) => begun = next,
-                Settled::Left(left) => break left,
+            let committed = self.commit(services, claimed, &begun, performed, why)?;
+            services.faults.forget(self.run.run_id);
+            match committed {
+                Committed::Next(next) => begun = next,
+                Committed::Done(end) => break end,
             }
         };
-        inner.idle.give_back(clients);
+        services.idle_clients.give_back(clients);
         Ok(left)
     }
 

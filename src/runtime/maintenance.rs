@@ -1,9 +1,9 @@
 //! What the tables of runs need from time to time: partitions made ahead, old request keys and
 //! left-over text deleted. Safe on every replica at once.
 
-use super::Inner;
 use crate::error::Result;
-use crate::store::{clock, deltas, runs};
+use crate::ids::Clock;
+use crate::store::{Store, clock as database_clock, deltas, runs};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -22,31 +22,31 @@ const BATCH: u32 = 1000;
 const BATCHES: usize = 1000;
 
 /// The thread `runs-upkeep`. Ends when `stop` disconnects.
-pub(super) fn keep_up(inner: &Inner, stop: &Receiver<()>) {
+pub(super) fn repeat(store: &Store, clock: &Clock, log: &slog::Logger, stop: &Receiver<()>) {
     let mut next_round = Instant::now();
     let mut seen = None;
     let mut wait = Duration::ZERO;
     while stop.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
         wait = LOOK;
-        let month = inner.clock.month();
+        let month = clock.month();
         if Instant::now() < next_round && seen == Some(month) {
             continue;
         }
         seen = Some(month);
         next_round = Instant::now() + PERIOD;
-        if let Err(error) = round(inner) {
+        if let Err(error) = round(store, clock) {
             next_round = Instant::now() + AFTER_FAILURE;
-            slog::warn!(inner.log, "The upkeep of the tables of runs failed; it will be tried again"; "error" => %error);
+            slog::warn!(log, "Maintenance of the tables of runs failed; it will be tried again"; "error" => %error);
         }
     }
 }
 
 /// One round.
-pub(super) fn round(inner: &Inner) -> Result<()> {
-    let mut session = inner.store.session()?;
+pub(super) fn round(store: &Store, clock: &Clock) -> Result<()> {
+    let mut session = store.session()?;
     // Ids carry this clock's time, so it says which months there must be.
-    runs::attach_partitions(&mut session, inner.clock.now().date())?;
-    let now = clock::earlier(&mut session, &inner.clock)?;
+    runs::attach_partitions(&mut session, clock.now().date())?;
+    let now = database_clock::earlier(&mut session, clock)?;
     for _ in 0..BATCHES {
         if runs::forget_keys(&mut session, now - KEY_AGE, i64::from(BATCH))? < u64::from(BATCH) {
             break;

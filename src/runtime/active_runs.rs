@@ -4,8 +4,8 @@
 //! another replica is found by a thread that asks the database for all held runs in one query. A
 //! blocked read is cut, not waited for.
 
-use super::Inner;
-use crate::outbound::CancelHandle;
+use crate::outbound::Switch;
+use crate::store::Store;
 use crate::store::runs::{self, Lease};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use std::collections::HashMap;
@@ -18,95 +18,82 @@ const PERIOD: Duration = Duration::from_millis(500);
 
 /// Why a run was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
-    /// It was asked to cancel, or another holds it: the database says which.
+pub(super) enum Reason {
+    /// It was asked to cancel, or another process holds it: the database says which.
     Asked,
-    /// Its turn has taken too long.
+    /// Its time is over.
     TimedOut,
     /// Its job is no longer this process's: nothing may be written.
     Lost,
 }
 
-/// A run's switch.
+/// Interrupts one run.
 #[derive(Default)]
-pub(super) struct Switch(Mutex<State>);
-
-#[derive(Default)]
-struct State {
-    why: Option<Why>,
-    /// Of the exchange that runs, or the last one.
-    handle: Option<CancelHandle>,
+pub(super) struct Interrupt {
+    reason: Mutex<Option<Reason>>,
+    /// Of the exchange that the run's thread is blocked on.
+    pub(super) switch: Switch,
 }
 
-impl Switch {
+impl Interrupt {
     /// Interrupts the run: cuts what its thread is blocked on.
-    pub(super) fn interrupt(&self, why: Why) {
-        let mut state = self.lock();
-        // A lost job stays lost, whatever else is said; of the others, the first counts.
-        if state.why.is_none() || why == Why::Lost {
-            state.why = Some(why);
+    pub(super) fn set(&self, reason: Reason) {
+        let mut first = self.lock();
+        // A lost job stays lost; of the other reasons, the first counts.
+        if first.is_none() || reason == Reason::Lost {
+            *first = Some(reason);
         }
-        if let Some(handle) = &state.handle {
-            handle.cancel();
-        }
-    }
-
-    /// Lets an interrupt reach this exchange.
-    pub(super) fn cover(&self, handle: CancelHandle) {
-        let mut state = self.lock();
-        if state.why.is_some() {
-            handle.cancel();
-        }
-        state.handle = Some(handle);
+        drop(first);
+        self.switch.cut();
     }
 
     /// Whether it was interrupted, and why.
-    pub(super) fn why(&self) -> Option<Why> {
-        self.lock().why
+    pub(super) fn reason(&self) -> Option<Reason> {
+        *self.lock()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<Reason>> {
+        self.reason.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The runs that this process carries on.
 #[derive(Default)]
-pub(super) struct Running(Mutex<HashMap<Uuid, Entry>>);
+pub(super) struct ActiveRuns(Mutex<HashMap<Uuid, Entry>>);
 
 struct Entry {
     lease: Lease,
     deadline: Option<Instant>,
-    switch: Arc<Switch>,
+    interrupt: Arc<Interrupt>,
 }
 
-/// Takes the run off the list when dropped.
-pub(super) struct Listed<'a> {
-    running: &'a Running,
+/// Removes the run when dropped.
+pub(super) struct ActiveRun<'a> {
+    runs: &'a ActiveRuns,
     lease: Lease,
-    pub(super) switch: Arc<Switch>,
+    pub(super) interrupt: Arc<Interrupt>,
 }
 
-impl Running {
-    /// Puts a run on the list; it may go on for `time_left`.
-    pub(super) fn list(&self, lease: Lease, time_left: Duration) -> Listed<'_> {
-        let switch = Arc::new(Switch::default());
+impl ActiveRuns {
+    /// Adds a run; it may go on for `time_left`.
+    pub(super) fn add(&self, lease: Lease, time_left: Duration) -> ActiveRun<'_> {
+        let interrupt = Arc::new(Interrupt::default());
         let entry = Entry {
             lease,
             deadline: Instant::now().checked_add(time_left),
-            switch: switch.clone(),
+            interrupt: interrupt.clone(),
         };
-        let mut running = self.lock();
+        let mut runs = self.lock();
         // Of two claims of one run in this process, the later one counts.
-        let held = running.get(&lease.run_id());
+        let held = runs.get(&lease.run_id());
         if held.is_none_or(|held| held.lease.epoch() < lease.epoch()) {
-            running.insert(lease.run_id(), entry);
+            runs.insert(lease.run_id(), entry);
         }
-        drop(running);
-        Listed {
-            running: self,
+        drop(runs);
+        ActiveRun {
+            runs: self,
             lease,
-            switch,
+            interrupt,
         }
     }
 
@@ -118,26 +105,29 @@ impl Running {
         let now = Instant::now();
         for entry in self.lock().values() {
             if entry.deadline.is_some_and(|deadline| deadline <= now) {
-                entry.switch.interrupt(Why::TimedOut);
+                entry.interrupt.set(Reason::TimedOut);
             }
         }
     }
 
     /// Interrupts a run if it is here.
     pub(super) fn interrupt(&self, run_id: Uuid) {
-        let switch = self.lock().get(&run_id).map(|entry| entry.switch.clone());
-        if let Some(switch) = switch {
-            switch.interrupt(Why::Asked);
+        let found = self
+            .lock()
+            .get(&run_id)
+            .map(|entry| entry.interrupt.clone());
+        if let Some(interrupt) = found {
+            interrupt.set(Reason::Asked);
         }
     }
 
     /// Interrupts a run if it is here under this very lease: a later claim of it has another.
     fn interrupt_lease(&self, lease: &Lease) {
-        let running = self.lock();
-        if let Some(entry) = running.get(&lease.run_id())
+        let runs = self.lock();
+        if let Some(entry) = runs.get(&lease.run_id())
             && entry.lease == *lease
         {
-            entry.switch.interrupt(Why::Asked);
+            entry.interrupt.set(Reason::Asked);
         }
     }
 
@@ -146,39 +136,38 @@ impl Running {
     }
 }
 
-impl Drop for Listed<'_> {
+impl Drop for ActiveRun<'_> {
     fn drop(&mut self) {
-        let mut running = self.running.lock();
+        let mut runs = self.runs.lock();
         // A later claim of the same run in this process has its own entry.
-        if running
+        if runs
             .get(&self.lease.run_id())
             .is_some_and(|entry| entry.lease == self.lease)
         {
-            running.remove(&self.lease.run_id());
+            runs.remove(&self.lease.run_id());
         }
     }
 }
 
 /// The thread `runs-watch`. Ends when `stop` disconnects.
-pub(super) fn watch(inner: &Inner, stop: &Receiver<()>) {
+pub(super) fn watch(active: &ActiveRuns, store: &Store, log: &slog::Logger, stop: &Receiver<()>) {
     while stop.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
-        inner.running.interrupt_overdue();
-        let held = inner.running.leases();
+        active.interrupt_overdue();
+        let held = active.leases();
         if held.is_empty() {
             continue;
         }
-        let asked = inner
-            .store
+        let asked = store
             .session()
             .and_then(|mut session| runs::interrupted(&mut session, &held));
         match asked {
             Ok(interrupted) => {
                 for lease in interrupted {
-                    inner.running.interrupt_lease(&lease);
+                    active.interrupt_lease(&lease);
                 }
             }
             Err(error) => {
-                slog::debug!(inner.log, "Running runs were not checked for cancels"; "error" => %error);
+                slog::debug!(log, "Active runs were not checked for cancels"; "error" => %error);
             }
         }
     }

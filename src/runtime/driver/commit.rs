@@ -1,13 +1,13 @@
 //! Writing what an attempt of a step came to, together with what follows from it: the next step's
 //! row, a wait, or the run's end with its job.
 
-use super::Inner;
-use super::act::{Acted, Outcome};
-use super::events::Event;
-use super::journal::{self, Next};
-use super::running::Why;
-use super::turn::{Left, Turn};
+use super::{JobEnd, Turn};
 use crate::error::{Code, Error, Result};
+use crate::runtime::active_runs::Reason;
+use crate::runtime::journal::{self, decision::Next};
+use crate::runtime::progress::events::Event;
+use crate::runtime::services::Services;
+use crate::runtime::steps::{Outcome, Performed};
 use crate::store::runs::{self, End, HeldJob, Lease, Movement};
 use crate::store::steps::{self, Begun, Ended, StepStatus};
 use crate::store::{Tx, queue_error};
@@ -32,11 +32,11 @@ enum Kept {
 }
 
 /// What settling a step came to.
-pub(super) enum Settled {
+pub(super) enum Committed {
     /// The next step's row is written.
     Next(Begun),
     /// The turn is left.
-    Left(Left),
+    Done(JobEnd),
 }
 
 /// A step that ended.
@@ -72,7 +72,7 @@ pub(super) fn ending(mut movement: Movement, end: End) -> Movement {
 /// written: see [`runs::write`].
 pub(super) fn finish(
     tx: &mut Tx<'_>,
-    inner: &Inner,
+    services: &Services,
     claimed: &Claimed,
     (lease, told): (&Lease, i64),
     movement: &Movement,
@@ -83,14 +83,14 @@ pub(super) fn finish(
     }
     claimed.complete_in(tx.raw()).map_err(job_error)?;
     // Last, since the endpoint's row may be held from here to the commit.
-    let webhooks = &inner.webhooks;
+    let webhooks = &services.webhooks;
     webhooks.run_finished(tx, lease.tenant_id(), lease.run_id())?;
     Ok(true)
 }
 
 /// As [`finish`], by itself: in one statement where no webhook may be due.
 fn finish_alone(
-    inner: &Inner,
+    services: &Services,
     claimed: &Claimed,
     held: (&Lease, i64),
     movement: &Movement,
@@ -100,11 +100,11 @@ fn finish_alone(
         job_id: claimed.id(),
         lease_id: claimed.lease_id(),
     };
-    let mut session = inner.store.session()?;
-    let is_told = inner.webhooks.is_on();
+    let mut session = services.store.session()?;
+    let is_told = services.webhooks.is_on();
     match runs::end(&mut session, held, movement, now, job, is_told)? {
         Some(written) => Ok(written),
-        None => session.transact(|tx| finish(tx, inner, claimed, held, movement, now)),
+        None => session.transact(|tx| finish(tx, services, claimed, held, movement, now)),
     }
 }
 
@@ -118,59 +118,59 @@ fn job_error(error: jobs::Error) -> Error {
 
 impl Turn {
     /// Writes what an attempt came to, and the row of what follows.
-    pub(super) fn settle(
+    pub(super) fn commit(
         &mut self,
-        inner: &Inner,
+        services: &Services,
         claimed: &Claimed,
         begun: &Begun,
-        acted: Acted,
-        why: Option<Why>,
-    ) -> Result<Settled> {
+        performed: Performed,
+        reason: Option<Reason>,
+    ) -> Result<Committed> {
         let movement = Movement {
-            call: acted.call,
-            has_text: acted.has_text,
+            call: performed.call,
+            has_text: performed.has_text,
             ended: Some(ended(begun.step, StepStatus::Failed, None, begun.failures)),
             ..Movement::default()
         };
-        let settled = match acted.outcome {
+        let committed = match performed.outcome {
             Outcome::Done { result, answer } => {
                 let step = self.step_ref(begun);
                 let event = Event::StepCompleted { step, answer };
-                self.done(inner, claimed, begun, result, &event, movement)
+                self.done(services, claimed, begun, result, &event, movement)
             }
             Outcome::Failed {
                 reason,
                 retryable,
                 retry_after,
             } => {
-                let wait = retryable.then(|| inner.options.wait(begun, retry_after));
-                self.step_failed(inner, claimed, begun, reason, wait.flatten(), movement)
+                let wait = retryable.then(|| services.options.wait(begun, retry_after));
+                self.step_failed(services, claimed, begun, reason, wait.flatten(), movement)
             }
             Outcome::Interrupted => {
-                let end = match why {
-                    Some(Why::TimedOut) => self.out_of_time(),
+                let end = match reason {
+                    Some(Reason::TimedOut) => self.out_of_time(),
                     _ => End::Cancelled,
                 };
-                self.end(inner, claimed, begun, movement, end)
+                self.end(services, claimed, begun, movement, end)
             }
         };
-        if settled.is_err() {
+        if committed.is_err() {
             // It may have been written all the same.
-            inner.feed.moved(self.run.run_id);
+            services.feed.changed(self.run.run_id);
         }
-        settled
+        committed
     }
 
     fn done(
         &mut self,
-        inner: &Inner,
+        services: &Services,
         claimed: &Claimed,
         begun: &Begun,
         result: serde_json::Value,
         event: &Event,
         mut movement: Movement,
-    ) -> Result<Settled> {
-        let now = inner.clock.now();
+    ) -> Result<Committed> {
+        let now = services.clock.now();
         if let Some(last) = self.journal.last_mut() {
             last.status = StepStatus::Completed;
             last.result = Some(result.clone());
@@ -184,7 +184,7 @@ impl Turn {
         ));
         movement.events.push(event.row());
         let next = match self.decide() {
-            Next::End(end) => return self.end(inner, claimed, begun, movement, end),
+            Next::End(end) => return self.end(services, claimed, begun, movement, end),
             Next::Begin { begun, .. } => begun,
         };
         let stopping = claimed.stopping();
@@ -192,33 +192,35 @@ impl Turn {
         if !stopping {
             self.announce(&mut movement, &next);
         }
-        let kept = self.persist(inner, claimed, begun, || {
-            let mut session = inner.store.session()?;
+        let kept = self.persist(services, claimed, begun, || {
+            let mut session = services.store.session()?;
             let written = runs::write(&mut session, &self.lease, self.told, &movement, now)?;
             Ok(if written { Kept::Yes } else { Kept::No })
         })?;
         if kept == Kept::No {
-            return self.end(inner, claimed, begun, alone, End::Cancelled);
+            return self.end(services, claimed, begun, alone, End::Cancelled);
         }
-        inner.feed.told(self.run.run_id, self.wrote(&movement, now));
+        services
+            .feed
+            .events(self.run.run_id, self.wrote(&movement, now));
         if stopping {
-            return Ok(Settled::Left(Left::Stopping));
+            return Ok(Committed::Done(JobEnd::Stopping));
         }
         self.begin(&next, now);
-        Ok(Settled::Next(next))
+        Ok(Committed::Next(next))
     }
 
     /// Waits for another attempt, or ends the run.
     fn step_failed(
         &mut self,
-        inner: &Inner,
+        services: &Services,
         claimed: &Claimed,
         begun: &Begun,
         reason: String,
         wait: Option<Duration>,
         mut movement: Movement,
-    ) -> Result<Settled> {
-        let now = inner.clock.now();
+    ) -> Result<Committed> {
+        let now = services.clock.now();
         let failures = begun.failures + 1;
         let retry_at = wait
             .filter(|wait| *wait < self.time_left())
@@ -237,7 +239,7 @@ impl Turn {
                 String::new()
             };
             return self.end(
-                inner,
+                services,
                 claimed,
                 begun,
                 movement,
@@ -253,8 +255,8 @@ impl Turn {
         };
         movement.events.push(waiting.row());
         movement.waiting = true;
-        let kept = self.persist(inner, claimed, begun, || {
-            inner.store.transact(|tx| {
+        let kept = self.persist(services, claimed, begun, || {
+            services.store.transact(|tx| {
                 if !runs::write(tx, &self.lease, self.told, &movement, now)? {
                     return Ok(Kept::No);
                 }
@@ -263,41 +265,45 @@ impl Turn {
             })
         })?;
         if kept == Kept::No {
-            return self.end(inner, claimed, begun, alone, End::Cancelled);
+            return self.end(services, claimed, begun, alone, End::Cancelled);
         }
-        inner.feed.told(self.run.run_id, self.wrote(&movement, now));
-        Ok(Settled::Left(Left::Settled))
+        services
+            .feed
+            .events(self.run.run_id, self.wrote(&movement, now));
+        Ok(Committed::Done(JobEnd::Committed))
     }
 
     /// Writes the last movement and the run's end in one transaction, with the job. A run that was
     /// asked to cancel ends so, whatever `end` says.
     fn end(
         &mut self,
-        inner: &Inner,
+        services: &Services,
         claimed: &Claimed,
         begun: &Begun,
         movement: Movement,
         end: End,
-    ) -> Result<Settled> {
-        let now = inner.clock.now();
+    ) -> Result<Committed> {
+        let now = services.clock.now();
         let asked = ending(movement.clone(), end);
         let cancelled = ending(movement, End::Cancelled);
         let mut as_asked = false;
-        let kept = self.persist(inner, claimed, begun, || {
+        let kept = self.persist(services, claimed, begun, || {
             let held = (&self.lease, self.told);
-            as_asked = finish_alone(inner, claimed, held, &asked, now)?;
-            let written = as_asked || finish_alone(inner, claimed, held, &cancelled, now)?;
+            as_asked = finish_alone(services, claimed, held, &asked, now)?;
+            let written = as_asked || finish_alone(services, claimed, held, &cancelled, now)?;
             Ok(if written { Kept::Yes } else { Kept::No })
         })?;
         match &asked.end {
             // The event of the cancel stands among the others, nobody here knows where.
-            Some(End::Cancelled) => inner.feed.moved(self.run.run_id),
-            _ if as_asked => inner.feed.told(self.run.run_id, self.wrote(&asked, now)),
-            _ => inner.feed.moved(self.run.run_id),
+            Some(End::Cancelled) => services.feed.changed(self.run.run_id),
+            _ if as_asked => services
+                .feed
+                .events(self.run.run_id, self.wrote(&asked, now)),
+            _ => services.feed.changed(self.run.run_id),
         }
-        Ok(Settled::Left(match kept {
-            Kept::Yes => Left::Settled,
-            Kept::No => Left::Lost,
+        Ok(Committed::Done(match kept {
+            Kept::Yes => JobEnd::Committed,
+            Kept::No => JobEnd::Lost,
         }))
     }
 
@@ -307,7 +313,7 @@ impl Turn {
     /// refuses it.
     fn persist(
         &self,
-        inner: &Inner,
+        services: &Services,
         claimed: &Claimed,
         begun: &Begun,
         mut write: impl FnMut() -> Result<Kept>,
@@ -321,7 +327,7 @@ impl Turn {
         {
             std::thread::sleep(wait);
             wait = (wait * 2).min(LONGEST_WRITE_WAIT);
-            kept = self.repeat(inner, begun, &mut write);
+            kept = self.repeat(services, begun, &mut write);
         }
         kept
     }
@@ -330,12 +336,12 @@ impl Turn {
     /// be under way even now.
     fn repeat(
         &self,
-        inner: &Inner,
+        services: &Services,
         begun: &Begun,
         write: &mut impl FnMut() -> Result<Kept>,
     ) -> Result<Kept> {
         let is_settled = || {
-            let mut session = inner.store.session()?;
+            let mut session = services.store.session()?;
             steps::is_settled(&mut session, &self.lease, begun.step, begun.attempt)
         };
         if is_settled()? || write()? == Kept::Yes || is_settled()? {

@@ -3,9 +3,9 @@
 //! One thread writes what has gathered, of every run at once, ten times a second. While the database
 //! is away text is kept, up to a bound, and then dropped: the truth is the step's whole message.
 
-use super::Inner;
-use super::feed::Delta;
+use super::feed::{Delta, Feed};
 use crate::error::Code;
+use crate::store::Store;
 use crate::store::deltas::{self, NewDelta};
 use crate::store::runs::Lease;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -26,7 +26,7 @@ const TAKEN_RUNS: usize = 65_536;
 
 /// Text that waits to be written.
 #[derive(Default)]
-pub(super) struct Pending(Mutex<Gathered>);
+pub(in crate::runtime) struct Pending(Mutex<Gathered>);
 
 #[derive(Default)]
 struct Gathered {
@@ -42,7 +42,7 @@ impl Pending {
     }
 
     /// Forgets a run's text: its step has ended. Says whether any was taken to be written.
-    pub(super) fn forget(&self, lease: &Lease) -> bool {
+    pub(in crate::runtime) fn forget(&self, lease: &Lease) -> bool {
         let mut gathered = self.lock();
         if let Some(pieces) = gathered.pieces.remove(&lease.run_id()) {
             gathered.bytes -= pieces.iter().map(|piece| piece.text.len()).sum::<usize>();
@@ -103,8 +103,9 @@ fn continues(last: &NewDelta, piece: &NewDelta) -> bool {
 }
 
 /// The text of one attempt of a step.
-pub(super) struct Text<'a> {
-    inner: &'a Inner,
+pub(in crate::runtime) struct Text<'a> {
+    feed: &'a Feed,
+    pending: &'a Pending,
     lease: Lease,
     step: i32,
     attempt: i32,
@@ -112,9 +113,15 @@ pub(super) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    pub(super) fn new(inner: &'a Inner, lease: Lease, step: i32, attempt: i32) -> Self {
+    pub(in crate::runtime) fn new(
+        (feed, pending): (&'a Feed, &'a Pending),
+        lease: Lease,
+        step: i32,
+        attempt: i32,
+    ) -> Self {
         Self {
-            inner,
+            feed,
+            pending,
             lease,
             step,
             attempt,
@@ -123,11 +130,11 @@ impl<'a> Text<'a> {
     }
 
     /// The model said this.
-    pub(super) fn say(&mut self, text: &str) {
+    pub(in crate::runtime) fn say(&mut self, text: &str) {
         let offset = self.offset;
         self.offset = offset.saturating_add(points(text));
-        if self.inner.feed.is_followed(self.lease.run_id()) {
-            self.inner.feed.delta(Delta {
+        if self.feed.is_followed(self.lease.run_id()) {
+            self.feed.delta(Delta {
                 run_id: self.lease.run_id(),
                 step: self.step,
                 attempt: self.attempt,
@@ -135,7 +142,7 @@ impl<'a> Text<'a> {
                 text: text.into(),
             });
         }
-        self.inner.pending.add(NewDelta {
+        self.pending.add(NewDelta {
             lease: self.lease,
             step: self.step,
             attempt: self.attempt,
@@ -151,21 +158,25 @@ fn points(text: &str) -> i32 {
 }
 
 /// The thread `runs-text`. Ends when `stop` disconnects.
-pub(super) fn write_gathered(inner: &Inner, stop: &Receiver<()>) {
+pub(in crate::runtime) fn write_gathered(
+    pending: &Pending,
+    store: &Store,
+    log: &slog::Logger,
+    stop: &Receiver<()>,
+) {
     while stop.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
-        let pieces = inner.pending.take();
+        let pieces = pending.take();
         if pieces.is_empty() {
             continue;
         }
-        let written = inner
-            .store
+        let written = store
             .session()
             .and_then(|mut session| deltas::insert(&mut session, &pieces));
         if let Err(error) = written {
-            slog::debug!(inner.log, "Streamed text was not written"; "error" => %error);
+            slog::debug!(log, "Streamed text was not written"; "error" => %error);
             // Of a run or a step that has gone on meanwhile nothing is written.
             if error.code() == Code::DatabaseUnavailable {
-                inner.pending.restore(pieces);
+                pending.restore(pieces);
             }
         }
     }

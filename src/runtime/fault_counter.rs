@@ -4,7 +4,7 @@
 //! The attempts of its job do not say that: they count leases that ran out, and times at which the
 //! database was away, and neither is a reason to give a run up.
 //!
-//! Not here: giving up (`turn`). Another replica counts for itself, and so does this one after a start.
+//! Not here: giving up (`driver`). Another replica counts for itself, and so does this one after a start.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,9 +18,9 @@ const RUNS: usize = 10_000;
 
 /// The runs that met such a fault the last time.
 #[derive(Default)]
-pub(super) struct Patience(Mutex<HashMap<Uuid, u32>>);
+pub(super) struct FaultCounter(Mutex<HashMap<Uuid, u32>>);
 
-impl Patience {
+impl FaultCounter {
     /// Counts one more such fault. Whether the run is to be given up.
     pub(super) fn count_fault(&self, run_id: Uuid) -> bool {
         let mut faults = self.lock();
@@ -55,22 +55,22 @@ mod tests {
 
     #[test]
     fn faults_in_a_row_are_counted_for_each_run() {
-        let patience = Patience::default();
+        let counter = FaultCounter::default();
         let [one, other] = [Uuid::from_u128(1), Uuid::from_u128(2)];
-        let said: Vec<bool> = (0..MOST).map(|_| patience.count_fault(one)).collect();
+        let said: Vec<bool> = (0..MOST).map(|_| counter.count_fault(one)).collect();
         assert_eq!(said, [false, false, false, false, true]);
-        assert!(patience.is_spent(one));
-        assert!(!patience.count_fault(other));
-        patience.forget(one);
-        assert!(!patience.is_spent(one) && !patience.count_fault(one));
+        assert!(counter.is_spent(one));
+        assert!(!counter.count_fault(other));
+        counter.forget(one);
+        assert!(!counter.is_spent(one) && !counter.count_fault(one));
     }
 
     #[test]
     fn no_more_runs_are_kept_than_there_is_room_for() {
-        let patience = Patience::default();
+        let counter = FaultCounter::default();
         for number in 0..RUNS + 10 {
-            patience.count_fault(Uuid::from_u128(number as u128));
+            counter.count_fault(Uuid::from_u128(number as u128));
         }
-        assert_eq!(patience.lock().len(), RUNS);
+        assert_eq!(counter.lock().len(), RUNS);
     }
 }

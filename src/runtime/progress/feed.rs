@@ -23,9 +23,9 @@ const STRIPES: usize = 64;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hint {
     /// The run has events that its readers have not seen.
-    Moved(Uuid),
+    Changed(Uuid),
     /// The run has these events, which follow one another.
-    Told(Uuid, Arc<[StoredEvent]>),
+    Events(Uuid, Arc<[StoredEvent]>),
     /// Text arrived.
     Delta(Delta),
 }
@@ -60,7 +60,7 @@ impl From<StoredDelta> for Delta {
 impl Hint {
     fn run_id(&self) -> Uuid {
         match self {
-            Self::Moved(run_id) | Self::Told(run_id, _) => *run_id,
+            Self::Changed(run_id) | Self::Events(run_id, _) => *run_id,
             Self::Delta(delta) => delta.run_id,
         }
     }
@@ -120,18 +120,18 @@ impl Feed {
     }
 
     /// The run has new events. To be called after the commit.
-    pub fn moved(&self, run_id: Uuid) {
-        self.tell(&Hint::Moved(run_id));
+    pub fn changed(&self, run_id: Uuid) {
+        self.send(&Hint::Changed(run_id));
     }
 
     /// The run has these new events. To be called after the commit.
-    pub fn told(&self, run_id: Uuid, events: Vec<StoredEvent>) {
-        self.tell(&Hint::Told(run_id, events.into()));
+    pub fn events(&self, run_id: Uuid, events: Vec<StoredEvent>) {
+        self.send(&Hint::Events(run_id, events.into()));
     }
 
     /// The run's model said this.
     pub fn delta(&self, delta: Delta) {
-        self.tell(&Hint::Delta(delta));
+        self.send(&Hint::Delta(delta));
     }
 
     /// Whether anybody in this process follows the run.
@@ -139,7 +139,7 @@ impl Feed {
         self.stripe(run_id).contains_key(&run_id)
     }
 
-    fn tell(&self, hint: &Hint) {
+    fn send(&self, hint: &Hint) {
         let run_id = hint.run_id();
         let stripe = self.stripe(run_id);
         for follower in stripe.get(&run_id).into_iter().flatten() {
@@ -238,11 +238,11 @@ mod tests {
         let (one, other) = (feed.shard(8), feed.shard(8));
         one.follow(run(1));
         other.follow(run(2));
-        feed.moved(run(1));
-        feed.moved(run(3));
+        feed.changed(run(1));
+        feed.changed(run(3));
         assert_eq!(
             one.hints().try_iter().collect::<Vec<_>>(),
-            [Hint::Moved(run(1))]
+            [Hint::Changed(run(1))]
         );
         assert!(other.hints().is_empty());
     }
@@ -266,7 +266,7 @@ mod tests {
         let shard = feed.shard(2);
         shard.follow(run(1));
         for _ in 0..5 {
-            feed.moved(run(1));
+            feed.changed(run(1));
         }
         assert_eq!(shard.hints().try_iter().count(), 2);
         assert_eq!(shard.take_missed(), [run(1)]);

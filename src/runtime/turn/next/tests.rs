@@ -1,9 +1,11 @@
 //! A turn run against random scripts, with crashes at every point at which a process can die.
 
+use super::super::definition::Limits;
 use super::*;
-use crate::runtime::definition::Limits;
+use crate::runtime::progress::events::ToolCall;
 use crate::store::steps::Prices;
 use crate::store::turns::{Tool, Turn};
+use crate::tools::Answer;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use time::OffsetDateTime;
@@ -112,7 +114,7 @@ impl World {
                     .collect(),
                 finish_reason: None,
             }),
-            StepKind::Tool => json!(ToolResult {
+            StepKind::Tool => json!(Answer {
                 is_error: false,
                 output: "ok".to_owned(),
             }),

@@ -1,0 +1,75 @@
+//! The journal of a run as programs read it: what its steps were asked and what they answered.
+//!
+//! The rows are [`Step`](crate::store::steps::Step)s. Here are the forms of what stands in them.
+//! A part that another version of this program wrote and that cannot be read is an error with a
+//! sentence: the run fails with it.
+
+pub(super) mod decision;
+
+use super::progress::events::ToolCall;
+use crate::store::steps::Step;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a model step answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ModelResult {
+    /// The text.
+    pub text: String,
+    /// The tools that it wants called.
+    pub tool_calls: Vec<ToolCall>,
+    /// Why it stopped.
+    pub finish_reason: Option<String>,
+}
+
+/// What a tool step is asked. The arguments stand in the model step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolRequest {
+    /// The model step that asked.
+    pub model_step: i32,
+    /// Which of its calls, from 0.
+    pub call: usize,
+}
+
+/// The call that a tool step makes.
+///
+/// # Errors
+/// A sentence, when the journal does not hold it.
+pub(super) fn call_of(journal: &[Step], request: &Value) -> Result<ToolCall, String> {
+    let request: ToolRequest = read(Some(request))?;
+    let asked = journal.iter().find(|step| step.step == request.model_step);
+    let asked: ModelResult = read(asked.and_then(|step| step.result.as_ref()))?;
+    let call = asked.tool_calls.into_iter().nth(request.call);
+    call.ok_or_else(unreadable)
+}
+
+/// What a step answered, in bytes.
+pub(super) fn bytes_of(step: &Step) -> usize {
+    step.result.as_ref().map_or(0, bytes)
+}
+
+/// The text in a value, in bytes.
+pub(super) fn bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(bytes).sum(),
+        Value::Object(fields) => fields.values().map(bytes).sum(),
+        _ => 0,
+    }
+}
+
+/// Reads a part of the journal.
+///
+/// # Errors
+/// A sentence, when another version of this program wrote it.
+pub(super) fn read<T: serde::de::DeserializeOwned>(part: Option<&Value>) -> Result<T, String> {
+    let part = part.ok_or_else(unreadable)?;
+    T::deserialize(part).map_err(|_| unreadable())
+}
+
+/// The sentence for a part that is missing or cannot be read.
+pub(super) fn unreadable() -> String {
+    "The run's journal cannot be read by this version of the service.".to_owned()
+}

@@ -1,0 +1,65 @@
+//! How runs are run in this process.
+
+use crate::outbound::{HostAccess, Timeouts};
+use crate::store::steps::{Begun, StepKind};
+use std::time::Duration;
+
+/// The longest wait before another attempt that a provider may ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// How runs are run in this process.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Run threads, 1 to 2048: how many runs go on at once.
+    pub threads: usize,
+    /// How often work that other processes queued is looked for.
+    pub poll: Duration,
+    /// How often a model call is tried before its run fails, at least 1.
+    pub model_attempts: i32,
+    /// How often an idempotent tool is tried before the model is told that it cannot be reached.
+    pub tool_attempts: i32,
+    /// The longest answer of a tool, in bytes.
+    pub tool_answer_bytes: u64,
+    /// The wait before the second attempt; it doubles with each further one, up to a minute.
+    pub first_wait: Duration,
+    /// Deadlines of a model call.
+    pub model_timeouts: Timeouts,
+    /// Whether tenants may reach this host (specification section 1.4).
+    pub host_access: HostAccess,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            threads: 256,
+            poll: Duration::from_millis(200),
+            model_attempts: 4,
+            tool_attempts: 3,
+            tool_answer_bytes: 1024 * 1024,
+            first_wait: Duration::from_secs(1),
+            model_timeouts: Timeouts {
+                connect: Duration::from_secs(10),
+                first_byte: Duration::from_secs(120),
+                total: Duration::from_secs(600),
+            },
+            host_access: HostAccess::Deployed,
+        }
+    }
+}
+
+impl Options {
+    /// How long to wait after a failed attempt, or `None` when it was the last.
+    pub(super) fn wait(&self, begun: &Begun, asked: Option<Duration>) -> Option<Duration> {
+        let attempts = match begun.kind {
+            StepKind::Model => self.model_attempts,
+            StepKind::Tool => self.tool_attempts,
+        };
+        let failures = begun.failures + 1;
+        if failures >= attempts {
+            return None;
+        }
+        let doublings = u32::try_from(begun.failures).unwrap_or(0).min(16);
+        let own = (self.first_wait * 2_u32.pow(doublings)).min(Duration::from_secs(60));
+        Some(asked.unwrap_or_default().min(LONGEST_WAIT).max(own))
+    }
+}

@@ -1,0 +1,83 @@
+//! What the modules that carry runs on are built from, in one value.
+//!
+//! It imports them and none of them imports it, but for those that carry a run on (`driver`, `steps`).
+
+use super::active_runs::ActiveRuns;
+use super::clients::Idle;
+use super::fault_counter::FaultCounter;
+use super::model_keys::ModelKeys;
+use super::options::Options;
+use super::progress::feed::Feed;
+use super::progress::text::Pending;
+use crate::ids::Clock;
+use crate::outbound::Outbound;
+use crate::secrets::Secrets;
+use crate::store::Store;
+use crate::webhooks::Webhooks;
+use std::sync::OnceLock;
+
+/// What runs use besides the database.
+pub struct Dependencies {
+    /// The way out.
+    pub outbound: Outbound,
+    /// The API keys that a tenant's model provider may name.
+    pub model_keys: ModelKeys,
+    /// Where the other API keys live.
+    pub secrets: Secrets,
+    /// Who is told when a run ends.
+    pub webhooks: Webhooks,
+}
+
+/// What carries runs on in this process.
+pub(super) struct Services {
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    pub(super) outbound: Outbound,
+    pub(super) model_keys: ModelKeys,
+    pub(super) webhooks: Webhooks,
+    pub(super) secrets: Secrets,
+    pub(super) options: Options,
+    pub(super) log: slog::Logger,
+    /// Hints to readers' threads.
+    pub(super) feed: Feed,
+    /// Streamed text that waits to be written.
+    pub(super) text: Pending,
+    pub(super) active: ActiveRuns,
+    pub(super) idle_clients: Idle,
+    pub(super) faults: FaultCounter,
+    /// The queue of this process, once it is started.
+    pub(super) queue: OnceLock<jobs::Handle>,
+}
+
+impl Services {
+    pub(super) fn new(
+        store: Store,
+        clock: Clock,
+        dependencies: Dependencies,
+        options: Options,
+        log: slog::Logger,
+    ) -> Self {
+        let Dependencies {
+            outbound,
+            model_keys,
+            secrets,
+            webhooks,
+        } = dependencies;
+        Self {
+            store,
+            clock,
+            outbound,
+            model_keys,
+            webhooks,
+            secrets,
+            options,
+            log,
+            feed: Feed::default(),
+            text: Pending::default(),
+            active: ActiveRuns::default(),
+            idle_clients: Idle::default(),
+            faults: FaultCounter::default(),
+            queue: OnceLock::new(),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! A step that asks a model.
+
+use super::{Attempt, Outcome, Performed};
+use crate::model::{self, Completion, Finish, ModelFailure};
+use crate::runtime::journal::ModelResult;
+use crate::runtime::progress::events::{StepAnswer, ToolCall};
+use crate::runtime::progress::text::Text;
+use crate::runtime::services::Services;
+use crate::runtime::turn::definition::Definition;
+use crate::runtime::turn::prompt;
+use crate::secret::Secret;
+use crate::secrets::{SecretRef, Unreadable};
+use crate::store::steps::{Begun, CallOutcome, Counts, ModelCall, Step};
+use serde_json::json;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// Asks the model, and publishes its text as it comes.
+pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun) -> Performed {
+    let started_at = attempt.services.clock.now();
+    let (definition, services) = (attempt.definition, attempt.services);
+    let tenant_id = attempt.lease.tenant_id();
+    let prepared = prompt::request(definition, journal, &attempt.origin(begun))
+        .map_err(Refused::from)
+        .and_then(|request| Ok((provider(services, tenant_id, definition)?, request)));
+    let (provider, request) = match prepared {
+        Ok(prepared) => prepared,
+        Err(refused) => return refused.outcome().into(),
+    };
+    let mut text = Text::new(
+        (&services.feed, &services.text),
+        attempt.lease,
+        begun.step,
+        begun.attempt,
+    );
+    let client = attempt.clients.model(&attempt.interrupt.switch);
+    let mut say = |said: &str| text.say(said);
+    let answer = model::chat(&services.clock, client, &provider, &request, &mut say);
+    let has_text = services.text.forget(&attempt.lease);
+    let call = |outcome, failure, usage| {
+        Some(model_call(
+            definition, begun, started_at, outcome, failure, usage,
+        ))
+    };
+    match answer {
+        Ok(completion) => Performed {
+            call: call(CallOutcome::Completed, None, completion.usage),
+            has_text,
+            outcome: answered(completion),
+        },
+        Err(failure) if failure.cancelled => Performed {
+            call: call(
+                CallOutcome::Cancelled,
+                None,
+                failure.usage.map(|usage| *usage),
+            ),
+            has_text,
+            outcome: Outcome::Interrupted,
+        },
+        Err(failure) => {
+            let ModelFailure {
+                message,
+                retryable,
+                retry_after,
+                usage,
+                ..
+            } = failure;
+            Performed {
+                call: call(
+                    CallOutcome::Failed,
+                    Some(message.clone()),
+                    usage.map(|usage| *usage),
+                ),
+                has_text,
+                outcome: Outcome::Failed {
+                    reason: message,
+                    retryable,
+                    retry_after,
+                },
+            }
+        }
+    }
+}
+
+/// The call of an attempt that a process that died had begun.
+pub(in crate::runtime) fn lost_call(
+    definition: &Definition,
+    lost: &Begun,
+    began_at: OffsetDateTime,
+) -> ModelCall {
+    model_call(definition, lost, began_at, CallOutcome::Lost, None, None)
+}
+
+fn model_call(
+    definition: &Definition,
+    begun: &Begun,
+    started_at: OffsetDateTime,
+    outcome: CallOutcome,
+    failure: Option<String>,
+    usage: Option<model::Usage>,
+) -> ModelCall {
+    ModelCall {
+        step: begun.step,
+        attempt: begun.attempt,
+        model_provider_id: definition.turn.model_provider_id,
+        model: definition.turn.model.clone(),
+        outcome,
+        failure,
+        counts: usage.map(counts).unwrap_or_default(),
+        prices: definition.turn.prices.clone(),
+        started_at,
+    }
+}
+
+/// A count beyond what the database holds is no count.
+fn counts(usage: model::Usage) -> Counts {
+    let count = |tokens: Option<u64>| {
+        tokens
+            .and_then(|tokens| u32::try_from(tokens).ok())
+            .map(i64::from)
+    };
+    Counts {
+        prompt_tokens: count(usage.prompt),
+        completion_tokens: count(usage.completion),
+        cache_read_tokens: count(usage.cache_read),
+        cache_write_tokens: count(usage.cache_write),
+        reasoning_tokens: count(usage.reasoning),
+    }
+}
+
+fn answered(completion: Completion) -> Outcome {
+    let tokens = completion.usage.map(counts).unwrap_or_default().into();
+    let finish_reason = match completion.finish {
+        Finish::Stop => "stop".to_owned(),
+        Finish::Length => "length".to_owned(),
+        Finish::ToolCalls => "tool_calls".to_owned(),
+        Finish::Other(reason) => reason,
+    };
+    let mut text = completion.text;
+    if text.is_empty() {
+        text = completion.refusal.unwrap_or_default();
+    }
+    let tool_calls: Vec<ToolCall> = completion
+        .tool_calls
+        .into_iter()
+        .map(|call| ToolCall {
+            id: call.id,
+            name: call.name,
+            arguments: call.arguments,
+        })
+        .collect();
+    let result = ModelResult {
+        text: text.clone(),
+        tool_calls: tool_calls.clone(),
+        finish_reason: Some(finish_reason.clone()),
+    };
+    Outcome::Done {
+        result: json!(result),
+        answer: StepAnswer::Model {
+            text,
+            tool_calls,
+            finish_reason: Some(finish_reason),
+            tokens,
+        },
+    }
+}
+
+/// Why nothing can be asked.
+struct Refused {
+    reason: String,
+    /// Another try may help.
+    retryable: bool,
+}
+
+impl From<String> for Refused {
+    fn from(reason: String) -> Self {
+        Self {
+            reason,
+            retryable: false,
+        }
+    }
+}
+
+impl Refused {
+    /// Nothing was sent.
+    fn outcome(self) -> Outcome {
+        Outcome::Failed {
+            reason: self.reason,
+            retryable: self.retryable,
+            retry_after: None,
+        }
+    }
+}
+
+/// The provider with its key as it is at this moment.
+fn provider(
+    services: &Services,
+    tenant_id: Uuid,
+    definition: &Definition,
+) -> Result<model::Provider, Refused> {
+    let turn = &definition.turn;
+    let base_url = turn.base_url.clone();
+    let api_key = match (&turn.api_key_name, &turn.api_key_secret) {
+        (Some(name), _) => Some(services.model_keys.of(name, &base_url)?.clone()),
+        (None, Some(at)) => Some(secret_key(services, tenant_id, at)?),
+        (None, None) => None,
+    };
+    Ok(model::Provider { base_url, api_key })
+}
+
+fn secret_key(services: &Services, tenant_id: Uuid, at: &SecretRef) -> Result<Secret, Refused> {
+    let read = services.secrets.resolve(tenant_id, at);
+    let key = read.map_err(|unreadable| Refused {
+        reason: format!(
+            "The model provider's API key cannot be read: {}",
+            unreadable.sentence(at)
+        ),
+        retryable: matches!(
+            unreadable,
+            Unreadable::Unavailable(_) | Unreadable::DatabaseAway(_)
+        ),
+    })?;
+    let fits = key.expose().bytes().all(|byte| byte.is_ascii_graphic());
+    if !fits {
+        let reason = format!(
+            "The secret {at} is no API key: one has visible ASCII characters alone, without spaces and line ends."
+        );
+        return Err(reason.into());
+    }
+    Ok(key)
+}

@@ -1,0 +1,75 @@
+//! A step that calls a tool.
+
+use super::{Attempt, Outcome};
+use crate::runtime::journal;
+use crate::runtime::progress::events::StepAnswer;
+use crate::runtime::turn::definition::tool_of;
+use crate::store::steps::{Begun, Step};
+use crate::tools::{self, Answer, Called, Input, Target};
+use serde_json::json;
+use std::time::Duration;
+
+/// Of a tool's output, what readers of the stream are shown, in bytes. The journal holds it whole.
+const SHOWN_BYTES: usize = 16 * 1024;
+
+/// Calls the tool that the journal names.
+pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun) -> Outcome {
+    let call = match journal::call_of(journal, &begun.request) {
+        Ok(call) => call,
+        Err(reason) => return Outcome::refused(reason),
+    };
+    let Some(tool) = tool_of(attempt.definition, &call.name) else {
+        return answered(Answer::error(format!(
+            "There is no tool {:?}.",
+            call.name.chars().take(100).collect::<String>()
+        )));
+    };
+    let checked = attempt
+        .schemas
+        .check(&tool.name, &tool.arguments_schema, &call.arguments);
+    let arguments = match checked {
+        Ok(arguments) => arguments,
+        Err(mistake) => return answered(mistake),
+    };
+    let options = &attempt.services.options;
+    let input = Input {
+        name: &tool.name,
+        arguments: &arguments,
+        origin: attempt.origin(begun),
+        idempotent: tool.idempotent,
+        answer_bytes: options.tool_answer_bytes,
+    };
+    let deadline = Duration::from_millis(u64::from(tool.timeout_ms));
+    let switch = &attempt.interrupt.switch;
+    let tools = &mut attempt.clients.tools;
+    match tools::call(tools, Target::from(tool), &input, deadline, switch) {
+        Called::Answered(answer) => answered(answer),
+        Called::Unreachable(reason) if begun.failures + 1 < options.tool_attempts => {
+            Outcome::Failed {
+                reason,
+                retryable: true,
+                retry_after: None,
+            }
+        }
+        Called::Unreachable(reason) => answered(Answer::error(format!(
+            "The tool could not be called, {} times: {reason}",
+            begun.failures + 1
+        ))),
+        Called::Interrupted => Outcome::Interrupted,
+    }
+}
+
+fn answered(answer: Answer) -> Outcome {
+    let end = (0..=answer.output.len().min(SHOWN_BYTES))
+        .rev()
+        .find(|end| answer.output.is_char_boundary(*end))
+        .unwrap_or(0);
+    Outcome::Done {
+        answer: StepAnswer::Tool {
+            is_error: answer.is_error,
+            output: answer.output[..end].to_owned(),
+            output_truncated: end < answer.output.len(),
+        },
+        result: json!(answer),
+    }
+}

@@ -1,0 +1,5 @@
+//! An agent's turn: what it is made of, and what it does next. Pure: no database, no clock, no network.
+
+pub mod definition;
+pub(super) mod next;
+pub(super) mod prompt;

@@ -1,0 +1,88 @@
+//! What the model of an agent's turn is asked.
+
+use super::definition::Definition;
+use crate::model::{ChatRequest, Message, Parameters, Tool, ToolCall};
+use crate::runtime::journal::{self, ModelResult};
+use crate::store::steps::{Step, StepKind};
+use crate::tools::{Answer, Origin};
+use serde::Deserialize;
+
+/// What the model is asked: the instructions, what was said, and the steps of this turn so far.
+///
+/// # Errors
+/// A sentence: another version of this program wrote something that cannot be read.
+pub(in crate::runtime) fn request(
+    definition: &Definition,
+    journal: &[Step],
+    origin: &Origin,
+) -> Result<ChatRequest, String> {
+    let turn = &definition.turn;
+    let mut parameters = Parameters::deserialize(&turn.parameters)
+        .map_err(|_| "The version's model parameters cannot be read.".to_owned())?;
+    if let Some(limit) = definition.limits.max_output_tokens {
+        let wanted = parameters.max_tokens.unwrap_or(limit);
+        parameters.max_tokens = Some(wanted.min(limit));
+    }
+    let mut messages = Vec::with_capacity(turn.history.len() + 2 * journal.len() + 1);
+    if !turn.instructions.is_empty() {
+        messages.push(Message::System {
+            content: turn.instructions.clone(),
+        });
+    }
+    messages.extend(turn.history.iter().map(|said| {
+        let content = said.content.clone();
+        match said.role.as_str() {
+            "assistant" => Message::Assistant {
+                content: Some(content),
+                tool_calls: Vec::new(),
+            },
+            _ => Message::User { content },
+        }
+    }));
+    if let Some(input) = &turn.input {
+        let content = input["message"].as_str().unwrap_or_default().to_owned();
+        messages.push(Message::User { content });
+    }
+    for step in journal.iter().filter(|step| step.step < origin.step) {
+        messages.push(message(journal, step)?);
+    }
+    Ok(ChatRequest {
+        model: turn.model.clone(),
+        messages,
+        tools: turn
+            .tools
+            .iter()
+            .map(|tool| Tool {
+                name: tool.name.clone(),
+                description: Some(tool.description.clone()).filter(|text| !text.is_empty()),
+                parameters: tool.arguments_schema.clone(),
+            })
+            .collect(),
+        parameters,
+        traceparent: Some(origin.traceparent()),
+    })
+}
+
+fn message(journal: &[Step], step: &Step) -> Result<Message, String> {
+    match step.kind {
+        StepKind::Model => {
+            let result: ModelResult = journal::read(step.result.as_ref())?;
+            let tool_calls = result.tool_calls.into_iter().map(|call| ToolCall {
+                id: call.id,
+                name: call.name,
+                arguments: call.arguments,
+            });
+            Ok(Message::Assistant {
+                content: Some(result.text).filter(|text| !text.is_empty()),
+                tool_calls: tool_calls.collect(),
+            })
+        }
+        StepKind::Tool => {
+            let result: Answer = journal::read(step.result.as_ref())?;
+            Ok(Message::Tool {
+                tool_call_id: journal::call_of(journal, &step.request)?.id,
+                content: result.output,
+            })
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What a call of a tool is given, and how it went.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+/// The attempt of a step that makes a call.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin {
+    /// The run.
+    pub run_id: Uuid,
+    /// Its step.
+    pub step: i32,
+    /// The step's attempt.
+    pub attempt: i32,
+    /// The tool is to change nothing.
+    pub dry_run: bool,
+}
+
+impl Origin {
+    /// The header `traceparent`: the trace of a run is its id, each attempt of a step is a span.
+    pub fn traceparent(&self) -> String {
+        format!(
+            "00-{}-{:08x}{:08x}-01",
+            self.run_id.simple(),
+            self.step,
+            self.attempt
+        )
+    }
+
+    /// The key that a receiver can tell a repeated call by: the same for every attempt of the step.
+    pub fn idempotency_key(&self) -> String {
+        format!("{}-{}", self.run_id, self.step)
+    }
+}
+
+/// What a tool is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The tool's name.
+    pub name: &'a str,
+    /// They fit its schema.
+    pub arguments: &'a Value,
+    /// Where the call comes from.
+    pub origin: Origin,
+    /// The call may be made again when nobody knows whether it took effect.
+    pub idempotent: bool,
+    /// The longest answer that is taken, in bytes.
+    pub answer_bytes: u64,
+}
+
+/// How a call went.
+#[derive(Debug)]
+pub enum Called {
+    /// The tool answered, or cannot be called again.
+    Answered(Answer),
+    /// The tool was not reached, or its answer did not arrive; another try may help. A sentence says why.
+    Unreachable(String),
+    /// The switch cut it.
+    Interrupted,
+}
+
+/// What a model is told that a tool answered. The journal keeps it in this form.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answer {
+    /// Whether it is an error.
+    pub is_error: bool,
+    /// The answer, or what went wrong.
+    pub output: String,
+}
+
+impl Answer {
+    /// An error that the model can mend or work around.
+    pub fn error(output: impl Into<String>) -> Self {
+        Self {
+            is_error: true,
+            output: output.into(),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Calling an HTTP tool.
+//!
+//! The request is a POST of `{"tool", "arguments", "runId", "step", "dryRun"}` with the headers
+//! `Idempotency-Key: <runId>-<step>`, the same for every attempt of the step, and `traceparent`.
+//! The body of a 2xx answer, as text, is the tool's answer. Any other status is an error that the
+//! model is told.
+//!
+//! The tenant chose the host, so the deployment's host-access mode judges it (section 1.4).
+
+use super::exchange::{Answer, Called, Input};
+use crate::outbound::{Client, Failure, HostAccess, Kind, Outbound, Policy, Switch, Timeouts};
+use serde_json::json;
+use std::time::Duration;
+
+/// Of an error's body, what the model is told, in bytes.
+const ERROR_BYTES: usize = 4 * 1024;
+
+/// How long a tool may take to accept a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// One thread's client for HTTP tools, kept between calls so that its connections are.
+pub struct HttpClients {
+    outbound: Outbound,
+    host_access: HostAccess,
+    /// With the deadline that it was made for.
+    client: Option<(Duration, Client)>,
+}
+
+impl HttpClients {
+    /// No connection is open yet. `host_access` says which hosts may be reached.
+    pub fn new(outbound: Outbound, host_access: HostAccess) -> Self {
+        Self {
+            outbound,
+            host_access,
+            client: None,
+        }
+    }
+
+    /// A client whose exchanges last `deadline` at most, and which the switch can cut.
+    fn client(&mut self, deadline: Duration, switch: &Switch) -> &mut Client {
+        if self
+            .client
+            .as_ref()
+            .is_some_and(|(made_for, _)| *made_for != deadline)
+        {
+            self.client = None;
+        }
+        let (_, client) = self.client.get_or_insert_with(|| {
+            let timeouts = Timeouts {
+                connect: deadline.min(CONNECT),
+                first_byte: deadline,
+                total: deadline,
+            };
+            let policy = Policy::Tenant(self.host_access);
+            (deadline, self.outbound.client(policy, timeouts))
+        });
+        switch.cover(client.cancel_handle());
+        client
+    }
+}
+
+pub(super) fn call(
+    clients: &mut HttpClients,
+    url: &str,
+    input: &Input<'_>,
+    deadline: Duration,
+    switch: &Switch,
+) -> Called {
+    let origin = &input.origin;
+    let body = json!({
+        "tool": input.name,
+        "arguments": input.arguments,
+        "runId": origin.run_id,
+        "step": origin.step,
+        "dryRun": origin.dry_run,
+    });
+    let (key, trace) = (origin.idempotency_key(), origin.traceparent());
+    let headers = [
+        ("idempotency-key", key.as_str()),
+        ("traceparent", trace.as_str()),
+    ];
+    let body = body.to_string();
+    let client = clients.client(deadline, switch);
+    match client.post_json(url, &headers, body.as_bytes(), input.answer_bytes) {
+        Ok(answer) if (200..300).contains(&answer.status) => Called::Answered(Answer {
+            is_error: false,
+            output: storable(&answer.body),
+        }),
+        Ok(answer) => {
+            let end = answer.body.len().min(ERROR_BYTES);
+            let text = storable(&answer.body[..end]);
+            Called::Answered(Answer::error(format!(
+                "The tool answered with status {}: {text}",
+                answer.status
+            )))
+        }
+        Err(failure) => failed(&failure, input.idempotent),
+    }
+}
+
+fn failed(failure: &Failure, idempotent: bool) -> Called {
+    if failure.kind() == Kind::Cancelled {
+        return Called::Interrupted;
+    }
+    if failure.is_transient() && idempotent {
+        return Called::Unreachable(failure.message().to_owned());
+    }
+    Called::Answered(Answer::error(format!(
+        "The tool could not be called: {failure}"
+    )))
+}
+
+/// Text that Postgres takes.
+fn storable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_made_fit_for_the_database() {
+        assert_eq!(storable(b"a\0b\xff"), "a\u{fffd}b\u{fffd}");
+    }
+}

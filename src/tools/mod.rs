@@ -1,0 +1,60 @@
+//! Tools: what a run calls, wherever it runs.
+//!
+//! [`call`] makes one attempt at a call and says how it went. Whatever the model can mend or work
+//! around (arguments that do not fit, a status that is an error, an answer that is too long) is an
+//! answer with `is_error`: it never fails the run.
+//!
+//! Not here: journaling calls and trying again (`runtime`).
+
+mod exchange;
+mod http;
+pub mod schema;
+
+pub use exchange::{Answer, Called, Input, Origin};
+pub use http::HttpClients;
+pub use schema::{STACK_BYTES, Schemas};
+
+use crate::outbound::Switch;
+use crate::store::turns::Tool;
+use std::time::Duration;
+
+/// Where a tool runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// Behind a URL of the tenant's choice.
+    Http {
+        /// Absolute.
+        url: &'a str,
+    },
+}
+
+impl<'a> From<&'a Tool> for Target<'a> {
+    fn from(tool: &'a Tool) -> Self {
+        Self::Http { url: &tool.url }
+    }
+}
+
+/// The connections of one thread to tools.
+pub struct Clients {
+    http: HttpClients,
+}
+
+impl Clients {
+    /// None is open yet.
+    pub fn new(http: HttpClients) -> Self {
+        Self { http }
+    }
+}
+
+/// Makes one attempt at a call, which lasts `deadline` at most. The switch can cut it.
+pub fn call(
+    clients: &mut Clients,
+    target: Target<'_>,
+    input: &Input<'_>,
+    deadline: Duration,
+    switch: &Switch,
+) -> Called {
+    match target {
+        Target::Http { url } => http::call(&mut clients.http, url, input, deadline, switch),
+    }
+}
