@@ -297,6 +297,12 @@ impl Handle {
         self.core.apart(pace)
     }
 
+    /// Whether a stop has begun: nothing is claimed and no handler is called any more.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.core.stopping()
+    }
+
     /// Figures of one queue; none for a queue that this runner does not serve.
     #[must_use]
     pub fn stats(&self, queue: &str) -> Option<Stats> {

@@ -1,12 +1,12 @@
 //! Real threads, real connections that are ended under them.
 
-use crate::harness::{schema, until};
+use crate::harness::{schema, take_a_moment, until};
 use jobs::{Backoff, Database, NewJob, Outcome, QueueOptions, Runner, enqueue_many};
 use postgres::NoTls;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Who is inside a handler, per job and per key, and how often each job came to its end.
 #[derive(Default)]
@@ -61,7 +61,7 @@ fn start(database: Database, seen: &Arc<Mutex<Seen>>) -> Runner {
                 *calls += 1;
                 *calls
             };
-            std::thread::sleep(Duration::from_millis(1));
+            take_a_moment();
             let mut seen = seen.lock().unwrap();
             *seen.inside.entry(claimed.id()).or_default() -= 1;
             if let Some(key) = &key {
@@ -102,25 +102,20 @@ fn two_processes_whose_connections_are_ended_again_and_again_lose_nothing_and_ru
         start(schema.database(5), &seen),
         start(schema.database(5), &seen),
     ];
-    let started = Instant::now();
-    let mut rounds = 0;
-    while schema.count(&mut client, "SELECT count(*) FROM job_jobs") > 0 {
-        assert!(
-            started.elapsed() < Duration::from_secs(120),
-            "not done after 120 s"
-        );
-        std::thread::sleep(Duration::from_millis(40));
-        if rounds < 25 {
-            schema.terminate_others(&mut client);
-        }
-        if rounds == 10 {
+    let calls = || seen.lock().unwrap().calls.values().sum::<u32>();
+    for round in 0..25 {
+        // All are over after 1,200 calls or more, these after 1,000.
+        until("more has begun", || calls() >= 40 * round);
+        schema.terminate_others(&mut client);
+        if round == 10 {
             // One process is restarted in the middle.
             runners.pop().unwrap().stop(Duration::from_secs(5));
             runners.push(start(schema.database(5), &seen));
         }
-        rounds += 1;
     }
-    assert!(rounds > 10, "over before it was disturbed");
+    until("all are over", || {
+        schema.count(&mut client, "SELECT count(*) FROM job_jobs") == 0
+    });
     for runner in runners {
         runner.stop(Duration::from_secs(5));
     }
@@ -176,10 +171,18 @@ fn a_lease_that_could_not_be_renewed_while_the_database_was_away_stays_its_holde
     let mut tx = client.transaction().unwrap();
     tx.batch_execute("LOCK TABLE job_leases IN ACCESS EXCLUSIVE MODE")
         .unwrap();
-    std::thread::sleep(lease * 3);
+    until("the lease has run out twice over", || {
+        let sql = "SELECT clock_timestamp() > expires_at + $1 * interval '1 ms' FROM job_leases";
+        let row = tx.query_one(sql, &[&(lease.as_millis() as f64)]).unwrap();
+        row.get(0)
+    });
     assert!(!token.lost(), "nobody has said that it is lost");
     tx.commit().unwrap();
-    std::thread::sleep(lease * 2);
+    let expiry = "SELECT (extract(epoch FROM max(expires_at)) * 1000)::bigint FROM job_leases";
+    let first = schema.count(&mut client, expiry);
+    until("it is renewed two leases long", || {
+        schema.count(&mut client, expiry) > first + 6_000
+    });
     assert!(!token.lost());
     assert!(starts.is_empty(), "it was begun again");
     drop(going);
@@ -204,13 +207,15 @@ fn a_runner_starts_and_stops_without_a_database() {
         .connection_timeout(Duration::from_millis(100))
         .error_handler(Box::new(r2d2::NopErrorHandler))
         .build_unchecked(manager);
-    let runner = start(Database::new(pool, |client| client), &Arc::default());
-    let started = Instant::now();
-    until("it has tried a while", || {
-        started.elapsed() > Duration::from_millis(300)
-    });
+    let failed = Arc::new(AtomicU32::new(0));
+    let log = slog::Logger::root(Failures(Arc::clone(&failed)), slog::o!());
+    let runner = Runner::builder(Database::new(pool, |client| client))
+        .log(log)
+        .queue("q", options())
+        .start()
+        .unwrap();
+    until("claims have failed", || failed.load(Ordering::SeqCst) > 2);
     assert_eq!(runner.stop(Duration::from_secs(5)).unfinished, 0);
-    assert!(started.elapsed() < Duration::from_secs(15));
 }
 
 /// Counts the failures of claims.

@@ -7,8 +7,8 @@ use postgres::{Client, Config, NoTls, Row};
 use r2d2_postgres::PostgresConnectionManager;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 static SERVER: OnceLock<Config> = OnceLock::new();
@@ -85,16 +85,46 @@ impl Drop for Schema {
     }
 }
 
-/// Waits until the condition holds; a test that waits longer than thirty seconds has failed.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+/// Waits until the condition holds; a test that waits longer than a minute has failed.
+pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
+    let limit = Duration::from_secs(60);
+    assert!(holds_within(limit, holds), "waited {limit:?} until {what}");
+}
+
+/// Whether the condition comes to hold before the limit: for what a test can bring about again.
+pub(crate) fn holds_within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     while !holds() {
-        assert!(
-            started.elapsed() < Duration::from_secs(30),
-            "waited 30 s until {what}"
-        );
+        if started.elapsed() >= limit {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(2));
     }
+    true
+}
+
+/// What a handler does that takes a moment, so that handlers overlap. Nothing is expected of the time.
+pub(crate) fn take_a_moment() {
+    std::thread::sleep(Duration::from_millis(1));
+}
+
+/// The statements that a schema's connections carry out from now on, as their server logs them. The role that logs in
+/// has to be a superuser; `role` is the one that the statements run as.
+pub(crate) fn hear_statements(schema: &mut Schema, role: Option<&str>) -> Arc<Mutex<Vec<String>>> {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    let role = role
+        .map(|role| format!(" -c role={role}"))
+        .unwrap_or_default();
+    let options = format!(
+        "-c search_path={} -c client_min_messages=log -c log_statement=all{role}",
+        schema.name
+    );
+    schema
+        .config
+        .options(&options)
+        .notice_callback(move |notice| hears.lock().unwrap().push(notice.message().to_owned()));
+    heard
 }
 
 fn server() -> Config {
