@@ -45,6 +45,6 @@ pub mod webhook_history;
 
 use db::on_violation;
 pub use db::{
-    Connection, Find, Finding, Options, Parameter, Session, Sql, Store, Tx, clock, connect, libpq,
-    migrations, page, queue_error, sql_state,
+    Columns, Connection, Find, Finding, FromRow, Options, Ordered, Parameter, Session, Sql, Store,
+    Tx, clock, connect, libpq, migrations, page, queue_error, sql_state,
 };

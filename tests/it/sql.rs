@@ -2,6 +2,8 @@
 //! have one.
 
 use crate::harness::Database;
+use agent_runtime::store::Ordered;
+use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
@@ -141,8 +143,11 @@ fn every_statement_is_valid_and_names_the_tenant() {
         let name = file.strip_prefix(&root).unwrap().with_extension("");
         let name = name.to_str().unwrap();
         let text = std::fs::read_to_string(&file).unwrap();
-        if let Err(error) = client.prepare(&text) {
-            panic!("sql/queries/{name}.sql: {error}: {:?}", error.as_db_error());
+        let list = Ordered::of(&text);
+        for text in [list.by(Order::Asc), list.by(Order::Desc)] {
+            if let Err(error) = client.prepare(text) {
+                panic!("sql/queries/{name}.sql: {error}: {:?}", error.as_db_error());
+            }
         }
         let words: Vec<&str> = text
             .split(|letter: char| !letter.is_alphanumeric() && letter != '_')

@@ -6,7 +6,8 @@
 //! | `connection`, `statement_timeout` | one connection with its prepared statements; the monitor that cancels a statement which outlives its limit |
 //! | `pool`, `transaction` | sessions on loan, and transactions on them |
 //! | `statement`, `find` | what runs a statement, and how the row is found that access is checked on |
-//! | `page`, `clock` | pages of lists; what time it is where the rows are |
+//! | `row`, `texts` | columns by name, and enums that are texts |
+//! | `page`, `ordered`, `clock` | pages of lists; a list's statement in both directions; what time it is where the rows are |
 //! | `migrations` | the schema |
 //!
 //! Guarantees: a checkout ends after its timeout, a statement after the server's own limit, and a
@@ -23,17 +24,22 @@ mod connection;
 mod find;
 pub mod libpq;
 pub mod migrations;
+mod ordered;
 pub mod page;
 mod pool;
+mod row;
 mod statement;
 mod statement_timeout;
+mod texts;
 mod tls;
 mod transaction;
 
 pub use connect::Options;
 pub use connection::Connection;
 pub use find::{Find, Finding};
+pub use ordered::Ordered;
 pub use pool::{Session, Store};
+pub use row::{Columns, FromRow};
 pub(super) use statement::on_violation;
 pub use statement::{Parameter, Sql, queue_error, sql_state};
 pub use transaction::Tx;

@@ -3,6 +3,7 @@
 //! One statement a file under `sql/queries/NOUN/VERB.sql`, embedded with [`sql!`](crate::sql). A connection prepares
 //! it at its first use and keeps it by its text, so a text is `&'static`.
 
+use super::row::FromRow;
 use crate::error::{Error, Result};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
@@ -73,5 +74,36 @@ pub trait Sql {
     fn query_one(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<Row> {
         self.query_opt(sql, parameters)?
             .ok_or_else(|| Error::internal("a statement gave no row"))
+    }
+
+    /// Every row, read.
+    fn fetch_all<T: FromRow>(
+        &mut self,
+        sql: &'static str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<T>> {
+        self.query(sql, parameters)?
+            .iter()
+            .map(T::from_row)
+            .collect()
+    }
+
+    /// The row, read, if there is one.
+    fn fetch_optional<T: FromRow>(
+        &mut self,
+        sql: &'static str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Option<T>> {
+        let row = self.query_opt(sql, parameters)?;
+        row.as_ref().map(T::from_row).transpose()
+    }
+
+    /// The one row that the statement always gives, read.
+    fn fetch_one<T: FromRow>(
+        &mut self,
+        sql: &'static str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<T> {
+        T::from_row(&self.query_one(sql, parameters)?)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::proof::{Kind, Place};
+use crate::texts;
 use postgres::Row;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,29 +105,6 @@ pub struct Tokens {
     pub cache_write: i64,
     /// Of the completion: reasoning.
     pub reasoning: i64,
-}
-
-/// An enum that is kept as text.
-macro_rules! texts {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-        pub enum $name {
-            $($(#[$variant_doc])* #[serde(rename = $text)] $variant,)*
-        }
-
-        impl $name {
-            /// The text in the API and in the database.
-            pub const fn text(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-
-            /// The value of a text.
-            pub fn parse(text: &str) -> Option<Self> {
-                match text { $($text => Some(Self::$variant),)* _ => None }
-            }
-        }
-    };
 }
 
 texts! {

@@ -1,0 +1,75 @@
+//! An enum that is a text in the database and in the API, by the same words.
+
+/// Declares an enum by its texts: its columns, its JSON and its JSON Schema have these words. Further attributes of the
+/// enum, such as `#[schemars(rename = "…")]`, stand before its name.
+///
+/// ```ignore
+/// texts! {
+///     /// Who began a run.
+///     Origin {
+///         /// An app, through the API.
+///         App = "app",
+///         /// Another run.
+///         Run = "run",
+///     }
+/// }
+/// let origin: Origin = row.column("origin")?;
+/// ```
+#[macro_export]
+macro_rules! texts {
+    ($(#[$about:meta])* $name:ident { $($(#[$about_one:meta])* $variant:ident = $text:literal,)* }) => {
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+            schemars::JsonSchema,
+        )]
+        $(#[$about])*
+        pub enum $name {
+            $($(#[$about_one])* #[serde(rename = $text)] $variant,)*
+        }
+
+        impl $name {
+            /// Every value, in the order of their declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The text in the API and in the database.
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+
+            /// The value of a text.
+            pub fn parse(text: &str) -> Option<Self> {
+                match text { $($text => Some(Self::$variant),)* _ => None }
+            }
+        }
+
+        impl<'a> postgres::types::FromSql<'a> for $name {
+            fn from_sql(
+                column: &postgres::types::Type,
+                bytes: &'a [u8],
+            ) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+                let text = <&str as postgres::types::FromSql>::from_sql(column, bytes)?;
+                Self::parse(text).ok_or_else(|| concat!("a text that is no ", stringify!($name)).into())
+            }
+
+            fn accepts(column: &postgres::types::Type) -> bool {
+                <&str as postgres::types::FromSql>::accepts(column)
+            }
+        }
+
+        impl postgres::types::ToSql for $name {
+            fn to_sql(
+                &self,
+                column: &postgres::types::Type,
+                bytes: &mut bytes::BytesMut,
+            ) -> Result<postgres::types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
+                self.text().to_sql(column, bytes)
+            }
+
+            fn accepts(column: &postgres::types::Type) -> bool {
+                <&str as postgres::types::ToSql>::accepts(column)
+            }
+
+            postgres::types::to_sql_checked!();
+        }
+    };
+}
