@@ -95,8 +95,8 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     if shared.webhooks.is_on() {
         metrics.extend(of_webhooks(&shared.webhooks.stats()));
     }
-    if let Some(gate) = &shared.gate {
-        metrics.extend(of_gate(&gate.stats()));
+    if let Some(admission) = &shared.admission {
+        metrics.extend(of_admission(&admission.stats()));
     }
     if let Some(permissions) = &shared.permissions {
         metrics.extend(of_permissions(permissions.standings()));
@@ -108,7 +108,7 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
 }
 
 /// Whether a part of the process is stuck.
-pub fn of_pulse(is_stuck: bool) -> Metric {
+pub fn of_watchdog(is_stuck: bool) -> Metric {
     gauge(
         "agent_runtime_stuck",
         "1 while a part of the process is stuck, so that a restart would help.",
@@ -188,7 +188,7 @@ fn of_audit(stats: &audit::Stats) -> Vec<Metric> {
 }
 
 #[rustfmt::skip]
-fn of_gate(stats: &authz::Stats) -> Vec<Metric> {
+fn of_admission(stats: &authz::Stats) -> Vec<Metric> {
     vec![
         gauge("agent_runtime_authorization_checks_in_flight", "Requests that ask the authorization server.", stats.checks_in_flight),
         gauge("agent_runtime_authorization_checks_waiting", "Requests that wait until they may ask the authorization server.", stats.checks_waiting),

@@ -19,12 +19,12 @@ pub trait Kind {
     /// The object's id.
     fn id(&self) -> Uuid;
     /// On what the check is made.
-    fn place(&self) -> Place;
+    fn scope(&self) -> Scope;
 }
 
 /// On what the access to an object is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Scope {
     /// On the object itself: who has which role on it is stored.
     Itself,
     /// On the object, as a part of this project.

@@ -6,13 +6,13 @@
 //! | `request-N` | handlers | with the door |
 //! | `stream-N`, `stream-tail`, `stream-access` | open streams; whether their readers still may | `Streams::stop`: each gets `stream.end` |
 //! | `run-N`, as many as needed at once, and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
-//! | `authz-keeper` | makes tenants' stores, keeps permissions in step | `Keeper::stop`, before the next call |
+//! | `authz-sync` | makes tenants' stores, keeps permissions in step | `Reconciler::stop`, before the next call |
 //! | `runs-…` | watch runs, write text, keep tables up | with the runs |
 //! | `webhooks-N` and the queue's own | attempts at deliveries of webhooks | with the runs, of whose runner they are part; where a backend of secrets is set |
 //! | `webhooks-upkeep` | keeps the tables of webhooks up | with the runs, after both queues |
 //! | `audit-writer`, `audit-watch`, `audit-keeper` | write access decisions that no request thread does; give up those that are late; keep their tables up | `audit::Running::stop`, after all that records: what waits is written |
 //! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers, and wipes secrets that were kept in memory for their time | with the server |
-//! | `pulse`, `pulse-ask` | whether a part is stuck; asks the database aside | with the server |
+//! | `watchdog`, `watchdog-ask` | whether a part is stuck; asks the database aside | with the server |
 //! | `store-timeout`, `store-cancel`, `store-close`, the pool's | stuck statements, connections; the audit has its own | with the last user of the store |
 //! | `stop-…` | wait for the above, one each | with what they wait for, or with the process |
 //!
@@ -25,16 +25,17 @@
 
 mod listen;
 pub mod options;
-mod pulse;
+mod watchdog;
 
 use crate::audit;
 use crate::authn::{Authn, bearer, public};
-use crate::authz::desired::{self, Object};
+use crate::authz::desired_tuples::{self, Object};
 use crate::authz::permissions::{self, Permissions};
-use crate::authz::{self, Gate};
+use crate::authz::{self, Admission};
+use crate::concurrency_limit::Limiter;
 use crate::error::{Code, Error, Result};
 use crate::http::context::Shared;
-use crate::http::frame::Frame;
+use crate::http::pipeline::Pipeline;
 use crate::http::probes::Probes;
 use crate::http::route::{Mount, Table};
 use crate::http::{door, sse};
@@ -42,19 +43,18 @@ use crate::ids::Clock;
 use crate::log::Subsystem;
 use crate::metrics;
 use crate::outbound::Outbound;
-use crate::places::Places;
 use crate::runtime::{self, ModelKeys, Runtime, Threads};
 use crate::secret::Secret;
 use crate::secrets::{self, Secrets};
 use crate::store::{self, Store, migrations, tenants, tokens};
 use crate::webhooks::{self, Webhooks};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-pub use pulse::Part;
-use pulse::Pulse;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
+pub use watchdog::Part;
+use watchdog::Watchdog;
 
 /// Pause between looks at a database that is away.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -124,7 +124,7 @@ pub struct Server {
     door: Arc<Mutex<Option<door::Door>>>,
     shared: Arc<Shared>,
     probes: Arc<Probes>,
-    pulse: Arc<Pulse>,
+    watchdog: Arc<Watchdog>,
     starter: Ending,
     /// Dropped when the server stops.
     running: Sender<()>,
@@ -139,7 +139,7 @@ struct Work {
     runner: jobs::Runner,
     run_threads: Threads,
     webhooks: webhooks::Keeper,
-    permissions: Option<permissions::Keeper>,
+    permissions: Option<permissions::Reconciler>,
 }
 
 impl Work {
@@ -169,7 +169,7 @@ impl Server {
         let sub = |name| crate::log::subsystem(log, name);
         let manager = store::connect::Manager::new(&options.store)?;
         let (seeds, run_lease) = (options.seeds.clone(), options.run_lease);
-        let silence = pulse::silence(&options.store);
+        let silence = watchdog::silence(&options.store);
         let (limits, docs) = (options.limits.clone(), options.docs);
         let listener = listen::open(options.listen)?;
         options.webhooks.listening = listener.local_addr().ok();
@@ -177,7 +177,7 @@ impl Server {
         let (recorder, audit) = audit::start(&options.audit, &options.store, clock, &own)?;
         let shared = Arc::new(share(options, recorder, clock, log)?);
         let probes = Arc::new(Probes::new());
-        let frame = Frame::new(
+        let pipeline = Pipeline::new(
             Arc::clone(&shared),
             table(docs, shared.secrets.is_on()),
             Arc::clone(&probes),
@@ -186,14 +186,14 @@ impl Server {
         let door = door::Door::open(
             listener,
             limits,
-            Arc::new(frame),
+            Arc::new(pipeline),
             clock.clone(),
             sub(Subsystem::HttpDoor),
         )?;
         let address = door.local_addr();
         let door = Arc::new(Mutex::new(Some(door)));
         let (running, stopped) = bounded(0);
-        let pulse = Pulse::start(pulse::Watched {
+        let watchdog = Watchdog::start(watchdog::Watched {
             silence,
             door: Arc::clone(&door),
             audit: shared.audit.clone(),
@@ -202,7 +202,7 @@ impl Server {
             stopped: stopped.clone(),
             log: sub(Subsystem::Server),
         })?;
-        measure(&probes, &door, &shared, &pulse);
+        measure(&probes, &door, &shared, &watchdog);
         let (told, ready) = bounded(1);
         let work = Arc::new(Mutex::new(None));
         let starter = Starter {
@@ -212,7 +212,7 @@ impl Server {
             run_lease,
             work: Arc::clone(&work),
             probes: Arc::clone(&probes),
-            pulse: Arc::clone(&pulse),
+            watchdog: Arc::clone(&watchdog),
             stopped,
             log: sub(Subsystem::Server),
         };
@@ -225,7 +225,7 @@ impl Server {
             door,
             shared,
             probes,
-            pulse,
+            watchdog,
             starter,
             running,
             ready,
@@ -252,12 +252,12 @@ impl Server {
 
     /// Whether the process does its work. False: a restart would help.
     pub fn beats(&self) -> bool {
-        self.pulse.beats()
+        self.watchdog.beats()
     }
 
     /// The part that is stuck, if one is.
     pub fn stuck(&self) -> Option<Part> {
-        self.pulse.stuck()
+        self.watchdog.stuck()
     }
 
     /// Stops in order, and takes hardly longer than `within`. False: something did not end within
@@ -380,26 +380,26 @@ fn share(
         checks_in_flight: options.limits.request_threads / 2,
         denials_per_minute: options.denials_per_minute,
     };
-    let gate = permissions
+    let admission = permissions
         .clone()
-        .map(|permissions| Arc::new(Gate::new(permissions, audit.clone(), &bounds)));
+        .map(|permissions| Arc::new(Admission::new(permissions, audit.clone(), &bounds)));
     let streams = sse::Streams::start(
         options.streams,
         &store,
         clock,
         runtime.feed(),
-        gate.clone(),
+        admission.clone(),
         &crate::log::subsystem(log, Subsystem::HttpStream),
     )?;
     Ok(Shared {
-        elsewhere: Places::new((options.limits.request_threads / 2).max(1)),
+        external_calls: Limiter::new((options.limits.request_threads / 2).max(1)),
         secrets,
         webhooks,
         authn: Authn::new(store.clone(), clock.clone(), options.signer),
         store,
         clock: clock.clone(),
         audit,
-        gate,
+        admission,
         runtime,
         outbound: options.outbound,
         host_access,
@@ -435,10 +435,10 @@ fn measure(
     probes: &Probes,
     door: &Arc<Mutex<Option<door::Door>>>,
     shared: &Arc<Shared>,
-    pulse: &Arc<Pulse>,
+    watchdog: &Arc<Watchdog>,
 ) {
-    let pulse = Arc::clone(pulse);
-    probes.add(move || vec![metrics::of_pulse(pulse.stuck().is_some())]);
+    let watchdog = Arc::clone(watchdog);
+    probes.add(move || vec![metrics::of_watchdog(watchdog.stuck().is_some())]);
     let door = Arc::clone(door);
     probes.add(move || {
         let door = door.try_lock();
@@ -468,7 +468,7 @@ struct Starter {
     run_lease: Duration,
     work: Arc<Mutex<Option<Work>>>,
     probes: Arc<Probes>,
-    pulse: Arc<Pulse>,
+    watchdog: Arc<Watchdog>,
     /// Disconnected when the server stops.
     stopped: Receiver<()>,
     log: slog::Logger,
@@ -512,12 +512,12 @@ impl Starter {
     /// Keeps the probe's word about the database true, and opened secrets in memory no longer than
     /// they may be, whether or not requests come.
     fn keep_watch(&self) {
-        self.pulse.pool_answered();
+        self.watchdog.pool_answered();
         while !self.is_stopped_within(CHECK) {
             self.shared.secrets.sweep();
             let state = self.shared.store.check(CHECK);
             if state.is_ok() {
-                self.pulse.pool_answered();
+                self.watchdog.pool_answered();
             }
             self.probes.set(
                 "database",
@@ -575,11 +575,11 @@ fn worker() -> String {
 
 impl Starter {
     /// Begins to keep permissions in step; readiness waits for the first comparison of all.
-    fn keep_permissions(&self) -> Result<Option<permissions::Keeper>> {
+    fn keep_permissions(&self) -> Result<Option<permissions::Reconciler>> {
         let permissions = self.shared.permissions.as_ref();
         let started = permissions.map(|permissions| {
             let probes = Arc::clone(&self.probes);
-            permissions.start_keeper(move |state| probes.set("authz", state))
+            permissions.start_reconciler(move |state| probes.set("authz", state))
         });
         started.transpose()
     }
@@ -606,7 +606,7 @@ pub fn seed(store: &Store, clock: &Clock, seeds: &Seeds) -> Result<bool> {
     store.transact(|tx| {
         tenants::ensure(tx, seeds.tenant_id, "tenant", now)?;
         if tenants::ensure_user(tx, seeds.tenant_id, seeds.user_id, "seed user", now)? {
-            desired::mark(tx, seeds.tenant_id, &[Object::Tenant(seeds.tenant_id)])?;
+            desired_tuples::mark(tx, seeds.tenant_id, &[Object::Tenant(seeds.tenant_id)])?;
         }
         tokens::replace_seed(tx, seeds.tenant_id, seeds.user_id, &token, now)
     })

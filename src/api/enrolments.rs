@@ -170,6 +170,6 @@ fn record(cx: &Cx<'_>, enrolled: &Enrolled, token_id: Uuid, key: Key) -> Result<
             enrolled.user_id, enrolled.enrolment_id
         ),
     );
-    let asker = cx.asker_of(caller);
-    asker.allow(Stage::Enrolment, "write", &resource, reason)
+    let checker = cx.asker_of(caller);
+    checker.allow(Stage::Enrolment, "write", &resource, reason)
 }

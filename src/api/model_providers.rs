@@ -222,7 +222,7 @@ fn create(
         api_key_secret: new.api_key_secret_ref.as_ref(),
     };
     if let Some(at) = about.api_key_secret {
-        cx.asker()?.needs(Capability::SecretsWrite)?;
+        cx.checker()?.needs(Capability::SecretsWrite)?;
         check_secret(cx, may.caller().tenant_id, at)?;
     }
     check(cx, &about)?;
@@ -315,7 +315,7 @@ fn change(
 ) -> Result<Found<View>> {
     let models = change.models.as_deref().map(checked).transpose()?;
     if let Some(Some(at)) = &change.api_key_secret_ref {
-        cx.asker()?.needs(Capability::SecretsWrite)?;
+        cx.checker()?.needs(Capability::SecretsWrite)?;
         check_secret(cx, provider.caller().tenant_id, at)?;
     }
     let now = cx.now();
@@ -336,7 +336,7 @@ fn change(
         };
         // The secret goes to wherever the provider is said to be.
         if change.base_url.is_some() && about.api_key_secret.is_some() {
-            cx.asker()?.needs(Capability::SecretsWrite)?;
+            cx.checker()?.needs(Capability::SecretsWrite)?;
         }
         let names_a_key = change.api_key_name.is_some() || change.api_key_secret_ref.is_some();
         if change.base_url.is_some() || names_a_key {

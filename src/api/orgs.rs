@@ -2,7 +2,7 @@
 
 use super::projects::View as ProjectView;
 use super::{Whom, change_access, id_in_path};
-use crate::authz::desired::Object;
+use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;

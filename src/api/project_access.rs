@@ -8,10 +8,10 @@ use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::{Authorized, Write};
-use crate::store::memberships::Role;
 use crate::store::page::{Page, TextRequest};
 use crate::store::principals::PrincipalKind;
 use crate::store::project_access::{self, Entry};
+use crate::store::project_memberships::Role;
 use crate::store::projects::Project;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,7 +126,7 @@ fn list(
     project: Authorized<Project, Write>,
     Query(query): Query<ListAccess>,
 ) -> Result<Found<Page<View>>> {
-    if !cx.asker()?.enforces() {
+    if !cx.checker()?.enforces() {
         return Err(Error::new(
             Code::ProjectAccessUnsupported,
             "This deployment has no authorization server: whoever holds a token of the tenant may do anything in it.",

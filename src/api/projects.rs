@@ -1,7 +1,7 @@
 //! `/v1/projects`.
 
 use super::change_access;
-use crate::authz::desired::Object;
+use crate::authz::desired_tuples::Object;
 use crate::error::Result;
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;

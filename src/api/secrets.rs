@@ -180,7 +180,7 @@ fn put(
         return Err(invalid_body("$.value", expected));
     }
     let waits = cx.secrets().is_wrapped_elsewhere();
-    let _place = waits.then(|| cx.wait_elsewhere()).transpose()?;
+    let _permit = waits.then(|| cx.external_call_permit()).transpose()?;
     cx.recorded()?;
     let author = may.caller().user_id;
     let (secret, is_new) = cx.secrets().put(&may, author, &at, &new.value)?;

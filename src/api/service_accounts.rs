@@ -5,7 +5,7 @@
 use super::tokens::{self as tokens_api, ListTokens, MintedToken, NewToken};
 use super::users::{Status, end};
 use super::{change_access, id_in_path};
-use crate::authz::desired::Object;
+use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;

@@ -2,7 +2,7 @@
 //! `/v1/teams/{teamId}/project-grants`: the same from the team's side.
 
 use super::{change_access, given_role, id_in_path, invalid_body};
-use crate::authz::desired::Object;
+use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
@@ -11,8 +11,8 @@ use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::{Admin, Authorized, Capability, Read, Write};
-use crate::store::memberships::Role;
 use crate::store::page::{Order, Page, Request};
+use crate::store::project_memberships::Role;
 use crate::store::projects::Project;
 use crate::store::team_grants::{self, TeamGrant};
 use crate::store::teams::Team;

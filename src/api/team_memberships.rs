@@ -3,7 +3,7 @@
 //! A plain member reads the team, and not who else is in it.
 
 use super::{Whom, change_access, id_in_path};
-use crate::authz::desired::Object;
+use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query, Text};

@@ -1,7 +1,7 @@
 //! `/v1/teams`: people and service accounts who get a role on a project together (section 4.4).
 
 use super::change_access;
-use crate::authz::desired::{Object, mark};
+use crate::authz::desired_tuples::{Object, mark};
 use crate::error::{Code, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;

@@ -2,7 +2,7 @@
 
 use super::{id_in_path, invalid_body};
 use crate::authn::{Credential, PublicToken, bearer, public};
-use crate::authz::{self, Asker, Stage};
+use crate::authz::{self, Checker, Stage};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
@@ -256,8 +256,8 @@ fn role_of(asked: Option<KeyRole>, maker: &Caller, owner: &User) -> Result<KeyRo
     }
 }
 
-fn capabilities_of(asker: &Asker<'_>, asked: Option<&[Capability]>) -> Result<Capabilities> {
-    let caller = asker.caller();
+fn capabilities_of(checker: &Checker<'_>, asked: Option<&[Capability]>) -> Result<Capabilities> {
+    let caller = checker.caller();
     let held = caller.key.capabilities;
     let Some(asked) = asked else {
         return Ok(held);
@@ -274,17 +274,17 @@ fn capabilities_of(asker: &Asker<'_>, asked: Option<&[Capability]>) -> Result<Ca
     );
     let resource = format!("tenant:{}", caller.tenant_id);
     let (stage, code) = (Stage::CapabilityNotHeld, Code::PermissionDenied);
-    Err(asker.refuse(stage, "write", &resource, sentence, code))
+    Err(checker.refuse(stage, "write", &resource, sentence, code))
 }
 
 /// The project that the token is limited to, which the caller and the owner read.
 fn project_of(
     cx: &Cx<'_>,
-    asker: &Asker<'_>,
+    checker: &Checker<'_>,
     owner: Owner,
     asked: Option<Uuid>,
 ) -> Result<Option<Uuid>> {
-    let caller = asker.caller();
+    let caller = checker.caller();
     let project_id = match (caller.key.project_id, asked) {
         (Some(own), Some(asked)) if own != asked => {
             let sentence = format!(
@@ -293,17 +293,17 @@ fn project_of(
             );
             let resource = format!("project:{asked}");
             let (stage, code) = (Stage::KeyProjectMismatch, Code::KeyProjectMismatch);
-            return Err(asker.refuse(stage, "write", &resource, sentence, code));
+            return Err(checker.refuse(stage, "write", &resource, sentence, code));
         }
         (Some(own), _) => own,
         (None, Some(asked)) => {
-            authz::on_object::<Project, Read>(asker, asked)?;
+            authz::on_object::<Project, Read>(checker, asked)?;
             asked
         }
         (None, None) => return Ok(None),
     };
     let is_others = owner.user_id() != caller.user_id;
-    if is_others && asker.enforces() && !owner.has_way(&mut cx.store().session()?, project_id)? {
+    if is_others && checker.enforces() && !owner.has_way(&mut cx.store().session()?, project_id)? {
         let message =
             format!("The service account has no role on project {project_id}. Give it one first.");
         return Err(Error::new(Code::Conflict, message));
@@ -313,9 +313,9 @@ fn project_of(
 
 /// Mints a key for its owner, within what the key of the request may do.
 pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Created<MintedToken>> {
-    let (asker, now) = (cx.asker()?, cx.now());
+    let (checker, now) = (cx.checker()?, cx.now());
     let expires_at = end_of(new.expires_at, maker_ends(cx)?, now)?;
-    let caller = asker.caller();
+    let caller = checker.caller();
     let user = users::find(
         &mut cx.store().session()?,
         caller.tenant_id,
@@ -324,8 +324,8 @@ pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Creat
     .ok_or_else(|| Error::not_found("user", owner.user_id()))?;
     let key = Key {
         role: role_of(new.role, caller, &user)?,
-        capabilities: capabilities_of(&asker, new.capabilities.as_deref())?,
-        project_id: project_of(cx, &asker, owner, new.project_id)?,
+        capabilities: capabilities_of(&checker, new.capabilities.as_deref())?,
+        project_id: project_of(cx, &checker, owner, new.project_id)?,
     };
     let fresh = Fresh::mint()?;
     let row = fresh.row(cx.new_id(), new.name.as_str(), expires_at);
@@ -362,19 +362,19 @@ fn list(cx: &Cx<'_>, caller: Caller, Query(query): Query<ListTokens>) -> Result<
 
 fn revoke(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Gone> {
     let token_id = id_in_path(cx, "tokenId", "token")?;
-    let asker = cx.asker_of(caller);
-    if token_id != asker.caller().token_id {
-        asker.needs(Capability::KeysWrite)?;
+    let checker = cx.asker_of(caller);
+    if token_id != checker.caller().token_id {
+        checker.needs(Capability::KeysWrite)?;
     }
-    revoke_of(cx, reach(&asker), token_id)
+    revoke_of(cx, reach(&checker), token_id)
 }
 
 /// Which of the caller's tokens the token of the request reaches: its limits are rules of
 /// authorization.
-fn reach(asker: &Asker<'_>) -> Owner {
-    match asker.enforces() {
-        true => Owner::reach(asker.caller()),
-        false => Owner::caller(asker.caller()),
+fn reach(checker: &Checker<'_>) -> Owner {
+    match checker.enforces() {
+        true => Owner::reach(checker.caller()),
+        false => Owner::caller(checker.caller()),
     }
 }
 
@@ -399,9 +399,9 @@ fn mint_public(
         .detail("path", path)
         .detail("expected", expected));
     }
-    let asker = cx.asker()?;
+    let checker = cx.checker()?;
     for run_id in &new.run_ids {
-        authz::on_object::<Run, Read>(&asker, *run_id)?;
+        authz::on_object::<Run, Read>(&checker, *run_id)?;
     }
     public_token(cx, caller.tenant_id, new.run_ids, life)?
         .map(Created)

@@ -2,7 +2,7 @@
 
 use super::enrolments::{self, Enrolment};
 use super::{change_access, invalid_body};
-use crate::authz::desired::{Object, mark};
+use crate::authz::desired_tuples::{Object, mark};
 use crate::error::{Code, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;

@@ -481,10 +481,10 @@ fn create(
         filter: filter.transpose()?,
     };
     check_fit(&about, "$.filter")?;
-    let place = cx.wait_elsewhere()?;
+    let permit = cx.external_call_permit()?;
     about.url = check_receiver(cx, &about.url)?;
     check_secret(cx, caller.tenant_id, &about.secret)?;
-    drop(place);
+    drop(permit);
     let (id, now) = (cx.new_id(), cx.now());
     let endpoint = cx.transact(|tx| {
         if let Some(request) = &request
@@ -516,7 +516,7 @@ fn check_url(
     Body(given): Body<CheckUrl>,
 ) -> Result<Found<CheckedUrl>> {
     is_on(cx)?;
-    let _place = cx.wait_elsewhere()?;
+    let _permit = cx.external_call_permit()?;
     let (url, addresses, verdict) = match cx.judge_receiver(&given.url, JUDGED_WITHIN) {
         Ok(judged) => (judged.url.into(), judged.addresses, judged.verdict),
         Err(failure) => {
@@ -565,13 +565,13 @@ fn change(
     let filter = filter.transpose()?;
     // Both ask elsewhere, so no row is held meanwhile.
     let asks = change.url.is_some() || change.secret_ref.is_some();
-    let place = asks.then(|| cx.wait_elsewhere()).transpose()?;
+    let permit = asks.then(|| cx.external_call_permit()).transpose()?;
     let url = change.url.as_deref();
     let url = url.map(|url| check_receiver(cx, url)).transpose()?;
     if let Some(at) = &change.secret_ref {
         check_secret(cx, tenant_id, at)?;
     }
-    drop(place);
+    drop(permit);
     let now = cx.now();
     let changed = cx.transact(|tx| {
         // What stays and what is new must fit each other, so nobody may change the rest meanwhile.
@@ -590,7 +590,7 @@ fn change(
 
 fn unregister(cx: &Cx<'_>, endpoint: Authorized<Ending, Admin>, _: Nothing) -> Result<Gone> {
     is_on(cx)?;
-    let _place = cx.wait_elsewhere()?;
+    let _permit = cx.external_call_permit()?;
     cx.webhooks().unregister(&endpoint, || cx.recorded())?;
     Ok(Gone)
 }

@@ -1,7 +1,7 @@
 //! Who reads which roles a user has (section 4.2): the user themselves, or who decides about the tenant.
 
-use super::decide::Target;
-use super::{Asker, as_caller};
+use super::check::Target;
+use super::{Checker, as_caller};
 use crate::error::{Error, Result};
 use crate::proof::{Action, Admin, Kind};
 use crate::store::users::{self, Person, User};
@@ -37,20 +37,20 @@ impl GrantsReader {
 ///
 /// # Errors
 /// `permission-denied`, `not-found`, and those of every check.
-pub fn grants_reader(asker: &Asker<'_>, user_id: Uuid) -> Result<GrantsReader> {
-    let caller = asker.caller();
+pub fn grants_reader(checker: &Checker<'_>, user_id: Uuid) -> Result<GrantsReader> {
+    let caller = checker.caller();
     if user_id == caller.user_id {
-        as_caller(asker)?;
+        as_caller(checker)?;
     } else {
-        asker.admit()?;
+        checker.admit()?;
         let target = Target::tenant_for(caller.tenant_id, Person::NAME, user_id);
-        asker.check(Admin::NAME, &target, None)?;
+        checker.check(Admin::NAME, &target, None)?;
     }
-    let user = users::find(&mut asker.store.session()?, caller.tenant_id, user_id)?
+    let user = users::find(&mut checker.store.session()?, caller.tenant_id, user_id)?
         .ok_or_else(|| Error::not_found("user", user_id))?;
     Ok(GrantsReader {
         tenant_id: caller.tenant_id,
         user,
-        project_id: caller.key.project_id.filter(|_| asker.enforces()),
+        project_id: caller.key.project_id.filter(|_| checker.enforces()),
     })
 }

@@ -3,26 +3,19 @@
 //! While no authorization server is set, section 1.1 rule 3 holds: whoever holds a token of the
 //! tenant may do anything in it, and nothing outside it. An object of another tenant is not found.
 
-mod board;
-mod compare;
-mod decide;
-pub mod desired;
+mod admission;
+mod check;
 pub mod fga;
-mod gate;
 mod grants;
-pub mod health;
-mod keeper;
 pub mod model;
-pub mod permissions;
-pub mod report;
 pub mod roles;
-mod stores;
 mod sync;
 
 pub use crate::audit::Stage;
-pub use decide::{Asker, Facts, Tickets};
-pub use gate::{Gate, Options, Stats};
+pub use admission::{Admission, Options, Stats};
+pub use check::{Checker, Facts, Tickets};
 pub use grants::{GrantsReader, grants_reader};
+pub use sync::{desired_tuples, health, permissions, report};
 
 use crate::authn::PublicToken;
 use crate::error::{Code, Error, Result};
@@ -31,7 +24,7 @@ use crate::store::authz::find;
 use crate::store::runs::Run;
 use crate::store::tenants::{self, Tenant};
 use crate::store::{Find, Store};
-use decide::Target;
+use check::Target;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -39,10 +32,10 @@ use uuid::Uuid;
 ///
 /// # Errors
 /// `permission-denied`, `too-many-requests`, `audit-unavailable`.
-pub fn as_caller(asker: &Asker<'_>) -> Result<Caller> {
-    asker.admit()?;
-    asker.check_key()?;
-    Ok(asker.caller.clone())
+pub fn as_caller(checker: &Checker<'_>) -> Result<Caller> {
+    checker.admit()?;
+    checker.check_key()?;
+    Ok(checker.caller.clone())
 }
 
 /// The caller may do `A` to the tenant of the credential.
@@ -50,31 +43,34 @@ pub fn as_caller(asker: &Asker<'_>) -> Result<Caller> {
 /// # Errors
 /// `permission-denied`, and those of every check: `too-many-requests`, `authorization-unavailable`,
 /// `overloaded`, `audit-unavailable`, `database-unavailable`.
-pub fn on_tenant<A: Action>(asker: &Asker<'_>) -> Result<Authorized<Tenant, A>> {
-    let tenant_id = asker.caller.tenant_id;
-    asker.admit()?;
-    asker.check(A::NAME, &Target::tenant(tenant_id), None)?;
-    Ok(Authorized::mint(Tenant { tenant_id }, asker.caller.clone()))
+pub fn on_tenant<A: Action>(checker: &Checker<'_>) -> Result<Authorized<Tenant, A>> {
+    let tenant_id = checker.caller.tenant_id;
+    checker.admit()?;
+    checker.check(A::NAME, &Target::tenant(tenant_id), None)?;
+    Ok(Authorized::mint(
+        Tenant { tenant_id },
+        checker.caller.clone(),
+    ))
 }
 
 /// The caller may do `A` to the object, which is found in the caller's tenant.
 ///
 /// # Errors
 /// `not-found`, `permission-denied`, and those of every check.
-pub fn on_object<K: Find, A: Action>(asker: &Asker<'_>, id: Uuid) -> Result<Authorized<K, A>> {
-    let tenant_id = asker.caller.tenant_id;
-    asker.admit()?;
+pub fn on_object<K: Find, A: Action>(checker: &Checker<'_>, id: Uuid) -> Result<Authorized<K, A>> {
+    let tenant_id = checker.caller.tenant_id;
+    checker.admit()?;
     let found = {
         // No connection is held while the authorization server is asked.
-        let mut session = asker.store.session()?;
-        match asker.enforces() {
+        let mut session = checker.store.session()?;
+        match checker.enforces() {
             true => find(&mut session, tenant_id, id)?,
             false => K::find(&mut session, tenant_id, id)?.map(|row| (row, None)),
         }
     };
-    let (row, calm) = found.ok_or_else(|| Error::not_found(K::NAME, id))?;
-    asker.check(A::NAME, &Target::of(&row, tenant_id), calm)?;
-    Ok(Authorized::mint(row, asker.caller.clone()))
+    let (row, in_sync) = found.ok_or_else(|| Error::not_found(K::NAME, id))?;
+    checker.check(A::NAME, &Target::of(&row, tenant_id), in_sync)?;
+    Ok(Authorized::mint(row, checker.caller.clone()))
 }
 
 /// The caller may list the kind `K`: the standing on the tenant is decided, once. What a member may
@@ -82,17 +78,17 @@ pub fn on_object<K: Find, A: Action>(asker: &Asker<'_>, id: Uuid) -> Result<Auth
 ///
 /// # Errors
 /// `permission-denied`, and those of every check.
-pub fn listing<K: Kind>(asker: &Asker<'_>) -> Result<Listing<K>> {
-    let caller = asker.caller.clone();
-    asker.admit()?;
-    if !asker.enforces() {
+pub fn listing<K: Kind>(checker: &Checker<'_>) -> Result<Listing<K>> {
+    let caller = checker.caller.clone();
+    checker.admit()?;
+    if !checker.enforces() {
         return Ok(Listing::mint(caller, None, None));
     }
-    let (is_admin, calm) = {
-        let mut session = asker.store.session()?;
+    let (is_admin, in_sync) = {
+        let mut session = checker.store.session()?;
         tenants::is_admin(&mut session, caller.tenant_id, caller.user_id)?
     };
-    asker.check(Read::NAME, &Target::tenant(caller.tenant_id), calm)?;
+    checker.check(Read::NAME, &Target::tenant(caller.tenant_id), in_sync)?;
     let (reader, project_id) = ((!is_admin).then_some(caller.user_id), caller.key.project_id);
     Ok(Listing::mint(caller, reader, project_id))
 }
@@ -178,11 +174,11 @@ impl Again {
     ///
     /// # Errors
     /// `permission-denied`, and those of every check; only the first says that it may not go on.
-    pub fn decide(&self, store: &Store, gate: &Gate) -> Result<()> {
+    pub fn decide(&self, store: &Store, admission: &Admission) -> Result<()> {
         let tickets = Tickets::default();
         let Bearer { caller, facts } = &self.bearer;
-        let asker = Asker::new(store, Some(gate), caller.clone(), facts, &tickets);
-        let decided = asker.check_again(Read::NAME, &self.target);
+        let checker = Checker::new(store, Some(admission), caller.clone(), facts, &tickets);
+        let decided = checker.check_again(Read::NAME, &self.target);
         tickets.wait()?;
         decided
     }
@@ -193,18 +189,18 @@ impl Again {
 /// # Errors
 /// `not-found`, `permission-denied`, and those of every check.
 pub fn run_reader(
-    asker: &Asker<'_>,
+    checker: &Checker<'_>,
     ends_at: Option<OffsetDateTime>,
     run_id: Uuid,
 ) -> Result<RunReader> {
-    let proof: Authorized<Run, Read> = on_object(asker, run_id)?;
+    let proof: Authorized<Run, Read> = on_object(checker, run_id)?;
     Ok(RunReader {
-        tenant_id: asker.caller.tenant_id,
+        tenant_id: checker.caller.tenant_id,
         run: proof.into_row(),
         ends_at,
         bearer: Some(Bearer {
-            caller: asker.caller.clone(),
-            facts: asker.facts().clone(),
+            caller: checker.caller.clone(),
+            facts: checker.facts().clone(),
         }),
     })
 }

@@ -29,6 +29,33 @@ pub fn digest() -> [u8; 32] {
     Sha256::digest(json().to_string().as_bytes()).into()
 }
 
+/// A model and its version: this program's own, or another one's in tests.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// Raised with every change.
+    pub version: u32,
+    /// As OpenFGA takes it.
+    pub json: Value,
+}
+
+impl Model {
+    /// This program's.
+    pub fn own() -> Self {
+        Self {
+            version: VERSION,
+            json: json(),
+        }
+    }
+
+    pub(super) fn version(&self) -> i32 {
+        i32::try_from(self.version).unwrap_or(i32::MAX)
+    }
+
+    pub(super) fn digest(&self) -> Vec<u8> {
+        Sha256::digest(self.json.to_string().as_bytes()).to_vec()
+    }
+}
+
 /// Why a model is not taken.
 #[derive(Debug, PartialEq, Eq)]
 struct Refusal {
@@ -38,7 +65,7 @@ struct Refusal {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Model {
+struct Parsed {
     types: Vec<Type>,
 }
 
@@ -66,8 +93,8 @@ enum Term {
     From(String, String),
 }
 
-fn parse(source: &str) -> Result<Model, Refusal> {
-    let mut model = Model { types: Vec::new() };
+fn parse(source: &str) -> Result<Parsed, Refusal> {
+    let mut model = Parsed { types: Vec::new() };
     let mut lines = source
         .lines()
         .enumerate()
@@ -203,7 +230,7 @@ fn term(line: usize, text: &str) -> Result<Term, Refusal> {
     }
 }
 
-impl Model {
+impl Parsed {
     fn find(&self, name: &str) -> Option<&Type> {
         self.types.iter().find(|kind| kind.name == name)
     }
@@ -342,7 +369,7 @@ mod tests {
     use super::*;
 
     /// A model in which only the last line is new.
-    fn with(line: &str) -> Result<Model, Refusal> {
+    fn with(line: &str) -> Result<Parsed, Refusal> {
         parse(&format!("{BEGIN}\n{line}\n"))
     }
 

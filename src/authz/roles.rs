@@ -3,7 +3,7 @@
 //!
 //! It says what `model.fga` says; a test holds the two together. Not here: who has which role.
 
-use crate::store::memberships::Role as ProjectRole;
+use crate::store::project_memberships::Role as ProjectRole;
 use crate::store::team_memberships::Role as TeamRole;
 use crate::store::users::TenantRole;
 use schemars::JsonSchema;

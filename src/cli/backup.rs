@@ -9,8 +9,8 @@ mod child;
 mod dump;
 mod keys;
 mod manifest;
-mod place;
 mod programs;
+mod target;
 
 pub(super) use child::{Program, Watch};
 pub(super) use dump::{Pace, is_readable};
@@ -30,10 +30,10 @@ use crate::store::{self, migrations};
 use clap::Args;
 use dump::Dump;
 use manifest::KEYS_NOTE;
-use place::Place;
 use postgres::GenericClient;
 use serde_json::json;
 use std::path::PathBuf;
+use target::Target;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,16 +73,16 @@ const SECRETS_SINCE: &str = "0006_secrets";
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let (settings, forgiven) = world.settings_for_upkeep()?;
     let watch = Watch::start()?;
-    let place = Place::take(&arguments.directory)?;
-    let made = take(world, &settings, &place, &watch);
+    let target = Target::take(&arguments.directory)?;
+    let made = take(world, &settings, &target, &watch);
     let manifest = match made {
         Ok(manifest) => manifest,
         Err(failure) => {
-            place.give_up();
+            target.give_up();
             return Err(watch.failure(failure));
         }
     };
-    place.finish(&manifest)?;
+    target.finish(&manifest)?;
     if arguments.json {
         return terminal::say_json(
             &json!({"directory": arguments.directory, "manifest": manifest}),
@@ -94,7 +94,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     say(&manifest, arguments)
 }
 
-fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Outcome<Manifest> {
+fn take(world: &World, settings: &Settings, target: &Target, watch: &Watch) -> Outcome<Manifest> {
     let started_at = world.clock.now();
     let database = options::store(settings);
     let mut client = Manager::new(&database)?.client()?;
@@ -128,7 +128,7 @@ fn take(world: &World, settings: &Settings, place: &Place, watch: &Watch) -> Out
             programs: &programs,
             environment: &Environment::of(url)?,
             schema: &facts.schema,
-            path: &place.path(file),
+            path: &target.path(file),
             what: file,
             snapshot,
         };
@@ -183,7 +183,7 @@ fn find_openfga(
     Ok(found)
 }
 
-/// Looks at the authorization server's database, with the waits of the runtime's. Refuses the place
+/// Looks at the authorization server's database, with the waits of the runtime's. Refuses the target
 /// that the runtime's tables lie in.
 pub(super) fn look_at_openfga(
     url: &Secret,

@@ -101,14 +101,14 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 /// Where the files lie.
-struct Places {
+struct Paths {
     env_file: PathBuf,
     credentials: PathBuf,
     state: PathBuf,
     openfga_env_file: PathBuf,
 }
 
-impl Places {
+impl Paths {
     fn under(root: Option<&Path>) -> Self {
         let place = |path: &str| match root {
             Some(root) => root.join(path.trim_start_matches('/')),
@@ -149,30 +149,30 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
             "setup writes under /etc and makes roles in PostgreSQL: run it as root (sudo).",
         ));
     }
-    let places = Places::under(arguments.root.as_deref());
+    let paths = Paths::under(arguments.root.as_deref());
     let service = service(arguments)?;
     let mut ledger = Ledger {
         dry_run: arguments.dry_run,
         ..Ledger::default()
     };
-    let openfga = openfga::find(arguments, &places)?;
-    let standing = settings::read(&places)?;
+    let openfga = openfga::find(arguments, &paths)?;
+    let standing = settings::read(&paths)?;
     let url = database_url(arguments, &arguments.database);
     let given = standing.value("SVC_DATABASE_URL").map(Secret::expose);
     let is_other =
-        given != Some(url.as_str()) && keys::is_given(&places, &standing, "SVC_DATABASE_URL");
+        given != Some(url.as_str()) && keys::is_given(&paths, &standing, "SVC_DATABASE_URL");
     // What can stand in the way comes first.
     let license = arguments.license_file.as_deref();
     let license = license
-        .map(|from| keys::read_license(from, &places, &standing, world.clock.now()))
+        .map(|from| keys::read_license(from, &paths, &standing, world.clock.now()))
         .transpose()?;
     let request = request(arguments, openfga.as_ref(), is_other);
     let with_secrets = settings::wants_local_secrets(&standing);
     let tenant = match is_other {
         true => Tenant::Unknown,
         false => {
-            let lost = Lost::find(&places, &standing, with_secrets);
-            lost.judge(&request, &arguments.database, &places, arguments.new_keys)?
+            let lost = Lost::find(&paths, &standing, with_secrets);
+            lost.judge(&request, &arguments.database, &paths, arguments.new_keys)?
         }
     };
     let mut wanted = settings::wanted(&standing, &world.clock, &url, &tenant)?;
@@ -182,17 +182,17 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
             .flat_map(|openfga| openfga.settings(arguments, is_other)),
     );
     make_databases(&mut ledger, &request, openfga.as_ref(), is_other)?;
-    directories(&mut ledger, &places, service.as_ref())?;
+    directories(&mut ledger, &paths, service.as_ref())?;
     keys::license(
         &mut ledger,
-        &places,
+        &paths,
         license.as_ref().map(|key| key.as_str()),
     )?;
-    keys::make(&mut ledger, &places, &standing, with_secrets, &tenant)?;
-    let settings = settings::write(&mut ledger, &places, service.as_ref(), standing, &wanted)?;
+    keys::make(&mut ledger, &paths, &standing, with_secrets, &tenant)?;
+    let settings = settings::write(&mut ledger, &paths, service.as_ref(), standing, &wanted)?;
     let next = match arguments.start {
-        true => start(world, &places, &settings, openfga.is_some())?,
-        false => next(&places, &settings, openfga.is_some()),
+        true => start(world, &paths, &settings, openfga.is_some())?,
+        false => next(&paths, &settings, openfga.is_some()),
     };
     say(world, arguments, &ledger, &next)
 }
@@ -280,16 +280,12 @@ fn make_passable(path: &Path) -> Outcome {
 }
 
 /// The directories of settings, credentials and state.
-fn directories(ledger: &mut Ledger, places: &Places, service: Option<&Account>) -> Outcome {
-    if let Some(parent) = places.env_file.parent().filter(|_| !ledger.dry_run) {
+fn directories(ledger: &mut Ledger, paths: &Paths, service: Option<&Account>) -> Outcome {
+    if let Some(parent) = paths.env_file.parent().filter(|_| !ledger.dry_run) {
         make_passable(parent)?;
     }
-    directory(
-        ledger,
-        &places.credentials,
-        deployment::credentials_access(),
-    )?;
-    directory(ledger, &places.state, deployment::state_access(service))
+    directory(ledger, &paths.credentials, deployment::credentials_access())?;
+    directory(ledger, &paths.state, deployment::state_access(service))
 }
 
 fn directory(ledger: &mut Ledger, path: &Path, access: Access) -> Outcome {
@@ -322,9 +318,9 @@ fn units(with_openfga: bool) -> &'static [&'static str] {
 }
 
 /// What is left for the operator to do.
-fn next(places: &Places, settings: &EnvFile, with_openfga: bool) -> Vec<String> {
+fn next(paths: &Paths, settings: &EnvFile, with_openfga: bool) -> Vec<String> {
     let mut next = Vec::new();
-    if !keys::is_given(places, settings, "SVC_LICENSE_KEY") {
+    if !keys::is_given(paths, settings, "SVC_LICENSE_KEY") {
         next.push(
             "Put the license key into its place: agent-runtime setup --license-file FILE".into(),
         );
@@ -334,12 +330,12 @@ fn next(places: &Places, settings: &EnvFile, with_openfga: bool) -> Vec<String> 
         "Start, now and at boot: systemctl enable --now {units}"
     ));
     next.push("See that all is well: agent-runtime doctor".into());
-    next.push(token(places));
+    next.push(token(paths));
     next
 }
 
-fn token(places: &Places) -> String {
-    let path = places.credentials.join("SVC_SEED_TOKEN");
+fn token(paths: &Paths) -> String {
+    let path = paths.credentials.join("SVC_SEED_TOKEN");
     match path.exists() {
         true => format!("The first admin's token lies in {}", path.display()),
         false => "The first admin's token is the one that you gave".to_owned(),
@@ -349,11 +345,11 @@ fn token(places: &Places) -> String {
 /// Starts the service, if nothing of the settings speaks against it.
 fn start(
     world: &World,
-    places: &Places,
+    paths: &Paths,
     settings: &EnvFile,
     with_openfga: bool,
 ) -> Outcome<Vec<String>> {
-    let vars = deployment::vars(settings, Some(&places.credentials));
+    let vars = deployment::vars(settings, Some(&paths.credentials));
     let report = config::check(&vars, &world.clock);
     if !report.ok {
         let mut lines = vec!["All is set up, but the server would not start:".to_owned()];
@@ -374,7 +370,7 @@ fn start(
     }
     Ok(vec![
         "See that all is well: agent-runtime doctor".to_owned(),
-        token(places),
+        token(paths),
     ])
 }
 

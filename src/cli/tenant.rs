@@ -2,7 +2,7 @@
 
 use super::{Failure, Outcome, World, terminal};
 use crate::authn::bearer;
-use crate::authz::desired::{self, Object};
+use crate::authz::desired_tuples::{self, Object};
 use crate::server::options;
 use crate::store::{Store, connect::Manager, migrations, tenants, tokens};
 use clap::{Args, Subcommand};
@@ -82,7 +82,7 @@ pub fn run(world: &World, command: &Command) -> Outcome {
             return Ok(false);
         }
         tenants::ensure_user(tx, tenant_id, user_id, "first user", now)?;
-        desired::mark(tx, tenant_id, &[Object::Tenant(tenant_id)])?;
+        desired_tuples::mark(tx, tenant_id, &[Object::Tenant(tenant_id)])?;
         tokens::replace_seed(tx, tenant_id, user_id, &new, now)?;
         Ok(true)
     })?;

@@ -173,7 +173,7 @@ impl Access for Caller {
         CHECK_CODES.to_vec()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        authz::as_caller(&cx.asker()?)
+        authz::as_caller(&cx.checker()?)
     }
 }
 
@@ -189,7 +189,7 @@ impl<A: Action> Access for OnTenant<A> {
         CHECK_CODES.to_vec()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        authz::on_tenant(&cx.asker()?).map(Self)
+        authz::on_tenant(&cx.checker()?).map(Self)
     }
 }
 
@@ -204,8 +204,8 @@ impl<K: Find, A: Action> Access for Authorized<K, A> {
         found_codes()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        let asker = cx.asker()?;
-        authz::on_object(&asker, path_id::<K>(cx)?)
+        let checker = cx.checker()?;
+        authz::on_object(&checker, path_id::<K>(cx)?)
     }
 }
 
@@ -224,7 +224,7 @@ impl<K: Kind> Access for Listing<K> {
         CHECK_CODES.to_vec()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        authz::listing(&cx.asker()?)
+        authz::listing(&cx.checker()?)
     }
 }
 
@@ -265,9 +265,9 @@ where
         Some(T::described(generator))
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        let asker = cx.asker()?;
+        let checker = cx.checker()?;
         let body: T = read_body(cx)?;
-        let on = authz::on_object(&asker, body.named())?;
+        let on = authz::on_object(&checker, body.named())?;
         Ok(Self { body, on })
     }
 }
@@ -284,8 +284,8 @@ impl Access for authz::RunReader {
         let run_id = path_id::<crate::store::runs::Run>(cx)?;
         match credential {
             Credential::Bearer(known) => {
-                let asker = cx.asker_of(cx.identify(known.caller));
-                authz::run_reader(&asker, known.expires_at, run_id)
+                let checker = cx.asker_of(cx.identify(known.caller));
+                authz::run_reader(&checker, known.expires_at, run_id)
             }
             Credential::Public(token) => authz::public_reader(cx.store(), &token, run_id),
         }
@@ -300,8 +300,8 @@ impl Access for authz::GrantsReader {
         found_codes()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        let asker = cx.asker()?;
-        authz::grants_reader(&asker, path_id::<crate::store::users::Person>(cx)?)
+        let checker = cx.checker()?;
+        authz::grants_reader(&checker, path_id::<crate::store::users::Person>(cx)?)
     }
 }
 

@@ -5,14 +5,14 @@ use super::route::{Parameters, Route};
 use super::sse::Streams;
 use crate::audit::Audit;
 use crate::authn::{Authn, Credential};
-use crate::authz::desired::Object;
+use crate::authz::desired_tuples::Object;
 use crate::authz::permissions::Permissions;
-use crate::authz::{Asker, Facts, Gate, Tickets};
+use crate::authz::{Admission, Checker, Facts, Tickets};
+use crate::concurrency_limit::{Limiter, Permit};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
 use crate::outbound::{Failure, Judgement, Outbound, Policy};
-use crate::places::{Place, Places};
 use crate::proof::Caller;
 use crate::runtime::{ModelKeys, Runtime};
 use crate::secrets::Secrets;
@@ -37,7 +37,7 @@ pub struct Shared {
     /// The record of decisions.
     pub audit: Audit,
     /// Where access is decided; none while authorization is off.
-    pub gate: Option<Arc<Gate>>,
+    pub admission: Option<Arc<Admission>>,
     /// Runs.
     pub runtime: Runtime,
     /// The way out, for judging a URL when it is registered.
@@ -55,7 +55,7 @@ pub struct Shared {
     /// Outbound webhooks.
     pub webhooks: Webhooks,
     /// For requests that wait for what is no part of this deployment.
-    pub elsewhere: Places,
+    pub external_calls: Limiter,
     /// Who may do what; none: authorization is off.
     pub permissions: Option<Permissions>,
 }
@@ -127,13 +127,13 @@ impl Cx<'_> {
         permissions.map_or(Ok(()), |permissions| permissions.settle(tenant_id, objects))
     }
 
-    /// A place for waiting for what others answer: name servers, key services, receivers. Taken
+    /// A permit to wait for what others answer: name servers, key services, receivers. Taken
     /// before anything is changed, and held as long as it waits.
     ///
     /// # Errors
     /// `overloaded`: too many requests wait already.
-    pub fn wait_elsewhere(&self) -> Result<Place<'_>> {
-        self.busy().elsewhere.take().ok_or_else(|| {
+    pub fn external_call_permit(&self) -> Result<Permit> {
+        self.busy().external_calls.acquire_briefly().ok_or_else(|| {
             Error::new(
                 Code::Overloaded,
                 "Too many requests wait for name servers, key services or receivers. Try again shortly.",
@@ -260,12 +260,12 @@ impl Cx<'_> {
     ///
     /// # Errors
     /// As [`Cx::caller`].
-    pub fn asker(&self) -> Result<Asker<'_>> {
+    pub fn checker(&self) -> Result<Checker<'_>> {
         Ok(self.asker_of(self.caller()?))
     }
 
     /// Asks for somebody whom the request made known: by a credential, or by an enrolment code.
-    pub fn asker_of(&self, caller: Caller) -> Asker<'_> {
+    pub fn asker_of(&self, caller: Caller) -> Checker<'_> {
         let facts = self.facts.get_or_init(|| Facts {
             request_id: self.context.request_id(),
             trace_id: self.trace.trace_id(),
@@ -273,8 +273,8 @@ impl Cx<'_> {
             client_address: self.context.peer().ip(),
             capability: self.route.capability,
         });
-        let gate = self.shared.gate.as_deref();
-        Asker::new(self.store(), gate, caller, facts, self.tickets)
+        let admission = self.shared.admission.as_deref();
+        Checker::new(self.store(), admission, caller, facts, self.tickets)
     }
 
     /// A path parameter, percent-decoded.

@@ -1,4 +1,4 @@
-//! HTTP: the door, the frame around every request, the route table, the API description, streams.
+//! HTTP: the door, the pipeline of every request, the route table, the API description, streams.
 //!
 //! rouille's types do not leave this folder, async does not leave `door`.
 
@@ -7,10 +7,10 @@ pub mod context;
 mod cors;
 pub mod docs;
 pub mod door;
-pub mod frame;
 pub mod input;
 pub(crate) mod openapi;
 pub mod output;
+pub mod pipeline;
 pub mod probes;
 mod reply;
 pub mod route;

@@ -85,7 +85,7 @@ pub struct Route {
     pub rule: Rule,
     /// What goes in and out.
     pub shape: Shape,
-    /// Codes that it can answer beside those of the frame.
+    /// Codes that it can answer beside those of the pipeline.
     pub codes: BTreeSet<Code>,
     /// What a key must say to be taken here.
     pub capability: Option<Capability>,
@@ -103,7 +103,7 @@ pub struct Route {
 /// The largest body of a route that says nothing else.
 pub const BODY_BYTES: u64 = 256 * 1024;
 
-/// Codes that every route can answer, because the door, the frame or the database gives them.
+/// Codes that every route can answer, because the door, the pipeline or the database gives them.
 pub const COMMON_CODES: [Code; 11] = [
     Code::InvalidRequest,
     Code::RequestTimeout,

@@ -10,7 +10,7 @@ use std::path::Path;
 /// What has a section of its own: what is in it, and when it is there.
 fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
     let decided = audit::Stats::default();
-    let process = vec![probes::ready(false), of_pulse(false)];
+    let process = vec![probes::ready(false), of_watchdog(false)];
     let mut behind = of_database(0, 0);
     behind.push(of_streams(0));
     vec![
@@ -27,7 +27,7 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
             "Authorization",
             "Where `SVC_AUTHZ_API_URL` is set.",
             [
-                of_gate(&authz::Stats::default()),
+                of_admission(&authz::Stats::default()),
                 of_permissions(Standings::default()).into(),
             ]
             .concat(),

@@ -1,4 +1,4 @@
-//! What kind of place an IP address is: the one table that every address policy reads.
+//! What kind of network an IP address belongs to: the one table that every address policy reads.
 //!
 //! Guarantees that each address has exactly one [`Class`], the most specific one, and that an IPv6
 //! address that carries an IPv4 address names it, so that a policy can judge both. Sources: the
@@ -9,7 +9,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The kind of place that an address belongs to.
+/// The kind of network that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// A cloud's metadata service.
@@ -50,10 +50,10 @@ impl Class {
     }
 }
 
-/// Where an address belongs.
+/// The network that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// The kind of place.
+pub struct Classified {
+    /// Its kind.
     pub class: Class,
     /// The network of the table that the address is in, in prefix notation.
     pub network: &'static str,
@@ -133,15 +133,15 @@ const TABLE6: [Row6; 23] = [
 /// Names that lead to a metadata service or to the host itself, whatever they resolve to.
 const METADATA_NAMES: [&str; 3] = ["metadata", "metadata.google.internal", "instance-data"];
 
-/// Where an address belongs.
-pub fn place(address: IpAddr) -> Place {
+/// The network that an address belongs to.
+pub fn classify(address: IpAddr) -> Classified {
     match address {
-        IpAddr::V4(v4) => place4(v4),
-        IpAddr::V6(v6) => place6(v6),
+        IpAddr::V4(v4) => classify4(v4),
+        IpAddr::V6(v6) => classify6(v6),
     }
 }
 
-fn place4(address: Ipv4Addr) -> Place {
+fn classify4(address: Ipv4Addr) -> Classified {
     let bits = u32::from(address);
     let row = TABLE4
         .iter()
@@ -151,14 +151,14 @@ fn place4(address: Ipv4Addr) -> Place {
         None if bits >> 28 == 0xf => (Class::Reserved, "240.0.0.0/4"),
         None => (Class::Public, "0.0.0.0/0"),
     };
-    Place {
+    Classified {
         class,
         network,
         embedded: [None; 2],
     }
 }
 
-fn place6(address: Ipv6Addr) -> Place {
+fn classify6(address: Ipv6Addr) -> Classified {
     let bits = u128::from(address);
     let row = TABLE6
         .iter()
@@ -168,7 +168,7 @@ fn place6(address: Ipv6Addr) -> Place {
         None if bits >> 125 == 1 => (Class::Public, "2000::/3"),
         None => (Class::Reserved, "::/0"),
     };
-    Place {
+    Classified {
         class,
         network,
         embedded: embedded(address, class, network),
@@ -213,7 +213,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn class(text: &str) -> Class {
-        place(text.parse().unwrap()).class
+        classify(text.parse().unwrap()).class
     }
 
     #[test]
@@ -292,10 +292,13 @@ mod tests {
             "2a00::200:5efe:127.0.0.1",
             "fe80::5efe:127.0.0.1",
         ] {
-            let place = place(text.parse().unwrap());
-            assert!(place.embedded.contains(&loopback), "{text}: {place:?}");
+            let classified = classify(text.parse().unwrap());
+            assert!(
+                classified.embedded.contains(&loopback),
+                "{text}: {classified:?}"
+            );
         }
-        assert_eq!(place("2a00::1".parse().unwrap()).embedded, [None; 2]);
+        assert_eq!(classify("2a00::1".parse().unwrap()).embedded, [None; 2]);
     }
 
     #[test]
@@ -325,13 +328,13 @@ mod tests {
         #[test]
         fn a_mapped_address_carries_the_address_itself(bits: u32) {
             let v4 = Ipv4Addr::from(bits);
-            let mapped = place(IpAddr::V6(v4.to_ipv6_mapped()));
+            let mapped = classify(IpAddr::V6(v4.to_ipv6_mapped()));
             prop_assert_eq!(mapped.embedded, [Some(v4), None]);
         }
 
         #[test]
         fn every_address_has_a_place(bits: u128) {
-            place(IpAddr::V6(Ipv6Addr::from(bits)));
+            classify(IpAddr::V6(Ipv6Addr::from(bits)));
         }
     }
 }

@@ -4,7 +4,7 @@
 //! refused address is refused whole. Specification section 1.4; the rules of section 6.1 are in
 //! [`super::webhook`].
 
-use super::address::{self, Class, Place};
+use super::address::{self, Class, Classified};
 use super::failure::{Failure, Kind};
 use super::own::is_own;
 use super::webhook::{self, WebhookAccess};
@@ -59,12 +59,12 @@ pub(super) fn judge_address(policy: Policy, url: &Url, address: IpAddr) -> Resul
 
 fn judge_deployed(address: IpAddr) -> Result<(), Failure> {
     let subject = format!("The address {address}");
-    let place = address::place(address);
-    judge_place(&subject, place)?;
-    for inner in place.embedded.into_iter().flatten() {
-        judge_place(
+    let classified = address::classify(address);
+    judge_classified(&subject, classified)?;
+    for inner in classified.embedded.into_iter().flatten() {
+        judge_classified(
             &format!("The address {inner} inside {address}"),
-            address::place(IpAddr::V4(inner)),
+            address::classify(IpAddr::V4(inner)),
         )?;
     }
     // A mapped address is the host's under its IPv4 form alone.
@@ -79,10 +79,10 @@ fn judge_deployed(address: IpAddr) -> Result<(), Failure> {
     Ok(())
 }
 
-fn judge_place(subject: &str, place: Place) -> Result<(), Failure> {
-    match place.class {
+fn judge_classified(subject: &str, classified: Classified) -> Result<(), Failure> {
+    match classified.class {
         Class::Metadata | Class::Unspecified | Class::Loopback | Class::LinkLocal => {
-            Err(refused(subject, place.class, place.network))
+            Err(refused(subject, classified.class, classified.network))
         }
         Class::Private | Class::Multicast | Class::Reserved | Class::Embedded | Class::Public => {
             Ok(())

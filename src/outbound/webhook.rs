@@ -6,9 +6,9 @@
 //! in every mode, and so is the address that the service itself listens on. A mapped IPv6 address
 //! (RFC 4291) is judged as the IPv4 address that it is; every other one outside 2000::/3 is refused.
 //!
-//! Not here: what kind of place an address is ([`super::address`]), the look-up of a name.
+//! Not here: what kind of network an address belongs to ([`super::address`]), the look-up of a name.
 
-use super::address::{self, Class, Place};
+use super::address::{self, Class, Classified};
 use super::failure::{Failure, Kind};
 use super::own::is_own;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -106,14 +106,14 @@ pub(super) fn judge_address(
     url: &Url,
     address: IpAddr,
 ) -> Result<(), Failure> {
-    let place = address::place(address);
-    let embedded = || place.embedded.into_iter().flatten();
-    if place.network != MAPPED {
-        judge_place(access, url, address, None, place)?;
+    let classified = address::classify(address);
+    let embedded = || classified.embedded.into_iter().flatten();
+    if classified.network != MAPPED {
+        judge_classified(access, url, address, None, classified)?;
     }
     for inner in embedded() {
-        let place = address::place(IpAddr::V4(inner));
-        judge_place(access, url, address, Some(inner), place)?;
+        let classified = address::classify(IpAddr::V4(inner));
+        judge_classified(access, url, address, Some(inner), classified)?;
     }
     let own = |address| is_listening(access, address, url.port_or_known_default());
     if own(address.to_canonical()) || embedded().any(|inner| own(IpAddr::V4(inner))) {
@@ -126,14 +126,14 @@ pub(super) fn judge_address(
     Ok(())
 }
 
-fn judge_place(
+fn judge_classified(
     access: WebhookAccess,
     url: &Url,
     address: IpAddr,
     inner: Option<Ipv4Addr>,
-    place: Place,
+    classified: Classified,
 ) -> Result<(), Failure> {
-    let why = match place.class {
+    let why = match classified.class {
         Class::Metadata | Class::LinkLocal => {
             "Webhooks are never sent to the addresses of cloud metadata services, which are \
              link-local ones and some others."
@@ -155,10 +155,10 @@ fn judge_place(
     let message = format!(
         "{} {} ({}). {why}",
         subject(url, address, inner),
-        place.class.describe(),
-        place.network
+        classified.class.describe(),
+        classified.network
     );
-    Err(refused(message, Rule::Network(place.network), address))
+    Err(refused(message, Rule::Network(classified.network), address))
 }
 
 /// The beginning of a sentence about an address, up to its verb.

@@ -27,7 +27,7 @@ const FORMAT: i16 = 1;
 
 /// What a version is, which it is bound to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct RowIdentity<'a> {
     pub(super) tenant_id: Uuid,
     pub(super) at: &'a SecretRef,
     pub(super) version: i32,
@@ -36,8 +36,8 @@ pub(super) struct Place<'a> {
     pub(super) created_at: OffsetDateTime,
 }
 
-impl<'a> Place<'a> {
-    /// The place that a row says it has.
+impl<'a> RowIdentity<'a> {
+    /// The identity that a row says it has.
     pub(super) fn of(tenant_id: Uuid, at: &'a SecretRef, sealed: &Sealed) -> Self {
         Self {
             tenant_id,
@@ -63,7 +63,7 @@ impl<'a> Place<'a> {
         ];
         let mut context = hmac::Context::with_key(&key.0);
         for part in parts {
-            // Each part by its length, so that no two places have one encoding.
+            // Each part by its length, so that no two identities have one encoding.
             context.update(&(part.len() as u64).to_be_bytes());
             context.update(part);
         }
@@ -71,7 +71,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The key that binds rows to their places (`SVC_SECRETS_AAD_KEY`).
+/// The key that binds rows to their identities (`SVC_SECRETS_AAD_KEY`).
 #[derive(Clone)]
 pub struct AadKey(hmac::Key);
 
@@ -129,13 +129,13 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Seals a value for a place that no row has, and opens it again.
+    /// Seals a value for an identity that no row has, and opens it again.
     pub(super) fn probe(&self, clock: &Clock) -> Result<(), String> {
         let at = SecretRef {
             environment: "probe".to_owned(),
             name: "PROBE".to_owned(),
         };
-        let place = Place {
+        let identity = RowIdentity {
             tenant_id: Uuid::nil(),
             at: &at,
             version: 1,
@@ -143,18 +143,22 @@ impl Keys {
             created_at: clock.now(),
         };
         let value = Secret::new(clock.new_id().to_string());
-        let sealed = self.seal(&place, &value);
+        let sealed = self.seal(&identity, &value);
         let sealed = sealed.map_err(|failure| failure.message)?;
-        let opened = self.open(&place, &sealed, DEADLINE);
+        let opened = self.open(&identity, &sealed, DEADLINE);
         match opened.map_err(|unreadable| unreadable.sentence(&at))? == value {
             true => Ok(()),
             false => Err("What was sealed opened as something else.".to_owned()),
         }
     }
 
-    /// Seals a value for its place.
-    pub(super) fn seal(&self, place: &Place<'_>, value: &Secret) -> Result<Sealed, KmsFailure> {
-        let aad = place.bound(&self.aad, FORMAT);
+    /// Seals a value for its identity.
+    pub(super) fn seal(
+        &self,
+        identity: &RowIdentity<'_>,
+        value: &Secret,
+    ) -> Result<Sealed, KmsFailure> {
+        let aad = identity.bound(&self.aad, FORMAT);
         let (mut data_key, mut nonce) = (Zeroizing::new([0; 32]), [0; NONCE_LEN]);
         random(data_key.as_mut_slice())?;
         random(&mut nonce)?;
@@ -170,46 +174,46 @@ impl Keys {
             .map_err(|_| failed("The value cannot be encrypted."))?;
         let wrapped = self.kms.wrap(&data_key, aad.as_ref())?;
         Ok(Sealed {
-            version: place.version,
+            version: identity.version,
             format: FORMAT,
             nonce: nonce.to_vec(),
             ciphertext: std::mem::take(&mut *buffer),
             wrapping_key: wrapped.key,
             wrapped_data_key: wrapped.bytes,
-            created_by: place.created_by,
-            created_at: place.created_at,
+            created_by: identity.created_by,
+            created_at: identity.created_at,
         })
     }
 
-    /// Opens what was sealed for this place, within this time.
+    /// Opens what was sealed for this identity, within this time.
     pub(super) fn open(
         &self,
-        place: &Place<'_>,
+        identity: &RowIdentity<'_>,
         sealed: &Sealed,
         within: Duration,
     ) -> Result<Secret, Unreadable> {
-        let (data_key, aad) = self.data_key(place, sealed, within)?;
+        let (data_key, aad) = self.data_key(identity, sealed, within)?;
         let opened = open_with(&data_key, &aad, sealed);
-        opened.ok_or_else(|| Unreadable::Altered(altered(place)))
+        opened.ok_or_else(|| Unreadable::Altered(altered(identity)))
     }
 
-    /// The data key of what was sealed for this place, wrapped anew, once the value was seen to open
+    /// The data key of what was sealed for this identity, wrapped anew, once the value was seen to open
     /// with it.
     pub(super) fn rewrap(
         &self,
-        place: &Place<'_>,
+        identity: &RowIdentity<'_>,
         sealed: &Sealed,
     ) -> Result<impl FnOnce() -> Result<Wrapped, KmsFailure>, Unopened> {
-        let (data_key, aad) = self.data_key(place, sealed, DEADLINE)?;
+        let (data_key, aad) = self.data_key(identity, sealed, DEADLINE)?;
         if open_with(&data_key, &aad, sealed).is_none() {
-            return Err(Unopened::Row(altered(place)));
+            return Err(Unopened::Row(altered(identity)));
         }
         Ok(move || self.kms.wrap(&data_key, aad.as_ref()))
     }
 
     fn data_key(
         &self,
-        place: &Place<'_>,
+        identity: &RowIdentity<'_>,
         sealed: &Sealed,
         within: Duration,
     ) -> Result<(Zeroizing<[u8; 32]>, hmac::Tag), Unopened> {
@@ -218,9 +222,9 @@ impl Keys {
                 "It has format {}, which this version of the program does not know.",
                 sealed.format
             );
-            return Err(Unopened::Row(unreadable(place, &why)));
+            return Err(Unopened::Row(unreadable(identity, &why)));
         }
-        let aad = place.bound(&self.aad, sealed.format);
+        let aad = identity.bound(&self.aad, sealed.format);
         let wrapped = Wrapped {
             key: sealed.wrapping_key.clone(),
             bytes: sealed.wrapped_data_key.clone(),
@@ -229,21 +233,21 @@ impl Keys {
         let data_key = unwrapped.map_err(|failure| {
             Unopened::Kms(KmsFailure {
                 kind: failure.kind,
-                message: unreadable(place, &failure.message),
+                message: unreadable(identity, &failure.message),
             })
         })?;
         Ok((data_key, aad))
     }
 }
 
-fn altered(place: &Place<'_>) -> String {
-    unreadable(place, "Its row was moved, copied or altered.")
+fn altered(identity: &RowIdentity<'_>) -> String {
+    unreadable(identity, "Its row was moved, copied or altered.")
 }
 
-fn unreadable(place: &Place<'_>, why: &str) -> String {
+fn unreadable(identity: &RowIdentity<'_>, why: &str) -> String {
     format!(
         "The secret {}, version {}, cannot be read. {why}",
-        place.at, place.version
+        identity.at, identity.version
     )
 }
 

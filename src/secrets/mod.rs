@@ -30,7 +30,7 @@ pub use crate::store::secrets::SecretRef;
 pub use dotenv::DotenvOptions;
 pub use envelope::AadKey;
 
-/// How long a value still signs after another one took its place.
+/// How long a value still signs after another one took its identity.
 pub const OVERLAP: Duration = Duration::hours(24);
 
 /// How long an opened value stays in memory after it was read.
@@ -86,7 +86,7 @@ pub enum Options {
 pub struct PostgresOptions {
     /// What wraps data keys.
     pub kms: kms::Options,
-    /// The key that binds rows to their places.
+    /// The key that binds rows to their identities.
     pub aad_key: AadKey,
     /// How long an opened value may be used again, and stays in memory ([`KEPT_FOR`]).
     pub kept_for: std::time::Duration,
@@ -381,8 +381,8 @@ pub fn probe_stored(
     stored: &Placed,
 ) -> Result<(), String> {
     let keys = keys(options, outbound, clock).map_err(|error| error.message().to_owned())?;
-    let place = envelope::Place::of(stored.tenant_id, &stored.at, &stored.sealed);
-    let opened = keys.open(&place, &stored.sealed, kms::DEADLINE);
+    let identity = envelope::RowIdentity::of(stored.tenant_id, &stored.at, &stored.sealed);
+    let opened = keys.open(&identity, &stored.sealed, kms::DEADLINE);
     opened.map(drop).map_err(|why| why.sentence(&stored.at))
 }
 

@@ -4,7 +4,7 @@
 //! at once each becomes a version of its own, or one says that it did not.
 
 use super::cache::{Cache, Key};
-use super::envelope::{Keys, Place, Unopened};
+use super::envelope::{Keys, RowIdentity, Unopened};
 use super::kms::{DEADLINE, Kind, KmsFailure};
 use super::{OVERLAP, Rewrapped, SecretRef, Unreadable};
 use crate::error::{Code, Error, Result};
@@ -69,8 +69,8 @@ impl Postgres {
         if let Some(value) = self.cache.get(&key) {
             return Ok(value);
         }
-        let place = Place::of(tenant_id, at, sealed);
-        let opened = self.keys.open(&place, sealed, within);
+        let identity = RowIdentity::of(tenant_id, at, sealed);
+        let opened = self.keys.open(&identity, sealed, within);
         match &opened {
             Ok(value) => self.cache.put(key, value),
             Err(unreadable) => {
@@ -178,14 +178,14 @@ impl Postgres {
     ) -> Result<(Described, bool)> {
         for _ in 0..TRIES {
             let before = self.find(may, at)?.map(|before| before.version);
-            let place = Place {
+            let identity = RowIdentity {
                 tenant_id: may.tenant_id(),
                 at,
                 version: before.unwrap_or_default() + 1,
                 created_by: author,
                 created_at: whole_microseconds(self.clock.now()),
             };
-            let sealed = self.keys.seal(&place, value).map_err(unavailable)?;
+            let sealed = self.keys.seal(&identity, value).map_err(unavailable)?;
             let put = self.store.transact(|tx| {
                 if !secrets::put(tx, may, at, before, &sealed)? {
                     return Ok(None);
@@ -244,8 +244,8 @@ impl Postgres {
         dry_run: bool,
         told: &mut Rewrapped,
     ) -> Result<()> {
-        let place = Place::of(placed.tenant_id, &placed.at, &placed.sealed);
-        let wrap = match self.keys.rewrap(&place, &placed.sealed) {
+        let identity = RowIdentity::of(placed.tenant_id, &placed.at, &placed.sealed);
+        let wrap = match self.keys.rewrap(&identity, &placed.sealed) {
             Ok(wrap) => wrap,
             // What stands in the way of one stands in the way of all.
             Err(Unopened::Kms(failure)) if !is_of_the_row(failure.kind) => {

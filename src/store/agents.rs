@@ -10,7 +10,7 @@ use super::projects::Project;
 use super::readable::{Readable, readable};
 use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Authorized, Caller, Kind, Listing, May, Place, Read, Write};
+use crate::proof::{Admin, Authorized, Caller, Kind, Listing, May, Read, Scope, Write};
 use crate::store::runs::Via;
 use crate::{find_sql, sql};
 use postgres::Row;
@@ -122,8 +122,8 @@ impl Kind for Agent {
     fn id(&self) -> Uuid {
         self.agent_id
     }
-    fn place(&self) -> Place {
-        Place::InProject(self.project_id)
+    fn scope(&self) -> Scope {
+        Scope::InProject(self.project_id)
     }
 }
 

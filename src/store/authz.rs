@@ -43,7 +43,7 @@ pub struct Guard {
 
 /// What a check stands on, as it was in the statement that found what the check is about.
 #[derive(Debug)]
-pub struct Calm {
+pub struct InSync {
     /// The tenant's store.
     pub store_id: String,
     /// The model in it.
@@ -52,9 +52,9 @@ pub struct Calm {
     pub model_version: i32,
 }
 
-/// A row, and beside it the tenant's calm: none where the tenant has no store, or changes that were not applied yet. Then
+/// A row, and beside it the tenant's in_sync: none where the tenant has no store, or changes that were not applied yet. Then
 /// [`guard`] tells more.
-pub type Beside<T> = (T, Option<Calm>);
+pub type Beside<T> = (T, Option<InSync>);
 
 /// An object whose row is locked, and its tenant's store, which stays until the transaction ends.
 #[derive(Debug)]
@@ -136,29 +136,29 @@ pub fn guard(
     }))
 }
 
-/// What stands at the end of a row beside calm.
-pub(super) fn calm(row: &Row) -> Result<Option<Calm>> {
+/// What stands at the end of a row beside in_sync.
+pub(super) fn in_sync(row: &Row) -> Result<Option<InSync>> {
     let at = row.len().saturating_sub(4);
-    let is_calm: Option<bool> = row.try_get(at + 3)?;
-    if is_calm != Some(true) {
+    let is_in_sync: Option<bool> = row.try_get(at + 3)?;
+    if is_in_sync != Some(true) {
         return Ok(None);
     }
-    Ok(Some(Calm {
+    Ok(Some(InSync {
         store_id: row.try_get(at)?,
         model_id: row.try_get(at + 1)?,
         model_version: row.try_get(at + 2)?,
     }))
 }
 
-/// The object, if the tenant has it, as of one moment with the tenant's calm.
+/// The object, if the tenant has it, as of one moment with the tenant's in_sync.
 ///
 /// # Errors
 /// `database-unavailable`.
 pub fn find<K: Find>(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Beside<K>>> {
-    let row = sql.query_opt(K::FINDING.beside_calm, &[&tenant_id, &id])?;
+    let row = sql.query_opt(K::FINDING.beside_in_sync, &[&tenant_id, &id])?;
     let Some(row) = row else { return Ok(None) };
-    let calm = calm(&row)?;
-    Ok(K::read(&row)?.map(|found| (found, calm)))
+    let in_sync = in_sync(&row)?;
+    Ok(K::read(&row)?.map(|found| (found, in_sync)))
 }
 
 /// Keeps what the tenant's store is.

@@ -8,7 +8,7 @@ use super::page::{Order, Request};
 use super::readable::{Readable, readable};
 use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Error, Result};
-use crate::proof::{Caller, Kind, Listing, May, Place, Read, Write};
+use crate::proof::{Caller, Kind, Listing, May, Read, Scope, Write};
 use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
@@ -81,8 +81,8 @@ impl Kind for Conversation {
     fn id(&self) -> Uuid {
         self.conversation_id
     }
-    fn place(&self) -> Place {
-        Place::InProject(self.project_id)
+    fn scope(&self) -> Scope {
+        Scope::InProject(self.project_id)
     }
 }
 

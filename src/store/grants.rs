@@ -4,9 +4,9 @@
 //! A user who was deactivated has none.
 
 use super::Sql;
-use super::memberships::Role;
 use super::page::Request;
 use super::project_access::Way;
+use super::project_memberships::Role;
 use super::team_memberships::Role as TeamRole;
 use crate::error::Result;
 use crate::sql;

@@ -8,7 +8,7 @@ use super::secrets::SecretRef;
 use super::tenants::Tenant;
 use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Caller, Kind, Listing, May, Place};
+use crate::proof::{Admin, Caller, Kind, Listing, May, Scope};
 use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
@@ -67,8 +67,8 @@ impl Kind for ModelProvider {
     fn id(&self) -> Uuid {
         self.model_provider_id
     }
-    fn place(&self) -> Place {
-        Place::OnTenant
+    fn scope(&self) -> Scope {
+        Scope::OnTenant
     }
 }
 

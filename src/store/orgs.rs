@@ -5,7 +5,7 @@ use super::principals::{self, Named, person};
 use super::tenants::Tenant;
 use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Kind, Listing, May, Place};
+use crate::proof::{Admin, Kind, Listing, May, Scope};
 use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
@@ -32,8 +32,8 @@ impl Kind for Org {
     fn id(&self) -> Uuid {
         self.org_id
     }
-    fn place(&self) -> Place {
-        Place::Itself
+    fn scope(&self) -> Scope {
+        Scope::Itself
     }
 }
 

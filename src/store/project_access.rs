@@ -6,9 +6,9 @@
 //! Not here: the decision whether somebody may do something (`authz`).
 
 use super::Sql;
-use super::memberships::Role;
 use super::page::TextRequest;
 use super::principals::PrincipalKind;
+use super::project_memberships::Role;
 use super::projects::Project;
 use crate::error::Result;
 use crate::proof::{May, Write};

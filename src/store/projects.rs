@@ -6,7 +6,7 @@ use super::readable::{Readable, readable};
 use super::tenants::Tenant;
 use super::{Find, Finding, Sql, Tx};
 use crate::error::{Error, Result};
-use crate::proof::{Admin, Caller, Kind, Listing, May, Place, Write};
+use crate::proof::{Admin, Caller, Kind, Listing, May, Scope, Write};
 use crate::{find_sql, sql};
 use postgres::Row;
 use time::OffsetDateTime;
@@ -32,8 +32,8 @@ impl Kind for Project {
     fn id(&self) -> Uuid {
         self.project_id
     }
-    fn place(&self) -> Place {
-        Place::Itself
+    fn scope(&self) -> Scope {
+        Scope::Itself
     }
 }
 

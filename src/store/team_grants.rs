@@ -3,8 +3,8 @@
 //! Guarantee: changes of one project's grants come one after another, by a lock on its row, so each
 //! answers as if it had been alone; a team that is deleted at that moment is granted nothing.
 
-use super::memberships::Role;
 use super::page::{Order, Request};
+use super::project_memberships::Role;
 use super::projects::{self, Project};
 use super::teams::{self, Team};
 use super::{Find, Parameter, Sql, Tx};

@@ -10,7 +10,7 @@ use super::page::{Order, Request};
 use super::tenants::Tenant;
 use super::{Find, Finding, Sql, Tx, on_violation, team_grants};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Caller, Kind, Listing, May, Place};
+use crate::proof::{Admin, Caller, Kind, Listing, May, Scope};
 use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
@@ -54,8 +54,8 @@ impl Kind for Team {
     fn id(&self) -> Uuid {
         self.team_id
     }
-    fn place(&self) -> Place {
-        Place::Itself
+    fn scope(&self) -> Scope {
+        Scope::Itself
     }
 }
 

@@ -1,10 +1,10 @@
 //! Tenants and their users, as far as the server seeds them.
 
-use super::authz::{Beside, calm};
+use super::authz::{Beside, in_sync};
 use super::{Sql, Tx};
 use crate::error::Result;
-use crate::proof::{Kind, Place};
-use crate::{calm_sql, sql};
+use crate::proof::{Kind, Scope};
+use crate::{in_sync_sql, sql};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -20,8 +20,8 @@ impl Kind for Tenant {
     fn id(&self) -> Uuid {
         self.tenant_id
     }
-    fn place(&self) -> Place {
-        Place::Itself
+    fn scope(&self) -> Scope {
+        Scope::Itself
     }
 }
 
@@ -53,13 +53,13 @@ pub fn ensure_user(
     Ok(made == 1)
 }
 
-/// Whether the user is an admin of the tenant, as of one moment with the tenant's calm.
+/// Whether the user is an admin of the tenant, as of one moment with the tenant's in_sync.
 ///
 /// # Errors
 /// `database-unavailable`.
 pub fn is_admin(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Beside<bool>> {
-    let row = sql.query_one(calm_sql!("tenants/is_admin"), &[&tenant_id, &user_id])?;
-    Ok((row.get(0), calm(&row)?))
+    let row = sql.query_one(in_sync_sql!("tenants/is_admin"), &[&tenant_id, &user_id])?;
+    Ok((row.get(0), in_sync(&row)?))
 }
 
 /// Makes whoever else locks the tenant wait until the transaction ends. False: there is no such

@@ -8,7 +8,7 @@ use super::projects::Project;
 use super::readable::{Readable, readable};
 use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Caller, Kind, Listing, May, Place};
+use crate::proof::{Admin, Caller, Kind, Listing, May, Scope};
 use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
@@ -65,8 +65,8 @@ impl Kind for Tool {
     fn id(&self) -> Uuid {
         self.tool_id
     }
-    fn place(&self) -> Place {
-        Place::InProject(self.project_id)
+    fn scope(&self) -> Scope {
+        Scope::InProject(self.project_id)
     }
 }
 

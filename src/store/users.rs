@@ -12,7 +12,7 @@ use super::principals::PrincipalKind;
 use super::tenants::{self, Tenant};
 use super::{Find, Finding, Sql, Tx, enrolments, tokens};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Kind, May, Place};
+use crate::proof::{Admin, Kind, May, Scope};
 use crate::{find_sql, sql};
 use postgres::Row;
 use schemars::JsonSchema;
@@ -96,8 +96,8 @@ impl Kind for Person {
     fn id(&self) -> Uuid {
         self.0.user_id
     }
-    fn place(&self) -> Place {
-        Place::OnTenant
+    fn scope(&self) -> Scope {
+        Scope::OnTenant
     }
 }
 
@@ -118,8 +118,8 @@ impl Kind for ServiceAccount {
     fn id(&self) -> Uuid {
         self.0.user_id
     }
-    fn place(&self) -> Place {
-        Place::OnTenant
+    fn scope(&self) -> Scope {
+        Scope::OnTenant
     }
 }
 

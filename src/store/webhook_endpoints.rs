@@ -11,7 +11,7 @@ use super::secrets::SecretRef;
 use super::tenants::Tenant;
 use super::{Find, Finding, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Admin, Caller, Kind, May, Place};
+use crate::proof::{Admin, Caller, Kind, May, Scope};
 use crate::{find_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
@@ -107,8 +107,8 @@ impl Kind for WebhookEndpoint {
     fn id(&self) -> Uuid {
         self.endpoint_id
     }
-    fn place(&self) -> Place {
-        Place::OnTenant
+    fn scope(&self) -> Scope {
+        Scope::OnTenant
     }
 }
 
@@ -131,8 +131,8 @@ impl Kind for Ending {
     fn id(&self) -> Uuid {
         self.endpoint_id
     }
-    fn place(&self) -> Place {
-        Place::OnTenant
+    fn scope(&self) -> Scope {
+        Scope::OnTenant
     }
 }
 

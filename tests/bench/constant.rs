@@ -1,4 +1,4 @@
-//! A constant authenticated route behind the real door and frame, beside a bare hyper service with
+//! A constant authenticated route behind the real door and pipeline, beside a bare hyper service with
 //! one thread: requests a second of 64 keep-alive clients. The load generator shares the processors.
 
 use super::loopback::{Loopback, answer};
@@ -10,9 +10,9 @@ use super::{Done, Outcome, wrk};
 use agent_runtime::error::Result;
 use agent_runtime::http::context::Cx;
 use agent_runtime::http::door::{Door, Limits};
-use agent_runtime::http::frame::Frame;
 use agent_runtime::http::input::Nothing;
 use agent_runtime::http::output::Found;
+use agent_runtime::http::pipeline::Pipeline;
 use agent_runtime::http::probes::Probes;
 use agent_runtime::http::route::{Method, Table, route};
 use agent_runtime::proof::Caller;
@@ -42,9 +42,9 @@ fn door(world: &World) -> Outcome<Door> {
     probes.set("server", Ok(()));
     let routes = vec![route(Method::Get, "/v1/constant", "Say it", constant)];
     let shared = Arc::clone(world.server()?.shared());
-    let frame = Frame::new(shared, Table::new(routes, |_| true), probes, log());
+    let pipeline = Pipeline::new(shared, Table::new(routes, |_| true), probes, log());
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
-    let app = Arc::new(frame);
+    let app = Arc::new(pipeline);
     Ok(Door::open(
         listener,
         Limits::default(),

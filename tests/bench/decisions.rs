@@ -1,5 +1,5 @@
 //! An authorized read, beside the same service built to discard its decisions: requests a second of 64
-//! keep-alive clients. All else is the same on both sides: the door, the frame, the check, the
+//! keep-alive clients. All else is the same on both sides: the door, the pipeline, the check, the
 //! authorization server and the database.
 
 use super::plan::Plan;
@@ -11,14 +11,14 @@ use super::{Done, Outcome, wrk};
 use agent_runtime::api;
 use agent_runtime::audit::Audit;
 use agent_runtime::authn::Authn;
-use agent_runtime::authz::{Gate, Options};
+use agent_runtime::authz::{Admission, Options};
+use agent_runtime::concurrency_limit::Limiter;
 use agent_runtime::http::context::Shared;
 use agent_runtime::http::door::{Door, Limits};
-use agent_runtime::http::frame::Frame;
+use agent_runtime::http::pipeline::Pipeline;
 use agent_runtime::http::probes::Probes;
 use agent_runtime::http::route::Table;
 use agent_runtime::http::sse;
-use agent_runtime::places::Places;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,10 +47,10 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
         checks_in_flight: limits.request_threads,
         denials_per_minute: 120,
     };
-    let gate = Arc::new(Gate::new(permissions.clone(), audit.clone(), &bounds));
+    let admission = Arc::new(Admission::new(permissions.clone(), audit.clone(), &bounds));
     let (store, clock) = (shared.store.clone(), world.clock.clone());
     let own = Shared {
-        elsewhere: Places::new((limits.request_threads / 2).max(1)),
+        external_calls: Limiter::new((limits.request_threads / 2).max(1)),
         authn: Authn::new(store.clone(), clock.clone(), None),
         clock: clock.clone(),
         audit,
@@ -65,11 +65,11 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
             &store,
             &clock,
             shared.runtime.feed(),
-            Some(Arc::clone(&gate)),
+            Some(Arc::clone(&admission)),
             &log(),
         )?,
         allowed_origins: Vec::new(),
-        gate: Some(gate),
+        admission: Some(admission),
         permissions: Some(permissions),
         store,
     };
@@ -77,9 +77,9 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
     probes.set("server", Ok(()));
     let table = Table::new(api::routes(), |_| true);
     let shared = Arc::new(own);
-    let frame = Arc::new(Frame::new(Arc::clone(&shared), table, probes, log()));
+    let pipeline = Arc::new(Pipeline::new(Arc::clone(&shared), table, probes, log()));
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
-    let door = Door::open(listener, limits, frame, clock, log())?;
+    let door = Door::open(listener, limits, pipeline, clock, log())?;
     Ok(Side { door, shared })
 }
 

@@ -1,8 +1,8 @@
 //! Who may do what, with a real OpenFGA: roles, keys, lists, the order of record and effect, open
 //! streams, changes that were not told yet, and an authorization server that is slow or away; and what `/metrics` says of it.
 
-mod asker;
 mod away;
+mod checker;
 mod keys;
 mod lists;
 mod metrics;

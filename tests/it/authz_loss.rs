@@ -4,7 +4,7 @@
 use crate::authz_store::{client, name, newer};
 use crate::harness::openfga::{OpenFga, Relay};
 use crate::harness::{App, World, authorization, eventually, seeds, within};
-use agent_runtime::authz::desired::Object;
+use agent_runtime::authz::desired_tuples::Object;
 use agent_runtime::authz::fga::{Pinned, Tuple};
 use agent_runtime::error::Code;
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ fn lose_everything(fga: &OpenFga) {
 /// A person with a role on a project that nothing in Postgres gives.
 fn sneak(fga: &OpenFga, world: &mut World) -> (Uuid, Object, Tuple) {
     let (person, project) = (world.person("member"), world.project(None));
-    eventually("the keeper to tell them", || {
+    eventually("the reconciler to tell them", || {
         (world.unapplied() == 0).then_some(())
     });
     let object = Object::Project(project);
@@ -86,7 +86,7 @@ fn what_is_told_to_a_store_that_was_lost_reaches_the_one_that_takes_its_place() 
     app.settle_soon(world.tenant());
     for role in ["editor", "viewer", "owner"] {
         let (before, _, _) = world.standing().unwrap();
-        // First: what stands in Postgres may be told by the keeper before it is settled here.
+        // First: what stands in Postgres may be told by the reconciler before it is settled here.
         lose_everything(&fga);
         world.join(project, person, role);
         app.settle_soon(object);
@@ -269,7 +269,7 @@ fn no_request_waits_longer_than_once_for_an_openfga_that_is_slow() {
         &[&project],
         &[object, Object::Tenant(tenant_id)],
     );
-    eventually("the keeper to tell them", || {
+    eventually("the reconciler to tell them", || {
         (world.unapplied() == 0).then_some(())
     });
     // Six pages, each slow.
@@ -299,7 +299,7 @@ fn no_request_waits_longer_than_once_for_an_openfga_that_is_slow() {
         began.elapsed()
     });
     relay.heal();
-    eventually("the keeper to tell them", || {
+    eventually("the reconciler to tell them", || {
         (world.unapplied() == 0).then_some(())
     });
     assert!(app.may_soon(person, "can_read", object));

@@ -3,7 +3,7 @@
 
 use crate::harness::openfga::{OpenFga, Relay};
 use crate::harness::{App, Database, World, authorization, eventually, seeds};
-use agent_runtime::authz::desired::Object;
+use agent_runtime::authz::desired_tuples::Object;
 use agent_runtime::authz::fga;
 use agent_runtime::authz::permissions::Model;
 use agent_runtime::error::Code;
@@ -97,7 +97,7 @@ fn a_tenant_made_while_the_server_runs_gets_its_own_store_and_admin() {
     let other = seeds(&app.clock);
     let shared = app.server().shared();
     agent_runtime::server::seed(&shared.store, &app.clock, &other).unwrap();
-    // Asked at once, before the keeper looks.
+    // Asked at once, before the reconciler looks.
     let tenant = Object::Tenant(other.tenant_id);
     let may = |user| app.may_in(other.tenant_id, user, "can_admin", tenant);
     assert!(may(other.user_id).unwrap());

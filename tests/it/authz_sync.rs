@@ -4,7 +4,7 @@
 use crate::authz_store::client;
 use crate::harness::openfga::{OpenFga, Relay};
 use crate::harness::{App, Database, World, authorization, eventually, within};
-use agent_runtime::authz::desired::Object;
+use agent_runtime::authz::desired_tuples::Object;
 use agent_runtime::authz::fga::{Pinned, Tuple};
 use agent_runtime::authz::report::Report;
 use agent_runtime::error::{Code, Error};
@@ -143,7 +143,7 @@ fn every_way_into_every_kind_of_object_follows_postgres() {
     );
     assert_eq!(may(&app, mate, Object::Project(outside)), NOTHING);
     // Of the team itself nobody asks.
-    eventually("the keeper to tell it", || {
+    eventually("the reconciler to tell it", || {
         (world.unapplied() == 0).then_some(())
     });
     check_equal(&app);
@@ -187,7 +187,7 @@ fn an_answer_lost_between_commit_and_apply_leaves_no_old_state_to_answer_from() 
         app.settle_soon(object);
         assert_eq!(may_soon(&app, person, object), NOTHING);
     }
-    // Nobody asks: the keeper tells it.
+    // Nobody asks: the reconciler tells it.
     relay.cut();
     other.cut();
     world.join(project, person, "viewer");
@@ -198,7 +198,7 @@ fn an_answer_lost_between_commit_and_apply_leaves_no_old_state_to_answer_from() 
     );
     assert_eq!(world.unapplied(), 1);
     other.heal();
-    eventually("the keeper to tell it", || {
+    eventually("the reconciler to tell it", || {
         (world.unapplied() == 0).then_some(())
     });
     relay.heal();
@@ -233,7 +233,7 @@ fn replicas_that_tell_the_same_objects_at_once_end_as_postgres_has_it() {
             });
         }
     });
-    eventually("the keeper to tell the people", || {
+    eventually("the reconciler to tell the people", || {
         (world.unapplied() == 0).then_some(())
     });
     check_equal(&app);
@@ -352,7 +352,7 @@ fn tamper(fga: &OpenFga, world: &mut World) -> (Vec<Tuple>, Vec<Tuple>) {
     world.join(project, kept, "editor");
     let objects = [world.tenant(), Object::Project(project), Object::Team(team)];
     let names: Vec<String> = objects.iter().map(Object::to_string).collect();
-    eventually("the keeper to tell them", || {
+    eventually("the reconciler to tell them", || {
         (world.unapplied() == 0).then_some(())
     });
     let gone = Object::Project(Uuid::from_u128(7));
@@ -453,7 +453,7 @@ fn settle_all(
     });
     let took = began.elapsed();
     relay.heal();
-    eventually("the keeper to tell the rest", || {
+    eventually("the reconciler to tell the rest", || {
         (world.unapplied() == 0).then_some(())
     });
     (outcomes, took)
@@ -466,7 +466,7 @@ fn at_most_two_applies_hold_a_connection_and_the_others_wait_no_longer_than_they
     app.is_in_step();
     let mut world = app.world();
     let teams: Vec<Uuid> = (0..10).map(|_| world.team()).collect();
-    eventually("the keeper to tell them", || {
+    eventually("the reconciler to tell them", || {
         (world.unapplied() == 0).then_some(())
     });
     // A busy machine may leave those that are in front too little time, or add to that of all: then once more.

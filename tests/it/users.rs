@@ -1,7 +1,7 @@
 //! `/v1/identity/users`.
 
 use crate::harness::{App, Client, Puppet, end_of, eventually, made};
-use agent_runtime::authz::desired::Object;
+use agent_runtime::authz::desired_tuples::Object;
 use serde_json::{Value, json};
 use std::sync::Barrier;
 use std::time::Duration;

@@ -18,7 +18,12 @@ const ROOMS: [&str; 5] = [
 ];
 
 /// The rooms that still have circles. One that has none left leaves this list, and none is added.
-const STILL_CIRCULAR: [&str; 5] = ROOMS;
+const STILL_CIRCULAR: [&str; 4] = [
+    "jobs/src/runner",
+    "src/http/door",
+    "src/store",
+    "src/runtime",
+];
 
 /// The circles of a room, each with its shortest way round and the other arrows among its files.
 fn circles(imports: &Imports, room: &str) -> Vec<String> {

@@ -3,7 +3,7 @@
 //! Guarantees: a key that stands is never replaced; what is made is its reader's alone from its first
 //! moment on, and is in no output.
 
-use super::Places;
+use super::Paths;
 use super::ledger::{Ledger, State};
 use super::lost::Tenant;
 use crate::authn::bearer;
@@ -92,10 +92,10 @@ fn random(bytes: &mut [u8]) -> Outcome {
 }
 
 /// Whether the operator gave a secret setting: in the env file in any form, or as a credential.
-pub(super) fn is_given(places: &Places, settings: &EnvFile, name: &str) -> bool {
+pub(super) fn is_given(paths: &Paths, settings: &EnvFile, name: &str) -> bool {
     let forms = [name.to_owned(), format!("{name}_FILE")];
     let mut forms = forms.iter();
-    forms.any(|form| has(settings, form)) || places.credentials.join(name).exists()
+    forms.any(|form| has(settings, form)) || paths.credentials.join(name).exists()
 }
 
 /// Whether the env file gives a setting.
@@ -106,34 +106,34 @@ pub(super) fn has(settings: &EnvFile, name: &str) -> bool {
 
 impl Key {
     /// Whether it stands in any form.
-    fn is_given(&self, places: &Places, settings: &EnvFile) -> bool {
+    fn is_given(&self, paths: &Paths, settings: &EnvFile) -> bool {
         let mut forms = [self.setting, self.variant].into_iter();
-        forms.any(|form| has(settings, form) || places.credentials.join(form).exists())
+        forms.any(|form| has(settings, form) || paths.credentials.join(form).exists())
     }
 }
 
 /// The files of the keys of secrets that are missing.
-pub(super) fn missing_of_secrets(places: &Places, settings: &EnvFile) -> Vec<PathBuf> {
+pub(super) fn missing_of_secrets(paths: &Paths, settings: &EnvFile) -> Vec<PathBuf> {
     let of_secrets = KEYS.iter().filter(|key| key.of_secrets);
-    let missing = of_secrets.filter(|key| !key.is_given(places, settings));
+    let missing = of_secrets.filter(|key| !key.is_given(paths, settings));
     missing
-        .map(|key| places.credentials.join(key.setting))
+        .map(|key| paths.credentials.join(key.setting))
         .collect()
 }
 
 /// Makes the keys that are missing, and puts owner and mode of the others right.
 pub(super) fn make(
     ledger: &mut Ledger,
-    places: &Places,
+    paths: &Paths,
     settings: &EnvFile,
     with_secrets: bool,
     tenant: &Tenant,
 ) -> Outcome {
     for key in KEYS.iter().filter(|key| with_secrets || !key.of_secrets) {
-        let path = places.credentials.join(key.setting);
+        let path = paths.credentials.join(key.setting);
         if path.exists() {
             put_right(ledger, &path)?;
-        } else if key.is_given(places, settings) {
+        } else if key.is_given(paths, settings) {
             let note = "it is given otherwise";
             ledger.enter(State::Kept, key.setting, Some(note));
         } else {
@@ -150,7 +150,7 @@ pub(super) fn make(
         }
     }
     // What the operator put there beside them.
-    for path in deployment::credentials(&places.credentials).unwrap_or_default() {
+    for path in deployment::credentials(&paths.credentials).unwrap_or_default() {
         let name = path.file_name().unwrap_or_default();
         if !KEYS.iter().any(|key| name == key.setting) && name != LICENSE {
             put_right(ledger, &path)?;
@@ -184,14 +184,14 @@ fn put_right(ledger: &mut Ledger, path: &Path) -> Outcome {
 /// It does not hold, or the env file gives one already.
 pub(super) fn read_license(
     from: &Path,
-    places: &Places,
+    paths: &Paths,
     settings: &EnvFile,
     now: OffsetDateTime,
 ) -> Outcome<Zeroizing<String>> {
     if has(settings, LICENSE) || has(settings, "SVC_LICENSE_KEY_FILE") {
         return Err(Failure::new(format!(
             "{} gives {LICENSE} already: remove it there, and run this again.",
-            places.env_file.display()
+            paths.env_file.display()
         )));
     }
     let mut text = Zeroizing::new(String::new());
@@ -209,8 +209,8 @@ pub(super) fn read_license(
 ///
 /// # Errors
 /// It cannot be written.
-pub(super) fn license(ledger: &mut Ledger, places: &Places, key: Option<&str>) -> Outcome {
-    let path = places.credentials.join(LICENSE);
+pub(super) fn license(ledger: &mut Ledger, paths: &Paths, key: Option<&str>) -> Outcome {
+    let path = paths.credentials.join(LICENSE);
     let stands = fs::read(&path).map(Zeroizing::new).ok();
     let (key, state) = match (key, &stands) {
         (None, None) => return Ok(()),

@@ -7,7 +7,7 @@
 //!
 //! Not here: a database on another host, which setup cannot ask.
 
-use super::Places;
+use super::Paths;
 use super::databases::{self, Request};
 use super::keys;
 use crate::cli::{Failure, Outcome};
@@ -32,10 +32,10 @@ pub(super) struct Lost {
 }
 
 impl Lost {
-    pub(super) fn find(places: &Places, settings: &EnvFile, with_secrets: bool) -> Self {
+    pub(super) fn find(paths: &Paths, settings: &EnvFile, with_secrets: bool) -> Self {
         Self {
             keys: match with_secrets {
-                true => keys::missing_of_secrets(places, settings),
+                true => keys::missing_of_secrets(paths, settings),
                 false => Vec::new(),
             },
             tenant_id: !keys::has(settings, "SVC_TENANT_ID"),
@@ -50,7 +50,7 @@ impl Lost {
         self,
         request: &Request,
         database: &str,
-        places: &Places,
+        paths: &Paths,
         new_keys: bool,
     ) -> Outcome<Tenant> {
         if self.keys.is_empty() && !self.tenant_id {
@@ -64,7 +64,7 @@ impl Lost {
                  and run this again. With --new-keys a new one is made, and those values are lost.",
                 key.display(),
                 holds.sealed,
-                places.env_file.display()
+                paths.env_file.display()
             )));
         }
         match (self.tenant_id, holds.tenants, holds.tenant_ids.as_slice()) {
@@ -76,7 +76,7 @@ impl Lost {
                     "The database {database} holds {tenants} tenants, and {} does not say which is \
                      this server's own: set SVC_TENANT_ID there and run this again. The first of \
                      them:{}",
-                    places.env_file.display(),
+                    paths.env_file.display(),
                     ids.concat()
                 )))
             }

@@ -3,7 +3,7 @@
 //! Guarantees: what setup makes is in the cluster that OpenFGA will ask; its env file is the operator's
 //! and only read.
 
-use super::{Arguments, Places, UNRESERVED};
+use super::{Arguments, Paths, UNRESERVED};
 use crate::cli::{Failure, Outcome, deployment};
 use crate::secret::Secret;
 use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
@@ -33,11 +33,11 @@ pub(super) struct Openfga {
 ///
 /// # Errors
 /// The env file cannot be read, or names another cluster of this host than setup was told.
-pub(super) fn find(arguments: &Arguments, places: &Places) -> Outcome<Option<Openfga>> {
+pub(super) fn find(arguments: &Arguments, paths: &Paths) -> Outcome<Option<Openfga>> {
     if arguments.no_openfga {
         return Ok(None);
     }
-    let Some(file) = deployment::read_env_file(&places.openfga_env_file)? else {
+    let Some(file) = deployment::read_env_file(&paths.openfga_env_file)? else {
         return Ok(None);
     };
     let value = |name: &str| file.value(name).map(Secret::expose).unwrap_or_default();
@@ -54,7 +54,7 @@ pub(super) fn find(arguments: &Arguments, places: &Places) -> Outcome<Option<Ope
             "{} names the PostgreSQL at {} (port {port}), and setup was told {wanted} (port {}). Set \
              there OPENFGA_DATASTORE_URI=postgres:///{DATABASE}?host={}&port={}&user={} and run this \
              again, or leave OpenFGA alone with --no-openfga.",
-            places.openfga_env_file.display(),
+            paths.openfga_env_file.display(),
             socket.display(),
             arguments.port,
             utf8_percent_encode(&wanted, PATH),

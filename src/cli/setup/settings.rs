@@ -2,7 +2,7 @@
 
 use super::ledger::{Ledger, State};
 use super::lost::Tenant;
-use super::{Places, keys};
+use super::{Paths, keys};
 use crate::cli::account::Account;
 use crate::cli::deployment;
 use crate::cli::private_file::{self, Standing};
@@ -85,7 +85,7 @@ pub(super) fn wanted(
 /// Adds what is missing, and puts owner and mode right.
 pub(super) fn write(
     ledger: &mut Ledger,
-    places: &Places,
+    paths: &Paths,
     service: Option<&Account>,
     mut settings: EnvFile,
     wanted: &[Wanted],
@@ -95,7 +95,7 @@ pub(super) fn write(
         let standing = settings.value(name).map(Secret::expose);
         if standing == Some(value.as_str()) {
             ledger.enter(State::Kept, *name, None);
-        } else if keys::is_given(places, &settings, name) {
+        } else if keys::is_given(paths, &settings, name) {
             ledger.enter(State::Kept, *name, Some("the value there is yours"));
         } else {
             settings.set(name, &Secret::new(value.as_str()));
@@ -105,7 +105,7 @@ pub(super) fn write(
             ledger.enter(State::Made, *name, Some(&note));
         }
     }
-    let path = &places.env_file;
+    let path = &paths.env_file;
     let access = deployment::env_file_access(service);
     let what = path.display().to_string();
     let text = settings.text();
@@ -130,8 +130,8 @@ pub(super) fn write(
 }
 
 /// The env file as it stands, or the sample that every setting is explained in.
-pub(super) fn read(places: &Places) -> Outcome<EnvFile> {
-    if let Some(settings) = deployment::read_env_file(&places.env_file)? {
+pub(super) fn read(paths: &Paths) -> Outcome<EnvFile> {
+    if let Some(settings) = deployment::read_env_file(&paths.env_file)? {
         return Ok(settings);
     }
     EnvFile::parse(&render::environment_file())

@@ -1,6 +1,6 @@
 //! Bodies: reading a request's within its bounds, and handing an answer's to hyper.
 
-use super::link::{Link, Phase};
+use super::connection_state::{ConnectionState, Phase};
 use super::listen::Shared;
 use super::stream::StreamBody;
 use super::{Counters, head};
@@ -39,15 +39,15 @@ impl Intake {
     pub(super) async fn read(
         &mut self,
         shared: &Shared,
-        link: &Link,
+        state: &ConnectionState,
         body: &mut Incoming,
         up_to: u64,
     ) -> Result<bool> {
-        link.enter(Phase::Body);
+        state.enter(Phase::Body);
         let mut body = pin!(body);
         while self.counted <= up_to {
             let frame = poll_fn(|cx| {
-                if link.has_expired() {
+                if state.has_expired() {
                     return Poll::Ready(Err(late()));
                 }
                 body.as_mut().poll_frame(cx).map(Ok)
@@ -125,10 +125,10 @@ fn unreadable(cause: hyper::Error) -> Error {
     .because(cause)
 }
 
-/// An answer's body as hyper takes it. Its end, or its drop, tells the link that it is done.
+/// An answer's body as hyper takes it. Its end, or its drop, tells the state that it is done.
 pub(super) struct Outgoing {
     kind: Kind,
-    link: Option<Arc<Link>>,
+    state: Option<Arc<ConnectionState>>,
     counters: Option<Arc<Counters>>,
 }
 
@@ -155,7 +155,7 @@ impl Outgoing {
     fn new(kind: Kind) -> Self {
         Self {
             kind,
-            link: None,
+            state: None,
             counters: None,
         }
     }
@@ -172,19 +172,19 @@ impl Outgoing {
     }
 
     /// Binds the answer to its connection. False: a stream beyond the limit.
-    pub(super) fn bind(&mut self, shared: &Shared, link: &Arc<Link>) -> bool {
+    pub(super) fn bind(&mut self, shared: &Shared, state: &Arc<ConnectionState>) -> bool {
         if let Kind::Stream(stream) = &self.kind {
             let open = shared.counters.streams.fetch_add(1, Relaxed);
             self.counters = Some(Arc::clone(&shared.counters));
             if open >= shared.limits.streams {
                 return false;
             }
-            link.attach(stream.pipe());
+            state.attach(stream.pipe());
             if shared.stopping.has_begun() {
-                link.stop();
+                state.stop();
             }
         }
-        self.link = Some(Arc::clone(link));
+        self.state = Some(Arc::clone(state));
         true
     }
 }
@@ -225,8 +225,8 @@ impl Drop for Outgoing {
         if let Some(counters) = &self.counters {
             counters.streams.fetch_sub(1, Relaxed);
         }
-        if let Some(link) = &self.link {
-            link.body_done();
+        if let Some(state) = &self.state {
+            state.body_done();
         }
     }
 }

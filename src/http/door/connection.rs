@@ -1,8 +1,8 @@
 //! One connection from its first byte to its close: hyper's future, the deadlines, the stop, and
 //! the refusals of what hyper cannot read.
 
+use super::connection_state::{ConnectionState, Expiry, Socket, Standing};
 use super::context::Context;
-use super::link::{Expiry, Link, Socket, Standing};
 use super::listen::Shared;
 use super::reply::{Reply, convert};
 use super::serve;
@@ -51,54 +51,54 @@ pub(super) async fn attend(
     peer: SocketAddr,
     standing: Standing,
 ) {
-    let link = Arc::new(Link::new(stream, peer, standing, &shared.limits));
-    let end = converse(&shared, &link).await;
+    let state = Arc::new(ConnectionState::new(stream, peer, standing, &shared.limits));
+    let end = converse(&shared, &state).await;
     let refusal = match end {
         End::Quiet => return,
-        End::Stalled => return link.cut(),
+        End::Stalled => return state.cut(),
         End::Head => Some(Error::new(
             Code::RequestTimeout,
             "The header block did not arrive in time.",
         )),
-        End::Done(Err(cause)) if cause.is_parse() && link.is_between() => {
-            Some(unreadable(link.refusal()))
+        End::Done(Err(cause)) if cause.is_parse() && state.is_between() => {
+            Some(unreadable(state.refusal()))
         }
         End::Done(_) => None,
     };
     let parting = async {
         if let Some(error) = refusal {
             let bytes = refusal_bytes(&shared, peer, &error);
-            write_all(&link, bytes.as_bytes()).await?;
+            write_all(&state, bytes.as_bytes()).await?;
         }
-        if link.at_end() {
+        if state.at_end() {
             return Ok(());
         }
-        linger(&link).await
+        linger(&state).await
     };
     // However it ends, the connection is closed.
     let _: Result<std::io::Result<()>, _> = tokio::time::timeout(LINGER, parting).await;
 }
 
-async fn converse(shared: &Arc<Shared>, link: &Arc<Link>) -> End {
+async fn converse(shared: &Arc<Shared>, state: &Arc<ConnectionState>) -> End {
     let service = service_fn(|request| {
-        let (shared, link) = (Arc::clone(shared), Arc::clone(link));
-        async move { Ok::<_, Infallible>(serve::answer(&shared, &link, request).await) }
+        let (shared, state) = (Arc::clone(shared), Arc::clone(state));
+        async move { Ok::<_, Infallible>(serve::answer(&shared, &state, request).await) }
     });
     let mut connection = pin!(
         Builder::new()
             .header_read_timeout(None)
             .max_buf_size(shared.limits.header_bytes.max(8192))
             .max_header_size(shared.limits.header_bytes)
-            .serve_connection(TokioIo::new(Socket(Arc::clone(link))), service)
+            .serve_connection(TokioIo::new(Socket(Arc::clone(state))), service)
     );
     let mut begins = pin!(shared.stopping.begins.notified());
     let mut stopping = false;
-    let mut set_for = link.due().unwrap_or_else(Instant::now);
+    let mut set_for = state.due().unwrap_or_else(Instant::now);
     let mut timer = pin!(tokio::time::sleep_until(set_for.into()));
     poll_fn(|cx| {
         if !stopping && (begins.as_mut().poll(cx).is_ready() || shared.stopping.has_begun()) {
             stopping = true;
-            if link.stop() {
+            if state.stop() {
                 return Poll::Ready(End::Quiet);
             }
             connection.as_mut().graceful_shutdown();
@@ -109,19 +109,19 @@ async fn converse(shared: &Arc<Shared>, link: &Arc<Link>) -> End {
             }
             // The timer is set anew only when it is too late or has fired: most requests end
             // long before their deadline and never touch it.
-            if let Some(due) = link.due().filter(|due| *due < set_for) {
+            if let Some(due) = state.due().filter(|due| *due < set_for) {
                 set_for = due;
                 timer.as_mut().reset(due.into());
             }
             ready!(timer.as_mut().poll(cx));
-            match link.expire() {
+            match state.expire() {
                 Expiry::Head => return Poll::Ready(End::Head),
                 Expiry::Quiet => return Poll::Ready(End::Quiet),
                 Expiry::Stalled => return Poll::Ready(End::Stalled),
                 Expiry::Nothing | Expiry::Request => {}
             }
             let latest = Instant::now() + shared.limits.idle_timeout;
-            set_for = link.due().map_or(latest, |due| due.min(latest));
+            set_for = state.due().map_or(latest, |due| due.min(latest));
             timer.as_mut().reset(set_for.into());
         }
     })
@@ -166,9 +166,9 @@ fn refusal_bytes(shared: &Shared, peer: SocketAddr, error: &Error) -> String {
     text
 }
 
-async fn write_all(link: &Link, mut bytes: &[u8]) -> std::io::Result<()> {
+async fn write_all(state: &ConnectionState, mut bytes: &[u8]) -> std::io::Result<()> {
     while !bytes.is_empty() {
-        let wrote = poll_fn(|cx| link.poll_write(cx, bytes)).await?;
+        let wrote = poll_fn(|cx| state.poll_write(cx, bytes)).await?;
         if wrote == 0 {
             return Err(std::io::ErrorKind::WriteZero.into());
         }
@@ -177,11 +177,11 @@ async fn write_all(link: &Link, mut bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-async fn linger(link: &Link) -> std::io::Result<()> {
-    poll_fn(|cx| link.poll_shutdown(cx)).await?;
+async fn linger(state: &ConnectionState) -> std::io::Result<()> {
+    poll_fn(|cx| state.poll_shutdown(cx)).await?;
     let mut left = LINGER_BYTES;
     while left > 0 {
-        match poll_fn(|cx| link.poll_discard(cx)).await? {
+        match poll_fn(|cx| state.poll_discard(cx)).await? {
             0 => break,
             read => left = left.saturating_sub(read),
         }

@@ -1,7 +1,7 @@
 //! The door's thread: accepting within the caps, and the stop.
 
 use super::connection;
-use super::link::Standing;
+use super::connection_state::Standing;
 use super::pool::Pool;
 use super::{App, Counters, Limits};
 use crate::ids::Clock;

@@ -13,9 +13,9 @@
 
 mod body;
 mod connection;
+mod connection_state;
 mod context;
 mod head;
-mod link;
 mod listen;
 mod pool;
 mod queue;
@@ -96,7 +96,7 @@ impl Default for Limits {
     }
 }
 
-/// What stands behind the door: the frame in production, small services in the tests.
+/// What stands behind the door: the pipeline in production, small services in the tests.
 pub trait App: Send + Sync + 'static {
     /// Answers a probe on the door's own thread, so it never blocks. `None`: not a probe.
     fn probe(&self, method: &str, path: &str) -> Option<rouille::Response>;

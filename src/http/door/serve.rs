@@ -1,12 +1,12 @@
 //! One request: its checks, its body, its turn in the queue, its answer.
 
 use super::body::{Intake, Outgoing, check_admitted, check_budget};
+use super::connection_state::{ConnectionState, Phase, Standing};
 use super::context::Context;
-use super::link::{Link, Phase, Standing};
 use super::listen::Shared;
 use super::pool::{Admission, Job, queue_full};
 use super::reply::{Answer, Reply, Responder, convert};
-use super::{head, link};
+use super::{connection_state, head};
 use crate::error::{Code, Error, Result};
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONNECTION, HeaderValue, RETRY_AFTER};
@@ -21,14 +21,14 @@ use tokio::sync::oneshot;
 /// Answers one request. Never fails: a refusal is an answer.
 pub(super) async fn answer(
     shared: &Arc<Shared>,
-    link: &Arc<link::Link>,
+    state: &Arc<connection_state::ConnectionState>,
     request: Request<Incoming>,
 ) -> Response<Outgoing> {
     let (parts, body) = request.into_parts();
     let in_flight = InFlight::begin(shared);
-    let context = Arc::new(Context::new(link.peer, Some(parts), &shared.clock));
+    let context = Arc::new(Context::new(state.peer, Some(parts), &shared.clock));
     let mut incoming = Some(body);
-    let answer = respond(shared, link, &context, &mut incoming).await;
+    let answer = respond(shared, state, &context, &mut incoming).await;
     drop(in_flight);
     // What is left of the body will not be read, and what follows it cannot be.
     let unread = incoming.is_some_and(|body| !body.is_end_stream());
@@ -36,26 +36,26 @@ pub(super) async fn answer(
         Ok(response) => response,
         Err(error) => refusal(shared, &error, &context),
     };
-    if !response.body_mut().bind(shared, link) {
+    if !response.body_mut().bind(shared, state) {
         let error = Error::new(
             Code::Overloaded,
             "Too many streams are open. Try again shortly.",
         );
         response = refusal(shared, &error, &context);
-        response.body_mut().bind(shared, link);
+        response.body_mut().bind(shared, state);
     }
-    if unread || link.standing != Standing::Served {
+    if unread || state.standing != Standing::Served {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(CONNECTION, close);
     }
     count(shared, response.status());
-    link.enter(Phase::Answering);
+    state.enter(Phase::Answering);
     response
 }
 
 async fn respond(
     shared: &Arc<Shared>,
-    link: &Arc<Link>,
+    state: &Arc<ConnectionState>,
     context: &Arc<Context>,
     incoming: &mut Option<Incoming>,
 ) -> Answer {
@@ -63,10 +63,10 @@ async fn respond(
     if let Some(response) = probe(shared, context) {
         return response;
     }
-    check_standing(link.standing)?;
+    check_standing(state.standing)?;
     let mut intake = Intake::new(&shared.counters);
     if let Some(mut body) = incoming.take_if(|body| !body.is_end_stream()) {
-        let whole = read(shared, link, context, &mut intake, &mut body).await;
+        let whole = read(shared, state, context, &mut intake, &mut body).await;
         if !matches!(whole, Ok(None)) {
             *incoming = Some(body);
         }
@@ -80,13 +80,13 @@ async fn respond(
     let responder = Responder::new(Arc::clone(context), to, counters, most);
     let body = intake;
     queue(shared, Job::Handle { body, responder })?;
-    wait(link, from).await?
+    wait(state, from).await?
 }
 
 /// Reads the whole body: `None`, or the application's refusal of it.
 async fn read(
     shared: &Arc<Shared>,
-    link: &Arc<Link>,
+    state: &Arc<ConnectionState>,
     context: &Arc<Context>,
     intake: &mut Intake,
     body: &mut Incoming,
@@ -97,18 +97,19 @@ async fn read(
     }
     check_budget(shared, declared)?;
     let small = shared.limits.small_body_bytes;
-    if declared.is_none_or(|bytes| bytes <= small) && intake.read(shared, link, body, small).await?
+    if declared.is_none_or(|bytes| bytes <= small)
+        && intake.read(shared, state, body, small).await?
     {
         return Ok(None);
     }
     let (to, from) = oneshot::channel();
     let context = Arc::clone(context);
     queue(shared, Job::Admit { context, to })?;
-    let most = match wait(link, from).await? {
+    let most = match wait(state, from).await? {
         Admission::Read(bytes) => check_admitted(shared, bytes, declared)?,
         Admission::Refuse(refused) => return Ok(Some(refused)),
     };
-    if intake.read(shared, link, body, most).await? {
+    if intake.read(shared, state, body, most).await? {
         return Ok(None);
     }
     Err(head::too_large(most))
@@ -149,15 +150,15 @@ fn queue(shared: &Shared, job: Job) -> Result<()> {
 }
 
 /// Waits for a request thread's word, within the request deadline.
-async fn wait<T>(link: &Link, from: oneshot::Receiver<T>) -> Result<T> {
-    link.enter(Phase::Waiting);
+async fn wait<T>(state: &ConnectionState, from: oneshot::Receiver<T>) -> Result<T> {
+    state.enter(Phase::Waiting);
     let mut from = pin!(from);
     poll_fn(|cx| match from.as_mut().poll(cx) {
         Poll::Ready(Ok(word)) => Poll::Ready(Ok(word)),
         Poll::Ready(Err(_)) => Poll::Ready(Err(Error::internal(
             "the handler gave up its responder without an answer",
         ))),
-        Poll::Pending if link.has_expired() => Poll::Ready(Err(Error::new(
+        Poll::Pending if state.has_expired() => Poll::Ready(Err(Error::new(
             Code::DeadlineExceeded,
             "The request was not answered within its deadline.",
         ))),

@@ -5,7 +5,7 @@
 //! last event. Without an answer streams go on, and the log says so.
 
 use super::shard::Command;
-use crate::authz::{Again, Gate};
+use crate::authz::{Admission, Again};
 use crate::error::Code;
 use crate::store::Store;
 use crossbeam_channel::{Receiver, Sender};
@@ -26,7 +26,7 @@ pub(super) struct Round {
 }
 
 pub(super) struct Access {
-    pub(super) gate: Arc<Gate>,
+    pub(super) admission: Arc<Admission>,
     pub(super) store: Store,
     pub(super) shards: Vec<Sender<Command>>,
     pub(super) stopping: Arc<AtomicBool>,
@@ -47,7 +47,7 @@ impl Access {
             if self.stopping.load(Ordering::Relaxed) {
                 return;
             }
-            let Err(error) = again.decide(&self.store, &self.gate) else {
+            let Err(error) = again.decide(&self.store, &self.admission) else {
                 continue;
             };
             if error.code() != Code::PermissionDenied {

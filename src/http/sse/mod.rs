@@ -18,7 +18,7 @@ mod shard;
 mod tail;
 
 use super::door;
-use crate::authz::{Gate, RunReader};
+use crate::authz::{Admission, RunReader};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::runtime::progress::feed::Feed;
@@ -89,7 +89,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Starts the threads `stream-N` and `stream-tail`, and with a gate `stream-access`.
+    /// Starts the threads `stream-N` and `stream-tail`, and with an admission `stream-access`.
     ///
     /// # Errors
     /// The system gives no thread.
@@ -98,7 +98,7 @@ impl Streams {
         store: &Store,
         clock: &Clock,
         feed: &Feed,
-        gate: Option<Arc<Gate>>,
+        admission: Option<Arc<Admission>>,
         log: &slog::Logger,
     ) -> Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
@@ -117,7 +117,7 @@ impl Streams {
                 Arc::clone(&open),
                 log.clone(),
             );
-            shard.access = gate.is_some().then(|| shard::ToAccess {
+            shard.access = admission.is_some().then(|| shard::ToAccess {
                 rounds: rounds.clone(),
                 shard: number,
                 pending: Arc::default(),
@@ -129,9 +129,9 @@ impl Streams {
             })?);
             shards.push(sender);
         }
-        if let Some(gate) = gate {
+        if let Some(admission) = admission {
             let access = access::Access {
-                gate,
+                admission,
                 store: store.clone(),
                 shards: shards.clone(),
                 stopping: Arc::clone(&stopping),

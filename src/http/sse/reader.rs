@@ -38,7 +38,7 @@ pub(super) enum Standing {
 
 /// What became of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum TextOutcome {
     /// The reader has it, or is not to have it.
     Done,
     /// Its attempt has not begun, as far as the reader was told.
@@ -203,20 +203,20 @@ impl Reader {
 
     /// Gives the part of a piece of text that the reader does not have. Text comes between its
     /// attempt's beginning and its end, and to a reader for which nothing waits.
-    pub(super) fn text(&mut self, delta: &Delta) -> Told {
+    pub(super) fn text(&mut self, delta: &Delta) -> TextOutcome {
         if self.new || self.is_behind() || self.ending {
-            return Told::Done;
+            return TextOutcome::Done;
         }
         match (delta.step, delta.attempt).cmp(&self.text.begun) {
-            Ordering::Less => return Told::Done,
-            Ordering::Equal if self.text.over => return Told::Done,
+            Ordering::Less => return TextOutcome::Done,
+            Ordering::Equal if self.text.over => return TextOutcome::Done,
             Ordering::Equal => {}
-            Ordering::Greater => return Told::NotBegun,
+            Ordering::Greater => return TextOutcome::NotBegun,
         }
         if delta.offset > self.text.had {
             let since = *self.text.gap_since.get_or_insert_with(Instant::now);
             if since.elapsed() < GAP {
-                return Told::Fill;
+                return TextOutcome::Fill;
             }
             // It was lost: the offset says so.
             self.text.had = delta.offset;
@@ -226,7 +226,7 @@ impl Reader {
         let known = usize::try_from(had - delta.offset).unwrap_or(0);
         let fresh: String = delta.text.chars().skip(known).collect();
         if fresh.is_empty() {
-            return Told::Done;
+            return TextOutcome::Done;
         }
         let count = i32::try_from(fresh.chars().count()).unwrap_or(i32::MAX);
         self.text.had = had.saturating_add(count);
@@ -234,7 +234,7 @@ impl Reader {
             "text.delta",
             &json!({"step": delta.step, "attempt": delta.attempt, "offset": had, "text": fresh}),
         ));
-        Told::Done
+        TextOutcome::Done
     }
 
     /// Whether missing text is to be looked up now: not for every piece after it.

@@ -3,7 +3,7 @@
 use super::Options;
 use super::access::Round;
 use super::format::{self, End};
-use super::reader::{Reader, Standing, Told};
+use super::reader::{Reader, Standing, TextOutcome};
 use crate::authz::Again;
 use crate::error::{Error, Result};
 use crate::ids::Clock;
@@ -88,7 +88,7 @@ impl Followed {
         }
     }
 
-    fn give(&mut self, event: &StoredEvent) {
+    fn deliver(&mut self, event: &StoredEvent) {
         let text = format::durable(event);
         let last = Event::is_last(&event.kind);
         self.newest = self.newest.max(event.seq);
@@ -113,7 +113,7 @@ impl Followed {
             ));
         }
         for event in &page.events {
-            self.give(event);
+            self.deliver(event);
         }
         if !page.more {
             // Nothing stands after these.
@@ -140,11 +140,11 @@ impl Followed {
         let (mut missing, mut unknown) = (Vec::new(), false);
         for (index, reader) in self.readers.iter_mut().enumerate() {
             match reader.text(delta) {
-                Told::Done => {
+                TextOutcome::Done => {
                     reader.flush();
                 }
-                Told::NotBegun => unknown = true,
-                Told::Fill => missing.push(index),
+                TextOutcome::NotBegun => unknown = true,
+                TextOutcome::Fill => missing.push(index),
             }
         }
         (missing, unknown)
@@ -210,7 +210,7 @@ impl Shard {
                 Ok(()) => {}
                 Err(Stopped) => break,
             }
-            self.calm();
+            self.serve_restless();
             if swept_at.elapsed() >= SWEEP {
                 swept_at = Instant::now();
                 self.sweep();
@@ -240,24 +240,24 @@ impl Shard {
             default(wait) => return Ok(()),
         };
         match first {
-            Arrival::Command(command) => self.obey(command)?,
-            Arrival::Hint(hint) => self.heed(hint),
+            Arrival::Command(command) => self.on_command(command)?,
+            Arrival::Hint(hint) => self.on_hint(hint),
         }
         // What else is there, bounded, so that the sweep gets its turn.
         for _ in 0..256 {
             match hints.recv_timeout(Duration::ZERO) {
-                Ok(hint) => self.heed(hint),
+                Ok(hint) => self.on_hint(hint),
                 Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => return Err(Stopped),
             }
         }
         for command in commands.try_iter().take(256) {
-            self.obey(command)?;
+            self.on_command(command)?;
         }
         Ok(())
     }
 
-    fn obey(&mut self, command: Command) -> Result<(), Stopped> {
+    fn on_command(&mut self, command: Command) -> Result<(), Stopped> {
         match command {
             Command::Join(reader) => self.join(*reader),
             Command::Moved { run_id, seq } => self.moved(run_id, Some(seq)),
@@ -283,14 +283,14 @@ impl Shard {
         });
         followed.newest = followed.newest.max(last_seq);
         followed.readers.push(reader);
-        if let Err(error) = self.greet(run_id) {
+        if let Err(error) = self.backfill(run_id) {
             self.note(run_id, &error);
         }
         self.restless.insert(run_id);
     }
 
     /// Gives the new readers of a run what stands already.
-    fn greet(&mut self, run_id: Uuid) -> Result<()> {
+    fn backfill(&mut self, run_id: Uuid) -> Result<()> {
         let Some(followed) = self.runs.get_mut(&run_id) else {
             return Ok(());
         };
@@ -311,7 +311,7 @@ impl Shard {
         self.fill(run_id, &new, None)
     }
 
-    fn heed(&mut self, hint: Hint) {
+    fn on_hint(&mut self, hint: Hint) {
         match hint {
             Hint::Changed(run_id) => self.moved(run_id, None),
             Hint::Events(run_id, events) => self.told(run_id, &events),
@@ -339,7 +339,7 @@ impl Shard {
         match self.runs.get_mut(&run_id) {
             Some(followed) if !followed.moved && followed.newest + 1 == first.seq => {
                 for event in events {
-                    followed.give(event);
+                    followed.deliver(event);
                 }
                 self.restless.insert(run_id);
             }
@@ -356,7 +356,7 @@ impl Shard {
 
     fn try_text(&mut self, delta: &Delta) -> Result<()> {
         let run_id = delta.run_id;
-        // What moved before the text comes before it. The run stays restless: `calm` decides.
+        // What moved before the text comes before it. The run stays restless: `serve_restless` decides.
         if self.restless.contains(&run_id) && !self.is_pausing() {
             self.catch_up(run_id)?;
         }
@@ -445,13 +445,13 @@ impl Shard {
     }
 
     /// Looks after the runs that have something to do.
-    fn calm(&mut self) {
+    fn serve_restless(&mut self) {
         for run_id in self.feed.take_missed() {
             self.moved(run_id, None);
         }
         for run_id in std::mem::take(&mut self.restless) {
             if !self.is_pausing()
-                && let Err(error) = self.greet(run_id).and_then(|()| self.catch_up(run_id))
+                && let Err(error) = self.backfill(run_id).and_then(|()| self.catch_up(run_id))
             {
                 self.note(run_id, &error);
             }

@@ -1,22 +1,22 @@
 //! How the row that access is checked on is found: by its tenant and its id.
 //!
-//! The same statement is run alone, or with what `authz/calm` says as of the same moment.
+//! The same statement is run alone, or with what `authz/in_sync` says as of the same moment.
 
 use super::statement::Sql;
 use crate::error::Result;
 use postgres::Row;
 
 /// The statement `NOUN/VERB`, whose first parameter is the tenant, with four columns more at the end of each row: what
-/// `authz/calm` says as of the same moment, nulls where the tenant has no store.
+/// `authz/in_sync` says as of the same moment, nulls where the tenant has no store.
 #[macro_export]
-macro_rules! calm_sql {
+macro_rules! in_sync_sql {
     ($name:literal) => {
         concat!(
             "with found as (\n",
             $crate::sql!($name),
-            "\n), calm as (\n",
-            $crate::sql!("authz/calm"),
-            "\n) select found.*, calm.* from found left join calm on true"
+            "\n), in_sync as (\n",
+            $crate::sql!("authz/in_sync"),
+            "\n) select found.*, in_sync.* from found left join in_sync on true"
         )
     };
 }
@@ -25,7 +25,7 @@ macro_rules! calm_sql {
 #[derive(Debug, Clone, Copy)]
 pub struct Finding {
     pub(in crate::store) alone: &'static str,
-    pub(in crate::store) beside_calm: &'static str,
+    pub(in crate::store) beside_in_sync: &'static str,
 }
 
 /// The [`Finding`] of the statement `NOUN/VERB`.
@@ -34,7 +34,7 @@ macro_rules! find_sql {
     ($name:literal) => {
         $crate::store::Finding {
             alone: $crate::sql!($name),
-            beside_calm: $crate::calm_sql!($name),
+            beside_in_sync: $crate::in_sync_sql!($name),
         }
     };
 }

@@ -8,8 +8,8 @@ use super::connection::{Connection, PING};
 use super::statement::{Parameter, Sql};
 use super::statement_timeout::Monitor;
 use super::transaction::{Tx, transact};
+use crate::concurrency_limit::{Limiter, Permit};
 use crate::error::{Error, Result};
-use crate::places::{Permit, Permits};
 use postgres::{Row, Statement};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ pub struct Store {
     monitor: Arc<Monitor>,
     refusal: Refusal,
     /// Sessions that this handle and its clones may have at once.
-    share: Option<Permits>,
+    share: Option<Limiter>,
 }
 
 /// A connection on loan: the pool takes it back when this is dropped.
@@ -100,14 +100,14 @@ impl Store {
     pub fn limited(&self, sessions: u32) -> Self {
         let sessions = usize::try_from(sessions).unwrap_or(usize::MAX);
         Self {
-            share: Some(Permits::new(sessions.max(1))),
+            share: Some(Limiter::new(sessions.max(1))),
             ..self.clone()
         }
     }
 
     fn take_share(&self, deadline: Instant) -> Result<Option<Permit>> {
         let taken = self.share.as_ref().map(|share| {
-            share.take(deadline).ok_or_else(|| {
+            share.acquire(deadline).ok_or_else(|| {
                 Error::database_unavailable("every connection of this part stayed taken")
             })
         });

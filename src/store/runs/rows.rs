@@ -1,7 +1,7 @@
 //! The row of a run, as it is read.
 
 use crate::error::{Error, Result};
-use crate::proof::{Kind, Place};
+use crate::proof::{Kind, Scope};
 use crate::texts;
 use postgres::Row;
 use schemars::JsonSchema;
@@ -59,8 +59,8 @@ impl Kind for Run {
     fn id(&self) -> Uuid {
         self.run_id
     }
-    fn place(&self) -> Place {
-        Place::InProject(self.project_id)
+    fn scope(&self) -> Scope {
+        Scope::InProject(self.project_id)
     }
 }
 

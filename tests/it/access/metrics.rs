@@ -1,4 +1,4 @@
-//! What `/metrics` says of decisions, of their way to the disk and of the gate.
+//! What `/metrics` says of decisions, of their way to the disk and of the admission.
 
 use super::order::Held;
 use super::world::{Key, World};

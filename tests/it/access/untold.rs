@@ -3,7 +3,7 @@
 
 use super::world::World;
 use crate::harness::Database;
-use agent_runtime::{calm_sql, sql};
+use agent_runtime::{in_sync_sql, sql};
 use postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -41,7 +41,7 @@ fn what_is_left_untold_of_another_object_holds_nobody_up() {
     let world = World::start();
     let another = format!("project:{}", world.another_project());
     let mut client = world.app.database.client();
-    // Nobody can tell it while its row is locked. Until then the keeper may have done so.
+    // Nobody can tell it while its row is locked. Until then the reconciler may have done so.
     let held = loop {
         world.app.marked_sql(&another, "select");
         let mut held = client.transaction().unwrap();
@@ -92,9 +92,9 @@ fn what_was_told_is_not_read_to_learn_that_nothing_is_left() {
         .unwrap();
     let (objects, nowhere) = (vec![format!("tenant:{tenant_id}")], None::<Uuid>);
     for mode in ["force_custom_plan", "force_generic_plan"] {
-        let calm = calm_sql!("tenants/is_admin");
-        let read = objects_read(&mut client, mode, calm, &[&tenant_id, &tenant_id]);
-        assert_eq!(read, 0, "calm, {mode}");
+        let in_sync = in_sync_sql!("tenants/is_admin");
+        let read = objects_read(&mut client, mode, in_sync, &[&tenant_id, &tenant_id]);
+        assert_eq!(read, 0, "in_sync, {mode}");
         let asked: [&(dyn ToSql + Sync); 3] = [&tenant_id, &objects, &nowhere];
         let read = objects_read(&mut client, mode, sql!("authz/guard"), &asked);
         assert_eq!(read, 0, "guard, {mode}");

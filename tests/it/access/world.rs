@@ -3,7 +3,7 @@
 use crate::harness::openfga::OpenFga;
 use crate::harness::{Answer, App, Client, NewTool};
 use agent_runtime::authn::bearer;
-use agent_runtime::authz::desired::{self, Object};
+use agent_runtime::authz::desired_tuples::{self, Object};
 use agent_runtime::authz::permissions::{self, Model};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use agent_runtime::server::Options;
@@ -288,7 +288,8 @@ fn project(app: &App) -> Uuid {
 
 fn settle(app: &App, objects: &[Object]) {
     let (shared, tenant_id) = (app.server().shared(), app.seeds.tenant_id);
-    let marked = |tx: &mut agent_runtime::store::Tx<'_>| desired::mark(tx, tenant_id, objects);
+    let marked =
+        |tx: &mut agent_runtime::store::Tx<'_>| desired_tuples::mark(tx, tenant_id, objects);
     shared.store.transact(marked).unwrap();
     let permissions = shared.permissions.as_ref().unwrap();
     permissions.settle(tenant_id, objects).unwrap();

@@ -3,7 +3,7 @@
 use super::{Said, Shell, count, text};
 use crate::harness::openfga::OpenFga;
 use crate::harness::{App, Database, Puppet, authorization, eventually};
-use agent_runtime::authz::desired::Object;
+use agent_runtime::authz::desired_tuples::Object;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -78,7 +78,7 @@ fn two() -> Two {
     let project = world.project(None);
     world.join(project, leaver, "editor");
     let told = |world: &mut crate::harness::World| {
-        eventually("the keeper to tell them", || {
+        eventually("the reconciler to tell them", || {
             (world.unapplied() == 0).then_some(())
         });
     };

@@ -166,7 +166,7 @@ impl Driver {
             ));
         }
         // No call's answer waits for these: the authorization server, asked directly, may not have heard of them yet.
-        eventually("the keeper to tell of the older rows", || {
+        eventually("the reconciler to tell of the older rows", || {
             let untold = database.query_opt(
                 "select from authz_objects where tenant_id = $1 and applied < desired limit 1",
                 &[&tenant_id],

@@ -7,7 +7,7 @@ use crate::sweep::world::authorization;
 use agent_runtime::authz::fga::{Client, Options, Pinned, Question, Tuple};
 use agent_runtime::authz::roles;
 use agent_runtime::outbound::{self, Outbound};
-use agent_runtime::store::memberships::Role as ProjectRole;
+use agent_runtime::store::project_memberships::Role as ProjectRole;
 use agent_runtime::store::team_memberships::Role as TeamRole;
 use agent_runtime::store::users::TenantRole;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use super::openfga::OpenFga;
 use super::{App, Database, eventually, seeds};
-use agent_runtime::authz::desired::Object;
+use agent_runtime::authz::desired_tuples::Object;
 use agent_runtime::authz::permissions::{Asked, Model, Options, Permissions};
 use agent_runtime::error::Result;
 use agent_runtime::ids::Clock;
@@ -81,7 +81,7 @@ impl App {
         self.may_in(self.seeds.tenant_id, user, relation, object)
     }
 
-    /// As [`App::may`], asked again until there is an answer: the keeper may see late that OpenFGA was
+    /// As [`App::may`], asked again until there is an answer: the reconciler may see late that OpenFGA was
     /// away, and doubts every store from then until it has compared it.
     #[track_caller]
     pub(crate) fn may_soon(&self, user: Uuid, relation: &'static str, object: Object) -> bool {
@@ -115,7 +115,7 @@ impl App {
                 Object::Project(id) => Some(id),
                 _ => None,
             },
-            calm: None,
+            in_sync: None,
         };
         let answer = self.permissions().ask(tenant_id, &asked)?;
         Ok(answer.allowed)

@@ -1,4 +1,4 @@
-//! The frame around every request: find the route, check access, call the handler, answer in one
+//! The pipeline of every request: find the route, check access, call the handler, answer in one
 //! form. It is the [`App`] behind the door.
 
 use super::access::Rule;
@@ -14,7 +14,7 @@ use rouille::Response;
 use std::sync::{Arc, OnceLock};
 
 /// The service behind the door.
-pub struct Frame {
+pub struct Pipeline {
     shared: Arc<Shared>,
     table: Table,
     description: String,
@@ -22,7 +22,7 @@ pub struct Frame {
     log: slog::Logger,
 }
 
-impl Frame {
+impl Pipeline {
     /// Puts the service together.
     pub fn new(shared: Arc<Shared>, table: Table, probes: Arc<Probes>, log: slog::Logger) -> Self {
         Self {
@@ -217,7 +217,7 @@ fn trace_of(context: &Context) -> TraceContext {
     TraceContext::incoming(context.header("traceparent"), context.header("tracestate"))
 }
 
-impl App for Frame {
+impl App for Pipeline {
     fn probe(&self, method: &str, path: &str) -> Option<Response> {
         self.probes.answer(method, path)
     }

@@ -1,7 +1,7 @@
 //! One connection's socket and clock: what phase it is in, and until when.
 //!
 //! hyper reads and writes through [`Socket`], which notes what happens; `connection` asks
-//! [`Link::due`] when to look again. So one lazily set timer serves every deadline of a connection.
+//! [`ConnectionState::due`] when to look again. So one lazily set timer serves every deadline of a connection.
 //! Everything runs on the door's thread, and the lock is never contended.
 
 use super::Limits;
@@ -62,7 +62,7 @@ pub(super) enum Expiry {
     Stalled,
 }
 
-pub(super) struct Link {
+pub(super) struct ConnectionState {
     pub(super) peer: SocketAddr,
     pub(super) standing: Standing,
     limits: Arc<Limits>,
@@ -81,7 +81,7 @@ struct State {
     pipe: Option<Arc<Pipe>>,
 }
 
-impl Link {
+impl ConnectionState {
     pub(super) fn new(
         stream: TcpStream,
         peer: SocketAddr,
@@ -229,8 +229,8 @@ impl Link {
     }
 }
 
-/// hyper's end of a [`Link`].
-pub(super) struct Socket(pub(super) Arc<Link>);
+/// hyper's end of a [`ConnectionState`].
+pub(super) struct Socket(pub(super) Arc<ConnectionState>);
 
 impl Socket {
     /// hyper writes an answer of its own while none of ours is due: to what it cannot read. It has

@@ -5,11 +5,13 @@
 
 use super::compare;
 pub use super::compare::Progress;
-use super::desired;
-use super::fga::Tuple;
-use super::permissions::{Inner, Permissions};
+use super::desired_tuples;
+use super::error::Fault;
+use super::permissions::Permissions;
+use super::state::SyncState;
 use super::stores::{self, Ensured};
-use super::sync::{self, Fault};
+use super::tenant;
+use crate::authz::fga::Tuple;
 use crate::error::{Error, Result};
 use crate::store::authz;
 use serde::Serialize;
@@ -102,7 +104,7 @@ impl Permissions {
             tenant_id,
             ..Report::default()
         };
-        let store_id = sync::reconcile(self.inner(), tenant_id, progress, &mut |changed| {
+        let store_id = tenant::reconcile(self.inner(), tenant_id, progress, &mut |changed| {
             for tuple in &changed.added {
                 report.missing.add(tuple, limit);
             }
@@ -118,7 +120,7 @@ impl Permissions {
 }
 
 fn verify(
-    inner: &Inner,
+    inner: &SyncState,
     tenant_id: Uuid,
     limit: usize,
     progress: &mut dyn FnMut(Progress),
@@ -131,7 +133,7 @@ fn verify(
     let standing = match standing {
         Some(standing) if inner.client.store_exists(&standing.store_id)? => standing,
         _ => {
-            desired::each_tuple(&mut inner.store.session()?, tenant_id, |tuple| {
+            desired_tuples::each_tuple(&mut inner.store.session()?, tenant_id, |tuple| {
                 report.missing.add(&tuple, limit);
                 Ok(())
             })?;
@@ -157,7 +159,7 @@ fn verify(
 
 /// How one object differs, while nobody tells it anything.
 fn look(
-    inner: &Inner,
+    inner: &SyncState,
     tenant_id: Uuid,
     ensured: &Ensured,
     object: &str,
@@ -169,14 +171,14 @@ fn look(
         // One that has no row is told nothing either.
         authz::try_hold(tx, tenant_id, object)?;
         let told = inner.client.read_object(&ensured.pinned.store_id, object);
-        let desired = desired::tuples_of(tx, tenant_id, object)?;
+        let desired = desired_tuples::tuples_of(tx, tenant_id, object)?;
         Ok(told.map(|told| (told, desired)))
     })??;
     for tuple in desired.difference(&told) {
         report.missing.add(tuple, limit);
     }
     let extra = told.difference(&desired);
-    for tuple in extra.filter(|tuple| !is_newer || desired::is_known(tuple)) {
+    for tuple in extra.filter(|tuple| !is_newer || desired_tuples::is_known(tuple)) {
         report.extra.add(tuple, limit);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The thread `authz-keeper`: gives every tenant its store, compares all of them with Postgres at
+//! The thread `authz-sync`: gives every tenant its store, compares all of them with Postgres at
 //! start and after OpenFGA was away, tells what was left untold, and says whether all is well.
 //!
 //! Guarantees: where this thread found OpenFGA away, no store answers before it was compared again;
@@ -11,8 +11,9 @@
 //!
 //! It ends when it is told to, between two calls of OpenFGA.
 
-use super::permissions::Inner;
-use super::sync::{self, Fault};
+use super::error::{self, Fault};
+use super::state::SyncState;
+use super::{tenant, write};
 use crate::error::{Code, Error, Result};
 use crate::store::authz;
 use crossbeam_channel::{Receiver, bounded};
@@ -31,17 +32,19 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 const EVERYONE: Duration = Duration::from_secs(60);
 /// Between two comparisons of a store that a suspicion asks for.
 const COMPARISONS: Duration = Duration::from_secs(60);
+/// Objects that are read at once to be written.
+const UNAPPLIED: u16 = 100;
 /// Tenants read at once.
 const PAGE: u16 = 500;
 
 /// The running thread.
-pub struct Keeper {
-    inner: Arc<Inner>,
+pub struct Reconciler {
+    inner: Arc<SyncState>,
     ended: Receiver<()>,
 }
 
 struct Worker<S> {
-    inner: Arc<Inner>,
+    inner: Arc<SyncState>,
     say: S,
     /// When every tenant was last looked at.
     everyone_at: Option<Instant>,
@@ -67,9 +70,9 @@ enum Doubt {
     Certainty,
 }
 
-impl Keeper {
+impl Reconciler {
     pub(super) fn start(
-        inner: Arc<Inner>,
+        inner: Arc<SyncState>,
         say: impl Fn(Result<(), String>) + Send + 'static,
     ) -> Result<Self> {
         let (end, ended) = bounded(1);
@@ -83,7 +86,7 @@ impl Keeper {
         };
         (worker.say)(Err("The permissions are being compared.".to_owned()));
         std::thread::Builder::new()
-            .name("authz-keeper".to_owned())
+            .name("authz-sync".to_owned())
             .spawn(move || {
                 worker.run();
                 // Nobody listens any more where the deadline has passed.
@@ -95,7 +98,7 @@ impl Keeper {
 
     /// Lets the thread end, without waiting for it. Who waits for a comparison is refused.
     pub fn tell_to_stop(&self) {
-        self.inner.board.stop();
+        self.inner.status.stop();
     }
 
     /// Ends the thread. False: it has not ended by then.
@@ -123,11 +126,11 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
                         );
                     }
                     (was_well, pause) = (true, FIRST_PAUSE);
-                    let nobody = self.inner.board.nobody();
+                    let nobody = self.inner.status.nobody();
                     (self.say)(nobody.map_or(Ok(()), |why| {
-                        Err(sync::unavailable(why).message().to_owned())
+                        Err(error::unavailable(why).message().to_owned())
                     }));
-                    self.inner.board.rest(PERIOD, true);
+                    self.inner.status.rest(PERIOD, true);
                 }
                 Err(error) => {
                     if was_well {
@@ -135,7 +138,7 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
                     }
                     was_well = false;
                     (self.say)(Err(error.message().to_owned()));
-                    self.inner.board.rest(pause, false);
+                    self.inner.status.rest(pause, false);
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
             }
@@ -150,19 +153,19 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
                 Doubt::None => {}
                 Doubt::Suspicion => self.suspected_at = Some(Instant::now()),
                 Doubt::Certainty => {
-                    self.inner.board.doubt_everyone();
+                    self.inner.status.doubt_everyone();
                     self.everyone_at = None;
                 }
             }
         }
         let why = outcome.as_ref().err();
-        let why = why.map(|outage| sync::reason(&outage.error).to_owned());
-        self.inner.board.set_outage(why);
+        let why = why.map(|outage| error::reason(&outage.error).to_owned());
+        self.inner.status.set_outage(why);
         outcome.map_err(|outage| outage.error)
     }
 
     fn try_round(&mut self) -> Result<(), Outage> {
-        if self.inner.board.take_suspicion() {
+        if self.inner.status.take_suspicion() {
             self.suspected_at = Some(Instant::now());
         }
         self.look()?;
@@ -171,7 +174,7 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
             self.bring_everyone()?;
             self.everyone_at = Some(Instant::now());
         }
-        for tenant_id in self.inner.board.due() {
+        for tenant_id in self.inner.status.due() {
             self.bring(tenant_id)?;
         }
         self.compare_again()?;
@@ -185,14 +188,14 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
 
     /// Whether OpenFGA is there and has a store that it should have.
     fn look(&mut self) -> Result<(), Outage> {
-        let Some((tenant_id, store_id)) = self.inner.board.ready_after(self.looked_at) else {
+        let Some((tenant_id, store_id)) = self.inner.status.ready_after(self.looked_at) else {
             return Ok(());
         };
         self.looked_at = tenant_id;
         match self.inner.client.store_exists(&store_id) {
             Ok(true) => Ok(()),
             Ok(false) => {
-                self.inner.board.doubt(tenant_id, Instant::now());
+                self.inner.status.doubt(tenant_id, Instant::now());
                 self.bring(tenant_id)
             }
             Err(failure) => Err(Outage::of(Fault::Fga(failure))),
@@ -215,14 +218,14 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
     }
 
     fn bring_wanted(&self) -> Result<(), Outage> {
-        while let Some(tenant_id) = self.inner.board.wanted() {
+        while let Some(tenant_id) = self.inner.status.wanted() {
             self.bring(tenant_id)?;
         }
         Ok(())
     }
 
     fn bring_new(&self, tenant_id: Uuid) -> Result<(), Outage> {
-        match self.inner.board.is_new(tenant_id) {
+        match self.inner.status.is_new(tenant_id) {
             true => self.bring(tenant_id),
             false => Ok(()),
         }
@@ -233,7 +236,7 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
         let Some(at) = self.suspected_at else {
             return Ok(());
         };
-        let (left, due) = self.inner.board.compared_before(at, COMPARISONS);
+        let (left, due) = self.inner.status.compared_before(at, COMPARISONS);
         if left == 0 {
             self.suspected_at = None;
         }
@@ -247,17 +250,17 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
     /// Brings one tenant's store in step, and tells those who wait for it.
     fn bring(&self, tenant_id: Uuid) -> Result<(), Outage> {
         let (inner, began) = (&self.inner, Instant::now());
-        match sync::reconcile(inner, tenant_id, &mut |_| {}, &mut |_| {}) {
+        match tenant::reconcile(inner, tenant_id, &mut |_| {}, &mut |_| {}) {
             Ok(store_id) => {
-                if inner.board.compared(tenant_id, store_id, began) {
+                if inner.status.compared(tenant_id, store_id, began) {
                     slog::info!(inner.log, "The tenant's permissions are in step again"; "tenantId" => %tenant_id);
                 }
             }
-            Err(Fault::Gone) => inner.board.forget(tenant_id),
+            Err(Fault::Gone) => inner.status.forget(tenant_id),
             Err(fault) if fault.is_outage() => return Err(Outage::of(fault)),
             Err(fault) => {
                 let error = Error::from(fault);
-                if inner.board.failed(tenant_id, sync::reason(&error)) {
+                if inner.status.failed(tenant_id, error::reason(&error)) {
                     slog::warn!(inner.log, "The tenant's permissions cannot be brought in step; trying on";
                         "tenantId" => %tenant_id, crate::log::ErrorValue(&error));
                 }
@@ -271,7 +274,7 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
         let (mut after, mut count) = ((Uuid::nil(), String::new()), 0);
         let mut untold = BTreeMap::new();
         loop {
-            let left = self.session(|sql| authz::unapplied(sql, &after, i64::from(sync::PAGE)))?;
+            let left = self.session(|sql| authz::unapplied(sql, &after, i64::from(UNAPPLIED)))?;
             for (tenant_id, object) in &left {
                 if let Some(why) = self.apply(*tenant_id, object)? {
                     count += 1;
@@ -279,11 +282,11 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
                 }
             }
             match left.last() {
-                Some(last) if left.len() == usize::from(sync::PAGE) => after = last.clone(),
+                Some(last) if left.len() == usize::from(UNAPPLIED) => after = last.clone(),
                 _ => break,
             }
         }
-        self.inner.board.set_untold(count);
+        self.inner.status.set_untold(count);
         self.untold = untold;
         Ok(())
     }
@@ -291,14 +294,14 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
     /// Tells one object; if that cannot be, why.
     fn apply(&self, tenant_id: Uuid, object: &str) -> Result<Option<String>, Outage> {
         let inner = &self.inner;
-        if !inner.board.has(tenant_id) {
+        if !inner.status.has(tenant_id) {
             // It is told before its store is as it should be.
             return Ok(None);
         }
-        match sync::apply(inner, tenant_id, object, false, sync::patience()) {
+        match write::apply(inner, tenant_id, object, false, write::patience()) {
             Ok(_) => Ok(None),
             Err(fault) if fault.is_lost_store() => {
-                inner.board.doubt(tenant_id, Instant::now());
+                inner.status.doubt(tenant_id, Instant::now());
                 self.bring(tenant_id).map(|()| None)
             }
             Err(fault) if fault.is_outage() => Err(Outage::of(fault)),
@@ -306,7 +309,7 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
             Err(fault) if fault.is_contention() => Ok(None),
             Err(fault) => {
                 let error = Error::from(fault);
-                let why = sync::reason(&error).to_owned();
+                let why = error::reason(&error).to_owned();
                 if self.untold.get(&tenant_id) != Some(&why) {
                     slog::warn!(inner.log, "A change of permissions cannot be told; trying on";
                         "tenantId" => %tenant_id, "object" => object, crate::log::ErrorValue(&error));

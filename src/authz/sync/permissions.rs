@@ -6,21 +6,23 @@
 //! Nobody is denied by a store that is not there any more. At most two applies run at once; who
 //! waits for one waits until a deadline, and so does every question and settling as a whole.
 //!
-//! Not here: what a refusal looks like and where decisions are recorded (`authz`'s gate).
+//! Not here: what a refusal looks like and where decisions are recorded (`authz`'s admission).
 
-use super::board::Board;
-pub use super::board::Standings;
-use super::desired::Object;
-use super::fga::{self, Failure, Pinned, Question, Tuple};
-pub use super::keeper::Keeper;
-pub use super::stores::Model;
-use super::sync::{self, Fault};
-use crate::error::{Code, Error, Result};
+use super::desired_tuples::Object;
+use super::error::{self, Fault};
+pub use super::reconciler::Reconciler;
+use super::state::SyncState;
+pub use super::status::Standings;
+use super::status::Status;
+use super::write;
+use crate::authz::fga::{self, Failure, Pinned, Question, Tuple};
+pub use crate::authz::model::Model;
+use crate::concurrency_limit::Limiter;
+use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::outbound::Outbound;
-use crate::places::Permits;
 use crate::store::Store;
-use crate::store::authz::{self, Calm};
+use crate::store::authz::{self, InSync};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -59,7 +61,7 @@ pub struct Asked {
     /// The project that the answer depends on.
     pub project_id: Option<Uuid>,
     /// What was seen of the tenant where the object was found, by whoever asks, after the request began.
-    pub calm: Option<Calm>,
+    pub in_sync: Option<InSync>,
 }
 
 /// What OpenFGA said, and by which model.
@@ -75,36 +77,7 @@ pub struct Answer {
 
 /// The permissions of every tenant. Cheap to clone.
 #[derive(Clone)]
-pub struct Permissions(Arc<Inner>);
-
-/// What the parts of this folder share.
-pub(super) struct Inner {
-    pub(super) store: Store,
-    pub(super) clock: Clock,
-    pub(super) client: fga::Client,
-    pub(super) timeout: Duration,
-    pub(super) model: Model,
-    /// The tenant and the user that the server seeds.
-    pub(super) seed: Option<(Uuid, Uuid)>,
-    pub(super) applies: Permits,
-    pub(super) board: Board,
-    pub(super) log: slog::Logger,
-}
-
-impl Inner {
-    pub(super) fn is_stopped(&self) -> bool {
-        self.board.is_stopped()
-    }
-
-    /// # Errors
-    /// `shutting-down`.
-    pub(super) fn check_stop(&self) -> Result<()> {
-        match self.is_stopped() {
-            true => Err(Error::new(Code::ShuttingDown, "The server is stopping.")),
-            false => Ok(()),
-        }
-    }
-}
+pub struct Permissions(Arc<SyncState>);
 
 impl Permissions {
     /// Permissions over this OpenFGA; nothing is connected yet.
@@ -127,20 +100,20 @@ impl Permissions {
                 connections: options.connections,
             },
         )?;
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(SyncState {
             store,
             clock,
             client,
             timeout: options.timeout,
             model: options.model.clone(),
             seed,
-            applies: Permits::new(APPLIES),
-            board: Board::default(),
+            applies: Limiter::new(APPLIES),
+            status: Status::default(),
             log,
         })))
     }
 
-    pub(super) fn inner(&self) -> &Arc<Inner> {
+    pub(super) fn inner(&self) -> &Arc<SyncState> {
         &self.0
     }
 
@@ -149,16 +122,16 @@ impl Permissions {
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn start_keeper(
+    pub fn start_reconciler(
         &self,
         say: impl Fn(Result<(), String>) + Send + 'static,
-    ) -> Result<Keeper> {
-        Keeper::start(Arc::clone(&self.0), say)
+    ) -> Result<Reconciler> {
+        Reconciler::start(Arc::clone(&self.0), say)
     }
 
     /// How many tenants stand how.
     pub fn standings(&self) -> Standings {
-        self.0.board.standings()
+        self.0.status.standings()
     }
 
     /// Asks whether a user has a relation to an object of the tenant. All of it ends by one
@@ -170,10 +143,10 @@ impl Permissions {
     pub fn ask(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
         let began = Instant::now();
         let deadline = began + self.0.timeout;
-        let calm = asked.calm.as_ref();
-        match self.ask_once(tenant_id, asked, calm, deadline) {
+        let in_sync = asked.in_sync.as_ref();
+        match self.ask_once(tenant_id, asked, in_sync, deadline) {
             Err(fault) if fault.is_lost_store() => {
-                self.0.board.doubt(tenant_id, began);
+                self.0.status.doubt(tenant_id, began);
                 let again = self.ask_once(tenant_id, asked, None, deadline);
                 again.map_err(Error::from)
             }
@@ -185,11 +158,11 @@ impl Permissions {
         &self,
         tenant_id: Uuid,
         asked: &Asked,
-        calm: Option<&Calm>,
+        in_sync: Option<&InSync>,
         deadline: Instant,
     ) -> Result<Answer, Fault> {
         let inner = &self.0;
-        let on = match calm.and_then(|calm| self.calm_store(tenant_id, calm)) {
+        let on = match in_sync.and_then(|in_sync| self.in_sync_store(tenant_id, in_sync)) {
             Some(on) => on,
             None => self.ready_store(tenant_id, asked, deadline)?,
         };
@@ -216,22 +189,22 @@ impl Permissions {
         })
     }
 
-    /// Lets the keeper look, where OpenFGA may have been away.
+    /// Lets the reconciler look, where OpenFGA may have been away.
     fn note(&self, fault: &Fault) {
         if matches!(fault, Fault::Fga(failure) if failure.is_absence()) {
-            self.0.board.suspect_absence();
+            self.0.status.suspect_absence();
         }
     }
 
     /// The store that answers, where it was seen that nothing is left to be told. A change made since then was made while
     /// the question was under way.
-    fn calm_store(&self, tenant_id: Uuid, calm: &Calm) -> Option<Pinned> {
+    fn in_sync_store(&self, tenant_id: Uuid, in_sync: &InSync) -> Option<Pinned> {
         let inner = &self.0;
-        let answers = calm.model_version >= inner.model.version()
-            && inner.board.is_ready(tenant_id, &calm.store_id);
+        let answers = in_sync.model_version >= inner.model.version()
+            && inner.status.is_ready(tenant_id, &in_sync.store_id);
         answers.then(|| Pinned {
-            store_id: calm.store_id.clone(),
-            model_id: calm.model_id.clone(),
+            store_id: in_sync.store_id.clone(),
+            model_id: in_sync.model_id.clone(),
         })
     }
 
@@ -256,15 +229,15 @@ impl Permissions {
                 asked.project_id,
             )?;
             let guard = guard.filter(|guard| guard.model_version >= inner.model.version());
-            let compared = guard.filter(|g| inner.board.is_ready(tenant_id, &g.store_id));
+            let compared = guard.filter(|g| inner.status.is_ready(tenant_id, &g.store_id));
             let Some(guard) = compared else {
                 // One that is ready may be another than Postgres names.
-                inner.board.doubt(tenant_id, began);
-                inner.board.await_ready(tenant_id, deadline)?;
+                inner.status.doubt(tenant_id, began);
+                inner.status.await_ready(tenant_id, deadline)?;
                 continue;
             };
             for object in &guard.unapplied {
-                let told = sync::apply(inner, tenant_id, object, false, deadline);
+                let told = write::apply(inner, tenant_id, object, false, deadline);
                 told.inspect_err(|fault| self.note(fault))?;
             }
             return Ok(Pinned {
@@ -298,16 +271,16 @@ impl Permissions {
         let inner = &self.0;
         let began = Instant::now();
         if began >= deadline {
-            return Err(sync::unavailable(
+            return Err(error::unavailable(
                 "The change stands, and is still being applied. Try again shortly.",
             )
             .into());
         }
-        let apply = || sync::apply(inner, tenant_id, object, false, deadline);
+        let apply = || write::apply(inner, tenant_id, object, false, deadline);
         let outcome = match apply() {
             Err(fault) if fault.is_lost_store() => {
-                inner.board.doubt(tenant_id, began);
-                inner.board.await_ready(tenant_id, deadline)?;
+                inner.status.doubt(tenant_id, began);
+                inner.status.await_ready(tenant_id, deadline)?;
                 apply()
             }
             outcome => outcome,

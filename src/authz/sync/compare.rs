@@ -7,11 +7,11 @@
 //!
 //! Not here: what is done about them (`sync`), and what is said of them (`report`).
 
-use super::desired;
-use super::fga::Tuple;
-use super::permissions::Inner;
+use super::desired_tuples;
+use super::error::Fault;
+use super::state::SyncState;
 use super::stores::Ensured;
-use super::sync::Fault;
+use crate::authz::fga::Tuple;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use uuid::Uuid;
@@ -85,7 +85,7 @@ impl Sketch {
 
 /// The objects of the tenant's store that may differ from what Postgres asks for.
 pub(super) fn suspects(
-    inner: &Inner,
+    inner: &SyncState,
     tenant_id: Uuid,
     ensured: &Ensured,
     progress: &mut dyn FnMut(Progress),
@@ -130,12 +130,16 @@ impl Compared {
     }
 }
 
-fn each_told(inner: &Inner, ensured: &Ensured, mut each: impl FnMut(&Tuple)) -> Result<(), Fault> {
+fn each_told(
+    inner: &SyncState,
+    ensured: &Ensured,
+    mut each: impl FnMut(&Tuple),
+) -> Result<(), Fault> {
     let is_newer = ensured.model_version > inner.model.version();
     let store_id = &ensured.pinned.store_id;
     inner.client.read_all(store_id, &mut |tuple| {
         // What a newer program stores is not ours to judge.
-        if !is_newer || desired::is_known(&tuple) {
+        if !is_newer || desired_tuples::is_known(&tuple) {
             each(&tuple);
         }
         !inner.is_stopped()
@@ -143,8 +147,12 @@ fn each_told(inner: &Inner, ensured: &Ensured, mut each: impl FnMut(&Tuple)) -> 
     Ok(inner.check_stop()?)
 }
 
-fn each_desired(inner: &Inner, tenant_id: Uuid, mut each: impl FnMut(&Tuple)) -> Result<(), Fault> {
-    desired::each_tuple(&mut inner.store.session()?, tenant_id, |tuple| {
+fn each_desired(
+    inner: &SyncState,
+    tenant_id: Uuid,
+    mut each: impl FnMut(&Tuple),
+) -> Result<(), Fault> {
+    desired_tuples::each_tuple(&mut inner.store.session()?, tenant_id, |tuple| {
         each(&tuple);
         inner.check_stop()
     })?;

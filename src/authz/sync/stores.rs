@@ -6,40 +6,11 @@
 //!
 //! Not here: the tuples in it (`sync`).
 
-use super::fga::{self, Failure, Pinned};
-use super::permissions::Inner;
-use super::sync::Fault;
+use super::error::Fault;
+use super::state::SyncState;
+use crate::authz::fga::{self, Failure, Pinned};
 use crate::store::authz::{self, Standing};
-use serde_json::Value;
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
-
-/// A model and its version: this program's own, or another one's in tests.
-#[derive(Debug, Clone)]
-pub struct Model {
-    /// Raised with every change.
-    pub version: u32,
-    /// As OpenFGA takes it.
-    pub json: Value,
-}
-
-impl Model {
-    /// This program's.
-    pub fn own() -> Self {
-        Self {
-            version: super::model::VERSION,
-            json: super::model::json(),
-        }
-    }
-
-    pub(super) fn version(&self) -> i32 {
-        i32::try_from(self.version).unwrap_or(i32::MAX)
-    }
-
-    pub(super) fn digest(&self) -> Vec<u8> {
-        Sha256::digest(self.json.to_string().as_bytes()).to_vec()
-    }
-}
 
 /// A tenant's store as it stands.
 #[derive(Debug)]
@@ -56,7 +27,7 @@ pub(super) fn name(tenant_id: Uuid) -> String {
 }
 
 /// Finds the tenant's store, or makes it, and gives it its model.
-pub(super) fn ensure(inner: &Inner, tenant_id: Uuid) -> Result<Ensured, Fault> {
+pub(super) fn ensure(inner: &SyncState, tenant_id: Uuid) -> Result<Ensured, Fault> {
     let standing = authz::standing(&mut inner.store.session()?, tenant_id)?;
     if let Some(standing) = standing {
         let pinned = pinned(&standing);
@@ -98,7 +69,7 @@ pub(super) fn pinned(standing: &Standing) -> Pinned {
 }
 
 /// Whether the model that the tenant is pinned to is there, and the one that it should have.
-fn is_right(inner: &Inner, standing: &Standing, pinned: &Pinned) -> Result<bool, Failure> {
+fn is_right(inner: &SyncState, standing: &Standing, pinned: &Pinned) -> Result<bool, Failure> {
     let ours = &inner.model;
     let is_wanted = standing.model_version > ours.version()
         || standing.model_version == ours.version() && standing.model_digest == ours.digest();
@@ -106,7 +77,11 @@ fn is_right(inner: &Inner, standing: &Standing, pinned: &Pinned) -> Result<bool,
 }
 
 /// What the tenant's store is to be from now on. The tenant is locked.
-fn settle(inner: &Inner, tenant_id: Uuid, before: Option<&Standing>) -> Result<Standing, Fault> {
+fn settle(
+    inner: &SyncState,
+    tenant_id: Uuid,
+    before: Option<&Standing>,
+) -> Result<Standing, Fault> {
     let ours = &inner.model;
     if let Some(newer) = before.filter(|before| before.model_version > ours.version()) {
         // An older model in another store would take away what the newer one gives.
@@ -142,7 +117,7 @@ fn settle(inner: &Inner, tenant_id: Uuid, before: Option<&Standing>) -> Result<S
 
 /// The store's id: the one we know if it is there, else the oldest of the name, else a new one.
 /// Others of the name are what a crash left; those without a tuple are removed.
-fn find(inner: &Inner, tenant_id: Uuid, before: Option<&Standing>) -> Result<String, Fault> {
+fn find(inner: &SyncState, tenant_id: Uuid, before: Option<&Standing>) -> Result<String, Fault> {
     let name = name(tenant_id);
     let mut named = inner.client.stores_named(&name)?;
     let known = before.map(|before| &before.store_id);
@@ -166,7 +141,7 @@ fn find(inner: &Inner, tenant_id: Uuid, before: Option<&Standing>) -> Result<Str
     Ok(chosen)
 }
 
-fn remove_empty(inner: &Inner, tenant_id: Uuid, store_id: &str) -> Result<(), fga::Failure> {
+fn remove_empty(inner: &SyncState, tenant_id: Uuid, store_id: &str) -> Result<(), fga::Failure> {
     let mut is_empty = true;
     inner.client.read_all(store_id, &mut |_| {
         is_empty = false;

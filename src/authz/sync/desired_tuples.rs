@@ -5,7 +5,7 @@
 //!
 //! Not here: how it is told.
 
-use super::fga::Tuple;
+use crate::authz::fga::Tuple;
 use crate::error::Result;
 use crate::store::authz::{self, Desired, Many};
 use crate::store::{Sql, Tx};

@@ -3,7 +3,7 @@
 use super::world::{Key, World};
 use crate::harness::App;
 use agent_runtime::authn::Credential;
-use agent_runtime::authz::{self, Asker, Facts, Stage, Tickets};
+use agent_runtime::authz::{self, Checker, Facts, Stage, Tickets};
 use agent_runtime::error::Code;
 use agent_runtime::proof::{
     Admin, Authorized, Caller, Capabilities, Capability, Key as KeyFacts, KeyRole, Read, Write,
@@ -41,12 +41,12 @@ fn a_key_without_the_capability_that_a_route_takes_is_refused() {
     let facts = facts(&world.app, Some(Capability::AccessWrite));
     let tickets = Tickets::default();
     let caller = caller_of(&world, &header);
-    let gate = shared.gate.as_deref();
-    let asker = Asker::new(&shared.store, gate, caller, &facts, &tickets);
-    let on_tenant = authz::on_tenant::<Admin>(&asker).map(|_: Authorized<Tenant, _>| ());
+    let admission = shared.admission.as_deref();
+    let checker = Checker::new(&shared.store, admission, caller, &facts, &tickets);
+    let on_tenant = authz::on_tenant::<Admin>(&checker).map(|_: Authorized<Tenant, _>| ());
     let on_project =
-        authz::on_object::<Project, Write>(&asker, world.project).map(|_: Authorized<_, _>| ());
-    let known = authz::as_caller(&asker).map(|_| ());
+        authz::on_object::<Project, Write>(&checker, world.project).map(|_: Authorized<_, _>| ());
+    let known = authz::as_caller(&checker).map(|_| ());
     for refused in [on_tenant, on_project, known] {
         let error = refused.unwrap_err();
         assert_eq!(error.code(), Code::PermissionDenied);
@@ -72,12 +72,12 @@ fn a_refusal_of_a_handler_s_own_is_recorded_with_its_code() {
     let world = World::start();
     let shared = world.app.server().shared();
     let (facts, tickets) = (facts(&world.app, None), Tickets::default());
-    let gate = shared.gate.as_deref();
+    let admission = shared.admission.as_deref();
     let header = format!("Bearer {}", world.app.token());
     let caller = caller_of(&world, &header);
-    let asker = Asker::new(&shared.store, gate, caller, &facts, &tickets);
-    assert!(asker.enforces());
-    let error = asker.refuse(
+    let checker = Checker::new(&shared.store, admission, caller, &facts, &tickets);
+    assert!(checker.enforces());
+    let error = checker.refuse(
         Stage::KeyProjectMismatch,
         "write",
         "project:1",
@@ -122,9 +122,9 @@ fn with_authorization_off_nothing_is_decided() {
             project_id: Some(Uuid::nil()),
         },
     };
-    let asker = Asker::new(&shared.store, None, caller, &facts, &tickets);
-    authz::on_tenant::<Admin>(&asker).unwrap();
-    authz::on_object::<Project, Read>(&asker, project).unwrap();
-    authz::as_caller(&asker).unwrap();
+    let checker = Checker::new(&shared.store, None, caller, &facts, &tickets);
+    authz::on_tenant::<Admin>(&checker).unwrap();
+    authz::on_object::<Project, Read>(&checker, project).unwrap();
+    authz::as_caller(&checker).unwrap();
     assert!(tickets.is_empty());
 }

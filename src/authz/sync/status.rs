@@ -1,16 +1,16 @@
-//! What this process knows of the tenants' stores, between those who ask and the keeper; and the
+//! What this process knows of the tenants' stores, between those who ask and the reconciler; and the
 //! permits of those who apply.
 //!
 //! Guarantees: every wait has a deadline; what is kept of a tenant is bounded by its number.
 
-use super::sync::{self, Fault};
+use super::error::{self, Fault};
 use crate::error::{Code, Error, Result};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// Tenants that may be asked for before the keeper comes to them.
+/// Tenants that may be asked for before the reconciler comes to them.
 const MAX_WANTED: usize = 10_000;
 
 /// Until a tenant that failed by itself is tried again, doubled each time.
@@ -19,7 +19,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 #[derive(Default)]
-pub(super) struct Board {
+pub(super) struct Status {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -32,9 +32,9 @@ struct State {
     wanted: BTreeSet<Uuid>,
     /// Why nothing will do at this time.
     outage: Option<String>,
-    /// Somebody met an absence of OpenFGA that the keeper may not have seen.
+    /// Somebody met an absence of OpenFGA that the reconciler may not have seen.
     is_suspected: bool,
-    /// Objects that could not be told, as of the keeper's last look.
+    /// Objects that could not be told, as of the reconciler's last look.
     untold: usize,
     is_stopped: bool,
 }
@@ -64,7 +64,7 @@ pub struct Standings {
     pub untold: usize,
 }
 
-impl Board {
+impl Status {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,10 +95,10 @@ impl Board {
             }
             let failed = state.failed.get(&tenant_id).map(|failed| &failed.why);
             if let Some(why) = state.outage.as_ref().or(failed) {
-                return Err(sync::unavailable(why).into());
+                return Err(error::unavailable(why).into());
             }
             if left.is_zero() {
-                return Err(sync::unavailable(
+                return Err(error::unavailable(
                     "The tenant's permissions are still being compared. Try again shortly.",
                 )
                 .into());
@@ -122,7 +122,7 @@ impl Board {
         });
     }
 
-    /// OpenFGA was away, perhaps for less than the keeper sees: it looks at once.
+    /// OpenFGA was away, perhaps for less than the reconciler sees: it looks at once.
     pub(super) fn suspect_absence(&self) {
         self.change(|state| state.is_suspected = true);
     }
@@ -258,7 +258,7 @@ impl Board {
             let is_called = state.is_suspected || !state.wanted.is_empty();
             !(state.is_stopped || is_well && is_called)
         };
-        // Whatever ended it, the keeper looks at everything.
+        // Whatever ended it, the reconciler looks at everything.
         drop(self.changed.wait_timeout_while(state, time, waits));
     }
 }
@@ -271,42 +271,42 @@ mod tests {
 
     #[test]
     fn after_a_suspicion_a_store_is_compared_again_but_once_a_minute() {
-        let board = Board::default();
+        let status = Status::default();
         let now = Instant::now();
         let (old, young) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        board.compared(old, "a".to_owned(), now.checked_sub(MINUTE).unwrap());
-        board.compared(young, "b".to_owned(), now.checked_sub(MINUTE / 2).unwrap());
-        assert_eq!(board.compared_before(now, MINUTE), (2, vec![old]));
-        board.compared(old, "a".to_owned(), now);
-        assert_eq!(board.compared_before(now, MINUTE), (1, vec![]));
-        board.compared(young, "b".to_owned(), now);
-        assert_eq!(board.compared_before(now, MINUTE), (0, vec![]));
+        status.compared(old, "a".to_owned(), now.checked_sub(MINUTE).unwrap());
+        status.compared(young, "b".to_owned(), now.checked_sub(MINUTE / 2).unwrap());
+        assert_eq!(status.compared_before(now, MINUTE), (2, vec![old]));
+        status.compared(old, "a".to_owned(), now);
+        assert_eq!(status.compared_before(now, MINUTE), (1, vec![]));
+        status.compared(young, "b".to_owned(), now);
+        assert_eq!(status.compared_before(now, MINUTE), (0, vec![]));
     }
 
     #[test]
     fn a_doubt_from_before_a_comparison_says_nothing_of_it() {
-        let board = Board::default();
+        let status = Status::default();
         let (tenant_id, now) = (Uuid::from_u128(1), Instant::now());
-        board.compared(tenant_id, "a".to_owned(), now);
-        board.doubt(tenant_id, now.checked_sub(MINUTE).unwrap());
-        assert!(board.is_ready(tenant_id, "a"));
-        board.doubt(tenant_id, now);
-        assert!(!board.is_ready(tenant_id, "a") && board.is_new(tenant_id));
+        status.compared(tenant_id, "a".to_owned(), now);
+        status.doubt(tenant_id, now.checked_sub(MINUTE).unwrap());
+        assert!(status.is_ready(tenant_id, "a"));
+        status.doubt(tenant_id, now);
+        assert!(!status.is_ready(tenant_id, "a") && status.is_new(tenant_id));
     }
 
     #[test]
     fn one_tenant_s_fault_is_said_once_and_is_nobody_else_s() {
-        let board = Board::default();
+        let status = Status::default();
         let (ill, well) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        assert!(board.failed(ill, "why"));
-        assert!(!board.failed(ill, "why") && board.failed(ill, "another"));
-        assert_eq!(board.nobody().as_deref(), Some("another"));
-        assert!(board.due().is_empty());
-        board.compared(well, "a".to_owned(), Instant::now());
-        assert_eq!(board.nobody(), None);
-        let standings = board.standings();
+        assert!(status.failed(ill, "why"));
+        assert!(!status.failed(ill, "why") && status.failed(ill, "another"));
+        assert_eq!(status.nobody().as_deref(), Some("another"));
+        assert!(status.due().is_empty());
+        status.compared(well, "a".to_owned(), Instant::now());
+        assert_eq!(status.nobody(), None);
+        let standings = status.standings();
         assert_eq!((standings.compared, standings.failed), (1, 1));
-        board.compared(ill, "b".to_owned(), Instant::now());
-        assert_eq!(board.standings().failed, 0);
+        status.compared(ill, "b".to_owned(), Instant::now());
+        assert_eq!(status.standings().failed, 0);
     }
 }

@@ -6,15 +6,15 @@
 //!
 //! Not here: what waits for the tickets (`http`).
 
+use super::admission::Admission;
 use super::fga::Tuple;
-use super::gate::Gate;
 use super::permissions::{Answer, Asked};
 use super::roles::Action;
 use crate::audit::{Audit, Check, Decision, Outcome, Stage, Ticket};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Caller, Capability, KeyRole, Kind, Place};
+use crate::proof::{Caller, Capability, KeyRole, Kind, Scope};
 use crate::store::Store;
-use crate::store::authz::Calm;
+use crate::store::authz::InSync;
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -140,10 +140,10 @@ impl Target {
 
     pub(super) fn of<K: Kind>(row: &K, tenant_id: Uuid) -> Self {
         let id = row.id();
-        let (project_id, inside) = match row.place() {
-            Place::OnTenant => return Self::tenant_for(tenant_id, K::NAME, id),
-            Place::Itself => ((K::NAME == "project").then_some(id), false),
-            Place::InProject(project_id) => (Some(project_id), true),
+        let (project_id, inside) = match row.scope() {
+            Scope::OnTenant => return Self::tenant_for(tenant_id, K::NAME, id),
+            Scope::Itself => ((K::NAME == "project").then_some(id), false),
+            Scope::InProject(project_id) => (Some(project_id), true),
         };
         Self {
             resource: format!("{}:{id}", K::NAME),
@@ -163,7 +163,7 @@ impl Target {
         }
     }
 
-    fn asked(&self, user: Uuid, relation: &'static str, calm: Option<Calm>) -> Asked {
+    fn asked(&self, user: Uuid, relation: &'static str, in_sync: Option<InSync>) -> Asked {
         let project = self.project_id.filter(|_| self.inside);
         Asked {
             user,
@@ -175,7 +175,7 @@ impl Target {
                 object: self.resource.clone(),
             }),
             project_id: self.project_id,
-            calm,
+            in_sync,
         }
     }
 }
@@ -198,26 +198,26 @@ struct Recorded<'r> {
 }
 
 /// Asks on behalf of one request's caller.
-pub struct Asker<'a> {
+pub struct Checker<'a> {
     pub(super) store: &'a Store,
-    gate: Option<&'a Gate>,
+    admission: Option<&'a Admission>,
     pub(super) caller: Caller,
     facts: &'a Facts,
     tickets: &'a Tickets,
 }
 
-impl<'a> Asker<'a> {
-    /// For the frame. Without a gate authorization is off.
+impl<'a> Checker<'a> {
+    /// For the pipeline. Without admission authorization is off.
     pub fn new(
         store: &'a Store,
-        gate: Option<&'a Gate>,
+        admission: Option<&'a Admission>,
         caller: Caller,
         facts: &'a Facts,
         tickets: &'a Tickets,
     ) -> Self {
         Self {
             store,
-            gate,
+            admission,
             caller,
             facts,
             tickets,
@@ -231,7 +231,7 @@ impl<'a> Asker<'a> {
 
     /// Whether authorization is on: with it off there are no decisions, and no rules for keys.
     pub fn enforces(&self) -> bool {
-        self.gate.is_some()
+        self.admission.is_some()
     }
 
     pub(super) fn facts(&self) -> &Facts {
@@ -274,7 +274,10 @@ impl<'a> Asker<'a> {
             duration: Duration::ZERO,
             run_id: None,
         };
-        match self.gate.map(|gate| self.record(gate, refused)) {
+        match self
+            .admission
+            .map(|admission| self.record(admission, refused))
+        {
             Some(Err(unrecorded)) => unrecorded,
             _ => error,
         }
@@ -292,7 +295,7 @@ impl<'a> Asker<'a> {
         resource: &str,
         reason: impl Into<String>,
     ) -> Result<()> {
-        let Some(gate) = self.gate else {
+        let Some(admission) = self.admission else {
             return Ok(());
         };
         let allowed = Recorded {
@@ -306,13 +309,13 @@ impl<'a> Asker<'a> {
             duration: Duration::ZERO,
             run_id: None,
         };
-        self.record(gate, allowed)
+        self.record(admission, allowed)
     }
 
     /// Refuses a credential that was denied too often, before anything is decided about it.
     pub(super) fn admit(&self) -> Result<()> {
-        self.gate
-            .map_or(Ok(()), |gate| gate.admit(self.caller.token_id))
+        self.admission
+            .map_or(Ok(()), |admission| admission.admit(self.caller.token_id))
     }
 
     /// What the route takes of a key, where the route checks nothing else.
@@ -336,40 +339,40 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Decides whether the caller may do the action. `calm` as of [`Asked`].
+    /// Decides whether the caller may do the action. `in_sync` as of [`Asked`].
     pub(super) fn check(
         &self,
         action: &'static str,
         target: &Target,
-        calm: Option<Calm>,
+        in_sync: Option<InSync>,
     ) -> Result<()> {
-        let Some(gate) = self.gate else {
+        let Some(admission) = self.admission else {
             return Ok(());
         };
         if let Some((stage, why)) = self.key_rule(action, target) {
             return Err(self.refuse_key(stage, action, target, &why));
         }
-        let asked = target.asked(self.caller.user_id, relation(action), calm);
+        let asked = target.asked(self.caller.user_id, relation(action), in_sync);
         let began = Instant::now();
-        let answer = gate.ask(self.caller.tenant_id, &asked)?;
-        self.decided(gate, action, target, answer, began.elapsed())
+        let answer = admission.ask(self.caller.tenant_id, &asked)?;
+        self.decided(admission, action, target, answer, began.elapsed())
     }
 
     /// Decides again, for what goes on after the request: no key's rules, no place among the
     /// requests.
     pub(super) fn check_again(&self, action: &'static str, target: &Target) -> Result<()> {
-        let Some(gate) = self.gate else {
+        let Some(admission) = self.admission else {
             return Ok(());
         };
         let asked = target.asked(self.caller.user_id, relation(action), None);
         let began = Instant::now();
-        let answer = gate.ask_aside(self.caller.tenant_id, &asked)?;
-        self.decided(gate, action, target, answer, began.elapsed())
+        let answer = admission.ask_aside(self.caller.tenant_id, &asked)?;
+        self.decided(admission, action, target, answer, began.elapsed())
     }
 
     fn decided(
         &self,
-        gate: &Gate,
+        admission: &Admission,
         action: &'static str,
         target: &Target,
         answer: Answer,
@@ -405,16 +408,16 @@ impl<'a> Asker<'a> {
             duration,
             run_id: target.run_id,
         };
-        self.record(gate, decision)?;
+        self.record(admission, decision)?;
         error.map_or(Ok(()), Err)
     }
 
-    fn record(&self, gate: &Gate, recorded: Recorded<'_>) -> Result<()> {
+    fn record(&self, admission: &Admission, recorded: Recorded<'_>) -> Result<()> {
         if recorded.outcome == Outcome::Denied {
-            gate.denied(self.caller.token_id);
+            admission.denied(self.caller.token_id);
         }
         let facts = self.facts;
-        let ticket = gate.audit.leave(Decision {
+        let ticket = admission.audit.leave(Decision {
             tenant_id: self.caller.tenant_id,
             actor_subject: format!("user:{}", self.caller.user_id),
             action: recorded.action.to_owned(),
@@ -432,7 +435,7 @@ impl<'a> Asker<'a> {
             run_id: recorded.run_id,
             client_address: Some(facts.client_address),
         })?;
-        self.tickets.add(ticket, &gate.audit);
+        self.tickets.add(ticket, &admission.audit);
         Ok(())
     }
 

@@ -118,14 +118,14 @@ pub fn add(
         };
     }
     let direct = tx.query_opt(
-        sql!("memberships/delete_direct"),
+        sql!("project_memberships/delete_direct"),
         &[&tenant_id, &project_id, &user_id],
     )?;
     if let Some(row) = direct {
         keep_an_owner(tx, may, user_id, Role::stored(row.get(0)), Some(role))?;
     }
     tx.execute(
-        sql!("memberships/insert"),
+        sql!("project_memberships/insert"),
         &[&tenant_id, &project_id, &user_id, &role.text(), &now],
     )?;
     known(tx, tenant_id, project_id, user_id)
@@ -148,7 +148,7 @@ pub fn change(
     check_owner(held.kind, role)?;
     keep_an_owner(tx, may, user_id, held.role, Some(role))?;
     tx.execute(
-        sql!("memberships/update"),
+        sql!("project_memberships/update"),
         &[&tenant_id, &project_id, &user_id, &role.text()],
     )?;
     known(tx, tenant_id, project_id, user_id)
@@ -165,7 +165,7 @@ pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Project>, user_id: Uuid) ->
     let Some(held) = find(tx, tenant_id, project_id, user_id)? else {
         // Whoever keeps a role was not removed.
         let direct = tx.query_opt(
-            sql!("memberships/find_direct"),
+            sql!("project_memberships/find_direct"),
             &[&tenant_id, &project_id, &user_id],
         )?;
         return match direct {
@@ -175,9 +175,9 @@ pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Project>, user_id: Uuid) ->
     };
     keep_an_owner(tx, may, user_id, held.role, None)?;
     let parameters: [super::Parameter<'_>; 3] = [&tenant_id, &project_id, &user_id];
-    tx.execute(sql!("memberships/delete"), &parameters)?;
+    tx.execute(sql!("project_memberships/delete"), &parameters)?;
     // A role that the membership stood before must not come back.
-    tx.query(sql!("memberships/delete_direct"), &parameters)?;
+    tx.query(sql!("project_memberships/delete_direct"), &parameters)?;
     Ok(())
 }
 
@@ -191,8 +191,8 @@ pub fn list(
     page: &Request,
 ) -> Result<Vec<Membership>> {
     let statement = match page.order {
-        Order::Asc => sql!("memberships/list_asc"),
-        Order::Desc => sql!("memberships/list_desc"),
+        Order::Asc => sql!("project_memberships/list_asc"),
+        Order::Desc => sql!("project_memberships/list_desc"),
     };
     let rows = sql.query(
         statement,
@@ -213,7 +213,7 @@ fn find(
     user_id: Uuid,
 ) -> Result<Option<Membership>> {
     let row = sql.query_opt(
-        sql!("memberships/find"),
+        sql!("project_memberships/find"),
         &[&tenant_id, &project_id, &user_id],
     )?;
     Ok(row.as_ref().map(membership))
@@ -268,7 +268,7 @@ fn keep_an_owner(
         return Ok(());
     }
     let row = tx.query_one(
-        sql!("memberships/has_other_owner"),
+        sql!("project_memberships/has_other_owner"),
         &[&may.tenant_id(), &may.object_id(), &user_id],
     )?;
     if row.get(0) {

@@ -1,11 +1,11 @@
 //! What an operator is told of the authorization server: whether it serves, and whether a tenant's store
 //! is the one that the database names, with this program's model. Nothing is changed.
 //!
-//! Not here: comparing permissions one by one (`report`), and putting right what is wrong (`keeper`).
+//! Not here: comparing permissions one by one (`report`), and putting right what is wrong (`reconciler`).
 
-use super::fga::{Client, Failure};
-use super::permissions::Model;
 use super::stores;
+use crate::authz::fga::{Client, Failure};
+use crate::authz::model::Model;
 use crate::store::authz::Standing;
 use uuid::Uuid;
 

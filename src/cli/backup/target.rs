@@ -9,14 +9,14 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 /// A directory that is being filled. It is ours for as long as this value lives.
-pub(super) struct Place {
+pub(super) struct Target {
     wanted: PathBuf,
     partial: PathBuf,
     /// Locked; the lock ends with the process.
     handle: File,
 }
 
-impl Place {
+impl Target {
     /// Makes `DIR.partial`, or takes the one that a backup which did not end has left.
     ///
     /// # Errors
@@ -68,13 +68,13 @@ impl Place {
         handle
             .set_permissions(fs::Permissions::from_mode(0o700))
             .map_err(fault)?;
-        let place = Self {
+        let target = Self {
             wanted,
             partial,
             handle,
         };
-        place.clear()?;
-        Ok(place)
+        target.clear()?;
+        Ok(target)
     }
 
     /// Where a file of this name is written.
@@ -181,16 +181,16 @@ mod tests {
     fn what_an_earlier_backup_left_is_taken_over_and_a_running_one_s_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let wanted = dir.path().join("b");
-        let first = Place::take(&wanted).unwrap();
+        let first = Target::take(&wanted).unwrap();
         fs::write(first.path(super::super::RUNTIME_FILE), "x").unwrap();
-        let failure = Place::take(&wanted).err().unwrap();
+        let failure = Target::take(&wanted).err().unwrap();
         assert!(
             failure.message.contains("Another backup"),
             "{}",
             failure.message
         );
         drop(first);
-        let second = Place::take(&wanted).unwrap();
+        let second = Target::take(&wanted).unwrap();
         assert!(!second.path(super::super::RUNTIME_FILE).exists());
         second.give_up();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -200,12 +200,12 @@ mod tests {
     fn a_directory_that_is_not_empty_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("x"), "x").unwrap();
-        assert!(Place::take(dir.path()).is_err());
-        assert!(Place::take(&dir.path().join("x")).is_err());
+        assert!(Target::take(dir.path()).is_err());
+        assert!(Target::take(&dir.path().join("x")).is_err());
         std::os::unix::fs::symlink("empty", dir.path().join("link")).unwrap();
         fs::create_dir(dir.path().join("empty")).unwrap();
-        Place::take(&dir.path().join("empty")).unwrap().give_up();
-        assert!(Place::take(&dir.path().join("link")).is_err());
+        Target::take(&dir.path().join("empty")).unwrap().give_up();
+        assert!(Target::take(&dir.path().join("link")).is_err());
     }
 
     #[test]
@@ -220,8 +220,8 @@ mod tests {
     fn what_cannot_be_put_into_its_place_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let wanted = dir.path().join("b");
-        let place = Place::take(&wanted).unwrap();
-        fs::write(place.path(super::super::RUNTIME_FILE), "x").unwrap();
+        let target = Target::take(&wanted).unwrap();
+        fs::write(target.path(super::super::RUNTIME_FILE), "x").unwrap();
         fs::create_dir(&wanted).unwrap();
         fs::write(wanted.join("came_between"), "x").unwrap();
         let manifest = serde_json::json!({
@@ -235,7 +235,7 @@ mod tests {
             }
         });
         let manifest = serde_json::from_value(manifest).unwrap();
-        let failure = place.finish(&manifest).err().unwrap();
+        let failure = target.finish(&manifest).err().unwrap();
         assert!(
             failure.message.contains("cannot be finished"),
             "{}",

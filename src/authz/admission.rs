@@ -1,17 +1,17 @@
-//! The gate before the authorization server: how many may ask at once, when nobody asks, and who has
-//! been denied too often.
+//! Admission control before the authorization server: how many requests may ask it at once, when
+//! nobody asks it, and which credentials have been denied too often.
 //!
-//! Guarantees (invariant 6): a bounded number of requests asks the authorization server at once, and
-//! none while it is known to be away. Beyond that the answer comes at once, unless checks are quick
-//! just now: then a place is worth a moment's wait (`places`).
+//! Guarantees (`bounded-everything`): a bounded number of requests asks the authorization server at
+//! once, and none while it is known to be away. When all permits are taken, callers queue briefly
+//! (`concurrency_limit`).
 //!
-//! Not here: what is asked (`decide`), and how (`permissions`).
+//! Not here: what is asked (`check`), and how (`sync::permissions`).
 
 use super::fga::Failure;
 use super::permissions::{Answer, Asked, Permissions};
 use crate::audit::Audit;
+use crate::concurrency_limit::Limiter;
 use crate::error::{Code, Error, Result};
-use crate::places::Places;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Credentials whose denials are counted at once. One that was forgotten begins anew.
 const COUNTED: usize = 10_000;
 
-/// The gate's bounds.
+/// The bounds.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Requests that may ask at once.
@@ -41,9 +41,9 @@ pub struct Options {
 pub struct Stats {
     /// Requests that ask.
     pub checks_in_flight: usize,
-    /// Requests that wait for a place.
+    /// Requests that wait for a permit.
     pub checks_waiting: usize,
-    /// Requests that found no place.
+    /// Requests that got no permit.
     pub checks_refused: u64,
     /// Checks without an answer, also those that were not asked because of it.
     pub checks_failed: u64,
@@ -56,10 +56,10 @@ pub struct Stats {
 }
 
 /// What stands between the requests and the authorization server, while authorization is on.
-pub struct Gate {
+pub struct Admission {
     permissions: Permissions,
     pub(super) audit: Audit,
-    places: Places,
+    checks: Limiter,
     breaker: Breaker,
     denials: Denials,
     refused: AtomicU64,
@@ -67,13 +67,13 @@ pub struct Gate {
     limited: AtomicU64,
 }
 
-impl Gate {
+impl Admission {
     /// Asks nothing yet.
     pub fn new(permissions: Permissions, audit: Audit, options: &Options) -> Self {
         Self {
             permissions,
             audit,
-            places: Places::new(options.checks_in_flight.max(1)),
+            checks: Limiter::new(options.checks_in_flight.max(1)),
             breaker: Breaker::default(),
             denials: Denials::new(options.denials_per_minute),
             refused: AtomicU64::default(),
@@ -84,7 +84,7 @@ impl Gate {
 
     /// The figures so far.
     pub fn stats(&self) -> Stats {
-        let (checks_in_flight, checks_waiting) = self.places.load();
+        let (checks_in_flight, checks_waiting) = self.checks.load();
         Stats {
             checks_in_flight,
             checks_waiting,
@@ -102,7 +102,7 @@ impl Gate {
     /// `overloaded`: too many ask already. `authorization-unavailable`: there is no answer, or none
     /// is expected. Those of the database.
     pub(super) fn ask(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
-        let _place = self.places.take().ok_or_else(|| {
+        let _permit = self.checks.acquire_briefly().ok_or_else(|| {
             self.refused.fetch_add(1, Ordering::Relaxed);
             Error::new(
                 Code::Overloaded,
@@ -115,7 +115,7 @@ impl Gate {
     /// Asks on a thread that serves no requests.
     ///
     /// # Errors
-    /// As [`Gate::ask`], without `overloaded`.
+    /// As [`Admission::ask`], without `overloaded`.
     pub(super) fn ask_aside(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
         let answer = self
             .breaker

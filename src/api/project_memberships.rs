@@ -1,7 +1,7 @@
 //! `/v1/projects/{projectId}/memberships`: who has a role of their own on a project (section 4.3).
 
 use super::{Whom, change_access, given_role, given_roles, id_in_path};
-use crate::authz::desired::Object;
+use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query, Text};
@@ -9,10 +9,10 @@ use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::{Admin, Authorized, Capability, Write};
-use crate::store::memberships::{self, Membership, Role};
 use crate::store::page::{Order, Page, Request};
 use crate::store::principals::PrincipalKind;
 use crate::store::project_access;
+use crate::store::project_memberships::{self, Membership, Role};
 use crate::store::projects::Project;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -121,7 +121,7 @@ fn add(
     let (project_id, now) = (project.row().project_id, cx.now());
     let objects = [Object::Project(project_id)];
     let added = change_access(cx, project.caller(), &objects, |tx| {
-        memberships::add(tx, &project, &named, role, now)
+        project_memberships::add(tx, &project, &named, role, now)
     })?;
     Ok(Created(view(project_id, true, added)))
 }
@@ -135,10 +135,10 @@ fn list(
     let binding = ("memberships", project_id);
     let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
     let mut session = cx.store().session()?;
-    let rows = memberships::list(&mut session, &project, &page)?;
+    let rows = project_memberships::list(&mut session, &project, &page)?;
     let user_id = project.caller().user_id;
     let sees_emails =
-        !cx.asker()?.enforces() || project_access::administers(&mut session, &project, user_id)?;
+        !cx.checker()?.enforces() || project_access::administers(&mut session, &project, user_id)?;
     let show = |row| view(project_id, sees_emails, row);
     Ok(Found(page.page(rows, |row| row.user_id, show)))
 }
@@ -153,7 +153,7 @@ fn change(
     let project_id = project.row().project_id;
     let objects = [Object::Project(project_id)];
     let changed = change_access(cx, project.caller(), &objects, |tx| {
-        memberships::change(tx, &project, user_id, role)
+        project_memberships::change(tx, &project, user_id, role)
     })?;
     Ok(Found(view(project_id, true, changed)))
 }
@@ -162,7 +162,7 @@ fn remove(cx: &Cx<'_>, project: Authorized<Project, Admin>, _: Nothing) -> Resul
     let user_id = id_in_path(cx, "userId", "user")?;
     let objects = [Object::Project(project.row().project_id)];
     change_access(cx, project.caller(), &objects, |tx| {
-        memberships::remove(tx, &project, user_id)
+        project_memberships::remove(tx, &project, user_id)
     })?;
     Ok(Gone)
 }

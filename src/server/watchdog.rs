@@ -4,7 +4,7 @@
 //! A part is stuck when it has done nothing for longer than anything it waits for may take: the
 //! door's thread, all request threads, the pool of database connections, the audit writer. Where
 //! the part waits for the database, the database is asked on a fresh connection first. Only if it
-//! answers there would a restart help, and only then the pulse stops. A database that is away or
+//! answers there would a restart help, and only then the watchdog stops. A database that is away or
 //! stands still restarts nothing, however long; nor does a lock that somebody holds in it, since
 //! each wait for that ends with an error, which is an answer.
 //!
@@ -82,8 +82,8 @@ impl Signs {
     }
 }
 
-/// What is known; the thread `pulse` keeps it true.
-pub(super) struct Pulse(Mutex<State>);
+/// What is known; the thread `watchdog` keeps it true.
+pub(super) struct Watchdog(Mutex<State>);
 
 struct State {
     looked_at: Instant,
@@ -109,24 +109,24 @@ pub(super) struct Watched {
     pub(super) log: slog::Logger,
 }
 
-impl Pulse {
+impl Watchdog {
     /// Starts the thread, which ends with the server.
     ///
     /// # Errors
     /// The system gives no thread.
     pub(super) fn start(watched: Watched) -> Result<Arc<Self>> {
-        let pulse = Arc::new(Self(Mutex::new(State {
+        let watchdog = Arc::new(Self(Mutex::new(State {
             looked_at: Instant::now(),
             pool_answered_at: None,
             stuck: None,
         })));
-        let kept = Arc::clone(&pulse);
+        let kept = Arc::clone(&watchdog);
         std::thread::Builder::new()
-            .name("pulse".to_owned())
+            .name("watchdog".to_owned())
             .stack_size(256 * 1024)
             .spawn(move || kept.keep(&watched))
             .map_err(Error::internal)?;
-        Ok(pulse)
+        Ok(watchdog)
     }
 
     /// The pool has just answered.
@@ -228,7 +228,7 @@ fn begin(manager: &Manager) -> Option<Receiver<bool>> {
     let manager = manager.clone();
     let (tell, answer) = bounded(1);
     std::thread::Builder::new()
-        .name("pulse-ask".to_owned())
+        .name("watchdog-ask".to_owned())
         .stack_size(512 * 1024)
         .spawn(move || {
             let answers = manager

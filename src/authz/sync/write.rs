@@ -1,0 +1,136 @@
+//! Writes one object's tuples to OpenFGA, as Postgres has them.
+//!
+//! Guarantees: an object is written under the lock on its row, so that of two writers the later one
+//! sees what the earlier one did; removals go first; an object counts as applied only when all of it
+//! was written; the store is the one that Postgres names, which cannot change meanwhile. An object
+//! that is gone loses its row with its last tuple.
+//!
+//! Left out: an object of more than 100,000 tuples, which is refused.
+
+use super::desired_tuples;
+use super::error::Fault;
+use super::state::SyncState;
+use super::stores;
+use crate::authz::fga::{Failure, Pinned, Tuple};
+use crate::error::{Code, Error};
+use crate::store::Tx;
+use crate::store::authz::{self, Held, Hold};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// For telling one object where no request waits: an object may have very many tuples. Less than
+/// the database lets a transaction rest.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// What was changed of an object.
+#[derive(Debug, Default)]
+pub(super) struct Changed {
+    pub(super) removed: Vec<Tuple>,
+    pub(super) added: Vec<Tuple>,
+    /// It was not marked: the store differed by itself.
+    pub(super) was_applied: bool,
+}
+
+/// When who tells an object, and has no request to answer, gives up.
+pub(super) fn patience() -> Instant {
+    Instant::now() + PATIENCE
+}
+
+/// Tells one object, if it is not applied or `always`. All of it, the waits included, ends by the
+/// deadline, but for those of the database's pool.
+pub(super) fn apply(
+    inner: &SyncState,
+    tenant_id: Uuid,
+    object: &str,
+    always: bool,
+    deadline: Instant,
+) -> Result<Changed, Fault> {
+    let _permit = inner.applies.acquire(deadline).ok_or_else(|| {
+        Error::new(
+            Code::Overloaded,
+            "Too many changes of permissions wait to be applied. Try again shortly.",
+        )
+    })?;
+    if desired_tuples::Object::parse(object).is_none() {
+        // No row of ours has it, and nobody else writes it.
+        let standing = authz::standing(&mut inner.store.session()?, tenant_id)?;
+        let standing = standing.ok_or(Fault::Storeless)?;
+        let on = stores::pinned(&standing);
+        let is_newer = standing.model_version > inner.model.version();
+        return write(inner, &on, is_newer, object, &BTreeSet::new(), deadline);
+    }
+    inner.store.transact(|tx| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let held = match authz::hold(tx, tenant_id, object, always, left)? {
+            Hold::Storeless => return Ok(Err(Fault::Storeless)),
+            Hold::Unmarked => return Ok(Ok(Changed::default())),
+            Hold::Held(held) => held,
+        };
+        let was_applied = held.applied >= held.desired;
+        if was_applied && !always {
+            return Ok(Ok(Changed::default()));
+        }
+        match apply_held(inner, tx, tenant_id, object, &held, deadline) {
+            Err(Fault::Own(error)) => Err(error),
+            Err(fault) => Ok(Err(fault)),
+            Ok(changed) => Ok(Ok(Changed {
+                was_applied,
+                ..changed
+            })),
+        }
+    })?
+}
+
+fn apply_held(
+    inner: &SyncState,
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    object: &str,
+    held: &Held,
+    deadline: Instant,
+) -> Result<Changed, Fault> {
+    let on = Pinned {
+        store_id: held.store_id.clone(),
+        model_id: held.model_id.clone(),
+    };
+    let desired = desired_tuples::tuples_of(tx, tenant_id, object)?;
+    let is_newer = held.model_version > inner.model.version();
+    let changed = write(inner, &on, is_newer, object, &desired, deadline)?;
+    if desired.is_empty() {
+        // It is gone. Who marks it once more makes a row anew, after this transaction.
+        authz::remove_object(tx, tenant_id, object)?;
+    } else if held.applied < held.desired {
+        authz::set_applied(tx, tenant_id, object)?;
+    }
+    Ok(changed)
+}
+
+fn write(
+    inner: &SyncState,
+    on: &Pinned,
+    is_newer: bool,
+    object: &str,
+    desired: &BTreeSet<Tuple>,
+    deadline: Instant,
+) -> Result<Changed, Fault> {
+    let client = inner.client.until(deadline);
+    let told = client.read_object(&on.store_id, object)?;
+    // A store that was lost reads as an empty one and takes what is written.
+    if told.is_empty() && !client.store_exists(&on.store_id)? {
+        return Err(Failure::StoreUnknown.into());
+    }
+    let extra = told.difference(desired);
+    // What a newer program stores is not ours to judge.
+    let removed: Vec<_> = extra
+        .filter(|tuple| !is_newer || desired_tuples::is_known(tuple))
+        .cloned()
+        .collect();
+    let added: Vec<_> = desired.difference(&told).cloned().collect();
+    client.write(on, &removed, &added)?;
+    Ok(Changed {
+        removed,
+        added,
+        was_applied: true,
+    })
+}
