@@ -63,8 +63,6 @@ pub struct Arguments {
 const RUNTIME_FILE: &str = "runtime.dump";
 /// The file of the authorization server's.
 const OPENFGA_FILE: &str = "openfga.dump";
-/// From here on the schema has secrets.
-const SECRETS_SINCE: &str = "0006_secrets";
 
 /// Makes a backup.
 ///
@@ -113,10 +111,10 @@ fn take(world: &World, settings: &Settings, target: &Target, watch: &Watch) -> O
             facts.database
         )));
     }
-    let secret_versions = match recorded.applied.iter().any(|name| name == SECRETS_SINCE) {
-        true => backups::secret_versions(&mut snapshot)?,
-        false => 0,
-    };
+    if let Some(reason) = migrations::reason_to_refuse_older(&recorded.applied) {
+        return Err(Failure::new(format!("The database {reason}")));
+    }
+    let secret_versions = backups::secret_versions(&mut snapshot)?;
     let tenants = backups::tenants(&mut snapshot)?;
     let openfga = match &settings.authorization_database {
         None => None,

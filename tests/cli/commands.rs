@@ -245,7 +245,7 @@ fn migrate_says_what_it_would_do_and_does_it() {
     let refused = run(&["tenant", "create", "--name", "Early"], &variables).expect(1);
     assert!(refused.err.contains("migrate"), "{}", refused.err);
     let pending = run(&["migrate", "--check"], &variables).expect(0).out;
-    assert!(pending.contains("pending: 0001_tenants"), "{pending}");
+    assert!(pending.contains("pending: 0001_baseline"), "{pending}");
     let again = run(&["migrate", "--check", "--json"], &variables);
     let planned = again.expect(0).json()["pending"].clone();
     let applied = run(&["migrate", "--json"], &variables).expect(0).json();

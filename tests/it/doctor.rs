@@ -283,7 +283,7 @@ fn the_doctor_finds_what_is_wrong_with_the_database() {
     Patient::on(&empty.url())
         .examined()
         .has_faults(&[])
-        .says("schema", "warning", "0001_tenants")
+        .says("schema", "warning", "0001_baseline")
         .says("permissions", "skipped", "first see schema");
 
     let database = Database::migrated();

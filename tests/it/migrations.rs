@@ -36,9 +36,11 @@ fn refused(url: &str, code: Code) -> String {
     error.message().to_owned()
 }
 
+/// Every step, in order.
 fn names() -> Vec<&'static str> {
     let all = migrations::all();
-    all.iter().map(|migration| migration.name).collect()
+    let names = all.iter().map(|migration| migration.name);
+    names.chain([migrations::FUNCTIONS]).collect()
 }
 
 /// The URL for another role.
@@ -64,6 +66,102 @@ fn a_database_with_tables_of_unknown_making_is_refused() {
         .unwrap();
     let said = refused(&database.url(), Code::Conflict);
     assert!(said.contains("Use an empty database"), "{said}");
+}
+
+#[test]
+fn a_database_of_a_build_before_the_baseline_is_refused() {
+    let database = Database::empty();
+    // As such a build left it: what it recorded, and its tables.
+    let older = "create table agent_runtime_migrations (name text primary key, digest bytea not null,
+           applied_at timestamptz not null default now());
+         create table agent_runtime_requirements (only_row boolean primary key default true, oldest_binary text not null);
+         insert into agent_runtime_migrations (name, digest) values ('0001_tenants', '\\x00'), ('0002_agents', '\\x00');
+         insert into agent_runtime_requirements (oldest_binary) values ('0.2.0');
+         create table tenants (tenant_id uuid primary key);
+         create sequence run_event_position";
+    database.client().batch_execute(older).unwrap();
+    let said = refused(&database.url(), Code::Conflict);
+    assert_eq!(
+        said,
+        "The database was made by a build from before the first release, whose schema no release upgrades. Use an empty database; in development, `agent-runtime dev` makes one if its data directory is removed."
+    );
+    let tables = "select count(*) from pg_class where relname = 'users'";
+    let made: i64 = database.client().query_one(tables, &[]).unwrap().get(0);
+    assert_eq!(made, 0, "nothing was changed");
+}
+
+/// The names of the functions in the database, one for each definition.
+fn functions(client: &mut postgres::Client) -> Vec<String> {
+    let rows = client.query(
+        "select proname::text from pg_proc where pronamespace = 'public'::regnamespace order by 1",
+        &[],
+    );
+    rows.unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+/// As if a program with another set had come before.
+fn forget_the_set(client: &mut postgres::Client, version: &str) {
+    client
+        .execute(
+            "update agent_runtime_function_sets set digest = '\\x00', version = $1",
+            &[&version],
+        )
+        .unwrap();
+}
+
+#[test]
+fn a_set_of_functions_that_differs_is_replaced() {
+    let database = Database::migrated();
+    let mut client = database.client();
+    let ours = functions(&mut client);
+    let oid = "select 'agent_tools'::regproc::oid";
+    let before: u32 = client.query_one(oid, &[]).unwrap().get(0);
+    // One has another text, one another signature, and one is not in the set any more.
+    client
+        .batch_execute(
+            "create or replace function agent_tools(of_tenant_id uuid, of_agent_id uuid, of_version text)
+               returns jsonb language sql as $$ select '{}'::jsonb $$;
+             drop function attach_run_partitions(date);
+             create function attach_run_partitions(today text) returns void language sql as '';
+             create function went(bigint) returns void language sql as '';
+             update agent_runtime_functions set definition = 'create function agent_tools(of_tenant_id uuid, of_agent_id uuid, of_version text) returns jsonb
+               language sql' where name = 'agent_tools';
+             update agent_runtime_functions set definition = 'create function attach_run_partitions(today text) returns void
+               language sql' where name = 'attach_run_partitions';
+             insert into agent_runtime_functions (name, definition) values ('went', 'x')",
+        )
+        .unwrap();
+    forget_the_set(&mut client, env!("CARGO_PKG_VERSION"));
+    assert_eq!(migrate(&database.url()).unwrap(), [migrations::FUNCTIONS]);
+    assert_eq!(functions(&mut client), ours);
+    client
+        .batch_execute("select attach_run_partitions('2026-01-01'::date)")
+        .unwrap();
+    let after: u32 = client.query_one(oid, &[]).unwrap().get(0);
+    assert_eq!(after, before, "whoever calls it finds it at every moment");
+    let row = client.query_one("select prolang = (select oid from pg_language where lanname = 'plpgsql') from pg_proc where proname = 'agent_tools'", &[]);
+    assert!(row.unwrap().get::<_, bool>(0), "it is this program's");
+    assert!(migrate(&database.url()).unwrap().is_empty());
+}
+
+#[test]
+fn an_older_program_leaves_the_functions_of_a_newer_one() {
+    let database = Database::migrated();
+    let mut client = database.client();
+    // A program of the same version that came after.
+    client
+        .batch_execute(
+            "insert into agent_runtime_function_sets (digest, version, applied_at)
+             select '\\x01', version, now() + interval '1 second' from agent_runtime_function_sets",
+        )
+        .unwrap();
+    assert!(migrate(&database.url()).unwrap().is_empty());
+    // A later version that this program never came before.
+    client
+        .batch_execute("delete from agent_runtime_function_sets where digest = '\\x01'")
+        .unwrap();
+    forget_the_set(&mut client, "99.0.0");
+    assert!(migrate(&database.url()).unwrap().is_empty());
 }
 
 #[test]
@@ -93,11 +191,11 @@ fn a_program_older_than_the_schema_or_of_another_text_refuses() {
     client
         .batch_execute(
             "update agent_runtime_requirements set oldest_binary = '0.0.1';
-             update agent_runtime_migrations set digest = '\\x00' where name = '0001_tenants'",
+             update agent_runtime_migrations set digest = '\\x00' where name = '0001_baseline'",
         )
         .unwrap();
     let text = refused(&database.url(), Code::Conflict);
-    assert!(text.contains("Migration 0001_tenants"), "{text}");
+    assert!(text.contains("Migration 0001_baseline"), "{text}");
 }
 
 #[test]
@@ -120,7 +218,7 @@ fn rights_are_needed_only_where_something_is_pending() {
     client
         .batch_execute(
             "revoke create on schema public from public;
-             grant select on agent_runtime_migrations, agent_runtime_requirements to without_rights",
+             grant select on agent_runtime_migrations, agent_runtime_requirements, agent_runtime_function_sets to without_rights",
         )
         .unwrap();
     let applied = migrate(&as_role(&migrated.url(), "without_rights"));

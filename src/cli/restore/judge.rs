@@ -117,6 +117,9 @@ fn check_files(directory: &Path, manifest: &Manifest, watch: &Watch) -> Outcome 
 
 /// This program understands the schema.
 fn check_program(manifest: &Manifest) -> Outcome {
+    if let Some(reason) = migrations::reason_to_refuse_older(&manifest.runtime.migrations) {
+        return Err(Failure::new(format!("The backup's database {reason}")));
+    }
     let Some(oldest) = &manifest.runtime.oldest_program else {
         return Ok(());
     };

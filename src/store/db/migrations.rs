@@ -1,13 +1,15 @@
-//! The schema: forward-only migrations, checked before they are applied.
+//! The schema: a baseline, forward-only migrations of its tables, and then the set of functions; checked before anything is
+//! applied.
 //!
-//! Each migration is one transaction under an advisory lock, so that replicas that start at once
-//! apply each once, and one that fails leaves nothing behind. The schema names the oldest binary
-//! that may run on it: an older one refuses to start and says so.
+//! Each step is one transaction under an advisory lock, so that replicas that start at once apply each once, and one that
+//! fails leaves nothing behind. The schema names the oldest binary that may run on it: an older one refuses to start and
+//! says so. How functions are replaced is in [`super::functions`].
 
 use super::connect::Manager;
+use super::functions;
 use crate::error::{Code, Error, Result};
 use crate::sql;
-use postgres::GenericClient;
+use postgres::{GenericClient, Transaction};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -28,7 +30,7 @@ const LOCK: i64 = 0x6167_656e_745f_7274;
 /// stands already.
 const SETTINGS: &str = "set local lock_timeout = '5s'; set local statement_timeout = 0; set local client_min_messages = warning";
 
-/// A step of the schema.
+/// A change of the schema's tables.
 #[derive(Debug, Clone, Copy)]
 pub struct Migration {
     /// Its name: never changed once released.
@@ -58,95 +60,31 @@ pub struct Recorded {
     pub oldest_binary: Option<String>,
 }
 
-/// The migrations of this program, in order.
-const OWN: &[(&str, &str)] = &[
-    (
-        "0001_tenants",
-        include_str!("../../../sql/migrations/0001_tenants.sql"),
-    ),
-    (
-        "0002_agents",
-        include_str!("../../../sql/migrations/0002_agents.sql"),
-    ),
-    (
-        "0003_runs",
-        include_str!("../../../sql/migrations/0003_runs.sql"),
-    ),
-    (
-        "0004_access",
-        include_str!("../../../sql/migrations/0004_access.sql"),
-    ),
-    (
-        "0005_audit",
-        include_str!("../../../sql/migrations/0005_audit.sql"),
-    ),
-    (
-        "0006_secrets",
-        include_str!("../../../sql/migrations/0006_secrets.sql"),
-    ),
-    (
-        "0007_webhooks",
-        include_str!("../../../sql/migrations/0007_webhooks.sql"),
-    ),
-    (
-        "0008_kept_plans",
-        include_str!("../../../sql/migrations/0008_kept_plans.sql"),
-    ),
-    (
-        "0009_webhook_groups",
-        include_str!("../../../sql/migrations/0009_webhook_groups.sql"),
-    ),
-    (
-        "0010_movements",
-        include_str!("../../../sql/migrations/0010_movements.sql"),
-    ),
-    (
-        "0011_webhook_claims",
-        include_str!("../../../sql/migrations/0011_webhook_claims.sql"),
-    ),
-    (
-        "0012_one_statement",
-        include_str!("../../../sql/migrations/0012_one_statement.sql"),
-    ),
-    (
-        "0013_webhook_sets",
-        include_str!("../../../sql/migrations/0013_webhook_sets.sql"),
-    ),
-    (
-        "0014_narrow_statements",
-        include_str!("../../../sql/migrations/0014_narrow_statements.sql"),
-    ),
-    (
-        "0015_readable_projects",
-        include_str!("../../../sql/migrations/0015_readable_projects.sql"),
-    ),
-    (
-        "0016_attempts_once",
-        include_str!("../../../sql/migrations/0016_attempts_once.sql"),
-    ),
-    (
-        "0017_one_endpoint",
-        include_str!("../../../sql/migrations/0017_one_endpoint.sql"),
-    ),
-    (
-        "0018_told_at_once",
-        include_str!("../../../sql/migrations/0018_told_at_once.sql"),
-    ),
-    (
-        "0019_begun_beside",
-        include_str!("../../../sql/migrations/0019_begun_beside.sql"),
-    ),
-    (
-        "0020_readable_by_user",
-        include_str!("../../../sql/migrations/0020_readable_by_user.sql"),
-    ),
-];
+/// The name of the baseline, which every database has that a release made.
+const BASELINE: &str = "0001_baseline";
+
+/// The name, among what is pending or was applied, of the set of functions.
+pub const FUNCTIONS: &str = "functions";
+
+/// The migrations of this program, in order: the baseline, then changes of tables.
+const OWN: &[(&str, &str)] = &[(
+    BASELINE,
+    include_str!(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/sql/schema/0001_baseline.sql"
+    )),
+)];
+
+/// What migrating records about itself: run before every step.
+const RECORDS: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/sql/schema/0000_records.sql"
+));
 
 /// Every migration, in order.
 pub fn all() -> Vec<Migration> {
     OWN.iter()
         .chain(jobs::MIGRATIONS)
-        .chain(jobs::FUNCTIONS)
         .map(|(name, sql)| Migration { name, sql })
         .collect()
 }
@@ -191,6 +129,10 @@ fn look(client: &mut impl GenericClient) -> Result<Plan> {
         refuse_old_binary(client, &mut plan)?;
     }
     let applied = applied.unwrap_or_default();
+    if let Some(reason) = reason_to_refuse_older(applied.keys()) {
+        plan.refusals.push(format!("The database {reason}"));
+        return Ok(plan);
+    }
     for migration in all() {
         match applied.get(migration.name) {
             None => plan.pending.push(migration.name),
@@ -201,10 +143,24 @@ fn look(client: &mut impl GenericClient) -> Result<Plan> {
             )),
         }
     }
+    if applied.is_empty() || functions::is_pending(client)? {
+        plan.pending.push(FUNCTIONS);
+    }
     if !plan.pending.is_empty() {
         plan.refusals.extend(plan.rights.take());
     }
     Ok(plan)
+}
+
+/// Why the schema is not upgraded that these migrations made, if it is one from before the first release.
+pub fn reason_to_refuse_older<'a>(
+    applied: impl IntoIterator<Item = &'a String>,
+) -> Option<&'static str> {
+    let mut applied = applied.into_iter().peekable();
+    let is_older = applied.peek().is_some() && applied.all(|name| name != BASELINE);
+    is_older.then_some(
+        "was made by a build from before the first release, whose schema no release upgrades. Use an empty database; in development, `agent-runtime dev` makes one if its data directory is removed.",
+    )
 }
 
 /// The digest of each migration that was applied, by name; none where nothing is recorded.
@@ -396,11 +352,12 @@ fn apply_all(
     }
     let mut applied = Vec::new();
     let deadline = Instant::now() + LOCK_PATIENCE;
-    for migration in all() {
-        if !first.pending.contains(&migration.name) {
+    let steps = all().into_iter().map(Step::Migration);
+    for step in steps.chain([Step::Functions]) {
+        if !first.pending.contains(&step.name()) {
             continue;
         }
-        while !apply(client, &migration, &mut applied)? {
+        while !apply(client, &step, &mut applied)? {
             if given_up() {
                 return Err(Error::new(Code::ShuttingDown, "The server is stopping."));
             }
@@ -409,7 +366,7 @@ fn apply_all(
                     "another program has been migrating this database for two minutes",
                 ));
             }
-            slog::info!(log, "Waiting for another replica's migration"; "migration" => migration.name);
+            slog::info!(log, "Waiting for another replica's migration"; "migration" => step.name());
             std::thread::sleep(Duration::from_millis(200));
         }
     }
@@ -430,10 +387,52 @@ fn refuse(plan: &Plan) -> Result<()> {
     Err(Error::new(code, plan.refusals.join(" ")))
 }
 
+/// What is applied in one transaction.
+enum Step {
+    Migration(Migration),
+    Functions,
+}
+
+impl Step {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Migration(migration) => migration.name,
+            Self::Functions => FUNCTIONS,
+        }
+    }
+
+    /// False: another replica was first.
+    fn run(&self, tx: &mut Transaction) -> Result<bool> {
+        match self {
+            Self::Migration(migration) => {
+                if tx
+                    .query_opt(sql!("schema/is_applied"), &[&migration.name])?
+                    .is_some()
+                {
+                    return Ok(false);
+                }
+                tx.batch_execute(migration.sql)?;
+                let digest = digest_of(migration);
+                tx.execute(sql!("schema/record"), &[&migration.name, &digest])?;
+                tx.execute(sql!("schema/require_binary"), &[&OLDEST_BINARY])?;
+            }
+            Self::Functions => {
+                if !functions::is_pending(tx)? {
+                    return Ok(false);
+                }
+                functions::replace(tx)?;
+                // Rows of this month may come before a server's first look after its partitions.
+                tx.execute(sql!("schema/attach_partitions"), &[])?;
+            }
+        }
+        Ok(true)
+    }
+}
+
 /// False while another replica holds the lock.
 fn apply(
     client: &mut postgres::Client,
-    migration: &Migration,
+    step: &Step,
     applied: &mut Vec<&'static str>,
 ) -> Result<bool> {
     let mut tx = client.transaction()?;
@@ -442,16 +441,9 @@ fn apply(
         return Ok(false);
     }
     tx.batch_execute(SETTINGS)?;
-    tx.batch_execute(include_str!("../../../sql/migrations/0000_schema.sql"))?;
-    let done = tx.query_opt(sql!("schema/is_applied"), &[&migration.name])?;
-    if done.is_none() {
-        tx.batch_execute(migration.sql)?;
-        tx.execute(
-            sql!("schema/record"),
-            &[&migration.name, &digest_of(migration)],
-        )?;
-        tx.execute(sql!("schema/require_binary"), &[&OLDEST_BINARY])?;
-        applied.push(migration.name);
+    tx.batch_execute(RECORDS)?;
+    if step.run(&mut tx)? {
+        applied.push(step.name());
     }
     tx.commit()?;
     Ok(true)
@@ -483,5 +475,16 @@ mod tests {
         let said = refusal_of_older("99.1.0").unwrap().unwrap();
         assert!(said.ends_with("Install 99.1.0 or later."), "{said}");
         assert!(refusal_of_older("new").is_err());
+    }
+
+    #[test]
+    fn a_schema_without_the_baseline_is_older_than_any_release() {
+        let of = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            reason_to_refuse_older(&names).is_some()
+        };
+        assert!(of(&["0001_tenants", "0002_agents"]));
+        assert!(!of(&[]));
+        assert!(!of(&[BASELINE, "0002_of_a_later_version"]));
     }
 }

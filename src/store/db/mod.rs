@@ -8,7 +8,7 @@
 //! | `statement`, `find` | what runs a statement, and how the row is found that access is checked on |
 //! | `row`, `texts` | columns by name, and enums that are texts |
 //! | `page`, `ordered`, `clock` | pages of lists; a list's statement in both directions; what time it is where the rows are |
-//! | `migrations` | the schema |
+//! | `migrations`, `functions` | the schema: its tables, its SQL functions |
 //!
 //! Guarantees: a checkout ends after its timeout, a statement after the server's own limit, and a
 //! statement that outlives it is cancelled. A connection that a restart of the
@@ -22,6 +22,7 @@ pub mod clock;
 pub mod connect;
 mod connection;
 mod find;
+mod functions;
 pub mod libpq;
 pub mod migrations;
 mod ordered;

@@ -41,7 +41,7 @@ fn a_backup_is_private_named_in_full_and_never_written_over() {
     assert_eq!(manifest["program"], env!("CARGO_PKG_VERSION"));
     let migrations = manifest["runtime"]["migrations"].as_array().unwrap();
     assert!(
-        migrations.iter().any(|name| name == "0001_tenants"),
+        migrations.iter().any(|name| name == "0001_baseline"),
         "{migrations:?}"
     );
     assert!(

@@ -1,52 +1,19 @@
--- What a statement costs before it reads or writes anything: for every column that it hands from one part of its plan to the
--- next a description is made, for every expression a program, and for every part of a plan its state, used or not. So the
--- parts that most runs do not have are functions, which are made ready only where they are called, and a movement takes
--- columns, not a document that is turned into a row.
-
--- What was said in a conversation, the newest last: so many messages at most, and none before the one that takes them
--- past so many bytes. The newest is there whatever its length.
-create function conversation_history(of_tenant_id uuid, of_conversation_id uuid, most bigint, most_bytes bigint) returns jsonb
-language plpgsql stable set plan_cache_mode = force_generic_plan as $$
-begin
-  return (
-    select coalesce(jsonb_agg(jsonb_build_object('role', said.role, 'content', said.content) order by said.position), '[]')
-    from (select c.position, c.role, c.content, row_number() over newest as place,
-        sum(octet_length(c.content)) over newest as bytes
-      from (select m.position, m.role, m.content from conversation_messages m
-        where m.tenant_id = of_tenant_id and m.conversation_id = of_conversation_id
-        order by m.position desc limit most) c
-      window newest as (order by c.position desc)) said
-    where said.place = 1 or said.bytes <= most_bytes
-  );
-end
-$$;
-
--- The tools of an agent's version, in order.
-create function agent_tools(of_tenant_id uuid, of_agent_id uuid, of_version text) returns jsonb
-language plpgsql stable set plan_cache_mode = force_generic_plan as $$
-begin
-  return (
-    select coalesce(jsonb_agg(jsonb_build_object('name', t.name, 'description', t.description, 'url', t.url,
-      'argumentsSchema', t.arguments_schema, 'timeoutMs', t.timeout_ms, 'idempotent', t.idempotent) order by g.position), '[]')
-    from agent_version_tools g join tools t on t.tenant_id = g.tenant_id and t.tool_id = g.tool_id
-    where g.tenant_id = of_tenant_id and g.agent_id = of_agent_id and g.version = of_version
-  );
-end
-$$;
-
--- One movement of a run that is held: the fence, the usage, the step that ended, the step that begins, the events, and the
--- end with all that follows from it. Once a cancel was asked for the only movement is an end of that kind, and before it
--- none is. False: that, or the lease is lost, or this was written before. The last is seen in the run's row itself, by the
--- number of its events (`told`, without the one of a cancel): a statement that waits for that row sees it anew.
+-- One step of a run that is held under `of_epoch`: the fence, the usage, the step that ended, the step that begins, the
+-- events, and the end with all that follows from it. Once a cancel was asked for, only an end of that kind is written, and
+-- before it none is.
 --
--- `has_text`: text of the run may stand in `run_deltas`, which is dropped.
+-- False, and nothing is written: that, or the lease is lost, or this was written before. The last is seen in the run's row
+-- itself, by the number of its events (`told`, without the one of a cancel): a statement that waited for that row reads it
+-- anew.
 --
--- With a job, that job is completed too; one that is not this lease's any more is an error, AR001, so that nothing is
--- written then. Null, and nothing is written, where `is_told` and the tenant has an endpoint for ends of runs: telling it
--- takes more. Where that was added meanwhile, it is an error, AR002, so that nothing is written either.
+-- `has_text`: text of the run may stand in `run_deltas`, which is deleted.
 --
--- The two functions that this one stands for, run_write without these parameters and run_end, are for processes of the
--- version before, while they are being replaced.
+-- With a job, that job is completed too; one that is not this lease's any more is the error AR001. Null, and nothing is
+-- written, where `is_told` and the tenant has an endpoint for ends of runs: the caller then reports the end itself, in a
+-- transaction. Where that endpoint was added meanwhile, it is the error AR002.
+--
+-- It takes columns instead of a document, and each part that a step lacks is skipped: as one statement a step paid for
+-- every part, every time.
 create function run_write(
   of_tenant_id uuid, of_run_id uuid, of_epoch bigint, told bigint, at timestamptz, to_status text,
   kinds text[], datas jsonb[],

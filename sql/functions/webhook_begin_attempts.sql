@@ -1,13 +1,13 @@
--- Deliveries' jobs are claimed as all others are, and their attempts begin in a statement after: so claims, which come one
--- after the other, last no longer than they have to, and none of them waits for the disk. The commit of what begins the
--- attempts, which is waited for, brings the claim to disk with it.
-
--- Begins attempts whose jobs were just claimed, under one lease that they do not outlast. A server that crashed since knows
--- nothing of the lease: then none begins. A row for each receiver that may be
--- sent to: who that is, how it is signed, the versions of the secret as they are stored, the newest first, and the attempts
--- that begin, by their places in the arrays, which are counted from 1; a receiver's deliveries are those from its first to its
--- last. The share of an endpoint's row is held until the end, after the lease was committed: so an unregistering sees
--- it, or is seen here. An endpoint that somebody changes at this moment is not waited for.
+-- Begins attempts whose jobs were just claimed, under one lease that they do not outlast. Where the server crashed since and
+-- lost the lease, none begins.
+--
+-- A row for each receiver that may be sent to: its URL, how it is signed, the versions of the secret as they are stored, the
+-- newest first, and the attempts that begin, by their indexes in the arrays (from 1). A receiver's deliveries are those
+-- from `firsts` to `lasts`. Each row is sought by its primary key, whatever the plan, which may have been made while the
+-- tables were empty.
+--
+-- The share lock of an endpoint's row is held until the end, after the lease was committed: an unregistering sees the lease
+-- or is seen here. An endpoint that is being changed at this moment is skipped.
 create function webhook_begin_attempts(
   of_lease_id bigint, of_tenant_ids uuid[], of_endpoint_ids uuid[], firsts integer[], lasts integer[], of_delivery_ids uuid[],
   of_job_ids bigint[], at timestamptz

@@ -1,9 +1,14 @@
--- A page of the projects that a user may read reads no entries of other users, whoever has most of them. Each way says the
--- place of its first project a second time, as the pair that leads the index by user, team or organization: where one user
--- has nearly all projects, or one team, the planner takes the primary key, which holds them by project, for as good, and
--- would go through all of the tenant's for somebody who is on none of them. The bound by itself
--- stays beside the pair: it is where a later page enters the index.
-create or replace function readable_projects(
+-- A page of the projects into which the user has a way (those of `project_ways`), after one or from the first. It costs the
+-- same for a user who may read a hundred thousand projects as for one who may read a hundred:
+--
+-- - Each way is read no further than the page may need, and of `projects` only the rows on the page. Their `limit 1` keeps
+--   the planner from scanning all of them.
+-- - Each way names its first project twice. The pair leads the index by user, team or organization. Without it, where one
+--   user or team has nearly all projects, the planner takes the primary key to be as good and scans the whole tenant. The
+--   bound by itself is where a later page enters the index.
+-- - The plan is generic: for a limit that it does not know the planner assumes a tenth of all rows, and so would plan each
+--   page anew.
+create function readable_projects(
   of_tenant_id uuid, of_user_id uuid, after uuid, most bigint, newest_first boolean
 ) returns table (project_id uuid, name text, created_by uuid, created_at timestamptz, updated_at timestamptz)
 language plpgsql stable set plan_cache_mode = force_generic_plan as $$

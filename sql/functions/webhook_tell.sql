@@ -1,11 +1,7 @@
--- An event for one endpoint that is well, and to which little is under way, begins its attempt where it is emitted: the
--- delivery's job is under a lease of that process from the beginning, and what is to be sent is read with it. So its POST
--- waits for the commit of what is reported and for nothing else.
-
--- As `webhook_emit` in 0017, for callers that have a place for an attempt. Where the event is for one endpoint that is well and
--- none of `not_to`, what the attempt begins with comes with it, as `webhook_claim_deliveries` in 0016 has it; no `lease_id`:
--- it waits. The share of the endpoint's row is held until the lease is committed; one that somebody changes at this moment is
--- not waited for.
+-- As `webhook_emit`, for a caller that has room for an attempt. Where the event is for one healthy endpoint that is not in
+-- `not_to`, the delivery's job is under a lease of the caller from the beginning, and what the attempt begins with is
+-- answered: its POST waits for nothing but the commit. No `lease_id`: the delivery waits. The share lock of the endpoint's
+-- row is held until the lease is committed. An endpoint that is being changed at this moment is not waited for.
 create function webhook_tell(
   of_tenant_id uuid, of_type text, of_project_id uuid, of_flow_id text, is_dry_run boolean,
   of_event_id uuid, of_body text, of_run_id uuid, at timestamptz, delivery_ids uuid[], cap_well integer,

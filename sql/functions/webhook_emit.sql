@@ -1,7 +1,7 @@
--- As in 0011: tells every endpoint of the tenant that matches of an event (the rules of specification section 6.3; flow and dry run
--- concern runs alone): writes the event, and for each endpoint a delivery with its job, all at once. Says how many there
--- are. With fewer ids than that nothing is written. One endpoint, as most often, takes neither arrays nor joins.
-create or replace function webhook_emit(
+-- Reports an event to every endpoint of the tenant that matches (flow and dry run concern runs alone): writes the event,
+-- and for each endpoint a delivery with its job. Answers how many there are. With fewer ids than that nothing is written.
+-- One endpoint, as most often, takes neither arrays nor joins.
+create function webhook_emit(
   of_tenant_id uuid, of_type text, of_project_id uuid, of_flow_id text, is_dry_run boolean,
   of_event_id uuid, of_body text, of_run_id uuid, at timestamptz, delivery_ids uuid[], cap_well integer,
   of_queue text, of_job_name text, of_max_attempts integer

@@ -1,0 +1,14 @@
+-- Creates the partitions from the month before `today` to two months ahead.
+create function attach_run_partitions(today date) returns void
+language plpgsql as $$
+declare
+  parent text;
+  ahead integer;
+begin
+  perform pg_advisory_xact_lock(hashtext('run partitions'));
+  foreach parent in array array['run_payloads', 'run_steps', 'run_model_calls', 'run_events'] loop
+    for ahead in -1..2 loop
+      perform attach_run_partition(parent, (date_trunc('month', today) + make_interval(months => ahead))::date);
+    end loop;
+  end loop;
+end $$;

@@ -1,0 +1,1 @@
+delete from agent_runtime_functions where name = $1

@@ -1,0 +1,1 @@
+select name, definition from agent_runtime_functions
