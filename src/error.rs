@@ -1,9 +1,10 @@
 //! The one error type of the service.
 //!
-//! An [`Error`] says two things: to the client a [`Code`], a plain sentence and what to do; to the
-//! log the cause and the place it came from. The cause never reaches a client.
+//! An [`Error`] has two readers. The client gets a [`Code`] and a plain sentence that says what is
+//! wrong and what to do. The log gets the cause and the source location, which never reach a
+//! client.
 //!
-//! Not here: how an error becomes a response (`http::reply`) or a log line (`log`).
+//! Not here: how an error becomes a response (`http::reply`) or a log record (`log`).
 
 #[cfg(test)]
 mod document;
@@ -136,7 +137,7 @@ impl Code {
         Self::SecretsUnavailable,
     ];
 
-    /// The HTTP status and the code's text: the only place that relates them.
+    /// The HTTP status and the text of each code: the only table of them.
     pub const fn status_and_text(self) -> (u16, &'static str) {
         match self {
             Self::InvalidRequest => (400, "invalid-request"),
@@ -191,7 +192,7 @@ impl Code {
     }
 }
 
-/// What went wrong, for the client and for the log.
+/// An error for the client and for the log.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -220,7 +221,7 @@ impl Error {
         }))
     }
 
-    /// A fault of the service: the client learns the request id alone, the log everything.
+    /// An internal error: the client gets only the request id, the log gets everything.
     #[track_caller]
     pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::new(
@@ -243,7 +244,7 @@ impl Error {
         self
     }
 
-    /// Adds what the log is to say of it.
+    /// Adds text for the log.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.0.cause = Some(cause.into());
@@ -265,24 +266,24 @@ impl Error {
         &self.0.details
     }
 
-    /// The database has no room on its disk.
+    /// The database's disk is full.
     pub fn is_disk_full(&self) -> bool {
         let cause = self.cause().and_then(|cause| cause.downcast_ref());
         cause.is_some_and(is_full)
     }
 
-    /// The cause, for the log alone.
+    /// The cause, for the log only.
     pub fn cause(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
         self.0.cause.as_deref()
     }
 
-    /// Whether the database was reached and refused us a right.
+    /// Whether the database answered and denied a privilege.
     pub fn is_lack_of_right(&self) -> bool {
         let cause = self.cause().and_then(|cause| cause.downcast_ref());
         cause.is_some_and(lacks_right)
     }
 
-    /// Where in the source the error was made, for the log alone.
+    /// The source location of the error, for the log only.
     pub fn place(&self) -> &'static Location<'static> {
         self.0.place
     }
@@ -313,19 +314,20 @@ impl std::error::Error for Error {
     }
 }
 
-/// Whether the database is away for now: it cannot be reached, or takes no work at this moment.
-/// Anything else stays as it is however often one tries.
+/// Whether the database is unavailable for now: unreachable, or not accepting work. A retry may
+/// help only then.
 pub(crate) fn is_away(error: &postgres::Error) -> bool {
     use std::io::ErrorKind::{InvalidData, InvalidInput};
     if let Some(state) = error.code() {
         return is_away_state(state);
     }
     match std::error::Error::source(error) {
-        // A certificate that is refused and an address that is none come as I/O errors, too.
+        // A refused certificate and a malformed address are I/O errors, too, and a retry does not
+        // help.
         Some(cause) => cause
             .downcast_ref::<std::io::Error>()
             .is_some_and(|io| ![InvalidData, InvalidInput].contains(&io.kind())),
-        // The client library has no other mark for its timeouts.
+        // The client library marks its timeouts in no other way.
         None => error.is_closed() || error.to_string().starts_with("timeout"),
     }
 }
@@ -347,16 +349,16 @@ fn is_away_state(state: &postgres::error::SqlState) -> bool {
         SqlState::T_R_DEADLOCK_DETECTED,
     ]
     .contains(state)
-        // Connection exceptions; insufficient resources.
+        // SQLSTATE classes: connection exception, insufficient resources.
         || ["08", "53"].iter().any(|class| state.code().starts_with(class))
 }
 
-/// Whether the server's role lacks a right. Its operator can give it while we wait.
+/// Whether the server's role lacks a privilege. Its operator can grant it while the server waits.
 fn lacks_right(error: &postgres::Error) -> bool {
     error.code() == Some(&postgres::error::SqlState::INSUFFICIENT_PRIVILEGE)
 }
 
-/// What a client is told of a database that answers and takes nothing.
+/// The message for a database that answers and accepts no change.
 fn refusal(error: &postgres::Error) -> Option<&'static str> {
     let is_read_only = error.code() == Some(&postgres::error::SqlState::READ_ONLY_SQL_TRANSACTION);
     if is_full(error) {
@@ -375,7 +377,7 @@ fn refusal(error: &postgres::Error) -> Option<&'static str> {
 }
 
 impl From<postgres::Error> for Error {
-    /// A database that is away, or that was told to refuse us, is a 503; anything else is our fault.
+    /// An unavailable or refusing database is a 503; everything else is an internal error.
     #[track_caller]
     fn from(cause: postgres::Error) -> Self {
         if let Some(sentence) = refusal(&cause) {
@@ -396,7 +398,7 @@ impl From<r2d2::Error> for Error {
 }
 
 impl Error {
-    /// The database does not answer, or does not take work now.
+    /// The database does not answer, or accepts no work now.
     #[track_caller]
     pub fn database_unavailable(
         cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,

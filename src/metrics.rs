@@ -1,5 +1,5 @@
-//! The figures of `/metrics`: what each part keeps in memory, under its public name. A scrape waits
-//! for nothing. `docs/metrics.md` is made from them.
+//! The metrics at `/metrics`: values that each part keeps in memory, under their public names. A
+//! scrape waits for nothing. `docs/metrics.md` is generated from them.
 
 #[cfg(test)]
 mod document;
@@ -10,7 +10,7 @@ use crate::http::probes::{Metric, MetricKind};
 use crate::{audit, authz, webhooks};
 use MetricKind::{Counter, Gauge};
 
-/// Figures are far below what a double counts exactly.
+/// The values are far below what a double represents exactly.
 #[expect(
     clippy::cast_precision_loss,
     reason = "Prometheus's figures are doubles"
@@ -31,7 +31,7 @@ fn counter(name: &'static str, help: &'static str, value: u64) -> Metric {
     Metric::single(name, help, Counter, figure(value))
 }
 
-/// The door's figures.
+/// The door's metrics.
 #[rustfmt::skip]
 pub fn of_door(stats: &door::Stats) -> Vec<Metric> {
     vec![
@@ -60,7 +60,7 @@ pub fn of_door(stats: &door::Stats) -> Vec<Metric> {
     ]
 }
 
-/// How the tenants stand at the authorization server.
+/// How many tenants are in sync with the authorization server.
 fn of_permissions(standings: authz::permissions::Standings) -> [Metric; 2] {
     let by_state = [
         ("compared", standings.compared),
@@ -83,7 +83,7 @@ fn of_permissions(standings: authz::permissions::Standings) -> [Metric; 2] {
     ]
 }
 
-/// The figures of the parts behind the door.
+/// The metrics of the parts behind the door.
 pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     let pool = shared.store.pool().state();
     let mut metrics = of_database(pool.connections, pool.idle_connections);

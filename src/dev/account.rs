@@ -1,8 +1,8 @@
-//! Which account runs the private Postgres, and directories that this account can use.
+//! The account that runs the private PostgreSQL, and directories that this account can use.
 //!
-//! Postgres refuses to run as root, so root hands it to a system user. Everybody else runs it as
-//! themselves. What that user may write lies in directories of its own; the directory around them
-//! stays ours, so that nothing root opens there can be swapped by the server's user.
+//! PostgreSQL refuses to run as root, so under root a system user runs it. Any other user runs it
+//! directly. The system user owns only the inner directories. The directory around them stays
+//! root's, so the server's user cannot replace anything that root opens there.
 
 use super::cluster::Failure;
 use std::fs::{self, DirBuilder, Permissions};
@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// System users that may run the server for root, best first.
+/// System users that may run the server for root, in order of preference.
 const SYSTEM_USERS: [&str; 2] = ["postgres", "nobody"];
 
 /// The account that the server runs under.
@@ -20,12 +20,12 @@ pub(super) struct Account {
     pub(super) name: String,
     pub(super) uid: u32,
     gid: u32,
-    /// We are root, and the server runs as another user.
+    /// This process is root, and the server runs as another user.
     switched: bool,
 }
 
 impl Account {
-    /// This process's own account, or for root a system user.
+    /// This process's account, or under root a system user.
     pub(super) fn choose() -> Result<Self, Failure> {
         let uid = rustix::process::geteuid();
         if !uid.is_root() {
@@ -65,8 +65,8 @@ impl Account {
         })
     }
 
-    /// A command that runs as this account, in a process group of its own (a Ctrl-C on the terminal
-    /// reaches us first), with none of our environment: `PG…` variables would change what it does.
+    /// A command that runs as this account, in its own process group, so that Ctrl-C reaches only
+    /// this process. It gets none of the environment: `PG…` variables would change what it does.
     pub(super) fn command(&self, program: &Path) -> Command {
         let mut command = quiet_command(program);
         if self.switched {
@@ -76,8 +76,8 @@ impl Account {
         command
     }
 
-    /// Makes `path` a directory that is ours alone, parents included. Under root others may pass
-    /// through it, since the server's directories lie inside.
+    /// Makes `path` and its parents, owned by this process's user and private. Under root other
+    /// users may pass through, because the server's directories lie inside.
     pub(super) fn make_outer(&self, path: &Path) -> Result<(), Failure> {
         let missing: Vec<&Path> = path.ancestors().take_while(|dir| !dir.exists()).collect();
         let mut builder = DirBuilder::new();
@@ -93,8 +93,8 @@ impl Account {
         }
     }
 
-    /// Makes `path` a directory that only this account (and root) can enter. One that stands
-    /// already must be that, or it is refused: its place may be writable by others.
+    /// Makes `path` private to this account (and root). An existing directory must already be
+    /// private, because other users may be able to write around it.
     pub(super) fn make_private(&self, path: &Path) -> Result<(), Failure> {
         match DirBuilder::new().mode(0o700).create(path) {
             Ok(()) => {
@@ -131,7 +131,7 @@ impl Account {
         set_mode(path, 0o700)
     }
 
-    /// The first directory on the way to `path` that this account cannot pass.
+    /// The first directory towards `path` that this account cannot enter.
     pub(super) fn blocked_at(&self, path: &Path) -> Option<PathBuf> {
         if !self.switched {
             return None;
@@ -151,12 +151,12 @@ impl Account {
         })
     }
 
-    /// Refuses a path that this account cannot reach, and says where it ends.
+    /// Fails if this account cannot reach the path, and says at which directory.
     pub(super) fn check_reach(&self, path: &Path) -> Result<(), Failure> {
         match self.blocked_at(path) {
             None => Ok(()),
             Some(dir) => Err(Failure::new(format!(
-                "PostgreSQL runs as the user {} here, who cannot pass {} to reach {}. Use a \
+                "PostgreSQL runs as the user {} here, who cannot enter {} to reach {}. Use a \
                  directory that this user can reach, or start as an ordinary user.",
                 self.name,
                 dir.display(),
@@ -166,7 +166,7 @@ impl Account {
     }
 }
 
-/// A command in a process group of its own and with a small fixed environment.
+/// A command in its own process group, with a small fixed environment.
 pub(super) fn quiet_command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command

@@ -1,8 +1,8 @@
-//! Finds the host's own PostgreSQL: `initdb` and `postgres` of one directory, of a version that we
-//! support and that fits the data.
+//! Finds the host's PostgreSQL: `initdb` and `postgres` in one directory, of a supported version
+//! that fits the data.
 //!
-//! A directory with data takes the binaries of its own major version, wherever they lie, since
-//! Postgres opens no other. A new one takes the first that is found.
+//! An existing data directory needs the binaries of its own major version. A new one takes the
+//! first that is found.
 
 use super::cluster::Failure;
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use std::process::Command;
 /// The oldest major version that the service runs on.
 const OLDEST_MAJOR: u32 = 14;
 
-/// Directories in which a distribution keeps one directory a version: parent, prefix, rest.
+/// Directories in which distributions keep one directory for each version: parent, prefix, suffix.
 const VERSIONED: [(&str, &str, &str); 6] = [
     ("/usr/lib/postgresql", "", "bin"),
     ("/usr", "pgsql-", "bin"),
@@ -22,7 +22,7 @@ const VERSIONED: [(&str, &str, &str); 6] = [
     ("/usr/local/opt", "postgresql@", "bin"),
 ];
 
-/// Directories that hold one version's binaries directly.
+/// Directories that hold the binaries of one version.
 const DIRECT: [&str; 5] = [
     "/opt/homebrew/bin",
     "/usr/local/bin",
@@ -40,9 +40,9 @@ pub(super) struct Binaries {
 }
 
 impl Binaries {
-    /// The binaries to use: those of `bin_dir` alone if it is given, else of the directories of
-    /// `search_path` (the text of `PATH`), else of the places where packages put them. `data_major`
-    /// is the version that made the data, if there is any.
+    /// The binaries to use: from `bin_dir` if it is given, else from `search_path` (the text of
+    /// `PATH`), else from where packages install them. `data_major` is the version that made the
+    /// data, if there is any.
     pub(super) fn find(
         bin_dir: Option<&Path>,
         search_path: Option<&OsStr>,
@@ -96,7 +96,7 @@ impl Binaries {
     }
 }
 
-/// Where to look, in order, without repeats.
+/// The directories to search, in order, without repeats.
 pub(crate) fn host_places(search_path: Option<&OsStr>) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = search_path
         .map(|path| std::env::split_paths(path).collect())
@@ -121,7 +121,7 @@ pub(crate) fn host_places(search_path: Option<&OsStr>) -> Vec<PathBuf> {
     places
 }
 
-/// The major version in `postgres (PostgreSQL) 15.13 (Debian …)`.
+/// Parses the major version in `postgres (PostgreSQL) 15.13 (Debian …)`.
 pub(crate) fn major_version(text: &str) -> Option<u32> {
     let rest = text.split("(PostgreSQL) ").nth(1)?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();

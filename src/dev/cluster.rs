@@ -1,14 +1,15 @@
-//! A private Postgres from the host's own binaries, for `agent-runtime dev` and for the tests.
+//! A private PostgreSQL from the host's binaries, for `agent-runtime dev` and for the tests.
 //!
-//! It listens on a unix socket in a directory that only its account can enter, and on nothing else;
-//! so it needs no password. One [`Cluster`] at a time holds a data directory (a file lock, which the
-//! kernel frees when the holder dies). The server ends with its `Cluster`, and also when this process
-//! is killed or ends without dropping it, as test binaries do with their statics. A server that was
-//! left behind all the same is ended at the next start.
+//! It listens only on a Unix socket in a directory that only its account can enter, so it needs no
+//! password. A file lock lets one [`Cluster`] at a time use a data directory; the kernel frees it
+//! when the holder dies. The server ends with its `Cluster`. It also ends if this process is killed
+//! or never drops the value, as test binaries do with statics. A server that was left behind
+//! nevertheless is ended at the next start.
 //!
-//! Layout of a data directory: `pgdata` (the server's), `socket`, `server.log`, `initdb.log`, `lock`.
+//! Layout of a data directory: `pgdata` (the server's), `socket`, `server.log`, `initdb.log`,
+//! `lock`.
 //!
-//! Not here: databases, roles and schema inside the cluster, and any SQL.
+//! Not here: databases, roles and the schema, and any SQL.
 
 use super::account::Account;
 use super::binaries::Binaries;
@@ -26,43 +27,43 @@ use std::time::{Duration, Instant};
 
 /// The role that owns everything in the cluster.
 const USER: &str = "agent_runtime";
-/// Part of the socket's file name. Nothing listens on this port: there is no TCP.
+/// Part of the socket's file name. There is no TCP port.
 const PORT: u16 = 5432;
-/// The longest path of a unix socket in bytes, its closing NUL not counted (Linux; 103 elsewhere).
+/// The longest path of a Unix socket in bytes, without its final NUL (Linux; elsewhere 103).
 const SOCKET_PATH_MAX_BYTES: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 const INITDB_DEADLINE: Duration = Duration::from_secs(120);
-/// Covers crash recovery of a development database.
+/// Long enough for crash recovery of a development database.
 const START_DEADLINE: Duration = Duration::from_secs(120);
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
-/// How often a start is tried again while a killed server's processes are still ending.
+/// Attempts to start while processes of a killed server are still ending.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
-/// A server log longer than this starts anew at the next start.
+/// A longer server log is truncated at the next start.
 const LOG_MAX_BYTES: u64 = 10 * 1024 * 1024;
 /// How much of the server's log an error shows.
 const LOG_TAIL_LINES: usize = 15;
 const LOG_TAIL_MAX_BYTES: u64 = 16 * 1024;
 
-/// Where the cluster lives and how it runs.
+/// Where the cluster's files are and how it runs.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The directory for data, socket and logs; made if missing. See [`default_data_dir`].
     pub data_dir: PathBuf,
-    /// `true`: every commit is flushed, and the data stays. `false`, for tests: nothing is flushed
-    /// (a crash of the server loses nothing, one of the host everything), and all of it is removed
-    /// when the cluster ends, also by a kill; so give each such cluster a directory of its own.
+    /// `true`: every commit is flushed, and the data stays. `false` (for tests): nothing is
+    /// flushed, and everything is removed when the cluster ends, also by a kill. Give each such
+    /// cluster its own directory.
     pub durable: bool,
-    /// The only directory to take `initdb` and `postgres` from, if given.
+    /// The only directory to search for `initdb` and `postgres`, if given.
     pub bin_dir: Option<PathBuf>,
-    /// The text of `PATH`, searched before the places where packages put the binaries.
+    /// The text of `PATH`, searched before the directories of packages.
     pub search_path: Option<OsString>,
-    /// The user's own short-lived directory (`XDG_RUNTIME_DIR`), for the socket if its path under
+    /// The user's runtime directory (`XDG_RUNTIME_DIR`), for the socket if its path under
     /// `data_dir` is too long; `/tmp` without it.
     pub runtime_dir: Option<PathBuf>,
-    /// Gets progress and faults.
+    /// Gets progress and failures.
     pub log: Logger,
 }
 
-/// Why the cluster did not start, and what to do about it.
+/// Why the cluster did not start, and what to do.
 #[derive(Debug)]
 pub struct Failure(String);
 
@@ -84,8 +85,8 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The data directory to use for `wanted` (under the user's data directory). Root's home is closed
-/// to the user that the server runs as; root's cluster then lives in `/var/lib/agent-runtime-dev`.
+/// The data directory for `wanted` (under the user's data directory). The server's user cannot
+/// enter root's home, so root's cluster is in `/var/lib/agent-runtime-dev`.
 pub fn default_data_dir(wanted: &Path) -> PathBuf {
     match Account::choose() {
         Ok(account) if account.blocked_at(wanted).is_some() => {
@@ -95,7 +96,7 @@ pub fn default_data_dir(wanted: &Path) -> PathBuf {
     }
 }
 
-/// A running private Postgres; it ends with this value.
+/// A running private PostgreSQL; dropping it stops the server.
 #[derive(Debug)]
 pub struct Cluster {
     options: Options,
@@ -104,17 +105,17 @@ pub struct Cluster {
     data: PathBuf,
     socket_dir: PathBuf,
     server: Option<Postmaster>,
-    /// Held for as long as this value lives.
+    /// The lock on the data directory.
     _lock: File,
 }
 
 impl Cluster {
-    /// Makes the data directory on its first use, starts the server and waits until it takes
+    /// Makes the data directory if needed, starts the server, and waits until it accepts
     /// connections.
     ///
     /// # Errors
-    /// No usable PostgreSQL, data of another version, a directory in use or out of reach, or a server
-    /// that does not come up; the text says what to do, or shows the end of the server's log.
+    /// No usable PostgreSQL, data of another version, a directory in use or unreachable, or a
+    /// server that does not start. The text says what to do, or shows the end of the server's log.
     pub fn start(options: Options) -> Result<Self, Failure> {
         let root = std::path::absolute(&options.data_dir)
             .map_err(|fault| Failure::io("resolve", &options.data_dir, &fault))?;
@@ -171,14 +172,14 @@ impl Cluster {
         self.options.data_dir.join("server.log")
     }
 
-    /// Whether the server is up; it may have been killed or have crashed.
+    /// Whether the server runs; it may have been killed or have crashed.
     pub fn is_running(&mut self) -> bool {
         self.server
             .as_mut()
             .is_some_and(|server| server.ended().is_none())
     }
 
-    /// Stops the server if it runs, and starts it again over the same data.
+    /// Stops the server if it runs, and starts it again on the same data.
     ///
     /// # Errors
     /// As for [`Cluster::start`].
@@ -190,10 +191,10 @@ impl Cluster {
         Ok(())
     }
 
-    /// Stops the server, as dropping the value does.
+    /// Stops the server, as dropping does.
     pub fn stop(self) {}
 
-    /// What is removed at the end of a cluster that is not durable.
+    /// What is removed when a cluster that is not durable ends.
     fn doomed(&self) -> Vec<PathBuf> {
         if self.options.durable {
             return Vec::new();
@@ -204,16 +205,17 @@ impl Cluster {
         doomed
     }
 
-    /// Runs `initdb` on first use: beside the final place and then renamed, so that an interrupted
-    /// one leaves nothing that looks finished.
+    /// Runs `initdb` once. The new directory is renamed when it is complete, so an interrupted run
+    /// leaves nothing that looks finished.
     fn initialise(&self) -> Result<(), Failure> {
         if self.data.join("PG_VERSION").exists() {
             return Ok(());
         }
-        info!(self.options.log, "preparing a private PostgreSQL, on the first start alone";
+        info!(self.options.log, "preparing a private PostgreSQL (first start only)";
             "directory" => %self.data.display(), "major" => self.binaries.major);
         let fresh = self.options.data_dir.join("pgdata.new");
-        // The C library's own UTF-8 locale, else plain C: neither changes its order with an upgrade.
+        // The C library's UTF-8 locale, else plain C. Their sort order never changes with an
+        // upgrade.
         for locale in ["C.UTF-8", "C"] {
             remove_tree(&fresh)?;
             self.account.make_private(&fresh)?;
@@ -253,7 +255,7 @@ impl Cluster {
         postmaster::run_within(command, INITDB_DEADLINE)
     }
 
-    /// Starts the server and waits until it is ready, past what a killed one left behind.
+    /// Starts the server and waits until it is ready. Retries while a killed one is still ending.
     fn launch(&self) -> Result<Postmaster, Failure> {
         let deadline = Instant::now() + START_DEADLINE;
         loop {
@@ -275,14 +277,14 @@ impl Cluster {
             let ended = server.ended();
             server.stop();
             let said = tail(&self.log_path(), begin);
-            // Processes of a killed server take a moment to see that their postmaster is gone.
+            // Processes of a killed server need a moment to notice that their postmaster is gone.
             let passing = said.contains("is still in use") || said.contains("already exists");
             if passing && Instant::now() < deadline {
                 std::thread::sleep(RETRY_INTERVAL);
                 continue;
             }
             let what = match ended {
-                Some(status) => format!("ended at once ({status})"),
+                Some(status) => format!("ended immediately ({status})"),
                 None => format!("was not ready within {} s", START_DEADLINE.as_secs()),
             };
             return Err(Failure::new(format!(
@@ -292,7 +294,8 @@ impl Cluster {
         }
     }
 
-    /// Ends a server that was left behind over our data. We hold the lock, so nobody else uses it.
+    /// Ends a server that was left behind on this data. This process holds the lock, so no other
+    /// uses it.
     fn clear_way(&self) -> Result<(), Failure> {
         let Some(PidFile { pid, .. }) = PidFile::read(&self.data) else {
             return Ok(());
@@ -308,7 +311,7 @@ impl Cluster {
         }
     }
 
-    /// The pid file says when the server is ready; that needs no connection, which could hang.
+    /// The pid file says when the server is ready. That needs no connection, which could hang.
     fn wait_ready(&self, server: &mut Postmaster, deadline: Instant) -> bool {
         let begin = Instant::now();
         let mut next_word = begin + PROGRESS_INTERVAL;
@@ -321,7 +324,7 @@ impl Cluster {
                 return true;
             }
             if Instant::now() >= next_word {
-                info!(self.options.log, "still waiting for the private PostgreSQL";
+                info!(self.options.log, "waiting for the private PostgreSQL";
                     "waitedS" => begin.elapsed().as_secs());
                 next_word += PROGRESS_INTERVAL;
             }
@@ -344,7 +347,7 @@ impl Cluster {
             ("log_destination", "stderr".to_owned()),
         ];
         if !self.options.durable {
-            // Not synchronous_commit: tests kill the server and expect what it had committed.
+            // synchronous_commit stays on: tests kill the server and expect what it had committed.
             settings.push(("fsync", "off".to_owned()));
             settings.push(("full_page_writes", "off".to_owned()));
         }
@@ -371,7 +374,7 @@ impl Drop for Cluster {
     }
 }
 
-/// The major version that made the data, or `None` where there is none yet.
+/// The major version that made the data, or `None` if there is none.
 fn data_major(data: &Path) -> Result<Option<u32>, Failure> {
     let path = data.join("PG_VERSION");
     match fs::read_to_string(&path) {
@@ -387,7 +390,7 @@ fn data_major(data: &Path) -> Result<Option<u32>, Failure> {
     }
 }
 
-/// Takes the data directory for this process.
+/// Locks the data directory for this process.
 fn lock(path: &Path) -> Result<File, Failure> {
     use rustix::fs::{FlockOperation, flock};
     let file = OpenOptions::new()
@@ -407,7 +410,8 @@ fn lock(path: &Path) -> Result<File, Failure> {
     }
 }
 
-/// A private directory for the socket: under the data directory, or a short one if that is too long.
+/// A private directory for the socket: under the data directory, or a shorter one if that path is
+/// too long.
 fn socket_dir(
     root: &Path,
     account: &Account,
@@ -433,7 +437,7 @@ fn socket_dir(
     Ok(dir)
 }
 
-/// Opens a log, from its start if asked or if it has grown long.
+/// Opens a log. It is truncated on request or if it has grown long.
 fn log_file(path: &Path, anew: bool) -> Result<File, Failure> {
     let long = fs::metadata(path).is_ok_and(|found| found.size() > LOG_MAX_BYTES);
     let file = OpenOptions::new()

@@ -1,5 +1,5 @@
-//! What `agent-runtime dev` brings along so that a person needs no set-up: a private Postgres and
-//! a scripted model provider.
+//! What `agent-runtime dev` adds so that nothing needs to be set up: a private PostgreSQL and a
+//! scripted model provider.
 //!
 //! Not here: the command itself (`cli`), and anything that a production server uses.
 

@@ -1,8 +1,9 @@
-//! The server's process: its pid file, its start and end, and the watch over us.
+//! The server's process: its pid file, its start, its end, and a watcher that ends it with this
+//! process.
 //!
-//! A postmaster is started directly as our child, so that its end is seen at once, in a process
-//! group of its own. Beside it runs a watch: a small shell that reads a pipe from us. However we
-//! end, `kill -9` included, the pipe closes, and the watch shuts the postmaster down.
+//! The postmaster is a direct child in its own process group, so its end is noticed immediately.
+//! Beside it runs the watcher, a small shell that reads from a pipe. The pipe closes however this
+//! process ends, `kill -9` included, and the watcher then shuts the postmaster down.
 
 use super::account::{Account, quiet_command};
 use super::cluster::Failure;
@@ -12,16 +13,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a shutdown may take that lets transactions abort in order.
+/// How long a fast shutdown may take, which aborts transactions in order.
 const FAST_DEADLINE: Duration = Duration::from_secs(15);
-/// How long the shutdown may take that drops everything; recovery follows at the next start.
+/// How long an immediate shutdown may take, which needs recovery at the next start.
 const IMMEDIATE_DEADLINE: Duration = Duration::from_secs(8);
-/// How long a killed process may take to vanish.
+/// How long a killed process may take to disappear.
 const KILL_DEADLINE: Duration = Duration::from_secs(5);
-/// How often a state that the kernel does not announce is looked at.
+/// The polling interval for states that the kernel does not announce.
 pub(super) const POLL: Duration = Duration::from_millis(20);
 
-/// What the watch does once our end of the pipe is closed. Arguments: data, pid, things to remove.
+/// The watcher's script, which acts once the pipe closes. Arguments: data, pid, things to remove.
 const WATCH: &str = r#"
 trap '' HUP INT TERM
 read -r _
@@ -39,16 +40,16 @@ now=$(head -n 1 "$data/postmaster.pid" 2>/dev/null)
 for thing; do rm -rf -- "$thing"; done
 "#;
 
-/// What a `postmaster.pid` says.
+/// The content of a `postmaster.pid`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PidFile {
     pub(super) pid: u32,
-    /// The postmaster has said that it takes connections.
+    /// The postmaster accepts connections.
     pub(super) ready: bool,
 }
 
 impl PidFile {
-    /// Reads the pid file of a data directory; a half-written one reads as none.
+    /// Reads the pid file of a data directory; a partial one reads as none.
     pub(super) fn read(data: &Path) -> Option<Self> {
         Self::parse(&fs::read_to_string(data.join("postmaster.pid")).ok()?)
     }
@@ -62,7 +63,7 @@ impl PidFile {
     }
 }
 
-/// A running postmaster that is our child.
+/// A running postmaster, a child of this process.
 #[derive(Debug)]
 pub(super) struct Postmaster {
     child: Child,
@@ -70,7 +71,7 @@ pub(super) struct Postmaster {
 }
 
 impl Postmaster {
-    /// Starts the command, and the watch beside it. `doomed` is what the watch removes at the end.
+    /// Starts the command and its watcher. `doomed` is what the watcher removes at the end.
     pub(super) fn spawn(
         mut command: Command,
         data: &Path,
@@ -102,21 +103,21 @@ impl Postmaster {
         self.child.id()
     }
 
-    /// How the postmaster ended, if it has.
+    /// The postmaster's exit status, if it has ended.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Shuts the postmaster down and calls the watch off.
+    /// Shuts the postmaster down and stops the watcher.
     pub(super) fn stop(mut self) {
         end_child(&mut self.child);
-        // The watch has nothing left to do, and must not act on a pid that is free again.
+        // The watcher has nothing left to do, and the pid may soon belong to another process.
         let _ = self.watch.kill();
         let _ = self.watch.wait();
     }
 }
 
-/// Ends our own child: in order, then at once, then by force.
+/// Ends the child: fast, then immediate, then by SIGKILL.
 fn end_child(child: &mut Child) {
     let pid = pid_of(child.id());
     escalate(
@@ -129,7 +130,7 @@ fn end_child(child: &mut Child) {
     );
 }
 
-/// Ends a postmaster that an earlier process of ours left behind over the same data.
+/// Ends a postmaster that an earlier process left behind on the same data.
 pub(super) fn end_orphan(pid: u32, data: &Path) -> Result<(), Failure> {
     let gone = escalate(
         |signal| {
@@ -150,7 +151,7 @@ pub(super) fn end_orphan(pid: u32, data: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Sends ever harder signals until `gone`, and says whether it is.
+/// Sends stronger and stronger signals until `gone`, and returns whether it is.
 fn escalate(send: impl Fn(Signal), mut gone: impl FnMut() -> bool) -> bool {
     let steps = [
         (Signal::INT, FAST_DEADLINE),
@@ -162,7 +163,7 @@ fn escalate(send: impl Fn(Signal), mut gone: impl FnMut() -> bool) -> bool {
             return true;
         }
         send(signal);
-        // A stopped process takes no signal but this one and KILL.
+        // A stopped process handles no signal but this one and SIGKILL.
         send(Signal::CONT);
         let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
@@ -179,14 +180,14 @@ fn pid_of(pid: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
-/// Whether some process has this pid.
+/// Whether a process has this pid.
 pub(super) fn exists(pid: u32) -> bool {
-    // A refusal (EPERM) means that there is one, of somebody else.
+    // EPERM means that it exists and belongs to another user.
     pid_of(pid).is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
 
-/// Whether the process with this pid is a live postmaster over this data. A pid file outlives its
-/// process, and the number may since have gone to another.
+/// Whether the process with this pid is a live postmaster on this data. A pid file outlives its
+/// process, and another process may have got the number since.
 pub(super) fn serves(pid: u32, data: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     if !exists(pid) {
@@ -206,10 +207,11 @@ pub(super) fn serves(pid: u32, data: &Path) -> bool {
         && line.windows(8).any(|part| part == b"postgres")
 }
 
-/// Lets the next postmaster pass a pid file whose number now belongs to a process that is not one.
+/// Lets the next postmaster ignore a pid file whose number belongs to another process now.
 ///
-/// The file itself stays: it names the shared memory by which Postgres sees whether processes of the
-/// dead server still work on the data. A postmaster ignores its parent's pid there, so ours goes in.
+/// The file stays, because it names the shared memory by which PostgreSQL detects processes of the
+/// dead server that still use the data. A postmaster ignores its parent's pid there, so this
+/// process's pid is written.
 pub(super) fn disown_pid_file(data: &Path) -> Result<(), Failure> {
     let path = data.join("postmaster.pid");
     let text = fs::read_to_string(&path).map_err(|fault| Failure::io("read", &path, &fault))?;
@@ -218,7 +220,7 @@ pub(super) fn disown_pid_file(data: &Path) -> Result<(), Failure> {
         .map_err(|fault| Failure::io("write", &path, &fault))
 }
 
-/// Runs a command to its end, within a deadline, and says whether it succeeded.
+/// Runs a command within a deadline, and returns whether it succeeded.
 pub(super) fn run_within(mut command: Command, patience: Duration) -> Result<bool, Failure> {
     let program = PathBuf::from(command.get_program());
     let mut child = command
@@ -230,7 +232,7 @@ pub(super) fn run_within(mut command: Command, patience: Duration) -> Result<boo
             Ok(Some(status)) => return Ok(status.success()),
             Ok(None) if Instant::now() < deadline => std::thread::sleep(POLL),
             Ok(None) => {
-                // With what it has started: the command leads a process group of its own.
+                // Kill its children too: the command leads its own process group.
                 if let Some(pid) = pid_of(child.id()) {
                     let _ = kill_process_group(pid, Signal::KILL);
                 }
@@ -291,7 +293,7 @@ mod tests {
     fn a_command_past_its_deadline_is_ended_with_its_children() {
         let dir = tempfile::tempdir().unwrap();
         let mark = dir.path().join("child");
-        // A busy machine may not come to the child within the first ones.
+        // On a busy machine the first looks may come before the child runs.
         let mut children = [500, 2_000, 8_000, 32_000].into_iter().filter_map(|ms| {
             let mut command = quiet_command(Path::new("/bin/sh"));
             command

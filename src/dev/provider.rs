@@ -1,11 +1,11 @@
-//! A scripted model provider: an OpenAI-compatible server on loopback, without a model behind it.
+//! A scripted model provider: an OpenAI-compatible server on loopback without a model.
 //!
-//! `agent-runtime dev` starts it when no provider is configured, so that a first run answers and
-//! shows its tool steps; tests and benchmarks queue faults and answers on it. It streams word by
-//! word, calls an offered tool when the message asks for one, and reports usage.
+//! `agent-runtime dev` starts it if no provider is configured, so that a first run answers and
+//! shows its tool steps. Tests and benchmarks queue answers and faults on it. It streams word by
+//! word, calls an offered tool if the message asks for one, and reports usage.
 //!
-//! It binds loopback alone, takes a bounded number of connections and bodies, and stops when it
-//! is dropped. Not here: anything but `POST …/chat/completions` and `GET …/models`.
+//! It binds loopback only, bounds connections and bodies, and stops when dropped. Not here:
+//! anything except `POST …/chat/completions` and `GET …/models`.
 
 mod answer;
 mod wire;
@@ -20,9 +20,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Connections at once; one more is closed unanswered.
+/// Open connections, at most; a further one is closed unanswered.
 const MAX_CONNECTIONS: usize = 512;
-/// Requests whose bodies are kept for [`Provider::requests`], newest last.
+/// Requests kept for [`Provider::requests`], newest last.
 const MAX_RECORDED: usize = 256;
 
 /// How the provider answers.
@@ -37,29 +37,29 @@ pub struct Script {
 /// One answer and its pace.
 #[derive(Debug, Clone, Default)]
 pub struct Step {
-    /// What is said.
+    /// The content.
     pub reply: Reply,
-    /// The wait before the first byte.
+    /// Delay before the first byte.
     pub before: Duration,
-    /// The wait before each further event of a stream.
+    /// Delay before each further event of a stream.
     pub between: Duration,
-    /// What happens to a stream after this many events, in place of its end.
+    /// A fault after this many events of a stream, in place of its end.
     pub fault: Option<(usize, Fault)>,
 }
 
-/// What is said.
+/// The content of an answer.
 #[derive(Debug, Clone, Default)]
 pub enum Reply {
-    /// A sensible answer to the conversation, with a tool call where it asks for one.
+    /// A fitting answer to the conversation, with a tool call if it asks for one.
     #[default]
     Scripted,
     /// This text.
     Text(String),
     /// Calls of tools: names and arguments.
     ToolCalls(Vec<(String, Value)>),
-    /// A stream of these `data` payloads, as they are.
+    /// A stream of these `data` payloads, unchanged.
     Events(Vec<String>),
-    /// A plain answer: an error, a web page, anything.
+    /// A plain HTTP answer: an error, a web page, anything.
     Plain {
         /// The HTTP status.
         status: u16,
@@ -70,17 +70,17 @@ pub enum Reply {
     },
 }
 
-/// How a stream goes wrong.
+/// A fault of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The connection is closed.
     Cut,
-    /// Nothing more comes, and the connection stays.
+    /// Nothing more comes, and the connection stays open.
     Hang,
 }
 
 impl Step {
-    /// A step that says this at once.
+    /// A step with this content and no delay.
     pub fn new(reply: Reply) -> Self {
         Self {
             reply,
@@ -88,7 +88,7 @@ impl Step {
         }
     }
 
-    /// A text, at once.
+    /// A text without delay.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(Reply::Text(text.into()))
     }
@@ -107,7 +107,7 @@ impl Step {
         })
     }
 
-    /// The same with a header more; only a plain answer has headers to add to.
+    /// Adds a header; only a plain answer has headers to add to.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         if let Reply::Plain { headers, .. } = &mut self.reply {
@@ -116,21 +116,21 @@ impl Step {
         self
     }
 
-    /// The same with a wait before the first byte.
+    /// Adds a delay before the first byte.
     #[must_use]
     pub fn before(mut self, wait: Duration) -> Self {
         self.before = wait;
         self
     }
 
-    /// The same with a wait before each further event.
+    /// Adds a delay before each further event.
     #[must_use]
     pub fn between(mut self, wait: Duration) -> Self {
         self.between = wait;
         self
     }
 
-    /// The same, going wrong after some events; 0 is before the head of the answer.
+    /// Adds a fault after this many events; 0 is before the head of the answer.
     #[must_use]
     pub fn fault(mut self, after: usize, fault: Fault) -> Self {
         self.fault = Some((after, fault));
@@ -205,17 +205,17 @@ impl Provider {
         format!("http://{}/v1", self.address)
     }
 
-    /// Puts an answer at the end of the queue.
+    /// Appends an answer to the queue.
     pub fn push(&self, step: Step) {
         self.shared.lock().queue.push_back(step);
     }
 
-    /// How many chat completions were asked for.
+    /// The number of chat completions requested.
     pub fn count(&self) -> u64 {
         self.shared.lock().count
     }
 
-    /// How many connections are open now.
+    /// The number of open connections.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections.len()
     }
@@ -237,7 +237,7 @@ impl Drop for Provider {
             }
             std::mem::take(&mut state.threads)
         };
-        // Wakes the accept, which then sees that it is to stop.
+        // Wakes the accept call, which then stops.
         let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
         for thread in self.accepting.take().into_iter().chain(threads) {
             let _ = thread.join();
@@ -282,7 +282,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let Ok(connection) = connection else {
             drop(state);
-            // No file descriptors are left, most likely: others may close theirs.
+            // Most likely the process is out of file descriptors; others may close theirs.
             let _ = shared.pause(Duration::from_millis(20));
             continue;
         };
@@ -298,7 +298,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             .name(format!("provider-{id}"))
             .stack_size(256 * 1024)
             .spawn(move || {
-                // A client that leaves is no fault of the server.
+                // A client that disconnects is not a fault of the server.
                 let _ = wire::serve(&connection, &for_thread);
                 let _ = connection.shutdown(Shutdown::Both);
                 for_thread.lock().connections.remove(&id);

@@ -1,27 +1,27 @@
-//! `docs/errors.md`, made from the table of codes: what each means, and what who meets it can do. The
-//! test fails where it differs, and writes it where `UPDATE_GENERATED=1` is set.
+//! Generates `docs/errors.md` from the table of codes: what each means, and what to do. A test
+//! fails if the page differs, and rewrites it if `UPDATE_GENERATED=1` is set.
 
 use super::Code;
 use std::path::Path;
 
-/// What it means, and what to do.
+/// The meaning of a code, and what to do.
 #[rustfmt::skip]
 const fn words(code: Code) -> (&'static str, &'static str) {
     match code {
         Code::InvalidRequest => ("A query or path parameter, or a header, is not what the route takes.", "Correct what the message names."),
         Code::InvalidBody => ("The body is not JSON, or not of the route's shape.", "Correct it at `details.path`. Unknown fields and NUL characters are refused."),
-        Code::InvalidCursor => ("The cursor was not made by this list with these filters and this order.", "Begin the list anew, without `cursor`."),
+        Code::InvalidCursor => ("The cursor was not made by this list with these filters and this order.", "Start the list again, without `cursor`."),
         Code::RoleNotGiven => ("The role can no longer be given.", "Give `viewer` in place of `member`."),
         Code::RoleExceedsPrincipal => ("A key may not have a higher role than the key that mints it.", "Mint it with a role or capabilities that the minting key has."),
-        Code::WebhookUrlRefused => ("This deployment refuses the receiver's URL.", "Take an address that the message does not name; for private networks the operator sets `SVC_WEBHOOK_PRIVATE_NETWORKS=allow`."),
+        Code::WebhookUrlRefused => ("This deployment refuses the receiver's URL.", "Use another address; for private networks the operator sets `SVC_WEBHOOK_PRIVATE_NETWORKS=allow`."),
         Code::WebhookSecretNotFound => ("The named secret does not exist in the named environment.", "Store it first: `PUT /v1/secrets/{envName}/{name}`."),
-        Code::WebhookSecretWeak => ("The named secret is no signing secret, or too weak a one.", "Store `whsec_` and the base64 of 24 to 64 random bytes."),
-        Code::Unauthenticated => ("No credential came, or it is not known, expired, or revoked.", "Send `Authorization: Bearer` with a live token."),
+        Code::WebhookSecretWeak => ("The named secret is not a signing secret, or is too weak.", "Store `whsec_` and the base64 of 24 to 64 random bytes."),
+        Code::Unauthenticated => ("The credential is missing, unknown, expired or revoked.", "Send `Authorization: Bearer` with a live token."),
         Code::PermissionDenied => ("The caller may not do this; `details.reason` says what is lacking.", "Ask an admin of the project or tenant for the role. After too many in a minute: 429."),
         Code::KeyProjectMismatch => ("The key is limited to another project than the request's.", "Use a key of that project, or one without a limit."),
         Code::HostAccessDenied => ("This deployment does not let a tenant reach that host, or run commands.", "Use another host; the operator decides by `SVC_HOST_ACCESS`."),
-        Code::RouteNotFound => ("No route has this path.", "See `/openapi.json`. `/v1/secrets` is there with a secrets backend alone."),
-        Code::NotFound => ("The tenant has no such object.", "Check the id; what other tenants have is not found either."),
+        Code::RouteNotFound => ("No route has this path.", "See `/openapi.json`. `/v1/secrets` exists only with a secrets backend."),
+        Code::NotFound => ("The tenant has no such object.", "Check the id. Objects of other tenants are not found either."),
         Code::MethodNotAllowed => ("The path is known, the method is not.", "Use one that the header `Allow` lists."),
         Code::RequestTimeout => ("Head or body of the request did not arrive in time.", "Send it again, faster; behind a proxy see [proxy.md](proxy.md)."),
         Code::AlreadyExists => ("An object with this name or version exists already.", "Take another name, or change the object that is there."),
@@ -29,23 +29,23 @@ const fn words(code: Code) -> (&'static str, &'static str) {
         Code::TeamGrantExists => ("The team has another role on the project already.", "Change the role (`PATCH`); `details.role` is the one held."),
         Code::LastOwner => ("A project keeps an owner.", "Make another owner first."),
         Code::LastAdmin => ("A tenant keeps an admin.", "Make another admin first."),
-        Code::Conflict => ("The object is not in a state that allows this.", "Look at it again, then decide."),
+        Code::Conflict => ("The object is not in a state that allows this.", "Read the object again, then decide."),
         Code::IdempotencyInFlight => ("A request with this idempotency key is still being answered.", "Send the same again in a moment."),
         Code::BodyTooLarge => ("The body is longer than the route takes.", "Send at most `details.mostBytes`."),
         Code::UnsupportedMediaType => ("The body is not `application/json`.", "Send `Content-Type: application/json`."),
-        Code::IdempotencyMismatch => ("The idempotency key was used with another body.", "Take a new key for a new request."),
-        Code::TooManyRequests => ("This client has too much open, or was denied too often.", "Wait, and open less at once. Operator: `SVC_MAX_DENIALS_PER_MINUTE` and the limits of connections."),
+        Code::IdempotencyMismatch => ("The idempotency key was used with another body.", "Use a new key for a new request."),
+        Code::TooManyRequests => ("This client has too much open, or was denied too often.", "Wait, and open fewer connections at once. Operator: `SVC_MAX_DENIALS_PER_MINUTE` and the limits of connections."),
         Code::HeadersTooLarge => ("The header block is too large.", "Send fewer or shorter headers."),
-        Code::Internal => ("A fault of the service.", "Its cause is in the log under the `requestId`. Tell the operator."),
+        Code::Internal => ("An internal error of the service.", "Its cause is in the log under the `requestId`. Tell the operator."),
         Code::AuthorizationUnavailable => ("The authorization server does not answer; the message begins with `FGA Error:`.", "Send it again. Operator: [authorization.md](authorization.md)."),
         Code::ProjectAccessUnsupported => ("The access list needs an authorization server.", "Operator: set `SVC_AUTHZ_API_URL`."),
-        Code::NotConfigured => ("What the route needs is not configured here.", "Operator: set what the message names."),
+        Code::NotConfigured => ("The route needs something that is not configured here.", "Operator: set what the message names."),
         Code::Overloaded => ("Too much work is waiting.", "Send it again after a moment, with growing pauses. Operator: [sizing.md](sizing.md)."),
-        Code::DatabaseUnavailable => ("The database does not answer, takes no writes, or its disk is full; the message says which.", "Send it again. Operator: `/readyz` and the log say what is wrong."),
+        Code::DatabaseUnavailable => ("The database does not answer, accepts no writes, or its disk is full; the message says which.", "Send it again. Operator: `/readyz` and the log say what is wrong."),
         Code::AuditUnavailable => ("The decision about the request could not be recorded, so nothing was done.", "Send it again. Operator: the message and the log say why; [audit.md](audit.md)."),
         Code::SecretsUnavailable => ("A secret cannot be written or read just now; the message says which part refuses.", "Send it again. Operator: [secrets.md](secrets.md)."),
-        Code::ShuttingDown => ("The server is stopping.", "Send it again: another replica or the next start answers."),
-        Code::DeadlineExceeded => ("The request was not answered within its deadline. It may still have taken effect.", "Look, or send it again with the same `Idempotency-Key`."),
+        Code::ShuttingDown => ("The server is stopping.", "Send it again. Another replica answers, or this one after its restart."),
+        Code::DeadlineExceeded => ("The request was not answered within its deadline. It may still have taken effect.", "Read the object, or send the request again with the same `Idempotency-Key`."),
     }
 }
 

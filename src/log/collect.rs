@@ -1,4 +1,5 @@
-//! The fields of a record, from slog's pairs: newest first wins, foreign code may fail.
+//! Collects the fields of a record from slog's pairs. The newest field of a name wins. Foreign
+//! `Display` code may fail or panic.
 
 use super::failure::{self, Bounded};
 use super::nested::Room;
@@ -9,15 +10,15 @@ use slog::{BytesKind, Key, Result, SerdeValue, Serializer};
 use std::fmt::Arguments;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Fields beyond these are not written.
+/// Further fields are dropped.
 const FIELDS_MAX: usize = 128;
 /// The key under which a logger carries its subsystem.
 pub(super) const SUBSYSTEM: &str = "subsystem";
 
-/// What stands for a value whose own code panicked.
+/// Replaces a value whose own code panicked.
 const PANICKED: &str = "[panicked]";
 
-/// Finds the subsystem of a logger and reads nothing else.
+/// Finds the subsystem of a logger, and reads nothing else.
 pub(super) struct Finder(pub(super) Option<Subsystem>);
 
 impl Serializer for Finder {
@@ -25,7 +26,7 @@ impl Serializer for Finder {
         if key == SUBSYSTEM {
             self.0 = Subsystem::from_name(value);
             if self.0.is_some() {
-                // Ends the walk: the newest counts.
+                // Stops the iteration: the newest one counts.
                 return Err(slog::Error::Other);
             }
         }
@@ -45,10 +46,10 @@ impl Serializer for Finder {
     }
 }
 
-/// Gathers redacted fields, newest first.
+/// Collects redacted fields, newest first.
 pub(super) struct Fields<'a> {
     pub(super) room: Room<'a>,
-    /// Whether errors are written with their stack.
+    /// Whether errors carry their stack.
     pub(super) with_stack: bool,
     pub(super) fields: Vec<(Key, Value)>,
 }
@@ -70,7 +71,7 @@ impl<'a> Fields<'a> {
             .unwrap_or_else(|_| Value::from(PANICKED))
     }
 
-    /// A field, unless a newer one has its key.
+    /// Adds a field, unless a newer one has its key.
     fn field(&mut self, key: Key, make: impl FnOnce(&mut Self) -> Value) -> Result {
         let known = self.fields.iter().any(|(known, _)| *known == key);
         if known || self.fields.len() >= FIELDS_MAX || !self.room.key(key) {

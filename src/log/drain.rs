@@ -1,6 +1,7 @@
-//! The one drain: filters, gathers, redacts, formats, and writes each record in one piece.
+//! The one drain. It filters, collects, redacts and formats each record, and writes it with one
+//! call.
 //!
-//! Nothing foreign runs while the sink is locked, except the sink itself.
+//! While the sink is locked, no foreign code runs except the sink itself.
 
 use super::collect::{Fields, Finder};
 use super::format::Entry;
@@ -17,10 +18,10 @@ use std::sync::{Mutex, PoisonError};
 
 /// A record has at most this many bytes.
 pub(super) const RECORD_MAX_BYTES: usize = 256 * 1024;
-/// For the journal: it cuts longer lines (`LineMax=`), and the rest would have no priority and be
-/// no JSON.
+/// For the journal: it cuts longer lines (`LineMax=`). The rest would have no priority and would
+/// not be JSON.
 pub(super) const JOURNAL_MAX_BYTES: usize = 48 * 1024;
-/// Of these, what the fixed fields and the notes of what was cut may take.
+/// The part of that for the fixed fields and the notes of what was cut.
 const FRAME_BYTES: usize = 8 * 1024;
 
 /// The correlation fields that the specification names, in its order.
@@ -35,7 +36,7 @@ const CORRELATION: [&str; 8] = [
     "toolId",
 ];
 
-/// The fixed fields: an event's own field of this name gets a `_` behind it.
+/// The fixed fields. An event's own field of the same name gets a trailing `_`.
 const FIXED: [&str; 5] = ["time", "level", "severity", "subsystem", "message"];
 
 const fn most_bytes(format: Format) -> usize {
@@ -47,7 +48,7 @@ const fn most_bytes(format: Format) -> usize {
 
 pub(super) struct Log {
     levels: [Level; Subsystem::ALL.len()],
-    /// The most talkative of `levels`.
+    /// The most verbose of `levels`.
     most: Level,
     keys: Keys,
     format: Format,
@@ -74,7 +75,7 @@ impl Log {
     fn record(&self, record: &Record<'_>, values: &OwnedKVList) {
         let level = Level::from(record.level());
         let mut finder = Finder(None);
-        // An error says that the subsystem was found.
+        // The error only ends the iteration: the subsystem was found.
         let _ = values.serialize(record, &mut finder);
         let subsystem = finder.0.unwrap_or(Subsystem::Root);
         let chosen = self.levels[subsystem as usize];
@@ -90,7 +91,7 @@ impl Log {
             fields: Vec::with_capacity(16),
         };
         let message = fields.arguments(record.msg());
-        // A value's own code may panic or fail; what was gathered until then is written.
+        // A value's own code may panic or fail; what was collected before is written.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             let _ = record.kv().serialize(record, &mut fields);
         }));
@@ -111,7 +112,8 @@ impl Log {
     }
 }
 
-/// Correlation fields, the logger's others, then the event's own: the first `own`, newest first.
+/// The order: correlation fields, the logger's others, then the event's own (the first `own`,
+/// newest first).
 fn ordered(mut fields: Vec<(&'static str, Value)>, own: usize) -> Vec<(String, Value)> {
     fields.reverse();
     let context = fields.len() - own;
@@ -157,12 +159,12 @@ impl Drain for Log {
 
 struct Sink {
     out: Box<dyn Write + Send>,
-    /// Whether the last record was written in part only.
+    /// Whether the last record was written only in part.
     torn: bool,
 }
 
 impl Sink {
-    /// Writes one record; what the sink does not take is lost.
+    /// Writes one record. What the sink refuses is lost.
     fn write(&mut self, record: &[u8]) {
         if self.torn && !self.all(b"\n") {
             return;

@@ -1,4 +1,4 @@
-//! An error in a record: `error: {name, message, code}`, with `stack` where it is wanted.
+//! An error in a record: `error: {name, message, code}`, with `stack` at level debug.
 
 use super::nested::Room;
 use super::panics::Panic;
@@ -9,7 +9,7 @@ use std::fmt::{self, Write};
 
 type Dyn<'a> = &'a (dyn std::error::Error + 'static);
 
-/// Causes of a cause beyond these are not written.
+/// Further causes are dropped.
 const CAUSES_MAX: usize = 16;
 
 /// An error as the field `error` of a record:
@@ -24,11 +24,11 @@ impl slog::KV for ErrorValue<'_> {
     }
 }
 
-/// A text that takes no more than [`INPUT_MAX_BYTES`] and outlives a `Display` that fails.
+/// A text of at most [`INPUT_MAX_BYTES`] that survives a `Display` that fails.
 #[derive(Default)]
 pub(super) struct Bounded {
     pub(super) text: String,
-    /// Whether something was cut off.
+    /// Whether the text was cut.
     pub(super) cut: bool,
 }
 
@@ -55,7 +55,7 @@ impl Write for Bounded {
     }
 }
 
-/// The object of an error.
+/// The JSON object of an error.
 pub(super) fn object(room: &mut Room<'_>, error: Dyn<'_>, with_stack: bool) -> Value {
     let message = message(error);
     let mut object = Map::new();
@@ -78,7 +78,7 @@ pub(super) fn object(room: &mut Room<'_>, error: Dyn<'_>, with_stack: bool) -> V
     Value::from(object)
 }
 
-/// The error's own sentence and, where it does not say it, that of its first cause.
+/// The error's own sentence, followed by its first cause unless the sentence contains it.
 fn message(error: Dyn<'_>) -> Bounded {
     let mut message = sentence(error);
     if let Some(cause) = error.source() {
@@ -110,7 +110,7 @@ fn code(error: Dyn<'_>) -> Option<String> {
         .map(|error| format!("{:?}", error.kind()))
 }
 
-/// The name of the error's type or variant: what a derived `Debug` begins with.
+/// The name of the error's type or variant, taken from the start of its derived `Debug`.
 fn name(error: Dyn<'_>) -> String {
     if error.is::<std::io::Error>() {
         return "IoError".to_owned();
@@ -133,7 +133,7 @@ fn name(error: Dyn<'_>) -> String {
     }
 }
 
-/// The first characters of a text; the rest is not even formatted.
+/// The first characters of a text; the rest is not formatted.
 struct Start(String);
 
 impl Write for Start {
@@ -149,7 +149,7 @@ impl Write for Start {
     }
 }
 
-/// The chain of causes, each with its place where it has one.
+/// The chain of causes, each with its source location if it has one.
 fn stack(error: Dyn<'_>) -> Bounded {
     let mut stack = Bounded::default();
     let mut next = Some(error);

@@ -1,24 +1,24 @@
-//! How a record is written: a JSON object on one line, the same for the journal, or a line for a
-//! person.
+//! Formats of a record: a JSON object on one line, the same for the journal, or a line for a
+//! terminal.
 //!
-//! In each, whatever could end a line or steer a terminal is escaped: no text can forge a record.
+//! Every format escapes what could end a line or control a terminal, so no text can forge a record.
 
 use super::options::{Format, Level};
 use serde_json::Value;
 use std::fmt::Write;
 
-/// A record whose values are redacted already.
+/// A record whose values are already redacted.
 pub(super) struct Entry {
     pub(super) time: String,
     pub(super) level: Level,
     pub(super) subsystem: &'static str,
     pub(super) message: Value,
-    /// Correlation fields, then the event's own; the keys are unique.
+    /// Correlation fields, then the event's own. Keys are unique.
     pub(super) fields: Vec<(String, Value)>,
 }
 
 impl Entry {
-    /// The record's line or lines, the last line's end included.
+    /// The record's text, including its final newline.
     pub(super) fn write(&self, format: Format) -> String {
         let mut out = String::with_capacity(512);
         match format {
@@ -102,7 +102,7 @@ impl Entry {
 }
 
 impl Level {
-    /// The level as the eye finds it.
+    /// The level, coloured.
     fn word(self) -> &'static str {
         match self {
             Self::Error => "ERROR",
@@ -127,7 +127,7 @@ fn pair(out: &mut String, key: &str, value: &Value, (dim, off): (&str, &str)) {
     }
 }
 
-/// Whether a character could end a line, steer a terminal or reorder what is read.
+/// Whether a character could end a line, control a terminal or reorder the text.
 pub(super) fn is_escaped(c: char) -> bool {
     matches!(c,
         '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}'

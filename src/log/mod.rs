@@ -1,17 +1,17 @@
-//! Structured records of everything the service does (specification section 1.5), on `slog`.
+//! Structured logging of the whole service (specification section 1.5), on `slog`.
 //!
-//! Loggers are passed down, never global: [`open`] makes the root, [`subsystem`] names the part
-//! that logs, `log.new(slog::o!("runId" => …))` adds what is known of the work at hand.
+//! Loggers are passed down, never global. [`open`] makes the root, [`subsystem`] names the part
+//! that logs, and `log.new(slog::o!("runId" => …))` adds what is known about the present work.
 //!
-//! What it guarantees: a value under a telling key, a token, a bearer credential or a URL password
-//! is not written, in either format; every JSON line is one object with unique keys; a text cannot
-//! forge a record; a record is bounded; logging neither panics nor fails, whatever a value's own
-//! code or the sink does. A disabled record costs a comparison, or, where some subsystem is more
-//! talkative than this one, a walk over the logger's keys.
+//! Guarantees: a value under a sensitive key, a token, a bearer credential and a URL password are
+//! never written. Every JSON line is one object with unique keys. No text can forge a record. A
+//! record is bounded. Logging neither panics nor fails, whatever a value's code or the sink does. A
+//! disabled record costs one comparison; if some subsystem is more verbose, it costs a walk over
+//! the logger's keys.
 //!
-//! Not here: files and their rotation (the service manager's work), a queue before the sink (a
-//! record is on its way when the call returns, so that none is lost in a crash), the reading of
-//! the environment (`config`), and where requests get their trace from (`http`).
+//! Not here: files and their rotation (the service manager), a queue before the sink (a record is
+//! written when the call returns, so a crash loses none), the environment (`config`), the trace of
+//! a request (`http`).
 
 mod collect;
 mod drain;
@@ -36,13 +36,13 @@ use crate::ids::Clock;
 use slog::Logger;
 use std::io::Write;
 
-/// A logger that writes to this sink. Records are written one at a time, each in one piece; a sink
-/// that fails is ignored. The sink must not log.
+/// A logger that writes to this sink, one record at a time. Errors of the sink are ignored. The
+/// sink must not log.
 pub fn open(options: &Options, clock: Clock, sink: impl Write + Send + 'static) -> Logger {
     Logger::root(drain::Log::new(options, clock, Box::new(sink)), slog::o!())
 }
 
-/// The same logger for a subsystem: its name is in the records, its level filters them.
+/// The same logger for a subsystem. Its name appears in the records, and its level filters them.
 pub fn subsystem(log: &Logger, subsystem: Subsystem) -> Logger {
     log.new(slog::o!(collect::SUBSYSTEM => subsystem.name()))
 }

@@ -1,37 +1,37 @@
-//! Nested values: any `Serialize` as a JSON value that is redacted and bounded while it is made.
+//! Serializes any value as JSON that is redacted and bounded while it is made.
 //!
-//! A value under a hidden key is never serialised. Depth, entries and bytes have bounds, so that a
-//! record is small and a thread's stack suffices whatever is logged.
+//! A value under a hidden key is never serialized. Depth, entries and bytes are bounded, so a
+//! record is small and a thread's stack is large enough for every value.
 
 use super::redact::{self, CUT, Keys, REDACTED};
 use serde::ser::{self, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Values deeper than this are not written.
+/// Deeper values are dropped.
 const DEPTH_MAX: usize = 12;
-/// Entries of one list or object beyond these are not written.
+/// Further entries of one list or object are dropped.
 const ENTRIES_MAX: usize = 1024;
-/// A key is cut to this.
+/// Longer keys are cut.
 const KEY_MAX_BYTES: usize = 256;
-/// What a number or a word costs, generously.
+/// An upper bound on the size of a number or a word.
 const WORD_COST_BYTES: usize = 24;
 
-/// How much of a record's room is left, and what is hidden.
+/// The space left in the record, and the keys to hide.
 pub(super) struct Room<'a> {
     pub(super) keys: &'a Keys,
     pub(super) left_bytes: usize,
 }
 
 impl Room<'_> {
-    /// Takes the room of a text as it will be written, or none.
+    /// Takes the space that a text needs, or none.
     fn take(&mut self, bytes: usize) -> bool {
         let fits = bytes <= self.left_bytes;
         self.left_bytes = if fits { self.left_bytes - bytes } else { 0 };
         fits
     }
 
-    /// A redacted text, if there is room.
+    /// A redacted text, if there is space.
     pub(super) fn text(&mut self, text: &str, whole: bool) -> Value {
         if self.left_bytes == 0 {
             return Value::from(CUT);
@@ -44,7 +44,7 @@ impl Room<'_> {
         }
     }
 
-    /// A number or a word that cannot hold a secret.
+    /// A number or a word, which cannot hold a secret.
     pub(super) fn word(&mut self, word: impl Into<Value>) -> Value {
         if self.take(WORD_COST_BYTES) {
             word.into()
@@ -65,13 +65,13 @@ impl Room<'_> {
         }
     }
 
-    /// The room for a key of a record or an object.
+    /// The space for a key of a record or an object.
     pub(super) fn key(&mut self, key: &str) -> bool {
         self.take(cost_bytes(key) + 16)
     }
 }
 
-/// What a text takes at most when written in either format.
+/// An upper bound on a text's size in either format.
 fn cost_bytes(text: &str) -> usize {
     let cost = |c: char| match c {
         '"' | '\\' => 2,
@@ -81,7 +81,7 @@ fn cost_bytes(text: &str) -> usize {
     2 + text.chars().map(cost).sum::<usize>()
 }
 
-/// The value's own `Serialize` failed; nothing of its message is kept.
+/// The value's own `Serialize` failed. Its message is dropped, because it may repeat the value.
 #[derive(Debug)]
 pub(super) struct Unserialisable;
 
@@ -99,7 +99,7 @@ impl ser::Error for Unserialisable {
     }
 }
 
-/// A place in the value that is being written.
+/// The position in the value that is being written.
 struct At<'r, 'k> {
     room: &'r mut Room<'k>,
     depth: usize,
@@ -277,7 +277,7 @@ struct Many<'r, 'k> {
 }
 
 impl Many<'_, '_> {
-    /// Whether another entry has room.
+    /// Whether there is space for another entry.
     fn open(&self) -> bool {
         let entries = self.list.len() + self.object.len();
         self.depth <= DEPTH_MAX && entries < ENTRIES_MAX && self.room.left_bytes > 0
@@ -310,7 +310,7 @@ impl Many<'_, '_> {
         let mut number = self.object.len();
         let start = shown.len();
         while self.object.contains_key(&shown) {
-            // Two keys that differ in what was hidden of them.
+            // Two keys may be equal once their secrets are hidden: number them.
             shown.truncate(start);
             shown.push_str(&format!("#{number}"));
             number += 1;

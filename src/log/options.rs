@@ -1,32 +1,32 @@
-//! What the operator may choose about logging (specification section 1.5).
+//! The operator's choices about logging (specification section 1.5).
 //!
-//! The environment is not read here: `config` hands the texts over.
+//! The environment is not read here: `config` passes the texts in.
 
 use super::subsystem::Subsystem;
 use std::fmt;
 
-/// At most this many further key patterns.
+/// Further key patterns, at most.
 const REDACT_KEYS_MAX: usize = 64;
-/// A further key pattern has at most this many bytes.
+/// Bytes of a further key pattern, at most.
 const REDACT_KEY_MAX_BYTES: usize = 64;
 
-/// How much a record matters; each level includes those before it.
+/// The level of a record. Each level includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Something failed.
     Error,
-    /// Something is not as it should be.
+    /// Something is wrong, and the service goes on.
     Warn,
-    /// What an operator wants to know.
+    /// For operators.
     Info,
-    /// What a developer wants to know.
+    /// For developers.
     Debug,
     /// Everything.
     Trace,
 }
 
 impl Level {
-    /// Every level, from the least to the most talkative.
+    /// Every level, least verbose first.
     pub const ALL: [Self; 5] = [
         Self::Error,
         Self::Warn,
@@ -46,7 +46,7 @@ impl Level {
         }
     }
 
-    /// The priority as the journal and syslog know it (RFC 5424, section 6.2.1).
+    /// The priority in the journal and in syslog (RFC 5424, section 6.2.1).
     pub(super) const fn priority(self) -> u8 {
         match self {
             Self::Error => 3,
@@ -83,13 +83,13 @@ impl From<slog::Level> for Level {
     }
 }
 
-/// How a record is written.
+/// The format of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// One JSON object a line.
     Json,
-    /// The same behind a priority, `<N>`, which the journal takes off (sd-daemon(3)); no line is
-    /// longer than what the journal keeps in one piece.
+    /// The same with a priority prefix, `<N>`, which the journal removes (sd-daemon(3)). Lines are
+    /// short enough for the journal to keep them whole.
     Journal,
     /// For a person at a terminal.
     Pretty {
@@ -98,16 +98,16 @@ pub enum Format {
     },
 }
 
-/// What was chosen.
+/// The parsed options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// The level of every subsystem that `levels` does not name.
     pub level: Level,
-    /// The levels of single subsystems, their children included.
+    /// Levels of single subsystems, which their children inherit.
     pub levels: Vec<(Subsystem, Level)>,
-    /// The form of a record.
+    /// The format.
     pub format: Format,
-    /// Ends of keys that are redacted besides those of the specification.
+    /// Key suffixes to redact in addition to those of the specification.
     pub redact_keys: Vec<String>,
 }
 
@@ -122,7 +122,7 @@ impl Default for Options {
     }
 }
 
-/// The settings as texts, `None` where one is unset, and what surrounds them.
+/// The settings as texts (`None` if unset), and facts about the environment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Given<'a> {
     /// `SVC_LOG_LEVEL`.
@@ -143,7 +143,7 @@ pub struct Given<'a> {
     pub no_color: bool,
 }
 
-/// Which of the settings a [`Fault`] is about.
+/// The setting that a [`Fault`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     /// `SVC_LOG_LEVEL`.
@@ -156,7 +156,7 @@ pub enum Setting {
     RedactKeys,
 }
 
-/// A value with which the server does not start.
+/// A value that keeps the server from starting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The setting.
@@ -165,10 +165,10 @@ pub struct Fault {
     pub message: String,
 }
 
-/// A value of `SVC_LOG_LEVELS` that has no effect; the server starts and warns.
+/// A value of `SVC_LOG_LEVELS` without effect. The server starts and warns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The subsystem that no code logs under, as it was written.
+    /// The unknown subsystem, as it was written.
     pub subsystem: String,
 }
 
@@ -188,11 +188,11 @@ impl fmt::Display for Problem {
 }
 
 impl Options {
-    /// Reads the settings. What is only doubtful is returned beside the options.
+    /// Parses the settings. Doubtful values are returned beside the options.
     ///
     /// # Errors
     ///
-    /// Every unknown level or format, every malformed list, all at once.
+    /// All unknown levels and formats and all malformed lists together.
     pub fn parse(given: Given<'_>) -> Result<(Self, Vec<Problem>), Vec<Fault>> {
         let mut faults = Vec::new();
         let mut fault = |setting, message| faults.push(Fault { setting, message });
@@ -237,7 +237,7 @@ impl Options {
     }
 }
 
-/// The entries of a comma-separated list; an empty text is an empty list.
+/// The entries of a comma-separated list. An empty text is an empty list.
 fn list(text: Option<&str>) -> impl Iterator<Item = &str> {
     text.filter(|text| !text.trim().is_empty())
         .into_iter()

@@ -1,4 +1,4 @@
-//! Panics are logged as errors, with their thread and place, whoever catches them.
+//! Logs each panic as an error, with its thread and location, even if the panic is caught.
 
 use super::failure::{Bounded, ErrorValue};
 use slog::Logger;
@@ -9,7 +9,7 @@ use std::fmt;
 pub(super) struct Panic {
     message: String,
     pub(super) place: String,
-    /// The frames, where `RUST_BACKTRACE` asks for them.
+    /// The stack frames, if `RUST_BACKTRACE` is set.
     pub(super) frames: Option<String>,
 }
 
@@ -27,10 +27,10 @@ impl fmt::Display for Panic {
 
 impl std::error::Error for Panic {}
 
-/// From now on panics of every thread go to this logger instead of to stderr as bare text.
+/// Logs the panics of every thread from now on, instead of printing them to stderr.
 ///
-/// The logger's own values are formatted inside the hook, where a second panic ends the process:
-/// give it a logger whose values are plain.
+/// The logger's own values are formatted inside the panic hook, where a second panic aborts the
+/// process. Pass a logger with plain values only.
 pub fn install_panic_hook(log: &Logger) {
     let log = log.clone();
     std::panic::set_hook(Box::new(move |info| report(&log, info)));

@@ -1,21 +1,20 @@
-//! What never reaches the output: values under telling keys, and telling forms inside any text.
+//! Redaction: hides values under sensitive keys, and recognisable credentials inside any text.
 //!
-//! One pass over the bytes, no expression that could backtrack. Nothing is guessed from entropy
-//! and ids are never touched (specification section 1.5). Where a form is ambiguous, more is
-//! hidden rather than less.
+//! One pass over the bytes, without backtracking. Nothing is guessed from entropy, and ids stay
+//! (specification section 1.5). If a form is ambiguous, more is hidden rather than less.
 
 use std::ops::Range;
 
-/// A text's start that is looked at; what follows is cut before redaction.
+/// Longer texts are cut before redaction.
 pub(super) const INPUT_MAX_BYTES: usize = 64 * 1024;
-/// What is kept of a text after redaction.
+/// The length that is kept after redaction.
 pub(super) const TEXT_MAX_BYTES: usize = 16 * 1024;
-/// What stands at the end of a cut text, and in place of one that has no room.
+/// Marks the end of a cut text, and replaces one without space.
 pub(super) const CUT: &str = "… [cut]";
-/// What stands for a hidden value.
+/// Replaces a hidden value.
 pub(super) const REDACTED: &str = "[redacted]";
 
-/// The ends of keys that the specification lists, lowercased and without `-` and `_`.
+/// The key suffixes of the specification, in lower case and without `-` and `_`.
 const KEYS: [&str; 11] = [
     "authorization",
     "cookie",
@@ -30,8 +29,8 @@ const KEYS: [&str; 11] = [
     "credentials",
 ];
 
-/// Prefixes of what we mint and verify, and the characters besides `A-Za-z0-9_-` that follow.
-/// The specification lists the first; the others are credentials too.
+/// Prefixes of credentials that this service issues, with the characters that may follow besides
+/// `A-Za-z0-9_-`. The specification lists the first one.
 const TOKENS: [(&str, &[u8]); 5] = [
     ("svc_bt_", b""),
     ("svc_en_", b""),
@@ -40,14 +39,14 @@ const TOKENS: [(&str, &[u8]); 5] = [
     ("whsec_", b"+/="),
 ];
 
-/// From this length a token's body shows its last four characters.
+/// From this length on, a token keeps its last four characters.
 const BODY_MIN_BYTES: usize = 8;
 
-/// The keys whose values are hidden.
+/// The key suffixes whose values are hidden.
 pub(super) struct Keys(Vec<String>);
 
 impl Keys {
-    /// The listed ends, and `further` ones.
+    /// The suffixes of the specification and `further` ones.
     pub(super) fn new(further: &[String]) -> Self {
         let plain = |text: &str| normal(text).rev().collect::<String>();
         let listed = KEYS.into_iter().map(str::to_owned);
@@ -68,7 +67,7 @@ impl Keys {
     }
 }
 
-/// The characters of a key that count, from the last to the first.
+/// The letters and digits of a key, last to first.
 fn normal(key: &str) -> impl DoubleEndedIterator<Item = char> {
     key.chars()
         .rev()
@@ -76,8 +75,8 @@ fn normal(key: &str) -> impl DoubleEndedIterator<Item = char> {
         .flat_map(|c| c.to_lowercase().rev())
 }
 
-/// A text without tokens, bearer credentials and URL passwords, at most [`TEXT_MAX_BYTES`] long
-/// (and a note if it was cut). `whole` is false when `text` is only a start.
+/// The text without tokens, bearer credentials and URL passwords, at most [`TEXT_MAX_BYTES`] long
+/// plus a note if it was cut. `whole` is false if `text` is only a prefix.
 pub(super) fn text(text: &str, whole: bool) -> String {
     let start = floor(text, INPUT_MAX_BYTES);
     let mut scan = Scan {
@@ -94,7 +93,7 @@ pub(super) fn text(text: &str, whole: bool) -> String {
     scan.out
 }
 
-/// The greatest character boundary that is at most `at`.
+/// The greatest character boundary up to `at`.
 pub(super) fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -106,16 +105,16 @@ pub(super) fn floor(text: &str, at: usize) -> usize {
 struct Scan<'a> {
     text: &'a str,
     bytes: &'a [u8],
-    /// Whether the text ends where `text` ends.
+    /// Whether the whole text is here.
     whole: bool,
-    /// The next byte to look at.
+    /// The next byte to examine.
     at: usize,
-    /// Everything before is in `out`.
+    /// Everything before this is in `out`.
     copied: usize,
     out: String,
-    /// The URL password that comes next.
+    /// The next URL password.
     hidden: Option<Range<usize>>,
-    /// The end of the run of non-blank bytes last looked at, and its last `@`.
+    /// The end of the last examined run of non-blank bytes, and its last `@`.
     run: Option<(usize, Option<usize>)>,
 }
 
@@ -147,7 +146,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Writes what was passed over, then `instead` for everything up to `to`.
+    /// Copies what was skipped, then writes `instead` for everything up to `to`.
     fn put(&mut self, instead: &str, to: usize) {
         self.out.push_str(&self.text[self.copied..self.at]);
         self.out.push_str(instead);
@@ -160,7 +159,7 @@ impl Scan<'_> {
         length.map_or(self.bytes.len(), |length| from + length)
     }
 
-    /// A token: its prefix and its last four characters stay.
+    /// A token: keep its prefix and its last four characters.
     fn token(&mut self) -> bool {
         let rest = &self.bytes[self.at..];
         let Some((prefix, further)) = TOKENS
@@ -189,8 +188,8 @@ impl Scan<'_> {
         true
     }
 
-    /// `Bearer <anything>`, in any case: up to the next blank, or to the quote that closes one
-    /// just before the word.
+    /// `Bearer <anything>`, in any case, up to the next blank, or up to the quote that matches one
+    /// before the word.
     fn bearer(&mut self) -> bool {
         let word = self.at + "bearer".len();
         let matches = self
@@ -223,7 +222,7 @@ impl Scan<'_> {
         true
     }
 
-    /// The start of a URL's authority: finds the password that is to be hidden.
+    /// At the start of a URL's authority: finds the password to hide.
     fn url(&mut self) -> bool {
         let encoded = self.bytes[self.at] == b'%';
         let mut start = self.at;
@@ -238,7 +237,7 @@ impl Scan<'_> {
         true
     }
 
-    /// The length of `byte` at `at`, as it is or, with `encoded`, percent-encoded.
+    /// The length of `byte` at `at`, plain or (with `encoded`) percent-encoded.
     fn is(&self, at: usize, byte: u8, encoded: bool) -> Option<usize> {
         let rest = self.bytes.get(at..)?;
         if rest.first() == Some(&byte) {
@@ -252,7 +251,7 @@ impl Scan<'_> {
         matches.then_some(3)
     }
 
-    /// Where the password of the URL is whose authority starts at `start` (RFC 3986, 3.2).
+    /// The range of the password in the URL whose authority starts at `start` (RFC 3986, 3.2).
     fn password(&mut self, start: usize, encoded: bool) -> Option<Range<usize>> {
         let mut colon = None;
         let mut at_sign = None;
@@ -287,7 +286,7 @@ impl Scan<'_> {
         if at_sign.is_some() || self.bytes[start] == b'[' || self.is_port(from, end) {
             return None;
         }
-        // No port: someone left a `/`, `?` or `#` of the password unencoded.
+        // Not a port: the password contains an unencoded `/`, `?` or `#`.
         let (run_end, at_sign) = self.run_at(end);
         match at_sign.filter(|at_sign| *at_sign >= from) {
             Some(at_sign) => Some(from..at_sign),
@@ -296,13 +295,13 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether a port stands here: digits, then the authority's end or punctuation.
+    /// Whether a port follows: digits, then the authority's end or punctuation.
     fn is_port(&self, from: usize, end: usize) -> bool {
         let digits = self.while_at(from, |byte| byte.is_ascii_digit()).min(end);
         digits == end || (digits > from && self.bytes[digits].is_ascii_punctuation())
     }
 
-    /// The end and the last `@` of the run of non-blank bytes around `at`; each run is read once.
+    /// The end and the last `@` of the run of non-blank bytes around `at`. Each run is read once.
     fn run_at(&mut self, at: usize) -> (usize, Option<usize>) {
         if let Some(run) = self.run.filter(|(end, _)| at <= *end) {
             return run;

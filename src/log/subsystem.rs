@@ -1,4 +1,4 @@
-//! The parts of the service that log, as one list: whatever is not in it, no code logs under.
+//! The parts of the service that log, as one list. Code logs under no other name.
 
 use super::options::Level;
 
@@ -15,9 +15,9 @@ pub enum Subsystem {
     HttpDoor,
     /// Server-sent-event streams.
     HttpStream,
-    /// Who the caller is.
+    /// Authentication.
     Authn,
-    /// What the caller may do.
+    /// Authorization.
     Authz,
     /// The writer of decision records.
     Audit,
@@ -35,7 +35,7 @@ pub enum Subsystem {
     RuntimeModel,
     /// Tool calls of a run.
     RuntimeTools,
-    /// Connections that leave the process.
+    /// Outbound connections.
     Outbound,
     /// Model providers.
     Model,
@@ -115,8 +115,8 @@ impl Subsystem {
         Self::ALL.into_iter().find(|known| known.name() == name)
     }
 
-    /// The nearest level that `levels` sets for this subsystem or a parent of it, else `default`.
-    /// Of two entries for one name the later counts.
+    /// The level of the nearest entry of `levels` for this subsystem or a parent, else `default`.
+    /// Of two entries for one name the later one counts.
     pub(super) fn level(self, default: Level, levels: &[(Self, Level)]) -> Level {
         let mut name = self.name();
         loop {
@@ -167,7 +167,7 @@ mod tests {
             (S::Http, Error),
             (S::HttpDoor, Warn),
             (S::HttpStream, Error),
-            // `model` is no child of `runtime.model`.
+            // `model` is not a child of `runtime.model`.
             (S::Model, Info),
         ];
         for (subsystem, expected) in table {

@@ -1,18 +1,18 @@
-//! W3C Trace Context (Recommendation of 2021): where a request stands in its caller's trace.
+//! W3C Trace Context (Recommendation of 2021): a request's position in its caller's trace.
 //!
-//! Not here: spans as objects of their own. We export none; the ids are for the records, for the
-//! answer's `traceresponse` and for outbound calls.
+//! Not here: exported spans. The ids appear in records, in the answer's `traceresponse` and in
+//! outbound calls.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The one flag that version 00 defines.
 const SAMPLED: u8 = 1;
-/// A `tracestate` is passed on up to this (section 3.3.1.5).
+/// The length up to which a `tracestate` is forwarded (section 3.3.1.5).
 const TRACESTATE_MAX_BYTES: usize = 512;
-/// A `tracestate` has at most this many members (section 3.3.1.1).
+/// Members of a `tracestate`, at most (section 3.3.1.1).
 const TRACESTATE_MEMBERS_MAX: usize = 32;
 
-/// A trace and our span in it. As a value of a logger it adds `traceId` and `spanId`:
+/// A trace and the present span in it. Pass it to a logger to add `traceId` and `spanId`:
 /// `log.new(slog::o!(trace.clone()))`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
@@ -24,7 +24,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// A trace of our own. It is not sampled: we export no spans that a callee's could join.
+    /// Starts a new trace. It is not sampled, because no spans are exported.
     pub fn fresh() -> Self {
         Self {
             trace_id: u128::from(random()) << 64 | u128::from(random()),
@@ -35,9 +35,9 @@ impl TraceContext {
         }
     }
 
-    /// The caller's trace with a new span under the caller's; a fresh trace if `traceparent` is
-    /// missing or malformed. More than one `traceparent` header counts as malformed: pass `None`.
-    /// Several `tracestate` headers are joined by commas.
+    /// The caller's trace with a new child span, or a new trace if `traceparent` is missing or
+    /// malformed. More than one `traceparent` header counts as malformed: pass `None`. Join several
+    /// `tracestate` headers with commas.
     pub fn incoming(traceparent: Option<&str>, tracestate: Option<&str>) -> Self {
         let Some((trace_id, parent_id, sampled)) = traceparent.and_then(parse) else {
             return Self::fresh();
@@ -51,7 +51,7 @@ impl TraceContext {
         }
     }
 
-    /// A new span of the same trace under this one.
+    /// A new child span in the same trace.
     #[must_use]
     pub fn child(&self) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl TraceContext {
         format!("{:016x}", self.span_id)
     }
 
-    /// The span above ours, if there is one.
+    /// The parent span, if there is one.
     pub fn parent_id(&self) -> Option<String> {
         self.parent_id.map(|id| format!("{id:016x}"))
     }
@@ -85,12 +85,12 @@ impl TraceContext {
         )
     }
 
-    /// The header `traceresponse` of our answer: version, trace, our span, flags.
+    /// The header `traceresponse` of the answer: version, trace, present span, flags.
     pub fn traceresponse(&self) -> String {
         self.traceparent()
     }
 
-    /// The header `tracestate` of an outbound call; none if the caller sent none that is sound.
+    /// The header `tracestate` of an outbound call; none if the caller sent no valid one.
     pub fn tracestate(&self) -> Option<&str> {
         (!self.tracestate.is_empty()).then_some(self.tracestate.as_str())
     }
@@ -103,8 +103,8 @@ impl slog::KV for TraceContext {
     }
 }
 
-/// Trace, parent and sampled flag of a `traceparent` (sections 3.2.2 and 4.3): a later version is
-/// read as far as version 00 goes, and what follows must begin with `-`.
+/// Parses trace, parent and sampled flag of a `traceparent` (sections 3.2.2 and 4.3). A later
+/// version is parsed as version 00; what follows must then begin with `-`.
 fn parse(text: &str) -> Option<(u128, u64, bool)> {
     let head = text.get(..55)?;
     let version = hex(head.get(..2)?)?;
@@ -127,7 +127,7 @@ fn parse(text: &str) -> Option<(u128, u64, bool)> {
     ))
 }
 
-/// Lowercase hexadecimal digits and nothing else.
+/// Whether the text is lowercase hexadecimal digits only.
 fn hex(text: &str) -> Option<u128> {
     let digits = text
         .bytes()
@@ -135,7 +135,7 @@ fn hex(text: &str) -> Option<u128> {
     digits.then(|| u128::from_str_radix(text, 16).ok())?
 }
 
-/// The members of a `tracestate` that fit, in their order; nothing if it is malformed.
+/// The members of a `tracestate` that fit, in order; none if it is malformed.
 fn members(text: &str) -> String {
     let mut kept = String::new();
     let listed = text
@@ -158,8 +158,8 @@ fn members(text: &str) -> String {
     kept
 }
 
-/// A random id that is not zero. Ids of traces are no secrets: without the system's randomness a
-/// counter does.
+/// A random id other than zero. Trace ids are not secret: without the system's randomness a counter
+/// is used.
 fn random() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     match getrandom::u64() {

@@ -1,5 +1,5 @@
-//! `docs/metrics.md`, made from the figures themselves as they are before anything has happened. The
-//! test fails where it differs, and writes it where `UPDATE_GENERATED=1` is set.
+//! Generates `docs/metrics.md` from the metrics as they are at the start. A test fails if the page
+//! differs, and rewrites it if `UPDATE_GENERATED=1` is set.
 
 use super::*;
 use crate::authz::permissions::Standings;
@@ -7,7 +7,7 @@ use crate::config::Vars;
 use crate::http::probes;
 use std::path::Path;
 
-/// What has a section of its own: what is in it, and when it is there.
+/// A section of the page: its metrics, and when they exist.
 fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
     let decided = audit::Stats::default();
     let process = vec![probes::ready(false), of_watchdog(false)];
@@ -54,7 +54,7 @@ fn unit(metric: &Metric) -> &'static str {
     }
 }
 
-/// The label's name and what it can say.
+/// The label's name and its values. => each replica answers
 fn labels(metric: &Metric) -> String {
     let mut seen: Vec<(&str, Vec<&str>)> = Vec::new();
     for (label, text) in metric.values.iter().flat_map(|(labels, _)| labels) {

@@ -1,6 +1,6 @@
-//! What a model answered, put together from the pieces of a stream or from one JSON object.
+//! Assembles a model's answer from the pieces of a stream or from one JSON object.
 //!
-//! Not here: whether a tool call's arguments are JSON that fits the tool (the caller's question).
+//! Not here: whether a tool call's arguments are JSON that fits the tool.
 
 use super::request::ToolCall;
 use serde::{Deserialize, Serialize};
@@ -13,17 +13,17 @@ const MAX_TOOL_CALLS: usize = 128;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Completion {
-    /// The text; empty when the model only called tools.
+    /// The text; empty if the model only called tools.
     pub text: String,
-    /// The tools that the model called, in its order.
+    /// The calls of tools, in the model's order.
     pub tool_calls: Vec<ToolCall>,
     /// Why the answer ended.
     pub finish: Finish,
-    /// What the model said instead of an answer, if it refused.
+    /// The refusal, if the model refused.
     pub refusal: Option<String>,
-    /// What it cost in tokens, if the provider says so.
+    /// Tokens, if the provider counts them.
     pub usage: Option<Usage>,
-    /// The model that answered, by the provider's name of it.
+    /// The model that answered, as the provider names it.
     pub model: Option<String>,
 }
 
@@ -31,34 +31,34 @@ pub struct Completion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Finish {
-    /// The model had no more to say.
+    /// The model finished.
     Stop,
-    /// The answer met its longest length and is cut off.
+    /// The answer reached its maximum length and is cut off.
     Length,
-    /// The model waits for the tools that it called.
+    /// The model called tools.
     ToolCalls,
     /// A reason of the provider's own.
     Other(String),
 }
 
-/// Tokens of a call, as the provider counts them. What it does not say is `None`, never 0.
+/// Tokens of a call, as the provider counts them. A count that is missing is `None`, never 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// Tokens of the request, those read from a cache included.
+    /// Tokens of the request, cached ones included.
     pub prompt: Option<u64>,
-    /// Tokens of the answer, those of its reasoning included.
+    /// Tokens of the answer, reasoning included.
     pub completion: Option<u64>,
     /// Tokens of the request read from the provider's cache.
     pub cache_read: Option<u64>,
     /// Tokens of the request written to the provider's cache.
     pub cache_write: Option<u64>,
-    /// Tokens that the model thought with.
+    /// Tokens of reasoning.
     pub reasoning: Option<u64>,
 }
 
 impl Usage {
-    /// The counts of a `usage` object; none of them, none at all.
+    /// Parses a `usage` object; `None` if it has no counts.
     fn read(value: &Value) -> Option<Self> {
         let prompt = &value["prompt_tokens_details"];
         let written = prompt["cache_write_tokens"].as_u64();
@@ -73,20 +73,20 @@ impl Usage {
     }
 }
 
-/// Why an answer cannot be put together.
+/// Why an answer cannot be assembled.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unfit {
-    /// It has more text or calls than is taken.
+    /// It has too much text or too many calls.
     TooLarge(&'static str),
-    /// It is not in the shape of a chat completion.
+    /// It does not have the shape of a chat completion.
     Malformed(&'static str),
-    /// The provider's content filter ended it.
+    /// The provider's content filter stopped it.
     Filtered,
-    /// It ended before it was whole.
+    /// It ended early.
     Cut,
 }
 
-/// An answer that is being put together.
+/// An answer under assembly.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     text: String,
@@ -106,12 +106,12 @@ struct Building {
 }
 
 impl Assembly {
-    /// The stream said that it is done.
+    /// The stream sent `[DONE]`.
     pub(super) fn done(&mut self) {
         self.done = true;
     }
 
-    /// Whether nothing more is needed than perhaps the usage.
+    /// Whether nothing is missing, except perhaps the usage.
     pub(super) fn is_finished(&self) -> bool {
         self.finish.is_some()
     }
@@ -121,7 +121,7 @@ impl Assembly {
         self.usage
     }
 
-    /// Takes a chunk of a stream, or a whole completion: they differ in `delta` and `message`.
+    /// Adds a chunk of a stream or a whole completion. They differ only in `delta` and `message`.
     pub(super) fn take(
         &mut self,
         chunk: &Value,
@@ -188,8 +188,8 @@ impl Assembly {
         Ok(())
     }
 
-    /// Merges a fragment into its call. Providers differ: the index may be missing, or the same
-    /// for several calls, which then differ by id; the name may come whole again and again.
+    /// Merges a fragment into its call. Providers differ: the index may be missing or the same for
+    /// several calls, which then differ by id, and the name may come whole several times.
     fn take_call(&mut self, fragment: &Value, whole: bool) -> Result<(), Unfit> {
         let index = fragment["index"].as_u64();
         let id = fragment["id"].as_str().unwrap_or("");
@@ -227,13 +227,13 @@ impl Assembly {
         match &function["arguments"] {
             Value::String(text) => call.arguments.push_str(&storable(text)),
             Value::Null => {}
-            // Some servers give the arguments as an object rather than as its text.
+            // Some servers send the arguments as an object instead of as its text.
             object => call.arguments.push_str(&object.to_string()),
         }
         Ok(())
     }
 
-    /// The whole answer, once no more of it comes.
+    /// Finishes the answer once no more comes.
     pub(super) fn complete(self) -> Result<Completion, Unfit> {
         if !self.begun || !(self.done || self.finish.is_some()) {
             return Err(Unfit::Cut);
@@ -268,7 +268,7 @@ impl Assembly {
     }
 }
 
-/// Text without NUL, which Postgres does not take.
+/// The text without NUL, which PostgreSQL cannot store.
 fn storable(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

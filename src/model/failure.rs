@@ -1,7 +1,6 @@
-//! Why a model call failed, in words for a run's `failureMessage`, and whether to try again.
+//! Why a model call failed, in words for a run's `failureMessage`, and whether a retry may help.
 //!
-//! A message holds at most 500 characters of the provider's own words, on one line, without the
-//! API key.
+//! A message holds at most 500 characters of the provider's text, on one line, without the API key.
 
 use super::answer::{Unfit, Usage};
 use crate::ids::Clock;
@@ -13,21 +12,21 @@ use time::macros::format_description;
 use time::{OffsetDateTime, PrimitiveDateTime};
 
 const MAX_WORDS_CHARS: usize = 500;
-/// The longest wait that a provider may ask for.
+/// The longest wait that a provider may request.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
-/// A model call that failed.
+/// A failed model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFailure {
     /// A plain sentence or two, without secrets.
     pub message: String,
     /// Whether the same call may succeed later.
     pub retryable: bool,
-    /// How long the provider asks to wait, at most an hour.
+    /// The wait that the provider requests, at most an hour.
     pub retry_after: Option<Duration>,
-    /// The HTTP status, if an answer began.
+    /// The HTTP status, if an answer started.
     pub status: Option<u16>,
-    /// What the failed call cost, if the provider said so before it failed.
+    /// The tokens of the failed call, if the provider counted them.
     pub usage: Option<Box<Usage>>,
     /// Whether another thread cancelled it.
     pub cancelled: bool,
@@ -146,7 +145,7 @@ impl ModelFailure {
     }
 }
 
-/// The status that an error object names as its code.
+/// The status in an error object's code.
 fn error_status(value: &Value) -> Option<u64> {
     let code = &value["error"]["code"];
     let code = if code.is_null() { &value["code"] } else { code };
@@ -154,7 +153,7 @@ fn error_status(value: &Value) -> Option<u64> {
     number.filter(|status| (400..600).contains(status))
 }
 
-/// Whether an error's type or code says that trying again is no use.
+/// Whether an error's type or code rules a retry out.
 fn is_lasting(value: &Value) -> bool {
     const LASTING: [&str; 9] = [
         "invalid",
@@ -181,7 +180,7 @@ fn is_lasting(value: &Value) -> bool {
     })
 }
 
-/// The provider's own words in the forms that servers use.
+/// The provider's message, in the shapes that servers use.
 fn words(value: &Value) -> String {
     let error = &value["error"];
     let places = [
@@ -204,7 +203,7 @@ fn words(value: &Value) -> String {
     )
 }
 
-/// Words on one line, without the key, and not too many.
+/// The text on one line, without the key, cut to length.
 fn plain(words: &str, key: Option<&Secret>) -> String {
     let mut words = words.to_owned();
     if let Some(key) = key.map(Secret::expose).filter(|key| !key.is_empty()) {
@@ -214,7 +213,7 @@ fn plain(words: &str, key: Option<&Secret>) -> String {
     let pieces = words.split(|c: char| c.is_whitespace() || c.is_control());
     let kept: Vec<&str> = pieces
         .filter(|piece| !piece.is_empty())
-        // Some providers show the key that they refuse with its middle blotted out.
+        // Some providers repeat the refused key with its middle masked.
         .map(|piece| match key_start {
             Some(start) if piece.contains(start) => "[redacted]",
             _ => piece,
@@ -227,8 +226,8 @@ fn plain(words: &str, key: Option<&Secret>) -> String {
     }
 }
 
-/// A `Retry-After` header: seconds, or an HTTP date, which is measured against the answer's own
-/// `Date` where there is one (RFC 9110, sections 5.6.7 and 10.2.3).
+/// Parses `Retry-After`: seconds, or an HTTP date, which is compared with the answer's `Date` if
+/// there is one (RFC 9110, sections 5.6.7 and 10.2.3).
 pub(super) fn retry_after(clock: &Clock, value: &str, date: Option<&str>) -> Option<Duration> {
     let value = value.trim();
     let wait = match value.parse::<u64>() {

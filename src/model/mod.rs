@@ -1,8 +1,8 @@
 //! Model providers: one call of an OpenAI-compatible chat-completions API.
 //!
-//! A call is one attempt: it streams the answer, bounds everything that comes, and turns each
-//! fault of a provider into a [`ModelFailure`] with words for a person. Not here: retries, which
-//! are durable and the caller's; prices; whether a tool call's arguments fit the tool.
+//! A call is one attempt. It streams the answer, bounds all input, and turns each fault of a
+//! provider into a [`ModelFailure`] with words for a person. Not here: retries, which are durable
+//! and the driver's; prices; whether a tool call's arguments fit the tool.
 
 mod answer;
 mod failure;
@@ -21,27 +21,26 @@ use serde_json::Value;
 use std::time::Duration;
 use url::Url;
 
-/// The longest answer, in bytes as they are sent.
+/// The longest answer in bytes, as transferred.
 const MAX_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
-/// As much of an error answer as is read, and for how long.
+/// How much of an error answer is read, and for how long.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_TIME: Duration = Duration::from_secs(5);
-/// How long a connection may take to end an answer that is whole, to be kept.
+/// How long a complete answer may take to end, so that its connection can be reused.
 const FINISH_TIME: Duration = Duration::from_millis(20);
 
-/// Whom to ask.
+/// The provider to call.
 #[derive(Debug, Clone)]
 pub struct Provider {
-    /// The API's base, which usually ends in `/v1`; `/chat/completions` is put behind it.
+    /// The API's base URL, which usually ends in `/v1`; `/chat/completions` is appended.
     pub base_url: String,
     /// The key, sent as a bearer token.
     pub api_key: Option<Secret>,
 }
 
-/// Asks a model once. Text is given to `on_text` as it comes; the whole answer is returned.
+/// Calls a model once. `on_text` gets the text as it arrives; the whole answer is returned.
 ///
-/// The client's policy, deadlines and cancel handle hold. The clock serves a `Retry-After` that
-/// is a date.
+/// The client's policy, deadlines and cancel handle apply. The clock is for a `Retry-After` date.
 pub fn chat(
     clock: &Clock,
     client: &mut Client,
@@ -109,7 +108,7 @@ fn open(
         .map_err(|failure| ModelFailure::transport(&failure))
 }
 
-/// The base URL with the route behind its path; a query that it has stays behind both.
+/// Appends the route to the base URL's path and keeps its query.
 fn completions_url(base_url: &str) -> Result<String, ModelFailure> {
     let bad = || ModelFailure::new("The model provider's base URL is not valid.", false);
     let mut url = Url::parse(base_url).map_err(|_| bad())?;
@@ -120,7 +119,7 @@ fn completions_url(base_url: &str) -> Result<String, ModelFailure> {
     Ok(url.into())
 }
 
-/// What an answer whose status is not 2xx means.
+/// Explains an answer whose status is not 2xx.
 fn refusal(clock: &Clock, stream: Stream, key: Option<&Secret>) -> ModelFailure {
     let date = stream.header("date");
     let retry_after = stream
@@ -134,7 +133,7 @@ fn refusal(clock: &Clock, stream: Stream, key: Option<&Secret>) -> ModelFailure 
     }
 }
 
-/// An answer that is being read.
+/// An answer while it is read.
 struct Reading<'a> {
     shape: Shape,
     assembly: Assembly,
@@ -142,7 +141,7 @@ struct Reading<'a> {
     status: u16,
 }
 
-/// What the body turned out to be: its first byte decides, whatever its type claims.
+/// The kind of body. Its first byte decides, whatever its content type claims.
 enum Shape {
     Unknown(Vec<u8>),
     Events(sse::Parser),
@@ -159,7 +158,7 @@ impl Reading<'_> {
         loop {
             let amount = match stream.read(&mut buffer) {
                 Ok(amount) => amount,
-                // A whole answer whose last words, the usage, are lost is still a whole answer.
+                // An answer that lost only its final usage is still complete.
                 Err(failure) if self.assembly.is_finished() && failure.is_transient() => {
                     return Ok(());
                 }
@@ -175,7 +174,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Takes the next bytes; `true` once the answer says that it is done.
+    /// Adds bytes; `true` once the answer is complete.
     fn take(&mut self, bytes: &[u8], on_text: &mut dyn FnMut(&str)) -> Result<bool, ModelFailure> {
         match &mut self.shape {
             Shape::Json(body) => body.extend_from_slice(bytes),
@@ -199,7 +198,7 @@ impl Reading<'_> {
                         return Err(ModelFailure::unfit(&unfit));
                     }
                     None => return Ok(false),
-                    // A byte order mark may come in pieces.
+                    // A byte order mark may arrive in pieces.
                     Some(0xef) if text.len() < 3 => return Ok(false),
                     Some(b'<') => return Err(ModelFailure::web_page(self.status)),
                     Some(b'{' | b'[' | b'"') => Shape::Json(Vec::new()),
@@ -249,7 +248,7 @@ impl Reading<'_> {
         taken.map_err(|unfit| ModelFailure::unfit(&unfit))
     }
 
-    /// The body has ended.
+    /// Ends the body.
     fn end(&mut self, on_text: &mut dyn FnMut(&str)) -> Result<(), ModelFailure> {
         let Shape::Json(body) = &self.shape else {
             return Ok(());

@@ -1,13 +1,13 @@
-//! What is asked of a model: the request's types and their JSON.
+//! A request to a model: its types and their JSON.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Fields of the request that [`Parameters::extra`] may not set: they are the service's own.
+/// Fields that [`Parameters::extra`] may not set, because the service sets them.
 const RESERVED: [&str; 5] = ["model", "messages", "tools", "stream", "n"];
 
-/// One chat completion to ask for.
+/// A request for one chat completion.
 #[derive(Debug, Clone, Default)]
 pub struct ChatRequest {
     /// The provider's name of the model.
@@ -16,7 +16,7 @@ pub struct ChatRequest {
     pub messages: Vec<Message>,
     /// Tools that the model may call.
     pub tools: Vec<Tool>,
-    /// How the model is to answer.
+    /// Parameters of the answer.
     pub parameters: Parameters,
     /// A `traceparent` header (W3C Trace Context), if the call is part of a trace.
     pub traceparent: Option<String>,
@@ -31,26 +31,26 @@ pub enum Message {
         /// The text.
         content: String,
     },
-    /// What a person said.
+    /// A message of the user.
     User {
         /// The text.
         content: String,
     },
-    /// What the model said.
+    /// A message of the model.
     #[serde(rename_all = "camelCase")]
     Assistant {
-        /// The text; none when it only called tools.
+        /// The text; none if the model only called tools.
         content: Option<String>,
         /// The calls it made.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
     },
-    /// What a tool answered.
+    /// The result of a tool.
     #[serde(rename_all = "camelCase")]
     Tool {
-        /// The call that it answers.
+        /// The call that it belongs to.
         tool_call_id: String,
-        /// The answer.
+        /// The result.
         content: String,
     },
 }
@@ -63,7 +63,7 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments as the model wrote them: meant to be JSON, and not checked here.
+    /// The arguments as the model wrote them. They should be JSON; this module does not check it.
     pub arguments: String,
 }
 
@@ -72,13 +72,13 @@ pub struct ToolCall {
 pub struct Tool {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its description.
     pub description: Option<String>,
     /// The JSON Schema of its arguments.
     pub parameters: Value,
 }
 
-/// How a model is to answer. What is absent is left to the provider.
+/// Parameters of an answer. The provider decides about those that are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[schemars(rename = "ModelParameters")]
@@ -89,8 +89,8 @@ pub struct Parameters {
     /// Nucleus sampling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// The longest answer, in tokens. Sent as `max_tokens`, which most servers know; put
-    /// `max_completion_tokens` into `extra` for those that want it.
+    /// The longest answer in tokens. Sent as `max_tokens`, which most servers know; put
+    /// `max_completion_tokens` into `extra` for the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// Texts that end the answer.
@@ -99,13 +99,13 @@ pub struct Parameters {
     /// A seed for repeatable sampling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<i64>,
-    /// Further fields of the request, passed on as they are; a null takes a field out.
+    /// Further fields, sent unchanged. A null removes a field.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }
 
 impl Parameters {
-    /// The field of `extra` that is the service's own, if one is.
+    /// The first field of `extra` that is reserved.
     pub fn reserved_extra(&self) -> Option<&str> {
         let mut names = self.extra.keys().map(String::as_str);
         names.find(|name| RESERVED.contains(name))

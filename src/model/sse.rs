@@ -1,8 +1,8 @@
-//! An incremental parser of event streams, as the WHATWG HTML standard describes them.
+//! An incremental parser of event streams, as specified in the WHATWG HTML standard.
 //!
-//! Bytes may be split anywhere. Lines end with LF, CR or CRLF; a byte order mark is dropped;
-//! comments, `id` and `retry` are passed over; an event that the stream's end cuts off is none.
-//! Lines and events are bounded.
+//! Input may be split anywhere. Lines end with LF, CR or CRLF. A byte order mark, comments, `id`
+//! and `retry` are ignored, and so is an event that the stream's end cuts off. Lines and events are
+//! bounded.
 
 /// The longest line and the longest event, in bytes.
 const MAX_EVENT_BYTES: usize = 4 * 1024 * 1024;
@@ -26,12 +26,12 @@ pub(crate) struct Event {
     pub(crate) data: String,
 }
 
-/// A line or an event is longer than the parser takes.
+/// A line or an event exceeds the bound.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
 impl Parser {
-    /// Takes the next bytes and gives the events that they complete.
+    /// Adds bytes, and returns the events that they complete.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
         let mut events = Vec::new();
         let mut rest = bytes;
@@ -83,7 +83,7 @@ impl Parser {
     fn dispatch(&mut self) -> Option<Event> {
         let name = std::mem::take(&mut self.name);
         let mut data = std::mem::take(&mut self.data);
-        // Without a data line there is no event, whatever its name.
+        // An event without a data line is ignored, whatever its name.
         data.pop()?;
         Some(Event { name, data })
     }

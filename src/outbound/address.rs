@@ -1,20 +1,20 @@
-//! What kind of network an IP address belongs to: the one table that every address policy reads.
+//! Classes of IP addresses: the one table that every address policy reads.
 //!
-//! Guarantees that each address has exactly one [`Class`], the most specific one, and that an IPv6
-//! address that carries an IPv4 address names it, so that a policy can judge both. Sources: the
-//! IANA special-purpose registries for IPv4 and IPv6, and the metadata addresses that the clouds
+//! Guarantees: each address has exactly one [`Class`], the most specific one. An IPv6 address that
+//! embeds an IPv4 address also names that one, so that a policy can judge both. Sources: the IANA
+//! special-purpose registries for IPv4 and IPv6, and the metadata addresses that the clouds
 //! document.
 //!
-//! Not here: what a policy makes of a class ([`super::policy`]).
+//! Not here: what a policy does with a class ([`super::policy`]).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The kind of network that an address belongs to.
+/// The class of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// A cloud's metadata service.
     Metadata,
-    /// "This host": 0.0.0.0/8 and `::`, which the kernel connects to itself.
+    /// "This host": 0.0.0.0/8 and `::`, which the kernel maps to the host itself.
     Unspecified,
     /// The host's own loopback.
     Loopback,
@@ -50,14 +50,14 @@ impl Class {
     }
 }
 
-/// The network that an address belongs to.
+/// The class and the network of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Classified {
-    /// Its kind.
+    /// The class.
     pub class: Class,
-    /// The network of the table that the address is in, in prefix notation.
+    /// The network of the table that holds the address, in prefix notation.
     pub network: &'static str,
-    /// The IPv4 addresses that an IPv6 address carries: a tunnel names two.
+    /// The IPv4 addresses that an IPv6 address embeds; a tunnel embeds two.
     pub embedded: [Option<Ipv4Addr>; 2],
 }
 
@@ -78,7 +78,7 @@ const fn row6(s: [u16; 8], bits: u32, class: Class, text: &'static str) -> Row6 
     (value, bits, class, text)
 }
 
-/// The first row that holds an address decides: the most specific ones come first.
+/// The first row that holds an address decides, so the most specific rows come first.
 #[rustfmt::skip]
 const TABLE4: [Row4; 19] = [
     row4([169, 254, 169, 254], 32, Class::Metadata, "169.254.169.254/32"),
@@ -102,7 +102,7 @@ const TABLE4: [Row4; 19] = [
     row4([224, 0, 0, 0], 4, Class::Multicast, "224.0.0.0/4"),
 ];
 
-/// As [`TABLE4`]; what no row holds is public inside 2000::/3 and reserved outside it.
+/// As [`TABLE4`]. An address in no row is public inside 2000::/3 and reserved outside it.
 #[rustfmt::skip]
 const TABLE6: [Row6; 23] = [
     row6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0], 32, Class::Metadata, "fd00:ec2::/32"),
@@ -130,10 +130,10 @@ const TABLE6: [Row6; 23] = [
     row6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, Class::Multicast, "ff00::/8"),
 ];
 
-/// Names that lead to a metadata service or to the host itself, whatever they resolve to.
+/// Host names of metadata services or of the host itself, whatever they resolve to.
 const METADATA_NAMES: [&str; 3] = ["metadata", "metadata.google.internal", "instance-data"];
 
-/// The network that an address belongs to.
+/// Classifies an address.
 pub fn classify(address: IpAddr) -> Classified {
     match address {
         IpAddr::V4(v4) => classify4(v4),
@@ -185,8 +185,8 @@ fn embedded(address: Ipv6Addr, class: Class, network: &str) -> [Option<Ipv4Addr>
         return match network {
             "2002::/16" => [pair(s[1], s[2]), None],
             "2001::/32" => [pair(s[2], s[3]), pair(!s[6], !s[7])],
-            // A local NAT64 prefix inside this block may be /48, /56, /64 or /96: judge the forms
-            // that its length allows at both ends.
+            // A local NAT64 prefix in this block may be /48, /56, /64 or /96. Extract the forms at
+            // both ends of that range.
             "64:ff9b:1::/48" if s[3] != 0 => [pair(s[3], (s[4] << 8) | (s[5] >> 8)), last],
             _ => [last, None],
         };
@@ -197,7 +197,7 @@ fn embedded(address: Ipv6Addr, class: Class, network: &str) -> [Option<Ipv4Addr>
     [None; 2]
 }
 
-/// The rule that a host name breaks by itself, before any look-up. A final dot changes nothing.
+/// The rule that a host name breaks by itself, before any look-up. A final dot is ignored.
 pub fn known_name(name: &str) -> Option<(Class, &'static str)> {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     if let Some(known) = METADATA_NAMES.iter().find(|known| **known == name) {

@@ -1,8 +1,7 @@
-//! Ending another thread's exchange at once.
+//! Cancellation of an exchange by another thread.
 //!
-//! A token is sticky: what it cancelled stays cancelled, so a cancel that comes a moment before
-//! the exchange begins is not lost. It reaches a look-up, a connect, a handshake, a write and a
-//! read; a shut down socket wakes whoever is blocked on it.
+//! A token is sticky: a cancel that comes just before the exchange begins is not lost. It
+//! interrupts a look-up, a connect, a handshake, a write and a read, by shutting the socket down.
 
 use super::failure::{Failure, Kind};
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -12,13 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Ends exchanges of a client from another thread.
 ///
-/// It covers every exchange that the client begins after [`super::Client::cancel_handle`] gave it
-/// out and before the next one is taken.
+/// It covers every exchange that the client begins between [`super::Client::cancel_handle`] and the
+/// next call of it.
 #[derive(Clone)]
 pub struct CancelHandle(pub(super) Arc<Token>);
 
 impl CancelHandle {
-    /// Ends the exchange that runs, and every later one that this handle covers.
+    /// Cancels the present exchange and every later one that this handle covers.
     pub fn cancel(&self) {
         self.0.cancel();
     }
@@ -35,7 +34,7 @@ pub(super) struct Token {
 }
 
 struct State {
-    /// Dropped by the cancel, which wakes whoever watches. Nothing is ever sent.
+    /// Dropped by the cancel, which disconnects the channel. Nothing is ever sent.
     alive: Option<Sender<()>>,
     sockets: Vec<Weak<Socket>>,
 }
@@ -69,7 +68,7 @@ impl Token {
         &self.watch
     }
 
-    /// Lets a cancel reach this socket; `false` when it was cancelled already.
+    /// Registers this socket; `false` if the token was cancelled already.
     pub(super) fn hold(&self, socket: &Arc<Socket>) -> bool {
         let mut state = self.lock();
         state.sockets.retain(|held| held.strong_count() > 0);
@@ -87,7 +86,7 @@ impl Token {
         let mut state = self.lock();
         drop(state.alive.take());
         for socket in state.sockets.iter().filter_map(Weak::upgrade) {
-            // An error says that the socket is closed or not connected: nothing is left to end.
+            // An error means that the socket is closed already.
             let _ = socket.shutdown(Shutdown::Both);
         }
     }

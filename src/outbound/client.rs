@@ -1,9 +1,9 @@
 //! A client: exchanges with other hosts, one at a time, under one policy.
 //!
-//! Each exchange looks the host up, judges every address, and talks to judged addresses alone,
-//! over a new connection or one that was kept and is still among them. Redirects are answers,
-//! proxies of the environment are not used, and the host's name stays as written in the URL, the
-//! Host header and the TLS server name.
+//! Each exchange resolves the host, checks every address against the policy, and connects only to
+//! checked addresses; a pooled connection is reused only if its peer is among them. Redirects are
+//! returned as answers. Proxy variables of the environment are ignored. The host name stays as
+//! written in the URL, the Host header and the TLS server name.
 
 use super::cancel::{CancelHandle, Token};
 use super::explain::{explain, too_large};
@@ -21,8 +21,8 @@ use ureq::unversioned::transport::Connector;
 const BUFFER_BYTES: usize = 16 * 1024;
 const IDLE_AGE: Duration = Duration::from_secs(30);
 
-/// Headers that frame the exchange or name its host: a caller's would part what was judged from
-/// what is sent, or one request from the next.
+/// Headers that frame the exchange or name its host. A caller that set them could make what is sent
+/// differ from what was checked, or merge two requests.
 const FRAMING: [&str; 10] = [
     "connection",
     "content-length",
@@ -60,7 +60,7 @@ pub struct Response {
     pub address: Option<IpAddr>,
 }
 
-/// An answer whose body is read as it comes. The exchange's deadline and cap hold on.
+/// An answer whose body is read as it arrives. The exchange's deadline and cap still apply.
 pub struct Stream {
     /// The HTTP status; redirects (3xx) are answers too.
     pub status: u16,
@@ -73,17 +73,18 @@ pub struct Stream {
     cap: u64,
 }
 
-/// What to send. Headers are `(name, value)`; a value may be a credential and is never shown.
+/// A request. Headers are `(name, value)`; a value may be a credential and is never printed.
 pub struct Outgoing<'a> {
     /// `GET`, `POST` and so on.
     pub method: Method,
     /// An absolute http or https URL.
     pub url: &'a str,
-    /// Headers beside those that frame the exchange: Host, Content-Length and their like.
+    /// Headers other than Host, Content-Length and those like them.
     pub headers: &'a [(&'a str, &'a str)],
-    /// The body; none is sent when it is empty and the method takes none.
+    /// The body; if it is empty, none is sent unless the method requires one.
     pub body: &'a [u8],
-    /// The longest answer body to take, in bytes; one that is said to be longer is not begun.
+    /// The longest answer body to accept, in bytes. A longer Content-Length is refused before
+    /// reading.
     pub cap: u64,
 }
 
@@ -123,25 +124,26 @@ impl Client {
         }
     }
 
-    /// A handle by which another thread ends this client's exchanges, from now until the next
-    /// handle is taken. Taking one makes a client usable again whose last one was cancelled.
+    /// A handle with which another thread cancels this client's exchanges, from now until the next
+    /// handle is taken. Taking a new one makes a cancelled client usable again.
     pub fn cancel_handle(&mut self) -> CancelHandle {
         self.token = Token::new();
         CancelHandle(Arc::clone(&self.token))
     }
 
-    /// How long each part of the exchanges that begin from now on may take.
+    /// Sets the time limits of the following exchanges.
     pub fn set_timeouts(&mut self, timeouts: Timeouts) {
         self.timeouts = timeouts;
     }
 
-    /// Whether the webhook receiver answered of late: then its name is looked up on threads that no
-    /// receiver holds up whose name servers do not answer. At first it is held that it did not.
+    /// Whether this webhook receiver answered recently. The names of such receivers are resolved by
+    /// threads of their own, so that dead name servers of others cannot delay them. Initially
+    /// false.
     pub fn set_well(&mut self, is_well: bool) {
         self.is_well = is_well;
     }
 
-    /// Posts JSON and reads the whole answer, of at most `cap` bytes.
+    /// Posts JSON and reads the whole answer, at most `cap` bytes.
     pub fn post_json(
         &mut self,
         url: &str,
@@ -172,7 +174,7 @@ impl Client {
         })
     }
 
-    /// Sends a request and gives the answer as soon as its head is there.
+    /// Sends a request and returns once the answer's head has arrived.
     pub fn open(&mut self, outgoing: &Outgoing<'_>) -> Result<Stream, Failure> {
         let url = parse(self.policy, outgoing.url)?;
         let host = url.host_str().unwrap_or_default().to_owned();
@@ -192,7 +194,7 @@ impl Client {
             .map_err(|failure| failure.at(exchange.peer()))
     }
 
-    /// The exchange itself, once it is known whom it may talk to.
+    /// The exchange itself, with the addresses checked.
     fn answer(
         &self,
         outgoing: &Outgoing<'_>,
@@ -230,7 +232,7 @@ impl Client {
 }
 
 impl Stream {
-    /// Reads what is there, waiting for at least one byte; 0 is the end of the body.
+    /// Reads what has arrived, waiting for at least one byte. 0 is the end of the body.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
         self.read_some(buffer)
             .map_err(|failure| failure.at(self.address()))
@@ -261,8 +263,8 @@ impl Stream {
         }
     }
 
-    /// What comes of the body within `time`, at most `limit` bytes: enough of an answer to show.
-    /// It does not wait for the end of a longer one.
+    /// Reads at most `limit` bytes within `time`, enough to show a part of an answer. It does not
+    /// wait for the rest.
     pub fn excerpt(mut self, limit: usize, time: Duration) -> Vec<u8> {
         self.exchange.end_within(time);
         let mut body = Vec::new();
@@ -277,7 +279,7 @@ impl Stream {
         body
     }
 
-    /// Lets go of an answer that has said all it has to say. If its end comes within `time`, the
+    /// Finishes an answer whose content is complete. If its end arrives within `time`, the
     /// connection is kept for the next exchange.
     pub fn finish(mut self, time: Duration) {
         self.exchange.end_within(time);
@@ -285,7 +287,7 @@ impl Stream {
         while matches!(self.read(&mut buffer), Ok(amount) if amount > 0) {}
     }
 
-    /// The address that the answer comes from.
+    /// The address that answers.
     pub fn address(&self) -> Option<IpAddr> {
         self.exchange.peer()
     }
@@ -304,7 +306,7 @@ fn request<'a>(url: &str, outgoing: &Outgoing<'a>) -> Result<Request<&'a [u8]>, 
         .body(outgoing.body)
         .map_err(|_| invalid("URL"))?;
     for (name, value) in outgoing.headers {
-        // The name may be the caller's mistake; the value may be a credential.
+        // Name the header only: its value may be a credential.
         let bad = || invalid(&format!("header {}", name.escape_default()));
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
         if FRAMING.contains(&key.as_str()) {

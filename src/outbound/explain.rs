@@ -1,6 +1,6 @@
-//! What an error of the HTTP client or of TLS means: a kind and a sentence that names the host.
+//! Translates an error of the HTTP client or of TLS into a kind and a sentence that names the host.
 //!
-//! Text that the other side chose (names in its certificate) is cut and made printable.
+//! Text that the other side chose, such as names in its certificate, is cut and escaped.
 
 use super::failure::{Failure, Kind, Phase};
 use super::transport::Exchange;
@@ -9,9 +9,9 @@ use rustls_pki_types::UnixTime;
 use std::io;
 use time::OffsetDateTime;
 
-/// As many names of a certificate are told.
+/// Names of a certificate in a message, at most.
 const MAX_NAMES: usize = 5;
-/// Of each so many characters: the longest host name (RFC 1035).
+/// Characters of each name, at most: the longest host name (RFC 1035).
 const MAX_NAME_CHARACTERS: usize = 253;
 
 pub(super) fn too_large(host: &str, cap: u64) -> Failure {
@@ -21,7 +21,7 @@ pub(super) fn too_large(host: &str, cap: u64) -> Failure {
     )
 }
 
-/// What an error of the HTTP client means at this point of the exchange.
+/// Explains an error of the HTTP client at this point of the exchange.
 pub(super) fn explain(error: ureq::Error, exchange: &Exchange, host: &str) -> Failure {
     let phase = exchange.phase();
     if let Some(phase) = exchange.timed_out() {
@@ -116,7 +116,7 @@ fn insecure(host: &str, why: &str) -> Failure {
     Failure::new(Kind::Tls, format!("No secure connection to {host}: {why}."))
 }
 
-/// Why a certificate is not accepted.
+/// Why a certificate is refused.
 fn certificate(error: &CertificateError, host: &str) -> String {
     match error {
         CertificateError::ExpiredContext { not_after, .. } => {
@@ -137,7 +137,7 @@ fn certificate(error: &CertificateError, host: &str) -> String {
              trust; the operator can add authorities with SVC_OUTBOUND_CA_PATH"
                 .to_owned()
         }
-        // What `openssl req -x509` makes unless it is told otherwise.
+        // What `openssl req -x509` makes by default.
         CertificateError::Other(other) if other.to_string() == "CaUsedAsEndEntity" => {
             "its certificate is self-signed and an authority's (CA:TRUE), which no server may show"
                 .to_owned()
@@ -160,7 +160,7 @@ fn date(time: &UnixTime) -> String {
     }
 }
 
-/// The names of a certificate, out of the text in which rustls gives each: `DnsName("a.example")`.
+/// The names of a certificate, parsed from rustls's text: `DnsName("a.example")`.
 fn names(presented: &[String]) -> String {
     let name = |name: &String| {
         let bare = name.split('"').nth(1).unwrap_or(name);

@@ -6,28 +6,28 @@ use super::webhook::{Refusal, Rule};
 use crate::error::{Code, Error};
 use std::net::IpAddr;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The caller's policy does not let it reach this host.
+    /// The policy refuses this host.
     Refused,
-    /// The request cannot be sent as it was given: its URL or a header is not valid.
+    /// The URL or a header is not valid.
     Invalid,
     /// The host name did not resolve.
     Resolve,
-    /// Nobody had time to look the host name up: nothing was asked, and nothing is known of the host.
+    /// No resolver thread was free in time, so nothing is known of the host.
     Busy,
     /// Nothing listens there: the host refused the connection.
     ConnectRefused,
-    /// No connection came about, for another reason.
+    /// No connection was made, for another reason.
     Connect,
-    /// The TLS handshake failed, most often over the certificate.
+    /// The TLS handshake failed, most often because of the certificate.
     Tls,
     /// A deadline passed.
     Timeout(Phase),
     /// The connection broke after it was made.
     Reset,
-    /// The answer is longer than the caller takes.
+    /// The answer is longer than the caller allows.
     TooLarge,
     /// Another thread cancelled the exchange.
     Cancelled,
@@ -35,7 +35,7 @@ pub enum Kind {
     Protocol,
 }
 
-/// How far an exchange was.
+/// The phase of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// Looking up the name.
@@ -71,7 +71,7 @@ impl Failure {
         }
     }
 
-    /// The address that it happened at, unless it has one.
+    /// Adds the address, unless one is set.
     pub(super) fn at(mut self, address: Option<IpAddr>) -> Self {
         self.address = self.address.or(address);
         self
@@ -92,18 +92,18 @@ impl Failure {
         &self.message
     }
 
-    /// The address that was connected to, tried or refused; of several, the one that decided.
+    /// The address that was connected to, tried or refused. Of several, the one that decided.
     pub fn address(&self) -> Option<IpAddr> {
         self.address
     }
 
-    /// The rule of section 6.1 that refused a webhook's receiver; none for any other failure.
+    /// The rule of section 6.1 that refused a webhook receiver; none for another failure.
     pub fn rule(&self) -> Option<Refusal> {
         let address = self.address;
         self.rule.map(|rule| Refusal { rule, address })
     }
 
-    /// Whether the same exchange may succeed later. What was cancelled is not worth another try.
+    /// Whether the same exchange may succeed later. A cancelled exchange is not retried.
     pub fn is_transient(&self) -> bool {
         match self.kind {
             Kind::Resolve
@@ -131,7 +131,7 @@ impl std::fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl From<Failure> for Error {
-    /// A refused host is the caller's fault, and so is a URL that is none; the rest is ours.
+    /// A refused host and a malformed URL are the client's fault; every other failure is internal.
     #[track_caller]
     fn from(failure: Failure) -> Self {
         if let Some(Refusal { rule, address }) = failure.rule() {

@@ -1,13 +1,13 @@
-//! The only way out of the process: every connection that the service opens goes through here.
+//! The only way out of the process: every outbound connection, except to PostgreSQL, is opened
+//! here.
 //!
-//! A URL is parsed once, its host looked up, every address judged by the caller's [`Policy`], and
-//! a connection opened to an address that was judged. Redirects are answers; proxies of the
-//! environment are not used; every exchange has one deadline over the whole of it, one for the
-//! connection and one for the first byte, and a cap on what is read. Specification sections 1.4 and
-//! 6.1.
+//! A URL is parsed once and its host resolved. Each address is checked against the caller's
+//! [`Policy`], and the connection goes to a checked address. Redirects are returned as answers, and
+//! proxy variables of the environment are ignored. Each exchange has three deadlines (connection,
+//! first byte, whole) and a cap on what is read. Specification sections 1.4 and 6.1.
 //!
-//! Not here: connections to Postgres; what the callers say (`model`, `webhooks` …);
-//! retries, which are the callers' and durable.
+//! Not here: the content of requests (`model`, `webhooks`, `tools`), and retries, which are durable
+//! and the callers'.
 
 pub mod address;
 mod cancel;
@@ -39,25 +39,25 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::transport::RustlsConnector;
 use url::{Host, Url};
 
-/// The longest URL that is taken, in bytes: what browsers and proxies pass too.
+/// The longest URL accepted, in bytes; browsers and proxies have the same limit.
 const MAX_URL_BYTES: usize = 2048;
-/// The longest host name (RFC 1035), with its final dot.
+/// The longest host name (RFC 1035), including a final dot.
 const MAX_HOST_BYTES: usize = 254;
 
-/// What the way out is made of.
+/// Options of the way out.
 pub struct Options {
-    /// `SVC_DEV_HOST_ALIAS`: the host to connect to instead of a loopback address.
+    /// `SVC_DEV_HOST_ALIAS`: the host to connect to in place of a loopback address.
     pub host_alias: Option<String>,
     /// Certificates in PEM to trust beside the system's own.
     pub extra_roots_pem: Vec<u8>,
-    /// Threads that look names up.
+    /// Resolver threads.
     pub resolver_threads: usize,
-    /// Further threads that look up the names of webhook receivers, from the first one on: half of
-    /// them for those that are well.
+    /// Further resolver threads for webhook receivers, started with the first one. Half of them
+    /// serve receivers that answered recently.
     pub receiver_resolver_threads: usize,
-    /// Look-ups that may wait for them.
+    /// Look-ups that may queue.
     pub resolver_queue: usize,
-    /// Another way to look a name up than the system's (tests).
+    /// Replaces the system's resolver (tests).
     pub lookup: Option<Arc<Lookup>>,
 }
 
@@ -78,24 +78,24 @@ impl Default for Options {
 #[derive(Clone)]
 pub struct Outbound(Arc<Inner>);
 
-/// What became of a URL that was judged.
+/// The result of checking a URL.
 #[derive(Debug, Clone)]
 pub struct Judgement {
     /// The URL, normalised.
     pub url: Url,
-    /// Every address that its host has now, refused ones included; none where the name was refused
-    /// by itself or did not resolve.
+    /// Every present address of its host, refused ones included. Empty if the name itself was
+    /// refused or did not resolve.
     pub addresses: Vec<IpAddr>,
-    /// Whether an exchange would be let through.
+    /// Whether an exchange would be allowed.
     pub verdict: Verdict,
 }
 
-/// Whether an exchange would be let through.
+/// Whether an exchange would be allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It would.
+    /// It would be allowed.
     Allowed,
-    /// It would be refused, by the rule that [`Failure::rule`] names.
+    /// It would be refused by the rule that [`Failure::rule`] names.
     Refused(Failure),
     /// The name does not resolve, or not in time.
     Unresolved(Failure),
@@ -103,16 +103,16 @@ pub enum Verdict {
 
 struct Inner {
     resolver: Resolver,
-    /// For receivers that are well, and for the others and those that are only judged.
+    /// Two pools: for receivers that answered recently, and for all others.
     receivers: [Receivers; 2],
     host_alias: Option<Host>,
     tls: TlsConfig,
     rustls: Arc<RustlsConnector>,
 }
 
-/// The look-ups of webhook receivers have threads of their own: a receiver whose name servers do
-/// not answer holds a thread for as long as the system asks them, and must not hold up the others.
-/// So those that are well have theirs apart from the rest.
+/// Resolver threads for webhook receivers. A receiver with dead name servers occupies a thread as
+/// long as the system keeps asking them. So receivers that answered recently have threads of their
+/// own.
 struct Receivers {
     resolver: OnceLock<Resolver>,
     name: &'static str,
@@ -131,7 +131,7 @@ impl Receivers {
             let message = format!("The host name cannot be looked up: {error}.");
             Failure::new(Kind::Resolve, message)
         })?;
-        // Of two that start at once, one stays, and the other one's threads end with it.
+        // If two start at once, one stays; the threads of the other end with it.
         Ok(self.resolver.get_or_init(|| started))
     }
 }
@@ -169,25 +169,25 @@ impl Outbound {
         })))
     }
 
-    /// A client for one thread. It keeps a connection or two for 30 s, judged anew at each use.
+    /// A client for one thread. It keeps a few idle connections for 30 s and checks their addresses
+    /// at each use.
     pub fn client(&self, policy: Policy, timeouts: Timeouts) -> Client {
         Client::new(self.clone(), policy, timeouts)
     }
 
-    /// Checks a URL that is to be stored: its syntax, and its host as far as it can be judged
-    /// without a look-up. Each exchange judges it again. Returns it normalised.
+    /// Checks a URL before it is stored: its syntax, and its host as far as possible without a
+    /// look-up. Each exchange checks it again. Returns the normalised URL.
     pub fn check_url(&self, policy: Policy, text: &str) -> crate::error::Result<Url> {
         let url = parse(policy, text)?;
         policy::judge_url(self.as_reached(policy), &url)?;
         Ok(url)
     }
 
-    /// Judges a URL as an exchange would, with a look-up of at most `timeout`, and connects to
-    /// nothing.
+    /// Checks a URL as an exchange would, with a look-up of at most `timeout`, without connecting.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] where the text is no URL, and [`Kind::Refused`] where its form alone is
-    /// refused: another scheme, a user name or password, a fragment.
+    /// [`Kind::Invalid`]: the text is not a URL. [`Kind::Refused`]: its form alone is refused
+    /// (another scheme, a user name or password, a fragment).
     pub fn judge(
         &self,
         policy: Policy,
@@ -222,7 +222,7 @@ impl Outbound {
         })
     }
 
-    /// The addresses that an exchange may connect to, each judged; `is_well` as of
+    /// The addresses that an exchange may connect to, each checked. `is_well` as in
     /// [`Client::set_well`].
     fn addresses(
         &self,
@@ -240,7 +240,8 @@ impl Outbound {
         if let Some(alias) = &self.0.host_alias
             && addresses.iter().all(|a| a.to_canonical().is_loopback())
         {
-            // The operator configured it for development: it is not the tenant's to be judged.
+            // The operator configured the alias for development, so the tenant's policy does not
+            // apply to it.
             addresses = look_up(resolver, alias, deadline, token)?;
         }
         let port = url.port_or_known_default().unwrap_or(443);
@@ -248,8 +249,8 @@ impl Outbound {
         Ok(addresses.into_iter().map(with_port).collect())
     }
 
-    /// The policy as it applies here: behind an alias, which is for development, loopback is
-    /// another machine's and the service's own port on it is not the service.
+    /// The policy that applies here. Behind an alias (development only), loopback means another
+    /// machine, so the service's own port there is not the service.
     fn as_reached(&self, policy: Policy) -> Policy {
         match policy {
             Policy::Webhook(access) if self.0.host_alias.is_some() => {
@@ -280,7 +281,7 @@ impl Outbound {
     ) -> Result<Vec<IpAddr>, Failure> {
         let host = url.host().map(|host| host.to_owned());
         match &host.ok_or_else(|| invalid("The URL has no host."))? {
-            // The alias would be looked up for nothing but to find loopback (RFC 6761).
+            // The alias replaces loopback names (RFC 6761), so they are not looked up.
             Host::Domain(name) if self.0.host_alias.is_some() && is_localhost(name) => {
                 Ok(vec![IpAddr::from([127, 0, 0, 1])])
             }
@@ -327,7 +328,7 @@ fn parse(policy: Policy, text: &str) -> Result<Url, Failure> {
     }
     let url =
         Url::parse(text).map_err(|error| invalid(format!("The URL is not valid: {error}.")))?;
-    // A webhook's receiver is refused for its form as it is for its address.
+    // The form of a webhook receiver's URL is checked by the webhook policy, with its own messages.
     let misshapen = |rule, message| match policy {
         Policy::Webhook(_) => Failure::new(Kind::Refused, message).by_rule(rule),
         Policy::Operator | Policy::Tenant(_) => invalid(message),
@@ -370,7 +371,8 @@ fn parse_alias(alias: &str) -> crate::error::Result<Host> {
     })
 }
 
-/// The system's roots and the extra ones. A system without any is not an error: plain HTTP works.
+/// The system's roots and the extra ones. A system without roots is not an error: plain HTTP still
+/// works.
 fn roots(extra_pem: &[u8]) -> crate::error::Result<Vec<Certificate<'static>>> {
     let own = |der: &CertificateDer<'_>| Certificate::from_der(der).to_owned();
     let system = rustls_native_certs::load_native_certs().certs;

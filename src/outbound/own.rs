@@ -1,17 +1,17 @@
-//! Whether an address is this host's own: the kernel is asked for its route to it (rtnetlink(7)),
-//! which is then a local one.
+//! Whether an address belongs to this host. The kernel is asked for its route (rtnetlink(7)); a
+//! local route means yes.
 //!
-//! That holds for every address of every interface, for what is routed to the host as a whole, and
-//! whatever `ip_nonlocal_bind` says. Nothing is sent to the address.
+//! That covers every address of every interface and what is routed to the host as a whole, whatever
+//! `ip_nonlocal_bind` says. Nothing is sent to the address.
 //!
-//! Where the kernel does not say, an address counts as own if it can be bound: that errs to the
-//! side that refuses.
+//! If the kernel gives no answer, an address counts as own if it can be bound. An error is then on
+//! the side of refusal.
 
 use rustix::io::{Errno, Result};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::net::{IpAddr, UdpSocket};
 
-/// `RTM_NEWROUTE`, what answers a question for a route.
+/// `RTM_NEWROUTE`: the answer to a request for a route.
 const NEW_ROUTE: u16 = 24;
 /// `RTM_GETROUTE`.
 const GET_ROUTE: u16 = 26;
@@ -23,23 +23,23 @@ const REQUEST: u16 = 1;
 const DESTINATION: u16 = 1;
 /// `RTN_LOCAL`.
 const LOCAL: u8 = 2;
-/// Where a message's type is, behind its length of four bytes.
+/// Offset of a message's type, after its length of four bytes.
 const TYPE_AT: usize = 4;
-/// Where a route's type is, behind the message's head of 16 bytes.
+/// Offset of a route's type, after the message header of 16 bytes.
 const ROUTE_TYPE_AT: usize = 16 + 7;
 
-/// Whether the address is this host's own.
+/// Whether the address belongs to this host.
 pub(super) fn is_own(address: IpAddr) -> bool {
     is_local(address).unwrap_or_else(|_| UdpSocket::bind((address, 0)).is_ok())
 }
 
 fn is_local(address: IpAddr) -> Result<bool> {
     let (kind, flags) = (SocketType::RAW, SocketFlags::CLOEXEC);
-    // No protocol is that of routes.
+    // Protocol 0 of this socket family is routing.
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, kind, flags, None)?;
     rustix::net::send(&socket, &question(address), SendFlags::empty())?;
     let mut answer = [0; 4096];
-    // The kernel has answered by then.
+    // The kernel answers synchronously.
     let (read, _) = rustix::net::recv(&socket, &mut answer, RecvFlags::DONTWAIT)?;
     let answer = answer.get(..read).unwrap_or_default();
     let kind = answer.get(TYPE_AT..TYPE_AT + 2);
@@ -53,7 +53,7 @@ fn is_local(address: IpAddr) -> Result<bool> {
     }
 }
 
-/// A message with a route's head, in which the destination's length counts, and the destination.
+/// The request: a route header with the destination's prefix length, and the destination.
 fn question(address: IpAddr) -> Vec<u8> {
     let (family, octets) = match address {
         IpAddr::V4(v4) => (AddressFamily::INET, v4.octets().to_vec()),

@@ -1,8 +1,7 @@
-//! Which hosts a caller may reach: the policies over the classes of [`super::address`].
+//! Which hosts a caller may reach: policies over the classes of [`super::address`].
 //!
-//! A policy judges a name before it is looked up and every address after it. A name that has one
-//! refused address is refused whole. Specification section 1.4; the rules of section 6.1 are in
-//! [`super::webhook`].
+//! A policy checks a name before it is resolved and every address afterwards. One refused address
+//! refuses the whole name. Specification section 1.4; section 6.1 is in [`super::webhook`].
 
 use super::address::{self, Class, Classified};
 use super::failure::{Failure, Kind};
@@ -11,14 +10,14 @@ use super::webhook::{self, WebhookAccess};
 use std::net::IpAddr;
 use url::{Host, Url};
 
-/// Who chose the host, and with it what is judged.
+/// Who chose the host; that decides what is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// The operator configured it: everything passes.
+    /// The operator configured it: nothing is refused.
     Operator,
-    /// A tenant chose it: the deployment's host-access mode judges it (section 1.4).
+    /// A tenant chose it: the deployment's host-access mode applies (section 1.4).
     Tenant(HostAccess),
-    /// A tenant chose it to send webhooks to (section 6.1).
+    /// A tenant chose it as a webhook receiver (section 6.1).
     Webhook(WebhookAccess),
 }
 
@@ -31,7 +30,7 @@ pub enum HostAccess {
     Deployed,
 }
 
-/// Judges a URL by itself, without a look-up: its host's name, or the address that it is.
+/// Checks a URL without a look-up: its host name, or its literal address.
 pub(super) fn judge_url(policy: Policy, url: &Url) -> Result<(), Failure> {
     match policy {
         Policy::Operator | Policy::Tenant(HostAccess::Local) => Ok(()),
@@ -48,7 +47,7 @@ pub(super) fn judge_url(policy: Policy, url: &Url) -> Result<(), Failure> {
     }
 }
 
-/// Judges one address of the URL's host.
+/// Checks one address of the URL's host.
 pub(super) fn judge_address(policy: Policy, url: &Url, address: IpAddr) -> Result<(), Failure> {
     match policy {
         Policy::Operator | Policy::Tenant(HostAccess::Local) => Ok(()),
@@ -67,7 +66,7 @@ fn judge_deployed(address: IpAddr) -> Result<(), Failure> {
             address::classify(IpAddr::V4(inner)),
         )?;
     }
-    // A mapped address is the host's under its IPv4 form alone.
+    // A mapped address belongs to the host only in its IPv4 form.
     if is_own(address.to_canonical()) {
         return Err(Failure::new(
             Kind::Refused,

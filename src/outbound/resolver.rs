@@ -1,12 +1,12 @@
-//! Names to addresses, on a fixed pool of threads.
+//! Resolves names on a fixed pool of threads.
 //!
-//! `getaddrinfo` blocks for as long as the system's resolver likes, so it runs on threads of its
-//! own behind a bounded queue, and the caller waits for at most its deadline. A full queue, a
-//! deadline that passed and an empty answer are failures: nothing is reached unresolved. Whoever asks
-//! for a name that is being looked up waits for that answer, so a name holds one thread at most.
+//! `getaddrinfo` blocks as long as the system's resolver wants. So it runs on its own threads
+//! behind a bounded queue, and a caller waits until its own deadline at most. A full queue, a
+//! passed deadline and an empty answer are failures: nothing is reached unresolved. Concurrent
+//! requests for one name share one look-up, so a name occupies one thread at most.
 //!
-//! A thread ends when the pool is dropped and its look-up, if it has one, returns. Not here: a
-//! cache (the system has one, and an answer of ours would outlive its judgement).
+//! A thread ends when the pool is dropped and its look-up has returned. Not here: a cache. The
+//! system has one, and a cached answer would outlive its check.
 
 use super::cancel::Token;
 use super::failure::{Failure, Kind, Phase};
@@ -17,7 +17,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// More addresses than this of one name are not looked at, and with them the name is refused.
+/// A name with more addresses than this is refused.
 const MAX_ADDRESSES: usize = 64;
 
 /// Callers that may wait for one name.
@@ -31,22 +31,22 @@ pub(super) struct Resolver {
     asked: Arc<Asked>,
 }
 
-/// What is asked for and not answered yet, by name. Each was sent to the threads once.
+/// Unanswered look-ups by name. Each was sent to the threads once.
 #[derive(Default)]
 struct Asked(Mutex<HashMap<String, Name>>);
 
 struct Name {
     has_begun: bool,
-    /// The latest of those who wait.
+    /// The latest deadline of the waiting callers.
     deadline: Instant,
     waiting: Vec<Sender<Answer>>,
 }
 
-/// The addresses, or why there are none.
+/// The addresses, or the reason why there are none.
 type Answer = Result<Vec<IpAddr>, String>;
 
 impl Resolver {
-    /// Starts the threads; `name` begins each one's name.
+    /// Starts the threads. Their names begin with `name`.
     pub(super) fn start(
         name: &str,
         threads: usize,
@@ -66,8 +66,8 @@ impl Resolver {
         Ok(Self { names, asked })
     }
 
-    /// The addresses of a name, or the failure once the deadline passes or the token is cancelled:
-    /// [`Kind::Busy`] if nobody had begun to look it up by then.
+    /// The addresses of a name, or a failure once the deadline has passed or the token is
+    /// cancelled. [`Kind::Busy`]: no thread had started the look-up by then.
     pub(super) fn resolve(
         &self,
         name: &str,
@@ -158,8 +158,7 @@ impl Asked {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins with a name, unless whoever asked has gone: what nobody waits for must not keep the
-    /// next ones waiting.
+    /// Starts a look-up unless every caller has left: an abandoned name must not delay the others.
     fn begin(&self, name: &str) -> bool {
         let mut asked = self.lock();
         match asked.get_mut(name) {

@@ -1,8 +1,8 @@
-//! The socket under an exchange: it connects to judged addresses alone, keeps every deadline of
-//! the exchange, and can be shut down by another thread.
+//! The socket of an exchange. It connects only to checked addresses, keeps every deadline of the
+//! exchange, and can be shut down by another thread.
 //!
-//! ureq speaks HTTP and rustls speaks TLS over it. A pooled connection takes part in a later
-//! exchange only if its peer is among the addresses judged for that exchange.
+//! ureq speaks HTTP and rustls TLS over it. A pooled connection is reused only if its peer is among
+//! the addresses checked for the present exchange.
 
 use super::cancel::Token;
 use super::failure::Phase;
@@ -18,14 +18,14 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, RustlsConnector, Transport,
 };
 
-/// Output that is held back until so much of it has come, or an answer is waited for: a request's head and body leave at
-/// once.
+/// Output is buffered up to this size, or until an answer is awaited: a request's head and body
+/// leave together.
 const HELD_BYTES: usize = 16 * 1024;
 
-/// How long each part of an exchange may take.
+/// Time limits of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Looking the name up, connecting and the TLS handshake together.
+    /// Look-up, connect and TLS handshake together.
     pub connect: Duration,
     /// From the request sent to the first byte of the answer.
     pub first_byte: Duration,
@@ -33,7 +33,7 @@ pub struct Timeouts {
     pub total: Duration,
 }
 
-/// One exchange: whom it may talk to, until when, and how far it is.
+/// One exchange: its peers, its deadline, its phase.
 pub(super) struct Exchange {
     pub(super) token: Arc<Token>,
     pub(super) addresses: Vec<SocketAddr>,
@@ -79,7 +79,7 @@ impl Exchange {
         self.progress().timed_out
     }
 
-    /// The address that it is connected to or was last tried at.
+    /// The address that is connected, or was tried last.
     pub(super) fn peer(&self) -> Option<IpAddr> {
         self.progress().peer.map(|peer| peer.ip())
     }
@@ -92,7 +92,7 @@ impl Exchange {
         self.progress().deadline
     }
 
-    /// The exchange goes on to a phase, and to that phase's deadline.
+    /// Enters a phase and applies its deadline.
     pub(super) fn enter(&self, phase: Phase) {
         let whole = self.began + self.timeouts.total;
         let connected = (self.began + self.timeouts.connect).min(whole);
@@ -111,7 +111,7 @@ impl Exchange {
         progress.deadline = progress.deadline.min(Instant::now() + time);
     }
 
-    /// The time that is left in this phase; an error once none is.
+    /// The time left in this phase, or an error if none is.
     fn left(&self) -> io::Result<Duration> {
         let mut progress = self.progress();
         let left = progress.deadline.saturating_duration_since(Instant::now());
@@ -120,7 +120,7 @@ impl Exchange {
             progress.timed_out.get_or_insert(phase);
             return Err(io::ErrorKind::TimedOut.into());
         }
-        // A socket takes no timeout below a microsecond.
+        // A socket timeout has a resolution of a microsecond.
         Ok(left.max(Duration::from_millis(1)))
     }
 
@@ -129,7 +129,7 @@ impl Exchange {
     }
 }
 
-/// What a client's connections share: the exchange that runs now.
+/// The present exchange, shared by all connections of a client.
 #[derive(Clone)]
 pub(super) struct Current(Arc<Mutex<Arc<Exchange>>>);
 
@@ -153,7 +153,7 @@ impl std::fmt::Debug for Current {
     }
 }
 
-/// ureq asks for addresses after the client has resolved and judged them: there is nothing to add.
+/// ureq asks for addresses, but the client has resolved and checked them already.
 #[derive(Debug)]
 pub(super) struct Judged;
 
@@ -165,13 +165,13 @@ impl Resolver for Judged {
         _: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let mut none = self.empty();
-        // The connector reads the exchange; an empty list would fail before it is asked.
+        // The connector takes them from the exchange; an empty list would fail before it runs.
         none.push(SocketAddr::from(([0, 0, 0, 0], 0)));
         Ok(none)
     }
 }
 
-/// Connects to the addresses judged for the exchange that runs, in turn.
+/// Connects to the addresses checked for the present exchange, in turn.
 #[derive(Debug)]
 pub(super) struct TcpConnector(pub(super) Current);
 
@@ -207,8 +207,8 @@ impl Connector<()> for TcpConnector {
                         exchange,
                     }));
                 }
-                // A host without IPv6 cannot reach the addresses that it tries last: what another
-                // one said tells more.
+                // A host without IPv6 fails on its last addresses; the error of another address
+                // says more.
                 Err(error) if is_refusal(&failed) && error.kind() != io::ErrorKind::TimedOut => {
                     exchange.progress().peer = before;
                 }
@@ -228,7 +228,7 @@ fn is_refusal(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused
 }
 
-/// Connects to one of the addresses, giving each of those left a fair part of the time.
+/// Connects to one of the addresses. Each one left gets an equal part of the remaining time.
 fn connect_one(exchange: &Exchange, address: SocketAddr, others: usize) -> io::Result<Arc<Socket>> {
     let share = exchange.left()? / u32::try_from(others).unwrap_or(u32::MAX);
     let socket = Socket::new(
@@ -274,7 +274,7 @@ pub(super) struct TcpTransport {
     peer: SocketAddr,
     buffers: LazyBuffers,
     held: Vec<u8>,
-    /// The socket's own timeouts, the longest where it has none yet.
+    /// The socket's own timeouts: the longest until they are set.
     read_timeout: Duration,
     write_timeout: Duration,
     current: Current,
@@ -282,7 +282,7 @@ pub(super) struct TcpTransport {
 }
 
 impl TcpTransport {
-    /// Joins the exchange that runs now, if this peer was judged for it.
+    /// Joins the present exchange if this peer was checked for it.
     fn join(&mut self) -> bool {
         let next = self.current.get();
         if !next.addresses.contains(&self.peer) {
@@ -302,13 +302,13 @@ impl TcpTransport {
         true
     }
 
-    /// Idle, open, and without bytes that nobody asked for, or that the other side was never sent.
+    /// Whether the connection is idle and open, with nothing unread and nothing unsent.
     fn is_quiet(&self) -> bool {
         let read = rustix::net::recv(&*self.socket, &mut [0], RecvFlags::DONTWAIT);
         self.held.is_empty() && matches!(read, Err(rustix::io::Errno::WOULDBLOCK))
     }
 
-    /// Sends what is held back.
+    /// Sends the buffered output.
     fn flush(&mut self) -> io::Result<()> {
         let held = std::mem::take(&mut self.held);
         let mut output = held.as_slice();
@@ -329,7 +329,8 @@ impl TcpTransport {
     }
 }
 
-/// Whether a socket's timeout is right where so much time is left: it ends no later, and not far too often.
+/// Whether a socket's timeout still fits the remaining time: it must not end later, nor far too
+/// early.
 fn serves(timeout: Duration, left: Duration) -> bool {
     timeout <= left && left / 2 <= timeout
 }
@@ -361,7 +362,8 @@ impl Transport for TcpTransport {
             }
             match (&*self.socket).read(self.buffers.input_append_buf()) {
                 Ok(_) if self.exchange.token.is_cancelled() => {
-                    // A shut down socket reads as an end, which would pass for a whole answer.
+                    // A socket that was shut down reads as end of file, which would look like a
+                    // complete answer.
                     return Err(Exchange::cancelled().into());
                 }
                 Ok(amount) => {
@@ -379,7 +381,7 @@ impl Transport for TcpTransport {
     }
 }
 
-/// The socket's own timeout and a signal end a call early: the deadline decides whether to go on.
+/// A socket timeout or a signal can end a call early; the deadline decides whether to continue.
 fn is_retry(error: &io::Error) -> bool {
     matches!(
         error.kind(),

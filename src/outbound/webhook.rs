@@ -1,12 +1,12 @@
-//! Which addresses a webhook may go to: the rules of specification section 6.1, and the one place
-//! that words a refusal.
+//! Which addresses a webhook may go to: the rules of specification section 6.1, and the texts of
+//! their refusals.
 //!
-//! Outside development a receiver is reached over https, at a public address, or on a private
-//! network where the operator opened those. Metadata services and link-local addresses are refused
-//! in every mode, and so is the address that the service itself listens on. A mapped IPv6 address
-//! (RFC 4291) is judged as the IPv4 address that it is; every other one outside 2000::/3 is refused.
+//! Outside development a receiver must use https and have a public address, or a private one where
+//! the operator allows those. Metadata services, link-local addresses and the service's own
+//! listening address are always refused. A mapped IPv6 address (RFC 4291) counts as its IPv4
+//! address; every other one outside 2000::/3 is refused.
 //!
-//! Not here: what kind of network an address belongs to ([`super::address`]), the look-up of a name.
+//! Not here: the class of an address ([`super::address`]), the look-up of a name.
 
 use super::address::{self, Class, Classified};
 use super::failure::{Failure, Kind};
@@ -16,14 +16,14 @@ use url::{Host, Url};
 
 const MAPPED: &str = "::ffff:0:0/96";
 
-/// What the operator allows webhooks to reach.
+/// The addresses that the operator allows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct WebhookAccess {
     /// `SVC_WEBHOOK_PRIVATE_NETWORKS=allow`: receivers on private networks, over https.
     pub private_networks: bool,
-    /// `SVC_DEV`: plain http, and every address but those of metadata services.
+    /// `SVC_DEV`: plain http, and every address except metadata services.
     pub development: bool,
-    /// Where the service itself listens; an unspecified address stands for each of the host's own.
+    /// The service's own listening address; an unspecified one stands for each of the host's.
     pub listening: Option<SocketAddr>,
 }
 
@@ -41,7 +41,7 @@ pub enum Rule {
     Fragment,
     /// The service itself listens there.
     OwnAddress,
-    /// This name is refused, whatever it resolves to.
+    /// This host name is always refused.
     Name(&'static str),
     /// The address is in this network.
     Network(&'static str),
@@ -65,11 +65,11 @@ impl std::fmt::Display for Rule {
 pub struct Refusal {
     /// The rule.
     pub rule: Rule,
-    /// The address that breaks it, as it was looked up; none where the URL or the name does.
+    /// The refused address as it was resolved; none if the URL or the name is refused.
     pub address: Option<IpAddr>,
 }
 
-/// Judges a URL by itself: its scheme, its name, or the address that its host is.
+/// Checks a URL without a look-up: its scheme, its host name, or its literal address.
 pub(super) fn judge_url(access: WebhookAccess, url: &Url) -> Result<(), Failure> {
     if url.scheme() != "https" && !access.development {
         let message = "The URL must begin with https://. Webhooks are sent over plain http in \
@@ -100,7 +100,7 @@ fn judge_name(access: WebhookAccess, name: &str) -> Result<(), Failure> {
     Err(Failure::new(Kind::Refused, message).by_rule(Rule::Name(rule)))
 }
 
-/// Judges one address of the URL's host, and what it carries.
+/// Checks one address of the URL's host, and the addresses that it embeds.
 pub(super) fn judge_address(
     access: WebhookAccess,
     url: &Url,
@@ -161,7 +161,7 @@ fn judge_classified(
     Err(refused(message, Rule::Network(classified.network), address))
 }
 
-/// The beginning of a sentence about an address, up to its verb.
+/// The start of a sentence about an address, up to its verb.
 fn subject(url: &Url, address: IpAddr, inner: Option<Ipv4Addr>) -> String {
     let inside = inner.map_or_else(String::new, |inner| format!("{inner} inside "));
     match url.host() {
@@ -178,8 +178,8 @@ fn refused(message: String, rule: Rule, address: IpAddr) -> Failure {
         .at(Some(address))
 }
 
-/// Whether the service itself listens on this address and port. The kernel connects an unspecified
-/// address to the host itself.
+/// Whether the service listens on this address and port. The kernel maps an unspecified address to
+/// the host itself.
 fn is_listening(access: WebhookAccess, address: IpAddr, port: Option<u16>) -> bool {
     let Some(listening) = access.listening else {
         return false;

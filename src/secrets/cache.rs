@@ -1,9 +1,9 @@
-//! What was read lately, or could not be: so that a key-management service is not asked for each use
-//! of a secret.
+//! A cache of opened secrets and of recent failures, so that not every use of a secret calls the
+//! key-management service.
 //!
-//! An entry stands for the whole row that it was read from, whose digest is its key: a row that was
-//! changed, replaced or altered has no entry. At most [`ENTRIES`] are kept. An entry is not used after
-//! its time; it goes, and its value is wiped, when somebody calls [`Cache::sweep`] after that.
+//! The key of an entry is a digest of the whole stored row, so a row that was changed or replaced
+//! has no entry. At most [`ENTRIES`] entries are kept. An expired entry is not used;
+//! [`Cache::sweep`] removes it and wipes its value.
 
 use crate::store::secrets::{Sealed, SecretRef};
 use sha2::{Digest, Sha256};
@@ -14,12 +14,12 @@ use uuid::Uuid;
 
 const ENTRIES: usize = 1000;
 
-/// What an entry stands for.
+/// The key of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     tenant_id: Uuid,
     at: SecretRef,
-    /// Of the whole row.
+    /// Digest of the whole row.
     digest: [u8; 32],
 }
 
@@ -93,7 +93,7 @@ impl<T: Clone> Cache<T> {
             .retain(|key, _| (key.tenant_id, &key.at) != (tenant_id, at));
     }
 
-    /// Wipes what was kept for its time.
+    /// Removes expired entries and wipes their values.
     pub(super) fn sweep(&self) {
         self.entries()
             .retain(|_, (_, since)| since.elapsed() < self.kept_for);

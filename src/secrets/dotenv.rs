@@ -1,13 +1,13 @@
-//! The backend `dotenv`: env files of a directory, in development only (section 1.3).
+//! The backend `dotenv`: env files in a directory, for development only (section 1.3).
 //!
-//! Guarantees: a file is written whole or not at all, and keeps its mode, its comments, the order of
-//! its lines and every line that a put is not about. A name that begins with `SVC_` is not seen.
-//! Writers of this process take turns by a mutex, each reading the file after it got its turn. That is
-//! enough where there is one server: development mode has one, and what a person's editor writes
-//! meanwhile is lost only within the few milliseconds between a reading and its rename.
+//! Guarantees: a file is written whole or not at all. It keeps its mode, its comments, the order of
+//! its lines, and every line that the put does not concern. Names that begin with `SVC_` are
+//! invisible. A mutex orders the writers of this process, and each reads the file after it got the
+//! mutex. That is enough for one server, which is all that development mode has. An edit by a
+//! person is lost only if it falls into the few milliseconds between the read and the rename.
 //!
-//! Left out: other tenants than the seeded one, other environments than the one that is served,
-//! earlier versions (nothing signs beside the value that stands), and who put a value.
+//! Left out: tenants other than the seeded one, environments other than the served one, earlier
+//! versions (so a rotated signing secret does not overlap), and the author of a value.
 
 use super::{SecretRef, Unreadable, is_name};
 use crate::config::EnvFile;
@@ -33,17 +33,17 @@ const FILE_MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// The backend `dotenv`.
 #[derive(Debug, Clone)]
 pub struct DotenvOptions {
-    /// The directory of the files.
+    /// The directory with the files.
     pub directory: PathBuf,
-    /// Their paths in it, lowest precedence first.
+    /// Their paths, lowest precedence first.
     pub files: Vec<String>,
-    /// The environment that they are.
+    /// The environment that they hold.
     pub environment: String,
-    /// The one tenant that has them.
+    /// The tenant that they belong to.
     pub tenant_id: Uuid,
 }
 
-/// The backend.
+/// Opens the backend.
 pub(super) struct Dotenv {
     files: Vec<PathBuf>,
     environment: String,
@@ -75,8 +75,8 @@ impl Dotenv {
         tenant_id == self.tenant_id && at.environment == self.environment
     }
 
-    /// Every secret with its value and the time of its file. An empty value hides one of a lower
-    /// file, and is none itself.
+    /// Every secret with its value and the time of its file. An empty value hides that of a lower
+    /// file and is not a secret itself.
     fn all(&self) -> Result<BTreeMap<String, (Secret, OffsetDateTime)>, String> {
         let mut all = BTreeMap::new();
         for path in &self.files {
@@ -180,7 +180,7 @@ impl Dotenv {
         .detail("parameter", "environment")
     }
 
-    /// Puts a value into the file of highest precedence. True beside it: there was none.
+    /// Writes a value into the file of highest precedence. The flag is true if the name is new.
     pub(super) fn put(
         &self,
         may: &impl May<Admin, Tenant>,
@@ -225,14 +225,14 @@ impl Dotenv {
         Ok((described, is_new))
     }
 
-    /// Removes it from every file. False: it was in none.
+    /// Removes the name from every file. False: no file had it.
     pub(super) fn delete(&self, may: &impl May<Admin, Tenant>, at: &SecretRef) -> Result<bool> {
         if !self.has(may.tenant_id(), at) {
             return Ok(false);
         }
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let stood = self.find(may, at)?.is_some();
-        // The lowest first: until the end the value that stands is the one that stood.
+        // Lowest precedence first, so that until the end the effective value stays the same.
         for path in &self.files {
             let Some((mut file, _)) = read(path).map_err(unavailable)? else {
                 continue;
@@ -245,7 +245,7 @@ impl Dotenv {
     }
 }
 
-/// Whether the files can be read and the directory takes another one.
+/// Whether the files can be read and the directory accepts a new one.
 pub(super) fn probe(options: DotenvOptions) -> Result<(), String> {
     let directory = options.directory.clone();
     let dotenv = Dotenv::new(options).map_err(|error| error.message().to_owned())?;
@@ -267,12 +267,12 @@ fn unavailable(sentence: String) -> Error {
     Error::new(Code::SecretsUnavailable, sentence)
 }
 
-/// A file and when it was changed; nothing where there is none.
+/// A file's text and its time of change; empty if there is no file.
 fn read(path: &Path) -> Result<Option<(EnvFile, OffsetDateTime)>, String> {
     let told = |why: &dyn std::fmt::Display| {
         format!("The env file {} cannot be read: {why}.", path.display())
     };
-    // A pipe in its place is refused below, and nobody waits for its writer.
+    // Do not block on a named pipe; it is refused below.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let opened = std::fs::OpenOptions::new()
         .read(true)
@@ -300,9 +300,9 @@ fn read(path: &Path) -> Result<Option<(EnvFile, OffsetDateTime)>, String> {
     Ok(Some((parsed, changed_at.into())))
 }
 
-/// Writes a file whole: beside it, to the disk, and then in its place.
+/// Writes a file whole: to a temporary file, to disk, then by rename.
 fn write(path: &Path, file: &EnvFile) -> Result<(), String> {
-    // A link stays one.
+    // A symbolic link stays a link; its target is written.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mode = std::fs::metadata(&path).map_or(0o600, |old| old.permissions().mode() & 0o7777);
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -310,7 +310,7 @@ fn write(path: &Path, file: &EnvFile) -> Result<(), String> {
     let beside = path.with_file_name(name);
     let written = write_beside(&beside, &path, mode, file);
     if written.is_err() {
-        // What was not put in its place is of no use, and holds values.
+        // Remove the temporary file: it holds values.
         let _ = std::fs::remove_file(&beside);
     }
     written.map_err(|error| {
@@ -322,7 +322,7 @@ fn write(path: &Path, file: &EnvFile) -> Result<(), String> {
 }
 
 fn write_beside(beside: &Path, path: &Path, mode: u32, file: &EnvFile) -> std::io::Result<()> {
-    // What a process that died left behind.
+    // Remove the temporary file of a process that died.
     match std::fs::remove_file(beside) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}

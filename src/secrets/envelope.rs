@@ -1,13 +1,13 @@
-//! Sealing: a data key for each version of a secret, which seals its value; the key-management
-//! service wraps the data key.
+//! Envelope encryption. Each version of a secret has a data key, which encrypts its value. The
+//! key-management service wraps the data key.
 //!
-//! Format 1: AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits and the tag at the end. The
-//! associated data, of the value and of the wrapped data key alike, is HMAC-SHA256 (RFC 2104) under
-//! the AAD key over everything that says what the version is: format, tenant, environment, name,
-//! version, who put it and when. So what was moved, copied or altered cannot be read, and without the
-//! AAD key nothing can be made that reads.
+//! Format 1: AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits and the tag at the end.
+//! The value and the wrapped data key have the same associated data: HMAC-SHA256 (RFC 2104) under
+//! the AAD key, over format, tenant, environment, name, version, author and time
+//! (`bound-secret-rows`). So a row that was moved, copied or altered does not decrypt, and nobody
+//! without the AAD key can make one that does.
 //!
-//! Left out: protection from an older state of the whole row being put back.
+//! Left out: protection against restoring an older state of the whole row.
 
 use super::kms::{DEADLINE, Kind, Kms, KmsFailure, Wrapped};
 use super::{SecretRef, Unreadable};
@@ -22,22 +22,22 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
-/// The format that is written.
+/// The format that new rows get.
 const FORMAT: i16 = 1;
 
-/// What a version is, which it is bound to.
+/// The identity of a version, to which its ciphertext is bound.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowIdentity<'a> {
     pub(super) tenant_id: Uuid,
     pub(super) at: &'a SecretRef,
     pub(super) version: i32,
     pub(super) created_by: Uuid,
-    /// In whole microseconds, as the database keeps it.
+    /// In whole microseconds, as PostgreSQL keeps it.
     pub(super) created_at: OffsetDateTime,
 }
 
 impl<'a> RowIdentity<'a> {
-    /// The identity that a row says it has.
+    /// The identity that a row claims.
     pub(super) fn of(tenant_id: Uuid, at: &'a SecretRef, sealed: &Sealed) -> Self {
         Self {
             tenant_id,
@@ -63,7 +63,8 @@ impl<'a> RowIdentity<'a> {
         ];
         let mut context = hmac::Context::with_key(&key.0);
         for part in parts {
-            // Each part by its length, so that no two identities have one encoding.
+            // Each part is preceded by its length, so that two identities never have the same
+            // encoding.
             context.update(&(part.len() as u64).to_be_bytes());
             context.update(part);
         }
@@ -71,7 +72,7 @@ impl<'a> RowIdentity<'a> {
     }
 }
 
-/// The key that binds rows to their identities (`SVC_SECRETS_AAD_KEY`).
+/// The key that binds rows to their identity (`SVC_SECRETS_AAD_KEY`).
 #[derive(Clone)]
 pub struct AadKey(hmac::Key);
 
@@ -101,9 +102,9 @@ impl std::fmt::Debug for AadKey {
     }
 }
 
-/// Why a version was not opened, in a sentence that names it.
+/// Which part kept a version from being opened.
 pub(super) enum Unopened {
-    /// The row itself.
+    /// The row.
     Row(String),
     /// The key-management service.
     Kms(KmsFailure),
@@ -129,7 +130,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Seals a value for an identity that no row has, and opens it again.
+    /// Seals a value for an identity that no row has, and opens it again: a self-test.
     pub(super) fn probe(&self, clock: &Clock) -> Result<(), String> {
         let at = SecretRef {
             environment: "probe".to_owned(),
@@ -152,7 +153,7 @@ impl Keys {
         }
     }
 
-    /// Seals a value for its identity.
+    /// Seals a value for this identity.
     pub(super) fn seal(
         &self,
         identity: &RowIdentity<'_>,
@@ -162,7 +163,7 @@ impl Keys {
         let (mut data_key, mut nonce) = (Zeroizing::new([0; 32]), [0; NONCE_LEN]);
         random(data_key.as_mut_slice())?;
         random(&mut nonce)?;
-        // Long enough for the tag, so that the value is not left behind in a buffer that was too short.
+        // Room for the tag: a buffer that grows would leave an unwiped copy of the value behind.
         let text = value.expose().as_bytes();
         let mut buffer = Zeroizing::new(Vec::with_capacity(text.len() + AES_256_GCM.tag_len()));
         buffer.extend_from_slice(text);
@@ -185,7 +186,7 @@ impl Keys {
         })
     }
 
-    /// Opens what was sealed for this identity, within this time.
+    /// Opens a sealed row of this identity within `within`.
     pub(super) fn open(
         &self,
         identity: &RowIdentity<'_>,
@@ -197,8 +198,7 @@ impl Keys {
         opened.ok_or_else(|| Unreadable::Altered(altered(identity)))
     }
 
-    /// The data key of what was sealed for this identity, wrapped anew, once the value was seen to open
-    /// with it.
+    /// Wraps the data key of a row anew, after checking that the row's value opens with it.
     pub(super) fn rewrap(
         &self,
         identity: &RowIdentity<'_>,

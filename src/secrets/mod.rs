@@ -1,11 +1,11 @@
-//! Secrets of tenants: values that go in through the API and never come out of it.
+//! Secrets of tenants. Values enter through the API and never leave through it.
 //!
-//! Guarantees: a value is in memory only while it is used and for a short time after ([`cache`]); it
-//! is never in an error, a log or a `Debug`. What cannot be read says why, in a sentence that names
-//! the part which stands in the way.
+//! Guarantees: a value is in memory only while it is used, and for a short time after ([`cache`]).
+//! It is never in an error, a log record or a `Debug` text. A failure to read names the part that
+//! failed.
 //!
-//! Not here: the routes (`api::secrets`), the rows (`store::secrets`), and the type that holds a value
-//! in memory (`secret`).
+//! Not here: the routes (`api::secrets`), the rows (`store::secrets`), the type that holds a value
+//! (`secret`).
 
 mod cache;
 mod dotenv;
@@ -30,28 +30,28 @@ pub use crate::store::secrets::SecretRef;
 pub use dotenv::DotenvOptions;
 pub use envelope::AadKey;
 
-/// How long a value still signs after another one took its identity.
+/// How long the previous value still signs after it was replaced.
 pub const OVERLAP: Duration = Duration::hours(24);
 
-/// How long an opened value stays in memory after it was read.
+/// How long an opened value stays in the cache.
 pub const KEPT_FOR: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// How long an earlier value that could not be read is not asked for again.
+/// How long a previous value that failed to open is not tried again.
 const FAILED_FOR: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Bytes of a value at most.
 pub const VALUE_MAX_BYTES: usize = 64 * 1024;
 
-/// Why a secret cannot be read: a sentence for a person, without the secret.
+/// Why a secret cannot be read, as a sentence without the secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unreadable {
     /// The environment has no secret of that name.
     NotFound,
-    /// What is stored was moved, copied or altered, or belongs to another key.
+    /// The row was moved, copied or altered, or belongs to another key.
     Altered(String),
-    /// A part that is needed does not answer or refuses; the sentence says which.
+    /// A part that is needed is unreachable or refuses; the sentence names it.
     Unavailable(String),
-    /// The service's own database does not answer just now: nothing is known of the secret.
+    /// The service's own database does not answer: nothing is known of the secret.
     DatabaseAway(String),
 }
 
@@ -70,10 +70,10 @@ impl Unreadable {
     }
 }
 
-/// Where secrets live (`SVC_SECRETS_BACKEND`).
+/// The backend (`SVC_SECRETS_BACKEND`).
 #[derive(Debug, Clone)]
 pub enum Options {
-    /// Nowhere.
+    /// None.
     Off,
     /// In the database, encrypted.
     Postgres(Box<PostgresOptions>),
@@ -84,24 +84,24 @@ pub enum Options {
 /// The backend `postgres`.
 #[derive(Debug, Clone)]
 pub struct PostgresOptions {
-    /// What wraps data keys.
+    /// The key-management service.
     pub kms: kms::Options,
-    /// The key that binds rows to their identities.
+    /// The AAD key.
     pub aad_key: AadKey,
-    /// How long an opened value may be used again, and stays in memory ([`KEPT_FOR`]).
+    /// How long an opened value may be reused ([`KEPT_FOR`]).
     pub kept_for: std::time::Duration,
 }
 
-/// What came of wrapping data keys anew.
+/// The result of wrapping data keys anew.
 #[derive(Debug, Default, serde::Serialize)]
 pub struct Rewrapped {
-    /// Versions that were looked at.
+    /// Versions examined.
     pub versions: u64,
-    /// Those whose key was the one that stands. In a dry run, and could be read.
+    /// Versions already wrapped by the present key. In a dry run they were read as well.
     pub current: u64,
-    /// Those that were wrapped anew, or would be.
+    /// Versions wrapped anew; in a dry run, those that would be.
     pub rewrapped: u64,
-    /// Why the others could not be read, a sentence each.
+    /// One sentence for each version that could not be read.
     pub unreadable: Vec<String>,
 }
 
@@ -115,10 +115,10 @@ enum Backend {
 }
 
 impl Secrets {
-    /// Opens the backend; asks nobody yet.
+    /// Opens the backend, without connecting to anything.
     ///
     /// # Errors
-    /// The backend's settings are no use.
+    /// The backend's settings cannot be used.
     pub fn new(
         options: Options,
         store: &Store,
@@ -150,7 +150,7 @@ impl Secrets {
         Self(None)
     }
 
-    /// The same secrets, read through this handle on the database.
+    /// The same secrets through another handle on the database.
     pub fn through(&self, store: &Store) -> Self {
         match self.0.as_deref() {
             Some(Backend::Postgres(postgres)) => {
@@ -167,7 +167,7 @@ impl Secrets {
         self.0.is_some()
     }
 
-    /// Whether a service on another host wraps the keys, so that a put waits for it.
+    /// Whether a service on another host wraps the keys, so that a put may block on it.
     pub fn is_wrapped_elsewhere(&self) -> bool {
         match self.0.as_deref() {
             Some(Backend::Postgres(postgres)) => {
@@ -177,14 +177,14 @@ impl Secrets {
         }
     }
 
-    /// Wipes the opened values that were kept for their time. To be called every few seconds.
+    /// Wipes expired values. Call it every few seconds.
     pub fn sweep(&self) {
         if let Some(Backend::Postgres(postgres)) = self.0.as_deref() {
             postgres.sweep();
         }
     }
 
-    /// How many opened values are kept in memory.
+    /// Opened values in memory.
     pub fn kept(&self) -> usize {
         match self.0.as_deref() {
             Some(Backend::Postgres(postgres)) => postgres.cache.len(),
@@ -192,7 +192,7 @@ impl Secrets {
         }
     }
 
-    /// The value that stands.
+    /// The present value.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -203,12 +203,11 @@ impl Secrets {
         }
     }
 
-    /// What signs now: the value that stands, then the one before it while that was superseded less
-    /// than [`OVERLAP`] ago and can be read `until` then. `read` is what the database has just said of it,
-    /// if it was asked.
+    /// The values to sign with: the present one, then the previous one if it was replaced less than
+    /// [`OVERLAP`] ago and can be read by `until`. `read` may pass rows that were read just now.
     ///
     /// # Errors
-    /// Why the one that stands cannot be read.
+    /// Why the present value cannot be read.
     pub fn signing(
         &self,
         tenant_id: Uuid,
@@ -222,10 +221,10 @@ impl Secrets {
         }
     }
 
-    /// The value that stands, to sign beside another secret's: if it can be read `until` then.
+    /// The present value if it can be read by `until`, to sign beside another secret.
     ///
     /// # Errors
-    /// The database is away: whether it can be read is not known.
+    /// The database is unreachable, so nothing is known of the secret.
     pub fn beside(
         &self,
         tenant_id: Uuid,
@@ -239,10 +238,10 @@ impl Secrets {
         }
     }
 
-    /// Whether there is a secret of that name. It is not opened.
+    /// Whether a secret of that name exists. It is not opened.
     ///
     /// # Errors
-    /// Why that cannot be said.
+    /// Why the answer is unknown.
     pub fn exists(&self, tenant_id: Uuid, at: &SecretRef) -> Result<bool, Unreadable> {
         match self.readable(at) {
             Ok(Backend::Postgres(postgres)) => postgres.exists(tenant_id, at),
@@ -279,12 +278,12 @@ impl Secrets {
         }
     }
 
-    /// Puts a value. True beside it: there was none of that name. The caller has seen to it that what
-    /// the request decided is on disk.
+    /// Stores a value. The flag is true if the name is new. The caller must have waited for the
+    /// request's tickets (`audit-before-commit`).
     ///
     /// # Errors
-    /// `invalid-request`: the name or the environment is none; `conflict`: others put it at the same
-    /// time; `secrets-unavailable`, `database-unavailable`.
+    /// `invalid-request`: the name or the environment is malformed; `conflict`: concurrent puts;
+    /// `secrets-unavailable`, `database-unavailable`.
     pub fn put(
         &self,
         may: &impl May<Admin, Tenant>,
@@ -299,7 +298,8 @@ impl Secrets {
         }
     }
 
-    /// Deletes it with its versions. False: there is none. As for [`Secrets::put`].
+    /// Deletes the secret with its versions. False: it does not exist. The caller waits as for
+    /// [`Secrets::put`].
     ///
     /// # Errors
     /// `database-unavailable`, `secrets-unavailable`.
@@ -311,13 +311,13 @@ impl Secrets {
         }
     }
 
-    /// Wraps anew the data keys that the key which stands now has not wrapped. It can be repeated
-    /// after any end. With `dry_run` it only reads, and then every version. `progress` is told after
-    /// each.
+    /// Wraps anew every data key that the present key has not wrapped. It may be repeated after any
+    /// end. With `dry_run` it writes nothing and reads every version. `progress` is called after
+    /// each version.
     ///
     /// # Errors
-    /// `not-configured`: the backend wraps no keys; `database-unavailable`; `secrets-unavailable`: the
-    /// key-management service gives no answer, and what was wrapped until then stays so.
+    /// `not-configured`: the backend wraps no keys; `database-unavailable`; `secrets-unavailable`:
+    /// the key-management service failed, and what was wrapped before stays so.
     pub fn rewrap(&self, dry_run: bool, progress: impl FnMut(&Rewrapped)) -> Result<Rewrapped> {
         match self.0.as_deref() {
             Some(Backend::Postgres(postgres)) => postgres.rewrap(dry_run, progress),
@@ -337,7 +337,7 @@ impl Secrets {
         })
     }
 
-    /// The backend, if the reference can name a secret in it.
+    /// The backend, if the reference is well-formed for it.
     fn readable(&self, at: &SecretRef) -> Result<&Backend, Unreadable> {
         let backend = self.0.as_deref().ok_or_else(|| {
             Unreadable::Unavailable(
@@ -352,12 +352,12 @@ impl Secrets {
     }
 }
 
-/// Tries the backend without leaving a trace: seals a value and opens it again, the key-management
-/// service included, or puts a file into the directory and removes it. No row is read or written. False:
-/// there is no backend.
+/// Tests the backend without leaving a trace: seals and opens a value, which calls the
+/// key-management service; or creates a file in the directory and removes it. No row is read or
+/// written. False: there is no backend.
 ///
 /// # Errors
-/// A sentence that says which part does not work.
+/// A sentence that names the part that failed.
 pub fn probe(options: Options, outbound: &Outbound, clock: &Clock) -> Result<bool, String> {
     match options {
         Options::Off => Ok(false),
@@ -370,10 +370,10 @@ pub fn probe(options: Options, outbound: &Outbound, clock: &Clock) -> Result<boo
     }
 }
 
-/// Tries the backend's keys on a version that is stored: whether it opens.
+/// Tests the backend's keys on a stored version: whether it opens.
 ///
 /// # Errors
-/// A sentence that says why it does not.
+/// A sentence that says why it does not open.
 pub fn probe_stored(
     options: PostgresOptions,
     outbound: &Outbound,
@@ -393,7 +393,7 @@ fn keys(options: PostgresOptions, outbound: &Outbound, clock: &Clock) -> Result<
     })
 }
 
-/// Whether a text can name a secret: the service's own prefix is not for secrets (section 1.3).
+/// Whether a text can name a secret. The prefix `SVC_` is reserved (section 1.3).
 pub fn is_name(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let own = text
@@ -405,7 +405,7 @@ pub fn is_name(text: &str) -> bool {
         && !own
 }
 
-/// What names a secret, or what is wrong with it.
+/// The checked name of a secret.
 ///
 /// # Errors
 /// `invalid-request`.

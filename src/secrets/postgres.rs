@@ -1,7 +1,7 @@
-//! The backend `postgres`: rows in the database, sealed (`envelope`), read through a cache.
+//! The backend `postgres`: encrypted rows in the database (`envelope`), read through a cache.
 //!
-//! Guarantees: no database connection is held while the key-management service is asked; of two puts
-//! at once each becomes a version of its own, or one says that it did not.
+//! Guarantees: no database connection is held during a call of the key-management service. Of two
+//! concurrent puts each becomes a version, or one fails and says so.
 
 use super::cache::{Cache, Key};
 use super::envelope::{Keys, RowIdentity, Unopened};
@@ -18,26 +18,26 @@ use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// How often a put begins again because another one came between.
+/// How often a put starts again after a concurrent one.
 const TRIES: usize = 5;
 
-/// Versions that are looked at with one statement.
+/// Versions read with one statement.
 const BATCH: i64 = 100;
 
-/// The backend. Its clones share what was read.
+/// The backend. Clones share the cache.
 #[derive(Clone)]
 pub(super) struct Postgres {
     pub(super) store: Store,
     pub(super) clock: Clock,
     pub(super) keys: Keys,
     pub(super) cache: Arc<Cache<Secret>>,
-    /// Earlier values that could not be read a moment ago.
+    /// Previous values that recently failed to open.
     pub(super) failed: Arc<Cache<()>>,
     pub(super) log: slog::Logger,
 }
 
 impl Postgres {
-    /// Wipes what was kept for its time.
+    /// Wipes expired values.
     pub(super) fn sweep(&self) {
         self.cache.sweep();
         self.failed.sweep();
@@ -48,7 +48,7 @@ impl Postgres {
         self.failed.forget(tenant_id, at);
     }
 
-    /// The version that stands, and the one before it.
+    /// The present version, and the previous one.
     fn read(&self, tenant_id: Uuid, at: &SecretRef) -> Result<Vec<Sealed>, Unreadable> {
         let read = self
             .store
@@ -88,7 +88,7 @@ impl Postgres {
         self.open(tenant_id, at, stands, DEADLINE)
     }
 
-    /// Opens what signs beside another one, until then. What just failed is not tried again at once.
+    /// Opens the previous value by `until`. A recent failure is not retried immediately.
     fn open_beside(
         &self,
         tenant_id: Uuid,
@@ -146,7 +146,7 @@ impl Postgres {
         if let Some(before) = versions.get(1)
             && self.clock.now() - stands.created_at < OVERLAP
         {
-            // The one that stands is enough for a receiver that knows it.
+            // A receiver that knows the present secret needs no other.
             signing.extend(self.open_beside(tenant_id, at, before, until));
         }
         Ok(signing)
@@ -168,7 +168,7 @@ impl Postgres {
         secrets::list(&mut self.store.session()?, may, page)
     }
 
-    /// Puts a value. True beside it: there was none of that name.
+    /// Stores a value. The flag is true if the name is new.
     pub(super) fn put(
         &self,
         may: &impl May<Admin, Tenant>,
@@ -209,7 +209,7 @@ impl Postgres {
         Ok(deleted)
     }
 
-    /// Wraps anew what is not wrapped by the key that stands now. A dry run reads the rest as well.
+    /// Wraps anew what the present key has not wrapped. A dry run reads the other versions too.
     pub(super) fn rewrap(
         &self,
         dry_run: bool,
@@ -247,7 +247,7 @@ impl Postgres {
         let identity = RowIdentity::of(placed.tenant_id, &placed.at, &placed.sealed);
         let wrap = match self.keys.rewrap(&identity, &placed.sealed) {
             Ok(wrap) => wrap,
-            // What stands in the way of one stands in the way of all.
+            // A failing service fails for every version: stop here.
             Err(Unopened::Kms(failure)) if !is_of_the_row(failure.kind) => {
                 return Err(unavailable(failure));
             }
@@ -260,7 +260,7 @@ impl Postgres {
         if !dry_run {
             let wrapped = wrap().map_err(unavailable)?;
             let now = self.clock.now();
-            // A row that changed meanwhile was put anew, or was deleted.
+            // The row was replaced or deleted meanwhile.
             secrets::wrap(
                 &mut self.store.session()?,
                 placed,
@@ -277,7 +277,7 @@ impl Postgres {
     }
 }
 
-/// The versions of a secret, whose first one stands.
+/// The versions of a secret, the present one first.
 fn versions(at: &SecretRef, stored: Stored) -> Result<Vec<Sealed>, Unreadable> {
     let stands = stored.stands.ok_or(Unreadable::NotFound)?;
     match stored.versions.first() {
@@ -297,7 +297,7 @@ fn is_of_the_row(kind: Kind) -> bool {
     )
 }
 
-/// As the database keeps a time.
+/// A time with PostgreSQL's precision.
 fn whole_microseconds(at: OffsetDateTime) -> OffsetDateTime {
     at.replace_microsecond(at.microsecond()).unwrap_or(at)
 }

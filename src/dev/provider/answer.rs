@@ -1,4 +1,4 @@
-//! What the scripted provider says, and the chat-completions shape of it.
+//! The content of the scripted provider's answers, and its chat-completions shape.
 
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +31,7 @@ pub(super) enum Answer {
     ToolCalls(Vec<(String, Value)>),
 }
 
-/// A sensible answer to a conversation, without a model.
+/// A fitting answer to a conversation, without a model.
 pub(super) fn scripted(body: &Value) -> Answer {
     let none = Vec::new();
     let messages = body["messages"].as_array().unwrap_or(&none);
@@ -58,7 +58,7 @@ pub(super) fn scripted(body: &Value) -> Answer {
     ))
 }
 
-/// The tool that a message asks for: one it names, or the first for a word like "weather".
+/// The tool that a message asks for: the one it names, or the first for a word like "weather".
 fn wanted_tool(tools: &Value, question: &str) -> Option<(String, Value)> {
     let question = question.to_lowercase();
     let functions = || {
@@ -80,7 +80,7 @@ fn wanted_tool(tools: &Value, question: &str) -> Option<(String, Value)> {
     Some((name, arguments(&chosen["parameters"], &question)))
 }
 
-/// Arguments that fit a tool's schema as far as types go: its required properties, filled in.
+/// Arguments of the right types for a tool's schema: its required properties.
 fn arguments(schema: &Value, question: &str) -> Value {
     let mut filled = Map::new();
     let required = schema["required"].as_array().into_iter().flatten();
@@ -107,7 +107,7 @@ fn arguments(schema: &Value, question: &str) -> Value {
     Value::Object(filled)
 }
 
-/// In "what is the weather in Kyoto?" the place comes last.
+/// In "what is the weather in Kyoto?" the location comes last.
 fn last_word(question: &str) -> &str {
     let mut words = question.split(|c: char| !c.is_alphanumeric() && c != '-');
     words.rfind(|word| !word.is_empty()).unwrap_or("anything")
@@ -200,7 +200,7 @@ fn finish(answer: &Answer) -> &'static str {
     }
 }
 
-/// Four characters to a token, as a rule of thumb has it.
+/// About four characters a token.
 fn usage(answer: &Answer, body: &Value) -> Value {
     let tokens = |chars: usize| chars.div_ceil(4);
     let prompt = tokens(body["messages"].to_string().chars().count());

@@ -1,4 +1,4 @@
-//! HTTP/1.1 of the scripted provider: requests in, plain answers and event streams out.
+//! HTTP/1.1 for the scripted provider: reads requests, writes plain answers and event streams.
 
 use super::answer::{self, Answer};
 use super::{Fault, Recorded, Reply, Shared, Step};
@@ -164,7 +164,7 @@ fn stream(
 
 fn fail(mut connection: &TcpStream, fault: Fault) -> io::Result<()> {
     if fault == Fault::Hang {
-        // Ends when the client leaves, or with the server, which shuts the socket down.
+        // Ends when the client disconnects, or when the stopping server shuts the socket down.
         connection.set_read_timeout(None)?;
         while connection.read(&mut [0; 64])? > 0 {}
     }

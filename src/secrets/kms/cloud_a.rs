@@ -1,11 +1,11 @@
 //! Vendor `cloud-a`: Google Cloud KMS over REST (`cryptoKeys.encrypt`, `cryptoKeys.decrypt`).
 //!
-//! CRC32C goes both ways: the service checks what it was sent, and what it answers is checked here.
-//! A checksum that does not match is tried once more, so that no data key is kept that could not be
-//! opened again. Each wrap names the version of the key that made it; the service finds it again by
-//! the wrapped bytes.
+//! CRC32C checksums protect both directions: the service checks the request, and this module checks
+//! the answer. After a mismatch the call is made once more, so that no data key is stored that
+//! could not be opened. Each wrap names the key version that made it; for opening, the service
+//! reads it from the wrapped bytes.
 //!
-//! Not here: tokens (`credentials`), what a refusal means (`refusal`).
+//! Not here: access tokens (`credentials`), the meaning of a refusal (`refusal`).
 
 use super::connections::{ANSWER_CAP_BYTES, Connections};
 use super::credentials::{self, Credentials};
@@ -25,13 +25,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
-/// The service's own address, where no other is set.
+/// The service's public address, used unless another is set.
 pub const BASE_URL: &str = "https://cloudkms.googleapis.com";
-/// How long the name of the version that wraps now is believed.
+/// How long the name of the primary key version is cached.
 pub const PRIMARY_AGE: Duration = Duration::from_secs(10);
 
 const MAX_ID_BYTES: usize = 200;
-/// What is wrapped to learn which version wraps: nobody keeps it.
+/// A plaintext that is wrapped only to learn the primary version; the result is discarded.
 const PROBE: [u8; 32] = [0; 32];
 const PROBE_AAD: &[u8] = b"agent-runtime: which version wraps";
 
@@ -83,7 +83,7 @@ impl KeyName {
     }
 }
 
-/// An id becomes a part of a URL's path as it is.
+/// An id becomes part of a URL's path unencoded.
 fn is_id(text: &str) -> bool {
     text.len() <= MAX_ID_BYTES
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -101,7 +101,7 @@ struct Inner {
     url: String,
     connections: Arc<Connections>,
     credentials: Credentials,
-    /// The version that wrapped last, and when.
+    /// The key version that wrapped last, and when.
     primary: Mutex<Option<(Instant, String)>>,
 }
 
@@ -169,7 +169,8 @@ impl CloudA {
         twice(|| self.0.decrypt(wrapped, aad, deadline))
     }
 
-    /// The service tells which version wraps by wrapping: to ask it would take another permission.
+    /// The primary version is learned by wrapping something: asking for it would need a further
+    /// permission.
     pub(super) fn is_current(&self, key: &str) -> Result<bool, KmsFailure> {
         let known = self.0.primary().clone();
         match known {
@@ -179,7 +180,7 @@ impl CloudA {
     }
 }
 
-/// A checksum that does not match is given a second try; the deadline stays.
+/// Repeats a call once after a checksum mismatch, within the same deadline.
 fn twice<T>(call: impl Fn() -> Result<T, KmsFailure>) -> Result<T, KmsFailure> {
     match call() {
         Err(failure) if failure.kind == Kind::Checksum => call(),

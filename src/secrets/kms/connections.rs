@@ -1,14 +1,14 @@
-//! Connections to a key-management service and to where its tokens come from.
+//! Connections to a key-management service and to its token endpoint.
 //!
-//! What is sent here may be sent twice without harm, and is when a connection breaks under it.
+//! Every request here may be sent twice without harm, and is when its connection breaks.
 
 use crate::outbound::{self, Kind, Outbound, Outgoing, Policy, Response, Timeouts};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Clients kept for the next call; more may be in use at once.
+/// Idle clients kept; more may be in use.
 const MAX_IDLE: usize = 8;
-/// The longest answer taken, in bytes: theirs have one or two kilobytes.
+/// The longest answer accepted, in bytes; usual ones have one or two kilobytes.
 pub(super) const ANSWER_CAP_BYTES: u64 = 64 * 1024;
 
 pub(super) struct Connections {
@@ -34,12 +34,12 @@ impl Connections {
         outgoing: &Outgoing<'_>,
         deadline: Instant,
     ) -> Result<Response, outbound::Failure> {
-        // The one used last, so that the others grow old and are closed.
+        // The one used last, so that the others idle and are closed.
         let kept = self.idle().pop();
         let new = || self.outbound.client(Policy::Operator, timeouts(deadline));
         let mut client = kept.unwrap_or_else(new);
         let answer = match send(&mut client, outgoing, deadline) {
-            // Most often a kept connection that the other side had just closed.
+            // Most often the other side had just closed an idle connection.
             Err(failure) if failure.kind() == Kind::Reset => send(&mut client, outgoing, deadline),
             answer => answer,
         }?;

@@ -1,11 +1,11 @@
 //! Access tokens for Google Cloud: from a file of credentials, or else from the metadata server.
 //!
-//! A service account's key signs a JWT (RFC 7523, RS256), which the token endpoint changes for a
-//! token; what a person's sign-in left is a refresh token (RFC 6749, section 6). The file is read
-//! again for each renewal, so that a new key in it is taken up without a restart. Other kinds of
-//! file are refused by their name.
+//! A service account's key signs a JWT (RFC 7523, RS256), which the token endpoint exchanges for a
+//! token. A person's sign-in leaves a refresh token (RFC 6749, section 6). The file is read again
+//! for each renewal, so a new key takes effect without a restart. Other kinds of files are refused
+//! by name.
 //!
-//! Not here: which token stands and when it is renewed (`tokens`).
+//! Not here: the present token and its renewal (`tokens`).
 
 use super::connections::{ANSWER_CAP_BYTES, Connections};
 use super::tokens::{Granted, Tokens};
@@ -30,14 +30,14 @@ use std::time::{Duration, Instant};
 use url::form_urlencoded::Serializer;
 use zeroize::Zeroizing;
 
-/// The metadata server of a Google machine, where no other is set.
+/// The metadata server of a Google machine, used unless another is set.
 pub const METADATA_URL: &str = "http://metadata.google.internal";
 
-/// Where tokens are given out, where the file names no other place.
+/// The token endpoint, unless the file names another.
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
-/// Whom the JWT is for. It stays the same when the file names another token endpoint.
+/// The JWT's audience. It stays the same if the file names another token endpoint.
 const AUDIENCE: &str = "https://oauth2.googleapis.com/token";
-/// What the token is asked for: key management and nothing else.
+/// The scope of the token: key management only.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloudkms";
 const JWT_GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const JWT_LIFE_S: i64 = 3600;
@@ -56,12 +56,12 @@ pub struct Options {
     pub metadata_url: String,
 }
 
-/// A file of credentials: a service account's key, or what a person's sign-in left.
+/// A file of credentials: a service account's key, or the result of a person's sign-in.
 #[derive(Debug, Clone)]
 pub struct File {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// The setting that says so, for messages.
+    /// The setting that names the path, for messages.
     pub setting: &'static str,
 }
 
@@ -118,7 +118,7 @@ struct Refusal {
 }
 
 impl Credentials {
-    /// Reads a file of credentials once, so that a bad one is told at the start.
+    /// Reads a file of credentials once, so that a malformed one is reported at the start.
     pub(super) fn new(
         options: Options,
         outbound: &Outbound,
@@ -152,7 +152,7 @@ impl Credentials {
             .get(Instant::now(), deadline, |until| self.ask(until))
     }
 
-    /// The service does not take this token: the next one is asked for anew.
+    /// The service refuses this token: the next call gets a new one.
     pub(super) fn refused(&self, token: &Secret) {
         self.tokens.refused(token);
     }
@@ -230,7 +230,8 @@ impl Credentials {
                 };
                 none(kind, &format!("gives none: {failure}"))
             })?;
-        // Anything may answer under that name on another network: its answer would be sent on.
+        // Any host may answer under that name on another network, and its answer would be
+        // forwarded.
         let flavor = answer.headers.get(FLAVOR.0).map(|value| value.as_bytes());
         if flavor != Some(FLAVOR.1.as_bytes()) {
             let what = "does not answer like one (it sends no Metadata-Flavor: Google).";
@@ -292,14 +293,14 @@ impl Stored {
     }
 }
 
-/// The errors of a parser are left out: they repeat what they read.
+/// Errors of the parser are left out: they repeat the input.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ()> {
     serde_json::from_slice(bytes).map_err(|_| ())
 }
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
-    // A pipe would be waited for.
+    // Opening a named pipe would block.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err("is not a plain file".to_owned());
     }
@@ -313,7 +314,7 @@ fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
     Ok(bytes)
 }
 
-/// What a service account says about itself for an hour (RFC 7523, section 3), signed.
+/// The claims of a service account for one hour (RFC 7523, section 3), signed.
 fn assertion(account: &ServiceAccount, clock: &Clock) -> Result<Zeroizing<String>, &'static str> {
     let der = PrivatePkcs8KeyDer::from_pem_slice(account.private_key.expose().as_bytes())
         .map_err(|_| "has a private_key that is not PKCS#8 PEM")?;
@@ -349,7 +350,7 @@ fn form(pairs: &[(&str, &str)]) -> Zeroizing<String> {
     Zeroizing::new(form.finish())
 }
 
-/// What was granted, or `refusal` of the status and the error's code.
+/// The granted token, or `refusal` of the status and the error code.
 fn granted(
     answer: Response,
     refusal: impl FnOnce(u16, Option<&str>) -> KmsFailure,
@@ -376,7 +377,7 @@ fn granted(
     }
 }
 
-/// What a header can carry.
+/// Whether a header can carry the text.
 fn is_token(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_TOKEN_BYTES && text.bytes().all(|b| b.is_ascii_graphic())
 }

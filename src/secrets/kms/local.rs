@@ -1,10 +1,10 @@
-//! Vendor `local`: AES-256-GCM under a key file of this host, for hosts that reach no cloud.
+//! Vendor `local`: AES-256-GCM with a key file on this host, for hosts that reach no cloud.
 //!
-//! A wrapped key is a format byte, a random nonce and the ciphertext with its tag. It names its key
-//! by a digest, so that a key that is gone is told apart from a row that was altered. Random nonces
-//! bear four thousand million wraps under one key (NIST SP 800-38D).
+//! A wrapped key is a format byte, a random nonce, and the ciphertext with its tag. It names its
+//! key by a digest, so that a missing key and an altered row are distinguished. Random nonces allow
+//! about four thousand million wraps under one key (NIST SP 800-38D).
 //!
-//! Not here: reading the file and judging its mode (`config`).
+//! Not here: reading the file and checking its mode (`config`).
 
 use super::{Kind, KmsFailure, Wrapped};
 use crate::error::{Code, Error, Result};
@@ -20,7 +20,7 @@ const WRAPPED_LEN: usize = 1 + NONCE_LEN + 32 + TAG_LEN;
 /// The longest key name repeated in a message.
 const MAX_NAME_BYTES: usize = 300;
 
-/// A wrapping key. It is wiped when dropped and shows nothing of itself.
+/// A wrapping key. It is wiped when dropped and cannot be printed.
 #[derive(Clone)]
 pub struct Key(Zeroizing<[u8; 32]>);
 
@@ -45,7 +45,7 @@ impl Key {
         })
     }
 
-    /// What rows name it by: 16 hexadecimal digits.
+    /// The key's id in rows: 16 hexadecimal digits.
     fn id(&self) -> String {
         let digest = Sha256::new()
             .chain_update(b"agent-runtime local key")
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// The key that wraps, and the one before it.
+/// The key that wraps, and the previous one.
 #[derive(Clone)]
 pub struct Local(Arc<Keys>);
 
@@ -163,7 +163,7 @@ fn open(key: &LessSafeKey, bytes: &[u8], aad: &[u8]) -> Option<Zeroizing<[u8; 32
     exactly_32(plain)
 }
 
-/// A copy that is wiped, where the bytes are as long as a key.
+/// A copy that is wiped, if the bytes have the length of a key.
 pub(super) fn exactly_32(bytes: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
     let mut key = Zeroizing::new([0; 32]);
     if bytes.len() != key.len() {

@@ -1,14 +1,14 @@
-//! Key-management services: what wraps the data key of each secret version, and opens it again.
+//! Key-management services. They wrap the data key of each secret version, and open it again.
 //!
-//! A data key leaves here wrapped, with the name of the key that wrapped it, and comes back only
-//! with the same associated data and under that key. Every failure says which service and which key
-//! it is about and what to do; none holds key material or what a service wrote freely. A call takes
-//! [`DEADLINE`] at the most, its credentials included.
+//! A wrapped data key names the key that wrapped it, and opens only under that key and with the
+//! same associated data. Every failure names the service and the key and says what to do. No
+//! message holds key material or free text of the service. A call takes [`DEADLINE`] at most,
+//! credentials included.
 //!
-//! Vendors: `local`, a key file (ours: a host without a network has no other), and `cloud-a`, Google
-//! Cloud KMS over REST. Specification section 1.3.
+//! Vendors: `local`, a key file for hosts without a network, and `cloud-a`, Google Cloud KMS over
+//! REST (specification section 1.3).
 //!
-//! Not here: data keys themselves and what they encrypt (`secrets::envelope`); settings (`config`).
+//! Not here: data keys and what they encrypt (`secrets::envelope`), settings (`config`).
 
 mod cloud_a;
 mod connections;
@@ -29,7 +29,7 @@ use serde::{Deserialize, Deserializer};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// How long one call may take in all: credentials, connection, repeats.
+/// The deadline of one call: credentials, connection and repeats together.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Which service wraps (`SVC_SECRETS_BACKEND_KMS`), and how it is reached.
@@ -37,9 +37,9 @@ pub const DEADLINE: Duration = Duration::from_secs(5);
 pub enum Options {
     /// `local`: a key file of this host.
     Local {
-        /// `SVC_SECRETS_LOCAL_KEY_PATH`: what wraps.
+        /// `SVC_SECRETS_LOCAL_KEY_PATH`: the key that wraps.
         key: LocalKey,
-        /// `SVC_SECRETS_LOCAL_PREVIOUS_KEY_PATH`: it opens what it wrapped and wraps no more.
+        /// `SVC_SECRETS_LOCAL_PREVIOUS_KEY_PATH`: it only opens.
         previous: Option<LocalKey>,
     },
     /// `cloud-a`.
@@ -55,7 +55,7 @@ pub enum Kms {
     CloudA(cloud_a::CloudA),
 }
 
-/// A data key as it is stored. It is no secret.
+/// A wrapped data key. It is not secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrapped {
     /// The name of the key that wrapped it: for `local` its id, for `cloud-a` the resource name of
@@ -74,17 +74,17 @@ pub enum Kind {
     NotFound,
     /// The key is there but disabled, destroyed or not ready.
     KeyDisabled,
-    /// The service is away, overloaded or out of order.
+    /// The service is unreachable, overloaded or failing.
     Unreachable,
-    /// The service took too long.
+    /// The service did not answer in time.
     Timeout,
-    /// A checksum says that bytes changed on the way, twice.
+    /// A checksum did not match, twice: bytes changed in transit.
     Checksum,
-    /// This process has no credentials for the service, or bad ones.
+    /// This process has no valid credentials for the service.
     Credentials,
-    /// What is to be opened, or what it is bound to, is not what was wrapped.
+    /// The ciphertext or its associated data is not what was wrapped.
     Altered,
-    /// The service answered something else than its protocol says, or took the request for invalid.
+    /// The answer violates the protocol, or the service calls the request invalid.
     Invalid,
 }
 
@@ -93,7 +93,7 @@ pub enum Kind {
 pub struct KmsFailure {
     /// The kind, for the program.
     pub kind: Kind,
-    /// A sentence for a person: which service, which key, what to do. Without secrets.
+    /// A sentence for a person: service, key, what to do. It holds no secret.
     pub message: String,
 }
 
@@ -115,11 +115,11 @@ impl std::fmt::Display for KmsFailure {
 impl std::error::Error for KmsFailure {}
 
 impl Kms {
-    /// Opens the service. Nothing is connected yet, so that the server starts while it is away.
+    /// Prepares the service without connecting, so that the server starts while the service is
+    /// unreachable.
     ///
     /// # Errors
-    /// The options are of no use whatever the service says: a base URL or a file of credentials
-    /// that cannot be read.
+    /// The base URL or the file of credentials cannot be used.
     pub fn new(options: Options, outbound: &Outbound, clock: &Clock) -> Result<Self> {
         match options {
             Options::Local { key, previous } => {
@@ -134,7 +134,7 @@ impl Kms {
     /// Wraps a data key, bound to `aad`.
     ///
     /// # Errors
-    /// [`KmsFailure`]: nothing was wrapped, and the same call may be made again.
+    /// [`KmsFailure`]: nothing was wrapped, and the call may be repeated.
     pub fn wrap(&self, data_key: &[u8; 32], aad: &[u8]) -> Result<Wrapped, KmsFailure> {
         match self {
             Self::Local(local) => local.wrap(data_key, aad),
@@ -142,11 +142,11 @@ impl Kms {
         }
     }
 
-    /// Opens a wrapped data key, in this time and not more than [`DEADLINE`]. The key is not to be
-    /// shown: `Zeroizing` prints what it holds.
+    /// Opens a wrapped data key within `within`, at most [`DEADLINE`]. Never print the result:
+    /// `Zeroizing` shows its content.
     ///
     /// # Errors
-    /// [`KmsFailure`]; of kind [`Kind::Altered`] when `wrapped` or `aad` is not what was wrapped.
+    /// [`KmsFailure`]; of kind [`Kind::Altered`] if `wrapped` or `aad` is not what was wrapped.
     pub fn unwrap(
         &self,
         wrapped: &Wrapped,
@@ -159,8 +159,8 @@ impl Kms {
         }
     }
 
-    /// Whether what is wrapped now is wrapped under the key of this name, as [`Wrapped::key`] has
-    /// it. A rotation made elsewhere is seen after [`PRIMARY_AGE`] at the latest.
+    /// Whether new data keys are wrapped under the key of this name ([`Wrapped::key`]). A rotation
+    /// elsewhere is noticed after [`PRIMARY_AGE`] at the latest.
     ///
     /// # Errors
     /// [`KmsFailure`]: the service did not say.
@@ -172,7 +172,7 @@ impl Kms {
     }
 }
 
-/// A number that JSON carries as a number or, being of 64 bits, as a string. Anything else is none.
+/// A number that JSON carries as a number, or as a string if it has 64 bits.
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     let value = serde_json::Value::deserialize(deserializer)?;
     Ok(match value {
@@ -187,7 +187,7 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error
     String::deserialize(deserializer).map(Secret::new)
 }
 
-/// What may be repeated of what another program wrote: one plain word.
+/// The part of a foreign text that messages may repeat: one plain word.
 fn word(text: &str) -> Option<&str> {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     (!text.is_empty() && text.len() <= 64 && text.bytes().all(is_plain)).then_some(text)

@@ -1,16 +1,16 @@
-//! What Google Cloud KMS means by not doing what it was asked, in sentences that say what to do.
+//! Refusals of Google Cloud KMS, in sentences that say what to do.
 //!
-//! Refusals are told by HTTP status and by the status of the error body (`google.rpc.Status`). Its
-//! free text is read for a version's name and its state, and is never repeated: whatever stands
-//! between here and the service could have put anything into it.
+//! The HTTP status and the status of the error body (`google.rpc.Status`) decide. The free text is
+//! searched for a key version and its state but never repeated: anything on the way could have
+//! written it.
 
 use super::{DEADLINE, Kind, KmsFailure, word};
 use crate::outbound;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// States of a key version that wrap and open nothing, with what to do about them. The longer of
-/// two that begin alike comes first.
+/// States in which a key version neither wraps nor opens, with what to do. Of two names with the
+/// same beginning, the longer one comes first.
 const STATES: [(&str, &str); 6] = [
     (
         "DESTROY_SCHEDULED",
@@ -41,7 +41,7 @@ pub(super) enum Verb {
 }
 
 impl Verb {
-    /// As it stands in the URL.
+    /// Its spelling in the URL.
     pub(super) fn method(self) -> &'static str {
         match self {
             Self::Encrypt => "encrypt",
@@ -57,7 +57,7 @@ impl Verb {
     }
 }
 
-/// Which service, and which key of it.
+/// The service and its key.
 pub(super) struct Service {
     pub(super) host: String,
     pub(super) key: String,
@@ -140,7 +140,7 @@ impl Service {
         self.failure(Kind::Credentials, &what)
     }
 
-    /// An exchange that gave no answer.
+    /// An exchange without an answer.
     pub(super) fn no_answer(&self, failure: &outbound::Failure) -> KmsFailure {
         use outbound::Kind as Out;
         let detail = failure.message().trim_end_matches('.');
@@ -257,7 +257,7 @@ impl Said {
         self.texts().any(|text| text.contains(word))
     }
 
-    /// The number of the version that the texts are about.
+    /// The number of the key version that the text names.
     fn version(&self, service: &Service) -> Option<u64> {
         let prefix = format!("{}/cryptoKeyVersions/", service.key);
         self.texts().find_map(|text| {
@@ -267,7 +267,7 @@ impl Said {
         })
     }
 
-    /// `google.rpc.ErrorInfo`: why, in one word.
+    /// `google.rpc.ErrorInfo`: the reason as one word.
     fn reason(&self) -> Option<&str> {
         let reasons = self.details.iter().filter_map(|it| it["reason"].as_str());
         reasons.filter_map(word).next()

@@ -1,24 +1,25 @@
-//! The access token that stands, and its renewal ahead of its end by one request at a time.
+//! The present access token and its renewal, which one request at a time makes before the token
+//! expires.
 //!
-//! While one thread renews, the others go on with the token that stands; where none stands they
-//! wait for that one request, until their own deadline, and share its failure.
+//! While one thread renews, the others use the present token. Without a valid token they wait for
+//! that renewal until their own deadline, and share its failure.
 //!
-//! Not here: how a token is asked for (`credentials`).
+//! Not here: the request for a token (`credentials`).
 
 use super::{Kind, KmsFailure};
 use crate::secret::Secret;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long before its end a token is renewed; half its life where that is shorter.
+/// How long before it expires a token is renewed; half its lifetime if that is shorter.
 const AHEAD: Duration = Duration::from_secs(300);
-/// The pause after a renewal that failed while a token still stands.
+/// Pause after a failed renewal while a token is still valid.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// A token as it was given.
+/// A token with its lifetime.
 pub(super) struct Granted {
     pub(super) token: Secret,
-    /// How long it holds, from when it was asked for.
+    /// Its lifetime, counted from the request for it.
     pub(super) life: Duration,
 }
 
@@ -32,9 +33,9 @@ pub(super) struct Tokens {
 struct State {
     standing: Option<Standing>,
     renewing: bool,
-    /// Renewals that ended, well or not.
+    /// Renewals that have ended, successful or not.
     rounds: u64,
-    /// Why the last of them failed, if it left no token.
+    /// Why the last one failed, if no token is valid.
     failure: Option<KmsFailure>,
 }
 
@@ -66,7 +67,7 @@ impl State {
     }
 }
 
-/// One renewal. Its end is told to those who wait, however it ends.
+/// One renewal. Waiting threads are notified when it is dropped.
 struct Round<'a>(&'a Tokens);
 
 impl Drop for Round<'_> {
@@ -84,8 +85,7 @@ impl Tokens {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A token to use at `now`. `renew` is called when it is this thread's turn, with the time
-    /// until which it may take.
+    /// A token that is valid at `now`. Calls `renew` with its deadline if this thread is to renew.
     pub(super) fn get(
         &self,
         now: Instant,
@@ -103,7 +103,7 @@ impl Tokens {
                 (Step::Renew, _) => {
                     state.renewing = true;
                     let left = deadline.saturating_duration_since(now);
-                    // A slow renewal must leave time to use the token that stands.
+                    // A slow renewal must leave time to use the present token.
                     let share = if state.standing(now).is_some() { 2 } else { 1 };
                     drop(state);
                     return self.renew(now, || renew(now + left / share));
@@ -153,7 +153,7 @@ impl Tokens {
         }
     }
 
-    /// Forgets a token that the service does not take.
+    /// Discards a token that the service refused.
     pub(super) fn refused(&self, token: &Secret) {
         let mut state = self.lock();
         if state.standing.as_ref().is_some_and(|it| it.token == *token) {
