@@ -1,7 +1,7 @@
 //! One request's questions: who asks, what the key allows, what the model says, and the record of it.
 //!
 //! Guarantees: every decision is handed to the audit before its outcome is used, and its ticket is
-//! kept with the request's (invariant 2). What is not found is no decision, nor is a question that
+//! kept with the request's (`audit-before-commit`). What is not found is no decision, nor is a question that
 //! the authorization server did not answer.
 //!
 //! Not here: what waits for the tickets (`http`).

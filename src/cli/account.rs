@@ -1,6 +1,6 @@
-//! Accounts of this host: whose files are whose, and commands that run as another account.
+//! Accounts of this host: owners of files, and commands that run as another account.
 //!
-//! Not here: accounts that `/etc/passwd` does not list.
+//! Not here: accounts that are not in `/etc/passwd`.
 
 use super::{Failure, Outcome};
 use std::os::unix::process::CommandExt;
@@ -53,8 +53,8 @@ impl Account {
     }
 }
 
-/// This program again, with nothing of our environment. Its path may lie where the account that is to run
-/// it cannot go: the kernel has the file open.
+/// This program again, with an empty environment. It runs through the kernel's open file, because
+/// the other account may not be able to reach its path.
 pub(super) fn this_program() -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.env_clear().current_dir("/").stdin(Stdio::null());

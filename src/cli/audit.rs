@@ -1,5 +1,5 @@
-//! `audit verify`: whether the record of access decisions is whole. `audit export`: the decisions
-//! themselves, for whoever keeps them elsewhere.
+//! `audit verify` checks that the record of access decisions is complete. `audit export` prints the
+//! decisions, for keeping them elsewhere.
 
 use super::{Failure, Outcome, World, terminal};
 use crate::audit::Record;
@@ -29,11 +29,11 @@ Examples:
   agent-runtime audit verify --public-key audit.pub --json
 
 The public key is the one of SVC_AUDIT_SIGNING_KEY_PATH in PEM, as made by: openssl pkey -pubout. \
-Without it the key of the setting is used; without both, each anchor is held against the key that it \
-names itself, which proves little.
+Without it the key of the setting is used. Without both, each anchor is checked with the key that \
+it names itself, which proves little.
 
-Exits 0 if the record is whole, 2 if something was changed, removed or inserted, 1 if it could not be \
-verified.";
+Exits 0 if the record is complete, 2 if something was changed, removed or inserted, 1 if it could \
+not be verified.";
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -80,7 +80,7 @@ pub struct Export {
     /// Decided before then (RFC 3339); to the end if left out
     #[arg(long, value_name = "TIME", value_parser = time)]
     to: Option<OffsetDateTime>,
-    /// Of this tenant alone
+    /// Only decisions of this tenant
     #[arg(long, value_name = "ID")]
     tenant: Option<Uuid>,
 }
@@ -100,7 +100,7 @@ fn time(text: &str) -> Result<OffsetDateTime, String> {
 /// Runs one of the commands.
 ///
 /// # Errors
-/// The database cannot be read; the record is not whole.
+/// The database cannot be read, or the record was tampered with.
 pub fn run(world: &World, command: &Command) -> Outcome {
     match command {
         Command::Verify(arguments) => verify(world, arguments),
@@ -145,8 +145,8 @@ fn told(report: &Report, no_key: bool) -> Outcome {
         terminal::say(line(fault))?;
     }
     let verdict = match report.faults.is_empty() {
-        true => "The record is whole",
-        false => "The record is NOT whole",
+        true => "The record is complete",
+        false => "The record is NOT complete",
     };
     terminal::say(format_args!(
         "{verdict}: {} decisions in {} batches, {} chains.",
@@ -154,7 +154,7 @@ fn told(report: &Report, no_key: bool) -> Outcome {
     ))?;
     if report.anchors > 0 && no_key {
         terminal::say(
-            "Purges are only as sure as the keys that their anchors name: give --public-key.",
+            "Purges are only as trustworthy as the keys that their anchors name: give --public-key.",
         )?;
     }
     Ok(())
@@ -186,10 +186,10 @@ fn public_key(path: &Path) -> Outcome<VerifyingKey> {
         .and_then(|file| file.take(KEY_MAX_BYTES).read_to_string(&mut text))
         .map_err(|error| no_use(error.to_string()))?;
     VerifyingKey::from_public_key_pem(text.trim())
-        .map_err(|_| no_use("this is no Ed25519 public key in PEM".to_owned()))
+        .map_err(|_| no_use("this is not an Ed25519 public key in PEM".to_owned()))
 }
 
-/// A decision with the place that its chain gives it.
+/// A decision with its position in the chain.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Line {
@@ -210,7 +210,7 @@ fn export(world: &World, arguments: &Export) -> Outcome {
         .or_else(|| rfc3339::parse("9999-12-31T23:59:59Z"));
     let to = to.unwrap_or(from);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    // Where nobody reads any more, that is no failure of the database.
+    // A closed pipe is not a failure of the database.
     let mut written: Outcome = Ok(());
     snapshot::read(&manager, |snapshot| {
         let mut rows = snapshot.between(from, to, arguments.tenant)?;

@@ -1,5 +1,5 @@
-//! `authz verify` and `authz repair`: whether the authorization server has the permissions that the
-//! database asks for, and making it so. Both may run beside running servers.
+//! `authz verify` and `authz repair`: whether the authorization server holds the permissions that
+//! the database wants, and making it so. Both may run beside running servers.
 
 use super::{Failure, Outcome, World, terminal};
 use crate::authz::permissions::Permissions;
@@ -17,7 +17,7 @@ use uuid::Uuid;
 const EXAMPLES: &str = "\
 Examples:
   agent-runtime authz verify               compare, change nothing
-  agent-runtime authz repair --dry-run     say what a repair would do";
+  agent-runtime authz repair --dry-run     print what a repair would do";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -30,12 +30,11 @@ Nothing is changed. Exit codes: 0 equal, 2 something differs, 1 it could not be 
 
 const REPAIR_EXAMPLES: &str = "\
 Examples:
-  agent-runtime authz repair --dry-run     say what would be done, change nothing
+  agent-runtime authz repair --dry-run     print what would be done, change nothing
   agent-runtime authz repair               do it
 
-Makes a store that was lost, writes a model that was lost, adds what is missing and removes what \
-nothing asks for. Run it after the authorization server's database was restored from a backup. \
-Running servers need no stop.";
+Creates a store or model that was lost, adds missing tuples, and removes superfluous ones. Run it \
+after the authorization server's database was restored from a backup. Servers may keep running.";
 
 /// The commands on permissions.
 #[derive(Subcommand)]
@@ -43,7 +42,7 @@ Running servers need no stop.";
 pub enum Command {
     /// Compare the authorization server with the database
     Verify(Verify),
-    /// Make the authorization server what the database asks for
+    /// Make the authorization server equal to the database
     Repair(Repair),
 }
 
@@ -61,14 +60,14 @@ pub struct Verify {
 pub struct Repair {
     #[command(flatten)]
     scope: Scope,
-    /// Say what would be done, and change nothing
+    /// Print what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
 
 #[derive(Args)]
 struct Scope {
-    /// One tenant alone
+    /// Only this tenant
     #[arg(long)]
     tenant: Option<Uuid>,
     /// How many tuples of each kind are listed for a tenant; all are counted
@@ -79,7 +78,7 @@ struct Scope {
     json: bool,
 }
 
-/// What is done to each tenant, and the words for it.
+/// What is done to each tenant, and its words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     Verify,
@@ -87,7 +86,7 @@ enum Work {
     Repair,
 }
 
-/// Tenants read at once.
+/// Tenants read with one query.
 const PAGE: u16 = 500;
 
 /// Runs one of the commands.
@@ -107,7 +106,7 @@ pub fn run(world: &World, command: &Command) -> Outcome {
         let report = one(&permissions, tenant_id, scope, work)?;
         sums.add(&report);
         if scope.json {
-            // Of tenants where nothing differs there is nothing to say.
+            // Tenants without differences are not listed.
             if !report.is_equal() {
                 reports.push(as_json(&report));
             }
@@ -130,10 +129,10 @@ pub fn run(world: &World, command: &Command) -> Outcome {
     }
 }
 
-/// Brings every tenant in step, without a word.
+/// Repairs every tenant, without printing anything.
 ///
 /// # Errors
-/// The authorization server or the database gives no answer.
+/// The authorization server or the database does not answer.
 pub(super) fn repair_all(world: &World, settings: &Settings) -> Outcome<Sums> {
     let permissions = open(world, settings)?;
     let scope = Scope {
@@ -204,7 +203,7 @@ fn one(permissions: &Permissions, tenant_id: Uuid, scope: &Scope, work: Work) ->
     Ok(report?)
 }
 
-/// How far it has come, on a terminal alone.
+/// Progress, on a terminal only.
 struct Shown {
     is_terminal: bool,
     at: Instant,
@@ -237,14 +236,14 @@ impl Shown {
     }
 }
 
-/// What was found of all tenants.
+/// The result over all tenants.
 #[derive(Default)]
 pub(super) struct Sums {
     pub(super) compared: u64,
     differing: u64,
     /// Tuples that were missing.
     pub(super) missing: u64,
-    /// Tuples that were there in excess.
+    /// Tuples that were superfluous.
     pub(super) extra: u64,
 }
 
@@ -307,7 +306,7 @@ fn text(report: &Report, work: Work) -> String {
 fn list(text: &mut String, word: &str, tuples: &Tuples) {
     for tuple in &tuples.first {
         let line = format!("{} {} {}", tuple.user, tuple.relation, tuple.object);
-        // What the authorization server holds may be of anyone's making.
+        // Anybody may have written what the authorization server holds.
         let _ = writeln!(text, "  {word}: {}", terminal::printable(&line));
     }
     let rest = tuples.count.saturating_sub(tuples.first.len() as u64);

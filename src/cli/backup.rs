@@ -1,9 +1,9 @@
-//! `backup`: the runtime's database, then the authorization server's, each as one snapshot, while the
-//! servers serve.
+//! `backup`: dumps the runtime's database, then the authorization server's, each as one snapshot,
+//! while servers keep running.
 //!
-//! Guarantees: a directory of that name is whole and was read back, or is not there; what is written
-//! before stands in `DIR.partial`. Nobody but its owner can read it. No key is in it: the manifest
-//! names the keys that what is in it was made with.
+//! Guarantees: a directory with the final name is complete and was read back, or does not exist; an
+//! unfinished one is called `DIR.partial`. Only its owner can read it. It holds no key: the
+//! manifest names the keys that its content needs.
 
 mod child;
 mod dump;
@@ -41,17 +41,17 @@ Examples:
   agent-runtime backup --json /var/backups/agent-runtime/2027-01-31 | jq .runtime.sha256
 
 The databases are those of SVC_DATABASE_URL and SVC_AUTHZ_DATABASE_URL; without the second, the \
-authorization server's is left out, and a restore fills it from the first. Servers go on meanwhile. \
-Key files are not in a backup: keep them, and keep them apart from it.
+authorization server's is left out, and a restore rebuilds it from the first. Servers keep \
+running. Key files are not in a backup: keep them, and keep them elsewhere.
 
-DIR must not exist or be empty. It appears once all is in it and was verified. pg_dump and pg_restore \
+DIR must not exist, or be empty. It appears once the backup is complete and verified. pg_dump and pg_restore \
 of the server's version are needed (package postgresql-client).";
 
 /// Arguments of `backup`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The directory to make
+    /// The directory to create
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// Print the manifest as JSON
@@ -67,7 +67,8 @@ const OPENFGA_FILE: &str = "openfga.dump";
 /// Makes a backup.
 ///
 /// # Errors
-/// A database cannot be reached or dumped, the directory cannot be written, or it was interrupted.
+/// A database cannot be reached or dumped, the directory cannot be written, or the command was
+/// interrupted.
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let (settings, forgiven) = world.settings_for_upkeep()?;
     let watch = Watch::start()?;
@@ -96,12 +97,12 @@ fn take(world: &World, settings: &Settings, target: &Target, watch: &Watch) -> O
     let started_at = world.clock.now();
     let database = options::store(settings);
     let mut client = Manager::new(&database)?.client()?;
-    // What is said of the database is said of what is dumped.
+    // The manifest describes the same snapshot that is dumped.
     let (mut snapshot, name) = backups::snapshot(&mut client)?;
     let facts = backups::facts(&mut snapshot)?;
     if migrations::is_in_restore(&mut snapshot)? {
         return Err(Failure::new(
-            "This database is in the middle of a restore. Let it end, or run it again, before a backup.",
+            "A restore of this database is not finished. Let it end, or run it again, before a backup.",
         ));
     }
     let recorded = migrations::recorded(&mut snapshot)?;
@@ -157,7 +158,7 @@ fn take(world: &World, settings: &Settings, target: &Target, watch: &Watch) -> O
     })
 }
 
-/// A database that is to be the authorization server's.
+/// A database that should be the authorization server's.
 pub(super) struct FoundOpenfga {
     pub(super) facts: Facts,
     /// None: it is not OpenFGA's, or not yet.
@@ -165,7 +166,7 @@ pub(super) struct FoundOpenfga {
     pub(super) is_empty: bool,
 }
 
-/// Finds the authorization server's database, to be dumped.
+/// Finds the authorization server's database to dump.
 fn find_openfga(
     url: &Secret,
     options: &store::Options,
@@ -174,7 +175,7 @@ fn find_openfga(
     let found = look_at_openfga(url, options, runtime)?;
     if found.version.is_none() {
         return Err(Failure::new(format!(
-            "SVC_AUTHZ_DATABASE_URL: database {} is not OpenFGA's: it has no tables of OpenFGA in schema {}. Name OpenFGA's, or leave the setting away: a restore then fills OpenFGA from the runtime's database.",
+            "SVC_AUTHZ_DATABASE_URL: database {} is not OpenFGA's: it has no tables of OpenFGA in schema {}. Name OpenFGA's, or unset it: a restore then rebuilds OpenFGA from the runtime's database.",
             found.facts.database, found.facts.schema
         )));
     }
@@ -221,14 +222,14 @@ fn say(manifest: &Manifest, arguments: &Arguments) -> Outcome {
                 of.database, of.dump.bytes, of.dump.sha256
             ),
             None => format!(
-                "{what}: left out, since SVC_AUTHZ_DATABASE_URL is not set; a restore fills it from the runtime's"
+                "{what}: left out, because SVC_AUTHZ_DATABASE_URL is not set; a restore rebuilds it from the runtime's"
             ),
         };
         terminal::say(line)?;
     }
     for key in &manifest.keys {
         terminal::say(format_args!(
-            "needed with it and not in it: the key of {}{}",
+            "needed for a restore and not in the backup: the key of {}{}",
             key.setting,
             key.path
                 .as_ref()

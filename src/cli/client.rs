@@ -1,5 +1,5 @@
-//! A client of the service's API, for the commands that talk to a running server: where it is,
-//! with which token, and what its errors say. It knows no route.
+//! A client of the service's API, for the commands that talk to a running server: its URL, the
+//! token, and its errors. It knows no route.
 
 use super::{Failure, Outcome, World, dev, private_file};
 use crate::outbound::{self, Method, Outbound, Outgoing, Policy, Timeouts};
@@ -10,13 +10,13 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where a server is unless something says otherwise.
+/// The server's default URL.
 const DEFAULT_URL: &str = "http://127.0.0.1:4000";
-/// The longest answer to take, in bytes; a run's output fits.
+/// The longest answer accepted, in bytes; large enough for a run's output.
 const MAX_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
 /// The longest token, in bytes.
 const MAX_TOKEN_BYTES: u64 = 4096;
-/// Pages of a list that are looked through.
+/// Pages of a list read at most.
 const MAX_PAGES: usize = 50;
 
 const REQUEST: Timeouts = Timeouts {
@@ -25,7 +25,7 @@ const REQUEST: Timeouts = Timeouts {
     total: Duration::from_secs(90),
 };
 
-/// Which server, and with which token.
+/// The options for server and token.
 #[derive(Args)]
 pub(super) struct Which {
     /// The server's URL [default: AGENT_RUNTIME_URL, else a running `dev`, else http://127.0.0.1:4000]
@@ -44,7 +44,7 @@ impl Which {
             .is_some_and(|file| file.as_os_str() == "-")
     }
 
-    /// The server that is meant.
+    /// The server that the options mean.
     pub(super) fn server(&self, world: &World) -> Outcome<Server> {
         let home = dev::Home::find(&world.vars);
         let dev_url = home.as_ref().and_then(dev::Home::url);
@@ -52,7 +52,7 @@ impl Which {
         let url = given.or(dev_url.as_deref()).unwrap_or(DEFAULT_URL);
         let token = match self.token(world)? {
             Some(token) => token,
-            // The token of `dev` is for `dev` alone.
+            // The token of `dev` is only for the server of `dev`.
             None if given.is_none() || given == dev_url.as_deref() => match home {
                 Some(home) => home.token()?,
                 None => None,
@@ -89,12 +89,12 @@ impl Which {
 
 fn no_token() -> Failure {
     Failure::usage(
-        "No token is given. Put it into a file that only you can read and name that with \
+        "There is no token. Put it into a file that only you can read, and name the file with \
          --token-file or AGENT_RUNTIME_TOKEN_FILE, or set AGENT_RUNTIME_TOKEN.",
     )
 }
 
-/// A server and what it takes to be let in. Cheap to clone.
+/// A server and the token for it. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Server {
     outbound: Outbound,
@@ -119,22 +119,22 @@ impl Server {
         })
     }
 
-    /// Where it is, without a slash at the end.
+    /// The URL without a final slash.
     pub(super) fn url(&self) -> &str {
         &self.base
     }
 
-    /// A way to it with deadlines of its own.
+    /// A client with its own deadlines.
     pub(super) fn connect(&self, timeouts: Timeouts) -> outbound::Client {
         self.outbound.client(Policy::Operator, timeouts)
     }
 
-    /// The header that names the caller.
+    /// The authorization header.
     pub(super) fn authorization(&self) -> (&str, &str) {
         ("authorization", self.authorization.expose())
     }
 
-    /// For requests that are answered at once.
+    /// For requests that are answered promptly.
     pub(super) fn client(&self) -> Client {
         Client {
             http: self.connect(REQUEST),
@@ -143,7 +143,7 @@ impl Server {
     }
 }
 
-/// Asks one thing at a time.
+/// A client that makes one request at a time.
 pub(super) struct Client {
     server: Server,
     http: outbound::Client,
@@ -162,7 +162,7 @@ impl Client {
         self.send(Method::PATCH, path, Some(body), &[])
     }
 
-    /// The first row of a list that `wanted` takes, in all its pages.
+    /// The first row of a list for which `wanted` is true, over all pages.
     pub(super) fn find(
         &mut self,
         path: &str,
@@ -188,11 +188,11 @@ impl Client {
             }
         }
         Err(Failure::new(format!(
-            "The list {path} is longer than this command looks through."
+            "The list {path} is longer than this command reads."
         )))
     }
 
-    /// Sends a request, and gives the body of its answer if that is a success.
+    /// Sends a request, and returns the body of a successful answer.
     pub(super) fn send(
         &mut self,
         method: Method,
@@ -233,7 +233,7 @@ pub(super) fn unreachable(base: &str, failure: &outbound::Failure) -> Failure {
     ))
 }
 
-/// The server's error body (section 7 of the specification) as a sentence.
+/// The server's error body (specification section 7) as a sentence.
 pub(super) fn refused(base: &str, status: u16, body: &Value) -> Failure {
     let error = &body["error"];
     Failure::new(match (error["message"].as_str(), error["code"].as_str()) {
@@ -241,11 +241,13 @@ pub(super) fn refused(base: &str, status: u16, body: &Value) -> Failure {
             let request = error["requestId"].as_str().unwrap_or("without an id");
             super::terminal::printable(&format!("{message} ({code}, request {request})"))
         }
-        _ => format!("{base} answered with status {status}, and not as this service does."),
+        _ => format!(
+            "{base} answered with status {status} and without this service's error body. Is the URL right?"
+        ),
     })
 }
 
-/// A UUID, as a part of a path.
+/// A UUID as part of a path.
 pub(super) fn id_of(row: &Value) -> Outcome<String> {
     row["id"]
         .as_str()

@@ -1,5 +1,5 @@
-//! `completions`: the script with which a shell completes the command line, from the tables that the
-//! program itself parses it by. The packages bring these scripts along.
+//! `completions`: the script with which a shell completes the command line. It is generated from
+//! the tables that parse it. The packages contain these scripts.
 
 use super::{Outcome, terminal};
 use clap::{Args, Command};
@@ -22,10 +22,10 @@ pub struct Arguments {
     shell: Shell,
 }
 
-/// Prints the script of a shell for this command line.
+/// Prints a shell's script for this command line.
 ///
 /// # Errors
-/// Nothing can be written.
+/// stdout cannot be written.
 pub fn print(arguments: &Arguments, mut command: Command) -> Outcome {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();

@@ -1,10 +1,10 @@
-//! An installed service: where its files lie, and its settings as systemd hands them to it.
+//! An installed service: where its files are, and its settings as systemd passes them.
 //!
-//! Guarantees: what a command reads here is what the unit reads: the same env file, the same
-//! credentials. Copies of credentials lie in a directory that is the service's alone, and go with the
-//! command.
+//! Guarantees: a command reads what the unit reads, the same env file and the same credentials.
+//! Copies of credentials are in a directory that only the service's user can read, and are removed
+//! with the command.
 //!
-//! Not here: what the settings mean (`config`), and writing them (`setup`).
+//! Not here: the meaning of the settings (`config`), and writing them (`setup`).
 
 use super::account::{self, Account};
 use super::private_file::{self, Access, Standing};
@@ -23,13 +23,13 @@ use zeroize::Zeroizing;
 pub(super) const USER: &str = "agent-runtime";
 /// The settings (`EnvironmentFile=`).
 pub(super) const ENV_FILE: &str = "/etc/agent-runtime/agent-runtime.env";
-/// The secrets, each in a file named by its setting (`LoadCredential=`).
+/// The secrets, one file each, named after its setting (`LoadCredential=`).
 pub(super) const CREDENTIALS: &str = "/etc/agent-runtime/credentials";
-/// What the service itself keeps (`StateDirectory=`).
+/// The service's own state (`StateDirectory=`).
 pub(super) const STATE: &str = "/var/lib/agent-runtime";
 /// The settings of the companion package's OpenFGA.
 pub(super) const OPENFGA_ENV_FILE: &str = "/etc/agent-runtime-openfga/openfga.env";
-/// Its system user.
+/// The system user of the companion package's OpenFGA.
 pub(super) const OPENFGA_USER: &str = "agent-runtime-openfga";
 
 /// The longest env file, in bytes.
@@ -37,7 +37,7 @@ const ENV_FILE_MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// The longest credential, in bytes.
 const CREDENTIAL_MAX_BYTES: u64 = 1024 * 1024;
 
-/// Who may use the env file: the service reads it, and nobody else.
+/// Permissions of the env file: only the service reads it.
 pub(super) fn env_file_access(service: Option<&Account>) -> Access {
     Access {
         mode: 0o640,
@@ -45,7 +45,7 @@ pub(super) fn env_file_access(service: Option<&Account>) -> Access {
     }
 }
 
-/// Who may use a credential: root, who hands it over.
+/// Permissions of a credential: only root, which passes it on.
 pub(super) fn credential_access() -> Access {
     Access {
         mode: 0o600,
@@ -53,7 +53,7 @@ pub(super) fn credential_access() -> Access {
     }
 }
 
-/// Who may use the credentials' directory.
+/// Permissions of the credentials' directory.
 pub(super) fn credentials_access() -> Access {
     Access {
         mode: 0o700,
@@ -61,7 +61,7 @@ pub(super) fn credentials_access() -> Access {
     }
 }
 
-/// Who may use the state directory.
+/// Permissions of the state directory.
 pub(super) fn state_access(service: Option<&Account>) -> Access {
     Access {
         mode: 0o700,
@@ -69,15 +69,15 @@ pub(super) fn state_access(service: Option<&Account>) -> Access {
     }
 }
 
-/// Nobody but root can give a file away.
+/// Only root can give a file to another owner.
 fn owned(owner: Option<(u32, u32)>) -> Option<(u32, u32)> {
     owner.filter(|_| account::is_root())
 }
 
-/// Reads an env file; nothing where there is none.
+/// Reads an env file; empty if it does not exist.
 ///
 /// # Errors
-/// It cannot be read, is too long, or a quote in it is not closed.
+/// It cannot be read, is too long, or has an unclosed quote.
 pub(super) fn read_env_file(path: &Path) -> Outcome<Option<EnvFile>> {
     let fault = |what: &dyn std::fmt::Display| {
         Failure::new(format!("{} cannot be read: {what}.", path.display()))
@@ -97,7 +97,7 @@ pub(super) fn read_env_file(path: &Path) -> Outcome<Option<EnvFile>> {
     Ok(Some(parsed))
 }
 
-/// The variables of an env file, with credentials to be found in a directory if there is one.
+/// The variables of an env file, and the directory of credentials if there is one.
 pub(super) fn vars(file: &EnvFile, credentials: Option<&Path>) -> Vars {
     let pairs = file.values();
     let vars = Vars::from_pairs(pairs.map(|(name, value)| (name, value.expose())));
@@ -107,8 +107,8 @@ pub(super) fn vars(file: &EnvFile, credentials: Option<&Path>) -> Vars {
     }
 }
 
-/// The paths of the credentials in a directory. A name that begins with a dot is none: so is called what is
-/// being written.
+/// The paths of the credentials in a directory. Names that begin with a dot are files under
+/// construction.
 pub(super) fn credentials(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -122,12 +122,12 @@ pub(super) fn credentials(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// What the name of a directory of copies begins with; an id follows.
+/// The name of a directory of copies begins with this; an id follows.
 const COPIES_STEM: &str = "agent-runtime-";
-/// No command needs its copies for so long, in seconds.
+/// Copies older than this belong to a killed command, in seconds.
 const COPIES_MAX_AGE_S: i64 = 600;
 
-/// Removes copies of a reader's that a killed command left. What cannot be removed stays.
+/// Removes copies for this reader that a killed command left. Errors are ignored.
 fn remove_left(place: &Path, reader: u32, clock: &Clock) {
     let ours = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
@@ -135,24 +135,25 @@ fn remove_left(place: &Path, reader: u32, clock: &Clock) {
         let id = name
             .to_str()
             .and_then(|name| name.strip_prefix(COPIES_STEM));
-        // Of the entry itself: no link is followed.
+        // Metadata of the entry itself: symbolic links are not followed.
         let (Some(true), Ok(found)) = (id.map(|id| Uuid::try_parse(id).is_ok()), entry.metadata())
         else {
             continue;
         };
         let age_s = clock.now().unix_timestamp() - found.mtime();
-        // A directory is given to its reader last.
+        // A directory gets its reader as owner last.
         if found.is_dir() && [reader, ours].contains(&found.uid()) && age_s > COPIES_MAX_AGE_S {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// Copies of credentials that one account alone can read, as systemd makes them. They go with this value.
+/// Copies of credentials that only one account can read, as systemd makes them. Dropping the value
+/// removes them.
 pub(super) struct Copies(PathBuf);
 
 impl Copies {
-    /// Copies every credential of a directory, in memory where `/run` is.
+    /// Copies every credential of a directory, into memory if `/run` is there.
     ///
     /// # Errors
     /// One cannot be read, or no copy can be written.
@@ -184,7 +185,7 @@ impl Copies {
             let copy = copies.0.join(path.file_name().unwrap_or_default());
             private_file::write_for(access(0o400), &copy, &bytes, Standing::Kept)?;
         }
-        // Last: until then nobody else can enter.
+        // Last: before this nobody else can enter.
         private_file::put_right(access(0o700), &copies.0)?;
         Ok(copies)
     }
@@ -196,7 +197,7 @@ impl Copies {
 
 impl Drop for Copies {
     fn drop(&mut self) {
-        // What remains is its reader's alone, and in memory.
+        // What remains is readable by its reader only, and in memory.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,9 +1,9 @@
-//! `dev`: the whole service on this machine alone, with everything it needs brought along: a private
-//! PostgreSQL, a tenant and a token that stay, an example agent with a tool, and a scripted model
-//! provider unless a real one is named.
+//! `dev`: the whole service on this machine with everything it needs. It adds a private PostgreSQL,
+//! a tenant and a token that persist, an example agent with a tool, and a scripted model provider
+//! unless a real one is named.
 //!
-//! It listens on loopback and is the server of `serve` in development mode, told its settings by
-//! this command; every other setting of the environment counts as it does there.
+//! It listens on loopback and is the server of `serve` in development mode. This command sets a few
+//! settings; all others come from the environment as usual.
 
 mod example;
 mod home;
@@ -48,9 +48,9 @@ An API key comes from the variable OPENAI_API_KEY, or as SVC_MODEL_KEYS says.";
 const DEFAULT_PORT: u16 = 4000;
 /// Ports that are tried after the default one.
 const MORE_PORTS: u16 = 50;
-/// What the demonstration asks; the scripted provider calls a tool for it.
+/// The demonstration's message. The scripted provider calls a tool for it.
 const QUESTION: &str = "What time is it?";
-/// Between two words of the scripted provider.
+/// Pause between two words of the scripted provider.
 const WORD_PACE: Duration = Duration::from_millis(25);
 
 /// Arguments of `dev`.
@@ -60,7 +60,7 @@ pub struct Arguments {
     /// The port to listen on [default: 4000, or the next free one]
     #[arg(long)]
     port: Option<u16>,
-    /// Use this database instead of a private one; one whose URL has a password goes into SVC_DATABASE_URL
+    /// Use this database instead of a private one; if its URL has a password, use SVC_DATABASE_URL
     #[arg(long, value_name = "URL", value_parser = without_password)]
     database_url: Option<String>,
     /// The base URL of an OpenAI-compatible model provider [default: OPENAI_BASE_URL, else a scripted one]
@@ -69,10 +69,10 @@ pub struct Arguments {
     /// The provider's model for the example [default: OPENAI_MODEL]
     #[arg(long)]
     model: Option<String>,
-    /// Run the example agent once, and show how
+    /// Run the example agent once, and print the command for it
     #[arg(long)]
     demo: bool,
-    /// Stop after the demonstration [default where standard input is not a terminal]
+    /// Stop after the demonstration [default if standard input is not a terminal]
     #[arg(long, requires = "demo")]
     exit: bool,
 }
@@ -81,19 +81,19 @@ fn without_password(text: &str) -> Result<String, String> {
     match Url::parse(text) {
         Ok(url) if url.password().is_none() && !text.contains("password=") => Ok(text.to_owned()),
         Ok(_) => Err(
-            "other users see command lines: put a URL with a password into SVC_DATABASE_URL"
+            "other users can read command lines: put a URL with a password into SVC_DATABASE_URL"
                 .to_owned(),
         ),
         Err(_) => Err("a URL such as postgres://localhost:5432/name is needed".to_owned()),
     }
 }
 
-/// Where the example's model is.
+/// The example's model provider and model.
 struct Model {
     base_url: String,
     name: Option<String>,
     key_name: Option<&'static str>,
-    /// Runs for as long as this lives, where no real provider is named.
+    /// The scripted provider, which runs as long as this value lives; none if a real one is named.
     _scripted: Option<Provider>,
 }
 
@@ -107,7 +107,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let (mut kept, token) = home.open(&world.clock)?;
     let model = model(&world.vars, arguments)?;
     let mut vars = vars(&world.vars, &home, &model)?;
-    // Faults of the settings come before anything is started.
+    // Check the settings before anything is started.
     super::load(&vars, &world.clock)?;
     let endings = signals::endings()?;
     let cluster = match database(&vars, arguments)? {
@@ -200,12 +200,12 @@ fn model(vars: &Vars, arguments: &Arguments) -> Outcome<Model> {
     })
 }
 
-/// The environment as the server is to see it.
+/// The environment for the server.
 fn vars(given: &Vars, home: &Home, model: &Model) -> Outcome<Vars> {
     let mut vars = given.clone();
     for (name, value) in [
         ("SVC_BIND_ADDRESS", "127.0.0.1"),
-        // The screen is for what matters; SVC_LOG_LEVEL=info shows the rest.
+        // Warnings only on the screen; SVC_LOG_LEVEL=info shows the rest.
         ("SVC_LOG_LEVEL", "warn"),
     ] {
         if vars.raw(name).is_none() {
@@ -267,7 +267,7 @@ fn cluster(world: &World, home: &Home) -> Outcome<Cluster> {
     .map_err(|failure| Failure::new(failure.to_string()))
 }
 
-/// The port that was asked for, or the first free one from the default on.
+/// The requested port, or the first free one from the default on.
 fn port(asked: Option<u16>) -> Outcome<u16> {
     let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
     if let Some(port) = asked {
@@ -287,7 +287,7 @@ fn port(asked: Option<u16>) -> Outcome<u16> {
     Ok(port)
 }
 
-/// A started server and what stands around it.
+/// A running server with its surroundings.
 struct Dev<'a> {
     world: &'a World,
     arguments: &'a Arguments,
@@ -295,12 +295,12 @@ struct Dev<'a> {
     model: &'a Model,
     tool: &'a Tool,
     endings: &'a Receiver<()>,
-    /// The database is the one in the data directory.
+    /// Whether the database is the private one in the data directory.
     is_private: bool,
 }
 
 impl Dev<'_> {
-    /// Why the server did not become ready, and what to do where the private database is why.
+    /// Why the server did not become ready, with advice if the private database is the cause.
     fn refused(&self, error: Error) -> Failure {
         let is_its_own = self.is_private && error.code() == Code::Conflict;
         let mut failure = Failure::from(error);
@@ -349,12 +349,12 @@ impl Dev<'_> {
         Ok(())
     }
 
-    /// The screen: where everything is, and what to try.
+    /// Prints where everything is, and what to try.
     fn greet(&self, url: &str, example: &Example) -> Outcome {
         let style = Style::of_stdout(&self.world.vars);
         let model = match self.model.name {
             Some(_) => format!("{} at {}", example.model, self.model.base_url),
-            None => "scripted, without a model behind it (see --provider-url)".to_owned(),
+            None => "scripted, without a model (see --provider-url)".to_owned(),
         };
         let header = self.home.authorization_path();
         let token = self.home.token_path();

@@ -1,8 +1,8 @@
-//! A run as a person sees it: its text on stdout, its steps and its end on stderr; or, for programs,
+//! Shows a run. For a person: its text on stdout, its steps and its end on stderr. For a program:
 //! its events as JSON on stdout.
 //!
-//! On a terminal text appears as it comes. Elsewhere it is written once a step is done, so that what
-//! a crash made void is never in a pipe.
+//! On a terminal text appears as it arrives. Otherwise it is written when its step has ended, so
+//! that a pipe never gets text that a crash made void.
 
 use super::Outcome;
 use super::terminal::{self, Style, printable};
@@ -10,16 +10,16 @@ use crate::config::Vars;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 
-/// Of a tool's answer, how many characters are shown.
+/// How many characters of a tool's answer are shown.
 const SHOWN_CHARS: usize = 200;
 
 pub(super) struct Display {
     json: bool,
     live: bool,
     style: Style,
-    /// Step, attempt and characters of the text that stands on the terminal.
+    /// Step, attempt and length of the text on the terminal.
     shown: (i64, i64, usize),
-    /// Text stands there without a line's end.
+    /// The cursor is behind text, not at the start of a line.
     open: bool,
     steps: usize,
     tools: usize,
@@ -38,7 +38,7 @@ impl Display {
         }
     }
 
-    /// The run that is about to be shown.
+    /// Announces the run.
     pub(super) fn begin(&self, run: &Value) -> Outcome {
         if self.json {
             return terminal::say_json(&json!({"kind": "run", "data": run}));
@@ -54,7 +54,7 @@ impl Display {
         Ok(())
     }
 
-    /// One event, durable or passing.
+    /// Shows one event, durable or not.
     pub(super) fn event(&mut self, event: &Value) -> Outcome {
         if self.json {
             return terminal::say_json(event);
@@ -71,9 +71,9 @@ impl Display {
                 };
                 self.step(data, &format!("{}{again}", text(&data["reason"])))
             }
-            "step.restarted" => self.step(data, "A crash cut this step off: it is done again."),
+            "step.restarted" => self.step(data, "A crash interrupted this step; it runs again."),
             "run.waiting" => self.note(&text(&data["reason"])),
-            "run.cancelRequested" => self.note("The run is asked to end."),
+            "run.cancelRequested" => self.note("The run was asked to cancel."),
             _ => Ok(()),
         }
     }
@@ -92,7 +92,7 @@ impl Display {
         self.text(&fresh)
     }
 
-    /// The whole text of a step: what of it is not shown yet.
+    /// Shows the whole text of a step, as far as it was not shown yet.
     fn model_done(&mut self, data: &Value) -> Outcome {
         let step = data["step"].as_i64().unwrap_or(0);
         let attempt = data["attempt"].as_i64().unwrap_or(0);
@@ -120,7 +120,7 @@ impl Display {
         Ok(())
     }
 
-    /// Tool calls that were shown done.
+    /// The number of tool calls shown as done.
     pub(super) fn tools(&self) -> usize {
         self.tools
     }
@@ -160,7 +160,7 @@ impl Display {
         terminal::write(printable(text))
     }
 
-    /// Ends the line that text stands on.
+    /// Ends the current line of text.
     pub(super) fn close(&mut self) -> Outcome {
         if std::mem::take(&mut self.open) {
             terminal::say("")?;
@@ -168,7 +168,7 @@ impl Display {
         Ok(())
     }
 
-    /// How the run ended, and what it used.
+    /// Shows how the run ended, and its usage.
     pub(super) fn end(&mut self, run: &Value) -> Outcome {
         self.close()?;
         if self.json {
@@ -222,7 +222,7 @@ fn text_of(value: &Value) -> String {
     shortened(value.as_str().unwrap_or("?"))
 }
 
-/// The beginning of a text, on one line.
+/// The start of a text, on one line.
 fn shortened(text: &str) -> String {
     let line = printable(text).replace(['\n', '\t'], " ");
     match line.char_indices().nth(SHOWN_CHARS) {

@@ -1,11 +1,11 @@
-//! `doctor`: looks at everything that a server needs, and says of each fault what to do.
+//! `doctor`: checks everything that a server needs, and says what to do about each fault.
 //!
-//! Guarantees: nothing is changed and no secret is shown; each part is looked at within a deadline, and
-//! one that is dead stops no other; codes stay the same. On an installed host root sees what the service
+//! Guarantees: it changes nothing and shows no secret. Every check has a deadline, and one that
+//! hangs stops no other. Codes stay the same. On an installed host, root sees what the service
 //! sees: the checks run as the service's user, with the settings and credentials of its unit.
 //!
-//! Not here: each check (the modules below), and putting right what is wrong (`setup`, `migrate`,
-//! `authz repair`).
+//! Not here: the checks themselves (the modules below), and repairs (`setup`, `migrate`, `authz
+//! repair`).
 
 mod authorization;
 mod code;
@@ -28,7 +28,7 @@ use crate::store::secrets::newest;
 use clap::Args;
 use code::Code;
 use files::Files;
-use finding::{Finding, Group, Told};
+use finding::{Finding, Findings, Group};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -47,9 +47,9 @@ The settings are those of the environment if it has any that begin with SVC_, el
 
 Exit codes: 0 no fault (warnings may be), 1 at least one fault, 2 wrong command line.";
 
-/// For everything that is looked at.
+/// Deadline of all checks.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// For the same in another process.
+/// Deadline of the checks in another process.
 const PATIENCE_FOR_CHILD: Duration = Duration::from_secs(30);
 
 /// Arguments of `doctor`.
@@ -59,7 +59,7 @@ pub struct Arguments {
     /// Take the settings from this env file
     #[arg(long, value_name = "FILE")]
     env_file: Option<PathBuf>,
-    /// Take secrets from the files of this directory, as systemd hands them over
+    /// Read secrets from the files of this directory, as systemd passes them
     #[arg(long, value_name = "DIR")]
     credentials: Option<PathBuf>,
     /// The user that the service runs as
@@ -71,15 +71,15 @@ pub struct Arguments {
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// Print what each check looks at and what to do, and look at nothing
+    /// Print what each check examines and what to do, and check nothing
     #[arg(long)]
     list: bool,
-    /// Print bare findings, for the doctor that started this one
+    /// Print raw findings, for the doctor that started this one
     #[arg(long, hide = true)]
     as_service: bool,
 }
 
-/// Looks, and says what it found.
+/// Runs the checks and prints the report.
 ///
 /// # Errors
 /// There is a fault, or the settings cannot be found.
@@ -100,7 +100,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     report::say(world, &found, arguments.json)
 }
 
-/// A service whose settings lie in an env file.
+/// A service whose settings are in an env file.
 struct Installed {
     files: Files,
     settings: EnvFile,
@@ -138,13 +138,13 @@ fn installed(world: &World, arguments: &Arguments) -> Outcome<Option<Installed>>
     }))
 }
 
-/// Looks at the files as whoever runs this, and at all else as the service's user where that can be.
+/// Checks files as the calling user, and everything else as the service's user if possible.
 fn of_installed(world: &World, arguments: &Arguments, from: &Installed) -> Outcome<Vec<Finding>> {
     let files = from.files.clone();
     let of_files = Group {
         name: "files",
         codes: files::CODES.to_vec(),
-        look: Box::new(move |told| files::look(told, &files)),
+        look: Box::new(move |findings| files::look(findings, &files)),
     };
     let Some(service) = from.files.service.as_ref().filter(|_| account::is_root()) else {
         let vars = deployment::vars(&from.settings, from.files.credentials.as_deref());
@@ -164,7 +164,7 @@ fn of_installed(world: &World, arguments: &Arguments, from: &Installed) -> Outco
     ))
 }
 
-/// Every check but those of files, in a process of the service's user.
+/// All checks except those of files, in a process of the service's user.
 fn as_service(service: &Account, vars: &Vars, replicas: u32) -> Group {
     let mut command = service.this_program();
     command
@@ -183,18 +183,18 @@ fn as_service(service: &Account, vars: &Vars, replicas: u32) -> Group {
     Group {
         name: "as-service",
         codes: all_but_files.collect(),
-        look: Box::new(move |told| {
+        look: Box::new(move |findings| {
             let output = command.output();
             let printed = output.map(|output| output.stdout).unwrap_or_default();
             let findings: Vec<Finding> = serde_json::from_slice(&printed).unwrap_or_default();
             findings
                 .into_iter()
-                .for_each(|finding| told.pass_on(finding));
+                .for_each(|finding| findings.pass_on(finding));
         }),
     }
 }
 
-/// Every check but those of files.
+/// All checks except those of files.
 fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
     let report = config::check(vars, clock);
     let now = clock.now();
@@ -209,30 +209,31 @@ fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
         clock: clock.clone(),
         replicas,
     });
-    let group = |name, codes: &[Code], look: Box<dyn FnOnce(&Told) + Send>| Group {
+    let group = |name, codes: &[Code], look: Box<dyn FnOnce(&Findings) + Send>| Group {
         name,
         codes: codes.to_vec(),
         look,
     };
-    let with = |settings: Option<Settings>, look: fn(&Told, &Settings), codes: &'static [Code]| {
-        let told = move |told: &Told| match &settings {
-            Some(settings) => look(told, settings),
-            None => without_settings(told, codes),
+    let with =
+        |settings: Option<Settings>, look: fn(&Findings, &Settings), codes: &'static [Code]| {
+            let findings = move |findings: &Findings| match &settings {
+                Some(settings) => look(findings, settings),
+                None => without_settings(findings, codes),
+            };
+            Box::new(findings) as Box<dyn FnOnce(&Findings) + Send>
         };
-        Box::new(told) as Box<dyn FnOnce(&Told) + Send>
-    };
-    let of_database = move |told: &Told| match &database {
-        Some(facts) => database::look(told, facts),
-        None => without_settings(told, database::CODES),
+    let of_database = move |findings: &Findings| match &database {
+        Some(facts) => database::look(findings, facts),
+        None => without_settings(findings, database::CODES),
     };
     let clock = clock.clone();
     let sound = usable.clone().filter(|_| !faulty);
-    let of_secrets = move |told: &Told| match &sound {
-        Some(settings) => secrets(told, settings, &clock),
-        None => without_settings(told, &[Code::Secrets]),
+    let of_secrets = move |findings: &Findings| match &sound {
+        Some(settings) => secrets(findings, settings, &clock),
+        None => without_settings(findings, &[Code::Secrets]),
     };
     let (asked, of_openfga) = (usable.clone(), usable.clone());
-    let of_settings = move |told: &Told| settings::look(told, &report, now);
+    let of_settings = move |findings: &Findings| settings::look(findings, &report, now);
     vec![
         group("settings", settings::CODES, Box::new(of_settings)),
         group("database", database::CODES, Box::new(of_database)),
@@ -258,18 +259,18 @@ fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
 
 const HOST: &[Code] = &[Code::Disk, Code::TlsRoots];
 
-fn host(told: &Told, settings: &Settings) {
-    files::state(told, &settings.state_directory);
-    service::tls_roots(told, settings.outbound.extra_certificates.len());
+fn host(findings: &Findings, settings: &Settings) {
+    files::state(findings, &settings.state_directory);
+    service::tls_roots(findings, settings.outbound.extra_certificates.len());
 }
 
-fn without_settings(told: &Told, codes: &[Code]) {
+fn without_settings(findings: &Findings, codes: &[Code]) {
     for code in codes {
-        told.skipped(*code, "Not looked at: first see settings.");
+        findings.skipped(*code, "Not checked: first see settings.");
     }
 }
 
-fn secrets(told: &Told, settings: &Settings, clock: &Clock) {
+fn secrets(findings: &Findings, settings: &Settings, clock: &Clock) {
     let tenant_id = settings.tenant.id.unwrap_or(Uuid::nil());
     let probed = options::secrets(settings, tenant_id)
         .and_then(|secrets| Ok((secrets, options::outbound(settings)?)))
@@ -277,16 +278,16 @@ fn secrets(told: &Told, settings: &Settings, clock: &Clock) {
         .and_then(|(secrets, outbound)| secrets::probe(secrets, &outbound, clock));
     match probed {
         Ok(true) => {
-            told.ok(Code::Secrets, "A value was sealed and opened again.");
-            stored_secret(told, settings, clock);
+            findings.ok(Code::Secrets, "A value was sealed and opened again.");
+            stored_secret(findings, settings, clock);
         }
-        Ok(false) => told.skipped(Code::Secrets, "There is no backend (SVC_SECRETS_BACKEND)."),
-        Err(sentence) => told.fault(Code::Secrets, sentence),
+        Ok(false) => findings.skipped(Code::Secrets, "There is no backend (SVC_SECRETS_BACKEND)."),
+        Err(sentence) => findings.fault(Code::Secrets, sentence),
     }
 }
 
-/// Tries the keys on what is stored: those of another deployment seal and open as well.
-fn stored_secret(told: &Told, settings: &Settings, clock: &Clock) {
+/// Tries the keys on a stored secret: keys of another deployment would pass a self-test, too.
+fn stored_secret(findings: &Findings, settings: &Settings, clock: &Clock) {
     let Ok(secrets::Options::Postgres(keys)) = options::secrets(settings, Uuid::nil()) else {
         return;
     };
@@ -295,18 +296,18 @@ fn stored_secret(told: &Told, settings: &Settings, clock: &Clock) {
         is_current.then(|| newest(&mut client)).transpose()
     });
     let first_see = |what: &str| {
-        let sentence = format!("What is stored was not looked at: first see {what}.");
-        told.skipped(Code::Secrets, sentence);
+        let sentence = format!("Stored secrets were not checked: first see {what}.");
+        findings.skipped(Code::Secrets, sentence);
     };
     let newest = match newest {
         Ok(Some(Some(newest))) => newest,
-        Ok(Some(None)) => return told.ok(Code::Secrets, "No secret is stored."),
+        Ok(Some(None)) => return findings.ok(Code::Secrets, "No secret is stored."),
         Ok(None) => return first_see("schema"),
         Err(_) => return first_see("database"),
     };
     let opened = options::outbound(settings)
         .map_err(|error| super::reason(&error))
         .and_then(|outbound| secrets::probe_stored(*keys, &outbound, clock, &newest));
-    let well = "The newest of those that are stored was opened.";
-    told.judged(Code::Secrets, opened.err(), well);
+    let well = "The newest stored secret was opened.";
+    findings.fault_or_ok(Code::Secrets, opened.err(), well);
 }

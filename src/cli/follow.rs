@@ -1,6 +1,6 @@
-//! `follow`: watches a run; and the thread with which every command here does so.
+//! `follow`: watches a run. Also the thread with which every command watches one.
 //!
-//! A stream that ends before the run does is taken up again where it was left, so that each
+//! If a stream ends before the run does, the thread opens a new one from the last event. So each
 //! durable event is seen once, whatever happens to the connection or the server.
 
 use super::client::{self, Server, Which};
@@ -22,7 +22,7 @@ Examples:
 
 Exits 0 if the run completed, 1 if it failed, was cancelled, or is left running.";
 
-/// A stream has no end of its own; one that says nothing for longer is taken up anew.
+/// A stream that is silent for longer than this is reopened.
 const STREAM: Timeouts = Timeouts {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(30),
@@ -30,9 +30,9 @@ const STREAM: Timeouts = Timeouts {
 };
 /// How long to try to reach the server again.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Between tries.
+/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Bytes of one stream; a stream that reaches them is taken up anew.
+/// Bytes of one stream, at most; it is then reopened.
 const STREAM_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Arguments of `follow`.
@@ -69,11 +69,11 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     .outcome()
 }
 
-/// How a run stood when the watching ended.
+/// The run's state when the watching ended.
 pub(super) struct Seen {
     /// The run, as the API shows it.
     pub(super) run: Value,
-    /// Tool calls that were seen done.
+    /// Tool calls that were seen to end.
     pub(super) tools: usize,
 }
 
@@ -86,7 +86,7 @@ impl Seen {
     }
 }
 
-/// Shows a run until it ends, or until the user interrupts.
+/// Shows a run until it ends or the user interrupts.
 pub(super) fn watch(
     server: &Server,
     run_id: Uuid,
@@ -112,7 +112,7 @@ pub(super) fn watch(
             },
             recv(endings) -> _ => {
                 if std::mem::take(&mut may_cancel) {
-                    display.note("Asking the run to end.")?;
+                    display.note("Asking the run to cancel.")?;
                     client.send(Method::POST, &format!("/v1/runs/{run_id}/cancel"), None, &[])?;
                 } else {
                     display.close()?;
@@ -127,19 +127,19 @@ pub(super) fn watch(
     }
 }
 
-/// What the thread has to say.
+/// A message of the thread.
 enum News {
-    /// An event, durable or passing: `kind`, `data`, and a durable one's `seq` and `createdAt`.
+    /// An event: `kind`, `data`, and for a durable one `seq` and `createdAt`.
     Event(Value),
-    /// The stream broke and is being taken up again.
+    /// The stream broke and is being reopened.
     Lost(String),
-    /// The run has ended and every event of it was told.
+    /// The run has ended, and every event of it was passed on.
     Ended,
     /// The run cannot be watched.
     Failed(Failure),
 }
 
-/// The thread that follows a run; dropping it ends it.
+/// The thread that follows a run; dropping this stops it.
 struct Following {
     news: Option<Receiver<News>>,
     stop: Option<Sender<()>>,
@@ -194,7 +194,7 @@ struct Follower {
     server: Server,
     http: crate::outbound::Client,
     path: String,
-    /// The number of the last durable event that was told.
+    /// The number of the last durable event that was passed on.
     seq: i64,
     told: Sender<News>,
     /// Disconnects when nobody follows any more.
@@ -205,9 +205,9 @@ struct Follower {
 enum End {
     /// With the run.
     Run,
-    /// Before it: to be taken up again. Whether anything came of it.
+    /// Before the run: to be reopened. The flag says whether any event came.
     Early { why: String, fruitful: bool },
-    /// For good.
+    /// The run cannot be watched.
     Failed(Failure),
     /// Nobody listens.
     Unwanted,
@@ -299,7 +299,7 @@ impl Follower {
         }
     }
 
-    /// Passes an event on; the end of the stream if it was the last.
+    /// Passes an event on; returns the end of the stream if it was the last.
     fn take(&mut self, event: &sse::Event) -> Option<End> {
         let data: Value = serde_json::from_str(&event.data).unwrap_or(Value::Null);
         match event.name.as_str() {
@@ -314,7 +314,7 @@ impl Follower {
                 },
             }),
             "stream.reset" => Some(End::Early {
-                why: "The server closed the stream, which was read too slowly.".to_owned(),
+                why: "The server closed the stream because it was read too slowly.".to_owned(),
                 fruitful: true,
             }),
             name => {

@@ -1,5 +1,5 @@
-//! `license inspect`: what a license key says, and whether this build trusts it. `license sign`:
-//! makes one with the issuer's private key, which comes from a file of the issuer's own.
+//! `license inspect` shows what a license key says and whether this build trusts it. `license sign`
+//! makes one with the issuer's private key, which is in a file of the issuer.
 
 use super::{Failure, Outcome, World, private_file, terminal};
 use crate::config::TrustedKeys;
@@ -22,14 +22,14 @@ Examples:
   agent-runtime license inspect --file /etc/agent-runtime/credentials/SVC_LICENSE_KEY --json
 
 A license key is a secret, so it is read from a file or from standard input. Exits 1 if a server \
-of this build would not take it now.";
+of this build would refuse it now.";
 
 const SIGN_EXAMPLES: &str = "\
 Examples:
   agent-runtime license sign --key issuer.pem --licensee \"Example Ltd\" --expires 2027-12-31T00:00:00Z
   agent-runtime license sign --key issuer.pem --licensee \"Example Ltd\" --days 365 > license.key
 
-The private key is an Ed25519 key in PKCS#8 PEM, in a file that its owner alone can read.";
+The private key is an Ed25519 key in PKCS#8 PEM, in a file that only its owner can read.";
 
 /// The longest license key that is read, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -63,16 +63,16 @@ pub struct Sign {
     /// The file of the private key
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
-    /// Whom the license is for
+    /// The licensee
     #[arg(long)]
     licensee: String,
-    /// When it ends (RFC 3339)
+    /// When it expires (RFC 3339)
     #[arg(long, value_name = "TIME", value_parser = time, required_unless_present = "days")]
     expires: Option<OffsetDateTime>,
-    /// After how many days it ends
+    /// In how many days it expires
     #[arg(long, conflicts_with = "expires", value_parser = clap::value_parser!(u16).range(1..))]
     days: Option<u16>,
-    /// The license's id; a fresh one if left out
+    /// The license's id; a new one if left out
     #[arg(long)]
     id: Option<String>,
     /// What it covers beyond the server itself; may be repeated
@@ -87,7 +87,7 @@ fn time(text: &str) -> Result<OffsetDateTime, String> {
 /// Runs one of the commands.
 ///
 /// # Errors
-/// The key does not hold, or cannot be made.
+/// The key is not valid, or cannot be made.
 pub fn run(world: &World, command: &Command) -> Outcome {
     match command {
         Command::Inspect(arguments) => inspect(world, arguments),
@@ -123,7 +123,9 @@ fn inspect(world: &World, arguments: &Inspect) -> Outcome {
         }
         lines.push(match found.signature_valid {
             true => "signed by a key that this build trusts".to_owned(),
-            false => "NOT signed by a key that this build trusts: believe none of this".to_owned(),
+            false => {
+                "NOT signed by a key that this build trusts: do not rely on any of this".to_owned()
+            }
         });
         lines.push(term(found.term).to_owned());
         lines.extend(claims.warning(now));
@@ -141,7 +143,7 @@ const fn term(term: Term) -> &'static str {
         Term::NotYet => "dated in the future",
         Term::Valid => "in time",
         Term::EndsSoon => "ends soon",
-        Term::Grace => "ended, and still taken for a while",
+        Term::Grace => "expired, and accepted during the days of grace",
         Term::Expired => "ended",
     }
 }

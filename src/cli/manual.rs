@@ -1,8 +1,8 @@
-//! `manual-pages`: writes the manual pages into a directory, for the build of packages.
+//! `manual-pages`: writes the manual pages into a directory, for building packages.
 //!
-//! Guarantees: one page for each command that `--help` shows, made from the tables that the program
-//! parses its command line by, and `agent-runtime(1)` from the settings table, with the list of
-//! commands; the same program writes the same bytes.
+//! Guarantees: one page for each command that `--help` shows, generated from the tables that parse
+//! the command line. `agent-runtime(1)` comes from the settings table and lists the commands. The
+//! same program writes the same bytes.
 
 use super::{Failure, Outcome};
 use crate::config::render::{self, roff};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `manual-pages`.
 #[derive(Args)]
 pub struct Arguments {
-    /// The directory to write into; it must be there
+    /// The directory to write into; it must exist
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
@@ -23,7 +23,7 @@ pub struct Arguments {
 /// # Errors
 /// A file cannot be written.
 pub fn write(arguments: &Arguments, command: Command) -> Outcome {
-    // `help` has nothing to say that --help does not.
+    // The page of `help` would repeat --help.
     let mut command = command.disable_help_subcommand(true);
     command.build();
     let pages = below(&command);
@@ -44,7 +44,7 @@ fn file(directory: &Path, name: &str, text: &[u8]) -> Outcome {
         .map_err(|error| Failure::new(format!("{}: {error}.", path.display())))
 }
 
-/// The commands below one that are shown, each before those below it.
+/// The commands below one that are shown, parents first.
 fn below(command: &Command) -> Vec<&Command> {
     command
         .get_subcommands()
@@ -61,7 +61,8 @@ fn name(command: &Command) -> String {
 
 fn page_of(command: &Command) -> std::io::Result<Vec<u8>> {
     let man = Man::new(command.clone());
-    // A title of our own: the library leaves an empty date out, and the rest moves into its place.
+    // The title is written here, because the library omits an empty date and shifts the other
+    // fields.
     let title = roff(&name(command).to_uppercase());
     let version = env!("CARGO_PKG_VERSION");
     let mut page = format!(".TH {title} 1 \"\" \"agent\\-runtime {version}\" \"User Commands\"\n")
@@ -78,8 +79,8 @@ fn page_of(command: &Command) -> std::io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// What stands after the options in the help: the lines of examples as they are, paragraphs filled as the reader's width
-/// allows.
+/// The text after the options: examples keep their lines, paragraphs are filled to the reader's
+/// width.
 fn examples(command: &Command) -> String {
     let Some(text) = command.get_after_help() else {
         return String::new();
@@ -97,7 +98,7 @@ fn examples(command: &Command) -> String {
     format!(".SH EXAMPLES\n{}", blocks.collect::<String>())
 }
 
-/// agent-runtime(1): the settings, and which commands there are.
+/// agent-runtime(1): the settings and the commands.
 fn overview(pages: &[&Command]) -> String {
     let mut commands = String::from(".SH COMMANDS\n");
     for page in pages.iter().filter(|page| !page.has_subcommands()) {

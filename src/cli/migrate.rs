@@ -1,4 +1,4 @@
-//! `migrate`: brings the schema up to this version, or says what it would do.
+//! `migrate`: brings the schema to this version, or prints what it would do.
 
 use super::{Failure, Outcome, World, terminal};
 use crate::server::options;
@@ -9,17 +9,17 @@ use serde_json::json;
 
 const EXAMPLES: &str = "\
 Examples:
-  agent-runtime migrate --check    say what would be done, change nothing
+  agent-runtime migrate --check    print what would be done, change nothing
   agent-runtime migrate            do it
 
-The database is that of SVC_DATABASE_URL. A server migrates at its start by itself; this command is \
-for those who want to see it done before. Exits 1 if the schema cannot be brought up, with reasons.";
+The database is that of SVC_DATABASE_URL. A server migrates at its start. Use this command to do \
+it before. Exits 1 if the schema cannot be migrated, and prints the reasons.";
 
 /// Arguments of `migrate`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Say what would be done, and change nothing
+    /// Print what would be done, and change nothing
     #[arg(long)]
     check: bool,
     /// Print the result as JSON
@@ -27,10 +27,10 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Migrates, or says what it would do.
+/// Migrates, or prints what it would do.
 ///
 /// # Errors
-/// The database cannot be reached, or refuses.
+/// The database cannot be reached, or the schema cannot be migrated.
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let settings = world.settings()?;
     let manager = Manager::new(&options::store(&settings))?;

@@ -1,11 +1,15 @@
-//! The commands of the binary, a file each: what each takes, does and says.
+//! The commands of the binary, one file each: arguments, work and output.
 //!
-//! Guarantees: exit code 0 when the command did what it was asked to, 1 when it failed, 2 when the
-//! command line was wrong or what was compared differs, and for `serve` alone 78 when no restart would
-//! help; results on stdout, everything else on
-//! stderr; `--json` prints JSON and nothing else; colours on a terminal alone, and not where
-//! `NO_COLOR` is set; no secret is taken from a command line, and none is shown but where the
-//! command is there to show it once.
+//! Guarantees:
+//!
+//! - Exit code 0: the command did what it was asked to. 1: it failed. 2: the command line is wrong,
+//!   or a comparison found a difference. 78, for `serve` only: a restart would not help.
+//!
+//! - Results go to stdout, everything else to stderr. `--json` prints JSON only. Colours appear
+//!   only on a terminal, and not if `NO_COLOR` is set.
+//!
+//! - No secret is taken from a command line. None is shown, except by a command whose purpose is to
+//!   show it once.
 //!
 //! Not here: what the commands do. They start the server (`server`), read settings (`config`), or
 //! call the API as any client does.
@@ -41,22 +45,22 @@ use crate::config::{self, Settings, Vars};
 use crate::ids::Clock;
 use std::process::ExitCode;
 
-/// What a command is given by its surroundings.
+/// What a command gets from its surroundings.
 pub struct World {
     vars: Vars,
     clock: Clock,
 }
 
-/// What a command came to.
+/// The result of a command.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 /// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
     code: u8,
-    /// What to say on stderr; empty where all has been said.
+    /// The message for stderr; empty if it was printed already.
     message: String,
-    /// It is said to the journal, line by line, as an error.
+    /// Print the message for the journal, each line as an error.
     journal: bool,
 }
 
@@ -76,7 +80,7 @@ impl World {
 }
 
 impl World {
-    /// The settings that looking after the databases takes, and what else is wrong with them.
+    /// The settings for commands on the databases, with the other faults.
     fn settings_for_upkeep(&self) -> Outcome<(Settings, Vec<config::Fault>)> {
         config::load_for_upkeep(&self.vars, &self.clock).map_err(|faults| wrong(&faults))
     }
@@ -103,8 +107,8 @@ impl Failure {
         }
     }
 
-    /// The settings or the database refuse, and a restart would come to the same: exit code 78
-    /// (`EX_CONFIG` of sysexits.h), so that a service manager can tell it from what may pass.
+    /// The settings or the database refuse, and a restart would not help: exit code 78 (`EX_CONFIG`
+    /// of sysexits.h). A service manager can so distinguish it from a failure that may pass.
     fn for_good(self) -> Self {
         Self { code: 78, ..self }
     }
@@ -118,7 +122,7 @@ impl Failure {
         }
     }
 
-    /// The command did its work, said what it found, and that is not as it should be: exit code 2.
+    /// The command did its work and found something that should not be: exit code 2.
     fn found() -> Self {
         Self {
             code: 2,
@@ -127,13 +131,13 @@ impl Failure {
         }
     }
 
-    /// The same of another setting than the one it names.
+    /// The same with the name of another setting.
     fn about(mut self, named: &str, meant: &str) -> Self {
         self.message = self.message.replace(named, meant);
         self
     }
 
-    /// The same, said as the journal takes it where stderr goes there.
+    /// The same in the journal's format, if stderr goes there.
     fn heard_by(mut self, vars: &Vars) -> Self {
         self.journal = terminal::is_journal(vars);
         self
@@ -148,20 +152,20 @@ impl Failure {
         lines.join("\n")
     }
 
-    /// The same with a sentence more.
+    /// The same with a further sentence.
     fn with(mut self, sentence: &str) -> Self {
         self.message = format!("{}\n{sentence}", self.message);
         self
     }
 
-    /// The command failed and has said so: exit code 1.
+    /// The command failed and has printed why: exit code 1.
     fn said() -> Self {
         Self::new("")
     }
 }
 
 impl From<crate::error::Error> for Failure {
-    /// The whole of it: who runs a command is the operator.
+    /// The whole error: whoever runs a command is the operator.
     fn from(error: crate::error::Error) -> Self {
         let mut text = error.message().to_owned();
         let mut cause = std::error::Error::source(&error);
@@ -179,7 +183,7 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// A fault in one sentence for an operator: what failed, and its innermost cause.
+/// An error in one sentence for an operator: what failed, and its innermost cause.
 fn reason(error: &crate::error::Error) -> String {
     let mut cause = std::error::Error::source(error);
     let mut innermost = None;
@@ -193,7 +197,7 @@ fn reason(error: &crate::error::Error) -> String {
     }
 }
 
-/// The exit code of an outcome, its failure said on stderr.
+/// The exit code of an outcome. Prints its failure on stderr.
 pub fn exit(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,5 +1,4 @@
-//! What a service manager is told (`sd_notify`): that the service is ready, that it stops, and that
-//! it is alive.
+//! Messages to the service manager (`sd_notify`): ready, stopping, alive.
 
 use crate::config::Vars;
 use std::ffi::OsStr;
@@ -8,17 +7,17 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The way to the service manager; without one, everything is said to nobody.
+/// The connection to the service manager. Without one, messages go nowhere.
 pub(super) struct Manager {
     to: Option<(UnixDatagram, SocketAddr)>,
-    /// How often a sign of life is due, if at all.
+    /// The watchdog's interval, if it is on.
     every: Option<Duration>,
-    /// It was told that a part is stuck, and shows that until it is told otherwise.
+    /// The manager was told that a part is stuck, and shows that until the next status.
     shows_stuck: AtomicBool,
 }
 
 impl Manager {
-    /// The one that started this process, if one did.
+    /// The service manager that started this process, if one did.
     pub(super) fn of(vars: &Vars) -> Self {
         let to = vars.notify_socket().and_then(|name| {
             let address = address(name)?;
@@ -54,7 +53,7 @@ impl Manager {
         });
     }
 
-    /// In place of a sign of life: which part is stuck, for `systemctl status`.
+    /// Instead of a sign of life: the stuck part, for `systemctl status`.
     pub(super) fn stuck(&self, part: &str) {
         self.shows_stuck.store(true, Ordering::Relaxed);
         self.tell(&format!("STATUS=Stuck: {part}."));
@@ -62,7 +61,7 @@ impl Manager {
 
     fn tell(&self, what: &str) {
         if let Some((socket, address)) = &self.to {
-            // A manager that does not listen finds out by itself.
+            // A manager that does not listen will notice by itself.
             let _ = socket.send_to_addr(what.as_bytes(), address);
         }
     }

@@ -1,4 +1,4 @@
-//! `openapi`: prints the API's description, without a server or a database.
+//! `openapi`: prints the API description, without a server or a database.
 
 use super::{Outcome, terminal};
 use crate::http::openapi;
@@ -19,7 +19,7 @@ pub struct Arguments {}
 /// Prints the document.
 ///
 /// # Errors
-/// Nothing can be written.
+/// stdout cannot be written.
 pub fn run(_: &Arguments) -> Outcome {
     terminal::say(openapi::document(&crate::server::table(true, true)))
 }

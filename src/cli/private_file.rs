@@ -1,9 +1,9 @@
-//! Small files that their owner alone can read: tokens, keys, and what `dev` keeps between starts; and
-//! files that are to have another owner or mode from their first moment on.
+//! Small files that only their owner can read (tokens, keys, the state of `dev`), and files that
+//! have another owner or mode from the start.
 //!
-//! A file is written whole beside its place, under a name that did not exist and begins with a dot, and
-//! then put there: no link that somebody laid out is followed, and no reader sees half of it. What a
-//! process that was killed left beside it goes with the next one.
+//! A file is written to a temporary file beside it, under a new name that begins with a dot, and
+//! then renamed. So no symbolic link is followed, and no reader sees half a file. The next writer
+//! removes what a killed one left.
 
 use super::{Failure, Outcome};
 use rustix::fs::OFlags;
@@ -20,35 +20,35 @@ use zeroize::Zeroizing;
 /// The longest such file, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// What becomes of a file that stands already.
+/// What to do with an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It stays; [`write`] then returns false.
+    /// Keep it; [`write`] then returns false.
     Kept,
-    /// It is replaced.
+    /// Replace it.
     Replaced,
 }
 
-/// Who may use a file.
+/// Owner and mode of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Access {
     pub(super) mode: u32,
-    /// User and group; nothing: this process's own.
+    /// User and group; none: this process's own.
     pub(super) owner: Option<(u32, u32)>,
 }
 
-/// Who made it, alone.
+/// Readable by its creator only.
 const OURS: Access = Access {
     mode: 0o600,
     owner: None,
 };
 
-/// Writes a file of mode 0600. False: one stood there already and was kept.
+/// Writes a file of mode 0600. False: it existed and was kept.
 pub(super) fn write(path: &Path, text: &str, standing: Standing) -> Outcome<bool> {
     write_for(OURS, path, text.as_bytes(), standing)
 }
 
-/// Writes a file of any mode and owner. False: one stood there already and was kept.
+/// Writes a file of any mode and owner. False: it existed and was kept.
 pub(super) fn write_for(
     access: Access,
     path: &Path,
@@ -82,7 +82,7 @@ pub(super) fn write_for(
         .and_then(|()| file.sync_all())
         .and_then(|()| match standing {
             Standing::Replaced => fs::rename(&fresh, path),
-            // A link is made where nothing is, or not at all.
+            // link(2) fails if the name exists.
             Standing::Kept => fs::hard_link(&fresh, path),
         });
     if standing == Standing::Kept || written.is_err() {
@@ -95,7 +95,7 @@ pub(super) fn write_for(
     }
 }
 
-/// What the fresh file's name begins with; the writer's process id follows.
+/// The temporary file's name begins with this; the writer's process id follows.
 fn fresh_stem(path: &Path) -> OsString {
     let mut stem = OsString::from(".");
     stem.push(path.file_name().unwrap_or_default());
@@ -103,7 +103,7 @@ fn fresh_stem(path: &Path) -> OsString {
     stem
 }
 
-/// Removes what writers of a file left beside it that were killed. What cannot be removed stays.
+/// Removes temporary files of killed writers. Errors are ignored.
 pub(super) fn remove_left(path: &Path) {
     let stem = fresh_stem(path);
     let directory = path.parent().filter(|parent| *parent != Path::new(""));
@@ -120,11 +120,11 @@ pub(super) fn remove_left(path: &Path) {
     }
 }
 
-/// What is wrong with the owner and the mode of a file or directory, to stand after its path; nothing if
-/// all is well. No link is followed.
+/// What is wrong with the owner and mode of a file or directory, as a phrase after its path; none
+/// if nothing is. Symbolic links are not followed.
 ///
 /// # Errors
-/// It cannot be looked at, or is none.
+/// It cannot be examined, or is neither a file nor a directory.
 pub(super) fn faults(access: Access, path: &Path) -> std::io::Result<Option<String>> {
     let found = fs::symlink_metadata(path)?;
     let mode = found.mode() & 0o7777;
@@ -149,13 +149,13 @@ pub(super) fn faults(access: Access, path: &Path) -> std::io::Result<Option<Stri
     Ok((!faults.is_empty()).then(|| faults.join(" and ")))
 }
 
-/// Gives a file or directory that stands its owner and mode. False: it had them.
+/// Corrects owner and mode of an existing file or directory. False: they were right.
 ///
 /// # Errors
-/// It is a link, has other names, or cannot be changed.
+/// It is a symbolic link, has other hard links, or cannot be changed.
 pub(super) fn put_right(access: Access, path: &Path) -> Outcome<bool> {
     let fault = |what: &dyn std::fmt::Display| {
-        Failure::new(format!("{} cannot be put right: {what}.", path.display()))
+        Failure::new(format!("{} cannot be corrected: {what}.", path.display()))
     };
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let flags = flags.bits().cast_signed();
@@ -163,7 +163,9 @@ pub(super) fn put_right(access: Access, path: &Path) -> Outcome<bool> {
     let file = opened.map_err(|error| fault(&error))?;
     let found = file.metadata().map_err(|error| fault(&error))?;
     if found.is_file() && found.nlink() != 1 {
-        return Err(fault(&"it has other names, which would change with it"));
+        return Err(fault(
+            &"it has other hard links, which would change with it",
+        ));
     }
     let mut is_changed = false;
     if let Some((user, group)) = access.owner
@@ -181,10 +183,10 @@ pub(super) fn put_right(access: Access, path: &Path) -> Outcome<bool> {
     Ok(is_changed)
 }
 
-/// The text of such a file, without its last newline; nothing if there is none.
+/// The text of such a file without its final newline; none if there is no file.
 ///
 /// # Errors
-/// Others than its owner can use it, it is another user's, or it cannot be read.
+/// Others can use it, it belongs to another user, or it cannot be read.
 pub(super) fn read(path: &Path) -> Outcome<Option<Zeroizing<String>>> {
     let fault = |what: &dyn std::fmt::Display| {
         Failure::new(format!("{} cannot be used: {what}.", path.display()))
@@ -202,7 +204,7 @@ pub(super) fn read(path: &Path) -> Outcome<Option<Zeroizing<String>>> {
     }
     if found.mode() & 0o077 != 0 {
         return Err(fault(&format!(
-            "its mode is {:04o}, so that others than its owner can use it; chmod 600 it",
+            "its mode is {:04o}, so others than its owner can use it; run chmod 600 on it",
             found.mode() & 0o7777
         )));
     }
@@ -238,7 +240,7 @@ mod tests {
     fn what_a_killed_writer_left_goes_and_what_one_writes_stays() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("token");
-        // Above what Linux gives (2^22).
+        // Above the largest pid of Linux (2^22).
         let dead = dir.path().join(".token.999999999");
         let alive = dir.path().join(".token.1");
         let others = [".token.9x", ".tokens.999999999", "token.999999999"];

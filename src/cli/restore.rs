@@ -1,13 +1,14 @@
-//! `restore`: puts a backup back, brings the schema up to this program, and brings the authorization
-//! server in step.
+//! `restore`: restores a backup, migrates the schema to this program's version, and synchronizes
+//! the authorization server.
 //!
-//! Guarantees: everything that can be judged is judged before anything is changed; each database
-//! changes in one transaction, so that whatever cuts it off leaves it as it was; from the first change
-//! to the last a mark in the runtime's database keeps every server from serving it. Postgres holds the
-//! truth: what the authorization server has beside it goes, whatever the ages of the two dumps.
+//! Guarantees: all checks come before the first change. Each database changes in one transaction,
+//! so an interruption leaves it as it was. From the first change to the last, a mark in the
+//! runtime's database keeps every server from using it. PostgreSQL is the truth
+//! (`postgres-is-the-truth`): whatever the ages of the two dumps, the authorization server ends up
+//! equal to it.
 
-mod judge;
 mod load;
+mod preflight;
 
 use super::backup::{Manifest, Programs, Watch};
 use super::{Failure, Outcome, World, authz, terminal};
@@ -18,8 +19,8 @@ use crate::store::connect::Manager;
 use crate::store::libpq::Environment;
 use crate::store::{backups, migrations};
 use clap::Args;
-use judge::Judged;
 use load::Cut;
+use preflight::Checked;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -30,14 +31,14 @@ Examples:
   systemctl stop agent-runtime
   agent-runtime restore --replace /var/backups/agent-runtime/2027-01-31
 
-The databases are those of SVC_DATABASE_URL and SVC_AUTHZ_DATABASE_URL. The first must be used by \
-nobody else meanwhile. The authorization server is to run: it is brought in step at the end, whatever \
-the ages of the two dumps. Without the second setting, or with --without-openfga, it is filled from \
-the first database alone.
+The databases are those of SVC_DATABASE_URL and SVC_AUTHZ_DATABASE_URL. Nobody else may use the \
+first meanwhile. The authorization server must run: it is synchronized at the end, whatever the \
+ages of the two dumps. Without the second setting, or with --without-openfga, it is rebuilt from \
+the first database.
 
-What was cut off is run again with --replace; until then no server serves the database.";
+After an interruption, run it again with --replace; until then no server uses the database.";
 
-/// Who has just ended may be connected for so long: Postgres sees it when it comes to it.
+/// How long a session that has just ended may still be listed by PostgreSQL.
 const GOING: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -48,16 +49,16 @@ pub struct Arguments {
     /// The backup's directory
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Verify the backup and say what would be done, and change nothing
+    /// Verify the backup, print what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Replace what the databases hold; never what is neither the runtime's nor OpenFGA's
+    /// Replace the databases' content; only content of the runtime or OpenFGA is ever replaced
     #[arg(long)]
     replace: bool,
-    /// Restore though keys of the backup's secrets are missing or others
+    /// Restore even if keys of the backup's secrets are missing or different
     #[arg(long)]
     without_keys: bool,
-    /// Leave the authorization server's dump aside
+    /// Do not restore the authorization server's dump
     #[arg(long)]
     without_openfga: bool,
     /// Print the result as JSON
@@ -68,8 +69,8 @@ pub struct Arguments {
 /// Restores a backup.
 ///
 /// # Errors
-/// The backup is damaged, the databases or the settings do not take it, somebody uses the runtime's
-/// database, or something could not be done.
+/// The backup is damaged, the databases or the settings do not fit it, somebody uses the runtime's
+/// database, or a step failed.
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let (settings, forgiven) = world.settings_for_upkeep()?;
     let watch = Watch::start()?;
@@ -90,7 +91,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     }
 }
 
-/// What a restore is made of.
+/// What a restore needs.
 struct Restore<'a> {
     world: &'a World,
     settings: &'a Settings,
@@ -107,10 +108,10 @@ impl Restore<'_> {
         }
     }
 
-    /// What it came to, for programs.
+    /// The result, for programs.
     fn run(&self) -> Outcome<Value> {
         let manifest = &self.manifest;
-        let judged = judge::judge(
+        let checked = preflight::check(
             self.world,
             self.settings,
             self.arguments,
@@ -119,30 +120,28 @@ impl Restore<'_> {
         )?;
         let dumps = manifest.databases().map(|(_, of)| of.dump.bytes);
         self.say(format_args!(
-            "backup: whole, made by version {}, {} bytes in all",
+            "backup: complete, made by version {}, {} bytes in all",
             manifest.program,
             dumps.sum::<u64>()
         ))?;
-        for note in &judged.notes {
+        for note in &checked.notes {
             self.say(format_args!("note: {note}"))?;
         }
         if self.arguments.dry_run {
             self.say("Nothing was changed. It can be restored.")?;
-            return Ok(json!({"dryRun": true, "manifest": manifest, "notes": judged.notes}));
+            return Ok(json!({"dryRun": true, "manifest": manifest, "notes": checked.notes}));
         }
-        let (runtime, notes) = (judged.runtime.database.clone(), judged.notes.clone());
-        let (migrations, openfga) = self.put_back(judged)?;
+        let (runtime, notes) = (checked.runtime.database.clone(), checked.notes.clone());
+        let (migrations, openfga) = self.put_back(checked)?;
         self.watch.may_leave();
         let reconciled = reconcile(self.world, self.settings)?;
         self.say(match &reconciled {
             Some(sums) => format!(
-                "permissions: in step with {} tenants; added {}, removed {}",
+                "permissions: synchronized for {} tenants; added {}, removed {}",
                 sums.compared, sums.missing, sums.extra
             ),
-            None => {
-                "permissions: SVC_AUTHZ_API_URL is not set, so there is nothing to bring in step"
-                    .to_owned()
-            }
+            None => "permissions: SVC_AUTHZ_API_URL is not set, so there is nothing to synchronize"
+                .to_owned(),
         })?;
         self.say("Restored. Next: start the server.")?;
         Ok(json!({
@@ -154,23 +153,23 @@ impl Restore<'_> {
         }))
     }
 
-    /// Replaces both databases: from the mark to its end. The migrations that were applied, and the
-    /// name of the authorization server's database if it was replaced.
-    fn put_back(&self, mut judged: Judged) -> Outcome<(Vec<&'static str>, Option<String>)> {
-        let was_begun = hold(&mut judged, self.watch)?;
-        let loaded = self.load(&judged.programs, &self.settings.database.url, "runtime");
+    /// Replaces both databases, under the mark. Returns the applied migrations, and the name of the
+    /// authorization server's database if it was replaced.
+    fn put_back(&self, mut checked: Checked) -> Outcome<(Vec<&'static str>, Option<String>)> {
+        let was_begun = hold(&mut checked, self.watch)?;
+        let loaded = self.load(&checked.programs, &self.settings.database.url, "runtime");
         if let Err(cut) = loaded {
             if cut.is_undone && !was_begun {
-                backups::end(&mut judged.client)?;
+                backups::end(&mut checked.client)?;
             }
             return Err(self.watch.failure(cut.failure));
         }
         self.say(format_args!(
             "runtime: database {} restored",
-            judged.runtime.database
+            checked.runtime.database
         ))?;
         // A dump carries no statistics that every version restores.
-        backups::analyze(&mut judged.client)?;
+        backups::analyze(&mut checked.client)?;
         let log = super::serve::open_log(&self.world.vars, self.settings, &self.world.clock)?;
         let manager = Manager::new(&options::store(self.settings))?;
         let applied = migrations::migrate_restored(&manager, &log)?;
@@ -178,20 +177,20 @@ impl Restore<'_> {
             let listed = applied.join(", ");
             self.say(format_args!("runtime: migrations applied: {listed}"))?;
         }
-        let openfga = self.put_back_openfga(&judged)?;
-        backups::end(&mut judged.client)?;
+        let openfga = self.put_back_openfga(&checked)?;
+        backups::end(&mut checked.client)?;
         Ok((applied, openfga))
     }
 
-    /// Loads the authorization server's dump, where there is one and a database for it.
-    fn put_back_openfga(&self, judged: &Judged) -> Outcome<Option<String>> {
+    /// Loads the authorization server's dump, if there is one and a database for it.
+    fn put_back_openfga(&self, checked: &Checked) -> Outcome<Option<String>> {
         let url = self.settings.authorization_database.as_ref();
-        let (Some(openfga), Some(url)) = (&judged.openfga, url) else {
+        let (Some(openfga), Some(url)) = (&checked.openfga, url) else {
             return Ok(None);
         };
         self.load(&openfga.programs, url, "openfga").map_err(|cut| {
             self.watch.failure(cut.failure).with(
-                "The runtime's database is restored, and the authorization server's is not: no server serves it until the restore was run again, with --replace.",
+                "The runtime's database is restored, but the authorization server's is not. No server uses it until you run the restore again, with --replace.",
             )
         })?;
         let name = openfga.facts.database.clone();
@@ -204,7 +203,7 @@ impl Restore<'_> {
         let dumped = self.manifest.databases().find(|(name, _)| *name == what);
         let environment = Environment::of(url);
         let (Some((_, dumped)), Ok(environment)) = (dumped, environment) else {
-            // Both were judged before.
+            // Both were checked before.
             return Err(Cut::undone(Failure::new(format!(
                 "{what} cannot be restored."
             ))));
@@ -220,7 +219,7 @@ impl Restore<'_> {
     }
 }
 
-/// Looks until nobody is in the way, or for [`GOING`]. The last look.
+/// Waits until nobody else is connected, [`GOING`] at most. Returns who still is.
 fn last_look<T>(
     watch: &Watch,
     mut look: impl FnMut() -> Outcome<T>,
@@ -237,10 +236,10 @@ fn last_look<T>(
     }
 }
 
-/// Takes the database for this restore alone, and sets the mark. Who serves it already is seen after
-/// that: who comes later sees the mark. True: an earlier restore had set it.
-fn hold(judged: &mut Judged, watch: &Watch) -> Outcome<bool> {
-    let client = &mut judged.client;
+/// Takes the database for this restore alone, and sets the mark. Then it looks for sessions: a
+/// server that comes later sees the mark. True: an earlier restore had set it.
+fn hold(checked: &mut Checked, watch: &Watch) -> Outcome<bool> {
+    let client = &mut checked.client;
     if !last_look(watch, || Ok(backups::hold(client)?), |is_held| *is_held)? {
         return Err(Failure::new(
             "Another restore of this database is under way.",
@@ -278,7 +277,7 @@ fn reconcile(world: &World, settings: &Settings) -> Outcome<Option<authz::Sums>>
     }
     let sums = authz::repair_all(world, settings).map_err(|failure| {
         Failure::new(format!(
-            "The databases are restored. The authorization server is not in step with them yet: {}\nEach server compares it at its start; or run: agent-runtime authz repair",
+            "The databases are restored, but the authorization server could not be synchronized: {}\nEach server synchronizes it at its start; or run: agent-runtime authz repair",
             failure.message
         ))
     })?;

@@ -19,7 +19,7 @@ Examples:
 The agent's text goes to stdout, its steps to stderr. Ctrl-C stops watching and leaves the run \
 running. Exits 0 if the run completed, 1 if it failed, was cancelled, or is left running.";
 
-/// The longest message that is read, in bytes; the server says what it takes.
+/// The longest message that is read, in bytes; the server may accept less.
 const MAX_MESSAGE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Arguments of `run`.
@@ -28,19 +28,19 @@ const MAX_MESSAGE_BYTES: u64 = 8 * 1024 * 1024;
 pub struct Arguments {
     /// The agent's id, or its name
     agent: String,
-    /// What to say to it; `-` reads standard input
+    /// The message; `-` reads standard input
     #[arg(required = true)]
     message: Vec<String>,
-    /// The project, by id or name, that the agent's name is looked for in
+    /// The project of the agent, by id or name
     #[arg(long)]
     project: Option<String>,
-    /// The agent's version, instead of the one that is live
+    /// The agent's version, instead of the live one
     #[arg(long)]
     version: Option<String>,
     /// The conversation to continue
     #[arg(long, value_name = "ID")]
     conversation: Option<Uuid>,
-    /// Mark the run as a dry run, which its tools are told
+    /// Mark the run as a dry run; its tools learn of it
     #[arg(long)]
     dry_run: bool,
     /// Print each event as JSON, one a line, and the run before and after them
@@ -70,7 +70,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
         body["conversationId"] = json!(id);
     }
     let display = Display::new(&world.vars, arguments.json);
-    // Before the run: a Ctrl-C between the two would leave one that nobody was told of.
+    // Before the run starts: otherwise a Ctrl-C could leave a run whose id nobody knows.
     let endings = signals::endings()?;
     let run_id = start(&server, &mut client, &body, &display)?;
     follow::watch(
@@ -83,7 +83,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     .outcome()
 }
 
-/// Starts a run of the command line's; an answer that is lost makes no second one.
+/// Starts the run with an idempotency key, so that a lost answer starts no second one.
 pub(super) fn start(
     server: &Server,
     client: &mut Client,
@@ -99,9 +99,12 @@ pub(super) fn start(
     let started = send()?;
     let run = &started["run"];
     display.begin(run)?;
-    id_of(run)?
-        .parse()
-        .map_err(|_| Failure::new(format!("{} gave a run without an id.", server.url())))
+    id_of(run)?.parse().map_err(|_| {
+        Failure::new(format!(
+            "{} answered with a run that has no id.",
+            server.url()
+        ))
+    })
 }
 
 fn message(arguments: &Arguments) -> Outcome<String> {
@@ -121,7 +124,7 @@ fn message(arguments: &Arguments) -> Outcome<String> {
     Ok(text)
 }
 
-/// The id of the agent that is meant.
+/// The id of the agent with this id or name.
 fn agent(client: &mut Client, named: &str, project: Option<&str>) -> Outcome<String> {
     if named.parse::<Uuid>().is_ok() {
         return Ok(named.to_owned());
@@ -138,7 +141,7 @@ fn agent(client: &mut Client, named: &str, project: Option<&str>) -> Outcome<Str
             "There is no agent named {named} here."
         ))),
         several => Err(Failure::usage(format!(
-            "There are {} agents named {named}. Say which by --project, or by its id.",
+            "There are {} agents named {named}. Name one with --project, or by its id.",
             several.len()
         ))),
     }

@@ -1,5 +1,5 @@
-//! `secrets rewrap`: wraps the data keys of secrets by the key that stands now, after that was
-//! rotated. It may run beside running servers, and again after any end.
+//! `secrets rewrap`: wraps the data keys of secrets with the present key, after a rotation. It may
+//! run beside running servers, and may be repeated after any end.
 
 use super::{Failure, Outcome, World, terminal};
 use crate::error::{Code, Error};
@@ -13,23 +13,23 @@ use uuid::Uuid;
 
 const REWRAP_EXAMPLES: &str = "\
 Examples:
-  agent-runtime secrets rewrap --dry-run     say how many it would wrap, and which cannot be read
+  agent-runtime secrets rewrap --dry-run     print how many it would wrap, and which cannot be read
   agent-runtime secrets rewrap               wrap them
   agent-runtime secrets rewrap --json | jq '.unreadable[]'
 
-For SVC_SECRETS_BACKEND=postgres, with the settings of the servers. Each data key that another key \
-than the one of now has wrapped is unwrapped, tried on its value, wrapped anew and written; values \
-stay as they are. Running servers need no stop, and what was stopped can be begun again. With \
---dry-run those of the key of now are unwrapped and tried, too, and nothing is written.
+For SVC_SECRETS_BACKEND=postgres, with the settings of the servers. Each data key that is not \
+wrapped with the present key is unwrapped, tried on its value, wrapped and written; values stay as \
+they are. Servers may keep running, and an interrupted command may be repeated. With --dry-run \
+every data key is unwrapped and tried, and nothing is written.
 
-Exits 0 if all are wrapped by the key of now, 2 if some could not be read, 1 if it could not be done. \
-With --dry-run: 0 if all can be read.";
+Exits 0 if all are wrapped with the present key, 2 if some could not be read, 1 if it failed. With \
+--dry-run: 0 if all can be read.";
 
 /// The commands on secrets.
 #[derive(Subcommand)]
 #[command(after_help = REWRAP_EXAMPLES)]
 pub enum Command {
-    /// Wrap data keys by the key that stands now
+    /// Wrap data keys with the present key
     Rewrap(Rewrap),
 }
 
@@ -37,7 +37,7 @@ pub enum Command {
 #[derive(Args)]
 #[command(after_help = REWRAP_EXAMPLES)]
 pub struct Rewrap {
-    /// Only read, and say what would be done
+    /// Only read, and print what would be done
     #[arg(long)]
     dry_run: bool,
     /// Print the result as JSON
@@ -48,8 +48,8 @@ pub struct Rewrap {
 /// Runs one of the commands.
 ///
 /// # Errors
-/// The backend wraps no keys; the database or the key-management service gives no answer; some data
-/// keys could not be read.
+/// The backend wraps no keys; the database or the key-management service does not answer; or some
+/// data keys could not be read.
 pub fn run(world: &World, command: &Command) -> Outcome {
     let Command::Rewrap(arguments) = command;
     let secrets = open(world)?;
@@ -82,12 +82,12 @@ fn say(told: &Rewrapped, dry_run: bool) -> Outcome {
         terminal::say(format_args!("not readable: {sentence}"))?;
     }
     let done = if dry_run {
-        "would be wrapped anew"
+        "would be wrapped"
     } else {
         "wrapped anew"
     };
     terminal::say(format_args!(
-        "{} versions: {} by the key of now already, {} {done}, {} could not be read.",
+        "{} versions: {} already wrapped with the present key, {} {done}, {} could not be read.",
         told.versions,
         told.current,
         told.rewrapped,
@@ -98,7 +98,7 @@ fn say(told: &Rewrapped, dry_run: bool) -> Outcome {
 fn open(world: &World) -> Outcome<Secrets> {
     let settings = world.settings()?;
     let log = super::serve::open_log(&world.vars, &settings, &world.clock)?;
-    // Nothing that is wrapped is of one tenant alone.
+    // The wrapping key is shared by all tenants.
     let backend = options::secrets(&settings, Uuid::nil())?;
     if !matches!(backend, crate::secrets::Options::Postgres(_)) {
         return Err(Error::new(

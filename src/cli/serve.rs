@@ -1,7 +1,7 @@
-//! `serve`: the server with the settings of the environment, from its first line to its last.
+//! `serve`: the server with the settings of the environment.
 //!
-//! stdout gets what an operator is to read once (a fresh tenant's id, in development its token);
-//! the log goes to stderr.
+//! stdout gets what an operator must read once (the id of a new tenant, in development its token).
+//! The log goes to stderr.
 
 use super::notify::Manager;
 use super::{Failure, Outcome, World, private_file, signals, terminal};
@@ -27,10 +27,11 @@ Examples:
   systemctl start agent-runtime                  in production
   agent-runtime check-config && agent-runtime serve
 
-SIGTERM and Ctrl-C stop it in order; a second one ends it at once.
+SIGTERM and Ctrl-C stop it in order; a second one ends it immediately.
 
-Exit codes: 0 stopped in order, 1 failed, 2 wrong command line, 78 the settings or the database refuse \
-it, and a restart would come to the same. A database that is away or read-only is waited for.";
+Exit codes: 0 stopped in order, 1 failed, 2 wrong command line, 78 the settings or the database \
+refuse it, and a restart would not help. A database that is unreachable or read-only is waited \
+for.";
 
 /// Arguments of `serve`.
 #[derive(Args)]
@@ -41,10 +42,10 @@ fn long_help() -> String {
     format!("{EXAMPLES}\n\n{}", render::help())
 }
 
-/// Serves until it is told to end.
+/// Serves until a signal ends it.
 ///
 /// # Errors
-/// A setting is wrong, the server cannot start, or it was cut off at its end.
+/// A setting is wrong, the server cannot start, or its stop was cut off.
 pub fn run(world: &World, _: &Arguments) -> Outcome {
     serve(world).map_err(|failure| failure.heard_by(&world.vars))
 }
@@ -68,7 +69,7 @@ fn serve(world: &World) -> Outcome {
     }
 }
 
-/// The log as the settings have it, and what is doubtful about those in it.
+/// The logger of these settings, with the warnings about them.
 pub(super) fn open_log(vars: &Vars, settings: &Settings, clock: &Clock) -> Outcome<Logger> {
     let patterns = settings.log.redact_keys.join(",");
     let (options, problems) = log::Options::parse(log::Given {
@@ -108,7 +109,7 @@ const fn name(setting: log::Setting) -> &'static str {
     }
 }
 
-/// The tenant that this start makes or finds again.
+/// The tenant that this start creates or finds.
 fn seeds(settings: &Settings, clock: &Clock, log: &Logger) -> Outcome<Seeds> {
     let tenant = &settings.tenant;
     let tenant_id = tenant.id.unwrap_or_else(|| clock.new_id());
@@ -133,8 +134,8 @@ fn seeds(settings: &Settings, clock: &Clock, log: &Logger) -> Outcome<Seeds> {
     })
 }
 
-/// The first user of a tenant whose settings name none: the same at every start and on every
-/// replica, so that no start makes a second one.
+/// The first user of a tenant whose settings name none. It is the same at every start and on every
+/// replica, so no start creates a second one.
 pub(super) fn first_user(tenant_id: Uuid) -> Uuid {
     let mut hash = Sha256::new();
     hash.update(b"agent-runtime seed user");
@@ -145,7 +146,7 @@ pub(super) fn first_user(tenant_id: Uuid) -> Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// The token in the state directory: that of an earlier start, or a fresh one. It is never logged.
+/// The token in the state directory: that of an earlier start, or a new one. It is never logged.
 fn kept_token(settings: &Settings, log: &Logger) -> Outcome<Secret> {
     let directory = &settings.state_directory;
     std::fs::DirBuilder::new()
@@ -180,7 +181,7 @@ fn kept_token(settings: &Settings, log: &Logger) -> Outcome<Secret> {
     }
 }
 
-/// Opens the door.
+/// Starts the server.
 pub(super) fn start(
     settings: &Settings,
     seeds: Seeds,
@@ -194,7 +195,7 @@ pub(super) fn start(
     Ok(server)
 }
 
-/// Waits until the server is ready and then until a signal says to end it.
+/// Waits until the server is ready, and then for a signal to end.
 fn until_told(server: &Server, endings: &Receiver<()>, manager: &Manager) -> Outcome {
     let beat = manager.every().map_or_else(never, tick);
     let mut ready = server.ready().clone();
@@ -217,7 +218,7 @@ fn until_told(server: &Server, endings: &Receiver<()>, manager: &Manager) -> Out
     }
 }
 
-/// Why the server will not become ready: for good, unless it was a fault of ours.
+/// Why the server will never be ready. Permanent, unless the error is internal.
 fn never_ready(error: Error) -> Failure {
     let is_ours = error.code() == Code::Internal;
     let failure = Failure::from(error);
@@ -227,10 +228,10 @@ fn never_ready(error: Error) -> Failure {
     }
 }
 
-/// Past the server's own deadline: what then still hangs ends with the process.
+/// After the server's own deadline, what still hangs ends with the process.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Stops in order within the time; a further signal ends it at once.
+/// Stops in order within the time; a further signal ends it immediately.
 pub(super) fn stop(
     server: Server,
     within: Duration,

@@ -1,4 +1,4 @@
-//! `check-config`: what the server would read. `settings`: what is known of every setting.
+//! `check-config` prints what the server would read. `settings` documents every setting.
 
 use super::{Failure, Outcome, World, terminal};
 use crate::config::{self, render};
@@ -50,7 +50,7 @@ enum Format {
     Markdown,
 }
 
-/// Shows every setting with its value and what is wrong with it.
+/// Prints every setting with its value, and what is wrong.
 ///
 /// # Errors
 /// The server would not start.

@@ -1,8 +1,9 @@
-//! `setup`: what an installed service needs before its first start: role and database, keys, settings.
+//! `setup`: creates what an installed service needs before its first start: role and database,
+//! keys, settings.
 //!
-//! Guarantees: it may run again, after any end; what stands is kept, what the operator wrote stays as it
-//! is, and each step says what became of it. What stands in the way is found before anything is made. No
-//! secret is shown: it is said in which file it lies.
+//! Guarantees: it may run again after any end. It keeps what exists and what the operator wrote,
+//! and reports each step. It finds every obstacle before it creates anything. It shows no secret,
+//! only the name of its file.
 //!
 //! Not here: installing packages, and PostgreSQL on another host.
 
@@ -36,16 +37,16 @@ use std::process::{Command, Stdio};
 const EXAMPLES: &str = "\
 Examples:
   agent-runtime setup --license-file license.key
-  agent-runtime setup --dry-run                    say what would be made, change nothing
+  agent-runtime setup --dry-run                    print what would be done, change nothing
   agent-runtime setup --license-file license.key --start
   agent-runtime setup --json | jq '.steps[] | select(.state != \"kept\")'
 
-Run it as root, on the host of PostgreSQL, and again whenever something is in doubt: what stands is kept, \
-and so is every setting that you gave. It makes role and database over PostgreSQL's local socket, keys \
-under /etc/agent-runtime/credentials, and the settings of /etc/agent-runtime/agent-runtime.env that are \
-missing. Nothing is started without --start.
+Run it as root, on the host of PostgreSQL, and again whenever you are in doubt: it keeps what \
+exists and every setting that you gave. It creates role and database over PostgreSQL's local \
+socket, keys under /etc/agent-runtime/credentials, and missing settings in \
+/etc/agent-runtime/agent-runtime.env. Nothing is started without --start.
 
-Exit codes: 0 done, 1 something stands in the way (it is said what), 2 wrong command line.";
+Exit codes: 0 done, 1 not done (the message says why), 2 wrong command line.";
 
 /// Arguments of `setup`.
 #[derive(Debug, Args)]
@@ -60,47 +61,47 @@ pub struct Arguments {
     /// PostgreSQL's port, which is part of the socket's name
     #[arg(long, default_value_t = 5432)]
     port: u16,
-    /// The database to make
+    /// The database to create
     #[arg(long, value_name = "NAME", default_value = "agent_runtime", value_parser = name)]
     database: String,
     /// The user that the service runs as; its role has the same name
     #[arg(long, value_name = "NAME", default_value = deployment::USER, value_parser = name)]
     user: String,
-    /// Leave the companion package's OpenFGA alone
+    /// Do not configure the companion package's OpenFGA
     #[arg(long)]
     no_openfga: bool,
-    /// Make lost keys of secrets anew, although the database holds values that only the old ones open
+    /// Make new keys of secrets, although the database holds values that only the lost ones open
     #[arg(long)]
     new_keys: bool,
-    /// Put the license key of this file into its place
+    /// Install the license key of this file
     #[arg(long, value_name = "FILE")]
     license_file: Option<PathBuf>,
-    /// Start the service at the end, now and at boot
+    /// Start the service at the end, and enable it at boot
     #[arg(long)]
     start: bool,
-    /// Lay the files out under this directory instead of /
+    /// Install the files under this directory instead of /
     #[arg(long, value_name = "DIR", conflicts_with = "start")]
     root: Option<PathBuf>,
-    /// Say what would be made, and change nothing
+    /// Print what would be done, and change nothing
     #[arg(long, conflicts_with = "start")]
     dry_run: bool,
     /// Print what was done as JSON
     #[arg(long)]
     json: bool,
-    /// Make roles and databases, for the setup that started this one
+    /// Create roles and databases, for the setup that started this one
     #[arg(long, hide = true)]
     as_superuser: bool,
 }
 
-/// What PostgreSQL takes as a name and an operator can type.
+/// A name that PostgreSQL accepts and an operator can type.
 fn name(text: &str) -> Result<String, String> {
     match (1..=63).contains(&text.len()) && !text.contains(char::is_control) {
         true => Ok(text.to_owned()),
-        false => Err("1 to 63 bytes are needed, none of them a control character".to_owned()),
+        false => Err("1 to 63 bytes without control characters are needed".to_owned()),
     }
 }
 
-/// Where the files lie.
+/// Where the files are.
 struct Paths {
     env_file: PathBuf,
     credentials: PathBuf,
@@ -124,10 +125,10 @@ impl Paths {
 }
 
 impl Openfga {
-    /// What the service has to know of it.
+    /// The account of the service, checked.
     fn settings(&self, arguments: &Arguments, is_other: bool) -> Vec<Wanted> {
         let mut wanted = vec![Wanted::new("SVC_AUTHZ_API_URL", &self.url)];
-        // It names the service's role, which then stands.
+        // The user must exist, because the service's role has its name.
         if self.is_ours && !is_other {
             let database = database_url(arguments, openfga::DATABASE);
             wanted.push(Wanted::new("SVC_AUTHZ_DATABASE_URL", database));
@@ -139,14 +140,14 @@ impl Openfga {
 /// Sets up.
 ///
 /// # Errors
-/// It is not run by root, or something stands in the way.
+/// It is not run by root, or finds an obstacle.
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     if arguments.as_superuser {
         return databases::as_superuser();
     }
     if !account::is_root() && arguments.root.is_none() {
         return Err(Failure::new(
-            "setup writes under /etc and makes roles in PostgreSQL: run it as root (sudo).",
+            "setup writes under /etc and creates roles in PostgreSQL: run it as root (sudo).",
         ));
     }
     let paths = Paths::under(arguments.root.as_deref());
@@ -161,7 +162,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let given = standing.value("SVC_DATABASE_URL").map(Secret::expose);
     let is_other =
         given != Some(url.as_str()) && keys::is_given(&paths, &standing, "SVC_DATABASE_URL");
-    // What can stand in the way comes first.
+    // Obstacles first.
     let license = arguments.license_file.as_deref();
     let license = license
         .map(|from| keys::read_license(from, &paths, &standing, world.clock.now()))
@@ -212,7 +213,7 @@ fn service(arguments: &Arguments) -> Outcome<Option<Account>> {
     })
 }
 
-/// The URL of a database for the service, who is known to PostgreSQL by its process.
+/// The URL of a database for the service; PostgreSQL identifies it by its process's user.
 fn database_url(arguments: &Arguments, database: &str) -> String {
     let encoded = |text: &str| utf8_percent_encode(text, UNRESERVED).to_string();
     format!(
@@ -224,14 +225,14 @@ fn database_url(arguments: &Arguments, database: &str) -> String {
     )
 }
 
-/// What RFC 3986 lets stand as it is.
+/// Characters that RFC 3986 leaves unencoded.
 const UNRESERVED: &percent_encoding::AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// What there should be in PostgreSQL.
+/// The roles and databases that there should be.
 fn request(arguments: &Arguments, openfga: Option<&Openfga>, is_other: bool) -> Request {
     let own = (!is_other).then(|| Owned {
         role: arguments.user.clone(),
@@ -260,11 +261,11 @@ fn make_databases(
     is_other: bool,
 ) -> Outcome {
     if is_other {
-        let note = "SVC_DATABASE_URL names another one, which is yours";
+        let note = "SVC_DATABASE_URL names a database of yours";
         ledger.enter(State::Kept, "role and database", Some(note));
     }
     if openfga.is_some_and(|openfga| !openfga.is_ours) {
-        let note = "OPENFGA_DATASTORE_URI names another one, which is yours";
+        let note = "OPENFGA_DATASTORE_URI names a database of yours";
         ledger.enter(State::Kept, "role and database of OpenFGA", Some(note));
     }
     match request.owned.is_empty() {
@@ -273,7 +274,7 @@ fn make_databases(
     }
 }
 
-/// Anyone may know what is in such a directory; what lies there has modes of its own.
+/// Anyone may list such a directory; its files have their own modes.
 fn make_passable(path: &Path) -> Outcome {
     let mut builder = fs::DirBuilder::new();
     Ok(builder.recursive(true).mode(0o755).create(path)?)
@@ -317,7 +318,7 @@ fn units(with_openfga: bool) -> &'static [&'static str] {
     }
 }
 
-/// What is left for the operator to do.
+/// The next steps for the operator.
 fn next(paths: &Paths, settings: &EnvFile, with_openfga: bool) -> Vec<String> {
     let mut next = Vec::new();
     if !keys::is_given(paths, settings, "SVC_LICENSE_KEY") {
@@ -337,12 +338,12 @@ fn next(paths: &Paths, settings: &EnvFile, with_openfga: bool) -> Vec<String> {
 fn token(paths: &Paths) -> String {
     let path = paths.credentials.join("SVC_SEED_TOKEN");
     match path.exists() {
-        true => format!("The first admin's token lies in {}", path.display()),
+        true => format!("The first admin's token is in {}", path.display()),
         false => "The first admin's token is the one that you gave".to_owned(),
     }
 }
 
-/// Starts the service, if nothing of the settings speaks against it.
+/// Starts the service, unless the settings have a fault.
 fn start(
     world: &World,
     paths: &Paths,
@@ -352,7 +353,7 @@ fn start(
     let vars = deployment::vars(settings, Some(&paths.credentials));
     let report = config::check(&vars, &world.clock);
     if !report.ok {
-        let mut lines = vec!["All is set up, but the server would not start:".to_owned()];
+        let mut lines = vec!["Setup is done, but the server would not start:".to_owned()];
         lines.extend(report.faults.iter().map(|fault| format!("  {fault}")));
         return Err(Failure::new(lines.join("\n")));
     }
@@ -364,7 +365,7 @@ fn start(
             .status();
         if !status.is_ok_and(|status| status.success()) {
             return Err(Failure::new(format!(
-                "All is set up, but {unit} did not start. See: systemctl status {unit}"
+                "Setup is done, but {unit} did not start. See: systemctl status {unit}"
             )));
         }
     }

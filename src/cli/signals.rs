@@ -1,12 +1,11 @@
-//! SIGINT and SIGTERM as messages. The thread `signals` waits for them for as long as the process
-//! lives.
+//! SIGINT and SIGTERM as messages. The thread `signals` waits for them until the process ends.
 
 use super::{Failure, Outcome};
 use crossbeam_channel::{Receiver, bounded};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Each signal to end, as it comes. More than a few that nobody has taken are dropped.
+/// Each signal to end, as it comes. The channel is short; further ones are dropped.
 pub(super) fn endings() -> Outcome<Receiver<()>> {
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::new(format!("Signals cannot be received: {error}.")))?;

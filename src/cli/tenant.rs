@@ -1,4 +1,4 @@
-//! `tenant create`: a further tenant with its first user and token, made in the database itself.
+//! `tenant create`: creates a further tenant, its first user and a token, directly in the database.
 
 use super::{Failure, Outcome, World, terminal};
 use crate::authn::bearer;
@@ -14,14 +14,14 @@ Examples:
   agent-runtime tenant create --name \"Example Ltd\"
   agent-runtime tenant create --name \"Example Ltd\" --json > tenant.json
 
-The database is that of SVC_DATABASE_URL. The token is shown this once, and nothing but its digest \
-is kept. Running servers know the tenant at once.";
+The database is that of SVC_DATABASE_URL. The token is shown once; only its digest is stored. \
+Running servers know the tenant immediately.";
 
 /// The commands on tenants.
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub enum Command {
-    /// Make a tenant, its first user and their token
+    /// Create a tenant, its first user and a token
     Create(Create),
 }
 
@@ -32,13 +32,13 @@ pub struct Create {
     /// The tenant's name, 1 to 200 characters
     #[arg(long, value_parser = name)]
     name: String,
-    /// The tenant's id; a fresh one if left out
+    /// The tenant's id; a new one if left out
     #[arg(long)]
     id: Option<Uuid>,
-    /// The first user's id; a fresh one if left out
+    /// The first user's id; a new one if left out
     #[arg(long)]
     user_id: Option<Uuid>,
-    /// Print what was made as JSON
+    /// Print what was created as JSON
     #[arg(long)]
     json: bool,
 }
@@ -47,14 +47,14 @@ fn name(text: &str) -> Result<String, String> {
     if (1..=200).contains(&text.chars().count()) && !text.chars().any(char::is_control) {
         Ok(text.to_owned())
     } else {
-        Err("1 to 200 characters are needed, none of them a control character".to_owned())
+        Err("1 to 200 characters without control characters are needed".to_owned())
     }
 }
 
 /// Runs one of the commands.
 ///
 /// # Errors
-/// The database cannot be reached, its schema is of another version, or the tenant stands already.
+/// The database cannot be reached, its schema has another version, or the tenant exists.
 pub fn run(world: &World, command: &Command) -> Outcome {
     let Command::Create(arguments) = command;
     let settings = world.settings()?;

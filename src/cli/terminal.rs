@@ -1,5 +1,5 @@
-//! Text for people and for programs. What others wrote (a model, a tool, a server) reaches the
-//! terminal without its control characters.
+//! Output for people and programs. Text from others (a model, a tool, a server) reaches the
+//! terminal without control characters.
 
 use super::{Failure, Outcome};
 use crate::config::Vars;
@@ -9,7 +9,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
-/// How text may look.
+/// The style of text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
     colours: bool,
@@ -64,7 +64,7 @@ pub(super) fn say(line: impl Display) -> Outcome {
     write(format_args!("{line}\n"))
 }
 
-/// Writes to stdout and shows it at once.
+/// Writes to stdout and flushes.
 pub(super) fn write(text: impl Display) -> Outcome {
     let mut out = std::io::stdout().lock();
     out.write_all(text.to_string().as_bytes())
@@ -72,20 +72,20 @@ pub(super) fn write(text: impl Display) -> Outcome {
         .map_err(unwritable)
 }
 
-/// Why stdout takes no more.
+/// Why stdout cannot be written.
 #[allow(
     clippy::needless_pass_by_value,
     reason = "the shape that map_err takes"
 )]
 pub(super) fn unwritable(error: std::io::Error) -> Failure {
     match error.kind() {
-        // The reader has what it wanted (`| head`).
+        // The reader has closed the pipe (`| head`).
         ErrorKind::BrokenPipe => Failure::said(),
         _ => Failure::new(format!("Nothing can be written to stdout: {error}.")),
     }
 }
 
-/// Writes over the last line of a terminal on stderr: how far something has come.
+/// Overwrites the last line of a terminal on stderr: progress.
 pub(super) fn progress(text: impl Display) {
     let _ = write!(std::io::stderr().lock(), "\r\x1b[K{text}");
 }
@@ -96,21 +96,21 @@ pub(super) fn say_json(value: &impl serde::Serialize) -> Outcome {
     say(text)
 }
 
-/// Writes a line to stderr. There is nobody to tell if that fails.
+/// Writes a line to stderr. A failure cannot be reported.
 pub(super) fn note(line: impl Display) {
     let _ = std::io::stderr()
         .lock()
         .write_all(format!("{line}\n").as_bytes());
 }
 
-/// Writes a line to stderr over the one before it, on a terminal.
+/// Overwrites the last line on stderr, on a terminal.
 pub(super) fn note_over(line: impl Display) {
     let _ = std::io::stderr()
         .lock()
         .write_all(format!("\r\x1b[K{line}").as_bytes());
 }
 
-/// Whether stderr goes to systemd's journal, and not elsewhere since.
+/// Whether stderr still goes to systemd's journal.
 pub(super) fn is_journal(vars: &Vars) -> bool {
     let Some(journal) = vars.journal_stream() else {
         return false;
@@ -120,14 +120,15 @@ pub(super) fn is_journal(vars: &Vars) -> bool {
     found.is_ok_and(|found| (found.dev(), found.ino()) == journal)
 }
 
-/// How this program was called, for commands that are shown to be tried.
+/// How this program was called, for commands that the output suggests.
 pub(super) fn program() -> String {
     let called = std::env::args_os().next();
     let called = called.as_deref().and_then(std::ffi::OsStr::to_str);
     printable(called.unwrap_or("agent-runtime"))
 }
 
-/// A text from outside, fit for a terminal: lines and tabs stay, other control characters go.
+/// A foreign text made safe for a terminal: newlines and tabs stay, other control characters are
+/// removed.
 pub(super) fn printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {

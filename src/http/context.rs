@@ -91,7 +91,7 @@ impl Cx<'_> {
     }
 
     /// Runs `work` in a transaction, and commits it once the request's decisions are on disk
-    /// (invariant 2).
+    /// (`audit-before-commit`).
     ///
     /// # Errors
     /// Those of `work`; `database-unavailable`; `audit-unavailable`.
@@ -117,7 +117,7 @@ impl Cx<'_> {
         self.tickets.is_empty()
     }
 
-    /// Tells the authorization server of objects that the request marked (invariant 3). Called
+    /// Tells the authorization server of objects that the request marked (`postgres-is-the-truth`). Called
     /// after every change of a role, also where nothing was left to change.
     ///
     /// # Errors

@@ -254,7 +254,7 @@ impl App for Pipeline {
         if tickets.is_empty() {
             return responder.send(reply);
         }
-        // Whoever writes the record releases the answer (invariant 2): this thread, where nobody does.
+        // Whoever writes the record releases the answer (`audit-before-commit`): this thread, where nobody does.
         let (ready, looks) = (responder.prepare(reply), self.looks(&context));
         let log = self
             .log

@@ -1,5 +1,5 @@
 //! What the authorization server is told and was told: tenants' stores, objects and their
-//! desired tuples (invariant 3).
+//! desired tuples (`postgres-is-the-truth`).
 //!
 //! Not here: the authorization server itself (`authz`).
 

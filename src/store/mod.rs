@@ -2,7 +2,7 @@
 //!
 //! One file a noun; one statement a file under `sql/queries/NOUN/VERB.sql`, embedded here, prepared
 //! once a connection, and prepared by a test against a migrated database. Every statement on a
-//! tenant's table names the tenant (invariant 9). What every noun uses is in `db`: the pool, transactions,
+//! tenant's table names the tenant (`tenant-from-credential`). What every noun uses is in `db`: the pool, transactions,
 //! statements, pages, migrations.
 //!
 //! Not here: who may do what (`authz`); functions take a proof of it where the caller is a person.

@@ -146,7 +146,7 @@ fn a_token_of_another_tenant_is_refused_with_the_reason() {
     address(&mut first);
     let mut second = serve(&url, &[("SVC_SEED_TOKEN", TOKEN)]);
     second.line_with("SVC_TENANT_ID to the tenant whose token it is");
-    assert_eq!(second.wait(), Some(78), "a restart would come to the same");
+    assert_eq!(second.wait(), Some(78), "a restart would not help");
 }
 
 #[test]

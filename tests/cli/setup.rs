@@ -443,7 +443,8 @@ fn a_database_of_the_operator_s_stays() {
     assert!(host.read(ENV_FILE).starts_with(mine));
     assert!(!said.out.contains("hunter2"));
     assert!(
-        said.out.contains("SVC_DATABASE_URL was not asked"),
+        said.out
+            .contains("setup could not ask the database of SVC_DATABASE_URL"),
         "{}",
         said.out
     );

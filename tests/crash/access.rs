@@ -130,7 +130,7 @@ pub(crate) fn verify_permissions(place: &Place) {
     verify(place, &["authz", "verify"]);
 }
 
-/// `audit verify`: the record is whole.
+/// `audit verify`: the record is complete.
 #[track_caller]
 pub(crate) fn verify_audit(place: &Place) {
     verify(place, &["audit", "verify"]);

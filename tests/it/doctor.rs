@@ -190,7 +190,7 @@ fn the_doctor_finds_what_is_wrong_with_permissions_and_their_server() {
         .says("openfga", "ok", "serves")
         .says("openfga-indexes", "ok", "valid")
         .says("authorization-store", "ok", "1 stores are there")
-        .says("permissions", "ok", "told all")
+        .says("permissions", "ok", "has every change")
         .says("secrets", "ok", "sealed and opened")
         .says("webhooks", "ok", "0 endpoints")
         .says("tls-roots", "ok", "trusted");
@@ -485,7 +485,7 @@ fn the_doctor_finds_files_that_others_can_use() {
     );
     let well = laid.examined();
     well.has_faults(&[])
-        .says("settings-file", "ok", "alone")
+        .says("settings-file", "ok", "Only the service")
         .says("files", "ok", "3 files");
 
     set_mode(&laid.path("settings.env"), 0o666);
@@ -556,7 +556,7 @@ fn a_key_that_what_is_stored_was_not_made_with_is_a_fault() {
     patient
         .examined()
         .has_faults(&[])
-        .says("secrets", "ok", "The newest of those that are stored");
+        .says("secrets", "ok", "The newest stored secret");
     for (setting, name) in [
         ("SVC_SECRETS_AAD_KEY_PATH", "other-aad"),
         ("SVC_SECRETS_LOCAL_KEY_PATH", "other-local"),

@@ -215,7 +215,7 @@ fn a_request_commits_behind_its_record() {
     );
     hold(
         &rules::commits_past_the_record(&source::repository()),
-        "A handler changes nothing before its decisions are on disk (ARCHITECTURE.md, invariant 2): \
+        "A handler changes nothing before its decisions are on disk (ARCHITECTURE.md, `audit-before-commit`): \
          use cx.transact.",
     );
 }

@@ -1,4 +1,4 @@
-//! What the authorization server is to be told: Postgres holds it, an object a row (invariant 3).
+//! What the authorization server is to be told: Postgres holds it, an object a row (`postgres-is-the-truth`).
 //!
 //! Every change of a role marks the objects that it concerns in its own transaction, whether or not
 //! authorization is on.

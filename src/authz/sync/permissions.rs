@@ -1,6 +1,6 @@
 //! Permissions, asked of OpenFGA and told to it.
 //!
-//! Guarantees: no answer comes from a change that Postgres has and OpenFGA has not (invariant 3):
+//! Guarantees: no answer comes from a change that Postgres has and OpenFGA has not (`postgres-is-the-truth`):
 //! a question first tells what it depends on and was not told. It is answered by the store and the
 //! model that Postgres names, and not before this process has compared that store with Postgres.
 //! Nobody is denied by a store that is not there any more. At most two applies run at once; who

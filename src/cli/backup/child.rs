@@ -1,7 +1,7 @@
-//! PostgreSQL's programs as children: what they say on stderr, and their end when we are told to end.
+//! PostgreSQL's programs as child processes: their stderr, and their end on SIGINT and SIGTERM.
 //!
-//! Guarantees: none outlives this process's orderly end or SIGINT and SIGTERM. After `kill -9` of this
-//! process each meets a closed pipe and ends by itself, with nothing committed.
+//! Guarantees: no child survives this process's orderly end, SIGINT or SIGTERM. After `kill -9` of
+//! this process each child meets a closed pipe and ends by itself, with nothing committed.
 
 use super::super::{Failure, Outcome, signals, terminal};
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,24 +11,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// What is kept of what a program says on stderr, in bytes.
+/// How much of a program's stderr is kept, in bytes.
 const SAID_MAX_BYTES: usize = 8 * 1024;
 /// How much of it an error shows.
 const SAID_LINES: usize = 12;
 
-/// Ends what is under way when this process is told to end. The thread `ending` waits for that as
-/// long as the process lives.
+/// Ends the running programs when this process gets a signal. The thread `ending` waits for it
+/// until the process ends.
 pub(in crate::cli) struct Watch(Arc<State>);
 
 #[derive(Default)]
 struct State {
     running: Mutex<Vec<Pid>>,
     is_told: AtomicBool,
-    /// Nothing would be lost by ending at once.
+    /// True while nothing would be lost by ending immediately.
     may_leave: AtomicBool,
 }
 
-/// A running program. Dropping it ends it.
+/// A running program. Dropping it kills it.
 pub(in crate::cli) struct Program {
     name: &'static str,
     child: std::process::Child,
@@ -40,7 +40,7 @@ pub(in crate::cli) struct Program {
 pub(in crate::cli) struct Ended {
     /// None: a signal ended it.
     pub(in crate::cli) code: Option<i32>,
-    /// None: it did what it was to do.
+    /// None: it succeeded.
     pub(in crate::cli) failure: Option<Failure>,
 }
 
@@ -51,10 +51,10 @@ impl State {
 }
 
 impl Watch {
-    /// Begins to listen for SIGINT and SIGTERM.
+    /// Starts to listen for SIGINT and SIGTERM.
     ///
     /// # Errors
-    /// The system takes no handler, or gives no thread.
+    /// The system accepts no handler, or refuses a thread.
     pub(in crate::cli) fn start() -> Outcome<Self> {
         let state = Arc::new(State::default());
         let kept = Arc::clone(&state);
@@ -78,13 +78,13 @@ impl Watch {
         Ok(Self(state))
     }
 
-    /// From now on a signal ends the process at once where no program runs.
+    /// From now on a signal ends this process immediately if no program runs.
     pub(in crate::cli) fn may_leave(&self) {
         self.0.may_leave.store(true, Ordering::SeqCst);
     }
 
     /// # Errors
-    /// This process was told to end.
+    /// Whether this process got a signal to end.
     pub(in crate::cli) fn check(&self) -> Outcome {
         match self.0.is_told.load(Ordering::SeqCst) {
             true => Err(Failure::new("Interrupted.")),
@@ -92,7 +92,7 @@ impl Watch {
         }
     }
 
-    /// That we were told to end, if we were: what failed then failed for it.
+    /// The signal as an error, if there was one; it is the cause of later failures.
     pub(in crate::cli) fn failure(&self, failure: Failure) -> Failure {
         self.check().err().unwrap_or(failure)
     }
@@ -100,13 +100,13 @@ impl Watch {
     /// Starts a program, with stdout piped to us.
     ///
     /// # Errors
-    /// It cannot be started, or this process was told to end.
+    /// It cannot be started, or this process got a signal to end.
     pub(in crate::cli) fn spawn(
         &self,
         name: &'static str,
         command: &mut Command,
     ) -> Outcome<Program> {
-        // Its own group: a Ctrl-C on the terminal reaches us alone, and we end it.
+        // In its own process group, so that Ctrl-C reaches only this process, which ends it.
         std::os::unix::process::CommandExt::process_group(command, 0);
         command.stderr(Stdio::piped());
         let mut running = self.0.running();
@@ -133,7 +133,7 @@ fn pid_of(child: &std::process::Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(child.id()).ok()?)
 }
 
-/// Reads to the end, and keeps the last of it.
+/// Reads to the end and keeps the last part.
 fn listen(mut stderr: std::process::ChildStderr) -> Outcome<JoinHandle<String>> {
     let listener = std::thread::Builder::new().name("stderr".to_owned());
     Ok(listener.spawn(move || {
@@ -160,7 +160,7 @@ impl Program {
     /// Waits for its end.
     ///
     /// # Errors
-    /// It failed: with what it said.
+    /// The program failed; the text includes its stderr.
     pub(in crate::cli) fn finish(self) -> Outcome {
         match self.end()?.failure {
             None => Ok(()),
@@ -184,7 +184,7 @@ impl Program {
 
     fn wait(&mut self) -> Outcome<ExitStatus> {
         let status = self.child.wait();
-        // Its id may be another's from now on.
+        // From now on the pid may belong to another process.
         let pid = pid_of(&self.child);
         self.state.running().retain(|running| Some(*running) != pid);
         Ok(status?)
@@ -203,7 +203,7 @@ impl Drop for Program {
     }
 }
 
-/// What a program's failure is told with.
+/// The stderr to show with a failure.
 fn sentence(name: &str, status: ExitStatus, said: &str) -> String {
     let said = terminal::printable(said.trim());
     let lines: Vec<&str> = said.lines().collect();

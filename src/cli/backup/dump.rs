@@ -1,5 +1,5 @@
-//! One database into one file, through `pg_dump`'s pipe: hashed on the way, so that nothing is read
-//! twice.
+//! Dumps one database into one file, through a pipe from `pg_dump`. The digest is computed on the
+//! way, so nothing is read twice.
 
 use super::super::{Failure, Outcome, terminal};
 use super::child::Watch;
@@ -15,24 +15,24 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long `pg_dump` waits for a lock that somebody else holds.
+/// How long `pg_dump` waits for a lock.
 const LOCK_WAIT: &str = "--lock-wait-timeout=60s";
-/// Between two words of how far it has come.
+/// Pause between two progress lines.
 const WORD: Duration = Duration::from_millis(500);
 
-/// What is dumped and how.
+/// A database and how to dump it.
 pub(super) struct Dump<'a> {
     pub(super) programs: &'a Programs,
     pub(super) environment: &'a Environment,
     pub(super) schema: &'a str,
     pub(super) path: &'a Path,
-    /// For people, while it goes on.
+    /// For progress messages.
     pub(super) what: &'a str,
-    /// What another connection sees; none: one of its own.
+    /// The snapshot of another connection to use; none: a new one.
     pub(super) snapshot: Option<&'a str>,
 }
 
-/// How far something has come, on a terminal alone.
+/// Progress, on a terminal only.
 pub(in crate::cli) struct Pace {
     what: String,
     at: Option<Instant>,
@@ -69,7 +69,7 @@ impl Drop for Pace {
 /// Dumps the database.
 ///
 /// # Errors
-/// `pg_dump` failed, the file cannot be written, or this process was told to end.
+/// `pg_dump` failed, the file cannot be written, or this process got a signal to end.
 pub(super) fn dump(wanted: &Dump<'_>, clock: &Clock, watch: &Watch) -> Outcome<Dumped> {
     let started_at = clock.now();
     let unwritten = |error: std::io::Error| {
@@ -130,10 +130,10 @@ pub(super) fn dump(wanted: &Dump<'_>, clock: &Clock, watch: &Watch) -> Outcome<D
     })
 }
 
-/// Lets `pg_restore` read a dump's table of contents.
+/// Has `pg_restore` read a dump's table of contents.
 ///
 /// # Errors
-/// It is none.
+/// The file is not a dump.
 pub(in crate::cli) fn is_readable(programs: &Programs, path: &Path, watch: &Watch) -> Outcome {
     let mut command = Command::new(&programs.restore);
     command.env_clear().env("LC_ALL", "C");
@@ -142,7 +142,7 @@ pub(in crate::cli) fn is_readable(programs: &Programs, path: &Path, watch: &Watc
     watch.spawn("pg_restore --list", &mut command)?.finish()
 }
 
-/// A name as a pattern that nothing else matches.
+/// A pattern that matches this name only.
 fn exactly(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

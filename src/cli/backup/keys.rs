@@ -1,13 +1,13 @@
-//! The keys that a backup does not hold: which they are, and whether those at hand are the same.
+//! The keys that a backup needs and does not hold, and whether the present keys are the same ones.
 //!
-//! A fingerprint is 8 bytes of a SHA-256; of a key of 32 random bytes it tells nothing.
+//! A fingerprint is 8 bytes of a SHA-256. It reveals nothing of a key of 32 random bytes.
 
 use super::super::World;
 use super::manifest::{Key, Manifest};
 use crate::config::{self, Kms, PublicTokenKey, Secrets, Settings};
 use sha2::{Digest, Sha256};
 
-/// Settings that give keys, and whether secrets need it.
+/// Settings that give keys, and whether secrets need the key.
 const SETTINGS: [(&str, bool); 8] = [
     ("SVC_SECRETS_AAD_KEY_PATH", true),
     ("SVC_SECRETS_AAD_KEY", true),
@@ -19,15 +19,15 @@ const SETTINGS: [(&str, bool); 8] = [
     ("SVC_AUDIT_SIGNING_KEY_PATH", false),
 ];
 
-/// How a key of a backup stands to what is at hand.
+/// A key of the backup compared with the present one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) enum Standing {
     Same,
     Other,
-    /// No setting gives it, or it cannot be read.
+    /// No setting gives the key, or it cannot be read.
     Missing,
-    /// Whoever made the backup could not read it.
+    /// The key could not be read when the backup was made.
     Unknown,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn of(world: &World, settings: &Settings) -> Vec<Key> {
     SETTINGS.iter().filter_map(key).collect()
 }
 
-/// Each key of the backup and how it stands to those of these settings.
+/// Compares each key of the backup with those of these settings.
 pub(in crate::cli) fn compare(
     world: &World,
     settings: &Settings,
@@ -62,7 +62,7 @@ pub(in crate::cli) fn compare(
 ) -> Vec<(Key, Standing)> {
     let here = of(world, settings);
     let standing = |key: &Key| {
-        // A file or a text: it is the same key.
+        // A file and a text may hold the same key.
         let purpose = purpose(&key.setting);
         let mut same_purpose = here
             .iter()
@@ -84,14 +84,14 @@ fn purpose(setting: &str) -> &str {
     setting.strip_suffix("_PATH").unwrap_or(setting)
 }
 
-/// A local key that was rotated since is named as the previous one.
+/// A local key that was rotated since is now the previous one.
 fn is_previous(here: &[Key], fingerprint: &str) -> bool {
     here.iter()
         .filter(|own| own.setting.starts_with("SVC_SECRETS_LOCAL_"))
         .any(|own| own.fingerprint.as_deref() == Some(fingerprint))
 }
 
-/// What makes the key this one.
+/// The bytes that identify the key.
 fn bytes(settings: &Settings, setting: &str) -> Option<Vec<u8>> {
     if setting.starts_with("SVC_PUBLIC_TOKEN_") {
         let PublicTokenKey::Given(key) = &settings.public_token_key else {

@@ -1,4 +1,4 @@
-//! What stands beside the dumps: what they are, of what, made by what, and their digests.
+//! The manifest beside the dumps: what they hold, what made them, and their digests.
 
 use super::super::{Failure, Outcome};
 use crate::ids::rfc3339;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 /// Its name in the directory.
 pub(in crate::cli) const FILE: &str = "manifest.json";
 
-/// Raised when a program that knows an older one could misread it.
+/// Raise it when a program that knows an older format could misread the new one.
 pub(super) const FORMAT: u32 = 1;
 
 /// The longest manifest, in bytes.
@@ -28,19 +28,19 @@ pub(super) const KEYS_NOTE: &str = "The keys are not in this backup. A fingerpri
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct Manifest {
     pub(in crate::cli) format: u32,
-    /// The version of the program that made it.
+    /// The version of the program that made the backup.
     pub(in crate::cli) program: String,
     #[serde(with = "rfc3339")]
     pub(in crate::cli) started_at: OffsetDateTime,
     #[serde(with = "rfc3339")]
     pub(in crate::cli) ended_at: OffsetDateTime,
-    /// The version of the authorization model that program writes.
+    /// The version of the authorization model that this program writes.
     pub(in crate::cli) authorization_model: u32,
-    /// The tenants in it, the oldest first. None: there are more than a thousand, or a program that
-    /// wrote none made it.
+    /// The tenants in the backup, oldest first. None: there are more than a thousand, or the
+    /// program wrote no list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) tenants: Option<Vec<Uuid>>,
-    /// Versions of secrets in it, none of which can be read without the keys.
+    /// Stored versions of secrets, which need the keys.
     pub(in crate::cli) secret_versions: u64,
     pub(in crate::cli) keys: Vec<Key>,
     pub(in crate::cli) keys_note: String,
@@ -55,17 +55,17 @@ pub(in crate::cli) struct Manifest {
 pub(in crate::cli) struct Database {
     pub(in crate::cli) database: String,
     pub(in crate::cli) schema: String,
-    /// PostgreSQL's version, as its packagers write it.
+    /// PostgreSQL's version as its packages write it.
     pub(in crate::cli) postgresql: String,
     /// The same as `server_version_num`.
     pub(in crate::cli) postgresql_number: i32,
-    /// Of the runtime's database: the migrations that were applied.
+    /// Runtime's database only: the applied migrations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(in crate::cli) migrations: Vec<String>,
-    /// Of the runtime's database: the oldest program that may run on it.
+    /// Runtime's database only: the oldest program that may run on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) oldest_program: Option<String>,
-    /// Of the authorization server's database: its newest migration.
+    /// Authorization server's database only: its newest migration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) version: Option<i64>,
     #[serde(flatten)]
@@ -93,10 +93,10 @@ pub(in crate::cli) struct Dumped {
 pub(in crate::cli) struct Key {
     /// The setting that gives it.
     pub(in crate::cli) setting: String,
-    /// Where it lay.
+    /// Where the key was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) path: Option<String>,
-    /// None: whoever made the backup could not read the key.
+    /// None: the key could not be read when the backup was made.
     pub(in crate::cli) fingerprint: Option<String>,
     /// Whether secrets cannot be read without it.
     pub(in crate::cli) for_secrets: bool,
@@ -129,10 +129,10 @@ impl Database {
 }
 
 impl Manifest {
-    /// Reads that of a backup.
+    /// Reads the manifest of a backup.
     ///
     /// # Errors
-    /// There is none, it is no manifest, or one of a later program.
+    /// There is none, it is malformed, or a later program made it.
     pub(in crate::cli) fn read(directory: &Path) -> Outcome<Self> {
         let path = directory.join(FILE);
         let no_use = |why: String| Failure::new(format!("{}: {why}", path.display()));
@@ -169,7 +169,7 @@ impl Manifest {
     }
 }
 
-/// A file's SHA-256 and its length; `progress` hears of the bytes so far.
+/// The SHA-256 and the length of a file; `progress` gets the number of bytes so far.
 ///
 /// # Errors
 /// It cannot be read.

@@ -1,7 +1,7 @@
 //! Finds PostgreSQL's client programs: `pg_dump`, `pg_restore` and `psql` of one directory.
 //!
-//! Of several versions the server's own is taken, else the next newer one: an older `pg_dump` refuses
-//! a newer server, and what a newer one writes an older server may not take.
+//! The server's own version is preferred, else the next newer one: an older `pg_dump` refuses a
+//! newer server, and an older server may not accept the output of a newer one.
 
 use super::super::{Failure, Outcome};
 use crate::config::Vars;
@@ -19,7 +19,7 @@ pub(in crate::cli) struct Programs {
 }
 
 impl Programs {
-    /// Those for a server of this `server_version_num`, and of no older version than `at_least`.
+    /// The programs for a server of this `server_version_num`, of version `at_least` or newer.
     ///
     /// # Errors
     /// None are installed, or only older ones.
@@ -35,7 +35,7 @@ impl Programs {
         if ![&dump, &restore, &psql].iter().all(|path| path.is_file()) {
             return None;
         }
-        // Debian's own wrapper chooses a version by itself; the programs lie elsewhere.
+        // Debian's wrapper in `/usr/bin` chooses a version by itself; the programs are elsewhere.
         if dump
             .canonicalize()
             .is_ok_and(|path| path.ends_with("pg_wrapper"))
@@ -64,7 +64,7 @@ fn choose(found: Vec<Programs>, needed: u32) -> Outcome<Programs> {
     }
     Err(Failure::new(match newest {
         None => format!(
-            "pg_dump, pg_restore and psql are not installed, neither in PATH nor in the usual places. Install PostgreSQL's client programs, version {needed} (package postgresql-client-{needed} or postgresql)."
+            "pg_dump, pg_restore and psql are not installed, neither in PATH nor in the usual directories. Install PostgreSQL's client programs, version {needed} (package postgresql-client-{needed} or postgresql)."
         ),
         Some(newest) => format!(
             "PostgreSQL's client programs here are of version {newest}, and {needed} or later is needed. Install postgresql-client-{needed}."

@@ -1,4 +1,4 @@
-//! The directory of a backup: written under another name, put into its place when it is whole.
+//! The directory of a backup. It is written under another name, and renamed when it is complete.
 
 use super::super::{Failure, Outcome};
 use super::manifest::{self, Manifest};
@@ -8,30 +8,31 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// A directory that is being filled. It is ours for as long as this value lives.
+/// A directory under construction, locked for as long as this value lives.
 pub(super) struct Target {
     wanted: PathBuf,
     partial: PathBuf,
-    /// Locked; the lock ends with the process.
+    /// The lock, which the kernel frees when the process ends.
     handle: File,
 }
 
 impl Target {
-    /// Makes `DIR.partial`, or takes the one that a backup which did not end has left.
+    /// Creates `DIR.partial`, or reuses that of a backup that did not finish.
     ///
     /// # Errors
-    /// The directory stands and is not empty, another backup is filling it, or none can be made.
+    /// The directory exists and is not empty, another backup is writing it, or it cannot be
+    /// created.
     pub(super) fn take(wanted: &Path) -> Outcome<Self> {
         let wanted = std::path::absolute(wanted)?;
         let Some(name) = wanted.file_name() else {
             return Err(Failure::usage(format!(
-                "{} is no name for a directory.",
+                "{} is not a name for a directory.",
                 wanted.display()
             )));
         };
         if !is_free(&wanted)? {
             return Err(Failure::new(format!(
-                "{} stands already and is not an empty directory. Name another one.",
+                "{} exists and is not an empty directory. Name another one.",
                 wanted.display()
             )));
         }
@@ -51,10 +52,10 @@ impl Target {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(fault(error)),
             _ => {}
         }
-        // No link that somebody laid out is followed.
+        // Symbolic links are not followed.
         if !fs::symlink_metadata(&partial).map_err(fault)?.is_dir() {
             return Err(Failure::new(format!(
-                "{} is no directory.",
+                "{} is not a directory.",
                 partial.display()
             )));
         }
@@ -77,12 +78,12 @@ impl Target {
         Ok(target)
     }
 
-    /// Where a file of this name is written.
+    /// The path of a file of this name.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.partial.join(name)
     }
 
-    /// Removes what a backup leaves that did not end.
+    /// Removes the remains of an unfinished backup.
     fn clear(&self) -> Outcome {
         for name in [super::RUNTIME_FILE, super::OPENFGA_FILE, manifest::FILE] {
             match fs::remove_file(self.path(name)) {
@@ -99,17 +100,17 @@ impl Target {
         Ok(())
     }
 
-    /// Removes all of it.
+    /// Removes the whole directory.
     pub(super) fn give_up(self) {
-        // What stays has a name that says what it is.
+        // If something stays, its name says what it is.
         let _ = self.clear();
         let _ = fs::remove_dir(&self.partial);
     }
 
-    /// Adds the manifest and puts the directory into its place, or removes all of it.
+    /// Adds the manifest and renames the directory, or removes it all.
     ///
     /// # Errors
-    /// It cannot be written, or something else took the place meanwhile.
+    /// It cannot be written, or something else has got the final name meanwhile.
     pub(super) fn finish(self, manifest: &Manifest) -> Outcome {
         let put = self.put(manifest);
         if put.is_err() {
@@ -147,7 +148,7 @@ impl Target {
     }
 }
 
-/// Whether a directory may be put there. Not in a link's place, wherever it leads.
+/// Whether a directory may get this name. A symbolic link is refused, wherever it leads.
 fn is_free(path: &Path) -> Outcome<bool> {
     if path.is_symlink() {
         return Ok(false);
@@ -160,7 +161,7 @@ fn is_free(path: &Path) -> Outcome<bool> {
     }
 }
 
-/// Whether it is there and lies on another file system than its parent: no rename leads there.
+/// Whether the path exists and is a mount point: a rename cannot replace it.
 fn is_elsewhere(path: &Path) -> Outcome<bool> {
     let fault = |error: std::io::Error| Failure::new(format!("{}: {error}.", path.display()));
     let own = match fs::metadata(path) {

@@ -1,8 +1,7 @@
-//! The example agent: `examples/assistant.json`, made through the API as a user would.
+//! The example agent (`examples/assistant.json`), created through the API as a user would.
 //!
-//! Everything is found by its name, so that a further start makes nothing twice. What a version
-//! refers to may have moved (another model, another port of the tool): then a new version is made
-//! and promoted, and the old ones stay as they are.
+//! Everything is looked up by name, so a further start creates nothing twice. If the model or the
+//! tool's port has changed, a new version is created and promoted, and the old ones stay.
 
 use super::super::client::{Client, id_of};
 use super::super::{Failure, Outcome};
@@ -10,29 +9,29 @@ use serde_json::{Value, json};
 
 const ASSISTANT: &str = include_str!("../../../examples/assistant.json");
 
-/// What the example stands on, known only when `dev` runs.
+/// What the example needs and only `dev` knows.
 pub(super) struct Ground<'a> {
     /// The base URL of the model provider.
     pub(super) provider_url: &'a str,
     /// The name of its API key, if it has one.
     pub(super) api_key_name: Option<&'a str>,
-    /// The model; nothing: the example's own, of the scripted provider.
+    /// The model; none: the example's own, of the scripted provider.
     pub(super) model: Option<&'a str>,
-    /// Where the tool is, without a slash at the end.
+    /// The tool's URL without a final slash.
     pub(super) tool_url: &'a str,
 }
 
-/// What was made or found.
+/// What was created or found.
 pub(super) struct Example {
     /// The agent's name.
     pub(super) name: String,
     /// The agent's id.
     pub(super) agent_id: String,
-    /// The model that it asks.
+    /// The agent's model.
     pub(super) model: String,
 }
 
-/// Makes the example, or finds it again.
+/// Creates the example, or finds it.
 pub(super) fn load(client: &mut Client, ground: &Ground<'_>) -> Outcome<Example> {
     let example: Value =
         serde_json::from_str(ASSISTANT).map_err(|error| Failure::new(error.to_string()))?;
@@ -58,7 +57,7 @@ pub(super) fn load(client: &mut Client, ground: &Ground<'_>) -> Outcome<Example>
     })
 }
 
-/// The id of the row with the body's name, made if it is not there.
+/// The id of the row with the body's name, created if missing.
 fn named(client: &mut Client, path: &str, filter: &str, body: &Value) -> Outcome<String> {
     let rows = format!("{path}{filter}");
     match client.find(&rows, |row| row["name"] == body["name"])? {
@@ -67,7 +66,7 @@ fn named(client: &mut Client, path: &str, filter: &str, body: &Value) -> Outcome
     }
 }
 
-/// The provider's id and the model's name; the provider is moved to where it is now.
+/// The provider's id and the model's name. The provider's URL is updated.
 fn provider(
     client: &mut Client,
     example: &Value,
@@ -79,7 +78,7 @@ fn provider(
     body["apiKeyName"] = json!(ground.api_key_name);
     let mut model = example["model"].clone();
     if let Some(name) = ground.model {
-        // What it costs is its owner's to say.
+        // Prices are up to the owner of the provider.
         model = json!({"name": name});
     }
     let name = model["name"].as_str().unwrap_or_default().to_owned();
@@ -98,8 +97,8 @@ fn provider(
     Ok((id, name))
 }
 
-/// The id of the tool at its present place. A tool is never changed, so one that stands elsewhere
-/// keeps its name and this one gets another.
+/// The id of the tool at its present URL. A tool never changes, so if its URL differs, a new one
+/// with another name is created.
 fn tool(
     client: &mut Client,
     tool: &Value,
@@ -133,7 +132,7 @@ fn tool(
     id_of(&client.post("/v1/tools", &body)?)
 }
 
-/// Makes the version and promotes it, unless the live one says the same.
+/// Creates and promotes the version, unless the live one is equal.
 fn live(client: &mut Client, agent_id: &str, version: &Value) -> Outcome {
     let path = format!("/v1/agents/{agent_id}");
     let agent = client.get(&path)?;

@@ -1,8 +1,8 @@
 //! What `dev` keeps between its starts, and where other commands find it.
 //!
-//! In the data directory, each file readable by its owner alone: `token` (the bearer token),
+//! Files in the data directory, readable by their owner only: `token` (the bearer token),
 //! `authorization` (the same as an HTTP header, for `curl -H @…`), `dev.json` (ids, the port of the
-//! example's tool, and the URL of the last start).
+//! example's tool, the URL of the last start).
 
 use super::super::{Failure, Outcome, private_file};
 use crate::authn::bearer;
@@ -19,22 +19,22 @@ use uuid::Uuid;
 /// The data directory of `dev`.
 pub(in crate::cli) struct Home(PathBuf);
 
-/// What is in `dev.json`.
+/// The content of `dev.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Kept {
     pub(super) tenant_id: Uuid,
     pub(super) user_id: Uuid,
-    /// Where the last start listened.
+    /// The URL of the last start.
     #[serde(default)]
     pub(super) url: Option<String>,
-    /// Where the example's tool listened: its URL is part of the agent.
+    /// The port of the example's tool, whose URL is part of the agent.
     #[serde(default)]
     pub(super) tool_port: Option<u16>,
 }
 
 impl Home {
-    /// The user's; nothing where there is no home directory.
+    /// The user's directory; none without a home directory.
     pub(in crate::cli) fn find(vars: &Vars) -> Option<Self> {
         let wanted = vars.user_data_directory()?.join("agent-runtime");
         Some(Self(cluster::default_data_dir(&wanted)))
@@ -56,26 +56,26 @@ impl Home {
         self.0.join("dev.json")
     }
 
-    /// Where the last start listened.
+    /// The URL of the last start.
     pub(in crate::cli) fn url(&self) -> Option<String> {
         let text = private_file::read(&self.kept_path()).ok()??;
         serde_json::from_str::<Kept>(&text).ok()?.url
     }
 
-    /// The token, if there ever was a start.
+    /// The token, if there was a start.
     pub(in crate::cli) fn token(&self) -> Outcome<Option<Secret>> {
         let text = private_file::read(&self.token_path())?;
         Ok(text.map(|text| Secret::new(text.as_str())))
     }
 
-    /// Makes the directory, the user's alone, unless the private database's start has made it.
+    /// Creates the directory, unless the private database's start has done so.
     pub(super) fn make(&self) -> Outcome {
         let mut builder = std::fs::DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(&self.0);
         made.map_err(|error| Failure::new(format!("{} cannot be made: {error}.", self.0.display())))
     }
 
-    /// What an earlier start kept, or fresh ids and a fresh token.
+    /// The state of an earlier start, or new ids and a new token.
     pub(super) fn open(&self, clock: &Clock) -> Outcome<(Kept, Secret)> {
         let kept = match private_file::read(&self.kept_path())? {
             Some(text) => serde_json::from_str(&text).map_err(|error| {
@@ -98,7 +98,7 @@ impl Home {
         Ok((kept, token))
     }
 
-    /// Keeps what the next start, and other commands, are to find.
+    /// Saves the state for the next start and for other commands.
     pub(super) fn keep(&self, kept: &Kept, token: &Secret) -> Outcome {
         let json = serde_json::to_string(kept).map_err(|error| Failure::new(error.to_string()))?;
         let line = zeroize::Zeroizing::new(format!("{}\n", token.expose()));

@@ -1,5 +1,6 @@
-//! The example's tool: a clock behind HTTP, on loopback, in the thread `example-tool`. It shows what
-//! an HTTP tool is given and what it answers; a tool of yours is a service of its own.
+//! The example's tool: a clock over HTTP on loopback, in the thread `example-tool`. It shows the
+//! request that an HTTP tool gets and the answer that it gives. A real tool is a service of its
+//! own.
 
 use crate::ids::{Clock, rfc3339};
 use serde_json::{Value, json};
@@ -10,12 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The longest request line and headers together, and the longest body, in bytes.
+/// The longest request head, and the longest body, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 /// How long a client may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The running tool; dropping it ends it.
+/// The running tool; dropping it stops it.
 pub(super) struct Tool {
     address: SocketAddr,
     stopping: Arc<AtomicBool>,
@@ -23,7 +24,7 @@ pub(super) struct Tool {
 }
 
 impl Tool {
-    /// Starts it on the port of an earlier start, or on a free one.
+    /// Starts the tool on the port of an earlier start, or on a free one.
     pub(super) fn start(port: Option<u16>, clock: &Clock) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port.unwrap_or(0)))
             .or_else(|_| TcpListener::bind(("127.0.0.1", 0)))?;
@@ -38,7 +39,7 @@ impl Tool {
                         return;
                     }
                     if let Ok(connection) = connection {
-                        // A caller that goes away or stalls is no fault of the tool.
+                        // A caller that disconnects or stalls is not an error of the tool.
                         let _ = serve(&connection, &clock);
                     }
                 }
@@ -54,7 +55,7 @@ impl Tool {
         self.address.port()
     }
 
-    /// Where it is, without a slash at the end.
+    /// The URL without a final slash.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -63,7 +64,7 @@ impl Tool {
 impl Drop for Tool {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::Relaxed);
-        // Wakes the accept, which then sees that it is to stop.
+        // Wakes the accept call, which then stops.
         let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -107,7 +108,7 @@ fn serve(mut connection: &TcpStream, clock: &Clock) -> std::io::Result<()> {
     )
 }
 
-/// What the clock says.
+/// The time as the tool answers it.
 fn tell(arguments: &Value, clock: &Clock) -> Value {
     let hours = arguments["utcOffsetHours"].as_f64().unwrap_or(0.0);
     let offset = time::Duration::seconds_f64(hours.clamp(-12.0, 14.0) * 3600.0);

@@ -2,7 +2,7 @@
 
 use super::code::Code;
 use super::database::{asked_of, connect};
-use super::finding::{Level, Told};
+use super::finding::{Findings, Level};
 use crate::authz::fga::{self, Client};
 use crate::authz::health::{self, State};
 use crate::authz::permissions::Model;
@@ -37,9 +37,9 @@ const OLDEST_REVISION: i64 = 4;
 const USER_INDEX: &str = "idx_user_lookup";
 
 /// Asks the authorization server.
-pub(super) fn look(told: &Told, settings: &Settings) {
+pub(super) fn look(findings: &Findings, settings: &Settings) {
     let Some(authorization) = &settings.authorization else {
-        return off(told, settings.development);
+        return off(findings, settings.development);
     };
     let options = fga::Options {
         url: authorization.url.clone(),
@@ -50,46 +50,49 @@ pub(super) fn look(told: &Told, settings: &Settings) {
         of_settings::outbound(settings).and_then(|outbound| Client::new(&outbound, &options));
     let client = match made {
         Ok(client) => client.until(Instant::now() + PATIENCE),
-        Err(error) => return told.fault(Code::Openfga, reason(&error)),
+        Err(error) => return findings.fault(Code::Openfga, reason(&error)),
     };
     let url = &options.url;
     match client.is_serving() {
-        Ok(true) => told.ok(Code::Openfga, format!("{url} serves.")),
+        Ok(true) => findings.ok(Code::Openfga, format!("{url} serves.")),
         Ok(false) => {
-            let sentence = format!("{url} does not serve: its database is away or not migrated.");
-            return told.fault(Code::Openfga, sentence);
+            let sentence = format!(
+                "{url} does not serve: its database is unreachable or not \
+                                    migrated."
+            );
+            return findings.fault(Code::Openfga, sentence);
         }
         Err(failure) => {
-            return told.fault(Code::Openfga, format!("{url} gives no answer: {failure}"));
+            return findings.fault(Code::Openfga, format!("{url} does not answer: {failure}"));
         }
     }
     asked_of(
-        told,
+        findings,
         Code::AuthorizationStore,
-        stores(told, settings, &client),
+        stores(findings, settings, &client),
     );
 }
 
-fn off(told: &Told, development: bool) {
+fn off(findings: &Findings, development: bool) {
     let sentence = "Authorization is off: whoever holds a token may do anything in its tenant.";
     match development {
-        true => told.skipped(Code::Openfga, sentence),
-        false => told.warning(Code::Openfga, sentence),
+        true => findings.skipped(Code::Openfga, sentence),
+        false => findings.warning(Code::Openfga, sentence),
     }
-    told.skipped(Code::AuthorizationStore, "Authorization is off.");
+    findings.skipped(Code::AuthorizationStore, "Authorization is off.");
 }
 
-fn stores(told: &Told, settings: &Settings, client: &Client) -> Result<()> {
+fn stores(findings: &Findings, settings: &Settings, client: &Client) -> Result<()> {
     let mut database = connect(of_settings::store(settings))?;
     if !store::migrations::is_current(&mut database)? {
-        told.skipped(Code::AuthorizationStore, "Not looked at: first see schema.");
+        findings.skipped(Code::AuthorizationStore, "Not checked: first see schema.");
         return Ok(());
     }
     let standings = store::health::standings(&mut database)?;
     let storeless = store::health::storeless(&mut database)?;
     if storeless > 0 {
         let sentence = format!("{storeless} tenants have no store; a server makes them.");
-        told.warning(Code::AuthorizationStore, sentence);
+        findings.warning(Code::AuthorizationStore, sentence);
     }
     let model = Model::own();
     let mut right = 0;
@@ -97,30 +100,30 @@ fn stores(told: &Told, settings: &Settings, client: &Client) -> Result<()> {
         let state = match health::store(client, &model, *tenant_id, standing) {
             Ok(state) => state,
             Err(failure) => {
-                told.fault(Code::AuthorizationStore, failure.to_string());
+                findings.fault(Code::AuthorizationStore, failure.to_string());
                 return Ok(());
             }
         };
         let of = format!("The store of tenant {tenant_id}");
         match state {
             State::Right => right += 1,
-            State::Older(version) => told.warning(
+            State::Older(version) => findings.warning(
                 Code::AuthorizationStore,
                 format!("{of} has version {version} of the model; the next start upgrades it."),
             ),
-            State::Newer(version) => told.warning(
+            State::Newer(version) => findings.warning(
                 Code::AuthorizationStore,
                 format!(
                     "{of} has version {version} of the model, which is newer than this program."
                 ),
             ),
-            state => told.fault(Code::AuthorizationStore, format!("{of} {}.", ill(&state))),
+            state => findings.fault(Code::AuthorizationStore, format!("{of} {}.", ill(&state))),
         }
     }
     if right == standings.len() && storeless == 0 {
         let version = model.version;
         let sentence = format!("{right} stores are there, with version {version} of the model.");
-        told.ok(Code::AuthorizationStore, sentence);
+        findings.ok(Code::AuthorizationStore, sentence);
     }
     Ok(())
 }
@@ -136,18 +139,18 @@ fn ill(state: &State) -> String {
 }
 
 /// Asks its own database, and its package.
-pub(super) fn of_database(told: &Told, settings: &Settings) {
+pub(super) fn of_database(findings: &Findings, settings: &Settings) {
     if settings.authorization.is_none() {
         for code in OF_DATABASE {
-            told.skipped(*code, "Authorization is off.");
+            findings.skipped(*code, "Authorization is off.");
         }
         return;
     }
-    version(told);
+    version(findings);
     let Some(url) = settings.authorization_database.clone() else {
         let sentence = "SVC_AUTHZ_DATABASE_URL is not set, so OpenFGA's database cannot be asked.";
-        told.skipped(Code::OpenfgaSchema, sentence);
-        told.skipped(Code::OpenfgaIndexes, sentence);
+        findings.skipped(Code::OpenfgaSchema, sentence);
+        findings.skipped(Code::OpenfgaIndexes, sentence);
         return;
     };
     let own = of_settings::store(settings);
@@ -155,14 +158,18 @@ pub(super) fn of_database(told: &Told, settings: &Settings) {
         Ok(client) => client,
         Err(error) => {
             let why = reason(&error).replace("SVC_DATABASE_URL", "SVC_AUTHZ_DATABASE_URL");
-            return told.fault(Code::OpenfgaSchema, format!("OpenFGA's database: {why}"));
+            return findings.fault(Code::OpenfgaSchema, format!("OpenFGA's database: {why}"));
         }
     };
-    asked_of(told, Code::OpenfgaSchema, schema(told, &mut client));
-    asked_of(told, Code::OpenfgaIndexes, indexes(told, &mut client));
+    asked_of(findings, Code::OpenfgaSchema, schema(findings, &mut client));
+    asked_of(
+        findings,
+        Code::OpenfgaIndexes,
+        indexes(findings, &mut client),
+    );
 }
 
-fn version(told: &Told) {
+fn version(findings: &Findings) {
     let companion = Path::new(COMPANION);
     let asked = companion.exists().then(|| {
         Command::new(companion)
@@ -175,40 +182,40 @@ fn version(told: &Told) {
         _ => Vec::new(),
     };
     match said_version(&String::from_utf8_lossy(&said)) {
-        Some(version) if version < WANTED => told.warning(
+        Some(version) if version < WANTED => findings.warning(
             Code::OpenfgaVersion,
             format!("The companion package's OpenFGA is {version}."),
         ),
-        Some(version) => told.ok(
+        Some(version) => findings.ok(
             Code::OpenfgaVersion,
             format!("The companion package's OpenFGA is {version}."),
         ),
-        None => told.skipped(
+        None => findings.skipped(
             Code::OpenfgaVersion,
             "OpenFGA tells its version to no client; see openfga-schema.",
         ),
     }
 }
 
-/// The version in what `openfga version` prints, if the build was told one.
+/// The version in what `openfga version` prints, if the build has one.
 fn said_version(text: &str) -> Option<semver::Version> {
     let quoted = text.split('`').nth(1)?;
     semver::Version::parse(quoted.trim_start_matches('v')).ok()
 }
 
-fn schema(told: &Told, client: &mut postgres::Client) -> Result<()> {
+fn schema(findings: &Findings, client: &mut postgres::Client) -> Result<()> {
     let revision = store::backups::openfga_version(client)?.unwrap_or(0);
     let sentence = format!("OpenFGA's database has revision {revision}");
     match revision {
-        REVISION.. => told.ok(
+        REVISION.. => findings.ok(
             Code::OpenfgaSchema,
             format!("{sentence}, as 1.22 wants it."),
         ),
-        OLDEST_REVISION.. => told.warning(
+        OLDEST_REVISION.. => findings.warning(
             Code::OpenfgaSchema,
             format!("{sentence}; the migration of 1.22 ({REVISION}) was not run."),
         ),
-        _ => told.fault(
+        _ => findings.fault(
             Code::OpenfgaSchema,
             format!("{sentence}, and OpenFGA needs {OLDEST_REVISION} to serve."),
         ),
@@ -216,22 +223,22 @@ fn schema(told: &Told, client: &mut postgres::Client) -> Result<()> {
     Ok(())
 }
 
-fn indexes(told: &Told, client: &mut postgres::Client) -> Result<()> {
+fn indexes(findings: &Findings, client: &mut postgres::Client) -> Result<()> {
     let invalid = store::health::invalid_indexes(client)?;
     for index in &invalid {
         let sentence = format!("The index {index} in OpenFGA's database is invalid.");
         let remedy = format!("As its owner: reindex index concurrently {index};");
-        told.remedied(Code::OpenfgaIndexes, Level::Fault, sentence, remedy);
+        findings.remedied(Code::OpenfgaIndexes, Level::Fault, sentence, remedy);
     }
     let revision = store::backups::openfga_version(client)?.unwrap_or(0);
     let is_missing = revision >= REVISION && !store::health::has_index(client, USER_INDEX)?;
     if is_missing {
         let sentence = format!("The index {USER_INDEX} in OpenFGA's database is missing.");
         let remedy = "As its owner, make it as docs/openfga.md says.".to_owned();
-        told.remedied(Code::OpenfgaIndexes, Level::Fault, sentence, remedy);
+        findings.remedied(Code::OpenfgaIndexes, Level::Fault, sentence, remedy);
     }
     if invalid.is_empty() && !is_missing {
-        told.ok(Code::OpenfgaIndexes, "Every index is there and valid.");
+        findings.ok(Code::OpenfgaIndexes, "Every index is there and valid.");
     }
     Ok(())
 }

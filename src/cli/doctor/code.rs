@@ -66,30 +66,31 @@ pub(super) static ALL: &[About] = &[
     about(
         Code::Settings,
         "settings",
-        "All that `agent-runtime check-config` judges, but the license key.",
+        "Everything that `agent-runtime check-config` checks, except the license key.",
         "The server does not start with a fault. A warning is one that the server logs at its start.",
         "Correct the setting; `docs/settings.md` has each.",
     ),
     about(
         Code::SettingsFile,
         "settings-file",
-        "The env file: that it is there, whose it is, who may read it, and that systemd reads each of its lines as it is meant.",
-        "Others may read or change the settings, or the service gets another value than the file seems to give.",
-        "Run `agent-runtime setup`, which puts owner and mode right; write a value without `export`, and a comment on a line of its own.",
+        "The env file: that it exists, its owner and mode, and that systemd reads each line as intended.",
+        "Others may read or change the settings, or the service gets a value that differs from \
+         what the file seems to say.",
+        "Run `agent-runtime setup`, which corrects owner and mode; write a value without `export`, and a comment on a line of its own.",
     ),
     about(
         Code::Files,
         "files",
         "Owner and mode of the credentials and their directory, and of the state directory.",
-        "Others may read a secret, or the service cannot write where it has to.",
-        "Run `agent-runtime setup`, which puts owners and modes right.",
+        "Others may read a secret, or the service cannot write its own directory.",
+        "Run `agent-runtime setup`, which corrects owners and modes.",
     ),
     about(
         Code::License,
         "license",
-        "That the license key was signed by a key that this build trusts, and how long it holds.",
+        "That the license key was signed by a key that this build trusts, and when it expires.",
         "A warning comes 30 days before the end and during the 14 days of grace after it; then the server does not start.",
-        "Put a license key that holds into SVC_LICENSE_KEY: `agent-runtime setup --license-file FILE`.",
+        "Put a valid license key into SVC_LICENSE_KEY: `agent-runtime setup --license-file FILE`.",
     ),
     about(
         Code::Database,
@@ -122,9 +123,9 @@ pub(super) static ALL: &[About] = &[
     about(
         Code::DatabaseRights,
         "database-rights",
-        "That the role may make tables, and read and write those that are there.",
+        "That the role may create tables, and read and write the existing ones.",
         "Requests that touch such a table fail.",
-        "Give the rights back as the tables' owner, or make the role their owner.",
+        "Grant the privileges as the tables' owner, or make the role their owner.",
     ),
     about(
         Code::Schema,
@@ -143,21 +144,22 @@ pub(super) static ALL: &[About] = &[
     about(
         Code::Clock,
         "clock",
-        "How far this host's clock is from the database's. On one host there is one clock, and whether it is right is not looked at.",
+        "How far this host's clock is from the database's. If both are one host, its clock is compared with nothing.",
         "Above 2 s the times in records and tokens are doubtful; above 30 s it is a fault: tokens and keys end too early or too late, and from five minutes on receivers refuse webhooks.",
         "Keep both clocks by NTP: `timedatectl set-ntp true`.",
     ),
     about(
         Code::Disk,
         "disk",
-        "Free space where the state directory lies.",
+        "Free space on the disk of the state directory.",
         "Below 10 %, and 5 GiB, it warns; below 2 %, and 512 MiB, it is a fault.",
         "Make room.",
     ),
     about(
         Code::DatabaseDisk,
         "database-disk",
-        "Free space where the database keeps its data, if it is on this host and can be looked at.",
+        "Free space on the disk of the database, if it is on this host and its directory can be \
+         read.",
         "Below 10 %, and 5 GiB, it warns; below 2 %, and 512 MiB, it is a fault: a full disk stops every write.",
         "Make room, or move the data to a larger disk.",
     ),
@@ -165,13 +167,14 @@ pub(super) static ALL: &[About] = &[
         Code::Openfga,
         "openfga",
         "That the authorization server of SVC_AUTHZ_API_URL serves, its database included.",
-        "Every request that needs a check is answered 500. A warning: authorization is off, which is for development alone.",
+        "Every request that needs a check is answered 500. A warning: authorization is off, which is only for development.",
         "See `systemctl status agent-runtime-openfga` and its log; without one, set SVC_AUTHZ_API_URL.",
     ),
     about(
         Code::OpenfgaVersion,
         "openfga-version",
-        "The version of the companion package's OpenFGA. OpenFGA tells its version to no client, so of any other the schema's revision has to do.",
+        "The version of the companion package's OpenFGA. OpenFGA reports its version to no client, \
+         so for any other the schema's revision has to do.",
         "Versions before 1.22 have published security advisories.",
         "Upgrade to OpenFGA 1.22: `docs/openfga.md`.",
     ),
@@ -185,35 +188,39 @@ pub(super) static ALL: &[About] = &[
     about(
         Code::OpenfgaIndexes,
         "openfga-indexes",
-        "That no index in OpenFGA's database (SVC_AUTHZ_DATABASE_URL) is left invalid, and that the one is there which revision 6 is for.",
-        "A migration was cut off while it built an index: it is kept up and never used, and the migration takes it for made. Or it was dropped: no migration makes it again.",
+        "That no index in OpenFGA's database (SVC_AUTHZ_DATABASE_URL) is invalid, and that the index of revision 6 exists.",
+        "A migration was interrupted while it built an index. PostgreSQL then maintains the index \
+         and never uses it, and the migration counts it as done. Or the index was dropped: no \
+         migration creates it again.",
         "As the database's owner: reindex index concurrently NAME.",
     ),
     about(
         Code::AuthorizationStore,
         "authorization-store",
-        "That the stores of the first 20 tenants are at the authorization server, one each, with this program's model.",
+        "That the authorization server has one store for each of the first 20 tenants, with this program's model.",
         "A fault: checks of that tenant answer 500. A warning: the next start of the server makes or upgrades it.",
         "Run `agent-runtime authz repair`.",
     ),
     about(
         Code::Permissions,
         "permissions",
-        "Changes of permissions that the authorization server was not told of yet. `agent-runtime authz verify` compares all.",
-        "While a server runs they are told within seconds; what stays cannot be told.",
-        "Look again in a minute; if they are still there: `agent-runtime authz verify`, then `agent-runtime authz repair`.",
+        "Changes of permissions that the authorization server does not have yet. `agent-runtime \
+         authz verify` compares everything.",
+        "A running server applies them within seconds; those that stay cannot be applied.",
+        "Run the doctor again in a minute; if they are still there: `agent-runtime authz verify`, \
+         then `agent-runtime authz repair`.",
     ),
     about(
         Code::Secrets,
         "secrets",
-        "That a value can be sealed and opened again, the key-management service included, and that the newest one that is stored opens with these keys. Nothing is written.",
-        "Secrets can be neither put nor read, and webhooks are not signed. If the stored one alone does not open: the keys are not those that it was put with.",
+        "That a value can be sealed and opened again, the key-management service included, and that the newest stored secret opens with these keys. Nothing is written.",
+        "Secrets can be neither stored nor read, and webhooks are not signed. If only the stored one does not open, it was sealed with other keys.",
         "See `docs/secrets.md` and `docs/secrets-kms.md`.",
     ),
     about(
         Code::Webhooks,
         "webhooks",
-        "That registered webhook endpoints find a secrets backend, which signs for them.",
+        "That there is a secrets backend to sign for the registered webhook endpoints.",
         "Deliveries fail until there is one.",
         "Set SVC_SECRETS_BACKEND, or unregister the endpoints.",
     ),

@@ -2,7 +2,7 @@
 
 use super::code::Code;
 use super::files;
-use super::finding::{Level, Told};
+use super::finding::{Findings, Level};
 use crate::cli::reason;
 use crate::config::{Secrets, Settings};
 use crate::error::Result;
@@ -56,7 +56,7 @@ pub(super) fn connect(options: store::Options) -> Result<Client> {
 }
 
 /// Asks the database, one question after another.
-pub(super) fn look(told: &Told, facts: &Facts) {
+pub(super) fn look(findings: &Findings, facts: &Facts) {
     let connected = connect(options::store(&facts.settings));
     let asked = connected.and_then(|mut client| {
         let server = migrations::server(&mut client)?;
@@ -64,43 +64,55 @@ pub(super) fn look(told: &Told, facts: &Facts) {
     });
     let (mut client, server) = match asked {
         Ok(asked) => asked,
-        Err(error) => return told.fault(Code::Database, reason(&error)),
+        Err(error) => return findings.fault(Code::Database, reason(&error)),
     };
     let who = format!("Database {} answers {}.", server.database, server.role);
-    told.ok(Code::Database, who);
+    findings.ok(Code::Database, who);
     let version = format!("PostgreSQL {}.", server.version);
-    told.judged(Code::DatabaseVersion, server.version_refusal(), version);
-    told.judged(Code::DatabaseEncoding, server.encoding_refusal(), "UTF8.");
-    told.judged(
+    findings.fault_or_ok(Code::DatabaseVersion, server.version_refusal(), version);
+    findings.fault_or_ok(Code::DatabaseEncoding, server.encoding_refusal(), "UTF8.");
+    findings.fault_or_ok(
         Code::DatabaseWritable,
         server.read_only_refusal(),
         "It takes writes.",
     );
     let client = &mut client;
-    asked_of(told, Code::DatabaseRights, rights(told, client, &server));
-    asked_of(told, Code::Schema, schema(told, client, &server));
-    asked_of(told, Code::Connections, connections(told, client, facts));
-    asked_of(told, Code::Clock, clock(told, client, &facts.clock));
-    asked_of(told, Code::DatabaseDisk, disk(told, client));
+    asked_of(
+        findings,
+        Code::DatabaseRights,
+        rights(findings, client, &server),
+    );
+    asked_of(findings, Code::Schema, schema(findings, client, &server));
+    asked_of(
+        findings,
+        Code::Connections,
+        connections(findings, client, facts),
+    );
+    asked_of(findings, Code::Clock, clock(findings, client, &facts.clock));
+    asked_of(findings, Code::DatabaseDisk, disk(findings, client));
     if !migrations::is_current(client).unwrap_or(false) {
         // There is nothing to count in a schema of another version.
         for code in [Code::Permissions, Code::Webhooks] {
-            told.skipped(code, "Not looked at: first see schema.");
+            findings.skipped(code, "Not checked: first see schema.");
         }
         return;
     }
-    asked_of(told, Code::Permissions, permissions(told, client, facts));
-    asked_of(told, Code::Webhooks, webhooks(told, client, facts));
+    asked_of(
+        findings,
+        Code::Permissions,
+        permissions(findings, client, facts),
+    );
+    asked_of(findings, Code::Webhooks, webhooks(findings, client, facts));
 }
 
 /// A question that was not answered is its check's fault.
-pub(super) fn asked_of(told: &Told, code: Code, asked: Result<()>) {
+pub(super) fn asked_of(findings: &Findings, code: Code, asked: Result<()>) {
     if let Err(error) = asked {
-        told.fault(code, reason(&error));
+        findings.fault(code, reason(&error));
     }
 }
 
-fn rights(told: &Told, client: &mut Client, server: &migrations::Server) -> Result<()> {
+fn rights(findings: &Findings, client: &mut Client, server: &migrations::Server) -> Result<()> {
     let closed = health::tables_without_rights(client)?;
     let refusal = match (server.rights_refusal(), closed.is_empty()) {
         (Some(refusal), _) => Some(refusal),
@@ -111,7 +123,7 @@ fn rights(told: &Told, client: &mut Client, server: &migrations::Server) -> Resu
             closed.join(", ")
         )),
     };
-    told.judged(
+    findings.fault_or_ok(
         Code::DatabaseRights,
         refusal,
         "The role may make tables, and use those there are.",
@@ -119,7 +131,7 @@ fn rights(told: &Told, client: &mut Client, server: &migrations::Server) -> Resu
     Ok(())
 }
 
-fn schema(told: &Told, client: &mut Client, server: &migrations::Server) -> Result<()> {
+fn schema(findings: &Findings, client: &mut Client, server: &migrations::Server) -> Result<()> {
     let plan = migrations::plan(client)?;
     let of_server = [
         server.version_refusal(),
@@ -131,7 +143,7 @@ fn schema(told: &Told, client: &mut Client, server: &migrations::Server) -> Resu
     let is_new = |refusal: &&String| !of_server.iter().flatten().any(|said| said == *refusal);
     let refusals: Vec<&String> = plan.refusals.iter().filter(is_new).collect();
     for refusal in &refusals {
-        told.fault(Code::Schema, refusal.as_str());
+        findings.fault(Code::Schema, refusal.as_str());
     }
     if refusals.is_empty() && !plan.pending.is_empty() {
         let sentence = format!(
@@ -139,15 +151,15 @@ fn schema(told: &Told, client: &mut Client, server: &migrations::Server) -> Resu
             plan.pending.len(),
             plan.pending.join(", ")
         );
-        let remedy = "To see it done before: agent-runtime migrate.".to_owned();
-        told.remedied(Code::Schema, Level::Warning, sentence, remedy);
+        let remedy = "To apply them before: agent-runtime migrate.".to_owned();
+        findings.remedied(Code::Schema, Level::Warning, sentence, remedy);
     } else if refusals.is_empty() {
-        told.ok(Code::Schema, "It is this version's.");
+        findings.ok(Code::Schema, "It is this version's.");
     }
     Ok(())
 }
 
-fn connections(told: &Told, client: &mut Client, facts: &Facts) -> Result<()> {
+fn connections(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<()> {
     let found = health::connections(client)?;
     let replicas = i64::from(facts.replicas);
     let needed = replicas * (i64::from(facts.settings.database.pool_size) + BESIDE_POOL);
@@ -159,14 +171,14 @@ fn connections(told: &Told, client: &mut Client, facts: &Facts) -> Result<()> {
         found.max
     );
     match needed {
-        _ if needed > room => told.fault(Code::Connections, sentence),
-        _ if needed * 5 > room * 4 => told.warning(Code::Connections, sentence),
-        _ => told.ok(Code::Connections, sentence),
+        _ if needed > room => findings.fault(Code::Connections, sentence),
+        _ if needed * 5 > room * 4 => findings.warning(Code::Connections, sentence),
+        _ => findings.ok(Code::Connections, sentence),
     }
     Ok(())
 }
 
-fn clock(told: &Told, client: &mut Client, clock: &Clock) -> Result<()> {
+fn clock(findings: &Findings, client: &mut Client, clock: &Clock) -> Result<()> {
     let (before, begun) = (clock.now(), Instant::now());
     let there = health::clock(client)?;
     let taken = begun.elapsed();
@@ -178,56 +190,59 @@ fn clock(told: &Told, client: &mut Client, clock: &Clock) -> Result<()> {
         apart.whole_milliseconds()
     );
     match apart {
-        _ if apart > CLOCK_FAULT => told.fault(Code::Clock, sentence),
-        _ if apart > CLOCK_WARNING => told.warning(Code::Clock, sentence),
+        _ if apart > CLOCK_FAULT => findings.fault(Code::Clock, sentence),
+        _ if apart > CLOCK_WARNING => findings.warning(Code::Clock, sentence),
         _ => {
             if health::data(client)?.is_local {
                 sentence += " The database seems to be on this host, where there is one clock: `timedatectl` says whether it is kept right.";
             }
-            told.ok(Code::Clock, sentence);
+            findings.ok(Code::Clock, sentence);
         }
     }
     Ok(())
 }
 
-fn disk(told: &Told, client: &mut Client) -> Result<()> {
+fn disk(findings: &Findings, client: &mut Client) -> Result<()> {
     let data = health::data(client)?;
     let known = data.directory.as_deref().map(Path::new);
     let usual = DATA.iter().map(Path::new);
     let place = known.into_iter().chain(usual).find(|path| path.exists());
     match place {
-        Some(path) if data.is_local => files::disk(told, Code::DatabaseDisk, path),
-        _ => told.skipped(
+        Some(path) if data.is_local => files::disk(findings, Code::DatabaseDisk, path),
+        _ => findings.skipped(
             Code::DatabaseDisk,
-            "The data is on another host, or where this account cannot see it.",
+            "The data is on another host, or this account cannot read its directory.",
         ),
     }
     Ok(())
 }
 
-fn permissions(told: &Told, client: &mut Client, facts: &Facts) -> Result<()> {
+fn permissions(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<()> {
     if facts.settings.authorization.is_none() {
-        told.skipped(Code::Permissions, "Authorization is off.");
+        findings.skipped(Code::Permissions, "Authorization is off.");
         return Ok(());
     }
     match health::untold(client)? {
-        0 => told.ok(Code::Permissions, "The authorization server was told all."),
-        count => told.warning(
+        0 => findings.ok(
             Code::Permissions,
-            format!("The authorization server was not yet told of {count} objects."),
+            "The authorization server has every change.",
+        ),
+        count => findings.warning(
+            Code::Permissions,
+            format!("The authorization server does not have the changes of {count} objects yet."),
         ),
     }
     Ok(())
 }
 
-fn webhooks(told: &Told, client: &mut Client, facts: &Facts) -> Result<()> {
+fn webhooks(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<()> {
     let count = health::webhook_endpoints(client)?;
     match (&facts.settings.secrets, count) {
-        (Secrets::Off, 0) => told.skipped(
+        (Secrets::Off, 0) => findings.skipped(
             Code::Webhooks,
             "Webhooks need a secrets backend (SVC_SECRETS_BACKEND); there is none.",
         ),
-        (Secrets::Off, _) => told.fault(
+        (Secrets::Off, _) => findings.fault(
             Code::Webhooks,
             format!("{count} endpoints are registered, and no secrets backend signs for them."),
         ),
@@ -236,7 +251,7 @@ fn webhooks(told: &Told, client: &mut Client, facts: &Facts) -> Result<()> {
                 true => "may",
                 false => "may not",
             };
-            told.ok(
+            findings.ok(
                 Code::Webhooks,
                 format!("{count} endpoints are registered; they {private} be on private networks."),
             );

@@ -1,7 +1,7 @@
 //! Files of an installed service, and the disks that they lie on.
 
 use super::code::Code;
-use super::finding::{Level, Told};
+use super::finding::{Findings, Level};
 use crate::cli::account::Account;
 use crate::cli::deployment;
 use crate::cli::private_file::{self, Access};
@@ -28,11 +28,11 @@ pub(super) struct Files {
 }
 
 /// Looks at owners, modes, and how systemd reads the env file.
-pub(super) fn look(told: &Told, files: &Files) {
-    env_file(told, files);
+pub(super) fn look(findings: &Findings, files: &Files) {
+    env_file(findings, files);
     let mut faults = Vec::new();
     let mut looked_at = 0;
-    let mut judge = |access: Access, path: &Path| {
+    let mut check = |access: Access, path: &Path| {
         looked_at += 1;
         match private_file::faults(access, path) {
             Ok(None) => {}
@@ -42,36 +42,36 @@ pub(super) fn look(told: &Told, files: &Files) {
             Err(error) => faults.push(format!("{} cannot be seen: {error}.", path.display())),
         }
     };
-    judge(
+    check(
         deployment::state_access(files.service.as_ref()),
         &files.state,
     );
     if let Some(directory) = &files.credentials {
-        judge(deployment::credentials_access(), directory);
+        check(deployment::credentials_access(), directory);
         for path in deployment::credentials(directory).unwrap_or_default() {
-            judge(deployment::credential_access(), &path);
+            check(deployment::credential_access(), &path);
         }
     }
     if faults.is_empty() {
-        let what = "files and directories have the owner and the mode that they should.";
-        told.ok(Code::Files, format!("{looked_at} {what}"));
+        let what = "files and directories have the right owner and mode.";
+        findings.ok(Code::Files, format!("{looked_at} {what}"));
     }
     for fault in faults {
-        told.fault(Code::Files, fault);
+        findings.fault(Code::Files, fault);
     }
 }
 
-fn env_file(told: &Told, files: &Files) {
+fn env_file(findings: &Findings, files: &Files) {
     let path = &files.env_file;
     let access = deployment::env_file_access(files.service.as_ref());
     match private_file::faults(access, path) {
         Ok(None) => {}
         Ok(Some(fault)) => {
-            return told.fault(Code::SettingsFile, format!("{} {fault}.", path.display()));
+            return findings.fault(Code::SettingsFile, format!("{} {fault}.", path.display()));
         }
         Err(error) => {
             let sentence = format!("{} cannot be seen: {error}.", path.display());
-            return told.fault(Code::SettingsFile, sentence);
+            return findings.fault(Code::SettingsFile, sentence);
         }
     }
     let read = deployment::read_env_file(path).ok().flatten();
@@ -81,51 +81,51 @@ fn env_file(told: &Told, files: &Files) {
         .map(str::to_owned)
         .collect();
     if foreign.is_empty() {
-        let well = format!("{} is read by the service alone.", path.display());
-        return told.ok(Code::SettingsFile, well);
+        let well = format!("Only the service reads {}.", path.display());
+        return findings.ok(Code::SettingsFile, well);
     }
     let sentence = format!(
-        "systemd reads these lines of {} otherwise than they look: {}.",
+        "systemd parses these lines of {} differently than they look: {}.",
         path.display(),
         foreign.join(", ")
     );
-    told.fault(Code::SettingsFile, sentence);
+    findings.fault(Code::SettingsFile, sentence);
 }
 
 /// Looks at the disk of the state directory, and whether this account can write there.
-pub(super) fn state(told: &Told, directory: &Path) {
+pub(super) fn state(findings: &Findings, directory: &Path) {
     let found = std::fs::metadata(directory);
     if found.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-        let sentence = format!("{} is made at the first start.", directory.display());
-        return told.skipped(Code::Disk, sentence);
+        let sentence = format!("{} is created at the first start.", directory.display());
+        return findings.skipped(Code::Disk, sentence);
     }
     let rights = Right::WRITE_OK | Right::EXEC_OK;
     if let Err(error) = rustix::fs::access(directory, rights) {
         let sentence = format!("{} cannot be written: {error}.", directory.display());
-        return told.fault(Code::Disk, sentence);
+        return findings.fault(Code::Disk, sentence);
     }
-    disk(told, Code::Disk, directory);
+    disk(findings, Code::Disk, directory);
 }
 
 /// Looks at the disk that a path lies on.
-pub(super) fn disk(told: &Told, code: Code, path: &Path) {
+pub(super) fn disk(findings: &Findings, code: Code, path: &Path) {
     match rustix::fs::statvfs(path) {
         Ok(found) => {
-            let (level, sentence) = judged(&found, path);
+            let (level, sentence) = level_of(&found, path);
             match level {
-                Level::Ok => told.ok(code, sentence),
-                Level::Warning => told.warning(code, sentence),
-                _ => told.fault(code, sentence),
+                Level::Ok => findings.ok(code, sentence),
+                Level::Warning => findings.warning(code, sentence),
+                _ => findings.fault(code, sentence),
             }
         }
         Err(error) => {
             let sentence = format!("The disk of {} cannot be seen: {error}.", path.display());
-            told.skipped(code, sentence);
+            findings.skipped(code, sentence);
         }
     }
 }
 
-fn judged(found: &StatVfs, path: &Path) -> (Level, String) {
+fn level_of(found: &StatVfs, path: &Path) -> (Level, String) {
     let mebibytes = |blocks: u64| blocks.saturating_mul(found.f_frsize) / (1024 * 1024);
     let (free, all) = (mebibytes(found.f_bavail), mebibytes(found.f_blocks));
     // A large disk has room enough at a small share, and a small one is judged by its share.
@@ -169,11 +169,11 @@ mod tests {
             (64, 0, Level::Fault),
         ] {
             (found.f_blocks, found.f_bavail) = (blocks, free);
-            let (judged, sentence) = judged(&found, Path::new("/"));
-            assert_eq!(judged, level, "{sentence}");
+            let (found, sentence) = level_of(&found, Path::new("/"));
+            assert_eq!(found, level, "{sentence}");
         }
         (found.f_blocks, found.f_bavail) = (100_000, 50_000);
         (found.f_files, found.f_favail) = (1_000_000, 10);
-        assert_eq!(super::judged(&found, Path::new("/")).0, Level::Warning);
+        assert_eq!(super::level_of(&found, Path::new("/")).0, Level::Warning);
     }
 }

@@ -1,4 +1,4 @@
-//! What checks find, and how they are run: each group of checks on a thread of its own, so that a part
+//! Findings, and how checks run: each group has a thread of its own, so that a part
 //! that is dead or hangs stops no other.
 //!
 //! Guarantees: every code of a group is in the report, whatever became of the group.
@@ -37,42 +37,42 @@ pub(super) struct Finding {
     pub(super) remedy: Option<String>,
 }
 
-/// Where checks tell what they found.
-pub(super) struct Told(Sender<Finding>);
+/// Collects the findings of a group of checks.
+pub(super) struct Findings(Sender<Finding>);
 
-impl Told {
+impl Findings {
     pub(super) fn ok(&self, code: Code, sentence: impl Into<String>) {
-        self.tell(code, Level::Ok, sentence.into(), None);
+        self.send(code, Level::Ok, sentence.into(), None);
     }
 
     pub(super) fn skipped(&self, code: Code, sentence: impl Into<String>) {
-        self.tell(code, Level::Skipped, sentence.into(), None);
+        self.send(code, Level::Skipped, sentence.into(), None);
     }
 
     pub(super) fn warning(&self, code: Code, sentence: impl Into<String>) {
         let remedy = code.about().to_do.to_owned();
-        self.tell(code, Level::Warning, sentence.into(), Some(remedy));
+        self.send(code, Level::Warning, sentence.into(), Some(remedy));
     }
 
     pub(super) fn fault(&self, code: Code, sentence: impl Into<String>) {
         let remedy = code.about().to_do.to_owned();
-        self.tell(code, Level::Fault, sentence.into(), Some(remedy));
+        self.send(code, Level::Fault, sentence.into(), Some(remedy));
     }
 
     /// A warning or a fault with a remedy of its own.
     pub(super) fn remedied(&self, code: Code, level: Level, sentence: String, remedy: String) {
-        self.tell(code, level, sentence, Some(remedy));
+        self.send(code, level, sentence, Some(remedy));
     }
 
-    /// A fault where there is a reason, else what is well.
-    pub(super) fn judged(&self, code: Code, fault: Option<String>, well: impl Into<String>) {
+    /// A fault if there is a reason, else `well`.
+    pub(super) fn fault_or_ok(&self, code: Code, fault: Option<String>, well: impl Into<String>) {
         match fault {
             Some(sentence) => self.fault(code, sentence),
             None => self.ok(code, well),
         }
     }
 
-    /// What another process found.
+    /// A finding of another process.
     pub(super) fn pass_on(&self, finding: Finding) {
         let Finding {
             code,
@@ -80,11 +80,11 @@ impl Told {
             sentence,
             remedy,
         } = finding;
-        self.tell(code, level, sentence, remedy);
+        self.send(code, level, sentence, remedy);
     }
 
-    fn tell(&self, code: Code, level: Level, sentence: String, remedy: Option<String>) {
-        // After the deadline nobody listens, and a group that says too much is cut.
+    fn send(&self, code: Code, level: Level, sentence: String, remedy: Option<String>) {
+        // After the deadline nobody receives, and a group with too many findings is cut.
         let _ = self.0.try_send(Finding {
             code,
             level,
@@ -94,14 +94,14 @@ impl Told {
     }
 }
 
-/// Checks that need the same part, and are looked at one after another.
+/// Checks that need the same part, and run one after another.
 pub(super) struct Group {
     pub(super) name: &'static str,
     pub(super) codes: Vec<Code>,
-    pub(super) look: Box<dyn FnOnce(&Told) + Send>,
+    pub(super) look: Box<dyn FnOnce(&Findings) + Send>,
 }
 
-/// Looks at every group at once, each for so long at most.
+/// Runs all groups in parallel, each for at most `within`.
 pub(super) fn look(groups: Vec<Group>, within: Duration) -> Vec<Finding> {
     let deadline = Instant::now() + within;
     let begun: Vec<_> = groups.into_iter().map(begin).collect();
@@ -124,32 +124,36 @@ pub(super) fn look(groups: Vec<Group>, within: Duration) -> Vec<Finding> {
 fn begin(group: Group) -> (Vec<Code>, Receiver<Finding>) {
     let (to, findings) = bounded(QUEUE);
     let look = group.look;
-    // Without a thread the group is as one that ends at once. One that hangs ends with the process.
+    // If the system refuses the thread, the group has no findings. A group that hangs ends with
+    // the process.
     let _ = std::thread::Builder::new()
         .name(format!("doctor-{}", group.name))
-        .spawn(move || look(&Told(to)));
+        .spawn(move || look(&Findings(to)));
     (group.codes, findings)
 }
 
-/// What is to be said of the codes that a group said nothing of.
+/// Findings for the codes that a group reported nothing about.
 fn missing(codes: &[Code], found: &[Finding], late: Option<Duration>) -> Vec<Finding> {
-    let told = |code: &Code| found.iter().any(|finding| finding.code == *code);
+    let is_found = |code: &Code| found.iter().any(|finding| finding.code == *code);
     let faulty = found.iter().find(|finding| finding.level == Level::Fault);
     let mut cause = faulty
         .filter(|_| late.is_none())
         .map(|finding| finding.code);
     let mut missing = Vec::new();
-    for code in codes.iter().filter(|code| !told(code)) {
+    for code in codes.iter().filter(|code| !is_found(code)) {
         let (level, sentence) = match (cause, late) {
             (Some(cause), _) => (
                 Level::Skipped,
-                format!("Not looked at: first see {}.", cause.name()),
+                format!("Not checked: first see {}.", cause.name()),
             ),
             (None, Some(within)) => {
                 let seconds = within.as_secs();
                 (Level::Fault, format!("No answer came within {seconds} s."))
             }
-            (None, None) => (Level::Fault, "The check broke off.".to_owned()),
+            (None, None) => (
+                Level::Fault,
+                "The check panicked or ended early.".to_owned(),
+            ),
         };
         cause = cause.or(Some(*code));
         missing.push(Finding {
@@ -168,7 +172,10 @@ mod tests {
 
     const CODES: &[Code] = &[Code::Database, Code::Schema, Code::Clock];
 
-    fn looked(look: impl FnOnce(&Told) + Send + 'static, within: Duration) -> Vec<(Code, Level)> {
+    fn looked(
+        look: impl FnOnce(&Findings) + Send + 'static,
+        within: Duration,
+    ) -> Vec<(Code, Level)> {
         let group = Group {
             name: "test",
             codes: CODES.to_vec(),
@@ -181,7 +188,7 @@ mod tests {
     #[test]
     fn what_comes_after_a_fault_is_skipped() {
         let found = looked(
-            |told| told.fault(Code::Database, "Away."),
+            |findings| findings.fault(Code::Database, "Away."),
             Duration::from_secs(60),
         );
         assert_eq!(
@@ -197,8 +204,8 @@ mod tests {
     #[test]
     fn a_check_that_hangs_is_a_fault_and_keeps_what_came_before() {
         let (_held, never) = bounded::<()>(0);
-        let hang = move |told: &Told| {
-            told.ok(Code::Database, "Well.");
+        let hang = move |findings: &Findings| {
+            findings.ok(Code::Database, "Well.");
             let _ = never.recv();
         };
         assert_eq!(

@@ -1,7 +1,7 @@
 //! The unit, as systemd sees it; the certificate authorities of this host.
 
 use super::code::Code;
-use super::finding::{Level, Told};
+use super::finding::{Findings, Level};
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 const UNIT: &str = "agent-runtime.service";
 
 /// Looks at the unit.
-pub(super) fn look(told: &Told) {
+pub(super) fn look(findings: &Findings) {
     if !Path::new("/run/systemd/system").is_dir() {
-        return told.skipped(Code::Service, "systemd does not run here.");
+        return findings.skipped(Code::Service, "systemd does not run here.");
     }
     let asked = Command::new("systemctl")
         .args(["show", UNIT, "--property"])
@@ -22,22 +22,22 @@ pub(super) fn look(told: &Told) {
         .output();
     let text = match asked {
         Ok(output) if output.status.success() => output.stdout,
-        _ => return told.skipped(Code::Service, "systemctl gives no answer."),
+        _ => return findings.skipped(Code::Service, "systemctl does not answer."),
     };
-    let (level, sentence) = judged(&String::from_utf8_lossy(&text));
+    let (level, sentence) = level_of(&String::from_utf8_lossy(&text));
     match level {
-        Level::Ok => told.ok(Code::Service, sentence),
-        Level::Skipped => told.skipped(Code::Service, sentence),
+        Level::Ok => findings.ok(Code::Service, sentence),
+        Level::Skipped => findings.skipped(Code::Service, sentence),
         Level::Warning => {
             let remedy = "Start it, now and at boot: systemctl enable --now agent-runtime";
-            told.remedied(Code::Service, level, sentence, remedy.to_owned());
+            findings.remedied(Code::Service, level, sentence, remedy.to_owned());
         }
-        Level::Fault => told.fault(Code::Service, sentence),
+        Level::Fault => findings.fault(Code::Service, sentence),
     }
 }
 
 /// Judges what `systemctl show` prints.
-fn judged(shown: &str) -> (Level, String) {
+fn level_of(shown: &str) -> (Level, String) {
     let properties: HashMap<&str, &str> = shown
         .lines()
         .filter_map(|line| line.split_once('='))
@@ -67,34 +67,34 @@ fn judged(shown: &str) -> (Level, String) {
         ),
         "activating" if sub == "auto-restart" => (
             Level::Fault,
-            format!("{UNIT} ended and is started again; {restarts} restarts until now."),
+            format!("{UNIT} ended and is being restarted; {restarts} restarts so far."),
         ),
         "activating" => (
             Level::Fault,
-            format!("{UNIT} starts and is not ready ({sub})."),
+            format!("{UNIT} is starting and not ready ({sub})."),
         ),
         _ => (Level::Warning, format!("{UNIT} is not started ({active}).")),
     }
 }
 
 /// Looks at the certificate authorities.
-pub(super) fn tls_roots(told: &Told, extra: usize) {
+pub(super) fn tls_roots(findings: &Findings, extra: usize) {
     let found = rustls_native_certs::load_native_certs();
     let count = found.certs.len();
     let errors: Vec<String> = found.errors.iter().map(ToString::to_string).collect();
     match (count, extra, errors.is_empty()) {
-        (0, 0, _) => told.fault(
+        (0, 0, _) => findings.fault(
             Code::TlsRoots,
             format!(
                 "This host has no certificate authorities. {}",
                 errors.join(" ")
             ),
         ),
-        (_, _, false) => told.warning(
+        (_, _, false) => findings.warning(
             Code::TlsRoots,
             format!("Some authorities cannot be read: {}.", errors.join("; ")),
         ),
-        (count, extra, true) => told.ok(
+        (count, extra, true) => findings.ok(
             Code::TlsRoots,
             format!("{} certificate authorities are trusted.", count + extra),
         ),
@@ -120,8 +120,12 @@ mod tests {
             ("activating", "auto-restart", "enabled", Level::Fault),
             ("activating", "start", "enabled", Level::Fault),
         ] {
-            assert_eq!(judged(&shown(active, sub, file)).0, level, "{active} {sub}");
+            assert_eq!(
+                level_of(&shown(active, sub, file)).0,
+                level,
+                "{active} {sub}"
+            );
         }
-        assert_eq!(judged("LoadState=not-found\n").0, Level::Skipped);
+        assert_eq!(level_of("LoadState=not-found\n").0, Level::Skipped);
     }
 }

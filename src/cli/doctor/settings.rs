@@ -1,7 +1,7 @@
 //! The settings and the license.
 
 use super::code::Code;
-use super::finding::{Level, Told};
+use super::finding::{Findings, Level};
 use crate::config::license::{Claims, GRACE, Term};
 use crate::config::{Fault, Report};
 use crate::ids::rfc3339;
@@ -13,17 +13,17 @@ pub(super) const CODES: &[Code] = &[Code::Settings, Code::License];
 const LICENSE: &str = "SVC_LICENSE_KEY";
 
 /// Says what `check-config` says.
-pub(super) fn look(told: &Told, report: &Report, now: OffsetDateTime) {
+pub(super) fn look(findings: &Findings, report: &Report, now: OffsetDateTime) {
     let of_license = |fault: &&Fault| fault.setting.starts_with(LICENSE);
     for fault in report.faults.iter().filter(|fault| !of_license(fault)) {
         let sentence = format!("{} {}.", fault.setting, fault.problem);
         let remedy = format!("{}.", fault.remedy);
-        told.remedied(Code::Settings, Level::Fault, sentence, remedy);
+        findings.remedied(Code::Settings, Level::Fault, sentence, remedy);
     }
     // What is said of the license has a code of its own.
     let warnings = report.warnings.iter();
     for warning in warnings.filter(|warning| !warning.contains(LICENSE)) {
-        told.warning(Code::Settings, warning);
+        findings.warning(Code::Settings, warning);
     }
     let given = |source: &str| source != "default" && source != "not set";
     let count = report
@@ -32,47 +32,47 @@ pub(super) fn look(told: &Told, report: &Report, now: OffsetDateTime) {
         .filter(|row| given(&row.source))
         .count();
     if report.faults.iter().all(|fault| of_license(&fault)) {
-        told.ok(
+        findings.ok(
             Code::Settings,
-            format!("{count} settings are given, and right."),
+            format!("{count} settings are given and valid."),
         );
     }
     let mut license_faults = report.faults.iter().filter(of_license).peekable();
     match (&report.license, report.development) {
         _ if license_faults.peek().is_some() => {
             for fault in license_faults {
-                told.fault(
+                findings.fault(
                     Code::License,
                     format!("{} {}.", fault.setting, fault.problem),
                 );
             }
         }
-        (Some(claims), _) => license(told, claims, now),
-        (None, Some(true)) => told.skipped(Code::License, "Development mode needs none."),
-        (None, _) => told.fault(Code::License, "There is no license key."),
+        (Some(claims), _) => license(findings, claims, now),
+        (None, Some(true)) => findings.skipped(Code::License, "Development mode needs none."),
+        (None, _) => findings.fault(Code::License, "There is no license key."),
     }
 }
 
-fn license(told: &Told, claims: &Claims, now: OffsetDateTime) {
+fn license(findings: &Findings, claims: &Claims, now: OffsetDateTime) {
     let ends = rfc3339::text(claims.expires_at);
     let days = (claims.expires_at - now).whole_days();
     match claims.term(now) {
-        Term::Valid => told.ok(
+        Term::Valid => findings.ok(
             Code::License,
             format!("It holds for {days} days, until {ends}."),
         ),
         Term::EndsSoon => {
-            told.warning(Code::License, format!("It ends in {days} days, at {ends}."))
+            findings.warning(Code::License, format!("It ends in {days} days, at {ends}."))
         }
         Term::Grace => {
             let left = (claims.expires_at + GRACE - now).whole_days();
-            told.warning(
+            findings.warning(
                 Code::License,
                 format!("It ended at {ends}; the server starts with it for {left} more days."),
             );
         }
-        Term::NotYet => told.fault(Code::License, "It is dated in the future."),
-        Term::Expired => told.fault(Code::License, format!("It ended at {ends}.")),
+        Term::NotYet => findings.fault(Code::License, "It is dated in the future."),
+        Term::Expired => findings.fault(Code::License, format!("It ended at {ends}.")),
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
         let group = Group {
             name: "settings",
             codes: CODES.to_vec(),
-            look: Box::new(move |told| look(told, &report, now)),
+            look: Box::new(move |findings| look(findings, &report, now)),
         };
         let mut found = looked(vec![group], Duration::from_secs(60));
         assert_eq!(found[0].level, Level::Ok, "{found:?}");

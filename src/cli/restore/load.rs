@@ -1,8 +1,8 @@
-//! One dump into one database, in one transaction: `pg_restore` writes the dump as a script, and
-//! `psql` runs it between a beginning that clears the schema and an end that commits.
+//! Loads one dump into one database in one transaction. `pg_restore` writes the dump as a script,
+//! and `psql` runs it after a prologue that clears the schema and before an epilogue that commits.
 //!
-//! The end is said by us, last and only if `pg_restore` has ended well. Whatever is cut off before
-//! (this process killed, too) ends the script without it, and the database is as it was.
+//! This process sends the epilogue last, and only if `pg_restore` succeeded. An interruption
+//! before, even of this process, ends the script without it, and the database stays as it was.
 
 use super::super::backup::{Pace, Program, Programs, Watch};
 use super::super::{Failure, Outcome};
@@ -11,29 +11,29 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
 
-/// Locks on what is removed are waited for this long; nobody is to hold any.
+/// How long a lock on what is removed is waited for; nobody should hold one.
 const BEGIN: &str =
     "begin;\nset local lock_timeout = '30s';\nset local client_min_messages = warning;\n";
 const CLEAR: &str = include_str!("../../../sql/restore/clear.sql");
 const END: &str = "\ncommit;\n";
 
-/// psql's exit code where the server refused a statement; the transaction is then rolled back.
+/// psql's exit code if the server refused a statement; the transaction is then rolled back.
 const SCRIPT_FAILED: i32 = 3;
 
-/// A dump and where it goes.
+/// A dump and its target.
 pub(super) struct Load<'a> {
     pub(super) programs: &'a Programs,
     pub(super) environment: &'a Environment,
     pub(super) path: &'a Path,
     pub(super) schema: &'a str,
-    /// For people, while it goes on.
+    /// For progress messages.
     pub(super) what: &'static str,
 }
 
 /// A load that failed.
 pub(super) struct Cut {
     pub(super) failure: Failure,
-    /// The database is as it was. Not known where the connection was lost at the very end.
+    /// Whether the database is as it was. Unknown if the connection was lost during the commit.
     pub(super) is_undone: bool,
 }
 
@@ -46,15 +46,15 @@ impl Cut {
     }
 }
 
-/// Replaces what the schema holds by what was dumped.
+/// Replaces the schema's content with the dump.
 ///
 /// # Errors
-/// One of the programs failed, or this process was told to end.
+/// One of the programs failed, or this process got a signal to end.
 pub(super) fn load(load: &Load<'_>, watch: &Watch) -> Result<(), Cut> {
     let (psql, mut script) = run(load, watch).map_err(Cut::undone)?;
     let written = script.write_all(END.as_bytes()).map_err(Failure::from);
     drop(script);
-    // What psql says tells more.
+    // psql's message says more.
     let (code, failure) = match psql.end() {
         Ok(ended) => (ended.code, ended.failure.or(written.err())),
         Err(failure) => (None, Some(failure)),
@@ -67,7 +67,7 @@ pub(super) fn load(load: &Load<'_>, watch: &Watch) -> Result<(), Cut> {
     })
 }
 
-/// All of the script but its end.
+/// The whole script except its epilogue.
 fn run(load: &Load<'_>, watch: &Watch) -> Outcome<(Program, ChildStdin)> {
     let mut command = Command::new(&load.programs.psql);
     load.environment.apply(&mut command);
@@ -103,7 +103,7 @@ fn run(load: &Load<'_>, watch: &Watch) -> Outcome<(Program, ChildStdin)> {
     if let Err(error) = written {
         drop(script);
         if error.kind() == ErrorKind::BrokenPipe {
-            // psql has ended, and says why.
+            // psql has ended and reports why.
             psql.finish()?;
         }
         return Err(Failure::from(error));

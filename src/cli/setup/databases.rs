@@ -1,8 +1,8 @@
-//! Roles and databases, made over the local socket as PostgreSQL's superuser.
+//! Creates roles and databases over the local socket, as PostgreSQL's superuser.
 //!
-//! PostgreSQL knows who connects over its socket by the process's user (peer authentication), and so this
-//! program runs itself once more as that user, reads from it what was done, and needs no password.
-//! Everything that stands in the way is found before anything is made.
+//! PostgreSQL identifies who connects over its socket by the process's user (peer authentication).
+//! So this program runs itself again as that user, reads the result from it, and needs no password.
+//! It finds every obstacle before it creates anything.
 
 use super::ledger::{Ledger, State, Step};
 use crate::cli::account::{self, Account};
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use uuid::Uuid;
 
-/// The oldest PostgreSQL that is served, as `server_version_num`.
+/// The oldest PostgreSQL supported, as `server_version_num`.
 const OLDEST_SERVER: i32 = 140_000;
 /// The longest request, in bytes.
 const REQUEST_MAX_BYTES: u64 = 64 * 1024;
@@ -27,7 +27,7 @@ pub(super) struct Owned {
     pub(super) database: String,
 }
 
-/// What there should be.
+/// The roles and databases that there should be.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) socket: PathBuf,
@@ -35,42 +35,44 @@ pub(super) struct Request {
     pub(super) superuser: String,
     pub(super) dry_run: bool,
     pub(super) owned: Vec<Owned>,
-    /// Who gets the rights of another role in that one's database.
+    /// A role that gets the privileges of another in that one's database.
     pub(super) admitted: Option<(String, Owned)>,
 }
 
 impl Request {
-    /// What to do where PostgreSQL is not on this host.
+    /// Advice if PostgreSQL is not on this host.
     fn elsewhere(&self) -> String {
         let of_openfga = |owned: &Owned| owned.role == deployment::OPENFGA_USER;
         match self.owned.iter().all(of_openfga) {
             true => format!(
-                "It is asked for OpenFGA's database alone: set OPENFGA_DATASTORE_URI in {} to where \
-                 that is, or leave OpenFGA alone with --no-openfga.",
+                "It is needed only for OpenFGA's database: set OPENFGA_DATASTORE_URI in {} to where \
+                 that is, or skip OpenFGA with --no-openfga.",
                 deployment::OPENFGA_ENV_FILE
             ),
-            false => "Or make role and database where it is, and set SVC_DATABASE_URL.".to_owned(),
+            false => {
+                "Or create role and database where it is, and set SVC_DATABASE_URL.".to_owned()
+            }
         }
     }
 }
 
-/// What a database holds that belongs together with files.
+/// Content of a database that belongs together with files.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Holds {
     /// Sealed values, which only their keys open.
     pub(super) sealed: u64,
     pub(super) tenants: u64,
-    /// The first of the tenants.
+    /// The first tenants.
     pub(super) tenant_ids: Vec<Uuid>,
 }
 
-/// The most tenants that are named.
+/// Tenants that are listed, at most.
 const NAMED: usize = 10;
 
 #[derive(Debug, Serialize, Deserialize)]
 enum Task {
     Make(Request),
-    /// What a database of the request holds; nothing of the request is made.
+    /// What a database of the request holds; nothing of the request is created.
     LookInto(Request, String),
 }
 
@@ -81,10 +83,10 @@ enum Answer {
     Refused(String),
 }
 
-/// Makes what is missing, in a process of the superuser's.
+/// Creates what is missing, in a process of the superuser.
 ///
 /// # Errors
-/// PostgreSQL cannot be used as its superuser, or something that stands is in the way.
+/// PostgreSQL cannot be used as its superuser, or something that exists is an obstacle.
 pub(super) fn make(ledger: &mut Ledger, request: &Request) -> Outcome {
     match ask(request, &Task::Make(request.clone()))? {
         Answer::Done(steps) => ledger.steps.extend(steps),
@@ -93,7 +95,7 @@ pub(super) fn make(ledger: &mut Ledger, request: &Request) -> Outcome {
     Ok(())
 }
 
-/// What a database of the request holds, if it stands.
+/// What a database of the request holds, if it exists.
 ///
 /// # Errors
 /// As for [`make`].
@@ -109,9 +111,9 @@ impl Answer {
     fn failure(self) -> Failure {
         match self {
             Self::Refused(why) => Failure::new(why),
-            Self::Done(_) | Self::Holds(_) => {
-                Failure::new("The part of setup that runs as the superuser answered otherwise.")
-            }
+            Self::Done(_) | Self::Holds(_) => Failure::new(
+                "The part of setup that runs as the superuser gave a malformed answer.",
+            ),
         }
     }
 }
@@ -123,7 +125,7 @@ fn ask(request: &Request, task: &Task) -> Outcome<Answer> {
         .stdout(Stdio::piped())
         .spawn()?;
     let text = serde_json::to_vec(task).map_err(|error| Failure::new(error.to_string()))?;
-    // Closed with this statement, which ends the request.
+    // Closes the pipe at the end of this statement, which ends the request.
     let asked = child.stdin.take().map(|mut stdin| stdin.write_all(&text));
     let output = child.wait_with_output()?;
     asked.transpose()?;
@@ -150,10 +152,10 @@ fn superuser(request: &Request) -> Outcome<std::process::Command> {
     }
 }
 
-/// The same in this process, as it is asked on standard input.
+/// The same in this process, with the request from standard input.
 ///
 /// # Errors
-/// Nothing can be read or written.
+/// stdin or stdout fails.
 pub(super) fn as_superuser() -> Outcome {
     let mut text = Vec::new();
     std::io::stdin()
@@ -213,7 +215,7 @@ fn fulfil(request: &Request) -> Outcome<Vec<Step>> {
     Ok(ledger.steps)
 }
 
-/// Finds what stands in the way.
+/// Finds obstacles.
 fn refuse(client: &mut Client, request: &Request) -> Outcome {
     let server = provision::server(client)?;
     let refused = |why: String| Err(Failure::new(why));
@@ -225,7 +227,7 @@ fn refuse(client: &mut Client, request: &Request) -> Outcome {
     }
     if !server.may_make {
         return refused(format!(
-            "The role {} may not make roles and databases: name PostgreSQL's superuser with \
+            "The role {} may not create roles and databases: name PostgreSQL's superuser with \
              --database-superuser.",
             request.superuser
         ));
@@ -286,7 +288,7 @@ fn make_database(
     if !ledger.dry_run {
         provision::create_database(client, &owned.database, &owned.role)?;
     }
-    let note = format!("UTF8, of the role {} alone", owned.role);
+    let note = format!("UTF8, only for the role {}", owned.role);
     ledger.enter(State::Made, what, Some(&note));
     Ok(())
 }
@@ -298,7 +300,7 @@ fn admit(
     of: &Owned,
 ) -> crate::error::Result<()> {
     let what = format!("rights of {} for {role}", of.role);
-    // In a dry run neither may stand yet.
+    // In a dry run neither may exist yet.
     let stand =
         provision::role(client, role)?.is_some() && provision::role(client, &of.role)?.is_some();
     if stand && provision::is_admitted(client, role, &of.database, &of.role)? {

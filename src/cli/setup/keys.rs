@@ -1,7 +1,7 @@
-//! Secrets in files: keys that setup makes once, and the license key that it puts into its place.
+//! Secrets in files: keys that setup makes once, and the license key that it installs.
 //!
-//! Guarantees: a key that stands is never replaced; what is made is its reader's alone from its first
-//! moment on, and is in no output.
+//! Guarantees: an existing key is never replaced. A new key is readable only by its reader from the
+//! start, and appears in no output.
 
 use super::Paths;
 use super::ledger::{Ledger, State};
@@ -23,19 +23,20 @@ use zeroize::Zeroizing;
 
 /// The license key's setting.
 const LICENSE: &str = "SVC_LICENSE_KEY";
-/// What is said of a fresh key of secrets where the database is not one that can be asked.
-const NOT_ASKED: &str = "mode 0600; the database of SVC_DATABASE_URL was not asked: secrets that it \
-                         holds already need the key that sealed them";
+/// The note on a new key of secrets if setup could not ask the database.
+const NOT_ASKED: &str = "mode 0600; setup could not ask the database of SVC_DATABASE_URL; secrets \
+                         that it already holds need the key that sealed them";
 /// The longest license key that is read, in bytes.
 const LICENSE_MAX_BYTES: u64 = 64 * 1024;
 
-/// A key that setup makes where there is none.
+/// A key that setup makes if it is missing.
 pub(super) struct Key {
     /// The setting, which is also the file's name.
     pub(super) setting: &'static str,
-    /// Another setting that gives the same thing.
+    /// Another setting that gives the same key.
     variant: &'static str,
-    /// It is for `SVC_SECRETS_BACKEND=postgres` with the local key-management service.
+    /// Whether the key is only for `SVC_SECRETS_BACKEND=postgres` with the local key-management
+    /// service.
     pub(super) of_secrets: bool,
     make: fn() -> Outcome<Zeroizing<Vec<u8>>>,
 }
@@ -105,14 +106,14 @@ pub(super) fn has(settings: &EnvFile, name: &str) -> bool {
 }
 
 impl Key {
-    /// Whether it stands in any form.
+    /// Whether the key exists in any form.
     fn is_given(&self, paths: &Paths, settings: &EnvFile) -> bool {
         let mut forms = [self.setting, self.variant].into_iter();
         forms.any(|form| has(settings, form) || paths.credentials.join(form).exists())
     }
 }
 
-/// The files of the keys of secrets that are missing.
+/// The missing files of the keys of secrets.
 pub(super) fn missing_of_secrets(paths: &Paths, settings: &EnvFile) -> Vec<PathBuf> {
     let of_secrets = KEYS.iter().filter(|key| key.of_secrets);
     let missing = of_secrets.filter(|key| !key.is_given(paths, settings));
@@ -121,7 +122,7 @@ pub(super) fn missing_of_secrets(paths: &Paths, settings: &EnvFile) -> Vec<PathB
         .collect()
 }
 
-/// Makes the keys that are missing, and puts owner and mode of the others right.
+/// Makes the missing keys, and corrects owner and mode of the others.
 pub(super) fn make(
     ledger: &mut Ledger,
     paths: &Paths,
@@ -149,7 +150,7 @@ pub(super) fn make(
             ledger.enter(State::Made, path.display().to_string(), Some(note));
         }
     }
-    // What the operator put there beside them.
+    // Further files that the operator put there.
     for path in deployment::credentials(&paths.credentials).unwrap_or_default() {
         let name = path.file_name().unwrap_or_default();
         if !KEYS.iter().any(|key| name == key.setting) && name != LICENSE {
@@ -159,7 +160,7 @@ pub(super) fn make(
     Ok(())
 }
 
-/// Puts owner and mode of a credential right.
+/// Corrects owner and mode of a credential.
 fn put_right(ledger: &mut Ledger, path: &Path) -> Outcome {
     if !ledger.dry_run {
         private_file::remove_left(path);
@@ -178,10 +179,10 @@ fn put_right(ledger: &mut Ledger, path: &Path) -> Outcome {
     Ok(())
 }
 
-/// Reads a license key, and sees that it holds and that none is given otherwise.
+/// Reads a license key, checks it, and checks that none is given in another form.
 ///
 /// # Errors
-/// It does not hold, or the env file gives one already.
+/// It is not valid, or the env file gives one already.
 pub(super) fn read_license(
     from: &Path,
     paths: &Paths,
@@ -205,7 +206,7 @@ pub(super) fn read_license(
     }
 }
 
-/// Puts a license key into its place.
+/// Installs a license key.
 ///
 /// # Errors
 /// It cannot be written.

@@ -1,26 +1,26 @@
-//! What a setup did, step by step.
+//! The steps of a setup, for its report.
 
 use serde::{Deserialize, Serialize};
 
-/// What became of a thing.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum State {
-    /// It was not there.
+    /// It was missing, and was created.
     Made,
-    /// It was as it should be, or is the operator's.
+    /// It was right already, or is the operator's.
     Kept,
-    /// It was there, and something about it was put right.
+    /// It existed, and was corrected.
     Changed,
 }
 
-/// One step. No secret is in it.
+/// One step. It holds no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Step {
     pub(super) state: State,
-    /// The thing.
+    /// What the step is about.
     pub(super) what: String,
-    /// What there is to know of it beside that.
+    /// A remark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<String>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Step {
 /// The steps of one setup.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// Nothing is changed; steps say what would be.
+    /// Nothing is changed; the steps are those that would be done.
     pub(super) dry_run: bool,
     pub(super) steps: Vec<Step>,
 }

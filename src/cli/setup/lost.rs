@@ -1,8 +1,8 @@
-//! Files that are lost while the database that they belong to stands: without the keys of secrets nothing
-//! that is sealed can be opened, and under another tenant's id a server would begin anew beside what is
-//! there.
+//! Files that are lost while their database still exists. Without the keys of secrets, sealed
+//! values cannot be opened. With another tenant's id, a server would start an empty tenant beside
+//! the existing one.
 //!
-//! Guarantees: neither is made anew where the database holds what belongs to the lost one, unless the
+//! Guarantees: neither is made anew if the database holds what belongs to the lost one, unless the
 //! operator insists.
 //!
 //! Not here: a database on another host, which setup cannot ask.
@@ -17,15 +17,15 @@ use uuid::Uuid;
 
 /// The tenant that the database holds.
 pub(super) enum Tenant {
-    /// This one, in the database of this name.
+    /// This tenant, in the database of this name.
     Standing(Uuid, String),
-    /// None, or the operator said which it is.
+    /// None, or the operator named it.
     None,
-    /// The database is not one that setup can ask.
+    /// Setup cannot ask the database.
     Unknown,
 }
 
-/// What is missing of the files that belong to a database.
+/// The missing files that belong to a database.
 pub(super) struct Lost {
     keys: Vec<PathBuf>,
     tenant_id: bool,
@@ -42,10 +42,10 @@ impl Lost {
         }
     }
 
-    /// Asks the database what it holds, where something is missing.
+    /// Asks the database for its content if something is missing.
     ///
     /// # Errors
-    /// It holds what the missing files belong to, or cannot be asked.
+    /// It holds what belongs to the missing files, or cannot be asked.
     pub(super) fn judge(
         self,
         request: &Request,
@@ -60,8 +60,9 @@ impl Lost {
         if let (Some(key), true) = (self.keys.first(), holds.sealed > 0 && !new_keys) {
             return Err(Failure::new(format!(
                 "{} is missing, and the database {database} holds {} sealed values, which no other \
-                 key opens: put the key back from where you keep it, or name the one you use in {}, \
-                 and run this again. With --new-keys a new one is made, and those values are lost.",
+                 key opens. Put the key back from your copy, or name the one you use in {}, and \
+                 run this again. With --new-keys setup makes a new one, and those values are \
+                 lost.",
                 key.display(),
                 holds.sealed,
                 paths.env_file.display()

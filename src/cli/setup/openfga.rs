@@ -1,7 +1,7 @@
-//! The companion package's OpenFGA: where it listens, and whether its database is one that setup makes.
+//! The companion package's OpenFGA: its address, and whether setup creates its database.
 //!
-//! Guarantees: what setup makes is in the cluster that OpenFGA will ask; its env file is the operator's
-//! and only read.
+//! Guarantees: setup creates the database in the cluster that OpenFGA will use. OpenFGA's env file
+//! belongs to the operator and is only read.
 
 use super::{Arguments, Paths, UNRESERVED};
 use crate::cli::{Failure, Outcome, deployment};
@@ -13,26 +13,26 @@ use url::Url;
 
 /// The companion's database, as its env file names it.
 pub(super) const DATABASE: &str = "agent_runtime_openfga";
-/// Where it listens unless its env file says otherwise.
+/// The default listening address.
 const ADDRESS: &str = "127.0.0.1:8180";
 /// PostgreSQL's own defaults.
 const SOCKET: &str = "/var/run/postgresql";
 const PORT: u16 = 5432;
 
-/// What may stand in a query: a path's slashes as well.
+/// Characters allowed in a query, including the slashes of a path.
 const PATH: &AsciiSet = &UNRESERVED.remove(b'/');
 
 /// The companion package's OpenFGA.
 pub(super) struct Openfga {
     pub(super) url: String,
-    /// Its database is the one that setup makes.
+    /// Whether setup creates its database.
     pub(super) is_ours: bool,
 }
 
-/// The companion package's OpenFGA, if its env file is there.
+/// The companion package's OpenFGA, if its env file exists.
 ///
 /// # Errors
-/// The env file cannot be read, or names another cluster of this host than setup was told.
+/// The env file cannot be read, or names another PostgreSQL cluster of this host than setup uses.
 pub(super) fn find(arguments: &Arguments, paths: &Paths) -> Outcome<Option<Openfga>> {
     if arguments.no_openfga {
         return Ok(None);
@@ -73,7 +73,7 @@ fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Socket and port of the companion's own database on this host; nothing if the URI is of another one.
+/// Socket and port of the companion's database on this host; none if the URI names another one.
 fn cluster(uri: &str) -> Option<(PathBuf, u16)> {
     let uri = Url::parse(uri).ok()?;
     let is_ours = matches!(uri.scheme(), "postgres" | "postgresql")

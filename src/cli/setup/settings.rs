@@ -1,4 +1,4 @@
-//! The env file: what is missing is added, what the operator wrote stays.
+//! The env file: setup adds missing settings and keeps the operator's.
 
 use super::ledger::{Ledger, State};
 use super::lost::Tenant;
@@ -13,11 +13,11 @@ use crate::ids::Clock;
 use crate::secret::Secret;
 use uuid::Uuid;
 
-/// A setting that setup gives where the operator gave none.
+/// A setting that setup adds if it is missing.
 pub(super) struct Wanted {
     pub(super) name: &'static str,
     pub(super) value: String,
-    /// Where the value is from, if that is to be said.
+    /// Where the value comes from, if worth a note.
     pub(super) from: Option<String>,
 }
 
@@ -31,11 +31,11 @@ impl Wanted {
     }
 }
 
-/// What is said of a fresh id where the database is not one that can be asked.
-const NOT_ASKED: &str = "made anew: the database of SVC_DATABASE_URL was not asked; if it holds a \
-                         tenant already, set that one's id instead";
+/// The note on a new id if setup could not ask the database.
+const NOT_ASKED: &str = "new: setup could not ask the database of SVC_DATABASE_URL; if it already \
+                         holds a tenant, set that tenant's id instead";
 
-/// Whether the secrets backend is, or is to be, the one that setup makes keys for.
+/// Whether the secrets backend is, or will be, the one that needs setup's keys.
 pub(super) fn wants_local_secrets(settings: &EnvFile) -> bool {
     let is = |name: &str, wanted: &str| {
         let value = settings.value(name).map(Secret::expose).unwrap_or_default();
@@ -62,7 +62,7 @@ pub(super) fn wanted(
         (None | Some(""), Tenant::None) => (clock.new_id(), None),
         (Some(text), _) => {
             let tenant_id = Uuid::parse_str(text)
-                .map_err(|_| Failure::new("SVC_TENANT_ID in the env file is no UUID."))?;
+                .map_err(|_| Failure::new("SVC_TENANT_ID in the env file is not a UUID."))?;
             (tenant_id, None)
         }
     };
@@ -72,7 +72,7 @@ pub(super) fn wanted(
             from,
             ..Wanted::new("SVC_TENANT_ID", tenant_id)
         },
-        // The one that a server without this setting takes.
+        // The default of a server without this setting.
         Wanted::new("SVC_SEED_USER_ID", first_user(tenant_id)),
     ];
     if !keys::has(settings, "SVC_SECRETS_BACKEND") {
@@ -82,7 +82,7 @@ pub(super) fn wanted(
     Ok(wanted)
 }
 
-/// Adds what is missing, and puts owner and mode right.
+/// Adds missing settings, and corrects owner and mode.
 pub(super) fn write(
     ledger: &mut Ledger,
     paths: &Paths,
@@ -99,7 +99,7 @@ pub(super) fn write(
             ledger.enter(State::Kept, *name, Some("the value there is yours"));
         } else {
             settings.set(name, &Secret::new(value.as_str()));
-            // None of ours is a secret: the URLs hold no password.
+            // None of these values is secret: the URLs hold no password.
             let from = from.as_ref().map(|from| format!(", {from}"));
             let note = format!("={value}{}", from.unwrap_or_default());
             ledger.enter(State::Made, *name, Some(&note));
@@ -129,7 +129,7 @@ pub(super) fn write(
     Ok(settings)
 }
 
-/// The env file as it stands, or the sample that every setting is explained in.
+/// The env file as it is, or the sample, which explains every setting.
 pub(super) fn read(paths: &Paths) -> Outcome<EnvFile> {
     if let Some(settings) = deployment::read_env_file(&paths.env_file)? {
         return Ok(settings);

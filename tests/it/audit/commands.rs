@@ -44,7 +44,7 @@ fn verify_says_what_it_found_with_its_exit_code() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(
         said.out,
-        "The record is whole: 3 decisions in 3 batches, 2 chains.\n"
+        "The record is complete: 3 decisions in 3 batches, 2 chains.\n"
     );
     let tampering = "update audit_decisions set reason = 'x' where position = 2";
     database.client().batch_execute(tampering).unwrap();
@@ -59,7 +59,11 @@ fn verify_says_what_it_found_with_its_exit_code() {
     assert_eq!(report["faults"][0]["firstPosition"], 2);
     let said = run(&database, &["verify", "--public-key", "/etc/hostname"]);
     assert_eq!((said.code, said.out.as_str()), (1, ""));
-    assert!(said.err.contains("no Ed25519 public key"), "{}", said.err);
+    assert!(
+        said.err.contains("not an Ed25519 public key"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

@@ -64,7 +64,8 @@ fn a_killed_restore_leaves_the_old_state_says_so_and_can_be_run_again() {
     );
     let said = shell.run(&["backup", text(&shell.path("c"))]).expect(1);
     assert!(
-        said.err.contains("in the middle of a restore"),
+        said.err
+            .contains("A restore of this database is not finished"),
         "{}",
         said.err
     );

@@ -60,7 +60,7 @@ fn secrets_are_readable_with_the_same_keys_and_others_are_named() {
     };
     let wrong = with_keys(Shell::on(&target), &other);
     let said = wrong.restore(&path, &[]).expect(1);
-    let named = "The key of SVC_SECRETS_AAD_KEY_PATH is another than the backup's";
+    let named = "The key of SVC_SECRETS_AAD_KEY_PATH is not the backup's";
     assert!(
         said.err.contains(named) && said.err.contains("aad.key"),
         "{}",
@@ -86,7 +86,11 @@ fn secrets_are_readable_with_the_same_keys_and_others_are_named() {
     );
     right.restore(&path, &["--replace"]).expect(0);
     // A rehearsal of wrapping anew reads them all, those by the key of now as well.
-    rehearse(&right, 0, "1 versions: 1 by the key of now");
+    rehearse(
+        &right,
+        0,
+        "1 versions: 1 already wrapped with the present key",
+    );
     rehearse(&wrong, 2, "1 could not be read");
     let at = SecretRef {
         environment: "prod".to_owned(),

@@ -158,7 +158,7 @@ fn without_a_dump_of_openfga_its_stores_are_made_again() {
     let shell = Shell::on(&target).with("SVC_AUTHZ_API_URL", other.url());
     let said = shell.restore(&two.newer, &[]).expect(0);
     assert!(
-        said.out.contains("filled from the runtime's database"),
+        said.out.contains("rebuilt from the runtime's database"),
         "{}",
         said.out
     );

@@ -1,4 +1,4 @@
-//! Whether a backup can be restored here, before anything is changed.
+//! The checks that a backup can be restored here, before anything is changed.
 
 use super::super::backup::{self, Manifest, Programs, Standing, Watch, digest_of};
 use super::super::{Failure, Outcome, World};
@@ -10,35 +10,35 @@ use crate::store::connect::Manager;
 use crate::store::migrations;
 use std::path::Path;
 
-/// A restore that may begin.
-pub(super) struct Judged {
-    /// The runtime's database. It is held on this connection.
+/// A restore whose checks passed.
+pub(super) struct Checked {
+    /// The runtime's database, locked by this connection.
     pub(super) client: postgres::Client,
     pub(super) runtime: Facts,
     pub(super) programs: Programs,
-    /// None: the dump is left aside, or there is none.
+    /// None: the dump is not restored, or there is none.
     pub(super) openfga: Option<Openfga>,
-    /// What whoever restores should know.
+    /// Warnings for the operator.
     pub(super) notes: Vec<String>,
 }
 
-/// Where the authorization server's dump goes.
+/// The target of the authorization server's dump.
 pub(super) struct Openfga {
     pub(super) facts: Facts,
     pub(super) programs: Programs,
 }
 
-/// Judges the files, the program, the keys and the databases.
+/// Checks the files, the program, the keys and the databases.
 ///
 /// # Errors
-/// Why it cannot be restored.
-pub(super) fn judge(
+/// Why the backup cannot be restored.
+pub(super) fn check(
     world: &World,
     settings: &Settings,
     arguments: &Arguments,
     manifest: &Manifest,
     watch: &Watch,
-) -> Outcome<Judged> {
+) -> Outcome<Checked> {
     check_files(&arguments.directory, manifest, watch)?;
     check_program(manifest)?;
     let mut notes = Vec::new();
@@ -54,13 +54,13 @@ pub(super) fn judge(
     }
     if !arguments.replace && !is_empty {
         return Err(Failure::new(format!(
-            "Database {} is not empty. Add --replace to replace all that it holds, or name an empty one in SVC_DATABASE_URL.",
+            "Database {} is not empty. Add --replace to replace its content, or name an empty one in SVC_DATABASE_URL.",
             runtime.database
         )));
     }
     let programs = programs(world, &runtime, &manifest.runtime)?;
     backup::is_readable(&programs, &file(arguments, &manifest.runtime), watch)?;
-    let openfga = judge_openfga(
+    let openfga = check_openfga(
         world,
         settings,
         arguments,
@@ -69,7 +69,7 @@ pub(super) fn judge(
         &mut client,
         &mut notes,
     )?;
-    Ok(Judged {
+    Ok(Checked {
         client,
         runtime,
         programs,
@@ -86,7 +86,7 @@ fn programs(world: &World, facts: &Facts, dumped: &backup::Database) -> Outcome<
     Programs::find(&world.vars, facts.server, dumped.dump.pg_dump)
 }
 
-/// Each file is there and is the one that was written.
+/// Each file exists and has the recorded digest.
 fn check_files(directory: &Path, manifest: &Manifest, watch: &Watch) -> Outcome {
     for (what, database) in manifest.databases() {
         let dump = &database.dump;
@@ -115,7 +115,7 @@ fn check_files(directory: &Path, manifest: &Manifest, watch: &Watch) -> Outcome 
     Ok(())
 }
 
-/// This program understands the schema.
+/// This program supports the schema.
 fn check_program(manifest: &Manifest) -> Outcome {
     if let Some(reason) = migrations::reason_to_refuse_older(&manifest.runtime.migrations) {
         return Err(Failure::new(format!("The backup's database {reason}")));
@@ -133,7 +133,7 @@ fn check_program(manifest: &Manifest) -> Outcome {
     }
 }
 
-/// The keys that its secrets were made with are here.
+/// The keys of its secrets are present.
 fn check_keys(
     world: &World,
     settings: &Settings,
@@ -147,11 +147,8 @@ fn check_keys(
         let place = place.map_or_else(String::new, |path| format!(" (it lay in {path})"));
         let what = match standing {
             Standing::Same => continue,
-            Standing::Other => format!(
-                "The key of {} is another than the backup's{place}.",
-                key.setting
-            ),
-            Standing::Missing => format!("The key of {} is not here{place}.", key.setting),
+            Standing::Other => format!("The key of {} is not the backup's{place}.", key.setting),
+            Standing::Missing => format!("The key of {} is missing{place}.", key.setting),
             Standing::Unknown => format!(
                 "Whether the key of {} is the backup's is not known: whoever made the backup could not read it.",
                 key.setting
@@ -168,13 +165,13 @@ fn check_keys(
         return Ok(());
     }
     Err(Failure::new(format!(
-        "{}\nThe backup's {} versions of secrets cannot be read without them. Put them back, or restore all else with --without-keys.",
+        "{}\nThe backup's {} versions of secrets cannot be read without them. Put them back, or restore everything else with --without-keys.",
         refusals.join("\n"),
         manifest.secret_versions
     )))
 }
 
-/// What to know where the settings name a tenant that is none of the backup's.
+/// A warning if the settings name a tenant that the backup does not have.
 fn tenant_note(settings: &Settings, manifest: &Manifest) -> Option<String> {
     let (wanted, tenants) = settings.tenant.id.zip(manifest.tenants.as_ref())?;
     let oldest = tenants.first().filter(|_| !tenants.contains(&wanted))?;
@@ -184,7 +181,7 @@ fn tenant_note(settings: &Settings, manifest: &Manifest) -> Option<String> {
     ))
 }
 
-/// The database takes what was dumped.
+/// The database accepts the dump.
 fn check_database(setting: &str, facts: &Facts, dumped: &backup::Database) -> Outcome {
     let mut refusals = Vec::new();
     let major = |number: i32| number / 10_000;
@@ -227,7 +224,7 @@ fn check_database(setting: &str, facts: &Facts, dumped: &backup::Database) -> Ou
     }
 }
 
-/// Why a database that holds something is replaced by nothing.
+/// Why a database with content is not replaced.
 fn stranger(setting: &str, facts: &Facts, whose: &str) -> Failure {
     Failure::new(format!(
         "{setting}: database {} holds something and is not {whose}: nothing of it is replaced, with --replace either. Name {whose}, or an empty one.",
@@ -235,7 +232,7 @@ fn stranger(setting: &str, facts: &Facts, whose: &str) -> Failure {
     ))
 }
 
-fn judge_openfga(
+fn check_openfga(
     world: &World,
     settings: &Settings,
     arguments: &Arguments,
@@ -244,7 +241,7 @@ fn judge_openfga(
     client: &mut postgres::Client,
     notes: &mut Vec<String>,
 ) -> Outcome<Option<Openfga>> {
-    let filled = "the authorization server is filled from the runtime's database";
+    let filled = "the authorization server is rebuilt from the runtime's database";
     let Some(dumped) = &manifest.openfga else {
         if settings.authorization.is_some() {
             notes.push(format!(
@@ -259,7 +256,7 @@ fn judge_openfga(
     };
     if arguments.without_openfga {
         notes.push(format!(
-            "The authorization server's dump is left aside; {filled}."
+            "The authorization server's dump is not restored; {filled}."
         ));
         return Ok(None);
     }
