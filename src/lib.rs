@@ -1,7 +1,8 @@
-//! agent-runtime: runs agents and flows durably, streams what they do, and keeps what was accepted.
+//! agent-runtime: runs agents and flows durably, streams their progress, and keeps every step on
+//! disk.
 //!
-//! The code map and the invariants are in `ARCHITECTURE.md`. Dependencies between these modules point
-//! one way: `http`, `api` → `authn`, `authz`, `runtime` → `store` → the leaves.
+//! `ARCHITECTURE.md` has the code map and the invariants. Imports between these modules point
+//! downwards only (`one-way-imports`).
 
 pub mod api;
 pub mod audit;

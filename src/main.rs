@@ -1,4 +1,4 @@
-//! The subcommands, nothing else: each is a file in `src/cli`.
+//! The list of subcommands. Each is a file in `src/cli`.
 
 use agent_runtime::cli;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  agent-runtime dev --demo             try everything out, on this machine alone
-  agent-runtime check-config           see what the server would read, and what is wrong
+  agent-runtime dev --demo             try everything on this machine
+  agent-runtime check-config           show what the server would read, and what is wrong
   agent-runtime serve                  serve, as a service manager starts it
   agent-runtime run assistant \"Hello\"  run an agent and watch it
 
@@ -23,38 +23,38 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve, with the settings of the environment
+    /// Run the server with the settings of the environment
     Serve(cli::serve::Arguments),
-    /// Serve on this machine alone, with a database and an example of its own
+    /// Run a development server with its own database and an example agent
     Dev(cli::dev::Arguments),
-    /// Run an agent, and watch its run
+    /// Run an agent and watch the run
     Run(cli::run::Arguments),
     /// Watch a run
     Follow(cli::follow::Arguments),
-    /// Make what an installed service needs: database, keys, settings
+    /// Create what an installed service needs: database, keys, settings
     Setup(cli::setup::Arguments),
-    /// Bring the database's schema up to this version
+    /// Migrate the database's schema to this version
     Migrate(cli::migrate::Arguments),
-    /// Back up the databases, while servers serve
+    /// Back up the databases while servers run
     Backup(cli::backup::Arguments),
-    /// Put a backup back
+    /// Restore a backup
     Restore(cli::restore::Arguments),
-    /// Show every setting, and everything that is wrong
+    /// Show every setting and every fault
     CheckConfig(cli::settings::CheckArguments),
-    /// Look at all that a server needs, and say what is wrong
+    /// Check everything that a server needs
     Doctor(cli::doctor::Arguments),
-    /// Print what is known of every setting
+    /// Document every setting
     Settings(cli::settings::Arguments),
-    /// Make a further tenant
+    /// Create a further tenant
     #[command(subcommand)]
     Tenant(cli::tenant::Command),
-    /// Compare permissions with the authorization server, or repair them there
+    /// Compare the authorization server with the database, or repair it
     #[command(subcommand)]
     Authz(cli::authz::Command),
-    /// Wrap the keys of secrets anew
+    /// Rewrap the data keys of secrets
     #[command(subcommand)]
     Secrets(cli::secrets::Command),
-    /// Look at a license key, or sign one
+    /// Show a license key, or sign one
     #[command(subcommand)]
     License(cli::license::Command),
     /// Verify the record of access decisions, or export it
@@ -62,9 +62,9 @@ enum Command {
     Audit(cli::audit::Command),
     /// Print the OpenAPI document
     Openapi(cli::openapi::Arguments),
-    /// Print what completes the command line in a shell
+    /// Print a shell's completion script
     Completions(cli::completions::Arguments),
-    /// Write the manual pages, for the build of packages
+    /// Write the manual pages, for building packages
     #[command(hide = true)]
     ManualPages(cli::manual::Arguments),
 }

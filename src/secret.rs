@@ -1,4 +1,4 @@
-//! A secret in memory: it cannot be printed or serialised by accident, and is wiped when dropped.
+//! A secret in memory. It cannot be printed or serialized by accident, and is wiped when dropped.
 //!
 //! To use the bytes, call [`Secret::expose`]; a search for that word finds every place that does.
 

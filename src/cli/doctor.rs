@@ -186,8 +186,8 @@ fn as_service(service: &Account, vars: &Vars, replicas: u32) -> Group {
         look: Box::new(move |findings| {
             let output = command.output();
             let printed = output.map(|output| output.stdout).unwrap_or_default();
-            let findings: Vec<Finding> = serde_json::from_slice(&printed).unwrap_or_default();
-            findings
+            let found: Vec<Finding> = serde_json::from_slice(&printed).unwrap_or_default();
+            found
                 .into_iter()
                 .for_each(|finding| findings.pass_on(finding));
         }),
@@ -216,11 +216,11 @@ fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
     };
     let with =
         |settings: Option<Settings>, look: fn(&Findings, &Settings), codes: &'static [Code]| {
-            let findings = move |findings: &Findings| match &settings {
+            let run = move |findings: &Findings| match &settings {
                 Some(settings) => look(findings, settings),
                 None => without_settings(findings, codes),
             };
-            Box::new(findings) as Box<dyn FnOnce(&Findings) + Send>
+            Box::new(run) as Box<dyn FnOnce(&Findings) + Send>
         };
     let of_database = move |findings: &Findings| match &database {
         Some(facts) => database::look(findings, facts),
