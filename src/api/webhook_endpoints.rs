@@ -37,7 +37,7 @@ const FLOWS_MOST: usize = 200;
 const URL_SHOWN: usize = 2048;
 
 /// How long a look-up of the receiver's name may take when its URL is judged.
-const JUDGED_WITHIN: Duration = Duration::from_secs(5);
+const CHECKED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The longest environment and the longest name of a secret.
 const SECRET_MOST: (usize, usize) = (100, 128);
@@ -46,7 +46,7 @@ const ALL: &str = "/v1/webhook-endpoints";
 const ONE: &str = "/v1/webhook-endpoints/{webhookEndpointId}";
 
 /// What judging a receiver's URL and its secret can answer.
-const JUDGED: [Code; 5] = [
+const URL_CODES: [Code; 5] = [
     Code::NotConfigured,
     Code::WebhookUrlRefused,
     Code::WebhookSecretNotFound,
@@ -63,7 +63,7 @@ pub(super) fn routes() -> Vec<Route> {
                 "Idempotency-Key",
                 "Names the request, 1 to 255 characters: a repetition within 24 hours answers with the endpoint that the first one registered.",
             )
-            .answers(&JUDGED)
+            .answers(&URL_CODES)
             .answers(&[
                 Code::Conflict,
                 Code::NotFound,
@@ -85,7 +85,7 @@ pub(super) fn routes() -> Vec<Route> {
             "Change a webhook endpoint: what is left out stays, a null filter is removed, another secret signs beside the earlier one for 24 hours",
             change,
         )
-        .answers(&JUDGED),
+        .answers(&URL_CODES),
         route(
             Delete,
             ONE,
@@ -336,10 +336,10 @@ struct UrlRefusal {
 /// The URL as it is stored, unless it is refused (section 6.1 rules 1 to 3). A host that does not
 /// resolve now is the attempts' matter.
 fn check_receiver(cx: &Cx<'_>, url: &str) -> Result<String> {
-    let failure = match cx.judge_receiver(url, JUDGED_WITHIN) {
-        Ok(judgement) => match judgement.verdict {
+    let failure = match cx.inspect_receiver(url, CHECKED_WITHIN) {
+        Ok(inspection) => match inspection.verdict {
             Verdict::Refused(failure) => failure,
-            Verdict::Allowed | Verdict::Unresolved(_) => return Ok(judgement.url.into()),
+            Verdict::Allowed | Verdict::Unresolved(_) => return Ok(inspection.url.into()),
         },
         Err(failure) => failure,
     };
@@ -517,8 +517,12 @@ fn check_url(
 ) -> Result<Found<CheckedUrl>> {
     is_on(cx)?;
     let _permit = cx.external_call_permit()?;
-    let (url, addresses, verdict) = match cx.judge_receiver(&given.url, JUDGED_WITHIN) {
-        Ok(judged) => (judged.url.into(), judged.addresses, judged.verdict),
+    let (url, addresses, verdict) = match cx.inspect_receiver(&given.url, CHECKED_WITHIN) {
+        Ok(inspection) => (
+            inspection.url.into(),
+            inspection.addresses,
+            inspection.verdict,
+        ),
         Err(failure) => {
             let shown = given.url.chars().take(URL_SHOWN).collect();
             (shown, Vec::new(), Verdict::Refused(failure))

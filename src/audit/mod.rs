@@ -109,13 +109,13 @@ impl Audit {
     /// # Errors
     /// `audit-unavailable`: the queue is full, or the server is stopping.
     pub fn record(&self, decision: Decision) -> Result<Ticket> {
-        let ticket = self.leave(decision)?;
-        self.hurry();
+        let ticket = self.enqueue(decision)?;
+        self.wake_writer();
         Ok(ticket)
     }
 
     /// Wakes the thread `audit-writer` to write the waiting decisions.
-    pub fn hurry(&self) {
+    pub fn wake_writer(&self) {
         self.0.queue.call();
     }
 
@@ -126,11 +126,11 @@ impl Audit {
     }
 
     /// Records a decision without starting to write it. It is written with the next one, or after
-    /// [`Audit::hurry`] or [`Audit::write_waiting`]; the caller must call one of these.
+    /// [`Audit::wake_writer`] or [`Audit::write_waiting`]; the caller must call one of these.
     ///
     /// # Errors
     /// As [`Audit::record`].
-    pub fn leave(&self, decision: Decision) -> Result<Ticket> {
+    pub fn enqueue(&self, decision: Decision) -> Result<Ticket> {
         let inner = &*self.0;
         let ticket = Ticket::new(inner.patience);
         #[cfg(feature = "bench")]

@@ -58,9 +58,9 @@ impl Tickets {
     }
 
     /// The request goes on to something that takes time, and they are written meanwhile.
-    pub fn hurry(&self) {
+    pub fn start_writing(&self) {
         if let Some(audit) = self.left.take() {
-            audit.hurry();
+            audit.wake_writer();
         }
     }
 
@@ -69,7 +69,7 @@ impl Tickets {
     /// # Errors
     /// `audit-unavailable`: one is not, and nothing that it was to allow may happen.
     pub fn wait(&self) -> Result<()> {
-        self.hurry();
+        self.start_writing();
         let deadline = Instant::now() + RECORDED_WITHIN;
         let waiting = self.all.borrow();
         waiting.iter().try_for_each(|ticket| ticket.wait(deadline))
@@ -88,7 +88,7 @@ impl Tickets {
 /// A request may break off.
 impl Drop for Tickets {
     fn drop(&mut self) {
-        self.hurry();
+        self.start_writing();
     }
 }
 
@@ -417,7 +417,7 @@ impl<'a> Checker<'a> {
             admission.denied(self.caller.token_id);
         }
         let facts = self.facts;
-        let ticket = admission.audit.leave(Decision {
+        let ticket = admission.audit.enqueue(Decision {
             tenant_id: self.caller.tenant_id,
             actor_subject: format!("user:{}", self.caller.user_id),
             action: recorded.action.to_owned(),

@@ -132,7 +132,7 @@ fn verify(world: &World, arguments: &Verify) -> Outcome {
     if arguments.json {
         terminal::say_json(&report)?;
     } else {
-        told(&report, keys.is_empty())?;
+        print_report(&report, keys.is_empty())?;
     }
     match report.faults.is_empty() {
         true => Ok(()),
@@ -140,7 +140,7 @@ fn verify(world: &World, arguments: &Verify) -> Outcome {
     }
 }
 
-fn told(report: &Report, no_key: bool) -> Outcome {
+fn print_report(report: &Report, no_key: bool) -> Outcome {
     for fault in &report.faults {
         terminal::say(line(fault))?;
     }

@@ -128,9 +128,9 @@ const COPIES_STEM: &str = "agent-runtime-";
 const COPIES_MAX_AGE_S: i64 = 600;
 
 /// Removes copies for this reader that a killed command left. Errors are ignored.
-fn remove_left(place: &Path, reader: u32, clock: &Clock) {
+fn remove_left(base: &Path, reader: u32, clock: &Clock) {
     let ours = rustix::process::geteuid().as_raw();
-    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let id = name
             .to_str()
@@ -158,11 +158,11 @@ impl Copies {
     /// # Errors
     /// One cannot be read, or no copy can be written.
     pub(super) fn of(directory: &Path, reader: &Account, clock: &Clock) -> Outcome<Self> {
-        let place = [Path::new("/run"), Path::new("/tmp")];
-        let place = place.into_iter().find(|place| place.is_dir());
-        let place = place.unwrap_or(Path::new("/"));
-        remove_left(place, reader.uid, clock);
-        let copies = Self(place.join(format!("{COPIES_STEM}{}", clock.new_id())));
+        let base = [Path::new("/run"), Path::new("/tmp")];
+        let base = base.into_iter().find(|base| base.is_dir());
+        let base = base.unwrap_or(Path::new("/"));
+        remove_left(base, reader.uid, clock);
+        let copies = Self(base.join(format!("{COPIES_STEM}{}", clock.new_id())));
         let fault = |error: std::io::Error| {
             Failure::new(format!(
                 "{} cannot be copied: {error}.",

@@ -306,7 +306,7 @@ impl Dev<'_> {
         let mut failure = Failure::from(error);
         if is_its_own {
             failure.message.push_str(&format!(
-                "\n  The database is the one in {}. If another build of this program made it, move that directory away, or name another place in XDG_DATA_HOME.",
+                "\n  The database is the one in {}. If another build of this program made it, move that directory away, or name another directory in XDG_DATA_HOME.",
                 self.home.path().display()
             ));
         }

@@ -175,7 +175,7 @@ impl Display {
             return terminal::say_json(&json!({"kind": "run", "data": run}));
         }
         let status = run["status"].as_str().unwrap_or("unknown");
-        let told = match status {
+        let ending = match status {
             "completed" => self.style.green(status),
             _ => self.style.red(status),
         };
@@ -184,7 +184,7 @@ impl Display {
             None => String::new(),
         };
         terminal::note(format_args!(
-            "{told}{why}{}",
+            "{ending}{why}{}",
             self.style.dim(&format!(" · {}", usage(self.steps, run)))
         ));
         Ok(())

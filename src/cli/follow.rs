@@ -149,7 +149,7 @@ struct Following {
 
 impl Following {
     fn start(server: &Server, run_id: Uuid) -> Outcome<Self> {
-        let (told, news) = bounded(64);
+        let (sender, news) = bounded(64);
         let (stop, stopped) = bounded(0);
         let mut http = server.connect(STREAM);
         let cancel = http.cancel_handle();
@@ -158,7 +158,7 @@ impl Following {
             http,
             path: format!("/v1/runs/{run_id}/progress/stream"),
             seq: 0,
-            told,
+            sender,
             stopped,
         };
         let thread = std::thread::Builder::new()
@@ -196,7 +196,7 @@ struct Follower {
     path: String,
     /// The number of the last durable event that was passed on.
     seq: i64,
-    told: Sender<News>,
+    sender: Sender<News>,
     /// Disconnects when nobody follows any more.
     stopped: Receiver<()>,
 }
@@ -233,7 +233,7 @@ impl Follower {
                 }
             };
             let lost = matches!(news, News::Lost(_));
-            if self.told.send(news).is_err() || !lost {
+            if self.sender.send(news).is_err() || !lost {
                 return;
             }
             if self.stopped.recv_timeout(PAUSE) != Err(crossbeam_channel::RecvTimeoutError::Timeout)
@@ -326,7 +326,7 @@ impl Follower {
                     }
                     None => serde_json::json!({"kind": name, "data": data}),
                 };
-                self.told
+                self.sender
                     .send(News::Event(value))
                     .is_err()
                     .then_some(End::Unwanted)

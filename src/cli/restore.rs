@@ -77,7 +77,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     for fault in &forgiven {
         terminal::note(format_args!("note: {fault}"));
     }
-    let told = Restore {
+    let restore = Restore {
         world,
         settings: &settings,
         arguments,
@@ -86,7 +86,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     }
     .run()?;
     match arguments.json {
-        true => terminal::say_json(&told),
+        true => terminal::say_json(&restore),
         false => Ok(()),
     }
 }

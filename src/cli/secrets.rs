@@ -62,23 +62,23 @@ pub fn run(world: &World, command: &Command) -> Outcome {
     if shows_progress {
         terminal::progress("");
     }
-    let told = done?;
+    let rewrapped = done?;
     if arguments.json {
         terminal::say_json(&json!({
-            "versions": told.versions, "current": told.current, "rewrapped": told.rewrapped,
-            "unreadable": told.unreadable, "dryRun": arguments.dry_run,
+            "versions": rewrapped.versions, "current": rewrapped.current, "rewrapped": rewrapped.rewrapped,
+            "unreadable": rewrapped.unreadable, "dryRun": arguments.dry_run,
         }))?;
     } else {
-        say(&told, arguments.dry_run)?;
+        say(&rewrapped, arguments.dry_run)?;
     }
-    match told.unreadable.is_empty() {
+    match rewrapped.unreadable.is_empty() {
         true => Ok(()),
         false => Err(Failure::found()),
     }
 }
 
-fn say(told: &Rewrapped, dry_run: bool) -> Outcome {
-    for sentence in &told.unreadable {
+fn say(rewrapped: &Rewrapped, dry_run: bool) -> Outcome {
+    for sentence in &rewrapped.unreadable {
         terminal::say(format_args!("not readable: {sentence}"))?;
     }
     let done = if dry_run {
@@ -88,10 +88,10 @@ fn say(told: &Rewrapped, dry_run: bool) -> Outcome {
     };
     terminal::say(format_args!(
         "{} versions: {} already wrapped with the present key, {} {done}, {} could not be read.",
-        told.versions,
-        told.current,
-        told.rewrapped,
-        told.unreadable.len()
+        rewrapped.versions,
+        rewrapped.current,
+        rewrapped.rewrapped,
+        rewrapped.unreadable.len()
     ))
 }
 

@@ -239,10 +239,10 @@ pub(super) fn stop(
     manager: &Manager,
 ) -> Outcome {
     manager.stopping();
-    let (told, stopped) = bounded(1);
+    let (done, stopped) = bounded(1);
     std::thread::Builder::new()
         .name("stop".to_owned())
-        .spawn(move || told.send(server.stop(within)))?;
+        .spawn(move || done.send(server.stop(within)))?;
     let in_time = select! {
         recv(stopped) -> in_time => in_time.unwrap_or(false),
         recv(endings) -> _ => return Err(Failure::new("Ended at once.")),

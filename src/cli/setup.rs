@@ -111,15 +111,15 @@ struct Paths {
 
 impl Paths {
     fn under(root: Option<&Path>) -> Self {
-        let place = |path: &str| match root {
+        let under_root = |path: &str| match root {
             Some(root) => root.join(path.trim_start_matches('/')),
             None => PathBuf::from(path),
         };
         Self {
-            env_file: place(deployment::ENV_FILE),
-            credentials: place(deployment::CREDENTIALS),
-            state: place(deployment::STATE),
-            openfga_env_file: place(deployment::OPENFGA_ENV_FILE),
+            env_file: under_root(deployment::ENV_FILE),
+            credentials: under_root(deployment::CREDENTIALS),
+            state: under_root(deployment::STATE),
+            openfga_env_file: under_root(deployment::OPENFGA_ENV_FILE),
         }
     }
 }
@@ -173,7 +173,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
         true => Tenant::Unknown,
         false => {
             let lost = Lost::find(&paths, &standing, with_secrets);
-            lost.judge(&request, &arguments.database, &paths, arguments.new_keys)?
+            lost.check(&request, &arguments.database, &paths, arguments.new_keys)?
         }
     };
     let mut wanted = settings::wanted(&standing, &world.clock, &url, &tenant)?;
@@ -322,9 +322,7 @@ fn units(with_openfga: bool) -> &'static [&'static str] {
 fn next(paths: &Paths, settings: &EnvFile, with_openfga: bool) -> Vec<String> {
     let mut next = Vec::new();
     if !keys::is_given(paths, settings, "SVC_LICENSE_KEY") {
-        next.push(
-            "Put the license key into its place: agent-runtime setup --license-file FILE".into(),
-        );
+        next.push("Install the license key: agent-runtime setup --license-file FILE".into());
     }
     let units = units(with_openfga).join(" ");
     next.push(format!(

@@ -9,12 +9,12 @@ use signal_hook::iterator::Signals;
 pub(super) fn endings() -> Outcome<Receiver<()>> {
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::new(format!("Signals cannot be received: {error}.")))?;
-    let (told, endings) = bounded(4);
+    let (sender, endings) = bounded(4);
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
             for _ in signals.forever() {
-                let _ = told.try_send(());
+                let _ = sender.try_send(());
             }
         })?;
     Ok(endings)

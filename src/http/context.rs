@@ -12,7 +12,7 @@ use crate::concurrency_limit::{Limiter, Permit};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
-use crate::outbound::{Failure, Judgement, Outbound, Policy};
+use crate::outbound::{Failure, Inspection, Outbound, Policy};
 use crate::proof::Caller;
 use crate::runtime::{ModelKeys, Runtime};
 use crate::secrets::Secrets;
@@ -86,7 +86,7 @@ impl Cx<'_> {
 
     /// For a handler that goes on to something that takes time: the request's decisions are written meanwhile.
     fn busy(&self) -> &Shared {
-        self.tickets.hurry();
+        self.tickets.start_writing();
         self.shared
     }
 
@@ -207,7 +207,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Judges a URL that the tenant chose.
+    /// Checks a URL that the tenant chose against the policy.
     ///
     /// # Errors
     /// `host-access-denied`, `invalid-body`.
@@ -216,13 +216,13 @@ impl Cx<'_> {
         self.shared.outbound.check_url(policy, url).map(|_| ())
     }
 
-    /// Judges the URL of a webhooks' receiver (section 6.1), with a look-up of at most `timeout`.
+    /// Checks the URL of a webhook receiver (section 6.1), with a look-up of at most `timeout`.
     ///
     /// # Errors
     /// It is no URL, or its form alone is refused.
-    pub fn judge_receiver(&self, url: &str, timeout: Duration) -> Result<Judgement, Failure> {
+    pub fn inspect_receiver(&self, url: &str, timeout: Duration) -> Result<Inspection, Failure> {
         let policy = self.shared.webhooks.policy();
-        self.shared.outbound.judge(policy, url, timeout)
+        self.shared.outbound.inspect(policy, url, timeout)
     }
 
     /// The first header of this name.

@@ -9,7 +9,7 @@ use super::cancel::{CancelHandle, Token};
 use super::explain::{explain, too_large};
 use super::failure::{Failure, Kind, Phase};
 use super::policy::Policy;
-use super::transport::{Current, Exchange, Judged, TcpConnector, Timeouts, TlsConnector};
+use super::transport::{CheckedAddresses, Current, Exchange, TcpConnector, Timeouts, TlsConnector};
 use super::{Outbound, parse};
 use std::io::Read;
 use std::net::IpAddr;
@@ -112,7 +112,7 @@ impl Client {
             .max_idle_age(IDLE_AGE)
             .tls_config(outbound.0.tls.clone())
             .build();
-        let agent = ureq::Agent::with_parts(config, connector, Judged);
+        let agent = ureq::Agent::with_parts(config, connector, CheckedAddresses);
         Self {
             outbound,
             policy,

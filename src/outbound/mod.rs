@@ -80,7 +80,7 @@ pub struct Outbound(Arc<Inner>);
 
 /// The result of checking a URL.
 #[derive(Debug, Clone)]
-pub struct Judgement {
+pub struct Inspection {
     /// The URL, normalised.
     pub url: Url,
     /// Every present address of its host, refused ones included. Empty if the name itself was
@@ -179,7 +179,7 @@ impl Outbound {
     /// look-up. Each exchange checks it again. Returns the normalised URL.
     pub fn check_url(&self, policy: Policy, text: &str) -> crate::error::Result<Url> {
         let url = parse(policy, text)?;
-        policy::judge_url(self.as_reached(policy), &url)?;
+        policy::check_url(self.as_reached(policy), &url)?;
         Ok(url)
     }
 
@@ -188,16 +188,16 @@ impl Outbound {
     /// # Errors
     /// [`Kind::Invalid`]: the text is not a URL. [`Kind::Refused`]: its form alone is refused
     /// (another scheme, a user name or password, a fragment).
-    pub fn judge(
+    pub fn inspect(
         &self,
         policy: Policy,
         text: &str,
         timeout: Duration,
-    ) -> Result<Judgement, Failure> {
+    ) -> Result<Inspection, Failure> {
         let url = parse(policy, text)?;
         let policy = self.as_reached(policy);
         let mut addresses = Vec::new();
-        let verdict = match policy::judge_url(policy, &url) {
+        let verdict = match policy::check_url(policy, &url) {
             Err(failure) => {
                 addresses.extend(failure.address());
                 Verdict::Refused(failure)
@@ -208,14 +208,14 @@ impl Outbound {
                 Err(failure) => Verdict::Unresolved(failure),
                 Ok(found) => {
                     addresses = found;
-                    match judge_each(policy, &url, &addresses) {
+                    match check_each(policy, &url, &addresses) {
                         Err(failure) => Verdict::Refused(failure),
                         Ok(()) => Verdict::Allowed,
                     }
                 }
             },
         };
-        Ok(Judgement {
+        Ok(Inspection {
             url,
             addresses,
             verdict,
@@ -233,10 +233,10 @@ impl Outbound {
         token: &Token,
     ) -> Result<Vec<SocketAddr>, Failure> {
         let policy = self.as_reached(policy);
-        policy::judge_url(policy, url)?;
+        policy::check_url(policy, url)?;
         let resolver = self.resolver(policy, is_well)?;
         let mut addresses = self.look_up_url(resolver, url, deadline, token)?;
-        judge_each(policy, url, &addresses)?;
+        check_each(policy, url, &addresses)?;
         if let Some(alias) = &self.0.host_alias
             && addresses.iter().all(|a| a.to_canonical().is_loopback())
         {
@@ -303,9 +303,9 @@ fn look_up(
     }
 }
 
-fn judge_each(policy: Policy, url: &Url, addresses: &[IpAddr]) -> Result<(), Failure> {
-    let judge = |address: &IpAddr| policy::judge_address(policy, url, *address);
-    addresses.iter().try_for_each(judge)
+fn check_each(policy: Policy, url: &Url, addresses: &[IpAddr]) -> Result<(), Failure> {
+    let check = |address: &IpAddr| policy::check_address(policy, url, *address);
+    addresses.iter().try_for_each(check)
 }
 
 fn is_localhost(name: &str) -> bool {

@@ -31,37 +31,37 @@ pub enum HostAccess {
 }
 
 /// Checks a URL without a look-up: its host name, or its literal address.
-pub(super) fn judge_url(policy: Policy, url: &Url) -> Result<(), Failure> {
+pub(super) fn check_url(policy: Policy, url: &Url) -> Result<(), Failure> {
     match policy {
         Policy::Operator | Policy::Tenant(HostAccess::Local) => Ok(()),
-        Policy::Webhook(access) => webhook::judge_url(access, url),
+        Policy::Webhook(access) => webhook::check_url(access, url),
         Policy::Tenant(HostAccess::Deployed) => match url.host() {
             Some(Host::Domain(name)) => match address::known_name(name) {
                 Some((class, rule)) => Err(refused(&format!("The host {name}"), class, rule)),
                 None => Ok(()),
             },
-            Some(Host::Ipv4(v4)) => judge_deployed(IpAddr::V4(v4)),
-            Some(Host::Ipv6(v6)) => judge_deployed(IpAddr::V6(v6)),
+            Some(Host::Ipv4(v4)) => check_deployed(IpAddr::V4(v4)),
+            Some(Host::Ipv6(v6)) => check_deployed(IpAddr::V6(v6)),
             None => Ok(()),
         },
     }
 }
 
 /// Checks one address of the URL's host.
-pub(super) fn judge_address(policy: Policy, url: &Url, address: IpAddr) -> Result<(), Failure> {
+pub(super) fn check_address(policy: Policy, url: &Url, address: IpAddr) -> Result<(), Failure> {
     match policy {
         Policy::Operator | Policy::Tenant(HostAccess::Local) => Ok(()),
-        Policy::Tenant(HostAccess::Deployed) => judge_deployed(address),
-        Policy::Webhook(access) => webhook::judge_address(access, url, address),
+        Policy::Tenant(HostAccess::Deployed) => check_deployed(address),
+        Policy::Webhook(access) => webhook::check_address(access, url, address),
     }
 }
 
-fn judge_deployed(address: IpAddr) -> Result<(), Failure> {
+fn check_deployed(address: IpAddr) -> Result<(), Failure> {
     let subject = format!("The address {address}");
     let classified = address::classify(address);
-    judge_classified(&subject, classified)?;
+    check_classified(&subject, classified)?;
     for inner in classified.embedded.into_iter().flatten() {
-        judge_classified(
+        check_classified(
             &format!("The address {inner} inside {address}"),
             address::classify(IpAddr::V4(inner)),
         )?;
@@ -78,7 +78,7 @@ fn judge_deployed(address: IpAddr) -> Result<(), Failure> {
     Ok(())
 }
 
-fn judge_classified(subject: &str, classified: Classified) -> Result<(), Failure> {
+fn check_classified(subject: &str, classified: Classified) -> Result<(), Failure> {
     match classified.class {
         Class::Metadata | Class::Unspecified | Class::Loopback | Class::LinkLocal => {
             Err(refused(subject, classified.class, classified.network))
@@ -103,8 +103,8 @@ mod tests {
 
     const DEPLOYED: Policy = Policy::Tenant(HostAccess::Deployed);
 
-    fn judge(policy: Policy, url: &str) -> Result<(), Failure> {
-        judge_url(policy, &Url::parse(url).unwrap())
+    fn check(policy: Policy, url: &str) -> Result<(), Failure> {
+        check_url(policy, &Url::parse(url).unwrap())
     }
 
     #[test]
@@ -146,11 +146,11 @@ mod tests {
             "[fd00:ec2::254]",
             "[fd20:ce::254]",
         ] {
-            let failure = judge(DEPLOYED, &format!("http://{host}/")).unwrap_err();
+            let failure = check(DEPLOYED, &format!("http://{host}/")).unwrap_err();
             assert_eq!(failure.kind(), Kind::Refused, "{host}");
             assert!(failure.message().starts_with("The "), "{failure}");
-            judge(Policy::Operator, &format!("http://{host}/")).unwrap();
-            judge(
+            check(Policy::Operator, &format!("http://{host}/")).unwrap();
+            check(
                 Policy::Tenant(HostAccess::Local),
                 &format!("http://{host}/"),
             )
@@ -171,13 +171,13 @@ mod tests {
             "example.com",
             "localhost.example.com",
         ] {
-            judge(DEPLOYED, &format!("http://{host}/")).unwrap();
+            check(DEPLOYED, &format!("http://{host}/")).unwrap();
         }
     }
 
     #[test]
     fn the_refusal_names_the_rule_and_the_address() {
-        let failure = judge(DEPLOYED, "http://[::ffff:169.254.169.254]/").unwrap_err();
+        let failure = check(DEPLOYED, "http://[::ffff:169.254.169.254]/").unwrap_err();
         assert!(failure.message().contains("169.254.169.254/32"));
         assert!(failure.message().contains("inside ::ffff:169.254.169.254"));
     }

@@ -78,7 +78,7 @@ impl Resolver {
         crossbeam_channel::select! {
             recv(answer) -> answer => {
                 let unsaid = || Err("the look-up ended without an answer".to_owned());
-                judge_answer(name, answer.unwrap_or_else(|_| unsaid()))
+                check_answer(name, answer.unwrap_or_else(|_| unsaid()))
             }
             recv(token.watch()) -> _ => Err(Token::failure()),
             default(deadline.saturating_duration_since(Instant::now())) => Err(self.late(name)),
@@ -141,7 +141,7 @@ fn busy(name: &str, why: &str) -> Failure {
     )
 }
 
-fn judge_answer(name: &str, answer: Answer) -> Result<Vec<IpAddr>, Failure> {
+fn check_answer(name: &str, answer: Answer) -> Result<Vec<IpAddr>, Failure> {
     let why = match answer {
         Ok(addresses) if addresses.len() > MAX_ADDRESSES => {
             format!("it has more than {MAX_ADDRESSES} addresses")

@@ -202,7 +202,7 @@ fn head_and_body_of_a_request_leave_at_once() {
 }
 
 #[test]
-fn a_name_is_judged_by_every_address_it_has() {
+fn a_name_is_checked_by_every_address_it_has() {
     let outbound = with_names(&[
         ("mixed.test", "203.0.113.5"),
         ("mixed.test", "169.254.169.254"),
@@ -237,7 +237,7 @@ fn a_tenant_reaches_loopback_in_local_mode_only() {
 }
 
 #[test]
-fn the_name_stays_while_the_address_is_the_judged_one() {
+fn the_name_stays_while_the_address_is_the_checked_one() {
     let host = Arc::new(Mutex::new(String::new()));
     let sees = Arc::clone(&host);
     let server = Server::start(move |mut connection| {
@@ -306,7 +306,7 @@ fn a_redirect_is_an_answer() {
 }
 
 #[test]
-fn a_connection_is_kept_only_while_its_address_is_judged() {
+fn a_connection_is_kept_only_while_its_address_is_allowed() {
     static LOOKUPS: AtomicUsize = AtomicUsize::new(0);
     let server = Server::start(|mut connection| {
         while !read_request(&mut connection).is_empty() {

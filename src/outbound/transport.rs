@@ -155,9 +155,9 @@ impl std::fmt::Debug for Current {
 
 /// ureq asks for addresses, but the client has resolved and checked them already.
 #[derive(Debug)]
-pub(super) struct Judged;
+pub(super) struct CheckedAddresses;
 
-impl Resolver for Judged {
+impl Resolver for CheckedAddresses {
     fn resolve(
         &self,
         _: &Uri,
@@ -185,7 +185,7 @@ impl Connector<()> for TcpConnector {
     ) -> Result<Option<TcpTransport>, ureq::Error> {
         let exchange = self.0.get();
         exchange.enter(Phase::Connect);
-        let mut failed = io::Error::other("no address was judged");
+        let mut failed = io::Error::other("no address was checked");
         for (index, address) in exchange.addresses.iter().enumerate() {
             let others = exchange.addresses.len() - index;
             let before = exchange.progress().peer.replace(*address);

@@ -70,21 +70,21 @@ pub struct Refusal {
 }
 
 /// Checks a URL without a look-up: its scheme, its host name, or its literal address.
-pub(super) fn judge_url(access: WebhookAccess, url: &Url) -> Result<(), Failure> {
+pub(super) fn check_url(access: WebhookAccess, url: &Url) -> Result<(), Failure> {
     if url.scheme() != "https" && !access.development {
         let message = "The URL must begin with https://. Webhooks are sent over plain http in \
                        development mode only (SVC_DEV).";
         return Err(Failure::new(Kind::Refused, message).by_rule(Rule::HttpsOnly));
     }
     match url.host() {
-        Some(Host::Domain(name)) => judge_name(access, name),
-        Some(Host::Ipv4(v4)) => judge_address(access, url, IpAddr::V4(v4)),
-        Some(Host::Ipv6(v6)) => judge_address(access, url, IpAddr::V6(v6)),
+        Some(Host::Domain(name)) => check_name(access, name),
+        Some(Host::Ipv4(v4)) => check_address(access, url, IpAddr::V4(v4)),
+        Some(Host::Ipv6(v6)) => check_address(access, url, IpAddr::V6(v6)),
         None => Ok(()),
     }
 }
 
-fn judge_name(access: WebhookAccess, name: &str) -> Result<(), Failure> {
+fn check_name(access: WebhookAccess, name: &str) -> Result<(), Failure> {
     let (why, rule) = match address::known_name(name) {
         Some((Class::Metadata, rule)) => (
             "the name of a cloud metadata service, to which webhooks are never sent",
@@ -101,7 +101,7 @@ fn judge_name(access: WebhookAccess, name: &str) -> Result<(), Failure> {
 }
 
 /// Checks one address of the URL's host, and the addresses that it embeds.
-pub(super) fn judge_address(
+pub(super) fn check_address(
     access: WebhookAccess,
     url: &Url,
     address: IpAddr,
@@ -109,11 +109,11 @@ pub(super) fn judge_address(
     let classified = address::classify(address);
     let embedded = || classified.embedded.into_iter().flatten();
     if classified.network != MAPPED {
-        judge_classified(access, url, address, None, classified)?;
+        check_classified(access, url, address, None, classified)?;
     }
     for inner in embedded() {
         let classified = address::classify(IpAddr::V4(inner));
-        judge_classified(access, url, address, Some(inner), classified)?;
+        check_classified(access, url, address, Some(inner), classified)?;
     }
     let own = |address| is_listening(access, address, url.port_or_known_default());
     if own(address.to_canonical()) || embedded().any(|inner| own(IpAddr::V4(inner))) {
@@ -126,7 +126,7 @@ pub(super) fn judge_address(
     Ok(())
 }
 
-fn judge_classified(
+fn check_classified(
     access: WebhookAccess,
     url: &Url,
     address: IpAddr,

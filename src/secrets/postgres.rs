@@ -215,23 +215,23 @@ impl Postgres {
         dry_run: bool,
         mut progress: impl FnMut(&Rewrapped),
     ) -> Result<Rewrapped> {
-        let mut told = Rewrapped::default();
+        let mut rewrapped = Rewrapped::default();
         let mut last: Option<Placed> = None;
         loop {
             let batch = secrets::versions_after(&mut self.store.session()?, last.as_ref(), BATCH)?;
             if batch.is_empty() {
-                return Ok(told);
+                return Ok(rewrapped);
             }
             for placed in &batch {
-                told.versions += 1;
+                rewrapped.versions += 1;
                 let key = &placed.sealed.wrapping_key;
                 let is_current = self.keys.kms.is_current(key).map_err(unavailable)?;
                 if is_current && !dry_run {
-                    told.current += 1;
+                    rewrapped.current += 1;
                 } else {
-                    self.rewrap_one(placed, is_current, dry_run, &mut told)?;
+                    self.rewrap_one(placed, is_current, dry_run, &mut rewrapped)?;
                 }
-                progress(&told);
+                progress(&rewrapped);
             }
             last = batch.into_iter().last();
         }
@@ -242,7 +242,7 @@ impl Postgres {
         placed: &Placed,
         is_current: bool,
         dry_run: bool,
-        told: &mut Rewrapped,
+        rewrapped: &mut Rewrapped,
     ) -> Result<()> {
         let identity = RowIdentity::of(placed.tenant_id, &placed.at, &placed.sealed);
         let wrap = match self.keys.rewrap(&identity, &placed.sealed) {
@@ -253,7 +253,7 @@ impl Postgres {
             }
             Err(Unopened::Row(message) | Unopened::Kms(KmsFailure { message, .. })) => {
                 let told_of = format!("tenant {}: {message}", placed.tenant_id);
-                told.unreadable.push(told_of);
+                rewrapped.unreadable.push(told_of);
                 return Ok(());
             }
         };
@@ -270,8 +270,8 @@ impl Postgres {
             )?;
         }
         match is_current {
-            true => told.current += 1,
-            false => told.rewrapped += 1,
+            true => rewrapped.current += 1,
+            false => rewrapped.rewrapped += 1,
         }
         Ok(())
     }

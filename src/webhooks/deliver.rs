@@ -263,7 +263,7 @@ fn make(inner: &Inner, claimed: &Claimed, job: &Deliver, ready: &Ready) -> Went 
         first_byte: inner.options.timeout,
         total: inner.options.timeout,
     };
-    // A client of its own: no connection outlives the judgement of its address.
+    // A client of its own: no connection outlives the check of its address.
     let mut client = inner.outbound.client(inner.options.policy(), timeouts);
     client.set_well(claimed.key_cap() != Some(inner.cap(false)));
     let handle = client.cancel_handle();

@@ -25,8 +25,8 @@ impl Programs {
     /// None are installed, or only older ones.
     pub(in crate::cli) fn find(vars: &Vars, server: i32, at_least: u32) -> Outcome<Self> {
         let server = u32::try_from(server / 10_000).unwrap_or(0);
-        let places = dev::program_directories(vars.raw("PATH"));
-        let found: Vec<Self> = places.iter().filter_map(|dir| Self::at(dir)).collect();
+        let directories = dev::program_directories(vars.raw("PATH"));
+        let found: Vec<Self> = directories.iter().filter_map(|dir| Self::at(dir)).collect();
         choose(found, server.max(at_least))
     }
 

@@ -38,7 +38,7 @@ impl Target {
         }
         if is_elsewhere(&wanted)? {
             return Err(Failure::new(format!(
-                "{0} is where a file system of its own is mounted: what is written beside it cannot be put into its place. Name a directory in it: {0}/NAME.",
+                "{0} is where a file system of its own is mounted: a directory beside it cannot be renamed to it. Name a directory in it: {0}/NAME.",
                 wanted.display()
             )));
         }

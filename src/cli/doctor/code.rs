@@ -242,7 +242,7 @@ pub(super) static ALL: &[About] = &[
 
 impl Code {
     pub(super) fn about(self) -> &'static About {
-        // Each code has its place: a test sees to it.
+        // The codes are in the order of the enum; a test checks it.
         &ALL[self as usize]
     }
 
@@ -259,8 +259,8 @@ mod tests {
 
     #[test]
     fn each_code_has_its_place_and_its_name() {
-        for (place, about) in ALL.iter().enumerate() {
-            assert_eq!(about.code as usize, place, "{}", about.name);
+        for (index, about) in ALL.iter().enumerate() {
+            assert_eq!(about.code as usize, index, "{}", about.name);
             assert_eq!(serde_json::json!(about.code), about.name);
             for text in [about.looks_at, about.means, about.to_do] {
                 assert!(text.ends_with('.'), "{}: {text}", about.name);

@@ -206,8 +206,8 @@ fn disk(findings: &Findings, client: &mut Client) -> Result<()> {
     let data = health::data(client)?;
     let known = data.directory.as_deref().map(Path::new);
     let usual = DATA.iter().map(Path::new);
-    let place = known.into_iter().chain(usual).find(|path| path.exists());
-    match place {
+    let directory = known.into_iter().chain(usual).find(|path| path.exists());
+    match directory {
         Some(path) if data.is_local => files::disk(findings, Code::DatabaseDisk, path),
         _ => findings.skipped(
             Code::DatabaseDisk,

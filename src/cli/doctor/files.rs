@@ -128,7 +128,7 @@ pub(super) fn disk(findings: &Findings, code: Code, path: &Path) {
 fn level_of(found: &StatVfs, path: &Path) -> (Level, String) {
     let mebibytes = |blocks: u64| blocks.saturating_mul(found.f_frsize) / (1024 * 1024);
     let (free, all) = (mebibytes(found.f_bavail), mebibytes(found.f_blocks));
-    // A large disk has room enough at a small share, and a small one is judged by its share.
+    // A large disk has enough space at a small share; a small disk is measured by its share.
     let below = |(percent, most): (u64, u64)| free < most.min(all * percent / 100);
     let without_names = found.f_files > 0 && found.f_favail.saturating_mul(100) < found.f_files;
     let level = match (below(FAULT), below(WARNING) || without_names) {

@@ -36,7 +36,7 @@ pub(super) fn look(findings: &Findings) {
     }
 }
 
-/// Judges what `systemctl show` prints.
+/// Evaluates the output of `systemctl show`.
 fn level_of(shown: &str) -> (Level, String) {
     let properties: HashMap<&str, &str> = shown
         .lines()

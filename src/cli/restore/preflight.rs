@@ -143,12 +143,12 @@ fn check_keys(
 ) -> Outcome {
     let mut refusals = Vec::new();
     for (key, standing) in backup::compare(world, settings, manifest) {
-        let place = key.path.as_ref();
-        let place = place.map_or_else(String::new, |path| format!(" (it lay in {path})"));
+        let was_at = key.path.as_ref();
+        let was_at = was_at.map_or_else(String::new, |path| format!(" (it was in {path})"));
         let what = match standing {
             Standing::Same => continue,
-            Standing::Other => format!("The key of {} is not the backup's{place}.", key.setting),
-            Standing::Missing => format!("The key of {} is missing{place}.", key.setting),
+            Standing::Other => format!("The key of {} is not the backup's{was_at}.", key.setting),
+            Standing::Missing => format!("The key of {} is missing{was_at}.", key.setting),
             Standing::Unknown => format!(
                 "Whether the key of {} is the backup's is not known: whoever made the backup could not read it.",
                 key.setting

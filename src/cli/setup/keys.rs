@@ -135,7 +135,7 @@ pub(super) fn make(
         if path.exists() {
             put_right(ledger, &path)?;
         } else if key.is_given(paths, settings) {
-            let note = "it is given otherwise";
+            let note = "it is given in another form";
             ledger.enter(State::Kept, key.setting, Some(note));
         } else {
             if !ledger.dry_run {
@@ -200,7 +200,7 @@ pub(super) fn read_license(
         .and_then(|file| file.take(LICENSE_MAX_BYTES).read_to_string(&mut text))
         .map_err(|error| Failure::new(format!("{} cannot be read: {error}.", from.display())))?;
     let key = Zeroizing::new(text.trim().to_owned());
-    match judge(&key, now) {
+    match validate(&key, now) {
         Ok(()) => Ok(key),
         Err(why) => Err(Failure::new(format!("{} {why}.", from.display()))),
     }
@@ -231,7 +231,7 @@ pub(super) fn license(ledger: &mut Ledger, paths: &Paths, key: Option<&str>) -> 
     Ok(())
 }
 
-fn judge(key: &str, now: OffsetDateTime) -> Result<(), String> {
+fn validate(key: &str, now: OffsetDateTime) -> Result<(), String> {
     let found = license::inspect(key, &TrustedKeys::compiled_in(), now);
     let found = found.map_err(|fault| fault.to_string())?;
     match found.term {

@@ -46,7 +46,7 @@ impl Lost {
     ///
     /// # Errors
     /// It holds what belongs to the missing files, or cannot be asked.
-    pub(super) fn judge(
+    pub(super) fn check(
         self,
         request: &Request,
         database: &str,

@@ -51,7 +51,7 @@ pub(super) fn find(arguments: &Arguments, paths: &Paths) -> Outcome<Option<Openf
     {
         let wanted = arguments.socket.to_string_lossy();
         return Err(Failure::new(format!(
-            "{} names the PostgreSQL at {} (port {port}), and setup was told {wanted} (port {}). Set \
+            "{} names the PostgreSQL at {} (port {port}), and setup uses {wanted} (port {}). Set \
              there OPENFGA_DATASTORE_URI=postgres:///{DATABASE}?host={}&port={}&user={} and run this \
              again, or leave OpenFGA alone with --no-openfga.",
             paths.openfga_env_file.display(),

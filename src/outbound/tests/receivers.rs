@@ -103,9 +103,9 @@ fn url(host: IpAddr) -> String {
 }
 
 /// What the policy says of a URL: nothing, or the failure.
-fn judged(policy: Policy, url: &str) -> Result<(), Failure> {
+fn checked(policy: Policy, url: &str) -> Result<(), Failure> {
     static OUTBOUND: LazyLock<Outbound> = LazyLock::new(outbound);
-    match OUTBOUND.judge(policy, url, ms(30_000))?.verdict {
+    match OUTBOUND.inspect(policy, url, ms(30_000))?.verdict {
         Verdict::Allowed => Ok(()),
         Verdict::Refused(failure) | Verdict::Unresolved(failure) => Err(failure),
     }
@@ -113,7 +113,7 @@ fn judged(policy: Policy, url: &str) -> Result<(), Failure> {
 
 #[track_caller]
 fn refused(policy: Policy, url: &str) -> Refusal {
-    let failure = judged(policy, url).expect_err(url);
+    let failure = checked(policy, url).expect_err(url);
     assert_eq!(failure.kind(), Kind::Refused, "{url}: {failure}");
     failure.rule().unwrap()
 }
@@ -125,11 +125,11 @@ fn every_network_of_the_table_is_refused_and_five_can_be_opened() {
             let rule = refused(PRODUCTION, &url(address));
             assert_eq!(rule.address, Some(address));
             assert!(matches!(rule.rule, Rule::Network(_)), "{rule:?}");
-            let opened = judged(PRIVATE, &url(address)).is_ok();
+            let opened = checked(PRIVATE, &url(address)).is_ok();
             assert_eq!(opened, OPENED.contains(&network), "{address}");
             let metadata = METADATA.iter().any(|network| inside(network, address));
             let carried = ["64:ff9b", "2002:", "2001:"];
-            let in_development = judged(DEVELOPMENT, &url(address)).is_err();
+            let in_development = checked(DEVELOPMENT, &url(address)).is_err();
             assert!(
                 in_development == metadata
                     || carried.iter().any(|p| address.to_string().starts_with(p)),
@@ -173,7 +173,7 @@ fn what_borders_a_refused_network_is_public() {
         "3ffe:ffff::",
         "::ffff:8.8.8.8",
     ] {
-        judged(PRODUCTION, &url(text.parse().unwrap())).unwrap();
+        checked(PRODUCTION, &url(text.parse().unwrap())).unwrap();
     }
 }
 
@@ -188,7 +188,7 @@ fn metadata_addresses_are_refused_in_every_mode() {
                     let mapped = IpAddr::V6(v4.to_ipv6_mapped());
                     assert_eq!(refused(policy, &url(mapped)).rule, rule.rule);
                     let nat64 = format!("https://[64:ff9b::{v4}]/");
-                    assert!(judged(policy, &nat64).is_err(), "{nat64}");
+                    assert!(checked(policy, &nat64).is_err(), "{nat64}");
                 }
             }
         }
@@ -248,12 +248,12 @@ fn every_spelling_of_loopback_is_loopback() {
             let rule = refused(policy, &format!("https://{name}/"));
             assert_eq!(rule.rule, Rule::Name("localhost"));
         }
-        judged(DEVELOPMENT, "http://localhost:9/").unwrap();
+        checked(DEVELOPMENT, "http://localhost:9/").unwrap();
     }
 }
 
 #[test]
-fn the_form_of_a_url_is_judged_in_every_mode() {
+fn the_form_of_a_url_is_checked_in_every_mode() {
     let outbound = outbound();
     for policy in [PRODUCTION, PRIVATE, DEVELOPMENT] {
         for (url, rule) in [
@@ -265,7 +265,7 @@ fn the_form_of_a_url_is_judged_in_every_mode() {
             ("file:///etc/passwd", Rule::Scheme),
             ("data:text/plain,x", Rule::Scheme),
         ] {
-            let failure = outbound.judge(policy, url, ms(30_000)).unwrap_err();
+            let failure = outbound.inspect(policy, url, ms(30_000)).unwrap_err();
             assert_eq!(
                 failure.rule(),
                 Some(Refusal {
@@ -284,7 +284,7 @@ fn the_form_of_a_url_is_judged_in_every_mode() {
             "https://[::1",
             "//x",
         ] {
-            let failure = outbound.judge(policy, text, ms(30_000)).unwrap_err();
+            let failure = outbound.inspect(policy, text, ms(30_000)).unwrap_err();
             assert_eq!(
                 (failure.kind(), failure.rule()),
                 (Kind::Invalid, None),
@@ -302,7 +302,7 @@ fn the_form_of_a_url_is_judged_in_every_mode() {
             }
         );
     }
-    judged(DEVELOPMENT, "http://10.0.0.1/").unwrap();
+    checked(DEVELOPMENT, "http://10.0.0.1/").unwrap();
 }
 
 #[test]
@@ -316,15 +316,15 @@ fn what_is_taken_is_normalised() {
             "https://example.com/a%20b?c",
         ),
     ] {
-        let judgement = outbound.judge(PRODUCTION, text, ms(30_000)).unwrap();
-        assert_eq!(judgement.url.as_str(), stored);
-        assert_eq!(judgement.verdict, Verdict::Allowed);
-        assert_eq!(judgement.addresses, ["8.8.8.8".parse::<IpAddr>().unwrap()]);
+        let inspection = outbound.inspect(PRODUCTION, text, ms(30_000)).unwrap();
+        assert_eq!(inspection.url.as_str(), stored);
+        assert_eq!(inspection.verdict, Verdict::Allowed);
+        assert_eq!(inspection.addresses, ["8.8.8.8".parse::<IpAddr>().unwrap()]);
     }
 }
 
 #[test]
-fn a_name_is_judged_whole() {
+fn a_name_is_checked_whole() {
     let outbound = with_names(&[
         ("mixed.test", "8.8.8.8"),
         ("mixed.test", "fd12::1"),
@@ -332,15 +332,15 @@ fn a_name_is_judged_whole() {
         ("alias-of-metadata.test", "169.254.169.254"),
         ("cgnat.test", "100.100.100.200"),
     ]);
-    let judge = |policy, name: &str| {
+    let inspect = |policy, name: &str| {
         let url = format!("https://{name}/hook");
-        outbound.judge(policy, &url, ms(30_000)).unwrap()
+        outbound.inspect(policy, &url, ms(30_000)).unwrap()
     };
-    let refusal = |judgement: &Judgement| match &judgement.verdict {
+    let refusal = |inspection: &Inspection| match &inspection.verdict {
         Verdict::Refused(failure) => (failure.rule().unwrap(), failure.message().to_owned()),
         other => panic!("{other:?}"),
     };
-    let mixed = judge(PRODUCTION, "mixed.test");
+    let mixed = inspect(PRODUCTION, "mixed.test");
     assert_eq!(mixed.addresses.len(), 2);
     let (rule, message) = refusal(&mixed);
     assert_eq!(rule.rule, Rule::Network("fc00::/7"));
@@ -350,12 +350,12 @@ fn a_name_is_judged_whole() {
          Private network addresses are not allowed. The operator can open them, over https only, \
          with SVC_WEBHOOK_PRIVATE_NETWORKS=allow."
     );
-    assert_eq!(judge(PRIVATE, "mixed.test").verdict, Verdict::Allowed);
-    let (rule, _) = refusal(&judge(PRODUCTION, "alias-of-private.test"));
+    assert_eq!(inspect(PRIVATE, "mixed.test").verdict, Verdict::Allowed);
+    let (rule, _) = refusal(&inspect(PRODUCTION, "alias-of-private.test"));
     assert_eq!(rule.address, Some(IpAddr::from([10, 1, 2, 3])));
     for name in ["alias-of-metadata.test", "cgnat.test"] {
         for policy in [PRODUCTION, PRIVATE, DEVELOPMENT] {
-            let (_, message) = refusal(&judge(policy, name));
+            let (_, message) = refusal(&inspect(policy, name));
             assert!(!message.contains("SVC_WEBHOOK"), "{message}");
             assert!(message.contains("metadata"), "{message}");
         }
@@ -365,9 +365,9 @@ fn a_name_is_judged_whole() {
 #[test]
 fn a_name_that_does_not_resolve_is_said_to_be_unresolved() {
     let unresolved = |outbound: &Outbound, url: &str, total: Duration| {
-        let judgement = outbound.judge(PRODUCTION, url, total).unwrap();
-        assert!(judgement.addresses.is_empty());
-        match judgement.verdict {
+        let inspection = outbound.inspect(PRODUCTION, url, total).unwrap();
+        assert!(inspection.addresses.is_empty());
+        match inspection.verdict {
             Verdict::Unresolved(failure) => failure,
             other => panic!("{other:?}"),
         }
@@ -405,30 +405,30 @@ fn the_servers_own_listening_addresses_are_refused() {
         for host in ["127.0.0.1", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]"] {
             let rule = refused(policy, &format!("http://{host}:4000/v1/runs"));
             assert_eq!(rule.rule, Rule::OwnAddress, "{listening} {host}");
-            judged(policy, &format!("http://{host}:4001/v1/runs")).unwrap();
+            checked(policy, &format!("http://{host}:4001/v1/runs")).unwrap();
         }
-        judged(policy, "http://192.0.2.77:4000/").unwrap();
+        checked(policy, "http://192.0.2.77:4000/").unwrap();
     }
-    judged(own("127.0.0.1:4000", development), "http://127.0.0.2:4000/").unwrap();
+    checked(own("127.0.0.1:4000", development), "http://127.0.0.2:4000/").unwrap();
     // A port that the URL does not write counts too.
     let policy = own("8.8.8.8:443", NONE);
     assert_eq!(refused(policy, "https://8.8.8.8/").rule, Rule::OwnAddress);
-    judged(policy, "https://8.8.4.4/").unwrap();
+    checked(policy, "https://8.8.4.4/").unwrap();
     // Behind an alias loopback is another machine's.
     let aliased = Outbound::new(Options {
         host_alias: Some("203.0.113.9".to_owned()),
         ..Options::default()
     });
     let policy = own("[::]:4000", development);
-    let judgement = aliased
+    let inspection = aliased
         .unwrap()
-        .judge(policy, "http://localhost:4000/", ms(30_000));
-    assert_eq!(judgement.unwrap().verdict, Verdict::Allowed);
+        .inspect(policy, "http://localhost:4000/", ms(30_000));
+    assert_eq!(inspection.unwrap().verdict, Verdict::Allowed);
 }
 
 #[test]
 fn a_refusal_is_an_answer_with_rule_and_address() {
-    let error = Error::from(judged(PRODUCTION, "https://10.1.2.3/").unwrap_err());
+    let error = Error::from(checked(PRODUCTION, "https://10.1.2.3/").unwrap_err());
     assert_eq!(error.code(), Code::WebhookUrlRefused);
     assert_eq!(error.details()["rule"], "10.0.0.0/8");
     assert_eq!(error.details()["address"], "10.1.2.3");
@@ -466,7 +466,7 @@ fn every_refusal_is_a_sentence() {
         "localhost",
         "metadata",
     ] {
-        let failure = judged(PRODUCTION, &format!("https://{host}/")).unwrap_err();
+        let failure = checked(PRODUCTION, &format!("https://{host}/")).unwrap_err();
         let message = failure.message();
         assert!(
             message.starts_with("The ") && message.ends_with('.'),
@@ -488,7 +488,7 @@ proptest! {
         let address = IpAddr::V4(Ipv4Addr::from(bits));
         let listed = NETWORKS.iter().chain(&METADATA).any(|network| inside(network, address));
         let parsed = Url::parse(&url(address)).unwrap();
-        prop_assert_eq!(policy::judge_url(PRODUCTION, &parsed).is_err(), listed);
+        prop_assert_eq!(policy::check_url(PRODUCTION, &parsed).is_err(), listed);
     }
 
     #[test]
@@ -496,6 +496,6 @@ proptest! {
         let address = Ipv6Addr::from(bits);
         prop_assume!(address.to_ipv4_mapped().is_none() && bits >> 125 != 1);
         let parsed = Url::parse(&url(IpAddr::V6(address))).unwrap();
-        prop_assert!(policy::judge_url(PRODUCTION, &parsed).is_err());
+        prop_assert!(policy::check_url(PRODUCTION, &parsed).is_err());
     }
 }

@@ -113,7 +113,7 @@ fn a_commit_whose_answer_is_lost_is_neither_forgotten_nor_repeated() {
         let (audit, _running) = writer(&url, &Clock::system(), |_| {});
         let leave = || {
             audit
-                .leave(decision(Uuid::from_u128(1), "project:mark"))
+                .enqueue(decision(Uuid::from_u128(1), "project:mark"))
                 .unwrap()
         };
         let first = leave();
@@ -126,7 +126,7 @@ fn a_commit_whose_answer_is_lost_is_neither_forgotten_nor_repeated() {
             ticket.then(move |result| tell.send(result.is_ok()).unwrap());
             match round % 2 {
                 0 => audit.write_waiting(),
-                _ => audit.hurry(),
+                _ => audit.wake_writer(),
             }
             ticket.wait(soon()).unwrap();
             assert_eq!(told.iter().collect::<Vec<_>>(), [true], "called once");
@@ -266,14 +266,14 @@ fn restarts_under_load_lose_and_double_nothing() {
             scope.spawn(move || {
                 while !ends.load(Ordering::Relaxed) {
                     let ticket = audit
-                        .leave(denied(Uuid::from_u128(thread), "project:a"))
+                        .enqueue(denied(Uuid::from_u128(thread), "project:a"))
                         .unwrap();
                     let called = Arc::clone(&called);
                     ticket.then(move |_| {
                         called.fetch_add(1, Ordering::Relaxed);
                     });
                     match thread % 2 {
-                        0 => audit.hurry(),
+                        0 => audit.wake_writer(),
                         _ => audit.write_waiting(),
                     }
                     ticket.wait(soon()).unwrap();

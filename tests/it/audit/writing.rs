@@ -26,9 +26,9 @@ fn many_threads_share_transactions_and_every_ticket_has_its_row() {
                         0 => denied(tenant_id, "project:a"),
                         _ => decision(tenant_id, "project:a"),
                     };
-                    let ticket = audit.leave(one).unwrap();
+                    let ticket = audit.enqueue(one).unwrap();
                     match thread % 2 {
-                        0 => audit.hurry(),
+                        0 => audit.wake_writer(),
                         _ => audit.write_waiting(),
                     }
                     ticket.wait(soon()).unwrap();
@@ -144,7 +144,7 @@ fn warm_up(audit: &Audit) -> u64 {
     eventually("a decision to be written where it was left", || {
         let (tell, told) = mpsc::channel();
         let left = decision(Uuid::from_u128(1), "project:a");
-        audit.leave(left).unwrap().then(move |result| {
+        audit.enqueue(left).unwrap().then(move |result| {
             result.unwrap();
             tell.send(std::thread::current().id()).unwrap();
         });
@@ -163,7 +163,7 @@ fn whoever_waits_while_nobody_writes_writes_itself() {
         let (tell, told) = mpsc::channel();
         for _ in 0..2 {
             let (tell, left) = (tell.clone(), decision(Uuid::from_u128(1), "project:a"));
-            audit.leave(left).unwrap().then(move |result| {
+            audit.enqueue(left).unwrap().then(move |result| {
                 result.unwrap();
                 tell.send(std::thread::current().id()).unwrap();
             });
@@ -181,12 +181,12 @@ fn whoever_waits_while_nobody_writes_writes_itself() {
     assert_eq!(audit.stats().batches_written - before, 20);
     // One that is called for is written by the writer's thread.
     let called = audit
-        .leave(decision(Uuid::from_u128(1), "project:a"))
+        .enqueue(decision(Uuid::from_u128(1), "project:a"))
         .unwrap();
-    audit.hurry();
+    audit.wake_writer();
     called.wait(soon()).unwrap();
     audit
-        .leave(decision(Uuid::from_u128(1), "project:a"))
+        .enqueue(decision(Uuid::from_u128(1), "project:a"))
         .unwrap();
     assert!(running.stop(soon()));
     let written = count(&database) - written_before;
@@ -200,7 +200,7 @@ fn what_waits_for_another_s_write_is_written_after_it() {
     let (audit, _running) = writer(&database.url(), &Clock::system(), |_| {});
     let leave = || {
         audit
-            .leave(decision(Uuid::from_u128(1), "project:a"))
+            .enqueue(decision(Uuid::from_u128(1), "project:a"))
             .unwrap()
     };
     let before = warm_up(&audit);
@@ -217,7 +217,7 @@ fn what_waits_for_another_s_write_is_written_after_it() {
         // It does not wait for the other one.
         audit.write_waiting();
         let third = leave();
-        audit.hurry();
+        audit.wake_writer();
         assert_eq!(audit.stats().queued, 2);
         assert!(!leads.is_finished());
         holder.batch_execute("rollback").unwrap();
@@ -239,7 +239,7 @@ fn what_cannot_be_stored_fails_alone() {
             if number == 17 {
                 one.reason = "with \0 in it".to_owned();
             }
-            audit.leave(one).unwrap()
+            audit.enqueue(one).unwrap()
         })
         .collect();
     audit.write_waiting();
