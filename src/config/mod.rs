@@ -7,12 +7,13 @@
 //! - [`render`] writes the settings part of `--help`, the sample environment file, the manual page
 //!   and `docs/settings.md`.
 //!
-//! All of it comes from one table (`table.rs`). The environment is read in one place
+//! All of it comes from one table (`table`). The environment is read in one place
 //! ([`Vars::from_environment`]). A fault never repeats a value, and no secret reaches a report or
 //! a `Debug`. Specification: sections 1.3, 1.4, 1.5 and 8.
 //!
 //! Not here: connecting to anything, and making what is not given (ids, tokens, keys).
 
+mod assemble;
 mod env_file;
 mod files;
 pub mod license;
@@ -73,7 +74,7 @@ pub fn load_trusting(
 ) -> Result<Settings, Vec<Fault>> {
     let reading = read::read(vars, clock, trusted);
     if reading.faults.is_empty() {
-        Ok(settings::assemble(reading))
+        Ok(assemble::assemble(reading))
     } else {
         Err(reading.faults)
     }
@@ -95,7 +96,7 @@ pub fn load_for_upkeep(vars: &Vars, clock: &Clock) -> Result<(Settings, Vec<Faul
         return Err(faults);
     }
     reading.forgive(vars, &forgiven);
-    Ok((settings::assemble(reading), forgiven))
+    Ok((assemble::assemble(reading), forgiven))
 }
 
 /// The settings as `check-config` shows them.

@@ -1,14 +1,15 @@
-//! A server's options from the settings: what is not here is a setting without effect.
+//! Everything that a server is made of, and how it follows from the settings: what is not here is a
+//! setting without effect.
 
-use super::{Options, Seeds};
 use crate::audit;
-use crate::authn::public::Signer;
+use crate::authn::public::{self, Signer};
 use crate::authz::permissions;
 use crate::config::{self, HostAccess, Http, Model, PublicTokenKey, Runs, Settings, Webhooks};
 use crate::error::{Error, Result};
 use crate::http::{door, sse};
 use crate::outbound::{self, Outbound, Timeouts};
 use crate::runtime::{self, ModelKeys};
+use crate::secret::Secret;
 use crate::secrets::kms;
 use crate::secrets::{self, DotenvOptions, PostgresOptions};
 use crate::store;
@@ -16,8 +17,59 @@ use crate::webhooks;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::CertificateDer;
+use std::net::SocketAddr;
+use std::time::Duration;
 use url::Url;
 use uuid::Uuid;
+
+/// The tenant that the server seeds or finds again (section 1.3).
+#[derive(Debug, Clone)]
+pub struct Seeds {
+    /// The tenant.
+    pub tenant_id: Uuid,
+    /// Its first admin.
+    pub user_id: Uuid,
+    /// The token of that user.
+    pub token: Secret,
+}
+
+/// Everything that a server is made of.
+pub struct Options {
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The door's bounds.
+    pub limits: door::Limits,
+    /// The database.
+    pub store: store::Options,
+    /// The seeded tenant.
+    pub seeds: Seeds,
+    /// Mount the API reference.
+    pub docs: bool,
+    /// Origins of browsers that may follow a run.
+    pub allowed_origins: Vec<String>,
+    /// Signs public run tokens, where they are on.
+    pub signer: Option<public::Signer>,
+    /// The way out.
+    pub outbound: Outbound,
+    /// The API keys that a tenant's model provider may name.
+    pub model_keys: ModelKeys,
+    /// Runs.
+    pub runs: runtime::Options,
+    /// After it the runs of a dead process are taken over.
+    pub run_lease: Duration,
+    /// Streams.
+    pub streams: sse::Options,
+    /// The record of decisions.
+    pub audit: audit::Options,
+    /// The authorization server; none: authorization is off.
+    pub authorization: Option<permissions::Options>,
+    /// How often one credential may be denied in a minute.
+    pub denials_per_minute: u32,
+    /// Where secrets live.
+    pub secrets: secrets::Options,
+    /// Outbound webhooks.
+    pub webhooks: webhooks::Options,
+}
 
 /// How the database is reached.
 pub fn store(settings: &Settings) -> store::Options {

@@ -1,9 +1,11 @@
 //! Bodies: reading a request's within its bounds, and handing an answer's to hyper.
 
 use super::connection_state::{ConnectionState, Phase};
-use super::listen::Shared;
+use super::counters::Counters;
+use super::head;
+use super::limits::Limits;
+use super::stopping::Stopping;
 use super::stream::StreamBody;
-use super::{Counters, head};
 use crate::error::{Code, Error, Result};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -38,7 +40,7 @@ impl Intake {
     /// Reads on until the body's end (true) or until more than `up_to` bytes have come (false).
     pub(super) async fn read(
         &mut self,
-        shared: &Shared,
+        limits: &Limits,
         state: &ConnectionState,
         body: &mut Incoming,
         up_to: u64,
@@ -59,7 +61,7 @@ impl Intake {
                 // Trailers say nothing that any route reads.
                 Some(Ok(frame)) => {
                     if let Ok(bytes) = frame.into_data() {
-                        self.add(&bytes, shared.limits.bodies_in_flight_bytes)?;
+                        self.add(&bytes, limits.bodies_in_flight_bytes)?;
                     }
                 }
             }
@@ -88,18 +90,22 @@ impl Drop for Intake {
 }
 
 /// Refuses at once what the budget has no room for.
-pub(super) fn check_budget(shared: &Shared, declared: Option<u64>) -> Result<()> {
-    let held = shared.counters.body_bytes.load(Relaxed);
+pub(super) fn check_budget(
+    limits: &Limits,
+    counters: &Counters,
+    declared: Option<u64>,
+) -> Result<()> {
+    let held = counters.body_bytes.load(Relaxed);
     let wanted = declared.unwrap_or(1).saturating_add(held);
-    if wanted > shared.limits.bodies_in_flight_bytes {
+    if wanted > limits.bodies_in_flight_bytes {
         return Err(no_budget());
     }
     Ok(())
 }
 
 /// The bound for a body: what its route takes, and never more than any route takes.
-pub(super) fn check_admitted(shared: &Shared, admitted: u64, declared: Option<u64>) -> Result<u64> {
-    let most = admitted.min(shared.limits.body_bytes);
+pub(super) fn check_admitted(limits: &Limits, admitted: u64, declared: Option<u64>) -> Result<u64> {
+    let most = admitted.min(limits.body_bytes);
     if declared.is_some_and(|bytes| bytes > most) {
         return Err(head::too_large(most));
     }
@@ -172,15 +178,21 @@ impl Outgoing {
     }
 
     /// Binds the answer to its connection. False: a stream beyond the limit.
-    pub(super) fn bind(&mut self, shared: &Shared, state: &Arc<ConnectionState>) -> bool {
+    pub(super) fn bind(
+        &mut self,
+        limits: &Limits,
+        counters: &Arc<Counters>,
+        stopping: &Stopping,
+        state: &Arc<ConnectionState>,
+    ) -> bool {
         if let Kind::Stream(stream) = &self.kind {
-            let open = shared.counters.streams.fetch_add(1, Relaxed);
-            self.counters = Some(Arc::clone(&shared.counters));
-            if open >= shared.limits.streams {
+            let open = counters.streams.fetch_add(1, Relaxed);
+            self.counters = Some(Arc::clone(counters));
+            if open >= limits.streams {
                 return false;
             }
             state.attach(stream.pipe());
-            if shared.stopping.has_begun() {
+            if stopping.has_begun() {
                 state.stop();
             }
         }

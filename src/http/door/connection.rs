@@ -3,9 +3,9 @@
 
 use super::connection_state::{ConnectionState, Expiry, Socket, Standing};
 use super::context::Context;
-use super::listen::Shared;
 use super::reply::{Reply, convert};
 use super::serve;
+use super::shared::Shared;
 use crate::error::{Code, Error};
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;

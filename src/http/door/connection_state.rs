@@ -4,7 +4,7 @@
 //! [`ConnectionState::due`] when to look again. So one lazily set timer serves every deadline of a connection.
 //! Everything runs on the door's thread, and the lock is never contended.
 
-use super::Limits;
+use super::limits::Limits;
 use super::stream::Pipe;
 use std::io;
 use std::net::SocketAddr;

@@ -1,6 +1,7 @@
 //! What the door knows of a request, for handlers, refusals and the log.
 
-use super::{Limits, head};
+use super::head;
+use super::limits::Limits;
 use crate::error::Result;
 use crate::ids::Clock;
 use hyper::http::request::Parts;

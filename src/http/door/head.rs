@@ -4,7 +4,7 @@
 //! ones as one, and drops
 //! `Content-Length` beside `Transfer-Encoding`, after which it closes the connection.
 
-use super::Limits;
+use super::limits::Limits;
 use crate::error::{Code, Error, Result};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, TRANSFER_ENCODING};
 use hyper::http::request::Parts;

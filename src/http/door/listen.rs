@@ -2,9 +2,10 @@
 
 use super::connection;
 use super::connection_state::Standing;
-use super::pool::Pool;
-use super::{App, Counters, Limits};
-use crate::ids::Clock;
+use super::counters::Counters;
+use super::limits::Limits;
+use super::shared::Shared;
+use super::stopping::Stopping;
 use slog::{error, warn};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,13 +14,12 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
 
 /// Connections that the kernel keeps for us until we accept them.
 const BACKLOG: i32 = 1024;
@@ -28,50 +28,6 @@ const BACKLOG: i32 = 1024;
 const SURPLUS: usize = 32;
 /// After a failed accept, so that a full descriptor table does not cost a processor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// What every connection of a door needs.
-pub(super) struct Shared {
-    pub(super) limits: Arc<Limits>,
-    pub(super) app: Arc<dyn App>,
-    pub(super) counters: Arc<Counters>,
-    pub(super) stopping: Arc<Stopping>,
-    pub(super) pool: Arc<Pool>,
-    pub(super) clock: Clock,
-    pub(super) log: slog::Logger,
-}
-
-/// The door's thread and every connection have ended: nothing can be queued any more.
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.pool.jobs.close();
-    }
-}
-
-/// The stop, as it is told to the door's thread and by it to every connection.
-#[derive(Default)]
-pub(super) struct Stopping {
-    begun: AtomicBool,
-    deadline: Mutex<Option<Instant>>,
-    pub(super) begins: Notify,
-    one_left: Notify,
-}
-
-impl Stopping {
-    pub(super) fn begin(&self, deadline: Instant) {
-        *self.lock() = Some(deadline);
-        self.begun.store(true, Ordering::Release);
-        self.begins.notify_waiters();
-    }
-
-    /// To be asked after `begins` has been polled, so that no beginning is missed.
-    pub(super) fn has_begun(&self) -> bool {
-        self.begun.load(Ordering::Acquire)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.deadline.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Makes the listener ready for the door's thread.
 pub(super) fn prepare(listener: &std::net::TcpListener) -> io::Result<()> {
@@ -102,7 +58,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) -> bool {
     let counters = Arc::clone(&shared.counters);
     tokio::spawn(look_after_threads(Arc::clone(&shared)));
     accept_until_stop(listener, shared).await;
-    let deadline = stopping.lock().unwrap_or_else(Instant::now);
+    let deadline = stopping.deadline();
     while counters.connections.load(Ordering::Relaxed) > 0 {
         let left = tokio::time::timeout_at(deadline.into(), stopping.one_left.notified()).await;
         if left.is_err() {

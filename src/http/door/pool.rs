@@ -4,10 +4,14 @@
 //! counted as stuck and another takes its place, up to as many again; when it comes back it ends,
 //! unless the pool is short of it. So one dependency that hangs does not take every thread.
 
+use super::app::App;
 use super::body::Intake;
+use super::context::Context;
+use super::counters::Counters;
+use super::limits::Limits;
 use super::queue::{Queue, Seat};
 use super::reply::{Answer, Reply, Responder, convert};
-use super::{App, Context, Counters, Limits};
+
 use crate::error::{Code, Error};
 use slog::{error, warn};
 use std::any::Any;

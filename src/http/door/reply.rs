@@ -1,8 +1,9 @@
 //! Answers: from a handler's [`rouille::Response`] to what hyper sends.
 
 use super::body::Outgoing;
+use super::context::Context;
+use super::counters::Counters;
 use super::stream::StreamBody;
-use super::{Context, Counters};
 use crate::error::{Error, Result};
 use hyper::header::{
     CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING,

@@ -3,10 +3,10 @@
 use super::body::{Intake, Outgoing, check_admitted, check_budget};
 use super::connection_state::{ConnectionState, Phase, Standing};
 use super::context::Context;
-use super::listen::Shared;
+use super::head;
 use super::pool::{Admission, Job, queue_full};
 use super::reply::{Answer, Reply, Responder, convert};
-use super::{connection_state, head};
+use super::shared::Shared;
 use crate::error::{Code, Error, Result};
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONNECTION, HeaderValue, RETRY_AFTER};
@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 /// Answers one request. Never fails: a refusal is an answer.
 pub(super) async fn answer(
     shared: &Arc<Shared>,
-    state: &Arc<connection_state::ConnectionState>,
+    state: &Arc<ConnectionState>,
     request: Request<Incoming>,
 ) -> Response<Outgoing> {
     let (parts, body) = request.into_parts();
@@ -36,13 +36,13 @@ pub(super) async fn answer(
         Ok(response) => response,
         Err(error) => refusal(shared, &error, &context),
     };
-    if !response.body_mut().bind(shared, state) {
+    if !bind(shared, &mut response, state) {
         let error = Error::new(
             Code::Overloaded,
             "Too many streams are open. Try again shortly.",
         );
         response = refusal(shared, &error, &context);
-        response.body_mut().bind(shared, state);
+        bind(shared, &mut response, state);
     }
     if unread || state.standing != Standing::Served {
         let close = HeaderValue::from_static("close");
@@ -51,6 +51,13 @@ pub(super) async fn answer(
     count(shared, response.status());
     state.enter(Phase::Answering);
     response
+}
+
+fn bind(shared: &Shared, response: &mut Response<Outgoing>, state: &Arc<ConnectionState>) -> bool {
+    let (limits, counters) = (&shared.limits, &shared.counters);
+    response
+        .body_mut()
+        .bind(limits, counters, &shared.stopping, state)
 }
 
 async fn respond(
@@ -95,10 +102,10 @@ async fn read(
     if declared.is_some_and(|bytes| bytes > shared.limits.body_bytes) {
         return Err(head::too_large(shared.limits.body_bytes));
     }
-    check_budget(shared, declared)?;
+    check_budget(&shared.limits, &shared.counters, declared)?;
     let small = shared.limits.small_body_bytes;
     if declared.is_none_or(|bytes| bytes <= small)
-        && intake.read(shared, state, body, small).await?
+        && intake.read(&shared.limits, state, body, small).await?
     {
         return Ok(None);
     }
@@ -106,10 +113,10 @@ async fn read(
     let context = Arc::clone(context);
     queue(shared, Job::Admit { context, to })?;
     let most = match wait(state, from).await? {
-        Admission::Read(bytes) => check_admitted(shared, bytes, declared)?,
+        Admission::Read(bytes) => check_admitted(&shared.limits, bytes, declared)?,
         Admission::Refuse(refused) => return Ok(Some(refused)),
     };
-    if intake.read(shared, state, body, most).await? {
+    if intake.read(&shared.limits, state, body, most).await? {
         return Ok(None);
     }
     Err(head::too_large(most))

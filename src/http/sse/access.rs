@@ -4,7 +4,7 @@
 //! Guarantees: who may not any more is told to the stream thread, which ends the stream with its
 //! last event. Without an answer streams go on, and the log says so.
 
-use super::shard::Command;
+use super::command::Command;
 use crate::authz::{Admission, Again};
 use crate::error::Code;
 use crate::store::Store;
@@ -22,6 +22,15 @@ pub(super) struct Round {
     /// The number of the stream thread.
     pub(super) shard: usize,
     /// Held by the stream thread, too: it gives no second round before this one is done.
+    pub(super) pending: Arc<()>,
+}
+
+/// The way to the thread that decides about readers again.
+pub(super) struct ToAccess {
+    pub(super) rounds: Sender<Round>,
+    /// Where its answers go: this thread's number.
+    pub(super) shard: usize,
+    /// Shared with the round that is under way.
     pub(super) pending: Arc<()>,
 }
 

@@ -12,10 +12,16 @@
 //! `data` one line of JSON.
 
 mod access;
+mod command;
+mod followed;
 mod format;
+mod options;
 mod reader;
+mod rights;
 mod shard;
 mod tail;
+
+pub use options::Options;
 
 use super::door;
 use crate::authz::{Admission, RunReader};
@@ -23,13 +29,14 @@ use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::runtime::progress::feed::Feed;
 use crate::store::Store;
+use command::Command;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use reader::Reader;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use uuid::Uuid;
 
 /// Streams that wait to be taken up by a thread, at most.
@@ -37,36 +44,6 @@ const JOINS: usize = 1024;
 
 /// Hints that wait for one thread, at most.
 const HINTS: usize = 16_384;
-
-/// How streams are served.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Threads.
-    pub threads: usize,
-    /// What a reader may leave unread, in bytes.
-    pub buffer_bytes: usize,
-    /// How often another replica's work is looked for.
-    pub tail_every: Duration,
-    /// How often an idle stream gets a comment.
-    pub comment_every: Duration,
-    /// How often open streams' tokens are looked up again, and their readers' rights decided again.
-    pub recheck_every: Duration,
-    /// How long a reader may take nothing before it is reset.
-    pub patience: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            threads: 2,
-            buffer_bytes: 64 * 1024,
-            tail_every: Duration::from_millis(250),
-            comment_every: Duration::from_secs(15),
-            recheck_every: Duration::from_secs(30),
-            patience: Duration::from_secs(10),
-        }
-    }
-}
 
 /// A stream on its way to the door.
 pub struct Following(door::StreamBody);
@@ -79,7 +56,7 @@ impl Following {
 
 /// Every open stream.
 pub struct Streams {
-    shards: Vec<Sender<shard::Command>>,
+    shards: Vec<Sender<Command>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Disconnected once every thread has ended.
     ended: Receiver<Infallible>,
@@ -117,7 +94,7 @@ impl Streams {
                 Arc::clone(&open),
                 log.clone(),
             );
-            shard.access = admission.is_some().then(|| shard::ToAccess {
+            shard.access = admission.is_some().then(|| access::ToAccess {
                 rounds: rounds.clone(),
                 shard: number,
                 pending: Arc::default(),
@@ -178,7 +155,7 @@ impl Streams {
         let run_id = may.run().run_id;
         let shard = &self.shards[shard_of(run_id, self.shards.len())];
         let reader = Reader::new(writer, may, after, self.options.buffer_bytes);
-        match shard.try_send(shard::Command::Join(Box::new(reader))) {
+        match shard.try_send(Command::Join(Box::new(reader))) {
             Ok(()) => Ok(Following(body)),
             Err(TrySendError::Full(_)) => Err(Error::new(
                 Code::Overloaded,
@@ -199,7 +176,7 @@ impl Streams {
         self.stopping.store(true, Ordering::Relaxed);
         for shard in &self.shards {
             // A full queue is being read: there will be room.
-            let _ = shard.send_deadline(shard::Command::Stop, deadline);
+            let _ = shard.send_deadline(Command::Stop, deadline);
         }
         // Nothing is ever sent: the last thread that ends disconnects it.
         let ended = self.ended.recv_deadline(deadline) == Err(RecvTimeoutError::Disconnected);

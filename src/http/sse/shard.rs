@@ -1,18 +1,18 @@
 //! One stream thread: the readers of its runs, served together.
 
-use super::Options;
-use super::access::Round;
-use super::format::{self, End};
-use super::reader::{Reader, Standing, TextOutcome};
-use crate::authz::Again;
+use super::access::{Round, ToAccess};
+use super::command::Command;
+use super::followed::Followed;
+use super::format::End;
+use super::options::Options;
+use super::reader::{Reader, Standing};
+use super::rights;
 use crate::error::{Error, Result};
 use crate::ids::Clock;
-use crate::proof::{May, Read};
-use crate::runtime::progress::events::Event;
 use crate::runtime::progress::feed::{self, Delta, Hint};
-use crate::store::events::{EventPage, StoredEvent};
-use crate::store::{Store, events, tokens};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, select};
+use crate::store::events::StoredEvent;
+use crate::store::{Store, events};
+use crossbeam_channel::{Receiver, RecvTimeoutError, select};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,9 +25,6 @@ const PAGE: i64 = 200;
 /// A page ends with the event that takes it past this many bytes.
 const PAGE_BYTES: i64 = 128 * 1024;
 
-/// Tokens looked up at once.
-const TOKENS: usize = 1000;
-
 /// How long runs are not read after one could not be.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -36,129 +33,6 @@ const RETRY: Duration = Duration::from_millis(25);
 
 /// How often every reader is looked at.
 const SWEEP: Duration = Duration::from_millis(500);
-
-pub(super) enum Command {
-    /// A reader comes.
-    Join(Box<Reader>),
-    /// A run has events up to this number, as the tail saw.
-    Moved { run_id: Uuid, seq: i64 },
-    /// The tail saw text.
-    Text(Delta),
-    /// The holder of this token may not read the run any more.
-    Refused { run_id: Uuid, token_id: Uuid },
-    /// The tail begins to look: what came before is to be read again.
-    ReadAgain,
-    /// The thread is to end.
-    Stop,
-}
-
-/// A run and its readers.
-struct Followed {
-    readers: Vec<Reader>,
-    /// The newest event known to stand.
-    newest: i64,
-    /// More may stand: to be read again.
-    moved: bool,
-}
-
-impl Followed {
-    /// Whether there is anything to do that nobody will give a hint of.
-    fn is_restless(&self) -> bool {
-        self.moved
-            || self.readers.iter().any(|reader| {
-                reader.is_new()
-                    || reader.is_behind()
-                    || (reader.seq < self.newest && !reader.is_ending())
-            })
-    }
-
-    /// Where to read on, and for whom: of the readers that have room, the one that has least. None:
-    /// there is nothing to read.
-    fn next(&self) -> Option<&Reader> {
-        self.readers
-            .iter()
-            .filter(|reader| !reader.is_behind() && !reader.is_ending())
-            .min_by_key(|reader| reader.seq)
-            .filter(|reader| self.moved || reader.seq < self.newest)
-    }
-
-    fn flush(&mut self) {
-        for reader in &mut self.readers {
-            reader.flush();
-        }
-    }
-
-    fn deliver(&mut self, event: &StoredEvent) {
-        let text = format::durable(event);
-        let last = Event::is_last(&event.kind);
-        self.newest = self.newest.max(event.seq);
-        for reader in &mut self.readers {
-            reader.durable(event, &text);
-            if last && reader.seq >= event.seq {
-                reader.end(End::Finished);
-            }
-            reader.flush();
-        }
-    }
-
-    /// Gives what was read after the event `after`.
-    ///
-    /// # Errors
-    /// `internal`: an event is missing.
-    fn take(&mut self, after: i64, page: &EventPage) -> Result<()> {
-        let first = page.events.first();
-        if first.is_some_and(|first| first.seq != after + 1) {
-            return Err(Error::internal(
-                "a run's events are not numbered without gaps",
-            ));
-        }
-        for event in &page.events {
-            self.deliver(event);
-        }
-        if !page.more {
-            // Nothing stands after these.
-            self.moved = false;
-            self.newest = page.events.last().map_or(after, |event| event.seq);
-        }
-        Ok(())
-    }
-
-    /// Readers that came after the run's last event have nothing to wait for.
-    fn end_finished(&mut self) {
-        for reader in &mut self.readers {
-            let run = reader.may.run();
-            if run.status.is_finished() && reader.seq >= run.last_seq {
-                reader.end(End::Finished);
-                reader.flush();
-            }
-        }
-    }
-
-    /// Gives a piece of text to whoever may have it: the readers that miss text before it, and
-    /// whether one does not know its attempt.
-    fn say(&mut self, delta: &Delta) -> (Vec<usize>, bool) {
-        let (mut missing, mut unknown) = (Vec::new(), false);
-        for (index, reader) in self.readers.iter_mut().enumerate() {
-            match reader.text(delta) {
-                TextOutcome::Done => {
-                    reader.flush();
-                }
-                TextOutcome::NotBegun => unknown = true,
-                TextOutcome::Fill => missing.push(index),
-            }
-        }
-        (missing, unknown)
-    }
-}
-
-/// The way to the thread that decides about readers again.
-pub(super) struct ToAccess {
-    pub(super) rounds: Sender<Round>,
-    /// Where its answers go: this thread's number.
-    pub(super) shard: usize,
-    /// Shared with the round that is under way.
-    pub(super) pending: Arc<()>,
-}
 
 pub(super) struct Shard {
     pub(super) access: Option<ToAccess>,
@@ -218,8 +92,12 @@ impl Shard {
             if rechecked_at.elapsed() >= self.options.recheck_every {
                 rechecked_at = Instant::now();
                 self.ask_again();
-                if let Err(error) = self.recheck() {
-                    slog::warn!(self.log, "Open streams' tokens could not be looked up; trying again"; "error" => %error);
+                let ended = rights::end_revoked(&self.store, &mut self.runs);
+                match ended {
+                    Ok(runs) => self.restless.extend(runs),
+                    Err(error) => {
+                        slog::warn!(self.log, "Open streams' tokens could not be looked up; trying again"; "error" => %error)
+                    }
                 }
             }
         }
@@ -499,15 +377,10 @@ impl Shard {
 
     /// Ends the streams of a run that this token reads.
     fn refuse(&mut self, run_id: Uuid, token_id: Uuid) {
-        let Some(followed) = self.runs.get_mut(&run_id) else {
-            return;
-        };
-        for reader in &mut followed.readers {
-            if reader.may.token_id() == Some(token_id) {
-                reader.end(End::Access);
-            }
+        if let Some(followed) = self.runs.get_mut(&run_id) {
+            rights::end_refused(followed, token_id);
+            self.restless.insert(run_id);
         }
-        self.restless.insert(run_id);
     }
 
     /// Has the rights of every reader decided again, unless the last round is under way.
@@ -520,15 +393,7 @@ impl Shard {
             );
             return;
         }
-        let mut seen = HashSet::new();
-        let readers: Vec<Again> = self
-            .runs
-            .values()
-            .flat_map(|followed| &followed.readers)
-            .filter(|reader| !reader.is_ending())
-            .filter_map(|reader| reader.may.again())
-            .filter(|again| seen.insert((again.run_id(), again.token_id())))
-            .collect();
+        let readers = rights::to_check_again(self.runs.values());
         if readers.is_empty() {
             return;
         }
@@ -539,29 +404,6 @@ impl Shard {
         };
         // It has room for a round of each stream thread; it is gone when the server stops.
         let _ = access.rounds.try_send(round);
-    }
-
-    /// Ends the streams whose tokens were revoked since.
-    fn recheck(&mut self) -> Result<()> {
-        let readers = self.runs.values().flat_map(|followed| &followed.readers);
-        let held: HashSet<(Uuid, Uuid)> = readers.filter_map(token_of).collect();
-        let held: Vec<(Uuid, Uuid)> = held.into_iter().collect();
-        let mut revoked = HashSet::new();
-        for some in held.chunks(TOKENS) {
-            revoked.extend(tokens::revoked_among(&mut self.store.session()?, some)?);
-        }
-        if revoked.is_empty() {
-            return Ok(());
-        }
-        for (run_id, followed) in &mut self.runs {
-            for reader in &mut followed.readers {
-                if token_of(reader).is_some_and(|token| revoked.contains(&token)) {
-                    reader.end(End::Credential);
-                    self.restless.insert(*run_id);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Drops readers that are over or took nothing for too long, and runs that nobody follows.
@@ -599,12 +441,6 @@ impl Shard {
         slog::warn!(self.log, "A run's events could not be read; trying again";
             "runId" => %run_id, "error" => %error);
     }
-}
-
-/// The bearer token that a reader came with, and its tenant.
-fn token_of(reader: &Reader) -> Option<(Uuid, Uuid)> {
-    let tenant_id = May::<Read, _>::tenant_id(&reader.may);
-    Some((tenant_id, reader.may.token_id()?))
 }
 
 /// The thread is to end.

@@ -9,7 +9,7 @@
 //! because text is looked for from then on only, and once more when the notes of a process that has
 //! just begun reach back far enough.
 
-use super::shard::Command;
+use super::command::Command;
 use crate::error::Result;
 use crate::runtime::progress::feed::{Delta, Feed};
 use crate::store::{Store, deltas, events};

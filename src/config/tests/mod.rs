@@ -258,7 +258,7 @@ fn what_is_not_built_is_refused_by_name_and_never_ignored() {
 /// A built setting that nothing hands on would be ignored.
 #[test]
 fn every_built_setting_reaches_the_service() {
-    let source = include_str!("settings.rs");
+    let source = include_str!("../assemble.rs");
     for setting in table::settings().filter(|s| s.state == State::Built) {
         let name = setting.name;
         let quoted = format!("\"{name}\"");

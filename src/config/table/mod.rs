@@ -2,7 +2,7 @@
 //! (parsing, `check-config`, `--help`, the sample environment file, the manual page and
 //! `docs/settings.md`) comes from it.
 //!
-//! To add a setting: one entry in one of the lists below, and one line in `settings.rs` that hands
+//! To add a setting: one entry in one of the lists below, and one line in `assemble.rs` that hands
 //! its value on. A test refuses a built setting that nothing hands on.
 //!
 //! A setting whose feature is not built yet stands here with its whole meaning and its parser, in

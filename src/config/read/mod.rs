@@ -1,17 +1,17 @@
 //! Reads every setting of the table from the environment, and finds every fault.
 
+mod model_keys;
 mod secrets;
+mod together;
+mod unknown;
 
 use super::files::Credentials;
 use super::license::{self, TrustedKeys};
 use super::parse::{self, Value};
 use super::settings::ModelKey;
 use super::table::{self, Absent, Kind, Setting, State};
-use super::types::Origin;
 use super::{Fault, Vars};
 use crate::ids::Clock;
-use crate::secret::Secret;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -136,37 +136,6 @@ impl Reader<'_> {
             problem: problem.into(),
             remedy: remedy.into(),
         });
-    }
-
-    /// Variables and credentials with our prefix that no setting has.
-    fn unknown_names(&mut self) {
-        let known = |name: &String| {
-            table::settings().any(|s| s.name == *name || (s.secret && s.file_name() == *name))
-        };
-        let variables: Vec<_> = self.vars.names_with_prefix("SVC_").collect();
-        for name in variables.into_iter().filter(|name| !known(name)) {
-            let remedy = unknown_remedy(&name);
-            self.fault(
-                &printable(&name),
-                "is not a setting of this version",
-                remedy,
-            );
-        }
-        let named: Vec<PathBuf> = table::settings()
-            .filter(|setting| setting.secret)
-            .filter_map(|setting| self.vars.raw(&setting.file_name()).map(PathBuf::from))
-            .collect();
-        for name in self.credentials.names_with_prefix("SVC_") {
-            let known = table::find(&name).is_some_and(Setting::takes_credential);
-            let path = self.credentials.find(&name);
-            if !known && !path.is_some_and(|path| named.contains(&path)) {
-                self.fault(
-                    &printable(&name),
-                    "is a systemd credential, but no secret setting has this name",
-                    unknown_remedy(&name),
-                );
-            }
-        }
     }
 
     /// One setting: found, allowed and parsed.
@@ -356,139 +325,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Two forms of one thing, both given.
-    fn variants(&mut self, rows: &[Row]) {
-        let given = |name: &str| {
-            rows.iter().any(|row| {
-                row.setting.name == name
-                    && !matches!(row.from, Origination::Default | Origination::Unset)
-            })
-        };
-        for setting in table::settings() {
-            if let Some(other) = setting.variant_of
-                && given(setting.name)
-                && given(other)
-            {
-                let problem = format!("and {other} give the same thing, and both are set");
-                self.fault(setting.name, problem, "Keep one of them");
-            }
-        }
-    }
-
-    /// What a purge leaves behind has to be signed.
-    fn retention(&mut self, rows: &[Row]) {
-        let key = rows
-            .iter()
-            .find(|row| row.setting.name == "SVC_AUDIT_SIGNING_KEY_PATH");
-        let no_key = key.is_none_or(|row| matches!(row.from, Origination::Unset));
-        if value(rows, "SVC_COMPLIANCE_CLASSIFIER").is_some() && no_key {
-            self.fault(
-                "SVC_AUDIT_SIGNING_KEY_PATH",
-                "is not set, but SVC_COMPLIANCE_CLASSIFIER purges the audit, which has to be signed",
-                "Make a key with: openssl genpkey -algorithm ed25519, in a file of mode 0600, and name it here",
-            );
-        }
-    }
-
-    fn body_limits(&mut self, rows: &[Row]) {
-        let number = |name: &str| match value(rows, name) {
-            Some(Value::Integer(number)) => Some(*number),
-            _ => None,
-        };
-        let one = number("SVC_MAX_BODY_BYTES");
-        let all = number("SVC_MAX_BODY_BYTES_IN_FLIGHT");
-        if let (Some(one), Some(all)) = (one, all)
-            && one > all
-        {
-            self.fault(
-                "SVC_MAX_BODY_BYTES_IN_FLIGHT",
-                "is less than SVC_MAX_BODY_BYTES, so the longest body could never be taken",
-                "Raise it, or lower SVC_MAX_BODY_BYTES",
-            );
-        }
-    }
-
-    /// The bytes of the model keys that the operator lists.
-    fn model_keys(&mut self, rows: &[Row]) -> Vec<ModelKey> {
-        let directory = match value(rows, "SVC_MODEL_KEYS_DIR") {
-            Some(Value::Path(path)) => Some(path.clone()),
-            _ => None,
-        };
-        let Some(Value::ModelKeys(keys)) = value(rows, "SVC_MODEL_KEYS") else {
-            if directory.is_some() && value(rows, "SVC_MODEL_KEYS").is_none() {
-                self.fault(
-                    "SVC_MODEL_KEYS_DIR",
-                    "is set, but SVC_MODEL_KEYS names no key in it",
-                    "Name the keys in SVC_MODEL_KEYS, each with its origin, or remove it",
-                );
-            }
-            return Vec::new();
-        };
-        keys.iter()
-            .filter_map(|(name, origin)| self.model_key(name, origin, directory.as_deref()))
-            .collect()
-    }
-
-    fn model_key(
-        &mut self,
-        name: &str,
-        origin: &Origin,
-        directory: Option<&Path>,
-    ) -> Option<ModelKey> {
-        let mut files: Vec<PathBuf> = Vec::new();
-        files.extend(
-            directory
-                .map(|dir| dir.join(name))
-                .filter(|path| path.exists()),
-        );
-        files.extend(
-            self.credentials
-                .find(name)
-                .filter(|path| !files.contains(path)),
-        );
-        let variable = self.vars.raw(name);
-        let text = match (files.as_slice(), variable) {
-            ([path], None) => self
-                .credentials
-                .read_secret_text(path)
-                .map_err(|problem| format!("lists {name}; {} {problem}", path.display())),
-            ([], Some(text)) => text
-                .to_str()
-                .map(|text| Zeroizing::new(text.to_owned()))
-                .ok_or_else(|| format!("lists {name}, but that variable is not UTF-8")),
-            ([], None) => Err(format!(
-                "lists {name}, but there is no such file in SVC_MODEL_KEYS_DIR, no such systemd \
-                 credential and no such variable"
-            )),
-            _ => Err(format!(
-                "lists {name}, which is given more than once (file in SVC_MODEL_KEYS_DIR, systemd \
-                 credential, environment variable)"
-            )),
-        };
-        let judged = text.and_then(|text| {
-            let fits = (1..=8192).contains(&text.len())
-                && text.bytes().all(|byte| byte.is_ascii_graphic());
-            let told =
-                || format!("lists {name}, whose key is not 1 to 8192 visible ASCII characters");
-            fits.then(|| Secret::new(text.as_str())).ok_or_else(told)
-        });
-        match judged {
-            Ok(key) => Some(ModelKey {
-                name: name.to_owned(),
-                origin: origin.clone(),
-                key,
-            }),
-            Err(problem) => {
-                self.fault(
-                    "SVC_MODEL_KEYS",
-                    problem,
-                    "Give each listed key in one place",
-                );
-                None
-            }
-        }
-    }
-
     /// The license: must hold outside development, and is worth a warning inside.
     fn license(
         &mut self,
@@ -533,82 +369,5 @@ fn shown(setting: &Setting, text: &str) -> String {
         "[redacted]".to_owned()
     } else {
         text.to_owned()
-    }
-}
-
-/// A name from outside, fit for a terminal.
-fn printable(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_graphic() { c } else { '?' };
-    name.chars().take(100).map(plain).collect()
-}
-
-/// What to do about a name that no setting has.
-fn unknown_remedy(name: &str) -> String {
-    if let Some(setting) = name.strip_suffix("_FILE").and_then(table::find) {
-        return format!(
-            "{} is no secret and has no file form; set it itself",
-            setting.name
-        );
-    }
-    let mut names: BTreeMap<usize, String> = BTreeMap::new();
-    for setting in table::settings() {
-        let candidates = [
-            Some(setting.name.to_owned()),
-            setting.secret.then(|| setting.file_name()),
-        ];
-        for candidate in candidates.into_iter().flatten() {
-            names.entry(distance(name, &candidate)).or_insert(candidate);
-        }
-    }
-    match names.into_iter().next() {
-        Some((distance, nearest)) if distance <= 4 && distance * 3 <= name.len() => {
-            format!("Did you mean {nearest}? If not, remove it")
-        }
-        _ => "Remove it; the names that begin with SVC_ are this service's".to_owned(),
-    }
-}
-
-/// How many single-character changes lead from one text to the other (Levenshtein). Names from
-/// outside are cut at 100 characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(100).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().take(100).enumerate() {
-        let mut corner = i;
-        let mut left = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let above = row.get(j + 1).copied().unwrap_or_default();
-            let cell = (corner + usize::from(from != *to))
-                .min(above + 1)
-                .min(left + 1);
-            corner = above;
-            if let Some(place) = row.get_mut(j) {
-                *place = left;
-            }
-            left = cell;
-        }
-        if let Some(last) = row.last_mut() {
-            *last = left;
-        }
-    }
-    row.last().copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_distance_counts_changes() {
-        for (a, b, changes) in [
-            ("", "", 0),
-            ("abc", "abc", 0),
-            ("abc", "", 3),
-            ("", "abc", 3),
-            ("kitten", "sitting", 3),
-            ("flaw", "lawn", 2),
-        ] {
-            assert_eq!(distance(a, b), changes, "{a} {b}");
-        }
     }
 }

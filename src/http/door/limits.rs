@@ -1,0 +1,63 @@
+//! The door's bounds, and what happens at each.
+
+use std::time::Duration;
+
+/// The bounds that the door keeps.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections open at once. A few more are taken for probes; others get 503 there.
+    pub connections: usize,
+    /// Connections open at once from one address (IPv6: one /64). Beyond it: 429.
+    pub connections_per_address: usize,
+    /// Bytes of the request line and header block, at least 8192. Beyond it: 431.
+    pub header_bytes: usize,
+    /// Header fields. Beyond it: 431.
+    pub headers: usize,
+    /// Bytes of the largest body that any route takes. Beyond it: 413, unread.
+    pub body_bytes: u64,
+    /// Bytes of a body that are read before [`App::admit`] is asked.
+    pub small_body_bytes: u64,
+    /// Bytes of all bodies held at once. Beyond it: 503.
+    pub bodies_in_flight_bytes: u64,
+    /// Bytes of an answer that is not a stream. Beyond it: 500.
+    pub answer_bytes: u64,
+    /// From the first byte of a request to the end of its header block. Beyond it: 408.
+    pub header_timeout: Duration,
+    /// From the end of the header block to the end of the body. Beyond it: 408.
+    pub body_timeout: Duration,
+    /// How long a client may take no byte of its answer. Beyond it: the connection is cut.
+    pub write_timeout: Duration,
+    /// From the complete request to its answer's beginning. Beyond it: 504.
+    pub request_deadline: Duration,
+    /// How long a connection may stay open between requests. Beyond it: it is closed.
+    pub idle_timeout: Duration,
+    /// Complete requests that wait for a thread. Beyond it: 503.
+    pub queue_length: usize,
+    /// Streams open at once. Beyond it: 503.
+    pub streams: usize,
+    /// Threads that run [`App::admit`] and [`App::handle`].
+    pub request_threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            connections_per_address: 10_000,
+            header_bytes: 16 * 1024,
+            headers: 64,
+            body_bytes: 2 * 1024 * 1024,
+            small_body_bytes: 16 * 1024,
+            bodies_in_flight_bytes: 128 * 1024 * 1024,
+            answer_bytes: 64 * 1024 * 1024,
+            header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
+            request_deadline: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(75),
+            queue_length: 1024,
+            streams: 8192,
+            request_threads: 16,
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What a stream thread is told by the others.
+
+use super::reader::Reader;
+use crate::runtime::progress::feed::Delta;
+use uuid::Uuid;
+
+pub(super) enum Command {
+    /// A reader comes.
+    Join(Box<Reader>),
+    /// A run has events up to this number, as the tail saw.
+    Moved { run_id: Uuid, seq: i64 },
+    /// The tail saw text.
+    Text(Delta),
+    /// The holder of this token may not read the run any more.
+    Refused { run_id: Uuid, token_id: Uuid },
+    /// The tail begins to look: what came before is to be read again.
+    ReadAgain,
+    /// The thread is to end.
+    Stop,
+}

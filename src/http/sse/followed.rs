@@ -1,0 +1,107 @@
+//! One run that is followed here: its readers, and how far they are.
+
+use super::format::{self, End};
+use super::reader::{Reader, TextOutcome};
+use crate::error::{Error, Result};
+use crate::runtime::progress::events::Event;
+use crate::runtime::progress::feed::Delta;
+use crate::store::events::{EventPage, StoredEvent};
+
+/// A run and its readers.
+pub(super) struct Followed {
+    pub(super) readers: Vec<Reader>,
+    /// The newest event known to stand.
+    pub(super) newest: i64,
+    /// More may stand: to be read again.
+    pub(super) moved: bool,
+}
+
+impl Followed {
+    /// Whether there is anything to do that nobody will give a hint of.
+    pub(super) fn is_restless(&self) -> bool {
+        self.moved
+            || self.readers.iter().any(|reader| {
+                reader.is_new()
+                    || reader.is_behind()
+                    || (reader.seq < self.newest && !reader.is_ending())
+            })
+    }
+
+    /// Where to read on, and for whom: of the readers that have room, the one that has least. None:
+    /// there is nothing to read.
+    pub(super) fn next(&self) -> Option<&Reader> {
+        self.readers
+            .iter()
+            .filter(|reader| !reader.is_behind() && !reader.is_ending())
+            .min_by_key(|reader| reader.seq)
+            .filter(|reader| self.moved || reader.seq < self.newest)
+    }
+
+    pub(super) fn flush(&mut self) {
+        for reader in &mut self.readers {
+            reader.flush();
+        }
+    }
+
+    pub(super) fn deliver(&mut self, event: &StoredEvent) {
+        let text = format::durable(event);
+        let last = Event::is_last(&event.kind);
+        self.newest = self.newest.max(event.seq);
+        for reader in &mut self.readers {
+            reader.durable(event, &text);
+            if last && reader.seq >= event.seq {
+                reader.end(End::Finished);
+            }
+            reader.flush();
+        }
+    }
+
+    /// Gives what was read after the event `after`.
+    ///
+    /// # Errors
+    /// `internal`: an event is missing.
+    pub(super) fn take(&mut self, after: i64, page: &EventPage) -> Result<()> {
+        let first = page.events.first();
+        if first.is_some_and(|first| first.seq != after + 1) {
+            return Err(Error::internal(
+                "a run's events are not numbered without gaps",
+            ));
+        }
+        for event in &page.events {
+            self.deliver(event);
+        }
+        if !page.more {
+            // Nothing stands after these.
+            self.moved = false;
+            self.newest = page.events.last().map_or(after, |event| event.seq);
+        }
+        Ok(())
+    }
+
+    /// Readers that came after the run's last event have nothing to wait for.
+    pub(super) fn end_finished(&mut self) {
+        for reader in &mut self.readers {
+            let run = reader.may.run();
+            if run.status.is_finished() && reader.seq >= run.last_seq {
+                reader.end(End::Finished);
+                reader.flush();
+            }
+        }
+    }
+
+    /// Gives a piece of text to whoever may have it: the readers that miss text before it, and
+    /// whether one does not know its attempt.
+    pub(super) fn say(&mut self, delta: &Delta) -> (Vec<usize>, bool) {
+        let (mut missing, mut unknown) = (Vec::new(), false);
+        for (index, reader) in self.readers.iter_mut().enumerate() {
+            match reader.text(delta) {
+                TextOutcome::Done => {
+                    reader.flush();
+                }
+                TextOutcome::NotBegun => unknown = true,
+                TextOutcome::Fill => missing.push(index),
+            }
+        }
+        (missing, unknown)
+    }
+}

@@ -1,0 +1,64 @@
+//! Whether the readers of open streams still may: which of them are to be checked again, and whose
+//! streams end.
+
+use super::followed::Followed;
+use super::format::End;
+use super::reader::Reader;
+use crate::authz::Again;
+use crate::error::Result;
+use crate::proof::{May, Read};
+use crate::store::{Store, tokens};
+use std::collections::{HashMap, HashSet};
+use uuid::Uuid;
+
+/// Tokens looked up at once.
+const TOKENS: usize = 1000;
+
+/// Each reader whose access is to be checked again: one for each run and token.
+pub(super) fn to_check_again<'a>(runs: impl Iterator<Item = &'a Followed>) -> Vec<Again> {
+    let mut seen = HashSet::new();
+    runs.flat_map(|followed| &followed.readers)
+        .filter(|reader| !reader.is_ending())
+        .filter_map(|reader| reader.may.again())
+        .filter(|again| seen.insert((again.run_id(), again.token_id())))
+        .collect()
+}
+
+/// Ends the streams of a run that this token reads.
+pub(super) fn end_refused(followed: &mut Followed, token_id: Uuid) {
+    for reader in &mut followed.readers {
+        if reader.may.token_id() == Some(token_id) {
+            reader.end(End::Access);
+        }
+    }
+}
+
+/// Ends the streams whose tokens were revoked since, and gives their runs.
+///
+/// # Errors
+/// `database-unavailable`.
+pub(super) fn end_revoked(store: &Store, runs: &mut HashMap<Uuid, Followed>) -> Result<Vec<Uuid>> {
+    let readers = runs.values().flat_map(|followed| &followed.readers);
+    let held: HashSet<(Uuid, Uuid)> = readers.filter_map(token_of).collect();
+    let held: Vec<(Uuid, Uuid)> = held.into_iter().collect();
+    let mut revoked = HashSet::new();
+    for some in held.chunks(TOKENS) {
+        revoked.extend(tokens::revoked_among(&mut store.session()?, some)?);
+    }
+    let mut ended = Vec::new();
+    for (run_id, followed) in runs {
+        for reader in &mut followed.readers {
+            if token_of(reader).is_some_and(|token| revoked.contains(&token)) {
+                reader.end(End::Credential);
+                ended.push(*run_id);
+            }
+        }
+    }
+    Ok(ended)
+}
+
+/// The bearer token that a reader came with, and its tenant.
+fn token_of(reader: &Reader) -> Option<(Uuid, Uuid)> {
+    let tenant_id = May::<Read, _>::tenant_id(&reader.may);
+    Some((tenant_id, reader.may.token_id()?))
+}

@@ -1,0 +1,145 @@
+//! Makes the parts behind the door, and connects them. Nothing here waits for the database.
+
+use super::options::Options;
+use super::watchdog::Watchdog;
+use crate::audit;
+use crate::authn::Authn;
+use crate::authz::permissions::Permissions;
+use crate::authz::{self, Admission};
+use crate::concurrency_limit::Limiter;
+use crate::error::Result;
+use crate::http::context::Shared;
+use crate::http::probes::Probes;
+use crate::http::route::{Mount, Table};
+use crate::http::{door, sse};
+use crate::ids::Clock;
+use crate::log::Subsystem;
+use crate::metrics;
+use crate::runtime::{self, Runtime};
+use crate::secrets::Secrets;
+use crate::store::Store;
+use crate::webhooks::Webhooks;
+use std::sync::{Arc, Mutex};
+
+/// The parts behind the door.
+pub(super) fn share(
+    options: Options,
+    audit: audit::Audit,
+    clock: &Clock,
+    log: &slog::Logger,
+) -> Result<Shared> {
+    let store = Store::open(&options.store, crate::log::subsystem(log, Subsystem::Store))?;
+    let host_access = options.runs.host_access;
+    let permissions = permissions(&options, &store, clock, log)?;
+    let secrets = Secrets::new(
+        options.secrets,
+        &store,
+        &options.outbound,
+        clock,
+        crate::log::subsystem(log, Subsystem::Secrets),
+    )?;
+    // Attempts, of which there are more than connections, leave the requests half of them.
+    let half = store.limited(options.store.pool_size / 2);
+    let webhooks = Webhooks::new(
+        half.clone(),
+        clock.clone(),
+        options.outbound.clone(),
+        secrets.through(&half),
+        options.webhooks,
+        crate::log::subsystem(log, Subsystem::Webhooks),
+    );
+    let runtime = Runtime::new(
+        store.clone(),
+        clock.clone(),
+        runtime::Dependencies {
+            outbound: options.outbound.clone(),
+            model_keys: options.model_keys.clone(),
+            secrets: secrets.clone(),
+            webhooks: webhooks.clone(),
+        },
+        options.runs,
+        crate::log::subsystem(log, Subsystem::Runtime),
+    );
+    let bounds = authz::Options {
+        checks_in_flight: options.limits.request_threads / 2,
+        denials_per_minute: options.denials_per_minute,
+    };
+    let admission = permissions
+        .clone()
+        .map(|permissions| Arc::new(Admission::new(permissions, audit.clone(), &bounds)));
+    let streams = sse::Streams::start(
+        options.streams,
+        &store,
+        clock,
+        runtime.feed(),
+        admission.clone(),
+        &crate::log::subsystem(log, Subsystem::HttpStream),
+    )?;
+    Ok(Shared {
+        external_calls: Limiter::new((options.limits.request_threads / 2).max(1)),
+        secrets,
+        webhooks,
+        authn: Authn::new(store.clone(), clock.clone(), options.signer),
+        store,
+        clock: clock.clone(),
+        audit,
+        admission,
+        runtime,
+        outbound: options.outbound,
+        host_access,
+        model_keys: options.model_keys,
+        streams,
+        allowed_origins: options.allowed_origins,
+        permissions,
+    })
+}
+
+/// Who may do what, where authorization is on.
+fn permissions(
+    options: &Options,
+    store: &Store,
+    clock: &Clock,
+    log: &slog::Logger,
+) -> Result<Option<Permissions>> {
+    let permissions = options.authorization.as_ref().map(|authorization| {
+        Permissions::new(
+            authorization,
+            store.clone(),
+            clock.clone(),
+            &options.outbound,
+            Some((options.seeds.tenant_id, options.seeds.user_id)),
+            crate::log::subsystem(log, Subsystem::Authz),
+        )
+    });
+    permissions.transpose()
+}
+
+/// Gives the probes their figures.
+pub(super) fn measure(
+    probes: &Probes,
+    door: &Arc<Mutex<Option<door::Door>>>,
+    shared: &Arc<Shared>,
+    watchdog: &Arc<Watchdog>,
+) {
+    let watchdog = Arc::clone(watchdog);
+    probes.add(move || vec![metrics::of_watchdog(watchdog.stuck().is_some())]);
+    let door = Arc::clone(door);
+    probes.add(move || {
+        let door = door.try_lock();
+        let stats = door
+            .ok()
+            .and_then(|door| door.as_ref().map(door::Door::stats));
+        stats.map_or_else(Vec::new, |stats| metrics::of_door(&stats))
+    });
+    let shared = Arc::clone(shared);
+    probes.add(move || metrics::of_shared(&shared));
+}
+
+/// The mounted routes.
+pub fn table(docs: bool, secrets: bool) -> Table {
+    Table::new(crate::api::routes(), |mount| match mount {
+        Mount::Always => true,
+        Mount::Docs => docs,
+        Mount::Secrets => secrets,
+    })
+}

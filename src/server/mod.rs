@@ -1,0 +1,166 @@
+//! The server: every thread, in order, and how each ends.
+//!
+//! | thread | does | ends |
+//! |---|---|---|
+//! | `door` | connections | `Door::stop`: no new ones; answers in flight within the deadline |
+//! | `request-N` | handlers | with the door |
+//! | `stream-N`, `stream-tail`, `stream-access` | open streams; whether their readers still may | `Streams::stop`: each gets `stream.end` |
+//! | `run-N`, as many as needed at once, and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
+//! | `authz-sync` | makes tenants' stores, keeps permissions in step | `Reconciler::stop`, before the next call |
+//! | `runs-…` | watch runs, write text, keep tables up | with the runs |
+//! | `webhooks-N` and the queue's own | attempts at deliveries of webhooks | with the runs, of whose runner they are part; where a backend of secrets is set |
+//! | `webhooks-upkeep` | keeps the tables of webhooks up | with the runs, after both queues |
+//! | `audit-writer`, `audit-watch`, `audit-keeper` | write access decisions that no request thread does; give up those that are late; keep their tables up | `audit::Running::stop`, after all that records: what waits is written |
+//! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers, and wipes secrets that were kept in memory for their time | with the server |
+//! | `watchdog`, `watchdog-ask` | whether a part is stuck; asks the database aside | with the server |
+//! | `store-timeout`, `store-cancel`, `store-close`, the pool's | stuck statements, connections; the audit has its own | with the last user of the store |
+//! | `stop-…` | wait for the above, one each | with what they wait for, or with the process |
+//!
+//! The door is open before the database is up: probes answer, everything else is a 503 that says so.
+//! `build` makes the parts, `start` gets them ready, `stop` ends them in order.
+
+mod build;
+mod listen;
+pub mod options;
+mod start;
+mod stop;
+mod watchdog;
+
+pub use build::table;
+pub use options::{Options, Seeds};
+pub use start::seed;
+pub use watchdog::Part;
+
+use crate::audit;
+use crate::error::Result;
+use crate::http::context::Shared;
+use crate::http::door;
+use crate::http::pipeline::Pipeline;
+use crate::http::probes::Probes;
+use crate::ids::Clock;
+use crate::log::Subsystem;
+use crate::store;
+use crossbeam_channel::{Receiver, bounded};
+use start::Starter;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use stop::{Ending, Parts};
+use watchdog::Watchdog;
+
+/// A running server.
+pub struct Server {
+    address: SocketAddr,
+    watchdog: Arc<Watchdog>,
+    ready: Receiver<Result<()>>,
+    parts: Parts,
+}
+
+impl Server {
+    /// Opens the door and begins to get ready.
+    ///
+    /// # Errors
+    /// The address is taken, a setting is no use, or the system gives no thread.
+    pub fn start(mut options: Options, clock: &Clock, log: &slog::Logger) -> Result<Self> {
+        let sub = |name| crate::log::subsystem(log, name);
+        let manager = store::connect::Manager::new(&options.store)?;
+        let (seeds, run_lease) = (options.seeds.clone(), options.run_lease);
+        let silence = watchdog::silence(&options.store);
+        let (limits, docs) = (options.limits.clone(), options.docs);
+        let listener = listen::open(options.listen)?;
+        options.webhooks.listening = listener.local_addr().ok();
+        let own = sub(Subsystem::Audit);
+        let (recorder, audit) = audit::start(&options.audit, &options.store, clock, &own)?;
+        let shared = Arc::new(build::share(options, recorder, clock, log)?);
+        let probes = Arc::new(Probes::new());
+        let pipeline = Pipeline::new(
+            Arc::clone(&shared),
+            table(docs, shared.secrets.is_on()),
+            Arc::clone(&probes),
+            sub(Subsystem::Http),
+        );
+        let door = door::Door::open(
+            listener,
+            limits,
+            Arc::new(pipeline),
+            clock.clone(),
+            sub(Subsystem::HttpDoor),
+        )?;
+        let address = door.local_addr();
+        let door = Arc::new(Mutex::new(Some(door)));
+        let (running, stopped) = bounded(0);
+        let watchdog = Watchdog::start(watchdog::Watched {
+            silence,
+            door: Arc::clone(&door),
+            audit: shared.audit.clone(),
+            manager: manager.clone(),
+            probes: Arc::clone(&probes),
+            stopped: stopped.clone(),
+            log: sub(Subsystem::Server),
+        })?;
+        build::measure(&probes, &door, &shared, &watchdog);
+        let (told, ready) = bounded(1);
+        let work = Arc::new(Mutex::new(None));
+        let starter = Starter {
+            shared: Arc::clone(&shared),
+            manager,
+            seeds,
+            run_lease,
+            work: Arc::clone(&work),
+            probes: Arc::clone(&probes),
+            watchdog: Arc::clone(&watchdog),
+            stopped,
+            log: sub(Subsystem::Server),
+        };
+        let starter = Ending::of("starter", move || {
+            starter.run(&told);
+            true
+        })?;
+        Ok(Self {
+            address,
+            watchdog,
+            ready,
+            parts: Parts {
+                door,
+                shared,
+                probes,
+                starter,
+                running,
+                work,
+                audit,
+                log: sub(Subsystem::Server),
+            },
+        })
+    }
+
+    /// The address that it listens on.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What tests and `dev` share with the handlers.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.parts.shared
+    }
+
+    /// Says once that the server is ready, or why it never will be.
+    pub fn ready(&self) -> &Receiver<Result<()>> {
+        &self.ready
+    }
+
+    /// Whether the process does its work. False: a restart would help.
+    pub fn beats(&self) -> bool {
+        self.watchdog.beats()
+    }
+
+    /// The part that is stuck, if one is.
+    pub fn stuck(&self) -> Option<Part> {
+        self.watchdog.stuck()
+    }
+
+    /// Stops in order, and takes hardly longer than `within`. False: something did not end within
+    /// the time and was cut off or left behind.
+    pub fn stop(self, within: Duration) -> bool {
+        self.parts.stop(within)
+    }
+}

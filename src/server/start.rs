@@ -1,0 +1,175 @@
+//! What stands between an open door and a ready server: the database, its schema, the seeded tenant,
+//! the threads that work on runs and webhooks. Then it watches the database.
+//!
+//! A database that refuses for good (too old, too new, no rights) ends the server with the reason; one
+//! that is away is waited for.
+
+use super::options::Seeds;
+use super::stop::{Work, lock};
+use super::watchdog::Watchdog;
+use crate::authn::bearer;
+use crate::authz::desired_tuples::{self, Object};
+use crate::authz::permissions;
+use crate::error::{Code, Result};
+use crate::http::context::Shared;
+use crate::http::probes::Probes;
+use crate::ids::Clock;
+use crate::log::Subsystem;
+use crate::store::{self, Store, migrations, tenants, tokens};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Pause between looks at a database that is away.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How often a ready server looks whether its database still answers, and for secrets to wipe.
+const CHECK: Duration = Duration::from_secs(2);
+
+/// What stands between an open door and a ready server.
+pub(super) struct Starter {
+    pub(super) shared: Arc<Shared>,
+    pub(super) manager: store::connect::Manager,
+    pub(super) seeds: Seeds,
+    pub(super) run_lease: Duration,
+    pub(super) work: Arc<Mutex<Option<Work>>>,
+    pub(super) probes: Arc<Probes>,
+    pub(super) watchdog: Arc<Watchdog>,
+    /// Disconnected when the server stops.
+    pub(super) stopped: Receiver<()>,
+    pub(super) log: slog::Logger,
+}
+
+impl Starter {
+    pub(super) fn run(self, told: &Sender<Result<()>>) {
+        let mut said = Instant::now();
+        loop {
+            match self.prepare() {
+                Ok(()) => {
+                    self.probes.set("server", Ok(()));
+                    slog::info!(self.log, "Ready"; "tenantId" => %self.seeds.tenant_id);
+                    let _ = told.send(Ok(()));
+                    return self.keep_watch();
+                }
+                Err(error)
+                    if error.code() == Code::DatabaseUnavailable && !error.is_lack_of_right() =>
+                {
+                    self.probes.set("server", Err(error.message().to_owned()));
+                    if said.elapsed() > Duration::from_secs(5) {
+                        said = Instant::now();
+                        slog::warn!(self.log, "Waiting for the database"; crate::log::ErrorValue(&error));
+                    }
+                }
+                Err(error) => {
+                    let _ = told.send(Err(error));
+                    return;
+                }
+            }
+            if self.is_stopped_within(PAUSE) {
+                return;
+            }
+        }
+    }
+
+    fn is_stopped_within(&self, time: Duration) -> bool {
+        self.stopped.recv_timeout(time) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// Keeps the probe's word about the database true, and opened secrets in memory no longer than
+    /// they may be, whether or not requests come.
+    fn keep_watch(&self) {
+        self.watchdog.pool_answered();
+        while !self.is_stopped_within(CHECK) {
+            self.shared.secrets.sweep();
+            let state = self.shared.store.check(CHECK);
+            if state.is_ok() {
+                self.watchdog.pool_answered();
+            }
+            self.probes.set(
+                "database",
+                state.map_err(|error| error.message().to_owned()),
+            );
+        }
+    }
+
+    fn prepare(&self) -> Result<()> {
+        let is_stopped = || self.is_stopped_within(Duration::ZERO);
+        let (store, clock) = (&self.shared.store, &self.shared.clock);
+        migrations::migrate_unless(&self.manager, &self.log, is_stopped)?;
+        if !seed(store, clock, &self.seeds)? {
+            slog::warn!(self.log, "The seed token was revoked and stays so. Set another SVC_SEED_TOKEN, or remove the file seed-token in SVC_STATE_DIR for a fresh one"; "tenantId" => %self.seeds.tenant_id);
+        }
+        // New runs are written to them. What else the tables need has time until later.
+        let today = clock.now().date();
+        store::runs::attach_partitions(&mut store.session()?, today)?;
+        self.shared.audit.keep_up();
+        let (runtime, webhooks) = (&self.shared.runtime, &self.shared.webhooks);
+        webhooks.prepare()?;
+        let builder = jobs::Runner::builder(store.for_jobs())
+            .log(crate::log::subsystem(&self.log, Subsystem::Jobs))
+            .worker(worker())
+            .lease(self.run_lease);
+        let builder = webhooks.serve(runtime.serve(builder));
+        let runner = builder.start().map_err(store::queue_error)?;
+        runtime.woken_by(runner.handle());
+        webhooks.woken_by(runner.handle());
+        let run_threads = runtime.start_threads()?;
+        let webhooks = webhooks.start_keeper()?;
+        let permissions = self.keep_permissions()?;
+        *lock(&self.work) = Some(Work {
+            runner,
+            run_threads,
+            webhooks,
+            permissions,
+        });
+        if is_stopped() {
+            // The stop may have looked before there was anything to stop.
+            if let Some(work) = lock(&self.work).take() {
+                work.stop(Instant::now());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// This process among those that share the database, whose hosts may be containers: their processes have the same numbers.
+fn worker() -> String {
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy();
+    format!("process {} of {host}", std::process::id())
+}
+
+impl Starter {
+    /// Begins to keep permissions in step; readiness waits for the first comparison of all.
+    fn keep_permissions(&self) -> Result<Option<permissions::Reconciler>> {
+        let permissions = self.shared.permissions.as_ref();
+        let started = permissions.map(|permissions| {
+            let probes = Arc::clone(&self.probes);
+            permissions.start_reconciler(move |state| probes.set("authz", state))
+        });
+        started.transpose()
+    }
+}
+
+/// Makes the tenant, its first user and its token, or finds them again. False: the token was
+/// revoked, and stays so.
+///
+/// # Errors
+/// `database-unavailable`; `conflict` when the token is another's.
+pub fn seed(store: &Store, clock: &Clock, seeds: &Seeds) -> Result<bool> {
+    let now = clock.now();
+    let token = tokens::New {
+        token_id: clock.new_id(),
+        name: "seed token",
+        digest: bearer::digest(seeds.token.expose()),
+        last_four: &bearer::last_four(&seeds.token),
+        expires_at: None,
+    };
+    store.transact(|tx| {
+        tenants::ensure(tx, seeds.tenant_id, "tenant", now)?;
+        if tenants::ensure_user(tx, seeds.tenant_id, seeds.user_id, "seed user", now)? {
+            desired_tuples::mark(tx, seeds.tenant_id, &[Object::Tenant(seeds.tenant_id)])?;
+        }
+        tokens::replace_seed(tx, seeds.tenant_id, seeds.user_id, &token, now)
+    })
+}
