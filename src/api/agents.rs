@@ -38,12 +38,26 @@ pub(super) fn routes() -> Vec<Route> {
     let (all, one) = ("/v1/agents", "/v1/agents/{agentId}");
     let versions = "/v1/agents/{agentId}/versions";
     vec![
-        route(Post, all, "Register an agent in a project", create).answers(&[Code::AlreadyExists]),
-        route(Get, all, "List the agents that the caller may read", list),
-        route(Get, one, "Read an agent", read),
+        route(
+            Post,
+            all,
+            "agents.create",
+            "Register an agent in a project",
+            create,
+        )
+        .answers(&[Code::AlreadyExists]),
+        route(
+            Get,
+            all,
+            "agents.list",
+            "List the agents that the caller may read",
+            list,
+        ),
+        route(Get, one, "agents.get", "Read an agent", read),
         route(
             Patch,
             one,
+            "agents.update",
             "Change an agent's name or description; what is left out stays",
             change,
         )
@@ -51,6 +65,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             versions,
+            "agents.versions.create",
             "Make a version of an agent; it is never changed",
             create_version,
         )
@@ -59,18 +74,21 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Get,
             versions,
+            "agents.versions.list",
             "List the versions of an agent, in the order of making",
             list_versions,
         ),
         route(
             Get,
             "/v1/agents/{agentId}/versions/{version}",
+            "agents.versions.get",
             "Read a version of an agent",
             read_version,
         ),
         route(
             Post,
             "/v1/agents/{agentId}/promote",
+            "agents.promote",
             "Make a version the live one of the agent's project; null leaves none live",
             promote,
         ),

@@ -24,6 +24,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![route(
         Method::Get,
         "/v1/audit/authz",
+        "audit.authz",
         "List the tenant's access decisions, oldest first unless asked otherwise",
         list,
     )]

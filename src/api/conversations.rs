@@ -21,17 +21,25 @@ pub(super) fn routes() -> Vec<Route> {
     let (all, one) = ("/v1/conversations", "/v1/conversations/{conversationId}");
     let messages = "/v1/conversations/{conversationId}/messages";
     vec![
-        route(Post, all, "Begin a conversation with an agent", create),
+        route(
+            Post,
+            all,
+            "conversations.create",
+            "Begin a conversation with an agent",
+            create,
+        ),
         route(
             Get,
             all,
+            "conversations.list",
             "List the conversations that the caller may read",
             list,
         ),
-        route(Get, one, "Read a conversation", read),
+        route(Get, one, "conversations.get", "Read a conversation", read),
         route(
             Get,
             messages,
+            "conversations.messages.list",
             "List the messages of a conversation",
             list_messages,
         ),

@@ -37,6 +37,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             "/v1/identity/users/{userId}/enrolments",
+            "users.enrolments.create",
             "Make another enrolment code for a person; the one before it ends",
             create,
         )
@@ -45,6 +46,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             "/v1/identity/enrolments",
+            "enrolments.redeem",
             "Turn an enrolment code into the person's first key, which is shown once",
             take,
         )

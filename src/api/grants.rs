@@ -27,12 +27,14 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Get,
             "/v1/identity/me/permissions",
+            "me.permissions",
             "Who the caller is, and what each role allows",
             permissions,
         ),
         route(
             Get,
             "/v1/identity/users/{userId}/grants",
+            "users.grants",
             "List the roles that a user has; the projects page",
             grants_of,
         ),

@@ -33,18 +33,18 @@ pub(super) fn routes() -> Vec<Route> {
         "/v1/model-providers/{modelProviderId}",
     );
     vec![
-        route(Post, all, "Register a model provider", create)
+        route(Post, all, "modelProviders.create", "Register a model provider", create)
             .answers(&[
                 Code::AlreadyExists,
                 Code::HostAccessDenied,
                 Code::SecretsUnavailable,
             ]),
-        route(Get, all, "List the model providers that the caller may read", list),
-        route(Get, one, "Read a model provider", read),
+        route(Get, all, "modelProviders.list", "List the model providers that the caller may read", list),
+        route(Get, one, "modelProviders.get", "Read a model provider", read),
         route(
             Patch,
             one,
-            "Change a model provider: what is left out stays, a list of models replaces the one that stands",
+            "modelProviders.update", "Change a model provider: what is left out stays, a list of models replaces the one that stands",
             change,
         )
         .answers(&[
@@ -53,7 +53,7 @@ pub(super) fn routes() -> Vec<Route> {
             Code::HostAccessDenied,
             Code::SecretsUnavailable,
         ]),
-        route(Delete, one, "Delete a model provider that no version of an agent uses", delete)
+        route(Delete, one, "modelProviders.delete", "Delete a model provider that no version of an agent uses", delete)
             .answers(&[Code::Conflict]),
     ]
 }

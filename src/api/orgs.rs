@@ -25,31 +25,40 @@ pub(super) fn routes() -> Vec<Route> {
     let admins = "/v1/orgs/{orgId}/admins";
     let told = Code::AuthorizationUnavailable;
     vec![
-        route(Post, all, "Make an org", create)
+        route(Post, all, "orgs.create", "Make an org", create)
             .needs(Capability::AccessWrite)
             .answers(&[Code::AlreadyExists, told]),
         route(
             Get,
             all,
+            "orgs.list",
             "List the orgs: a tenant admin's are all, another's those that they are an admin of",
             list,
         ),
-        route(Get, one, "Read an org", read),
-        route(Patch, one, "Rename an org", rename)
+        route(Get, one, "orgs.get", "Read an org", read),
+        route(Patch, one, "orgs.update", "Rename an org", rename)
             .needs(Capability::AccessWrite)
             .answers(&[Code::AlreadyExists]),
         route(
             Post,
             admins,
+            "orgs.admins.add",
             "Make a person an admin of an org; one who is stays as they are",
             add_admin,
         )
         .needs(Capability::AccessWrite)
         .answers(&[Code::Conflict, told]),
-        route(Get, admins, "List the admins of an org", list_admins),
+        route(
+            Get,
+            admins,
+            "orgs.admins.list",
+            "List the admins of an org",
+            list_admins,
+        ),
         route(
             Delete,
             "/v1/orgs/{orgId}/admins/{userId}",
+            "orgs.admins.remove",
             "Take an org from one of its admins",
             remove_admin,
         )
@@ -58,6 +67,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             "/v1/orgs/{orgId}/projects",
+            "orgs.projects.create",
             "Make a project in an org; its creator becomes its owner",
             create_project,
         )

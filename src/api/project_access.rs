@@ -23,7 +23,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Method::Get,
             "/v1/projects/{projectId}/access",
-            "List who has access to a project, by every way in; owners first, then by role and name",
+            "projects.access.list", "List who has access to a project, by every way in; owners first, then by role and name",
             list,
         )
         .answers(&[Code::ProjectAccessUnsupported]),

@@ -27,6 +27,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             all,
+            "projects.memberships.add",
             "Add somebody to a project; the same role once more answers the membership as it is",
             add,
         )
@@ -37,13 +38,31 @@ pub(super) fn routes() -> Vec<Route> {
             Code::LastOwner,
             Code::Conflict,
         ]),
-        route(Get, all, "List the members of a project", list),
-        route(Patch, one, "Change a member's role", change)
-            .needs(Capability::AccessWrite)
-            .answers(&[Code::RoleNotGiven, Code::LastOwner]),
-        route(Delete, one, "Remove a member from a project", remove)
-            .needs(Capability::AccessWrite)
-            .answers(&[Code::LastOwner]),
+        route(
+            Get,
+            all,
+            "projects.memberships.list",
+            "List the members of a project",
+            list,
+        ),
+        route(
+            Patch,
+            one,
+            "projects.memberships.updateRole",
+            "Change a member's role",
+            change,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[Code::RoleNotGiven, Code::LastOwner]),
+        route(
+            Delete,
+            one,
+            "projects.memberships.remove",
+            "Remove a member from a project",
+            remove,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[Code::LastOwner]),
     ]
 }
 

@@ -22,15 +22,23 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             all,
+            "reviewers.register",
             "Give a person a reviewer role; one that is held stays",
             register,
         )
         .needs(Capability::AccessWrite)
         .answers(&[Code::Conflict, Code::NotFound]),
-        route(Get, all, "List the reviewers with their roles", list),
+        route(
+            Get,
+            all,
+            "reviewers.list",
+            "List the reviewers with their roles",
+            list,
+        ),
         route(
             Delete,
             "/v1/reviewers/{userId}/{role}",
+            "reviewers.remove",
             "Take a reviewer role away",
             remove,
         )

@@ -47,7 +47,7 @@ pub(super) fn routes() -> Vec<Route> {
     let progress = "/v1/runs/{runId}/progress";
     let stream = "/v1/runs/{runId}/progress/stream";
     vec![
-        route(Post, "/v1/runs", "Start a run: an agent's turn", create)
+        route(Post, "/v1/runs", "runs.create", "Start a run: an agent's turn", create)
             .takes(BODY_BYTES)
             .reads(
                 "Idempotency-Key",
@@ -55,18 +55,18 @@ pub(super) fn routes() -> Vec<Route> {
             )
             .reads("Svc-Origin", "`command-line` from the command line; otherwise the origin is `app`.")
             .answers(&[Code::Conflict, Code::IdempotencyMismatch, Code::IdempotencyInFlight]),
-        route(Get, "/v1/runs", "List the runs that the caller may read", list),
-        route(Get, "/v1/runs/{runId}", "Read a run", read),
-        route(Get, "/v1/runs/{runId}/payload", "Read a run's input and output", payload),
+        route(Get, "/v1/runs", "runs.list", "List the runs that the caller may read", list),
+        route(Get, "/v1/runs/{runId}", "runs.get", "Read a run", read),
+        route(Get, "/v1/runs/{runId}/payload", "runs.payload", "Read a run's input and output", payload),
         route(
             Post,
             "/v1/runs/{runId}/cancel",
-            "Ask a run to end; a finished run is answered as it is",
+            "runs.cancel", "Ask a run to end; a finished run is answered as it is",
             cancel,
         ),
-        route(Get, progress, "Read a run's progress: the run, and a page of its events", read_progress)
+        route(Get, progress, "runs.progress", "Read a run's progress: the run, and a page of its events", read_progress)
             .cross_origin(),
-        route(Get, stream, "Follow a run's progress as server-sent events", follow)
+        route(Get, stream, "runs.follow", "Follow a run's progress as server-sent events", follow)
             .reads("Last-Event-ID", "The number of the last event that the client has; goes before `after`.")
             .cross_origin(),
     ]

@@ -27,6 +27,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Method::Put,
             one,
+            "secrets.put",
             "Put a secret: its value takes the place of the one that stands",
             put,
         )
@@ -36,12 +37,14 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Method::Get,
             all,
+            "secrets.list",
             "List the secrets by environment and name, without their values",
             list,
         ),
         route(
             Method::Get,
             one,
+            "secrets.get",
             "Read what is known of a secret, without its value",
             read,
         )
@@ -49,6 +52,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Method::Delete,
             one,
+            "secrets.delete",
             "Delete a secret with its versions",
             delete,
         )

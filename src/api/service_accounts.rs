@@ -30,17 +30,42 @@ pub(super) fn routes() -> Vec<Route> {
     let tokens = "/v1/service-accounts/{serviceAccountId}/tokens";
     let told = Code::AuthorizationUnavailable;
     vec![
-        route(Post, all, "Add a service account", add)
-            .needs(Capability::AccessWrite)
-            .answers(&[Code::AlreadyExists, told]),
-        route(Get, all, "List the tenant's service accounts", list),
-        route(Get, one, "Read a service account", read),
-        route(Patch, one, "Rename a service account", rename)
-            .needs(Capability::AccessWrite)
-            .answers(&[Code::AlreadyExists, Code::Conflict]),
+        route(
+            Post,
+            all,
+            "serviceAccounts.create",
+            "Add a service account",
+            add,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[Code::AlreadyExists, told]),
+        route(
+            Get,
+            all,
+            "serviceAccounts.list",
+            "List the tenant's service accounts",
+            list,
+        ),
+        route(
+            Get,
+            one,
+            "serviceAccounts.get",
+            "Read a service account",
+            read,
+        ),
+        route(
+            Patch,
+            one,
+            "serviceAccounts.update",
+            "Rename a service account",
+            rename,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[Code::AlreadyExists, Code::Conflict]),
         route(
             Post,
             "/v1/service-accounts/{serviceAccountId}/deactivate",
+            "serviceAccounts.deactivate",
             "Deactivate a service account: its keys and permissions end",
             deactivate,
         )
@@ -49,6 +74,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             tokens,
+            "serviceAccounts.tokens.create",
             "Mint a key of a service account; it is shown once",
             mint,
         )
@@ -57,12 +83,14 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Get,
             tokens,
+            "serviceAccounts.tokens.list",
             "List the keys of a service account",
             list_tokens,
         ),
         route(
             Delete,
             "/v1/service-accounts/{serviceAccountId}/tokens/{tokenId}",
+            "serviceAccounts.tokens.revoke",
             "Revoke a key of a service account",
             revoke,
         )

@@ -29,20 +29,40 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             all,
+            "projects.teamGrants.add",
             "Give a team a role on a project; the same role once more answers the grant as it is",
             add,
         )
         .needs(Capability::AccessWrite)
         .answers(&[Code::RoleNotGiven, Code::TeamGrantExists]),
-        route(Get, all, "List the teams with a role on a project", list),
-        route(Patch, one, "Change a team's role on a project", change)
-            .needs(Capability::AccessWrite)
-            .answers(&[Code::RoleNotGiven]),
-        route(Delete, one, "Take a team's role on a project", remove)
-            .needs(Capability::AccessWrite),
+        route(
+            Get,
+            all,
+            "projects.teamGrants.list",
+            "List the teams with a role on a project",
+            list,
+        ),
+        route(
+            Patch,
+            one,
+            "projects.teamGrants.updateRole",
+            "Change a team's role on a project",
+            change,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[Code::RoleNotGiven]),
+        route(
+            Delete,
+            one,
+            "projects.teamGrants.remove",
+            "Take a team's role on a project",
+            remove,
+        )
+        .needs(Capability::AccessWrite),
         route(
             Get,
             "/v1/teams/{teamId}/project-grants",
+            "teams.projectGrants.list",
             "List the projects that a team has a role on",
             list_of_team,
         ),

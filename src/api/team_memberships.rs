@@ -28,15 +28,35 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             all,
+            "teams.memberships.add",
             "Add somebody to a team; the same role once more answers the membership as it is",
             add,
         )
         .needs(Capability::AccessWrite)
         .answers(&[Code::MembershipExists, Code::Conflict]),
-        route(Get, all, "List who is in a team", list),
-        route(Patch, one, "Change the role of somebody in a team", change)
-            .needs(Capability::AccessWrite),
-        route(Delete, one, "Remove somebody from a team", remove).needs(Capability::AccessWrite),
+        route(
+            Get,
+            all,
+            "teams.memberships.list",
+            "List who is in a team",
+            list,
+        ),
+        route(
+            Patch,
+            one,
+            "teams.memberships.updateRole",
+            "Change the role of somebody in a team",
+            change,
+        )
+        .needs(Capability::AccessWrite),
+        route(
+            Delete,
+            one,
+            "teams.memberships.remove",
+            "Remove somebody from a team",
+            remove,
+        )
+        .needs(Capability::AccessWrite),
     ]
 }
 

@@ -27,16 +27,24 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             all,
+            "teams.create",
             "Make a team; its creator becomes its admin",
             create,
         )
         .needs(Capability::AccessWrite)
         .answers(&[Code::AlreadyExists]),
-        route(Get, all, "List the teams that the caller may read", list),
-        route(Get, one, "Read a team", read),
+        route(
+            Get,
+            all,
+            "teams.list",
+            "List the teams that the caller may read",
+            list,
+        ),
+        route(Get, one, "teams.get", "Read a team", read),
         route(
             Patch,
             one,
+            "teams.update",
             "Change a team's name or description; what is left out stays, and the slug does",
             change,
         )
@@ -44,6 +52,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Delete,
             one,
+            "teams.delete",
             "Delete a team, and with it the access that it gave",
             delete,
         )

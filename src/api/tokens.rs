@@ -28,7 +28,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             "/v1/tokens",
-            "Mint a bearer token, which may do no more than the one that mints it; it is shown once",
+            "tokens.create", "Mint a bearer token, which may do no more than the one that mints it; it is shown once",
             mint,
         )
         .needs(Capability::KeysWrite)
@@ -36,20 +36,20 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Get,
             "/v1/tokens",
-            "List the caller's own bearer tokens; with one that is limited to a project, that project's",
+            "tokens.list", "List the caller's own bearer tokens; with one that is limited to a project, that project's",
             list,
         ),
         route(
             Delete,
             "/v1/tokens/{tokenId}",
-            "Revoke one of the caller's own bearer tokens; any but the request's takes keys:write",
+            "tokens.revoke", "Revoke one of the caller's own bearer tokens; any but the request's takes keys:write",
             revoke,
         )
         .answers(&[Code::NotFound]),
         route(
             Post,
             "/v1/tokens/public",
-            "Mint a short-lived, read-only token for following named runs in a browser",
+            "tokens.createPublic", "Mint a short-lived, read-only token for following named runs in a browser",
             mint_public,
         )
         .answers(&[Code::NotConfigured, Code::NotFound, Code::PermissionDenied]),

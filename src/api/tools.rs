@@ -29,6 +29,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             "/v1/tools",
+            "tools.register",
             "Register an HTTP tool in a project",
             create,
         )
@@ -36,13 +37,15 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Get,
             "/v1/tools",
+            "tools.list",
             "List the HTTP tools that the caller may read",
             list,
         ),
-        route(Get, one, "Read an HTTP tool", read),
+        route(Get, one, "tools.get", "Read an HTTP tool", read),
         route(
             Delete,
             one,
+            "tools.delete",
             "Delete an HTTP tool that no version of an agent calls",
             delete,
         )

@@ -26,23 +26,31 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             all,
+            "users.add",
             "Add a person; the answer shows once the code that mints their first key",
             add,
         )
         .needs(Capability::AccessWrite)
         .answers(&[Code::AlreadyExists, Code::AuthorizationUnavailable]),
-        route(Get, all, "List the tenant's people", list),
-        route(Get, one, "Read a person", read),
-        route(Patch, one, "Change a person's name or tenant role", change)
-            .needs(Capability::AccessWrite)
-            .answers(&[
-                Code::Conflict,
-                Code::LastAdmin,
-                Code::AuthorizationUnavailable,
-            ]),
+        route(Get, all, "users.list", "List the tenant's people", list),
+        route(Get, one, "users.get", "Read a person", read),
+        route(
+            Patch,
+            one,
+            "users.update",
+            "Change a person's name or tenant role",
+            change,
+        )
+        .needs(Capability::AccessWrite)
+        .answers(&[
+            Code::Conflict,
+            Code::LastAdmin,
+            Code::AuthorizationUnavailable,
+        ]),
         route(
             Post,
             "/v1/identity/users/{userId}/deactivate",
+            "users.deactivate",
             "Deactivate a person: their keys and permissions end",
             deactivate,
         )

@@ -33,35 +33,35 @@ pub(super) fn routes() -> Vec<Route> {
         route(
             Post,
             "/v1/webhook-endpoints/{webhookEndpointId}/test",
-            "Send a test to a webhook endpoint, whichever events it takes",
+            "webhookEndpoints.sendTest", "Send a test to a webhook endpoint, whichever events it takes",
             test,
         )
         .answers(asks),
         route(
             Post,
             "/v1/webhook-endpoints/{webhookEndpointId}/resend",
-            "Send again what failed for good since a time: the oldest 1000 deliveries that were not sent again yet",
+            "webhookEndpoints.resendFailed", "Send again what failed for good since a time: the oldest 1000 deliveries that were not sent again yet",
             resend_failed,
         )
         .answers(asks),
         route(
             Get,
             "/v1/webhook-endpoints/{webhookEndpointId}/deliveries",
-            "List the deliveries to a webhook endpoint, newest first unless asked otherwise",
+            "webhookEndpoints.deliveries.list", "List the deliveries to a webhook endpoint, newest first unless asked otherwise",
             list,
         )
         .answers(on),
         route(
             Get,
             one,
-            "Read a delivery with its attempts and its event",
+            "webhookEndpoints.deliveries.get", "Read a delivery with its attempts and its event",
             read,
         )
         .answers(on),
         route(
             Post,
             "/v1/webhook-endpoints/{webhookEndpointId}/deliveries/{webhookDeliveryId}/resend",
-            "Send a delivery again: a new delivery of the same event, with the event's id",
+            "webhookEndpoints.deliveries.resend", "Send a delivery again: a new delivery of the same event, with the event's id",
             resend,
         )
         .answers(asks),

@@ -58,7 +58,7 @@ pub(super) fn routes() -> Vec<Route> {
     use Method::{Delete, Get, Patch, Post};
     let on = &[Code::NotConfigured];
     vec![
-        route(Post, ALL, "Register a receiver of webhooks", create)
+        route(Post, ALL, "webhookEndpoints.create", "Register a receiver of webhooks", create)
             .reads(
                 "Idempotency-Key",
                 "Names the request, 1 to 255 characters: a repetition within 24 hours answers with the endpoint that the first one registered.",
@@ -70,26 +70,26 @@ pub(super) fn routes() -> Vec<Route> {
                 Code::IdempotencyMismatch,
                 Code::IdempotencyInFlight,
             ]),
-        route(Get, ALL, "List the webhook endpoints", list).answers(on),
+        route(Get, ALL, "webhookEndpoints.list", "List the webhook endpoints", list).answers(on),
         route(
             Post,
             "/v1/webhook-endpoints/check-url",
-            "Say whether webhooks may go to a URL, and which rule refuses which address; nothing is registered",
+            "webhookEndpoints.checkUrl", "Say whether webhooks may go to a URL, and which rule refuses which address; nothing is registered",
             check_url,
         )
         .answers(on),
-        route(Get, ONE, "Read a webhook endpoint", read).answers(on),
+        route(Get, ONE, "webhookEndpoints.get", "Read a webhook endpoint", read).answers(on),
         route(
             Patch,
             ONE,
-            "Change a webhook endpoint: what is left out stays, a null filter is removed, another secret signs beside the earlier one for 24 hours",
+            "webhookEndpoints.update", "Change a webhook endpoint: what is left out stays, a null filter is removed, another secret signs beside the earlier one for 24 hours",
             change,
         )
         .answers(&URL_CODES),
         route(
             Delete,
             ONE,
-            "Unregister a webhook endpoint: what waits fails, and the answer comes once nothing is under way",
+            "webhookEndpoints.unregister", "Unregister a webhook endpoint: what waits fails, and the answer comes once nothing is under way",
             unregister,
         )
         .answers(&[Code::NotConfigured, Code::Conflict]),

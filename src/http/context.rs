@@ -1,7 +1,6 @@
 //! What a handler knows: the request, the caller, and the service behind it.
 
 use super::door;
-use super::route::{Parameters, Route};
 use super::sse::Streams;
 use crate::audit::Audit;
 use crate::authn::{Authn, Credential};
@@ -13,7 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
 use crate::outbound::{Failure, Inspection, Outbound, Policy};
-use crate::proof::Caller;
+use crate::proof::{Caller, Capability};
 use crate::runtime::{ModelKeys, Runtime};
 use crate::secrets::Secrets;
 use crate::store::{Store, Tx};
@@ -60,6 +59,17 @@ pub struct Shared {
     pub permissions: Option<Permissions>,
 }
 
+/// The parameters in a path, by name, as they were sent.
+pub type Parameters<'p> = Vec<(String, &'p str)>;
+
+/// What checks and inputs look at of the route that a request found.
+pub(super) struct Matched {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    pub(super) capability: Option<Capability>,
+    pub(super) body_bytes: u64,
+}
+
 /// One request.
 pub struct Cx<'a> {
     pub(super) shared: &'a Shared,
@@ -73,7 +83,7 @@ pub struct Cx<'a> {
     pub(super) body: OnceLock<Zeroizing<Vec<u8>>>,
     /// Who it turned out to be, for the log.
     pub(super) identified: OnceLock<Caller>,
-    pub(super) route: &'a Route,
+    pub(super) matched: Matched,
     pub(super) facts: OnceLock<Facts>,
     pub(super) tickets: &'a Tickets,
 }
@@ -269,9 +279,9 @@ impl Cx<'_> {
         let facts = self.facts.get_or_init(|| Facts {
             request_id: self.context.request_id(),
             trace_id: self.trace.trace_id(),
-            route: format!("{} {}", self.route.method.text(), self.route.path),
+            route: format!("{} {}", self.matched.method, self.matched.path),
             client_address: self.context.peer().ip(),
-            capability: self.route.capability,
+            capability: self.matched.capability,
         });
         let admission = self.shared.admission.as_deref();
         Checker::new(self.store(), admission, caller, facts, self.tickets)
@@ -313,7 +323,7 @@ impl Cx<'_> {
         let declared = self
             .header("content-length")
             .and_then(|text| text.parse().ok());
-        let most = usize::try_from(self.route.body_bytes).unwrap_or(usize::MAX);
+        let most = usize::try_from(self.matched.body_bytes).unwrap_or(usize::MAX);
         let mut bytes = Zeroizing::new(Vec::with_capacity(
             declared.map_or(0, |n: usize| n.min(most)),
         ));

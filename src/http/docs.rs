@@ -8,7 +8,7 @@ use super::access::Open;
 use super::context::Cx;
 use super::input::Nothing;
 use super::output::Asset;
-use super::route::{Method, Mount, Route, route};
+use super::route::{Method, Mount, Operation, Route, route};
 use crate::error::Result;
 
 const BUNDLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/swagger-ui-bundle.js"));
@@ -22,12 +22,15 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
 
 /// The routes.
 pub(crate) fn routes() -> Vec<Route> {
-    let get =
-        |path, summary, handler| route(Method::Get, path, summary, handler).mounted(Mount::Docs);
+    let page_for_people = || Operation::Unnamed("a page for people, no call of a client");
+    let get = |path, summary, handler| {
+        route(Method::Get, path, page_for_people(), summary, handler).mounted(Mount::Docs)
+    };
     vec![
         route(
             Method::Get,
             "/openapi.json",
+            Operation::Unnamed("what clients are made from, no call of theirs"),
             "The API description, OpenAPI 3.1.0",
             description,
         ),

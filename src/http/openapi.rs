@@ -130,7 +130,9 @@ fn webhook(generator: &mut SchemaGenerator) -> Value {
 
 fn operation(route: &Route, generator: &mut SchemaGenerator, error: &schemars::Schema) -> Value {
     let mut operation = Map::new();
-    operation.insert("operationId".into(), operation_id(route).into());
+    if let Some(name) = route.operation.name() {
+        operation.insert("operationId".into(), name.into());
+    }
     operation.insert("tags".into(), json!([tag(route)]));
     operation.insert("summary".into(), route.summary.into());
     operation.insert(
@@ -228,20 +230,4 @@ fn tag(route: &Route) -> &'static str {
     let rest = route.path.strip_prefix("/v1/");
     rest.and_then(|rest| rest.split('/').next())
         .unwrap_or("service")
-}
-
-/// `post /v1/tokens/public` is `postTokensPublic`.
-fn operation_id(route: &Route) -> String {
-    let mut id = route.method.text().to_lowercase();
-    for part in route.path.split(['/', '.', '{', '}', '-']) {
-        if part.is_empty() || part == "v1" {
-            continue;
-        }
-        let mut letters = part.chars();
-        if let Some(first) = letters.next() {
-            id.extend(first.to_uppercase());
-            id.push_str(letters.as_str());
-        }
-    }
-    id
 }

@@ -2,10 +2,10 @@
 //! form. It is the [`App`] behind the door.
 
 use super::access::Rule;
-use super::context::{Cx, Shared};
+use super::context::{Cx, Matched, Parameters, Shared};
 use super::door::{App, Context, Reply, Responder};
 use super::probes::Probes;
-use super::route::{Found, Parameters, Route, Table};
+use super::route::{Found, Route, Table};
 use super::{cors, reply};
 use crate::authz::Tickets;
 use crate::error::{Code, Error, Result};
@@ -66,7 +66,12 @@ impl Pipeline {
                 .new(slog::o!("requestId" => reply::request_id(context), trace.clone())),
             body: OnceLock::new(),
             identified: OnceLock::new(),
-            route,
+            matched: Matched {
+                method: route.method.text(),
+                path: route.path,
+                capability: route.capability,
+                body_bytes: route.body_bytes,
+            },
             facts: OnceLock::new(),
             tickets,
         };

@@ -3,11 +3,11 @@
 //!
 //! A route cannot be declared without its access check: the handler's first parameter after the
 //! context *is* the check, and access, input and answer are inferred from the signature. A route
-//! whose path lacks the parameter that its access names, two routes of one method and path, and two
-//! types of one schema name refuse to start.
+//! whose path lacks the parameter that its access names, two routes of one method and path or of one
+//! operation name, and two types of one schema name refuse to start.
 
 use super::access::{Access, Rule};
-use super::context::Cx;
+use super::context::{Cx, Parameters};
 use super::input::Input;
 use super::output::{Answer, Output};
 use crate::error::{Code, Error, Result};
@@ -54,6 +54,53 @@ impl Method {
     }
 }
 
+/// What clients call a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// `noun.verb`, such as `runs.create`; a noun within another stands between:
+    /// `agents.versions.list`.
+    Named(&'static str),
+    /// It is no call of a client; the reason says why.
+    Unnamed(&'static str),
+}
+
+impl Operation {
+    /// The name, if it has one.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Named(name) => Some(name),
+            Self::Unnamed(_) => None,
+        }
+    }
+
+    /// Two words at least, each of letters and beginning with a small one.
+    fn is_well_formed(self) -> bool {
+        let is_word = |word: &str| {
+            word.starts_with(|first: char| first.is_ascii_lowercase())
+                && word.chars().all(|letter| letter.is_ascii_alphabetic())
+        };
+        match self {
+            Self::Named(name) => name.contains('.') && name.split('.').all(is_word),
+            Self::Unnamed(why) => !why.is_empty(),
+        }
+    }
+}
+
+impl From<&'static str> for Operation {
+    fn from(name: &'static str) -> Self {
+        Self::Named(name)
+    }
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Named(name) => f.write_str(name),
+            Self::Unnamed(why) => write!(f, "unnamed: {why}"),
+        }
+    }
+}
+
 type Run = Box<dyn Fn(&Cx<'_>) -> Result<Answer> + Send + Sync>;
 
 /// What the API description says of a route's data.
@@ -79,6 +126,8 @@ pub struct Route {
     pub method: Method,
     /// The path, parameters in braces.
     pub path: &'static str,
+    /// What clients call it.
+    pub operation: Operation,
     /// What it does, in a sentence.
     pub summary: &'static str,
     /// Who may.
@@ -123,6 +172,7 @@ pub const COMMON_CODES: [Code; 11] = [
 pub fn route<A, I, O>(
     method: Method,
     path: &'static str,
+    operation: impl Into<Operation>,
     summary: &'static str,
     handler: fn(&Cx<'_>, A, I) -> Result<O>,
 ) -> Route
@@ -137,6 +187,7 @@ where
     Route {
         method,
         path,
+        operation: operation.into(),
         summary,
         rule: A::rule(),
         shape: Shape {
@@ -227,15 +278,30 @@ impl Route {
     }
 }
 
+/// Each operation has a name of its own, or a reason for none.
+fn check_operations(routes: &[Route]) {
+    let mut names = BTreeSet::new();
+    for route in routes {
+        let (method, operation) = (route.method.text(), route.operation);
+        assert!(
+            operation.is_well_formed(),
+            "{method} {}: {operation:?} is no name such as runs.create",
+            route.path
+        );
+        assert!(
+            operation.name().is_none_or(|name| names.insert(name)),
+            "{method} {}: another route has the name {operation}",
+            route.path
+        );
+    }
+}
+
 /// Every mounted route, ready for dispatch.
 pub struct Table {
     routes: Vec<Route>,
     /// Indexes into `routes` by path.
     paths: matchit::Router<Vec<usize>>,
 }
-
-/// The parameters in a path, by name, as they were sent.
-pub type Parameters<'p> = Vec<(String, &'p str)>;
 
 /// What a path and a method lead to.
 pub enum Found<'t, 'p> {
@@ -258,6 +324,7 @@ impl Table {
             .into_iter()
             .filter(|route| mounted(route.mount))
             .collect();
+        check_operations(&routes);
         let mut by_path: std::collections::BTreeMap<&str, Vec<usize>> = Default::default();
         for (index, route) in routes.iter().enumerate() {
             for parameter in route.rule.parameters() {

@@ -40,7 +40,13 @@ fn constant(_: &Cx<'_>, _: Caller, _: Nothing) -> Result<Found<Constant>> {
 fn door(world: &World) -> Outcome<Door> {
     let probes = Arc::new(Probes::new());
     probes.set("server", Ok(()));
-    let routes = vec![route(Method::Get, "/v1/constant", "Say it", constant)];
+    let routes = vec![route(
+        Method::Get,
+        "/v1/constant",
+        "constant.get",
+        "Say it",
+        constant,
+    )];
     let shared = Arc::clone(world.server()?.shared());
     let pipeline = Pipeline::new(shared, Table::new(routes, |_| true), probes, log());
     let listener = TcpListener::bind(("127.0.0.1", 0))?;

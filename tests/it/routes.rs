@@ -30,7 +30,7 @@ fn the_route_table_is_a_snapshot() {
             .join(" ")
     };
     let mut lines = format!(
-        "# method, path | access | capability of the key | codes\n# every route: {}\n",
+        "# method, path | operation | access | capability of the key | codes\n# every route: {}\n",
         texts(common)
     );
     for route in server::table(true, true).routes() {
@@ -41,9 +41,10 @@ fn the_route_table_is_a_snapshot() {
             .copied()
             .collect();
         lines += &format!(
-            "{:6} {:52} | {:36} | {:13} | {}\n",
+            "{:6} {:52} | {:34} | {:36} | {:13} | {}\n",
             route.method.text(),
             route.path,
+            route.operation.to_string(),
             route.rule.to_string(),
             route.capability.map_or("-", Capability::text),
             texts(&codes),
