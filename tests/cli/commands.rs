@@ -345,7 +345,7 @@ fn secrets_rewrap_says_what_it_did_and_what_it_could_not_read() {
             "{told}"
         );
         assert!(
-            told.contains("1 versions: 0 already wrapped with the present key, 0  "),
+            told.contains("1 versions: 0 already wrapped with the present key, 0 "),
             "{told}"
         );
         assert!(told.ends_with("1 could not be read.\n"), "{told}");

@@ -71,7 +71,7 @@ fn secrets_are_readable_with_the_same_keys_and_others_are_named() {
     let said = none.restore(&path, &[]).expect(1);
     assert!(
         said.err
-            .contains("The key of SVC_SECRETS_LOCAL_KEY_PATH is not here"),
+            .contains("The key of SVC_SECRETS_LOCAL_KEY_PATH is missing"),
         "{}",
         said.err
     );
@@ -80,12 +80,12 @@ fn secrets_are_readable_with_the_same_keys_and_others_are_named() {
     let said = none.restore(&path, &["--without-keys"]).expect(0);
     assert!(
         said.out
-            .contains("note: The key of SVC_SECRETS_AAD_KEY_PATH is not here"),
+            .contains("note: The key of SVC_SECRETS_AAD_KEY_PATH is missing"),
         "{}",
         said.out
     );
     right.restore(&path, &["--replace"]).expect(0);
-    // A rehearsal of wrapping anew reads them all, those by the key of now as well.
+    // A rehearsal of wrapping anew reads them all, those of the present key as well.
     rehearse(
         &right,
         0,
