@@ -1,51 +1,51 @@
-//! Proof that somebody may do something: what a store function asks for before it reads or changes
-//! a row on someone's behalf.
+//! Proofs of access. A store function takes one before it reads or changes a row on someone's
+//! behalf.
 //!
-//! An [`Authorized`] value is minted by `authz` alone (a test over the source checks it) once the
-//! check was made, and carries the row it was made for, found in the caller's own tenant. The other
-//! proof is the lease that `runtime` holds on a run.
+//! Only `authz` makes an [`Authorized`] value, after its check (a test over the source holds that).
+//! It carries the row of the check, which was found in the caller's own tenant. The other proof is
+//! the lease that `runtime` holds on a run.
 //!
-//! Not here: how the check is made (`authz`), and what a role allows (the authorization model).
+//! Not here: the check (`authz`), and what a role allows (the authorization model).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use uuid::Uuid;
 
-/// A kind of object that access is checked on.
+/// A kind of object with access checks.
 pub trait Kind {
     /// Its name in the authorization model and in denials, such as `project`.
     const NAME: &'static str;
     /// The object's id.
     fn id(&self) -> Uuid;
-    /// On what the check is made.
+    /// The scope of the object.
     fn scope(&self) -> Scope;
 }
 
-/// On what the access to an object is checked.
+/// Where the access to an object is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// On the object itself: who has which role on it is stored.
+    /// On the object itself: its roles are stored.
     Itself,
     /// On the object, as a part of this project.
     InProject(Uuid),
-    /// On the tenant: the object belongs to it as a whole.
+    /// On the tenant, because the object belongs to it as a whole.
     OnTenant,
 }
 
-/// What one may do to an object.
+/// An action on an object.
 pub trait Action {
     /// Its name in the decision record, such as `admin`.
     const NAME: &'static str;
 }
 
-/// See it.
+/// Read it.
 #[derive(Debug)]
 pub enum Read {}
-/// Work in it.
+/// Change it.
 #[derive(Debug)]
 pub enum Write {}
-/// Decide about it.
+/// Administer it.
 #[derive(Debug)]
 pub enum Admin {}
 
@@ -66,7 +66,7 @@ impl Covers<Read> for Write {}
 impl Covers<Read> for Admin {}
 impl Covers<Write> for Admin {}
 
-/// Who makes a request, from the credential alone.
+/// The caller of a request, known from the credential alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The tenant of the credential: the only source of a tenant id.
@@ -75,18 +75,18 @@ pub struct Caller {
     pub user_id: Uuid,
     /// The credential.
     pub token_id: Uuid,
-    /// What the credential may do at most.
+    /// The limits of the credential.
     pub key: Key,
 }
 
-/// What a key may do at most, whatever its owner may.
+/// The limits of a key, whatever its owner may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
-    /// A `member` key changes and decides nothing of the tenant itself.
+    /// A `member` key changes nothing of the tenant itself.
     pub role: KeyRole,
-    /// What it may write beside that.
+    /// The kinds of writes that it may make.
     pub capabilities: Capabilities,
-    /// The one project that it is limited to.
+    /// The only project that it may be used for.
     pub project_id: Option<Uuid>,
 }
 
@@ -184,8 +184,8 @@ impl Capabilities {
             .filter(move |capability| self.has(*capability))
     }
 
-    /// As they are stored. A text that is no capability of this version is left out: it allows
-    /// nothing here.
+    /// Parses stored texts. A text that this version does not know is dropped: it allows nothing
+    /// here.
     pub fn from_texts(texts: &[String]) -> Self {
         Capability::ALL
             .into_iter()
@@ -209,7 +209,7 @@ impl FromIterator<Capability> for Capabilities {
     }
 }
 
-/// A proof of `A` on the object of kind `K`.
+/// A proof that the action `A` is allowed on the object of kind `K`.
 pub trait May<A: Action, K: Kind> {
     /// The tenant in which it holds.
     fn tenant_id(&self) -> Uuid;
@@ -226,7 +226,7 @@ pub struct Authorized<K, A> {
 }
 
 impl<K: Kind, A: Action> Authorized<K, A> {
-    /// For `authz` alone, after the check.
+    /// For `authz` only, after the check.
     pub(crate) fn mint(row: K, caller: Caller) -> Self {
         Self {
             row,
@@ -240,12 +240,12 @@ impl<K: Kind, A: Action> Authorized<K, A> {
         &self.row
     }
 
-    /// The row, when the proof is no longer needed.
+    /// The row, if the proof is no longer needed.
     pub fn into_row(self) -> K {
         self.row
     }
 
-    /// Who may.
+    /// The caller.
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
@@ -261,7 +261,7 @@ impl<K: Kind, A: Covers<B>, B: Action> May<B, K> for Authorized<K, A> {
     }
 }
 
-/// The caller may list the kind `K`: a list holds what the caller may read.
+/// The caller may list the kind `K`. A list holds what the caller may read.
 #[derive(Debug)]
 pub struct Listing<K> {
     caller: Caller,
@@ -271,7 +271,7 @@ pub struct Listing<K> {
 }
 
 impl<K: Kind> Listing<K> {
-    /// For `authz` alone, after the check.
+    /// For `authz` only, after the check.
     pub(crate) fn mint(caller: Caller, reader: Option<Uuid>, project_id: Option<Uuid>) -> Self {
         Self {
             caller,
@@ -281,17 +281,17 @@ impl<K: Kind> Listing<K> {
         }
     }
 
-    /// Whose ways into projects bound the list; none where the caller reads all of the tenant.
+    /// The user whose project roles bound the list; none if the caller reads the whole tenant.
     pub fn reader(&self) -> Option<Uuid> {
         self.reader
     }
 
-    /// The one project that the list keeps to, where the caller's key is limited to it.
+    /// The only project of the list, if the caller's key is limited to it.
     pub fn project_id(&self) -> Option<Uuid> {
         self.project_id
     }
 
-    /// Who lists.
+    /// The caller.
     pub fn caller(&self) -> &Caller {
         &self.caller
     }

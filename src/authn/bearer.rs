@@ -1,20 +1,20 @@
-//! Bearer tokens: `svc_bt_`, 43 base62 characters (32 random bytes), 6 base62 characters of their
-//! CRC-32. The checksum lets a scanner tell a leaked token from a look-alike; the server does not
-//! ask for it, because an operator's seed token is taken as it is.
+//! Bearer tokens: `svc_bt_`, 43 base62 characters (32 random bytes), and 6 base62 characters of
+//! their CRC-32. The checksum lets a scanner distinguish a leaked token from a look-alike. The
+//! server does not check it, because an operator's seed token may have any form.
 
 use crate::error::{Error, Result};
 use crate::secret::Secret;
 use sha2::{Digest, Sha256};
 
-/// How every bearer token that we make begins.
+/// The prefix of bearer tokens that this service makes.
 pub const PREFIX: &str = "svc_bt_";
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// How every enrolment code begins; the rest has the form of a bearer token.
+/// The prefix of enrolment codes; the rest has the form of a bearer token.
 pub const ENROLMENT_PREFIX: &str = "svc_en_";
 
-/// A fresh token.
+/// A new token.
 ///
 /// # Errors
 /// The system gives no random bytes.
@@ -22,7 +22,7 @@ pub fn mint() -> Result<Secret> {
     mint_as(PREFIX)
 }
 
-/// A fresh enrolment code, which a person turns into a first key.
+/// A new enrolment code, which a person exchanges for a first key.
 ///
 /// # Errors
 /// The system gives no random bytes.
@@ -38,12 +38,12 @@ fn mint_as(prefix: &str) -> Result<Secret> {
     Ok(Secret::new(format!("{prefix}{body}{check}")))
 }
 
-/// What is stored of a token.
+/// The digest that is stored of a token.
 pub fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// The last four characters, for people to tell tokens apart.
+/// The last four characters, by which people distinguish tokens.
 pub fn last_four(token: &Secret) -> String {
     let text = token.expose();
     let start = text.char_indices().rev().nth(3).map_or(0, |(at, _)| at);

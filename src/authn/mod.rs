@@ -1,8 +1,9 @@
-//! Who is it? From the credential alone, never from a path or a body.
+//! Authentication: the caller is identified by the credential alone, never by a path or a body
+//! (`tenant-from-credential`).
 //!
-//! Bearer tokens are looked up by digest; an answer is kept for [`KNOWN_FOR`], so that a busy token
-//! costs one look-up a second. A replica that revokes a token forgets it at once; the others refuse
-//! it within that second. Public run tokens are verified without the database.
+//! Bearer tokens are looked up by digest. A result is cached for [`KNOWN_FOR`], so a busy token
+//! costs one look-up a second. A replica that revokes a token drops it from its cache; the others
+//! refuse it within that second. Public run tokens are verified without the database.
 //!
 //! Not here: what the caller may do (`authz`).
 
@@ -20,10 +21,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// How long a replica trusts what it looked up of a token.
+/// How long a looked-up token is cached.
 pub const KNOWN_FOR: Duration = Duration::from_secs(1);
 
-/// Tokens remembered at most; beyond it the memory begins anew.
+/// Tokens in the cache at most; a full cache is emptied.
 const REMEMBERED: usize = 65_536;
 
 /// A valid credential.
@@ -35,13 +36,13 @@ pub enum Credential {
     Public(PublicToken),
 }
 
-/// Answers who holds a credential.
+/// Identifies callers by their credentials.
 pub struct Authn {
     store: Store,
     clock: Clock,
     signer: Option<public::Signer>,
     remembered: Mutex<HashMap<[u8; 32], (Instant, Known)>>,
-    /// How many tokens were forgotten: what was looked up before is not remembered after.
+    /// Counts the revocations here. A look-up that began before one is not cached.
     forgotten: AtomicU64,
 }
 
@@ -50,7 +51,7 @@ fn refused(why: &str) -> Error {
 }
 
 impl Authn {
-    /// `signer` is absent where public run tokens are off.
+    /// `signer` is absent if public run tokens are off.
     pub fn new(store: Store, clock: Clock, signer: Option<public::Signer>) -> Self {
         Self {
             store,
@@ -61,15 +62,15 @@ impl Authn {
         }
     }
 
-    /// Signs public run tokens, where they are on.
+    /// Signs public run tokens, if they are on.
     pub fn signer(&self) -> Option<&public::Signer> {
         self.signer.as_ref()
     }
 
-    /// Reads an `Authorization` header.
+    /// Parses an `Authorization` header and looks its credential up.
     ///
     /// # Errors
-    /// `unauthenticated`; `database-unavailable` when the token could not be looked up.
+    /// `unauthenticated`; `database-unavailable` if the token could not be looked up.
     pub fn credential(&self, header: Option<&str>) -> Result<Credential> {
         let header = header.ok_or_else(|| {
             refused("This route needs a token. Send Authorization: Bearer <token>.")
@@ -132,14 +133,14 @@ impl Authn {
         Ok(known)
     }
 
-    /// Forgets a token that was revoked here.
+    /// Drops a token that was revoked here.
     pub fn forget(&self, token_id: Uuid) {
         let mut remembered = self.remembered();
         self.forgotten.fetch_add(1, Ordering::Relaxed);
         remembered.retain(|_, (_, known)| known.caller.token_id != token_id);
     }
 
-    /// Forgets every token of a user who was deactivated here.
+    /// Drops every token of a user who was deactivated here.
     pub fn forget_user(&self, tenant_id: Uuid, user_id: Uuid) {
         let mut remembered = self.remembered();
         self.forgotten.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,8 @@
-//! Public run tokens: `svc_pt_`, base64url of a JSON payload, a point, base64url of an Ed25519
-//! signature over all before the point. Short-lived, read-only, for named runs of one tenant.
+//! Public run tokens: `svc_pt_`, base64url of a JSON payload, a dot, and base64url of an Ed25519
+//! signature over everything before the dot. They are short-lived and read-only, for named runs of
+//! one tenant.
 //!
-//! They stand in no table: nothing can be revoked, so they live for [`LIFE_MOST`] at most.
+//! They are not stored, so they cannot be revoked, and live for [`LIFE_MOST`] at most.
 
 use crate::error::{Code, Error, Result};
 use crate::secret::Secret;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// How every public run token begins.
+/// The prefix of every public run token.
 pub const PREFIX: &str = "svc_pt_";
 
 /// The longest life of a public run token.
@@ -24,14 +25,14 @@ pub const RUNS_MOST: usize = 50;
 
 const PAYLOAD_VERSION: u8 = 1;
 
-/// What a valid public run token says.
+/// The claims of a valid public run token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicToken {
     /// The tenant of the runs.
     pub tenant_id: Uuid,
     /// The runs it opens.
     pub run_ids: Vec<Uuid>,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: OffsetDateTime,
 }
 
@@ -58,7 +59,7 @@ fn refused() -> Error {
 }
 
 impl Signer {
-    /// A key of this process alone: tokens end at the restart.
+    /// A key of this process only: tokens become invalid with a restart.
     ///
     /// # Errors
     /// The system gives no random bytes.
@@ -77,7 +78,7 @@ impl Signer {
     /// Mints a token.
     ///
     /// # Errors
-    /// Never in practice: the payload is always JSON.
+    /// Never in practice: the payload always serializes.
     pub fn mint(&self, token: &PublicToken) -> Result<Secret> {
         let payload = Payload {
             v: PAYLOAD_VERSION,

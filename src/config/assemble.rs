@@ -1,7 +1,7 @@
-//! Makes the typed settings from a reading without faults.
+//! Builds the typed settings from a reading without faults.
 //!
-//! Each setting is taken here by its name, once. A type that differs from the table's is a defect,
-//! which the test that loads the defaults finds.
+//! Each setting is taken by its name, once. A type that differs from the table's is a defect; the
+//! test that loads the defaults finds it.
 
 use super::parse::Value;
 use super::read::{Reading, Row, value};
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Takes a reading without faults.
+/// Builds the settings from a reading without faults.
 pub(super) fn assemble(reading: Reading) -> Settings {
     let take = Take(&reading.rows);
     let development = take.boolean("SVC_DEV");
@@ -51,7 +51,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             tool_max_response_bytes: take.number("SVC_TOOL_MAX_RESPONSE_BYTES"),
         },
         model: Model {
-            // SVC_MODEL_KEYS and SVC_MODEL_KEYS_DIR: the reading has already put them together.
+            // SVC_MODEL_KEYS and SVC_MODEL_KEYS_DIR: the reading has combined them.
             keys: reading.model_keys,
             connect_timeout: take.duration("SVC_MODEL_CONNECT_TIMEOUT_MS"),
             first_byte_timeout: take.duration("SVC_MODEL_FIRST_BYTE_TIMEOUT_MS"),
@@ -80,7 +80,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             queue_length: take.number("SVC_AUDIT_QUEUE_LENGTH"),
         },
         secrets: secrets(&take, reading.kms_credentials),
-        // SVC_LICENSE_KEY: judged by the reading.
+        // SVC_LICENSE_KEY: the reading has checked it.
         license: reading.license,
         warnings: reading.warnings,
     }
@@ -146,7 +146,7 @@ fn webhooks(take: &Take<'_>) -> Webhooks {
     }
 }
 
-/// Which settings are given was judged by the reading.
+/// The reading has checked which settings are given.
 fn secrets(take: &Take<'_>, credentials: Option<(PathBuf, &'static str)>) -> Secrets {
     let must = |name| take.secret(name).unwrap_or_else(|| defect(name));
     let text = |name| take.text(name).unwrap_or_else(|| defect(name));
@@ -164,7 +164,7 @@ fn secrets(take: &Take<'_>, credentials: Option<(PathBuf, &'static str)>) -> Sec
                         must("SVC_SECRETS_KMS_KEYRING_ID"),
                         must("SVC_SECRETS_KMS_KEY_ID"),
                     ],
-                    // SVC_SECRETS_KMS_CREDENTIALS_PATH, or the usual variable.
+                    // SVC_SECRETS_KMS_CREDENTIALS_PATH, or the vendor's usual variable.
                     credentials,
                     base_url: text("SVC_SECRETS_KMS_BASE_URL"),
                     metadata_url: text("SVC_SECRETS_KMS_METADATA_URL"),
@@ -188,7 +188,7 @@ fn defect<T>(name: &str) -> T {
     panic!("the settings table has another type for {name} than src/config/assemble.rs")
 }
 
-/// Takes values by name. A setting that was not given has none, a list then is empty.
+/// Takes values by name. A setting that was not given has none; a list is then empty.
 struct Take<'a>(&'a [Row]);
 
 impl<'a> Take<'a> {

@@ -1,13 +1,13 @@
-//! An env file as its lines: read, changed in one place, written back as it was everywhere else.
+//! An env file as lines. One value can be changed; every other line is written back as it was.
 //!
-//! A line is `NAME=value`, with `export` before it or not. A value without quotes ends at the line's
-//! end or at white space with a `#`, without the white space around it. In single quotes everything
-//! stands for itself; in double quotes `\n`, `\r`, `\t`, `\"`, `\\`, `\$` and `` \` `` stand for what
-//! they escape, and any other backslash for itself. Quoted values may have line ends in them. Nothing
-//! is expanded. Of several lines of one name the last counts. Every other line says nothing.
+//! A line is `NAME=value`, optionally after `export`. A value without quotes ends at the line's
+//! end, or at white space followed by `#`; white space around it is dropped. In single quotes every
+//! character is literal. In double quotes `\n`, `\r`, `\t`, `\"`, `\\`, `\$` and `` \` `` are
+//! escapes, and any other backslash is literal. A quoted value may span lines. Nothing is expanded.
+//! Of several lines with one name the last counts. Every other line is ignored.
 //!
-//! systemd reads such a file (`EnvironmentFile=`) almost the same way; [`EnvFile::foreign`] names what it
-//! would read otherwise.
+//! systemd parses such a file (`EnvironmentFile=`) almost the same way. [`EnvFile::foreign`] names
+//! the lines that it would parse differently.
 
 use crate::secret::Secret;
 use zeroize::Zeroizing;
@@ -16,15 +16,15 @@ use zeroize::Zeroizing;
 #[derive(Default)]
 pub struct EnvFile(Vec<Line>);
 
-/// A line, or several where a quoted value has line ends in it.
+/// A line, or several if a quoted value spans them.
 enum Line {
-    /// It gives no value. With its line end.
+    /// A line without a value, including its line end.
     Other(Zeroizing<String>),
     Value(ValueLine),
 }
 
 struct ValueLine {
-    /// Up to and with the equals sign.
+    /// Everything up to and including the equals sign.
     before: String,
     name: String,
     /// The value as it is written.
@@ -35,7 +35,7 @@ struct ValueLine {
 }
 
 impl EnvFile {
-    /// Reads a text. The error is the number of the line whose quote is not closed.
+    /// Parses a text. The error is the number of the line whose quote is not closed.
     pub fn parse(text: &str) -> Result<Self, usize> {
         let mut lines = Vec::new();
         let mut rest = text;
@@ -88,8 +88,8 @@ impl EnvFile {
         values.last().map(|(_, value)| value)
     }
 
-    /// The names whose lines systemd would read otherwise or not at all: `export` before the name, a
-    /// comment after a value without quotes, an escape that only we know.
+    /// The names whose lines systemd would parse differently or ignore: `export` before the name, a
+    /// comment after a value without quotes, an escape that systemd does not know.
     pub fn foreign(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|line| match line {
             Line::Value(line) => {
@@ -107,8 +107,8 @@ impl EnvFile {
         })
     }
 
-    /// Gives a name another value: on the line that counts; else on a new one, after the comment that
-    /// holds the name's sample (`#NAME=`), or at the end.
+    /// Sets a name to another value: on the line that counts, else on a new line after the name's
+    /// sample (`#NAME=`), else at the end.
     pub fn set(&mut self, name: &str, value: &Secret) {
         let standing = self.0.iter_mut().rev().find_map(|line| match line {
             Line::Value(line) if line.name == name => Some(line),
@@ -137,7 +137,7 @@ impl EnvFile {
         self.0.insert(place, line);
     }
 
-    /// Whether its text gives these values again.
+    /// Whether its text parses to these values again.
     pub fn reads_back(&self) -> bool {
         Self::parse(&self.text()).is_ok_and(|read| read.values().eq(self.values()))
     }
@@ -162,7 +162,7 @@ impl EnvFile {
     }
 }
 
-/// Up to and with the line end.
+/// Up to and including the line end.
 fn line_length(text: &str) -> usize {
     text.find('\n').map_or(text.len(), |end| end + 1)
 }
@@ -172,8 +172,8 @@ fn blank_length(text: &str) -> usize {
     text.len() - text.trim_start_matches([' ', '\t']).len()
 }
 
-/// What may follow any value: a line end, or a comment behind white space. Anything else would be read
-/// as a part of some values, and goes.
+/// What may follow any value: a line end, or a comment after white space. Anything else would
+/// become part of some values, and is dropped.
 fn set_apart(after: &str) -> Zeroizing<String> {
     let rest = &after[blank_length(after)..];
     let is_comment = rest.starts_with('#');
@@ -186,7 +186,7 @@ fn set_apart(after: &str) -> Zeroizing<String> {
     })
 }
 
-/// The line that a text begins with, if it gives a value, and its length.
+/// The line at the start of a text, if it gives a value, and its length.
 fn value_line(text: &str) -> Option<Result<(ValueLine, usize), ()>> {
     let mut at = blank_length(text);
     if let Some(rest) = text[at..].strip_prefix("export")
@@ -260,7 +260,7 @@ fn double_quoted(text: &str) -> Option<(Secret, usize)> {
     None
 }
 
-/// Bytes up to the quote that ends a double-quoted text.
+/// The number of bytes before the quote that ends a double-quoted text.
 fn quoted_length(inside: &str) -> Option<usize> {
     let mut is_escaped = false;
     inside.bytes().position(|byte| {
@@ -270,10 +270,11 @@ fn quoted_length(inside: &str) -> Option<usize> {
     })
 }
 
-/// A value so that it reads back, here and in what else reads env files.
+/// A value, quoted so that this parser and others read it back.
 fn written(value: &str) -> Zeroizing<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+,=".contains(&byte);
-    // At most two characters for each, and the quotes: so that nothing is left behind by growing.
+    // At most two bytes for each character, and the quotes: a buffer that grows would leave copies
+    // behind.
     let mut text = Zeroizing::new(String::with_capacity(2 * value.len() + 2));
     if value.bytes().all(plain) && !value.is_empty() {
         text.push_str(value);

@@ -1,9 +1,9 @@
 //! Reads the files that settings name.
 //!
-//! A file that holds a secret must be readable by its owner alone (mode 0600 or stricter), unless
-//! it lies in the credentials directory, where systemd has already seen to that. Checked is the
-//! open file, not its path, so that what was judged is what is read. Text that comes back says
-//! what is wrong, to stand after the setting's name, and never what a file holds.
+//! A file with a secret must be readable by its owner only (mode 0600 or stricter), unless it is in
+//! systemd's credentials directory. The check is made on the open file, not on its path, so the
+//! checked file is the one that is read. A returned text says what is wrong, for use after the
+//! setting's name. It never contains what a file holds.
 
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
@@ -12,21 +12,21 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// The largest file that holds a secret.
+/// The largest file with a secret.
 pub(super) const MAX_SECRET_BYTES: u64 = 64 * 1024;
 /// The largest file of certificates.
 const MAX_CERTIFICATES_BYTES: u64 = 4 * 1024 * 1024;
 
-/// What stands before the names of credentials that systemd loaded as a directory, as our unit says:
+/// The prefix of credentials that systemd loaded from a directory, as the unit does:
 /// `LoadCredential=credentials:DIRECTORY`.
 const OF_DIRECTORY: &str = "credentials_";
 
-/// Where systemd's credentials lie, if anywhere.
+/// systemd's credentials directory, if there is one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Credentials(pub(super) Option<PathBuf>);
 
 impl Credentials {
-    /// The credential of this name, if there is one: loaded by itself, or else from a directory.
+    /// The credential of this name, if there is one: a single one, else one from a directory.
     pub(super) fn find(&self, name: &str) -> Option<PathBuf> {
         let directory = self.0.as_ref()?;
         [name.to_owned(), format!("{OF_DIRECTORY}{name}")]
@@ -35,7 +35,8 @@ impl Credentials {
             .find(|path| path.exists())
     }
 
-    /// The names of the credentials that begin with `prefix`, as [`Credentials::find`] takes them.
+    /// The names of the credentials that begin with `prefix`, as [`Credentials::find`] expects
+    /// them.
     pub(super) fn names_with_prefix(&self, prefix: &str) -> Vec<String> {
         let entries = self.0.as_ref().and_then(|dir| std::fs::read_dir(dir).ok());
         let mut names: Vec<_> = entries
@@ -53,7 +54,7 @@ impl Credentials {
         names
     }
 
-    /// Whether a path leads into the credentials directory, links and `..` followed.
+    /// Whether a path is in the credentials directory, after following links and `..`.
     fn hold(&self, path: &Path) -> bool {
         let dir = self.0.as_ref().and_then(|dir| dir.canonicalize().ok());
         match (dir, path.canonicalize()) {
@@ -62,7 +63,7 @@ impl Credentials {
         }
     }
 
-    /// The bytes of a file that holds a secret.
+    /// The content of a file with a secret, as bytes.
     pub(super) fn read_secret(&self, path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
         let file = open(path)?;
         let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o7777;
@@ -75,7 +76,7 @@ impl Credentials {
         read(file, MAX_SECRET_BYTES)
     }
 
-    /// The text of a file that holds a secret, without one newline at its end.
+    /// The content of a file with a secret, as text without one final newline.
     pub(super) fn read_secret_text(&self, path: &Path) -> Result<Zeroizing<String>, String> {
         let bytes = self.read_secret(path)?;
         let text =
@@ -88,12 +89,12 @@ impl Credentials {
     }
 }
 
-/// The bytes of a file of certificates, which is no secret.
+/// The content of a file of certificates, which is not secret.
 pub(super) fn read_certificates(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
     read(open(path)?, MAX_CERTIFICATES_BYTES)
 }
 
-/// Opens a plain file; one that is a pipe is not waited for.
+/// Opens a regular file, without blocking on a named pipe.
 fn open(path: &Path) -> Result<File, String> {
     if !path.is_absolute() {
         return Err("is not an absolute path".to_owned());

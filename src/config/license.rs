@@ -1,14 +1,14 @@
-//! The commercial license key: what it says, and whether it holds. Offline.
+//! The commercial license key: its content, and whether it is valid. Offline.
 //!
-//! A key is `svc_lk_`, base64url of its claims in JSON, `.`, and base64url of the Ed25519
-//! signature over everything before the dot, prefix included. It holds if one of the trusted
-//! public keys made the signature and the time is right.
+//! A key is `svc_lk_`, base64url of its claims in JSON, `.`, and base64url of the Ed25519 signature
+//! over everything before the dot, prefix included. It is valid if one of the trusted public keys
+//! made the signature and the time is right.
 //!
-//! Trusted are the keys that the build took from a file (`build.rs`) and no other: there is no
-//! setting, feature or test switch that adds one. Functions take the trusted keys as a value, so
-//! that tests pass keys of their own; [`TrustedKeys::compiled_in`] is what the binary passes.
+//! Only the keys that the build took from a file (`build.rs`) are trusted. No setting, feature or
+//! test switch adds one. Functions take the trusted keys as a value, so that tests pass their own;
+//! the binary passes [`TrustedKeys::compiled_in`].
 //!
-//! No text that comes from here repeats the key.
+//! No text of this module repeats the key.
 
 use crate::ids::rfc3339;
 use base64::Engine;
@@ -20,33 +20,33 @@ use time::{Duration, OffsetDateTime};
 
 include!(concat!(env!("OUT_DIR"), "/license_keys.rs"));
 
-/// What every license key begins with (specification, section 1.3).
+/// The prefix of every license key (specification, section 1.3).
 pub const PREFIX: &str = "svc_lk_";
-/// How long a key is still taken after its expiry.
+/// How long a key is accepted after its expiry.
 pub const GRACE: Duration = Duration::days(14);
 /// How long before a key's expiry the warnings begin.
 pub const WARN_AHEAD: Duration = Duration::days(30);
-/// How far the issuer's clock may be ahead of ours.
+/// How far the issuer's clock may be ahead of this one.
 const CLOCK_SKEW: Duration = Duration::days(1);
 /// The longest license key.
 const MAX_BYTES: usize = 16 * 1024;
 /// The format that this version reads and writes.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// What a license key says. Fields that are not known are ignored.
+/// The claims of a license key. Unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Claims {
     /// The format's version, [`FORMAT_VERSION`].
     pub v: u32,
-    /// The license's id, the issuer's.
+    /// The license's id, from the issuer.
     pub id: String,
-    /// Whom it was given to.
+    /// The licensee.
     pub licensee: String,
-    /// When it was given.
+    /// When it was issued.
     #[serde(with = "rfc3339")]
     pub issued_at: OffsetDateTime,
-    /// When it ends.
+    /// When it expires.
     #[serde(with = "rfc3339")]
     pub expires_at: OffsetDateTime,
     /// What it covers beyond the server itself, if anything.
@@ -59,49 +59,49 @@ pub struct Claims {
 pub struct TrustedKeys(Vec<[u8; 32]>);
 
 impl TrustedKeys {
-    /// The keys that this build was given. What the binary passes.
+    /// The keys of this build, which the binary passes.
     pub fn compiled_in() -> Self {
         Self(COMPILED_IN.to_vec())
     }
 
-    /// These keys. For tests: a test fails if the service's own code calls it.
+    /// These keys, for tests. A test fails if the service's own code calls it.
     pub fn of(keys: &[[u8; 32]]) -> Self {
         Self(keys.to_vec())
     }
 }
 
-/// How the time stands to a license.
+/// The present time relative to a license's period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Term {
-    /// It has not begun.
+    /// Before it.
     NotYet,
-    /// It holds.
+    /// Within it.
     Valid,
-    /// It holds, and ends within 30 days.
+    /// Within its last 30 days.
     EndsSoon,
-    /// It has ended, and is still taken for up to 14 days.
+    /// After it, within the 14 days of grace.
     Grace,
-    /// It has ended.
+    /// After the grace.
     Expired,
 }
 
-/// Why a license key does not hold. The text stands after the setting's name.
+/// Why a license key is not valid. The text follows the setting's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It is not of the form above.
+    /// It does not have the form above.
     Malformed,
-    /// Its claims are of a version that this binary does not know.
+    /// Its claims have a version that this binary does not know.
     UnknownVersion,
-    /// No trusted key made its signature.
+    /// No trusted key made the signature.
     BadSignature,
     /// It is dated in the future.
     NotYet,
-    /// It ended, and so did the grace.
+    /// It and its grace have expired.
     Expired,
-    /// `sign` was given something that is not an Ed25519 private key.
+    /// `sign` got something that is not an Ed25519 private key.
     BadSigningKey,
-    /// `sign` was given claims that no server would take.
+    /// `sign` got claims that no server would accept.
     BadClaims,
 }
 
@@ -123,20 +123,20 @@ impl std::fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// What `license inspect` shows.
+/// The output of `license inspect`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Inspection {
-    /// What the key says. Not to be believed unless `signatureValid`.
+    /// The claims. Not to be trusted unless `signatureValid`.
     pub claims: Claims,
     /// Whether a trusted key made the signature.
     pub signature_valid: bool,
-    /// How the time stands to it.
+    /// The time relative to its period.
     pub term: Term,
 }
 
 impl Claims {
-    /// How the time stands to this license.
+    /// The time relative to this license's period.
     pub fn term(&self, now: OffsetDateTime) -> Term {
         if now + CLOCK_SKEW < self.issued_at {
             Term::NotYet
@@ -151,7 +151,7 @@ impl Claims {
         }
     }
 
-    /// The sentence to log at start when the license ends soon or has ended.
+    /// The warning to log at the start if the license expires soon or has expired.
     pub fn warning(&self, now: OffsetDateTime) -> Option<String> {
         let expires_at = rfc3339::text(self.expires_at);
         match self.term(now) {
@@ -177,10 +177,10 @@ impl Claims {
     }
 }
 
-/// The claims of a license key that holds now.
+/// The claims of a license key that is valid now.
 ///
 /// # Errors
-/// Why it does not.
+/// Why it is not valid.
 pub fn verify(text: &str, trusted: &TrustedKeys, now: OffsetDateTime) -> Result<Claims, Fault> {
     let parts = Parts::of(text)?;
     if !parts.signed_by(trusted) {
@@ -194,10 +194,10 @@ pub fn verify(text: &str, trusted: &TrustedKeys, now: OffsetDateTime) -> Result<
     }
 }
 
-/// What a license key says, and whether it holds.
+/// The claims of a license key, and whether it is valid.
 ///
 /// # Errors
-/// If it is not a license key at all.
+/// The text is not a license key at all.
 pub fn inspect(
     text: &str,
     trusted: &TrustedKeys,
@@ -215,7 +215,7 @@ pub fn inspect(
 /// A license key with these claims, signed with an Ed25519 private key (PKCS#8 PEM, RFC 8410).
 ///
 /// # Errors
-/// If the key is not one, or no server would take the claims.
+/// The key is not one, or no server would accept the claims.
 pub fn sign(claims: &Claims, pkcs8_pem: &str) -> Result<String, Fault> {
     let key = SigningKey::from_pkcs8_pem(pkcs8_pem.trim()).map_err(|_| Fault::BadSigningKey)?;
     if claims.v != FORMAT_VERSION || !claims.sensible() {
@@ -231,7 +231,7 @@ pub fn sign(claims: &Claims, pkcs8_pem: &str) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// A license key taken apart, nothing of it believed.
+/// A parsed license key whose signature is not checked yet.
 struct Parts<'a> {
     signed: &'a str,
     json: Vec<u8>,

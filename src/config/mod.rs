@@ -1,17 +1,18 @@
-//! The settings: what the environment says, judged once at start.
+//! The settings: the environment, checked once at the start.
 //!
-//! - [`load`] gives the typed [`Settings`], or every fault at once; the server starts with none.
-//! - [`load_for_upkeep`] gives them for commands that need less than a server.
-//! - [`check`] gives the same judgement as a report, each setting with its value and where it came
-//!   from, secrets redacted (`check-config`).
+//! - [`load`] returns the typed [`Settings`], or all faults together; the server does not start
+//!   with any.
+//! - [`load_for_upkeep`] returns them for commands that need less than a server.
+//! - [`check`] returns the same result as a report: each setting with its value and source, secrets
+//!   redacted (`check-config`).
 //! - [`render`] writes the settings part of `--help`, the sample environment file, the manual page
 //!   and `docs/settings.md`.
 //!
-//! All of it comes from one table (`table`). The environment is read in one place
-//! ([`Vars::from_environment`]). A fault never repeats a value, and no secret reaches a report or
-//! a `Debug`. Specification: sections 1.3, 1.4, 1.5 and 8.
+//! Everything comes from one table (`table`). The environment is read in one place
+//! ([`Vars::from_environment`]). A fault never repeats a value, and no secret reaches a report or a
+//! `Debug` text. Specification: sections 1.3, 1.4, 1.5 and 8.
 //!
-//! Not here: connecting to anything, and making what is not given (ids, tokens, keys).
+//! Not here: connecting to anything, and generating what is not given (ids, tokens, keys).
 
 mod assemble;
 mod env_file;
@@ -38,12 +39,12 @@ pub use settings::{
 pub use types::{HostAccess, LogFormat, LogLevel, Origin};
 pub use vars::Vars;
 
-/// What is wrong with one setting.
+/// A fault of one setting.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Fault {
     /// The variable.
     pub setting: String,
-    /// What is wrong, to stand after the variable's name.
+    /// What is wrong, for use after the variable's name.
     pub problem: String,
     /// What to do.
     pub remedy: String,
@@ -58,7 +59,7 @@ impl std::fmt::Display for Fault {
 /// The settings, with the license keys that this build trusts.
 ///
 /// # Errors
-/// Every fault. The caller prints them and exits 1.
+/// All faults. The caller prints them and exits 1.
 pub fn load(vars: &Vars, clock: &Clock) -> Result<Settings, Vec<Fault>> {
     load_trusting(vars, clock, &TrustedKeys::compiled_in())
 }
@@ -66,7 +67,7 @@ pub fn load(vars: &Vars, clock: &Clock) -> Result<Settings, Vec<Fault>> {
 /// As [`load`], with the license keys that a test trusts. The service itself never calls it.
 ///
 /// # Errors
-/// Every fault.
+/// All faults.
 pub fn load_trusting(
     vars: &Vars,
     clock: &Clock,
@@ -80,12 +81,12 @@ pub fn load_trusting(
     }
 }
 
-/// The settings for looking after the databases: only what is said of them and of the authorization
-/// server has to be right. Whatever else is wrong is taken as not given and comes back as faults to
-/// mention, so that a backup needs neither a license that holds nor the server's keys.
+/// The settings for maintaining the databases. Only those of the database and the authorization
+/// server must be right. Any other faulty setting counts as not given and is returned as a warning.
+/// So a backup needs neither a valid license nor the server's keys.
 ///
 /// # Errors
-/// Every fault of those settings.
+/// All faults of those settings.
 pub fn load_for_upkeep(vars: &Vars, clock: &Clock) -> Result<(Settings, Vec<Fault>), Vec<Fault>> {
     const NEEDED: [&str; 3] = ["SVC_DEV", "SVC_DATABASE_", "SVC_AUTHZ_"];
     let mut reading = read::read(vars, clock, &TrustedKeys::compiled_in());

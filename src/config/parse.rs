@@ -1,5 +1,6 @@
-//! The parser of each kind of setting. A fault's text says what is wrong, to stand after the
-//! setting's name, and never repeats the value: somebody may have put a secret in the wrong place.
+//! The parser of each type of setting. A fault's text says what is wrong, for use after the
+//! setting's name. It never repeats the value: somebody may have put a secret into the wrong
+//! setting.
 
 use super::files::{self, Credentials};
 use super::table::{Item, KeyForm, Kind};
@@ -22,7 +23,7 @@ use zeroize::Zeroizing;
 /// The most items that a list may have.
 const MAX_ITEMS: usize = 1000;
 
-/// What a setting's text means.
+/// The parsed value of a setting's text.
 #[derive(Debug, Clone)]
 pub(super) enum Value {
     Boolean(bool),
@@ -31,7 +32,7 @@ pub(super) enum Value {
     Uuid(Uuid),
     IpAddress(IpAddr),
     Path(PathBuf),
-    /// A text that its kind has judged.
+    /// A text that its type's parser has accepted.
     Text(String),
     Secret(Secret),
     SigningKey(Box<SigningKey>),
@@ -41,7 +42,7 @@ pub(super) enum Value {
     ModelKeys(Vec<(String, Origin)>),
 }
 
-/// Reads a text as its kind says.
+/// Parses a text by its type.
 ///
 /// # Errors
 /// What is wrong, beginning with a verb.
@@ -245,7 +246,7 @@ fn certificates(text: &str) -> Result<Value, String> {
     }
 }
 
-/// Reads a list; the error is the number of the item that is wrong, from 1, or 0 for the length.
+/// Parses a list. The error is the number of the faulty item, from 1, or 0 if the list is too long.
 fn list(item: Item, text: &str) -> Result<Value, usize> {
     let items: Vec<&str> = text.split(',').map(str::trim).collect();
     if items.len() > MAX_ITEMS {
@@ -267,7 +268,7 @@ fn list(item: Item, text: &str) -> Result<Value, usize> {
     })
 }
 
-/// The part of an item that must be its own, if the item is what it should be.
+/// The part of an item that must be unique, if the item is valid.
 fn identity(item: Item, text: &str) -> Option<String> {
     let is = |condition: bool| condition.then(|| text.to_owned());
     match item {

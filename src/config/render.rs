@@ -1,12 +1,12 @@
-//! The documents that come from the settings table: the settings part of `--help`, the sample
-//! environment file, the manual page and `docs/settings.md`.
+//! The documents that are generated from the settings table: the settings part of `--help`, the
+//! sample environment file, the manual page and `docs/settings.md`.
 //!
-//! The last three are in the repository; a test fails when they differ from the table, and writes
-//! them when `UPDATE_GENERATED=1` is set.
+//! The last three are in the repository. A test fails if they differ from the table, and rewrites
+//! them if `UPDATE_GENERATED=1` is set.
 
 use super::table::{Absent, Kind, Section, Setting, State, TABLE, Word};
 
-/// The width that texts are filled to.
+/// The width of filled text.
 const WIDTH: usize = 88;
 
 const PREAMBLE: &str = "Settings are environment variables. The server reads them once, at start, \
@@ -214,7 +214,7 @@ fn built(section: &'static Section) -> impl Iterator<Item = &'static Setting> {
     section.settings.iter().filter(built)
 }
 
-/// What else is to be said of a setting, in sentences.
+/// Further facts about a setting, in sentences.
 fn notes(setting: &Setting) -> Vec<String> {
     let mut notes = Vec::new();
     if let State::NotBuilt(feature) = setting.state {
@@ -261,7 +261,7 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace("**", "\\*\\*")
 }
 
-/// A line of text for roff: no control line by accident, hyphens that can be copied.
+/// A line of text for roff: never a control line, and with hyphens that can be copied.
 pub fn roff(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     if text.starts_with(['.', '\'']) {
@@ -271,7 +271,7 @@ pub fn roff(text: &str) -> String {
     }
 }
 
-/// The words of a text in lines of at most `width`, a longer word alone on its line.
+/// Fills words into lines of at most `width`; a longer word gets its own line.
 fn fill(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! What `check-config` shows: every setting, where its value came from, and what is wrong.
+//! The output of `check-config`: every setting, the source of its value, and what is wrong.
 
 use super::read::{Origination, Reading, Row};
 use super::table::State;
@@ -6,21 +6,21 @@ use super::{Fault, license};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// The judgement of an environment. Holds no secret.
+/// The report on an environment. It holds no secret.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// Whether the server would start.
     pub ok: bool,
-    /// Whether it would be in development mode; nothing if `SVC_DEV` itself is wrong.
+    /// Whether it would be in development mode; none if `SVC_DEV` itself is wrong.
     pub development: Option<bool>,
     /// Every setting, in the table's order.
     pub settings: Vec<ReportRow>,
-    /// The license, if one was given and holds.
+    /// The license, if a valid one was given.
     pub license: Option<license::Claims>,
-    /// What is wrong.
+    /// The faults.
     pub faults: Vec<Fault>,
-    /// What the server would warn of at start.
+    /// The warnings that the server would log at the start.
     pub warnings: Vec<String>,
 }
 
@@ -30,13 +30,13 @@ pub struct Report {
 pub struct ReportRow {
     /// The variable.
     pub name: &'static str,
-    /// Its value, `[redacted]` for a secret, nothing if it has none or it is wrong.
+    /// Its value; `[redacted]` for a secret, none if it has none or it is wrong.
     pub value: Option<String>,
     /// `environment`, `file PATH`, `credential PATH`, `default` or `not set`.
     pub source: String,
-    /// What holds while it is not given.
+    /// The default.
     pub default: &'static str,
-    /// The feature that this version does not have yet, and that the setting belongs to.
+    /// The feature of this setting, if this version does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_built: Option<&'static str>,
 }
@@ -73,7 +73,7 @@ fn row(row: &Row) -> ReportRow {
 }
 
 impl Report {
-    /// For people: one line a setting, then what is wrong.
+    /// For people: one line a setting, then the faults.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mode = match self.development {
@@ -133,7 +133,7 @@ fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     debug_assert!(written.is_ok(), "a String takes everything");
 }
 
-/// A value from outside, fit for a terminal.
+/// A foreign value made safe for a terminal.
 fn printable(value: &str) -> String {
     let plain = |c: char| if c.is_control() { '?' } else { c };
     value.chars().map(plain).collect()

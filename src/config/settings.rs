@@ -1,5 +1,5 @@
-//! The settings as the rest of the service takes them: typed, in groups, each within its range.
-//! Only `config::load` makes them (`assemble`).
+//! The typed settings of the service, in groups, each within its range. Only `config::load` makes
+//! them (`assemble`).
 
 use super::license::Claims;
 use super::types::{HostAccess, LogFormat, LogLevel, Origin};
@@ -11,19 +11,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Every setting of a server that may start.
+/// All settings of a server that may start.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settings {
     /// Development mode (section 1.3).
     pub development: bool,
-    /// Where the server keeps what it itself puts on disk.
+    /// The directory of the server's own files.
     pub state_directory: PathBuf,
     /// The front door.
     pub http: Http,
     /// The database.
     pub database: Database,
-    /// The tenant that the first start makes.
+    /// The tenant that the first start creates.
     pub tenant: Tenant,
     /// The key of public run tokens.
     pub public_token_key: PublicTokenKey,
@@ -37,29 +37,29 @@ pub struct Settings {
     pub outbound: Outbound,
     /// Outbound webhooks.
     pub webhooks: Webhooks,
-    /// The authorization server; nothing: authorization is off.
+    /// The authorization server; none: authorization is off.
     pub authorization: Option<Authorization>,
-    /// The authorization server's own database, for backups; nothing: it is left out of them.
+    /// The authorization server's own database, for backups; none: backups omit it.
     pub authorization_database: Option<Secret>,
     /// The record of access decisions.
     pub audit: Audit,
     /// Where secrets live.
     pub secrets: Secrets,
-    /// The license, if one was given and holds. Outside development there always is one.
+    /// The license, if a valid one was given. Outside development there always is one.
     pub license: Option<Claims>,
-    /// What to log at level `warn` at start.
+    /// Warnings to log at the start.
     pub warnings: Vec<String>,
 }
 
 /// The front door and its limits.
 #[derive(Debug, Clone)]
 pub struct Http {
-    /// Where to listen. `[::]`, the default, means all interfaces, IPv4 included: without IPv6 on
-    /// the host it means `0.0.0.0`.
+    /// The listening address. The default `[::]` means all interfaces, IPv4 included; on a host
+    /// without IPv6 it means `0.0.0.0`.
     pub address: SocketAddr,
     /// Whether `/docs` is mounted.
     pub docs: bool,
-    /// Who gets CORS headers; empty: nobody.
+    /// Origins that get CORS headers; empty: none.
     pub allowed_origins: Vec<Origin>,
     /// Open connections at most.
     pub max_connections: usize,
@@ -71,15 +71,15 @@ pub struct Http {
     pub max_body_bytes: usize,
     /// All bodies in memory at most, in bytes; at least `max_body_bytes`.
     pub max_body_bytes_in_flight: usize,
-    /// For a request's headers.
+    /// Time limit of a request's headers.
     pub header_timeout: Duration,
-    /// For a request's body.
+    /// Time limit of a request's body.
     pub body_timeout: Duration,
-    /// For a client that takes nothing of its answer.
+    /// Time limit of a client that reads nothing of its answer.
     pub write_timeout: Duration,
-    /// For a request, waiting included.
+    /// Time limit of a request, including its wait in the queue.
     pub request_deadline: Duration,
-    /// For a connection between two requests.
+    /// Time limit of an idle connection.
     pub idle_timeout: Duration,
     /// Requests that wait for a thread at most.
     pub queue_length: usize,
@@ -91,33 +91,33 @@ pub struct Http {
     pub max_streams: usize,
     /// Threads that write streams.
     pub stream_threads: usize,
-    /// What may wait for one reader of a stream, in bytes.
+    /// Buffer of one reader of a stream, in bytes.
     pub stream_buffer_bytes: usize,
-    /// For what is in flight at a stop.
+    /// Time for what is in flight at a stop.
     pub shutdown_timeout: Duration,
 }
 
 /// The database.
 #[derive(Debug, Clone)]
 pub struct Database {
-    /// `postgres://…`, with `sslmode` and `sslrootcert` as libpq has them.
+    /// `postgres://…`, with libpq's `sslmode` and `sslrootcert`.
     pub url: Secret,
     /// Connections of the request pool at most.
     pub pool_size: u32,
-    /// For a free connection.
+    /// Time limit of the wait for a free connection.
     pub checkout_timeout: Duration,
-    /// For one statement.
+    /// Statement timeout.
     pub statement_timeout: Duration,
 }
 
-/// What the first start makes or uses again.
+/// What the first start creates, and later starts reuse.
 #[derive(Debug, Clone)]
 pub struct Tenant {
-    /// Nothing: a fresh one, printed at start.
+    /// None: a new one, printed at the start.
     pub id: Option<Uuid>,
-    /// Nothing: a fresh one.
+    /// None: a new one.
     pub seed_user_id: Option<Uuid>,
-    /// Taken as it is; nothing: a fresh one.
+    /// Used as it is; none: a new one.
     pub seed_token: Option<Secret>,
 }
 
@@ -128,20 +128,20 @@ pub enum PublicTokenKey {
     Given(Box<SigningKey>),
     /// Make one at start (development).
     MakeAtStart,
-    /// There is none, and so there are no public run tokens.
+    /// None, so there are no public run tokens.
     Off,
 }
 
 /// The log (section 1.5).
 #[derive(Debug, Clone)]
 pub struct Log {
-    /// For subsystems without a level of their own.
+    /// The level of subsystems without one of their own.
     pub level: LogLevel,
-    /// `subsystem=level` pairs with a comma between, their form already judged; empty: none.
+    /// Comma-separated `subsystem=level` pairs in checked form; empty: none.
     pub levels: String,
-    /// How records are written.
+    /// The format of records.
     pub format: LogFormat,
-    /// Further ends of keys whose values are redacted.
+    /// Further suffixes of keys whose values are redacted.
     pub redact_keys: Vec<String>,
     /// Whether the user asked for no colours (`NO_COLOR`).
     pub no_color: bool,
@@ -150,11 +150,11 @@ pub struct Log {
 /// Runs and jobs.
 #[derive(Debug, Clone)]
 pub struct Runs {
-    /// Runs at once at most.
+    /// Concurrent runs at most.
     pub threads: usize,
-    /// After it the runs of a dead process are taken over.
+    /// After this time another process takes over the runs of a dead one.
     pub lease: Duration,
-    /// Between looks for work that other processes queued.
+    /// Pause between polls for work that other processes queued.
     pub job_poll: Duration,
     /// An HTTP tool's answer at most, in bytes.
     pub tool_max_response_bytes: usize,
@@ -165,22 +165,22 @@ pub struct Runs {
 pub struct Model {
     /// The keys that a tenant's provider may name.
     pub keys: Vec<ModelKey>,
-    /// For a connection.
+    /// Time limit of a connect.
     pub connect_timeout: Duration,
-    /// For the first byte of an answer.
+    /// Time limit of the first byte of an answer.
     pub first_byte_timeout: Duration,
-    /// For a call in all.
+    /// Time limit of a whole call.
     pub total_timeout: Duration,
-    /// Tries of a call in all; at least 1.
+    /// Attempts at a call; at least 1.
     pub attempts: u32,
 }
 
-/// One API key of the operator's.
+/// One of the operator's API keys.
 #[derive(Debug, Clone)]
 pub struct ModelKey {
-    /// What a provider names it by.
+    /// The name that providers refer to.
     pub name: String,
-    /// The one place it may be sent to.
+    /// The only origin that it may be sent to.
     pub origin: Origin,
     /// The key.
     pub key: Secret,
@@ -189,24 +189,24 @@ pub struct ModelKey {
 /// Outbound connections.
 #[derive(Debug, Clone)]
 pub struct Outbound {
-    /// What a host that a tenant chose may be (section 1.4).
+    /// Which hosts a tenant may choose (section 1.4).
     pub host_access: HostAccess,
-    /// Where calls to a loopback address go instead (development).
+    /// The host that replaces loopback addresses (development).
     pub dev_host_alias: Option<String>,
-    /// Authorities trusted besides the system's.
+    /// Authorities trusted in addition to the system's.
     pub extra_certificates: Vec<CertificateDer<'static>>,
 }
 
 /// Outbound webhooks.
 #[derive(Debug, Clone, Copy)]
 pub struct Webhooks {
-    /// Whether receivers on private networks are let through, over https (section 6.1).
+    /// Whether receivers on private networks are allowed, over https (section 6.1).
     pub private_networks: bool,
-    /// For one attempt, from the look-up to the end of the answer.
+    /// Time limit of one attempt, from the look-up to the end of the answer.
     pub timeout: Duration,
-    /// Attempts of this process at once at most.
+    /// Concurrent attempts of this process at most.
     pub threads: usize,
-    /// Attempts to one endpoint at once at most.
+    /// Concurrent attempts to one endpoint at most.
     pub endpoint_concurrency: u32,
     /// Days that events, deliveries and attempts are kept at least.
     pub retention_days: u32,
@@ -217,7 +217,7 @@ pub struct Webhooks {
 pub struct Authorization {
     /// Its base URL.
     pub url: String,
-    /// For one call, the wait for a connection included.
+    /// Time limit of one call, including the wait for a connection.
     pub timeout: Duration,
     /// Connections at most.
     pub connections: usize,
@@ -226,57 +226,57 @@ pub struct Authorization {
 /// The record of access decisions.
 #[derive(Debug, Clone)]
 pub struct Audit {
-    /// Whether what is too old is purged (section 8).
+    /// Whether old decisions are purged (section 8).
     pub purges: bool,
-    /// Signs what was purged; there wherever `purges` is on.
+    /// Signs anchors; present if `purges` is on.
     pub signing_key: Option<Box<SigningKey>>,
-    /// Decisions that wait to be written at most.
+    /// Decisions in the queue at most.
     pub queue_length: usize,
 }
 
-/// Where secrets live (section 1.3).
+/// The secrets backend (section 1.3).
 #[derive(Debug, Clone)]
 pub enum Secrets {
-    /// Nowhere.
+    /// None.
     Off,
     /// In the database, encrypted.
     Postgres {
-        /// What wraps data keys.
+        /// The key-management service.
         kms: Kms,
-        /// The key that protects associated data: base64 of 32 bytes.
+        /// The AAD key: base64 of 32 bytes.
         aad_key: Secret,
     },
     /// In env files (development).
     Dotenv {
-        /// Their directory.
+        /// The directory of the files.
         directory: PathBuf,
-        /// Their paths in it, lowest precedence first.
+        /// Their paths, lowest precedence first.
         files: Vec<String>,
-        /// The environment that they are.
+        /// The environment that they hold.
         environment: String,
     },
 }
 
-/// What wraps data keys.
+/// A key-management service.
 #[derive(Debug, Clone)]
 pub enum Kms {
     /// A key of this host.
     Local {
         /// Base64 of 32 bytes.
         key: Secret,
-        /// The one before it.
+        /// The previous key.
         previous: Option<Secret>,
     },
     /// Google Cloud KMS.
     CloudA {
         /// Project, location, key ring and key.
         key: [Secret; 4],
-        /// A file of credentials, and the variable that names it; nothing: the metadata server
-        /// gives them.
+        /// A file of credentials and the variable that names it; none: the metadata server provides
+        /// them.
         credentials: Option<(PathBuf, &'static str)>,
-        /// Where it is.
+        /// The service's base URL.
         base_url: String,
-        /// Where the metadata server is.
+        /// The metadata server's base URL.
         metadata_url: String,
     },
 }

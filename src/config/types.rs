@@ -1,4 +1,4 @@
-//! The small types that settings have.
+//! Small types of settings.
 
 use url::Url;
 
@@ -7,7 +7,7 @@ use url::Url;
 pub struct Origin(String);
 
 impl Origin {
-    /// Takes an `http` or `https` origin that is written exactly as a browser writes it.
+    /// Parses an `http` or `https` origin that is written exactly as a browser writes it.
     pub fn parse(text: &str) -> Option<Self> {
         let url = Url::parse(text).ok()?;
         let exact = matches!(url.scheme(), "http" | "https")
@@ -99,7 +99,7 @@ impl LogFormat {
     }
 }
 
-/// What a host that a tenant chose may be (section 1.4).
+/// Which hosts a tenant may choose (section 1.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostAccess {
     /// Everything, commands included.

@@ -1,12 +1,12 @@
-//! A snapshot of the environment: the one place that reads it. Everything else takes a [`Vars`],
-//! so that tests build theirs from pairs and nothing depends on when a variable is looked at.
+//! A snapshot of the environment, read in one place. Everything else takes a [`Vars`]: tests build
+//! theirs from pairs, and nothing depends on when a variable is read.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Every variable of the environment at one moment. Its `Debug` shows names alone.
+/// Every variable of the environment at one moment. `Debug` shows only the names.
 #[derive(Clone, Default)]
 pub struct Vars(BTreeMap<OsString, OsString>);
 
@@ -20,7 +20,7 @@ impl Vars {
         Self(std::env::vars_os().collect())
     }
 
-    /// An environment of these pairs alone.
+    /// An environment with only these pairs.
     pub fn from_pairs<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Self
     where
         N: Into<OsString>,
@@ -34,14 +34,14 @@ impl Vars {
         )
     }
 
-    /// The same with one variable set (a command-line flag, a value that `dev` brings).
+    /// The same with one variable set, for a command-line flag or for a value of `dev`.
     #[must_use]
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.0.insert(name.into(), value.into());
         self
     }
 
-    /// Whether there is a variable of this service's.
+    /// Whether a variable of this service is set.
     pub fn has_settings(&self) -> bool {
         self.names_with_prefix("SVC_").next().is_some()
     }
@@ -52,7 +52,7 @@ impl Vars {
         pairs.map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// A variable as it is.
+    /// A variable, unchanged.
     pub fn raw(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
     }

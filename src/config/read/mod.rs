@@ -15,13 +15,13 @@ use crate::ids::Clock;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// How a command is run with the settings of the installed service.
+/// Advice on running a command with the settings of the installed service.
 const INSTALLED: &str = ". The installed service has its settings in \
     /etc/agent-runtime/agent-runtime.env; to run a command with them, as root: systemd-run --pipe --wait \
     --collect -p User=agent-runtime -p EnvironmentFile=/etc/agent-runtime/agent-runtime.env -p \
     LoadCredential=credentials:/etc/agent-runtime/credentials agent-runtime COMMAND";
 
-/// Where a setting's value came from.
+/// The source of a setting's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origination {
     Environment,
@@ -31,7 +31,7 @@ pub(super) enum Origination {
     Unset,
 }
 
-/// One setting as it was found. `shown` is what `check-config` may show of it.
+/// One setting as it was read. `shown` is what `check-config` may print.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) setting: &'static Setting,
@@ -40,10 +40,10 @@ pub(super) struct Row {
     pub(super) value: Option<Value>,
 }
 
-/// All that the environment says.
+/// The whole reading.
 #[derive(Debug)]
 pub(super) struct Reading {
-    /// Whether this is development mode; nothing if `SVC_DEV` itself is wrong.
+    /// Whether this is development mode; none if `SVC_DEV` itself is wrong.
     pub(super) development: Option<bool>,
     pub(super) rows: Vec<Row>,
     pub(super) model_keys: Vec<ModelKey>,
@@ -55,7 +55,7 @@ pub(super) struct Reading {
     pub(super) warnings: Vec<String>,
 }
 
-/// A text that was found for a setting.
+/// The text that was found for a setting.
 struct Found {
     from: Origination,
     text: Zeroizing<String>,
@@ -99,8 +99,8 @@ pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading
 }
 
 impl Reading {
-    /// Takes what these faults are about as not given. Settings of secrets make sense together
-    /// alone: with a fault in one, none is taken.
+    /// Treats the settings of these faults as not given. The settings of secrets only make sense
+    /// together: a fault in one drops them all.
     pub(super) fn forgive(&mut self, vars: &Vars, faults: &[Fault]) {
         let development = self.development == Some(true);
         let no_secrets = faults.iter().any(|f| f.setting.starts_with("SVC_SECRETS_"));
@@ -121,7 +121,7 @@ impl Reading {
     }
 }
 
-/// Development mode, before anything else is read, because it decides what may be given.
+/// Development mode is read first, because it decides what may be given.
 fn development(vars: &Vars) -> Option<bool> {
     match vars.raw("SVC_DEV") {
         None => Some(false),
@@ -138,7 +138,7 @@ impl Reader<'_> {
         });
     }
 
-    /// One setting: found, allowed and parsed.
+    /// Reads one setting: finds, admits and parses it.
     fn row(&mut self, setting: &'static Setting) -> Row {
         let before = self.faults.len();
         let found = self.find(setting);
@@ -181,13 +181,13 @@ impl Reader<'_> {
         );
     }
 
-    /// The text of a setting, from the one place that gives it.
+    /// The text of a setting, from its only source.
     fn find(&mut self, setting: &Setting) -> Option<Found> {
         let environment = self.vars.raw(setting.name);
         let file_name = setting.file_name();
         let file = self.vars.raw(&file_name).filter(|_| setting.secret);
         let file = file.map(PathBuf::from);
-        // What already names the credential's file is no second place.
+        // A variable that names the credential's own file is not a second source.
         let named = if setting.secret {
             file.as_deref()
         } else {
@@ -252,7 +252,7 @@ impl Reader<'_> {
         None
     }
 
-    /// The value of a text that was given, if the setting takes it.
+    /// The parsed value of a given text, if it is valid.
     fn parsed(&mut self, setting: &'static Setting, found: &Found) -> Option<Value> {
         if setting.state != State::Built {
             return None;
@@ -325,7 +325,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The license: must hold outside development, and is worth a warning inside.
+    /// The license: required outside development, where a faulty one is a fault; inside, it is a
+    /// warning.
     fn license(
         &mut self,
         rows: &[Row],
@@ -363,7 +364,7 @@ pub(super) fn value<'a>(rows: &'a [Row], name: &str) -> Option<&'a Value> {
         .and_then(|row| row.value.as_ref())
 }
 
-/// What may be shown of a setting's text.
+/// What may be printed of a setting's text.
 fn shown(setting: &Setting, text: &str) -> String {
     if setting.secret {
         "[redacted]".to_owned()

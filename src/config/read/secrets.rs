@@ -1,5 +1,5 @@
-//! What the settings of secrets say together: which of them the chosen backend needs, and which it
-//! does not read. One that nothing would read is refused, because whoever gave it believes in it.
+//! Checks the settings of secrets together: what the chosen backend needs, and what it does not
+//! read. An unused setting is refused, because whoever gave it relies on it.
 
 use super::{Origination, Reader, Row, Value, value};
 use crate::config::Vars;
@@ -9,7 +9,7 @@ const BACKEND: &str = "SVC_SECRETS_BACKEND";
 const KMS: &str = "SVC_SECRETS_BACKEND_KMS";
 const USUAL_CREDENTIALS: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 
-/// A setting, and what it takes: the backend, and the vendor where that matters.
+/// A setting and its condition: the backend, and the vendor if that matters.
 const READ_WITH: [(&str, &str, Option<&str>); 14] = [
     ("SVC_SECRETS_DOTENV_DIR", "dotenv", None),
     ("SVC_SECRETS_DOTENV_FILES", "dotenv", None),
@@ -80,7 +80,7 @@ const MAKE_A_KEY: &str =
     "Make a key with: (umask 077; head -c 32 /dev/urandom > FILE), and name it here";
 
 impl Reader<'_> {
-    /// The settings of secrets as a whole.
+    /// Checks the settings of secrets as a whole.
     pub(super) fn secrets(&mut self, rows: &[Row]) {
         let Some(backend) = word(rows, BACKEND) else {
             return;
@@ -89,7 +89,7 @@ impl Reader<'_> {
             return;
         }
         let vendor = word(rows, KMS);
-        // A vendor that is wrong or missing has a fault of its own.
+        // A wrong or missing vendor has a fault of its own.
         let of_vendor = |wanted: Option<&str>| wanted.is_none() || vendor == wanted;
         let misses_vendor = backend == "postgres" && vendor.is_none();
         for (name, with, wanted) in READ_WITH {
@@ -153,8 +153,8 @@ impl Reader<'_> {
     }
 }
 
-/// The file of credentials for `cloud-a`, and what named it: the setting, or the variable that its
-/// vendor's own tools read.
+/// The credentials file of `cloud-a`, and what named it: the setting, or the variable of the
+/// vendor's own tools.
 pub(super) fn kms_credentials(vars: &Vars, rows: &[Row]) -> Option<(PathBuf, &'static str)> {
     let setting = "SVC_SECRETS_KMS_CREDENTIALS_PATH";
     match value(rows, setting) {
@@ -166,14 +166,14 @@ pub(super) fn kms_credentials(vars: &Vars, rows: &[Row]) -> Option<(PathBuf, &'s
     }
 }
 
-/// It was given, whether or not it is right.
+/// Whether it was given, valid or not.
 fn given(rows: &[Row], name: &str) -> bool {
     rows.iter().any(|row| {
         row.setting.name == name && !matches!(row.from, Origination::Default | Origination::Unset)
     })
 }
 
-/// It says what holds anyway.
+/// Whether it repeats the default.
 fn is_default(rows: &[Row], name: &str) -> bool {
     let row = rows.iter().find(|row| row.setting.name == name);
     row.is_some_and(|row| row.shown.as_deref() == Some(row.setting.absent.text()))

@@ -1,11 +1,11 @@
-//! What settings say together: two forms of one thing, and bounds that depend on each other.
+//! Checks settings together: two forms of one value, and bounds that depend on each other.
 
 use super::{Origination, Reader, Row, value};
 use crate::config::parse::Value;
 use crate::config::table;
 
 impl Reader<'_> {
-    /// Two forms of one thing, both given.
+    /// Two forms of one value, both given.
     pub(super) fn variants(&mut self, rows: &[Row]) {
         let given = |name: &str| {
             rows.iter().any(|row| {
@@ -24,7 +24,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What a purge leaves behind has to be signed.
+    /// A purge must sign its anchors.
     pub(super) fn retention(&mut self, rows: &[Row]) {
         let key = rows
             .iter()

@@ -1,4 +1,4 @@
-//! Names that begin with `SVC_` and that no setting has, each with the name that was perhaps meant.
+//! Unknown names that begin with `SVC_`, each with the name that was probably meant.
 
 use super::Reader;
 use crate::config::table::{self, Setting};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 impl Reader<'_> {
-    /// Variables and credentials with our prefix that no setting has.
+    /// Variables and credentials with the prefix that belong to no setting.
     pub(super) fn unknown_names(&mut self) {
         let known = |name: &String| {
             table::settings().any(|s| s.name == *name || (s.secret && s.file_name() == *name))
@@ -38,13 +38,13 @@ impl Reader<'_> {
     }
 }
 
-/// A name from outside, fit for a terminal.
+/// A foreign name made safe for a terminal.
 fn printable(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_graphic() { c } else { '?' };
     name.chars().take(100).map(plain).collect()
 }
 
-/// What to do about a name that no setting has.
+/// Advice for an unknown name.
 fn unknown_remedy(name: &str) -> String {
     if let Some(setting) = name.strip_suffix("_FILE").and_then(table::find) {
         return format!(
@@ -70,8 +70,8 @@ fn unknown_remedy(name: &str) -> String {
     }
 }
 
-/// How many single-character changes lead from one text to the other (Levenshtein). Names from
-/// outside are cut at 100 characters.
+/// The number of single-character changes between two texts (Levenshtein distance). Foreign names
+/// are cut to 100 characters.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(100).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,9 +1,9 @@
-//! The limits: the front door's, the database's and those of runs. Every bound of the service is a
-//! number here with a range, so that no setting takes a bound away.
+//! The limits of the front door, the database and runs. Every bound of the service is a number here
+//! with a range, so no setting can remove a bound (`bounded-everything`).
 
 use super::{Item, Kind, Setting, Source};
 
-/// The database of development mode (section 1.3: a local one on port 5432).
+/// The default database of development mode (section 1.3: local, port 5432).
 const DEVELOPMENT_DATABASE: &str = "postgres://localhost:5432/agent_runtime";
 
 const KIB: u64 = 1024;

@@ -1,12 +1,11 @@
-//! The settings table: every setting is one value here, and everything that is said of settings
-//! (parsing, `check-config`, `--help`, the sample environment file, the manual page and
-//! `docs/settings.md`) comes from it.
+//! The settings table. Every setting is one value here. Parsing, `check-config`, `--help`, the
+//! sample environment file, the manual page and `docs/settings.md` all come from it.
 //!
-//! To add a setting: one entry in one of the lists below, and one line in `assemble.rs` that hands
-//! its value on. A test refuses a built setting that nothing hands on.
+//! To add a setting: one entry in one of the lists below, and one line in `assemble.rs` that uses
+//! its value. A test refuses a built setting that nothing uses.
 //!
-//! A setting whose feature is not built yet stands here with its whole meaning and its parser, in
-//! state [`State::NotBuilt`]: giving it is refused by name, so that it is never silently ignored.
+//! A setting whose feature is not built yet has its whole meaning and its parser here, in state
+//! [`State::NotBuilt`]. Giving it is refused by name, so that it is never silently ignored.
 
 mod limits;
 mod secrets;
@@ -21,43 +20,43 @@ use super::Vars;
 pub(super) struct Setting {
     /// The environment variable.
     pub(super) name: &'static str,
-    /// What its text must be.
+    /// The type of its text.
     pub(super) kind: Kind,
-    /// What holds when it is not given.
+    /// The default.
     pub(super) absent: Absent,
     /// Refused unless `SVC_DEV` is true.
     pub(super) development_only: bool,
-    /// Must be given unless `SVC_DEV` is true.
+    /// Required unless `SVC_DEV` is true.
     pub(super) required: bool,
-    /// Never shown; can also be given as `NAME_FILE` or as a systemd credential.
+    /// Never printed. It can also be given as `NAME_FILE` or as a systemd credential.
     pub(super) secret: bool,
-    /// The setting that gives the same thing in another form: one of the two at most.
+    /// The setting that gives the same value in another form; only one of the two may be given.
     pub(super) variant_of: Option<&'static str>,
     /// Who reads it, and when.
     pub(super) reader: &'static str,
-    /// What it does, in plain sentences.
+    /// Its meaning, in plain sentences.
     pub(super) meaning: &'static str,
-    /// Where it comes from.
+    /// Its origin.
     pub(super) source: Source,
-    /// Whether this version has it.
+    /// Whether this version supports it.
     pub(super) state: State,
 }
 
-/// Where a setting comes from.
+/// The origin of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
-    /// Name and meaning stand in the specification.
+    /// The specification has name and meaning.
     Named(&'static str),
-    /// The meaning stands in the specification, the name is ours.
+    /// The specification has the meaning; the name is this project's.
     Meant(&'static str),
-    /// Name and meaning are ours.
+    /// Name and meaning are this project's.
     Ours,
 }
 
-/// Whether this version has a setting, or one of its values.
+/// Whether this version supports a setting, or one of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// It works.
+    /// It is supported.
     Built,
     /// The named feature is not built yet.
     NotBuilt(&'static str),
@@ -65,15 +64,15 @@ pub(super) enum State {
     Reserved,
 }
 
-/// What holds when a setting is not given.
+/// The default of a setting.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Absent {
-    /// This text, read as if it had been given.
+    /// This text, parsed as if it had been given.
     Value(&'static str),
-    /// What this says.
+    /// Described by this text.
     Told(&'static str),
-    /// What this says, worked out from the environment and whether it is development mode; nothing
-    /// where there is no default.
+    /// Described by this text, and computed from the environment and the mode; none if there is no
+    /// default.
     Derived(&'static str, fn(&Vars, bool) -> Option<String>),
 }
 
@@ -85,7 +84,7 @@ pub(super) struct Word {
     pub(super) development_only: bool,
 }
 
-/// A key inside a file or a text.
+/// The format of a key in a file or a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyForm {
     /// An Ed25519 private key in PKCS#8 (RFC 8410).
@@ -94,7 +93,7 @@ pub(super) enum KeyForm {
     Bytes32,
 }
 
-/// What the items of a comma-separated list are.
+/// The type of the items of a comma-separated list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Item {
     /// `scheme://host[:port]`, as a browser writes it (RFC 6454).
@@ -103,7 +102,7 @@ pub(super) enum Item {
     Registry,
     /// A relative path without `..`.
     RelativePath,
-    /// A field key or its end: letters, digits, `-`, `_`.
+    /// A field key or its suffix: letters, digits, `-`, `_`.
     KeyPattern,
     /// `subsystem=level`.
     LevelPair,
@@ -111,7 +110,7 @@ pub(super) enum Item {
     ModelKey,
 }
 
-/// What the text of a setting must be.
+/// The type of a setting's text.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     /// `true`, `false`, `1` or `0`.
@@ -138,7 +137,7 @@ pub(super) enum Kind {
     HostAndPort,
     /// An absolute path.
     AbsolutePath,
-    /// An absolute path of a file that holds a key and that its owner alone can read.
+    /// An absolute path of a file with a key that only its owner can read.
     KeyFile(KeyForm),
     /// A key in base64.
     KeyText(KeyForm),
@@ -154,7 +153,7 @@ pub(super) enum Kind {
     List(Item),
 }
 
-/// Settings that belong together, with the heading they stand under.
+/// Settings that belong together, with their heading.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) title: &'static str,
@@ -220,7 +219,7 @@ pub(super) fn find(name: &str) -> Option<&'static Setting> {
 }
 
 impl Setting {
-    /// A built setting that the server reads; the methods below change what differs.
+    /// A supported setting that the server reads; the methods below change what differs.
     const fn new(name: &'static str, kind: Kind, source: Source, meaning: &'static str) -> Self {
         Self {
             name,
@@ -291,7 +290,7 @@ impl Setting {
         format!("{}_FILE", self.name)
     }
 
-    /// Whether a systemd credential of its name can give it: a secret, or a key's file.
+    /// Whether a systemd credential of its name can give it: a secret, or a key file.
     pub(super) fn takes_credential(&self) -> bool {
         self.secret || matches!(self.kind, Kind::KeyFile(_))
     }
@@ -342,7 +341,7 @@ impl Absent {
 }
 
 impl Kind {
-    /// What the text must be, to stand after "must be" and in the documents.
+    /// The type in words, for use after "must be" and in the documents.
     pub(super) fn shape(self) -> String {
         match self {
             Self::Boolean => "one of true, false, 1, 0".to_owned(),
@@ -404,7 +403,7 @@ impl Kind {
 }
 
 impl Item {
-    /// What each item must be, in the plural.
+    /// The type of each item, in the plural.
     const fn shape(self) -> &'static str {
         match self {
             Self::Origin => {

@@ -14,7 +14,7 @@ const WITH_LOCAL: &str = "server and secrets rewrap, with SVC_SECRETS_BACKEND_KM
 const REQUIRED_WITH_LOCAL: &str =
     "server and secrets rewrap, with SVC_SECRETS_BACKEND_KMS=local, which requires it";
 
-/// A part of the wrapping key's name.
+/// A part of the wrapping key's resource name.
 const fn part(name: &'static str, meaning: &'static str) -> Setting {
     Setting::new(name, Kind::Word { min: 1, max: 200 }, MEANT, meaning)
         .read_by(REQUIRED_WITH_CLOUD_A)

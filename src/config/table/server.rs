@@ -1,4 +1,4 @@
-//! The server itself, its tenant, its log and its way out.
+//! The server itself, its tenant, its log, and outbound connections.
 
 use super::{Item, KeyForm, Kind, Setting, Source, Word};
 

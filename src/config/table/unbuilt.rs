@@ -1,5 +1,5 @@
-//! Settings of features that later versions bring, and of those that stand among them. An entry leaves this state by losing its
-//! `not_built` line; its meaning and its parser stay.
+//! Settings of features that later versions bring, and the settings that belong beside them. When a
+//! feature is built, its settings lose their `not_built` line; meaning and parser stay.
 
 use super::{Item, KeyForm, Kind, Setting, Source, Word};
 
