@@ -1,11 +1,11 @@
 -- What was said in a conversation, the newest last: at most so many messages, and none before the one that takes them past
 -- so many bytes. The newest is there whatever its length.
 -- A function, so that a statement that does not need it prepares nothing for it.
-create function conversation_history(of_tenant_id uuid, of_conversation_id uuid, most bigint, most_bytes bigint) returns jsonb
+create function conversation_history(of_tenant_id uuid, of_conversation_id uuid, most bigint, most_bytes bigint) returns json
 language plpgsql stable set plan_cache_mode = force_generic_plan as $$
 begin
   return (
-    select coalesce(jsonb_agg(jsonb_build_object('role', said.role, 'content', said.content) order by said.position), '[]')
+    select coalesce(json_agg(json_build_object('role', said.role, 'content', said.content) order by said.position), '[]')
     from (select c.position, c.role, c.content, row_number() over newest as place,
         sum(octet_length(c.content)) over newest as bytes
       from (select m.position, m.role, m.content from conversation_messages m

@@ -2,7 +2,7 @@
 -- this one, on this page or the next. They are read one by one, so that what does not fit is never decompressed.
 create function run_events_after(
   of_tenant_id uuid, of_run_id uuid, after_seq bigint, max_events bigint, max_bytes bigint
-) returns table (seq bigint, kind text, data jsonb, created_at timestamptz, more boolean)
+) returns table (seq bigint, kind text, data json, created_at timestamptz, more boolean)
 language plpgsql stable as $$
 declare
   event record;

@@ -16,10 +16,10 @@
 -- every part, every time.
 create function run_write(
   of_tenant_id uuid, of_run_id uuid, of_epoch bigint, told bigint, at timestamptz, to_status text,
-  kinds text[], datas jsonb[],
-  ended_step integer, ended_status text, ended_result jsonb, ended_failures integer,
-  begun_step integer, begun_kind text, begun_name text, begun_attempt integer, begun_failures integer, begun_request jsonb,
-  failure_said text, output_given jsonb, message_said text, has_text boolean,
+  kinds text[], datas json[],
+  ended_step integer, ended_status text, ended_result json, ended_failures integer,
+  begun_step integer, begun_kind text, begun_name text, begun_attempt integer, begun_failures integer, begun_request json,
+  failure_said text, output_given json, message_said text, has_text boolean,
   call_step integer, call_attempt integer, call_provider_id uuid, call_model text, call_outcome text, call_failure text,
   prompt bigint, completion bigint, cache_read bigint, cache_write bigint, reasoning bigint,
   price_prompt numeric, price_completion numeric, price_cache_read numeric, price_cache_write numeric, price_reasoning numeric,

@@ -4,6 +4,8 @@
 --   distributed by tenant.
 -- - What grows is partitioned by its UUIDv7 or its time into calendar months (UTC): an old month is dropped, never deleted
 --   row by row. Partitions are made by sql/functions/attach_*.sql.
+-- - What an author or a model wrote is `json`, not `jsonb`: fields keep their order, which a reader recognizes and a model
+--   is shown. No column is `jsonb`: nothing is sought inside of one.
 -- - The hot tables (`runs`, `run_*`, `webhook_deliveries`, `webhook_attempts`) have no CHECK constraints: PostgreSQL
 --   compiles them anew for each statement that writes a row, a quarter of the cost of a step. The program's types hold the
 --   words, the functions that write count the numbers.
@@ -340,7 +342,7 @@ create table tools (
   name text not null check (name ~ '^[a-zA-Z0-9_-]{1,64}$'),
   description text not null check (length(description) <= 4000),
   -- JSON Schema of the arguments object.
-  arguments_schema jsonb not null,
+  arguments_schema json not null,
   url text not null check (length(url) <= 2048),
   timeout_ms integer not null check (timeout_ms between 1 and 600000),
   -- An idempotent tool is called again after a crash; any other fails its run instead.
@@ -386,8 +388,8 @@ create table agent_versions (
   instructions text not null check (length(instructions) <= 200000),
   model_provider_id uuid not null,
   model text not null,
-  parameters jsonb not null,
-  limits jsonb not null,
+  parameters json not null,
+  limits json not null,
   created_by uuid not null,
   created_at timestamptz not null,
   primary key (tenant_id, agent_id, version),
@@ -501,8 +503,8 @@ create index runs_conversation on runs (tenant_id, conversation_id, run_id);
 create table run_payloads (
   tenant_id uuid not null,
   run_id uuid not null,
-  input jsonb not null,
-  output jsonb,
+  input json not null,
+  output json,
   primary key (tenant_id, run_id)
 ) partition by range (run_id);
 
@@ -518,8 +520,8 @@ create table run_steps (
   attempt integer not null,
   -- How many attempts the other side failed. Attempts lost to a crash are counted in `attempt` alone.
   failures integer not null default 0,
-  request jsonb not null,
-  result jsonb,
+  request json not null,
+  result json,
   started_at timestamptz not null,
   completed_at timestamptz,
   primary key (tenant_id, run_id, step)
@@ -561,7 +563,7 @@ create table run_events (
   seq bigint not null,
   position bigint not null default nextval('run_event_position'),
   kind text not null,
-  data jsonb not null,
+  data json not null,
   created_at timestamptz not null,
   primary key (tenant_id, run_id, seq)
 ) partition by range (run_id);

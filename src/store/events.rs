@@ -45,7 +45,7 @@ impl NewEvent {
         StoredEvent {
             seq,
             kind: self.kind.to_owned(),
-            data: storable::read_back(&self.data),
+            data: storable::value(&self.data).into_owned(),
             created_at,
         }
     }

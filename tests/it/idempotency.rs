@@ -139,7 +139,7 @@ fn a_key_is_its_callers_own() {
     let token = agent_runtime::authn::bearer::mint().unwrap();
     let mut sql = app.database.client();
     sql.execute(
-        "insert into users values ($1, $2, 'second', now())",
+        "insert into users (tenant_id, user_id, display_name, created_at) values ($1, $2, 'second', now())",
         &[&app.seeds.tenant_id, &user],
     )
     .unwrap();

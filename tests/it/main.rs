@@ -42,6 +42,7 @@ mod reviewers;
 mod routes;
 mod runs;
 mod runtime;
+mod schema;
 mod secrets;
 mod server;
 mod service_accounts;

@@ -120,11 +120,11 @@ fn a_set_of_functions_that_differs_is_replaced() {
     client
         .batch_execute(
             "create or replace function agent_tools(of_tenant_id uuid, of_agent_id uuid, of_version text)
-               returns jsonb language sql as $$ select '{}'::jsonb $$;
+               returns json language sql as $$ select '{}'::json $$;
              drop function attach_run_partitions(date);
              create function attach_run_partitions(today text) returns void language sql as '';
              create function went(bigint) returns void language sql as '';
-             update agent_runtime_functions set definition = 'create function agent_tools(of_tenant_id uuid, of_agent_id uuid, of_version text) returns jsonb
+             update agent_runtime_functions set definition = 'create function agent_tools(of_tenant_id uuid, of_agent_id uuid, of_version text) returns json
                language sql' where name = 'agent_tools';
              update agent_runtime_functions set definition = 'create function attach_run_partitions(today text) returns void
                language sql' where name = 'attach_run_partitions';

@@ -1,1 +1,1 @@
-select attach_audit_partitions($1)
+select attach_audit_partitions(today => $1)

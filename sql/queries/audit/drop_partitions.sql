@@ -1,1 +1,1 @@
-select drop_audit_partitions($1, $2)
+select drop_audit_partitions(outcome => $1, month => $2)

@@ -1,1 +1,1 @@
-select attach_run_partitions($1)
+select attach_run_partitions(today => $1)

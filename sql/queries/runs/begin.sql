@@ -1,5 +1,5 @@
 -- Takes up a run for the first time, with its first step, which asks the model: the events $5 and $6, of which the last
--- says the step and lacks the model's name, and the step's row. No row where it was taken up before, was asked to cancel,
+-- says the step and has an empty name in place of the model's, and the step's row. No row where it was taken up before, was asked to cancel,
 -- or is none of this flow. What of the run is not the same for all that were just begun; the turn as turns/load has it.
 with begun as (
   update runs r set lease_epoch = r.lease_epoch + 1, status = 'running', started_at = $3, last_seq = 1 + cardinality($5::text[])
@@ -15,8 +15,9 @@ with begun as (
 ), told as (
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
   select $1, $2, 1 + e.n, e.kind,
-    case when e.n = cardinality($5::text[]) then e.data || jsonb_build_object('name', begun.model) else e.data end, $3
-  from begun, unnest($5::text[], $6::jsonb[]) with ordinality e (kind, data, n)
+    case when e.n = cardinality($5::text[])
+      then replace(e.data::text, '"name":""', '"name":' || to_json(begun.model))::json else e.data end, $3
+  from begun, unnest($5::text[], $6::json[]) with ordinality e (kind, data, n)
 )
 select b.*, p.base_url, p.api_key_name, p.api_key_environment, p.api_key_secret, m.prompt_price::text,
   m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text, m.reasoning_price::text,

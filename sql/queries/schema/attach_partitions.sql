@@ -1,1 +1,2 @@
-select attach_audit_partitions(today), attach_webhook_partitions(today) from (select (now() at time zone 'UTC')::date) d (today)
+select attach_audit_partitions(today => d.today), attach_webhook_partitions(today => d.today)
+from (select (now() at time zone 'UTC')::date) d (today)

@@ -2,8 +2,9 @@
 select v.instructions, v.model, v.parameters, v.limits, p.model_provider_id, p.base_url, p.api_key_name,
   p.api_key_environment, p.api_key_secret, m.prompt_price::text, m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text,
   m.reasoning_price::text,
-  agent_tools($1, v.agent_id, v.version),
-  case when r.conversation_id is null then '[]' else conversation_history($1, r.conversation_id, $3, $4) end,
+  agent_tools(of_tenant_id => $1, of_agent_id => v.agent_id, of_version => v.version),
+  case when r.conversation_id is null then '[]' else
+    conversation_history(of_tenant_id => $1, of_conversation_id => r.conversation_id, most => $3, most_bytes => $4) end,
   case when r.conversation_id is null then
     (select i.input from run_payloads i where i.tenant_id = r.tenant_id and i.run_id = r.run_id) end
 from runs r

@@ -1,1 +1,1 @@
-select attach_webhook_partitions($1)
+select attach_webhook_partitions(today => $1)

@@ -180,9 +180,11 @@ impl World {
             .concat();
         let script = format!(
             "insert into tenants values ('{tenant_id}', 't', now());
-             insert into users values ('{tenant_id}', '{user_id}', 'u', now());
-             insert into projects values ('{tenant_id}', '{project_id}', 'p', '{user_id}', now(), now());
-             insert into model_providers values ('{tenant_id}', '{provider_id}', 'mp', '{url}', null, '{user_id}', now(), now());
+             insert into users (tenant_id, user_id, display_name, created_at) values ('{tenant_id}', '{user_id}', 'u', now());
+             insert into projects (tenant_id, project_id, name, created_by, created_at, updated_at)
+               values ('{tenant_id}', '{project_id}', 'p', '{user_id}', now(), now());
+             insert into model_providers (tenant_id, model_provider_id, name, base_url, created_by, created_at, updated_at)
+               values ('{tenant_id}', '{provider_id}', 'mp', '{url}', '{user_id}', now(), now());
              insert into models values ('{tenant_id}', '{provider_id}', 'm', 1, 2, null, null, null);
              insert into agents (tenant_id, agent_id, project_id, name, description, created_by, created_at, updated_at) values ('{tenant_id}', '{agent_id}', '{project_id}', 'a', '', '{user_id}', now(), now());
              insert into agent_versions values ('{tenant_id}', '{agent_id}', '1.0.0', 1, 'Be brief.', '{provider_id}', 'm', '{{}}', '{limits}', '{user_id}', now());
