@@ -1,11 +1,11 @@
 //! Admission control before the authorization server: how many requests may ask it at once, when
 //! nobody asks it, and which credentials have been denied too often.
 //!
-//! Guarantees (`bounded-everything`): a bounded number of requests asks the authorization server at
-//! once, and none while it is known to be away. When all permits are taken, callers queue briefly
-//! (`concurrency_limit`).
+//! Guarantees (`bounded-everything`, `bulkheads`): a bounded number of requests asks the
+//! authorization server at once, and none while it is known to be unreachable. When all permits are
+//! taken, callers queue briefly (`concurrency_limit`).
 //!
-//! Not here: what is asked (`check`), and how (`sync::permissions`).
+//! Not here: the question (`check`), and how it is asked (`sync::permissions`).
 
 use super::fga::Failure;
 use super::permissions::{Answer, Asked, Permissions};

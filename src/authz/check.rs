@@ -1,10 +1,11 @@
-//! One request's questions: who asks, what the key allows, what the model says, and the record of it.
+//! The access checks of one request: the caller, the limits of the key, the authorization model,
+//! and the record.
 //!
-//! Guarantees: every decision is handed to the audit before its outcome is used, and its ticket is
-//! kept with the request's (`audit-before-commit`). What is not found is no decision, nor is a question that
-//! the authorization server did not answer.
+//! Guarantees: every decision is handed to the audit before its outcome is used, and its ticket
+//! stays with the request (`audit-before-commit`). An object that is not found, and a question that
+//! the authorization server did not answer, are no decisions.
 //!
-//! Not here: what waits for the tickets (`http`).
+//! Not here: waiting for the tickets (`http`).
 
 use super::admission::Admission;
 use super::fga::Tuple;

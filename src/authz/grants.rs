@@ -1,4 +1,4 @@
-//! Who reads which roles a user has (section 4.2): the user themselves, or who decides about the tenant.
+//! Who may read a user's roles (section 4.2): the user, or a tenant admin.
 
 use super::check::Target;
 use super::{Checker, as_caller};

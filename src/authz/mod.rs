@@ -1,7 +1,8 @@
-//! May they? The only code that mints proofs.
+//! Authorization: whether a caller may do something. The only code that makes proofs.
 //!
-//! While no authorization server is set, section 1.1 rule 3 holds: whoever holds a token of the
-//! tenant may do anything in it, and nothing outside it. An object of another tenant is not found.
+//! Without an authorization server, section 1.1 rule 3 applies: whoever holds a token of a tenant
+//! may do anything in that tenant, and nothing outside it. An object of another tenant is not
+//! found.
 
 mod admission;
 mod check;

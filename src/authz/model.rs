@@ -1,12 +1,12 @@
-//! The model of permissions: `model.fga`, which this module reads, checks and turns into the JSON
-//! that OpenFGA takes.
+//! The authorization model: parses and checks `model.fga`, and converts it to the JSON that OpenFGA
+//! accepts.
 //!
-//! Of OpenFGA's language (schema 1.1) it takes direct relations, `or`, `X from Y` and comments, and
-//! refuses all else with its line: no intersection, exclusion, wildcard or condition can come in by
-//! an edit, and the published advisories about those do not apply. Refused too is what refers to
-//! nothing, is said twice, or goes round in a circle.
+//! Of OpenFGA's language (schema 1.1) it accepts direct relations, `or`, `X from Y` and comments,
+//! and refuses everything else with its line. So no edit can bring in an intersection, exclusion,
+//! wildcard or condition, and the published advisories about those do not apply. It also refuses a
+//! reference to nothing, a duplicate, and a circle.
 //!
-//! Not here: the stores and the upgrade of their models.
+//! Not here: the stores, and upgrading their models.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};

@@ -1,7 +1,7 @@
-//! What each role allows, as a plain function: what the console is told (section 4.2), and what the
-//! authorization server's answers are compared with in the tests.
+//! What each role allows, as a pure function. The console shows it (section 4.2), and tests compare
+//! the authorization server's answers with it.
 //!
-//! It says what `model.fga` says; a test holds the two together. Not here: who has which role.
+//! A test holds it equal to `model.fga`. Not here: who has which role.
 
 use crate::store::project_memberships::Role as ProjectRole;
 use crate::store::team_memberships::Role as TeamRole;

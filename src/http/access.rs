@@ -1,4 +1,5 @@
-//! Ways into a route: each is a handler's parameter, and its check runs before the handler does.
+//! Access checks of routes. Each kind is the type of a handler's parameter, and its check runs
+//! before the handler (`access-before-handler`).
 
 use super::context::Cx;
 use super::input::{Described, read_body};

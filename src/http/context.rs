@@ -1,4 +1,4 @@
-//! What a handler knows: the request, the caller, and the service behind it.
+//! What a handler can use: the request, the caller, and the service.
 
 use super::door;
 use super::sse::Streams;

@@ -1,5 +1,5 @@
-//! Browsers on other origins: the routes that a public run token can use, for the origins that the
-//! operator lists, and nothing else (section 1.3). Without a list no route has a CORS header.
+//! CORS. It covers only routes that accept a public run token, and only the origins that the
+//! operator lists (section 1.3). Without a list no route has a CORS header.
 
 use super::door::Context;
 use rouille::{Response, ResponseBody};

@@ -1,8 +1,8 @@
-//! `/openapi.json`, and at `/docs` a reference UI that works with no network under a strict content
-//! security policy.
+//! `/openapi.json`, and at `/docs` a reference UI that works without a network, under a strict
+//! content security policy.
 //!
-//! The UI's files come from a crate and are unpacked when the program is built; the page and its
-//! start script are ours.
+//! The UI's files come from a crate and are unpacked by the build; the page and its start script
+//! are in the repository.
 
 use super::access::Open;
 use super::context::Cx;

@@ -1,8 +1,7 @@
-//! What a handler takes beside its access: a JSON body, query parameters, or nothing.
+//! A handler's input: a JSON body, query parameters, or nothing.
 //!
-//! Every refusal names the place of the fault and what was expected. Unknown fields are refused by
-//! the types themselves (`deny_unknown_fields`); NUL characters are refused here, because Postgres
-//! cannot store them.
+//! Every refusal names the path of the fault and what was expected. The types refuse unknown fields
+//! (`deny_unknown_fields`). NUL characters are refused here, because PostgreSQL cannot store them.
 
 use super::context::Cx;
 use crate::error::{Code, Error, Result};

@@ -1,6 +1,6 @@
 //! HTTP: the door, the pipeline of every request, the route table, the API description, streams.
 //!
-//! rouille's types do not leave this folder, async does not leave `door`.
+//! rouille's types stay in this folder, and async code stays in `door`.
 
 pub mod access;
 pub mod context;

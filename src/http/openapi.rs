@@ -1,4 +1,4 @@
-//! The API description: OpenAPI 3.1.0, from the route table alone (section 9, rule 2).
+//! The API description (OpenAPI 3.1.0), generated from the route table alone (section 9, rule 2).
 
 use super::access::Rule;
 use super::route::{Route, Table};

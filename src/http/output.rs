@@ -1,4 +1,4 @@
-//! What a handler answers.
+//! A handler's answer.
 
 use super::sse::Following;
 use crate::error::{Error, Result};

@@ -1,5 +1,5 @@
-//! The pipeline of every request: find the route, check access, call the handler, answer in one
-//! form. It is the [`App`] behind the door.
+//! The pipeline of every request: find the route, check access, call the handler, build the answer.
+//! It is the [`App`] behind the door.
 
 use super::access::Rule;
 use super::context::{Cx, Matched, Parameters, Shared};

@@ -1,8 +1,8 @@
-//! `/healthz`, `/readyz` and `/metrics`, answered by the door itself: nothing here waits for
-//! anything, so they answer while the database and every request thread are stuck.
+//! `/healthz`, `/readyz` and `/metrics`, answered by the door itself. Nothing here blocks, so they
+//! answer even if the database and every request thread are stuck.
 //!
-//! Healthy: the process serves, and a restart would help nothing. Ready: it can take work; the reasons say what is missing. Metrics:
-//! Prometheus text, from figures that their owners keep in memory.
+//! Healthy: a restart would not help. Ready: the server can take work; otherwise the answer names
+//! the reasons. Metrics: Prometheus text, from values that their owners keep in memory.
 
 use rouille::{Response, ResponseBody};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Answers and errors as the door takes them: the error body of section 7, and the headers that
-//! every answer carries.
+//! Answers and errors in the door's form: the error body of section 7, and the headers of every
+//! answer.
 
 use super::door::{Context, Reply};
 use super::output::Answer;

@@ -1,10 +1,11 @@
-//! The route table: one list that serves dispatch, the API description and the sweep over every
-//! route in the tests.
+//! The route table: one list for dispatch, the API description, and the test that calls every
+//! route.
 //!
-//! A route cannot be declared without its access check: the handler's first parameter after the
-//! context *is* the check, and access, input and answer are inferred from the signature. A route
-//! whose path lacks the parameter that its access names, two routes of one method and path or of one
-//! operation name, and two types of one schema name refuse to start.
+//! A route cannot be declared without its access check (`access-before-handler`). The handler's
+//! first parameter after the context *is* the check; access, input and answer are inferred from the
+//! signature. The server does not start if a path lacks the parameter that its access names, if two
+//! routes have the same method and path or the same operation name, or if two types have the same
+//! schema name.
 
 use super::access::{Access, Rule};
 use super::context::{Cx, Parameters};

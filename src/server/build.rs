@@ -1,4 +1,4 @@
-//! Makes the parts behind the door, and connects them. Nothing here waits for the database.
+//! Builds the parts behind the door, and connects them. Nothing here waits for the database.
 
 use super::options::Options;
 use super::watchdog::Watchdog;

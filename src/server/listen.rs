@@ -1,4 +1,4 @@
-//! The socket that the door listens on.
+//! The door's listening socket.
 
 use crate::error::{Code, Error, Result};
 use rustix::io::Errno;

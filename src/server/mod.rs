@@ -4,16 +4,16 @@
 //! |---|---|---|
 //! | `door` | connections | `Door::stop`: no new ones; answers in flight within the deadline |
 //! | `request-N` | handlers | with the door |
-//! | `stream-N`, `stream-tail`, `stream-access` | open streams; whether their readers still may | `Streams::stop`: each gets `stream.end` |
+//! | `stream-N`, `stream-tail`, `stream-access` | open streams; rights of their readers | `Streams::stop`: each gets `stream.end` |
 //! | `run-N`, as many as needed at once, and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
-//! | `authz-sync` | makes tenants' stores, keeps permissions in step | `Reconciler::stop`, before the next call |
-//! | `runs-…` | watch runs, write text, keep tables up | with the runs |
-//! | `webhooks-N` and the queue's own | attempts at deliveries of webhooks | with the runs, of whose runner they are part; where a backend of secrets is set |
-//! | `webhooks-upkeep` | keeps the tables of webhooks up | with the runs, after both queues |
-//! | `audit-writer`, `audit-watch`, `audit-keeper` | write access decisions that no request thread does; give up those that are late; keep their tables up | `audit::Running::stop`, after all that records: what waits is written |
-//! | `starter` | waits for the database, migrates, seeds; then sees whether the database answers, and wipes secrets that were kept in memory for their time | with the server |
-//! | `watchdog`, `watchdog-ask` | whether a part is stuck; asks the database aside | with the server |
-//! | `store-timeout`, `store-cancel`, `store-close`, the pool's | stuck statements, connections; the audit has its own | with the last user of the store |
+//! | `authz-sync` | makes tenants' stores, synchronizes permissions | `Reconciler::stop`, before the next call |
+//! | `runs-…` | watch runs, write text, maintain tables | with the runs |
+//! | `webhooks-N` and the queue's own | attempts at deliveries of webhooks | with the runs, in the same runner; only with a secrets backend |
+//! | `webhooks-upkeep` | maintains the tables of webhooks | with the runs, after both queues |
+//! | `audit-writer`, `audit-watch`, `audit-keeper` | write access decisions; fail those that are late; maintain their tables | `audit::Running::stop`, after everything that records; waiting decisions are written |
+//! | `starter` | waits for the database, migrates, seeds; then checks the database, and wipes expired secrets | with the server |
+//! | `watchdog`, `watchdog-ask` | check whether a part is stuck; ask the database on a fresh connection | with the server |
+//! | `store-timeout`, `store-cancel`, `store-close`, the pool's | cancel late statements, close connections; the audit has its own | with the last user of the store |
 //! | `stop-…` | wait for the above, one each | with what they wait for, or with the process |
 //!
 //! The door is open before the database is up: probes answer, everything else is a 503 that says so.

@@ -1,5 +1,5 @@
-//! Everything that a server is made of, and how it follows from the settings: what is not here is a
-//! setting without effect.
+//! The options of a server, derived from the settings. A setting that is not used here has no
+//! effect.
 
 use crate::audit;
 use crate::authn::public::{self, Signer};

@@ -1,8 +1,8 @@
-//! What stands between an open door and a ready server: the database, its schema, the seeded tenant,
-//! the threads that work on runs and webhooks. Then it watches the database.
+//! The way from an open door to a ready server: the database, its schema, the seeded tenant, the
+//! threads that work on runs and webhooks. Then it watches the database.
 //!
-//! A database that refuses for good (too old, too new, no rights) ends the server with the reason; one
-//! that is away is waited for.
+//! A database that refuses for good (too old, too new, missing privileges) ends the server with the
+//! reason. One that is unreachable is waited for (`door-before-database`).
 
 use super::options::Seeds;
 use super::stop::{Work, lock};

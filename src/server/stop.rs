@@ -1,7 +1,7 @@
 //! The stop: in order, with one deadline for everything.
 //!
-//! What has not ended by then, such as a statement on a database that stands still, is left behind:
-//! the process is to exit.
+//! What has not ended by then, such as a statement on a database that hangs, is abandoned: the
+//! process is about to exit.
 
 use crate::audit;
 use crate::authz::permissions;

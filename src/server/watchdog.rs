@@ -1,12 +1,12 @@
-//! Whether the process still does its work: what the service manager's watchdog is fed by, and what
-//! `/healthz` says.
+//! Whether the process makes progress. The service manager's watchdog and `/healthz` depend on it
+//! (`useful-watchdog`).
 //!
-//! A part is stuck when it has done nothing for longer than anything it waits for may take: the
-//! door's thread, all request threads, the pool of database connections, the audit writer. Where
-//! the part waits for the database, the database is asked on a fresh connection first. Only if it
-//! answers there would a restart help, and only then the watchdog stops. A database that is away or
-//! stands still restarts nothing, however long; nor does a lock that somebody holds in it, since
-//! each wait for that ends with an error, which is an answer.
+//! The parts are the door's thread, the request threads, the pool of database connections, and the
+//! audit writer. A part is stuck if it has done nothing for longer than any of its waits may take.
+//! If the part waits for the database, the database is first asked on a fresh connection. Only if
+//! that answers would a restart help, and only then does the watchdog fail. A database that is
+//! unreachable or hangs never causes a restart. Neither does a lock that somebody holds in it,
+//! because each wait for that ends with an error, which is an answer.
 //!
 //! Not here: whether the server can take work (`probes`, `/readyz`).
 

@@ -1,6 +1,6 @@
-//! Why OpenFGA gave no answer that can be used: a kind for the program, a sentence for a person.
+//! Why OpenFGA gave no usable answer: a kind for the program, a sentence for a person.
 //!
-//! Sentences hold hosts, statuses and codes, never a tuple, a body or a header.
+//! Sentences contain hosts, statuses and codes, never a tuple, a body or a header.
 
 use crate::outbound;
 

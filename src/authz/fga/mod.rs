@@ -1,15 +1,16 @@
-//! A small blocking client of OpenFGA's HTTP API: what permissions need of it and no more.
+//! A small blocking client of OpenFGA's HTTP API: only what this service needs.
 //!
-//! Every question names its model and asks for higher consistency. Every call has a deadline and
-//! takes at most one connection of a bounded pool. A connection that breaks is tried once more,
-//! where a repeat does no harm. Answers are told apart by status and code, never by their text.
-//! OpenFGA 1.9 and 1.22 both answer as is expected here.
+//! Every check names its model and asks for higher consistency. Every call has a deadline and uses
+//! at most one connection of a bounded pool. After a broken connection a call is repeated once if
+//! that does no harm. Answers are distinguished by status and code, never by their text. OpenFGA
+//! 1.9 and 1.22 both behave as expected here.
 //!
-//! What OpenFGA does not tell: it reads an unknown store as an empty one, and goes on to answer and
-//! to write for a store that was deleted, or that was lost while it remembers the model. Only
-//! [`Client::store_exists`] and [`Client::model_exists`] tell.
+//! OpenFGA does not report a lost store: it reads an unknown store as an empty one. It also answers
+//! and writes for a store that was deleted, or lost while OpenFGA remembers the model. Only
+//! [`Client::store_exists`] and [`Client::model_exists`] detect that.
 //!
-//! Not here: which store is a tenant's, which model is ours, what permissions there should be.
+//! Not here: which store is a tenant's, which model is this program's, which tuples there should
+//! be.
 
 mod failure;
 mod pool;

@@ -1,4 +1,4 @@
-//! The connections to OpenFGA: a bounded pool, and one exchange with what may be repeated of it.
+//! The connections to OpenFGA: a bounded pool, and one exchange with its safe repetition.
 
 use super::failure::Failure;
 use crate::outbound::{self, Kind, Method, Outbound, Outgoing, Policy, Timeouts};

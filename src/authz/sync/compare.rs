@@ -1,11 +1,11 @@
-//! Compares a tenant's store with Postgres, whatever their sizes, in bounded memory.
+//! Compares a tenant's store with PostgreSQL, whatever their sizes, in bounded memory.
 //!
-//! Both sides are read once as they come. Each tuple's hash is added to a bucket of its object on
-//! one side and taken away on the other: what is equal leaves zeros, and then that was all. Where
-//! it does not, both are read once more for the names of the objects in those buckets. A name too
-//! many costs a look at that object; a difference is overlooked once in 2^64.
+//! Both sides are read once, in any order. Each tuple's hash is added to a bucket of its object for
+//! one side, and subtracted for the other. Equal sides leave only zeros, and the comparison ends.
+//! Otherwise both sides are read again for the names of the objects in the other buckets. A
+//! superfluous name costs one look at its object. A difference is missed with probability 2^-64.
 //!
-//! Not here: what is done about them (`sync`), and what is said of them (`report`).
+//! Not here: what is done about a difference (`tenant`), and how it is reported (`report`).
 
 use super::desired_tuples;
 use super::error::Fault;

@@ -1,9 +1,10 @@
-//! What the authorization server is to be told: Postgres holds it, an object a row (`postgres-is-the-truth`).
+//! The tuples that the authorization server should hold. PostgreSQL has them, one row an object
+//! (`postgres-is-the-truth`).
 //!
-//! Every change of a role marks the objects that it concerns in its own transaction, whether or not
-//! authorization is on.
+//! Every change of a role marks the objects that it concerns, in its own transaction, whether or
+//! not authorization is on.
 //!
-//! Not here: how it is told.
+//! Not here: writing them to the authorization server.
 
 use crate::authz::fga::Tuple;
 use crate::error::Result;

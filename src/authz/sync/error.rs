@@ -1,4 +1,4 @@
-//! Why the authorization server could not be asked or written to, and the error a caller gets.
+//! Why the authorization server could not be asked or written to, and the error that a caller gets.
 //!
 //! Not here: what OpenFGA itself answers ([`Failure`]).
 

@@ -1,7 +1,7 @@
-//! What an operator is told of the authorization server: whether it serves, and whether a tenant's store
-//! is the one that the database names, with this program's model. Nothing is changed.
+//! The operator's view of the authorization server: whether it serves, and whether a tenant's store
+//! is the one that the database names, with this program's model. It changes nothing.
 //!
-//! Not here: comparing permissions one by one (`report`), and putting right what is wrong (`reconciler`).
+//! Not here: comparing single tuples (`report`), and repairs (`reconciler`).
 
 use super::stores;
 use crate::authz::fga::{Client, Failure};

@@ -1,8 +1,8 @@
-//! Each tenant's permissions: asked of OpenFGA, and kept there as Postgres has them.
+//! Each tenant's permissions: checked in OpenFGA, and kept equal to PostgreSQL there.
 //!
-//! Start in `permissions`. `reconciler` is the thread; `tenant` brings one store in step with
-//! Postgres, `write` one object, `compare` finds what differs, `stores` makes stores and their
-//! models. `state` is what they share, `status` what is known of each tenant.
+//! Start in `permissions`. `reconciler` is the thread; `tenant` synchronizes one store, `write` one
+//! object; `compare` finds differences; `stores` makes stores and their models. `state` is what
+//! they share, `status` what is known of each tenant.
 
 mod compare;
 pub mod desired_tuples;

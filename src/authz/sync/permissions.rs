@@ -1,12 +1,12 @@
-//! Permissions, asked of OpenFGA and told to it.
+//! Checks permissions in OpenFGA, and applies changes of permissions there.
 //!
-//! Guarantees: no answer comes from a change that Postgres has and OpenFGA has not (`postgres-is-the-truth`):
-//! a question first tells what it depends on and was not told. It is answered by the store and the
-//! model that Postgres names, and not before this process has compared that store with Postgres.
-//! Nobody is denied by a store that is not there any more. At most two applies run at once; who
-//! waits for one waits until a deadline, and so does every question and settling as a whole.
+//! Guarantees: no answer comes from a state older than PostgreSQL's (`postgres-is-the-truth`). A
+//! check first applies the changes that it depends on. It uses the store and the model that
+//! PostgreSQL names, and only after this process has compared that store with PostgreSQL. Nobody is
+//! denied by a store that no longer exists. At most two applies run at once. Every wait, every
+//! check and every apply has a deadline.
 //!
-//! Not here: what a refusal looks like and where decisions are recorded (`authz`'s admission).
+//! Not here: the error for a refusal, and the record of decisions (`check`).
 
 use super::desired_tuples::Object;
 use super::error::{self, Fault};

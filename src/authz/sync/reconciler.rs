@@ -1,15 +1,16 @@
-//! The thread `authz-sync`: gives every tenant its store, compares all of them with Postgres at
-//! start and after OpenFGA was away, tells what was left untold, and says whether all is well.
+//! The thread `authz-sync`. It gives every tenant its store, compares all stores with PostgreSQL at
+//! the start and after an outage of OpenFGA, applies changes that were left, and reports whether
+//! all is well.
 //!
-//! Guarantees: where this thread found OpenFGA away, no store answers before it was compared again;
-//! where only a request did, or Postgres was away, the stores are compared beside the checks, each
-//! at most once a minute. What fails for one tenant alone is logged, counted and tried again, and
-//! makes the server unready only if it leaves nobody to serve.
+//! Guarantees: if this thread found OpenFGA unreachable, no store answers before it was compared
+//! again. If only a request found that, or PostgreSQL was unreachable, the stores are compared
+//! while they answer, each at most once a minute. A fault of one tenant is logged, counted and
+//! retried; it makes the server unready only if no tenant can be served.
 //!
-//! Not seen: an OpenFGA that came back in another state between two looks, a second apart, while
-//! nobody asked it anything.
+//! Not detected: an OpenFGA that was replaced by another state within one second, while nobody
+//! asked it anything.
 //!
-//! It ends when it is told to, between two calls of OpenFGA.
+//! It stops on request, between two calls of OpenFGA.
 
 use super::error::{self, Fault};
 use super::state::SyncState;

@@ -1,7 +1,7 @@
-//! For the operator: how a tenant's store differs from what Postgres asks for, and its repair.
+//! For operators: how a tenant's store differs from PostgreSQL, and its repair.
 //!
-//! Guarantees: what is reported was seen with the object locked, so that a change under way is no
-//! difference; a look changes nothing; what is listed is bounded, and its number told.
+//! Guarantees: a difference is reported only if it was seen with the object locked, so a change in
+//! progress is none. A report changes nothing. The list is bounded; the count is complete.
 
 use super::compare;
 pub use super::compare::Progress;

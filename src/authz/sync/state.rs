@@ -1,5 +1,5 @@
-//! What the files of this folder share: the database, the client of OpenFGA, the model to keep, and
-//! what is known of each tenant.
+//! What the files of this folder share: the database, the client of OpenFGA, the model, and the
+//! status of each tenant.
 
 use super::status::Status;
 use crate::authz::fga;

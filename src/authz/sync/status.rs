@@ -1,7 +1,7 @@
-//! What this process knows of the tenants' stores, between those who ask and the reconciler; and the
-//! permits of those who apply.
+//! What this process knows of each tenant's store, shared by checks and the reconciler; and the
+//! permits for applies.
 //!
-//! Guarantees: every wait has a deadline; what is kept of a tenant is bounded by its number.
+//! Guarantees: every wait has a deadline, and memory is proportional to the number of tenants.
 
 use super::error::{self, Fault};
 use crate::error::{Code, Error, Result};

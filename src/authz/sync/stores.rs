@@ -1,10 +1,11 @@
-//! The life of a tenant's store: made once, found again, put right, its model upgraded.
+//! The life cycle of a tenant's store: created once, found again, repaired, its model upgraded.
 //!
-//! Guarantees: one store a tenant, named `tenant-<tenant_id>`, whatever starts at once, crashes in
-//! between or is lost; a model is only ever replaced by a newer one, also where its store is lost.
-//! Who makes or changes a store holds the tenant's row in Postgres, so that two never do.
+//! Guarantees: each tenant has one store, named `tenant-<tenant_id>`, whatever starts concurrently,
+//! crashes in between or is lost. A model is only ever replaced by a newer one, even if its store
+//! is lost. Creating or changing a store holds the lock on the tenant's row in PostgreSQL, so two
+//! processes never do it at once.
 //!
-//! Not here: the tuples in it (`sync`).
+//! Not here: the tuples in the store (`tenant`, `write`).
 
 use super::error::Fault;
 use super::state::SyncState;

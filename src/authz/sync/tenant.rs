@@ -1,5 +1,5 @@
-//! Brings one tenant's store in step with Postgres: the store itself, what is marked, and all else
-//! that differs.
+//! Synchronizes one tenant's store with PostgreSQL: the store itself, the marked objects, and every
+//! other difference.
 //!
 //! Not here: when that happens (`reconciler`, `report`).
 

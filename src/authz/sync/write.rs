@@ -1,9 +1,9 @@
-//! Writes one object's tuples to OpenFGA, as Postgres has them.
+//! Writes one object's tuples to OpenFGA, as PostgreSQL has them.
 //!
-//! Guarantees: an object is written under the lock on its row, so that of two writers the later one
-//! sees what the earlier one did; removals go first; an object counts as applied only when all of it
-//! was written; the store is the one that Postgres names, which cannot change meanwhile. An object
-//! that is gone loses its row with its last tuple.
+//! Guarantees: an object is written under the lock on its row, so of two writers the later one sees
+//! the result of the earlier one. Removals go first. An object counts as applied only when all of
+//! it was written. The store is the one that PostgreSQL names, which cannot change meanwhile. An
+//! object that no longer exists loses its row with its last tuple.
 //!
 //! Left out: an object of more than 100,000 tuples, which is refused.
 

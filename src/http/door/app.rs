@@ -1,4 +1,4 @@
-//! What the door asks of the service behind it.
+//! The interface of the service behind the door.
 
 use super::context::Context;
 #[cfg(doc)]

@@ -1,4 +1,4 @@
-//! Bodies: reading a request's within its bounds, and handing an answer's to hyper.
+//! Bodies: reads a request's within its bounds, and passes an answer's to hyper.
 
 use super::connection_state::{ConnectionState, Phase};
 use super::counters::Counters;

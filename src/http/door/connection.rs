@@ -1,5 +1,5 @@
 //! One connection from its first byte to its close: hyper's future, the deadlines, the stop, and
-//! the refusals of what hyper cannot read.
+//! the refusal of input that hyper cannot parse.
 
 use super::connection_state::{ConnectionState, Expiry, Socket, Standing};
 use super::context::Context;

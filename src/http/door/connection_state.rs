@@ -1,8 +1,8 @@
-//! One connection's socket and clock: what phase it is in, and until when.
+//! The state of one connection: its socket, its phase, and the phase's deadline.
 //!
-//! hyper reads and writes through [`Socket`], which notes what happens; `connection` asks
-//! [`ConnectionState::due`] when to look again. So one lazily set timer serves every deadline of a connection.
-//! Everything runs on the door's thread, and the lock is never contended.
+//! hyper reads and writes through [`Socket`], which records activity. `connection` asks
+//! [`ConnectionState::due`] when to check again, so one lazily set timer serves every deadline of a
+//! connection. Everything runs on the door's thread, so the lock is never contended.
 
 use super::limits::Limits;
 use super::stream::Pipe;

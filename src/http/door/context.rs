@@ -1,4 +1,4 @@
-//! What the door knows of a request, for handlers, refusals and the log.
+//! Facts about a request, for handlers, refusals and the log.
 
 use super::head;
 use super::limits::Limits;

@@ -1,4 +1,4 @@
-//! Figures of the door, which each of its parts counts.
+//! The door's metrics, which its parts count.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Which header blocks the door takes: what hyper does not already refuse (RFC 9110, RFC 9112).
+//! Which header blocks the door accepts, beyond what hyper refuses (RFC 9110, RFC 9112).
 //!
-//! hyper refuses folded lines, control characters, malformed and differing lengths, takes two equal
-//! ones as one, and drops
-//! `Content-Length` beside `Transfer-Encoding`, after which it closes the connection.
+//! hyper refuses folded lines, control characters, and malformed or differing lengths. It merges
+//! two equal lengths. It drops `Content-Length` beside `Transfer-Encoding`, and then closes the
+//! connection.
 
 use super::limits::Limits;
 use crate::error::{Code, Error, Result};

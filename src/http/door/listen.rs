@@ -1,4 +1,4 @@
-//! The door's thread: accepting within the caps, and the stop.
+//! The door's thread: accepts connections within the limits, and stops.
 
 use super::connection;
 use super::connection_state::Standing;

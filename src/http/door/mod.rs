@@ -1,13 +1,13 @@
 //! The front door: connections, their limits, and the hand-over to a fixed pool of threads.
 //!
-//! Connections are hyper's (HTTP/1.1) on one thread named `door`. A complete request goes over a
-//! bounded queue to the threads `request-N` as a [`rouille::Request`]; its answer comes back as a
-//! [`rouille::Response`] or as a stream, from any thread. `async` stands in this folder and nowhere
-//! else.
+//! hyper (HTTP/1.1) runs all connections on one thread named `door`. A complete request goes
+//! through a bounded queue to one of the threads `request-N`, as a [`rouille::Request`]. The answer
+//! comes back from any thread, as a [`rouille::Response`] or as a stream. Only this folder contains
+//! `async` code.
 //!
 //! Guarantees: every connection, header block, body, queue, stream and wait has a bound from
-//! [`Limits`]; at the bound the client gets the service's error body or its connection is closed;
-//! a probe is answered while every request thread is busy; a request is answered once.
+//! [`Limits`]. At the bound the client gets the service's error body, or its connection is closed.
+//! A probe is answered even if every request thread is busy. Each request is answered once.
 //!
 //! Not here: routes, callers, error bodies (the [`App`]'s), TLS, and HTTP/2.
 

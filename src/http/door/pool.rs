@@ -1,8 +1,9 @@
 //! The threads that run handlers.
 //!
-//! Their number that takes work is fixed. A thread held by one request beyond its deadline is
-//! counted as stuck and another takes its place, up to as many again; when it comes back it ends,
-//! unless the pool is short of it. So one dependency that hangs does not take every thread.
+//! The number of working threads is fixed. A thread that one request holds beyond its deadline
+//! counts as stuck, and another one replaces it, up to the same number again. When the stuck one
+//! returns it ends, unless the pool is short of threads. So one dependency that hangs does not take
+//! every thread.
 
 use super::app::App;
 use super::body::Intake;

@@ -1,7 +1,8 @@
-//! The requests that wait for a thread, and the threads that wait for a request.
+//! The queue of requests that wait for a thread, and of threads that wait for a request.
 //!
-//! A request goes to the thread that was idle last, whose stack and memory are warm; where none is idle it waits, in
-//! order, and at the bound it is refused. So a server with little to do touches the memory of few of its threads.
+//! A request goes to the thread that was idle last, because its stack is in the caches. If none is
+//! idle the request waits, in order; if the queue is full it is refused. So a server with little
+//! load touches the memory of few threads.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

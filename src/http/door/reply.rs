@@ -1,4 +1,4 @@
-//! Answers: from a handler's [`rouille::Response`] to what hyper sends.
+//! Answers: converts a handler's [`rouille::Response`] for hyper.
 
 use super::body::Outgoing;
 use super::context::Context;

@@ -1,4 +1,4 @@
-//! One request: its checks, its body, its turn in the queue, its answer.
+//! One request: its checks, its body, its wait in the queue, its answer.
 
 use super::body::{Intake, Outgoing, check_admitted, check_budget};
 use super::connection_state::{ConnectionState, Phase, Standing};

@@ -1,4 +1,4 @@
-//! What every connection of one door shares.
+//! What all connections of a door share.
 
 use super::app::App;
 use super::counters::Counters;

@@ -1,4 +1,4 @@
-//! The door's stop: whether it has begun, and until when it waits.
+//! The door's stop: whether it has begun, and its deadline.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
-//! An answer that goes on: a bounded buffer between any thread and a connection.
+//! A streamed answer: a bounded buffer between any thread and a connection.
 //!
-//! Bytes leave as soon as the connection takes them. A writer never blocks: a reader that falls
-//! behind shows as [`NotSent::Full`], one that left as [`NotSent::Gone`].
+//! Bytes are sent as soon as the connection accepts them. A writer never blocks: [`NotSent::Full`]
+//! says that the reader has fallen behind, [`NotSent::Gone`] that it has left.
 
 use bytes::Bytes;
 use std::collections::VecDeque;

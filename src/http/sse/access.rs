@@ -1,8 +1,8 @@
-//! Whether the readers of open streams still may: decided again by a thread of its own, since it
-//! waits for the authorization server, which stream threads never do.
+//! Re-checks the rights of the readers of open streams. It has a thread of its own, because it
+//! waits for the authorization server, and stream threads never block on that.
 //!
-//! Guarantees: who may not any more is told to the stream thread, which ends the stream with its
-//! last event. Without an answer streams go on, and the log says so.
+//! Guarantees: a reader that lost its right is reported to the stream thread, which ends the stream
+//! with its last event. If a check gets no answer the stream goes on, and the log says so.
 
 use super::command::Command;
 use crate::authz::{Admission, Again};

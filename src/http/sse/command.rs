@@ -1,4 +1,4 @@
-//! What a stream thread is told by the others.
+//! Commands to a stream thread from other threads.
 
 use super::reader::Reader;
 use crate::runtime::progress::feed::Delta;

@@ -1,4 +1,4 @@
-//! One run that is followed here: its readers, and how far they are.
+//! One run that is followed here: its readers, and their positions.
 
 use super::format::{self, End};
 use super::reader::{Reader, TextOutcome};

@@ -1,14 +1,15 @@
-//! Server-sent events: a few threads serve every open stream of runs' progress.
+//! Server-sent events: a few threads serve all open streams of runs' progress.
 //!
-//! Guarantees: a reader gets every durable event after the one it names, in order, each once, and
-//! then an explicit last event: `stream.end`, with the reason, or `stream.reset` when it cannot
-//! keep up. Streaming text comes beside it, without an id, by step, attempt and offset. A stream
-//! ends when its credential does. A slow reader costs its bounded buffer and nobody else's time.
+//! Guarantees: a reader gets every durable event after the one that it names, in order, each once.
+//! Then it gets an explicit last event: `stream.end` with the reason, or `stream.reset` if it
+//! cannot keep up. Streamed text comes in between, without an id, by step, attempt and offset. A
+//! stream ends with its credential. A slow reader costs its own bounded buffer and nobody else's
+//! time.
 //!
-//! The truth is the run's events in the database; what arrives here (the feed of this process, the
-//! tail of the other replicas) only says where to look.
+//! The truth is in the database's events. Hints, from this process's feed or from reading other
+//! replicas' events, only say where to look (`wake-ups-are-hints`).
 //!
-//! Form: WHATWG server-sent events. `id` is the event's number in the run, `event` its kind,
+//! Format: WHATWG server-sent events. `id` is the event's number in the run, `event` its kind,
 //! `data` one line of JSON.
 
 mod access;

@@ -1,4 +1,4 @@
-//! How streams are served.
+//! Options of streams.
 
 use std::time::Duration;
 

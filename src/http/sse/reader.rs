@@ -1,4 +1,4 @@
-//! One open stream: what its reader has, and what waits for room in its buffer.
+//! One open stream: the position of its reader, and what waits for space in its buffer.
 
 use super::format::{self, End};
 use crate::authz::RunReader;

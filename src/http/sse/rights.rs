@@ -1,5 +1,4 @@
-//! Whether the readers of open streams still may: which of them are to be checked again, and whose
-//! streams end.
+//! Which readers of open streams must be re-checked, and whose streams end.
 
 use super::followed::Followed;
 use super::format::End;

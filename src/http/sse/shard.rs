@@ -1,4 +1,4 @@
-//! One stream thread: the readers of its runs, served together.
+//! One stream thread: it serves all readers of its runs.
 
 use super::access::{Round, ToAccess};
 use super::command::Command;

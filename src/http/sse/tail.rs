@@ -1,13 +1,13 @@
-//! Looks for what other replicas write about runs that are followed here.
+//! Finds events that other replicas write about runs that are followed here.
 //!
-//! A position is given out before its transaction commits, so those that were not there are asked
-//! for again for a few seconds. What is found is a hint: readers take events by run and number. Text
-//! is not asked for again: a reader that misses a piece finds it by its offset.
+//! A position is assigned before its transaction commits, so missing positions are asked for again
+//! for a few seconds. A result is only a hint: readers fetch events by run and number. Text is not
+//! asked for again: a reader notices a gap by its offset.
 //!
-//! Nobody looks while no stream is open, but the position is noted all the same, so that the first
-//! look begins as far back as any other. The threads read their runs again when looking begins,
-//! because text is looked for from then on only, and once more when the notes of a process that has
-//! just begun reach back far enough.
+//! While no stream is open nothing is fetched, but the position is still recorded, so that the
+//! first fetch reaches back as far as any other. When fetching starts, the stream threads read
+//! their runs again, because text is only found from then on. They do so once more when a process
+//! that has just started has recorded positions for long enough.
 
 use super::command::Command;
 use crate::error::Result;
