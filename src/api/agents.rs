@@ -13,7 +13,8 @@ use crate::ids::rfc3339;
 use crate::model::Parameters;
 use crate::proof::{Admin, Authorized, Listing, Read, Write};
 use crate::runtime::turn::definition::Limits;
-use crate::store::agents::{self, Agent, AgentVersion, Listed, NewVersion};
+use crate::store::agent_versions::{self, AgentVersion, Listed, NewVersion};
+use crate::store::agents::{self, Agent};
 use crate::store::page::{Order, Page, Request, position_id};
 use crate::store::projects::Project;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -378,7 +379,7 @@ fn create_version(
     let project_id = agent.row().project_id;
     let now = cx.now();
     let version = cx.transact(|tx| {
-        let references = agents::references(tx, &agent, project_id, &new)?;
+        let references = agent_versions::references(tx, &agent, project_id, &new)?;
         if !references.has_provider {
             let expected = "the id of a model provider of this tenant";
             return Err(invalid_body("$.modelProviderId", expected));
@@ -397,7 +398,7 @@ fn create_version(
                 "the id of a tool of the agent's project",
             ));
         }
-        agents::insert_version(tx, &agent, agent.caller(), &new, now)
+        agent_versions::insert(tx, &agent, agent.caller(), &new, now)
     })?;
     Ok(Created(version.into()))
 }
@@ -455,7 +456,7 @@ fn list_versions(
 ) -> Result<Found<Page<ListedView>>> {
     let binding = ("agent-versions", agent.row().agent_id);
     let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
-    let rows = agents::list_versions(&mut cx.store().session()?, &agent, &page)?;
+    let rows = agent_versions::list(&mut cx.store().session()?, &agent, &page)?;
     let id = |row: &Listed| position_id(row.position);
     Ok(Found(page.page(rows, id, ListedView::from)))
 }
@@ -466,7 +467,7 @@ fn read_version(
     _: Nothing,
 ) -> Result<Found<VersionView>> {
     let version = cx.parameter("version")?;
-    let found = agents::version(&mut cx.store().session()?, &agent, &version)?;
+    let found = agent_versions::read(&mut cx.store().session()?, &agent, &version)?;
     Ok(Found(found.into()))
 }
 

@@ -148,7 +148,7 @@ fn take(
             role: enrolled.key.role.min(key_role(enrolled.tenant_role)),
             ..enrolled.key
         };
-        let owner = tokens::Owner::enrolled(&enrolled);
+        let owner = enrolled.owner();
         let row = fresh.row(token_id, name, enrolled.key_expires_at);
         let kept = tokens::insert(tx, owner, &row, key, now)?;
         record(cx, &enrolled, token_id, key)?;

@@ -14,7 +14,8 @@ use crate::proof::{Authorized, Listing, Read, Write};
 use crate::runtime::Created;
 use crate::runtime::progress::events;
 use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION};
-use crate::store::agents::{self, Agent};
+use crate::store::agent_versions;
+use crate::store::agents::Agent;
 use crate::store::conversations::Conversation;
 use crate::store::events as stored_events;
 use crate::store::page::{Order, Page, Request};
@@ -247,7 +248,8 @@ fn start(
         Some(id) => Some(find_conversation(sql, tenant_id, id)?),
         None => None,
     };
-    let (version, via) = agents::resolve(sql, on, body.version.as_deref(), conversation.as_ref())?;
+    let (version, via) =
+        agent_versions::resolve(sql, on, body.version.as_deref(), conversation.as_ref())?;
     let run = NewRun {
         run_id: cx.new_id(),
         project_id: on.row().project_id,

@@ -11,9 +11,10 @@ use crate::http::output::{Created, Found};
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::{Admin, Authorized, Capability, Kind};
+use crate::store::deactivation::{self, Standing};
 use crate::store::page::{Order, Page, Request};
 use crate::store::principals::PrincipalKind;
-use crate::store::users::{self, Filter, NewPerson, Person, Standing, TenantRole, User};
+use crate::store::users::{self, Filter, NewPerson, Person, TenantRole, User};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
@@ -229,7 +230,7 @@ pub(super) fn end<K: Kind>(cx: &Cx<'_>, user: &Authorized<K, Admin>) -> Result<U
     let (tenant_id, user_id) = (user.caller().tenant_id, user.row().id());
     let now = cx.now();
     let (ended, objects) = cx.transact(|tx| {
-        let ended = users::deactivate(tx, user, now)?;
+        let ended = deactivation::deactivate(tx, user, now)?;
         let mut objects = vec![Object::Tenant(tenant_id)];
         objects.extend(ended.standings.iter().map(|standing| match *standing {
             Standing::Org(id) => Object::Org(id),

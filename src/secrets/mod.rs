@@ -19,7 +19,7 @@ use crate::ids::Clock;
 use crate::outbound::Outbound;
 use crate::proof::{Admin, May};
 use crate::secret::Secret;
-use crate::store::secrets::{Described, ListRequest, Placed, Stored};
+use crate::store::secrets::{Described, ListRequest, Located, Stored};
 use crate::store::{Store, tenants::Tenant};
 use std::sync::Arc;
 use std::time::Instant;
@@ -378,7 +378,7 @@ pub fn probe_stored(
     options: PostgresOptions,
     outbound: &Outbound,
     clock: &Clock,
-    stored: &Placed,
+    stored: &Located,
 ) -> Result<(), String> {
     let keys = keys(options, outbound, clock).map_err(|error| error.message().to_owned())?;
     let identity = envelope::RowIdentity::of(stored.tenant_id, &stored.at, &stored.sealed);

@@ -11,7 +11,7 @@ use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::proof::{Admin, May};
 use crate::secret::Secret;
-use crate::store::secrets::{self, Described, ListRequest, Placed, Sealed, Stored};
+use crate::store::secrets::{self, Described, ListRequest, Located, Sealed, Stored};
 use crate::store::{Store, tenants::Tenant};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -216,7 +216,7 @@ impl Postgres {
         mut progress: impl FnMut(&Rewrapped),
     ) -> Result<Rewrapped> {
         let mut rewrapped = Rewrapped::default();
-        let mut last: Option<Placed> = None;
+        let mut last: Option<Located> = None;
         loop {
             let batch = secrets::versions_after(&mut self.store.session()?, last.as_ref(), BATCH)?;
             if batch.is_empty() {
@@ -239,7 +239,7 @@ impl Postgres {
 
     fn rewrap_one(
         &self,
-        placed: &Placed,
+        placed: &Located,
         is_current: bool,
         dry_run: bool,
         rewrapped: &mut Rewrapped,

@@ -9,46 +9,24 @@ pub mod pages;
 pub mod purge;
 pub mod snapshot;
 
-use super::Sql;
+use super::{Columns, FromRow, Sql};
 use crate::error::{Error, Result};
-use crate::sql;
+use crate::{from_row, sql, texts};
 use postgres::Row as DatabaseRow;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use time::{Date, OffsetDateTime};
 use uuid::Uuid;
 
 /// A SHA-256.
 pub type Digest = [u8; 32];
 
-/// Whether the caller may. Specification section 2.5.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "DecisionOutcome")]
-pub enum Outcome {
-    /// The caller may.
-    Allowed,
-    /// The caller may not.
-    Denied,
-}
-
-impl Outcome {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Allowed, Self::Denied];
-
-    /// As it is recorded.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Allowed => "allowed",
-            Self::Denied => "denied",
-        }
-    }
-
-    /// From its text.
-    pub fn from_text(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.text() == text)
+texts! {
+    /// Whether the caller may. Specification section 2.5.
+    #[schemars(rename = "DecisionOutcome")]
+    Outcome {
+        /// The caller may.
+        Allowed = "allowed",
+        /// The caller may not.
+        Denied = "denied",
     }
 }
 
@@ -140,53 +118,56 @@ pub struct Batch {
 }
 
 /// A digest column, whose length the table checks.
-fn digest(row: &DatabaseRow, column: usize) -> Result<Digest> {
-    let bytes: &[u8] = row.try_get(column)?;
+fn digest(row: &DatabaseRow, column: &str) -> Result<Digest> {
+    let bytes: &[u8] = row.column(column)?;
     bytes.try_into().map_err(Error::internal)
 }
 
-/// How many columns make a [`Row`].
-const COLUMNS: usize = 24;
-
-fn row(row: &DatabaseRow) -> Result<Row> {
-    let outcome: &str = row.try_get(5)?;
-    Ok(Row {
-        id: row.try_get(0)?,
-        tenant_id: row.try_get(1)?,
-        slot: row.try_get(2)?,
-        position: row.try_get(3)?,
-        decided_at: row.try_get(4)?,
-        outcome: Outcome::from_text(outcome)
-            .ok_or_else(|| Error::internal(format!("a decision is {outcome}")))?,
-        actor_subject: row.try_get(6)?,
-        action: row.try_get(7)?,
-        resource: row.try_get(8)?,
-        reason: row.try_get(9)?,
-        stage: row.try_get(10)?,
-        failing_part: row.try_get(11)?,
-        check_user: row.try_get(12)?,
-        check_relation: row.try_get(13)?,
-        check_object: row.try_get(14)?,
-        store_id: row.try_get(15)?,
-        model_id: row.try_get(16)?,
-        duration_us: row.try_get(17)?,
-        request_id: row.try_get(18)?,
-        trace_id: row.try_get(19)?,
-        key_id: row.try_get(20)?,
-        route: row.try_get(21)?,
-        run_id: row.try_get(22)?,
-        client_address: row.try_get(23)?,
-    })
+/// A slot's digests, in the order of [`Outcome::ALL`].
+fn digests(row: &DatabaseRow) -> Result<[Digest; 2]> {
+    Ok([
+        digest(row, "allowed_digest")?,
+        digest(row, "denied_digest")?,
+    ])
 }
 
-fn slot(row: &DatabaseRow) -> Result<Slot> {
-    Ok(Slot {
-        slot: row.try_get(0)?,
-        epoch: row.try_get(1)?,
-        position: row.try_get(2)?,
-        decided_at: row.try_get(3)?,
-        digests: [digest(row, 4)?, digest(row, 5)?],
-    })
+from_row!(Row {
+    id,
+    tenant_id,
+    slot,
+    position,
+    decided_at,
+    outcome,
+    actor_subject,
+    action,
+    resource,
+    reason,
+    stage,
+    failing_part,
+    check_user,
+    check_relation,
+    check_object,
+    store_id,
+    model_id,
+    duration_us,
+    request_id,
+    trace_id,
+    key_id,
+    route,
+    run_id,
+    client_address,
+});
+
+impl FromRow for Slot {
+    fn from_row(row: &DatabaseRow) -> Result<Self> {
+        Ok(Self {
+            slot: row.column("slot")?,
+            epoch: row.column("epoch")?,
+            position: row.column("position")?,
+            decided_at: row.column("decided_at")?,
+            digests: digests(row)?,
+        })
+    }
 }
 
 /// Where each writer stands: its slot, its last position and its last time.
@@ -196,7 +177,13 @@ fn slot(row: &DatabaseRow) -> Result<Slot> {
 pub fn writers(sql: &mut impl Sql) -> Result<Vec<(i32, i64, OffsetDateTime)>> {
     let rows = sql.query(sql!("audit/writers"), &[])?;
     rows.iter()
-        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
+        .map(|row| {
+            Ok((
+                row.column("slot")?,
+                row.column("position")?,
+                row.column("decided_at")?,
+            ))
+        })
         .collect()
 }
 
@@ -206,15 +193,13 @@ pub fn writers(sql: &mut impl Sql) -> Result<Vec<(i32, i64, OffsetDateTime)>> {
 /// # Errors
 /// `database-unavailable`.
 pub fn claim(sql: &mut impl Sql, lease_seconds: f64) -> Result<Option<Slot>> {
-    let free = sql.query_opt(sql!("audit/claim"), &[&lease_seconds])?;
-    let row = match free {
-        Some(row) => Some(row),
-        None => sql.query_opt(
+    match sql.fetch_optional(sql!("audit/claim"), &[&lease_seconds])? {
+        Some(slot) => Ok(Some(slot)),
+        None => sql.fetch_optional(
             sql!("audit/add_slot"),
             &[&lease_seconds, &[0_u8; 32].as_slice()],
-        )?,
-    };
-    row.as_ref().map(slot).transpose()
+        ),
+    }
 }
 
 /// Takes one's own slot again, under a new epoch. None: it was lost.
@@ -226,11 +211,10 @@ pub fn claim_again(
     held: (i32, i64),
     lease_seconds: f64,
 ) -> Result<Option<Slot>> {
-    let row = sql.query_opt(
+    sql.fetch_optional(
         sql!("audit/claim_again"),
         &[&held.0, &held.1, &lease_seconds],
-    )?;
-    row.as_ref().map(slot).transpose()
+    )
 }
 
 /// Holds it longer. False: it was lost.
@@ -260,13 +244,13 @@ pub fn has_batch(sql: &mut impl Sql, slot: i32, batch: &Batch) -> Result<bool> {
         sql!("audit/has_batch"),
         &[
             &slot,
-            &batch.outcome.text(),
+            &batch.outcome,
             &batch.first_position,
             &batch.decided_at,
             &batch.digest.as_slice(),
         ],
     )?;
-    Ok(row.get(0))
+    row.only()
 }
 
 /// Writes the decisions and their batches. `after` is the slot as it stands then. False: the slot
@@ -297,7 +281,7 @@ pub fn write(
             &after.digests[0].as_slice(),
             &after.digests[1].as_slice(),
             &lease_seconds,
-            &each(batches, |batch| batch.outcome.text()),
+            &each(batches, |batch| batch.outcome),
             &each(batches, |batch| batch.first_position),
             &each(batches, |batch| batch.last_position),
             &each(batches, |batch| batch.row_count),
@@ -307,7 +291,7 @@ pub fn write(
             &each(rows, |row| row.tenant_id),
             &each(rows, |row| row.position),
             &each(rows, |row| row.decided_at),
-            &each(rows, |row| row.outcome.text()),
+            &each(rows, |row| row.outcome),
             &each(rows, |row| row.id),
             &each(rows, |row| row.actor_subject.as_str()),
             &each(rows, |row| row.action.as_str()),
@@ -350,7 +334,7 @@ fn write_one(
             &after.digests[0].as_slice(),
             &after.digests[1].as_slice(),
             &lease_seconds,
-            &row.outcome.text(),
+            &row.outcome,
             &row.position,
             &row.decided_at,
             &batch.digest.as_slice(),

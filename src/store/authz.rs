@@ -5,10 +5,10 @@
 
 pub use super::tenants::lock as lock_tenant;
 
-use super::{Find, Sql, Tx, on_violation};
+use super::{Columns, Find, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::ids::whole_ms;
-use crate::sql;
+use crate::{from_row, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use std::time::Duration;
@@ -93,6 +93,36 @@ pub enum Many {
     Projects,
 }
 
+from_row!(Standing {
+    store_id,
+    model_id,
+    model_version,
+    model_digest
+});
+from_row!(Guard {
+    store_id,
+    model_id,
+    model_version,
+    unapplied
+});
+from_row!(InSync {
+    store_id,
+    model_id,
+    model_version
+});
+from_row!(Held {
+    desired,
+    applied,
+    store_id,
+    model_id,
+    model_version
+});
+from_row!(Desired {
+    user,
+    relation,
+    object
+});
+
 /// Marks objects, in this order, as changed by this transaction.
 ///
 /// # Errors
@@ -107,13 +137,7 @@ pub fn mark(tx: &mut Tx<'_>, tenant_id: Uuid, objects: &[String]) -> Result<()> 
 /// # Errors
 /// `database-unavailable`.
 pub fn standing(sql: &mut impl Sql, tenant_id: Uuid) -> Result<Option<Standing>> {
-    let row = sql.query_opt(sql!("authz/standing"), &[&tenant_id])?;
-    Ok(row.map(|row| Standing {
-        store_id: row.get(0),
-        model_id: row.get(1),
-        model_version: row.get(2),
-        model_digest: row.get(3),
-    }))
+    sql.fetch_optional(sql!("authz/standing"), &[&tenant_id])
 }
 
 /// The tenant's store, if it has one, and what of these objects, and of the project's org and
@@ -127,27 +151,16 @@ pub fn guard(
     objects: &[String],
     project_id: Option<Uuid>,
 ) -> Result<Option<Guard>> {
-    let row = sql.query_opt(sql!("authz/guard"), &[&tenant_id, &objects, &project_id])?;
-    Ok(row.map(|row| Guard {
-        store_id: row.get(0),
-        model_id: row.get(1),
-        model_version: row.get(2),
-        unapplied: row.get(3),
-    }))
+    sql.fetch_optional(sql!("authz/guard"), &[&tenant_id, &objects, &project_id])
 }
 
-/// What stands at the end of a row beside in_sync.
+/// What the columns of `authz/in_sync` say.
 pub(super) fn in_sync(row: &Row) -> Result<Option<InSync>> {
-    let at = row.len().saturating_sub(4);
-    let is_in_sync: Option<bool> = row.try_get(at + 3)?;
+    let is_in_sync: Option<bool> = row.column("is_in_sync")?;
     if is_in_sync != Some(true) {
         return Ok(None);
     }
-    Ok(Some(InSync {
-        store_id: row.try_get(at)?,
-        model_id: row.try_get(at + 1)?,
-        model_version: row.try_get(at + 2)?,
-    }))
+    InSync::from_row(row).map(Some)
 }
 
 /// The object, if the tenant has it, as of one moment with the tenant's in_sync.
@@ -238,14 +251,7 @@ fn hold_in_time(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str, always: bool) ->
 /// # Errors
 /// `database-unavailable`.
 pub fn try_hold(tx: &mut Tx<'_>, tenant_id: Uuid, object: &str) -> Result<Option<Held>> {
-    let row = tx.query_opt(sql!("authz/lock_object"), &[&tenant_id, &object])?;
-    Ok(row.map(|row| Held {
-        desired: row.get(0),
-        applied: row.get(1),
-        store_id: row.get(2),
-        model_id: row.get(3),
-        model_version: row.get(4),
-    }))
+    tx.fetch_optional(sql!("authz/lock_object"), &[&tenant_id, &object])
 }
 
 /// Says that a held object was applied.
@@ -277,7 +283,9 @@ pub fn unapplied(
 ) -> Result<Vec<(Uuid, String)>> {
     let (tenant_id, object) = after;
     let rows = sql.query(sql!("authz/unapplied"), &[tenant_id, object, &limit])?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    rows.iter()
+        .map(|row| Ok((row.column("tenant_id")?, row.column("object")?)))
+        .collect()
 }
 
 /// Tenants, in order.
@@ -286,7 +294,7 @@ pub fn unapplied(
 /// `database-unavailable`.
 pub fn tenants(sql: &mut impl Sql, after: Uuid, limit: i64) -> Result<Vec<Uuid>> {
     let rows = sql.query(sql!("authz/tenants"), &[&after, &limit])?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    rows.iter().map(Columns::only).collect()
 }
 
 /// Tenants without a store.
@@ -295,7 +303,7 @@ pub fn tenants(sql: &mut impl Sql, after: Uuid, limit: i64) -> Result<Vec<Uuid>>
 /// `database-unavailable`.
 pub fn storeless(sql: &mut impl Sql, limit: i64) -> Result<Vec<Uuid>> {
     let rows = sql.query(sql!("authz/storeless"), &[&limit])?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    rows.iter().map(Columns::only).collect()
 }
 
 /// The admin that the tenant has had longest.
@@ -304,7 +312,7 @@ pub fn storeless(sql: &mut impl Sql, limit: i64) -> Result<Vec<Uuid>> {
 /// `database-unavailable`.
 pub fn first_admin(sql: &mut impl Sql, tenant_id: Uuid) -> Result<Option<Uuid>> {
     let row = sql.query_opt(sql!("authz/first_admin"), &[&tenant_id])?;
-    Ok(row.map(|row| row.get(0)))
+    row.as_ref().map(Columns::only).transpose()
 }
 
 /// The tuples that there should be of the tenant itself.
@@ -312,8 +320,7 @@ pub fn first_admin(sql: &mut impl Sql, tenant_id: Uuid) -> Result<Option<Uuid>> 
 /// # Errors
 /// `database-unavailable`.
 pub fn desired_of_tenant(sql: &mut impl Sql, tenant_id: Uuid) -> Result<Vec<Desired>> {
-    let rows = sql.query(sql!("authz/tenant_tuples"), &[&tenant_id])?;
-    Ok(rows.iter().map(desired).collect())
+    sql.fetch_all(sql!("authz/tenant_tuples"), &[&tenant_id])
 }
 
 /// The tuples that there should be of these objects.
@@ -331,8 +338,7 @@ pub fn desired_of(
         Many::Teams => sql!("authz/team_tuples"),
         Many::Projects => sql!("authz/project_tuples"),
     };
-    let rows = sql.query(text, &[&tenant_id, &ids])?;
-    Ok(rows.iter().map(desired).collect())
+    sql.fetch_all(text, &[&tenant_id, &ids])
 }
 
 /// The tenant's objects of a kind, in order.
@@ -352,13 +358,5 @@ pub fn ids(
         Many::Projects => sql!("authz/project_ids"),
     };
     let rows = sql.query(text, &[&tenant_id, &after, &limit])?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
-}
-
-fn desired(row: &postgres::Row) -> Desired {
-    Desired {
-        user: row.get(0),
-        relation: row.get(1),
-        object: row.get(2),
-    }
+    rows.iter().map(Columns::only).collect()
 }

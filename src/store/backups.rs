@@ -3,8 +3,9 @@
 //! While the mark stands, no program serves the database (`migrations`): it is set before anything is
 //! changed and removed once all of it is there. Not here: the dumps (`cli::backup`, `cli::restore`).
 
+use super::{Columns, FromRow};
 use crate::error::{Code, Error, Result};
-use crate::sql;
+use crate::{from_row, sql};
 use postgres::{Client, GenericClient, IsolationLevel, Transaction};
 use uuid::Uuid;
 
@@ -48,26 +49,33 @@ pub struct Other {
     pub address: Option<String>,
 }
 
+from_row!(Other {
+    pid,
+    role,
+    name,
+    address
+});
+
 /// Looks at the database.
 ///
 /// # Errors
 /// It cannot be read; the role has no schema to make tables in.
 pub fn facts(client: &mut impl GenericClient) -> Result<Facts> {
     let row = client.query_one(sql!("backups/facts"), &[])?;
-    let schema: Option<String> = row.get(3);
+    let schema: Option<String> = row.column("schema")?;
     Ok(Facts {
-        server: row.get(0),
-        server_text: row.get(1),
-        database: row.get(2),
+        server: row.column("server")?,
+        server_text: row.column("server_text")?,
+        database: row.column("database")?,
         schema: schema.ok_or_else(|| {
             Error::new(
                 Code::InvalidRequest,
                 "The database's role has no schema of its search_path to use.",
             )
         })?,
-        encoding: row.get(4),
-        read_only: row.get(5),
-        may_create: row.get::<_, Option<bool>>(6) == Some(true),
+        encoding: row.column("encoding")?,
+        read_only: row.column("read_only")?,
+        may_create: row.column::<Option<bool>>("may_create")? == Some(true),
     })
 }
 
@@ -81,9 +89,11 @@ pub fn facts(client: &mut impl GenericClient) -> Result<Facts> {
 pub fn is_same_place(one: &mut impl GenericClient, other: &mut Client) -> Result<bool> {
     let mut held = one.transaction()?;
     let row = held.query_one(sql!("backups/take_place"), &[&PLACE])?;
-    let (process, schema): (i32, Option<String>) = (row.get(1), row.get(2));
+    let process: i32 = row.column("process")?;
+    let schema: Option<String> = row.column("schema")?;
     let row = other.query_one(sql!("backups/is_place_taken"), &[&PLACE, &process])?;
-    let (is_taken, other_schema): (bool, Option<String>) = (row.get(0), row.get(1));
+    let is_taken: bool = row.column("is_taken")?;
+    let other_schema: Option<String> = row.column("schema")?;
     held.rollback()?;
     Ok(is_taken && schema == other_schema)
 }
@@ -93,7 +103,7 @@ pub fn is_same_place(one: &mut impl GenericClient, other: &mut Client) -> Result
 /// # Errors
 /// It cannot be read.
 pub fn is_empty(client: &mut impl GenericClient) -> Result<bool> {
-    Ok(client.query_one(sql!("backups/is_empty"), &[])?.get(0))
+    client.query_one(sql!("backups/is_empty"), &[])?.only()
 }
 
 /// Who else is connected to the database, the first twenty.
@@ -102,13 +112,7 @@ pub fn is_empty(client: &mut impl GenericClient) -> Result<bool> {
 /// It cannot be read.
 pub fn others(client: &mut impl GenericClient) -> Result<Vec<Other>> {
     let rows = client.query(sql!("backups/others"), &[])?;
-    let other = |row: &postgres::Row| Other {
-        pid: row.get(0),
-        role: row.get(1),
-        name: row.get(2),
-        address: row.get(3),
-    };
-    Ok(rows.iter().map(other).collect())
+    rows.iter().map(Other::from_row).collect()
 }
 
 /// Takes the database for one restore, for as long as the connection lives. False: another has it.
@@ -116,7 +120,7 @@ pub fn others(client: &mut impl GenericClient) -> Result<Vec<Other>> {
 /// # Errors
 /// It cannot be read.
 pub fn hold(client: &mut Client) -> Result<bool> {
-    Ok(client.query_one(sql!("backups/hold"), &[&LOCK])?.get(0))
+    client.query_one(sql!("backups/hold"), &[&LOCK])?.only()
 }
 
 /// Sets the mark.
@@ -156,7 +160,7 @@ pub fn snapshot(client: &mut Client) -> Result<(Transaction<'_>, String)> {
     let begun = begun.isolation_level(IsolationLevel::RepeatableRead);
     let mut snapshot = begun.read_only(true).start()?;
     snapshot.execute(sql!("backups/idle_for_long"), &[])?;
-    let name = snapshot.query_one(sql!("backups/export"), &[])?.get(0);
+    let name = snapshot.query_one(sql!("backups/export"), &[])?.only()?;
     Ok((snapshot, name))
 }
 
@@ -165,9 +169,9 @@ pub fn snapshot(client: &mut Client) -> Result<(Transaction<'_>, String)> {
 /// # Errors
 /// It cannot be read.
 pub fn secret_versions(client: &mut impl GenericClient) -> Result<i64> {
-    Ok(client
+    client
         .query_one(sql!("backups/secret_versions"), &[])?
-        .get(0))
+        .only()
 }
 
 /// The tenants, the oldest first. None: there are more than a thousand.
@@ -177,7 +181,9 @@ pub fn secret_versions(client: &mut impl GenericClient) -> Result<i64> {
 pub fn tenants(client: &mut impl GenericClient) -> Result<Option<Vec<Uuid>>> {
     let rows = client.query(sql!("backups/tenants"), &[&(TENANTS_MAX + 1)])?;
     let is_all = rows.len() as i64 <= TENANTS_MAX;
-    Ok(is_all.then(|| rows.iter().map(|row| row.get(0)).collect()))
+    is_all
+        .then(|| rows.iter().map(Columns::only).collect())
+        .transpose()
 }
 
 /// The newest migration of the authorization server's own database; none where its tables are not.
@@ -186,12 +192,12 @@ pub fn tenants(client: &mut impl GenericClient) -> Result<Option<Vec<Uuid>>> {
 /// It cannot be read.
 pub fn openfga_version(client: &mut Client) -> Result<Option<i64>> {
     let is_openfga = include_str!("../../sql/openfga/is_openfga.sql");
-    if !client.query_one(is_openfga, &[])?.get::<_, bool>(0) {
+    if !client.query_one(is_openfga, &[])?.only::<bool>()? {
         return Ok(None);
     }
     let text = include_str!("../../sql/openfga/schema_version.sql");
     match client.query_one(text, &[]) {
-        Ok(row) => Ok(row.get(0)),
+        Ok(row) => row.only(),
         Err(error) if error.code() == Some(&postgres::error::SqlState::UNDEFINED_TABLE) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -4,12 +4,12 @@
 //! turns that say them (`store::runs`).
 
 use super::agents::Agent;
-use super::page::{Order, Request};
+use super::page::Request;
 use super::readable::{Readable, readable};
-use super::{Find, Finding, Sql, Tx, on_violation};
+use super::{Columns, Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Error, Result};
 use crate::proof::{Caller, Kind, Listing, May, Read, Scope, Write};
-use crate::{find_sql, sql};
+use crate::{find_sql, from_row, list_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use time::OffsetDateTime;
@@ -89,22 +89,28 @@ impl Kind for Conversation {
 impl Find for Conversation {
     const FINDING: Finding = find_sql!("conversations/find");
     fn read(row: &Row) -> Result<Option<Self>> {
-        Ok(Some(conversation(row)))
+        Self::from_row(row).map(Some)
     }
 }
 
-fn conversation(row: &Row) -> Conversation {
-    Conversation {
-        conversation_id: row.get(0),
-        project_id: row.get(1),
-        agent_id: row.get(2),
-        version: row.get(3),
-        title: row.get(4),
-        active_run_id: row.get(5),
-        created_by: row.get(6),
-        created_at: row.get(7),
-    }
-}
+from_row!(Conversation {
+    conversation_id,
+    project_id,
+    agent_id,
+    version,
+    title,
+    active_run_id,
+    created_by,
+    created_at
+});
+
+from_row!(Message {
+    position,
+    role,
+    content,
+    run_id,
+    created_at
+});
 
 /// Begins a conversation with the agent.
 ///
@@ -134,7 +140,7 @@ pub fn insert(
     let row = on_violation(inserted, &SqlState::FOREIGN_KEY_VIOLATION, || {
         Error::not_found("agent version", new.version.unwrap_or_default())
     })?;
-    Ok(conversation(&row))
+    Conversation::from_row(&row)
 }
 
 /// A page of the conversations that the caller may read.
@@ -157,38 +163,25 @@ pub fn list(
         Readable::All => None,
         Readable::OfProject(project_id) => Some(project_id),
         Readable::By(user_id) => {
-            let statement = match page.order {
-                Order::Asc => sql!("conversations/list_reader_asc"),
-                Order::Desc => sql!("conversations/list_reader_desc"),
-            };
-            let rows = sql.query(statement, &[&tenant_id, &user_id, &page.after, &limit])?;
-            return Ok(rows.iter().map(conversation).collect());
+            let statement = list_sql!("conversations/list_reader").by(page.order);
+            return sql.fetch_all(statement, &[&tenant_id, &user_id, &page.after, &limit]);
         }
     };
     let rows = match (filter.agent_id, project_id) {
         (Some(agent_id), project_id) => sql.query(
-            match page.order {
-                Order::Asc => sql!("conversations/list_agent_asc"),
-                Order::Desc => sql!("conversations/list_agent_desc"),
-            },
+            list_sql!("conversations/list_agent").by(page.order),
             &[&tenant_id, &page.after, &limit, &agent_id, &project_id],
         )?,
         (None, Some(project_id)) => sql.query(
-            match page.order {
-                Order::Asc => sql!("conversations/list_project_asc"),
-                Order::Desc => sql!("conversations/list_project_desc"),
-            },
+            list_sql!("conversations/list_project").by(page.order),
             &[&tenant_id, &page.after, &limit, &project_id],
         )?,
         (None, None) => sql.query(
-            match page.order {
-                Order::Asc => sql!("conversations/list_asc"),
-                Order::Desc => sql!("conversations/list_desc"),
-            },
+            list_sql!("conversations/list").by(page.order),
             &[&tenant_id, &page.after, &limit],
         )?,
     };
-    Ok(rows.iter().map(conversation).collect())
+    rows.iter().map(Conversation::from_row).collect()
 }
 
 /// The project that the filters name, which an agent names too. None: they fit no conversation.
@@ -214,10 +207,7 @@ pub fn messages(
     may: &impl May<Read, Conversation>,
     page: &Request,
 ) -> Result<(Vec<Message>, bool)> {
-    let statement = match page.order {
-        Order::Asc => sql!("conversations/messages_asc"),
-        Order::Desc => sql!("conversations/messages_desc"),
-    };
+    let statement = list_sql!("conversations/messages").by(page.order);
     let rows = sql.query(
         statement,
         &[
@@ -228,16 +218,10 @@ pub fn messages(
             &PAGE_BYTES,
         ],
     )?;
-    let has_more = rows.last().is_some_and(|row| row.get(5));
-    let messages = rows
-        .iter()
-        .map(|row| Message {
-            position: row.get(0),
-            role: row.get(1),
-            content: row.get(2),
-            run_id: row.get(3),
-            created_at: row.get(4),
-        })
-        .collect();
-    Ok((messages, has_more))
+    let has_more = match rows.last() {
+        Some(last) => last.column("more")?,
+        None => false,
+    };
+    let messages: Result<Vec<Message>> = rows.iter().map(Message::from_row).collect();
+    Ok((messages?, has_more))
 }

@@ -3,8 +3,9 @@
 //! Guarantee: whoever makes, takes or ends a user's codes holds the user's row first, so they come one
 //! after another and none waits for another in a circle.
 
+use super::tokens::{self, Owner};
 use super::users::{Person, TenantRole, lock};
-use super::{Sql, Tx, tokens};
+use super::{Columns, Sql, Tx};
 use crate::error::{Error, Result};
 use crate::proof::{Admin, Key, Kind, May};
 use crate::sql;
@@ -118,6 +119,13 @@ pub struct Enrolled {
     pub key_expires_at: Option<OffsetDateTime>,
 }
 
+impl Enrolled {
+    /// The person, as the owner of tokens.
+    pub fn owner(&self) -> Owner {
+        Owner::user(self.tenant_id, self.user_id)
+    }
+}
+
 /// Takes a code, which nobody can take again. None: it is not known, was taken or replaced, has
 /// ended, or the person was deactivated. The person stays as they are until the transaction ends.
 ///
@@ -128,7 +136,7 @@ pub fn take(tx: &mut Tx<'_>, digest: &[u8; 32], now: OffsetDateTime) -> Result<O
     let Some(owner) = tx.query_opt(sql!("enrolments/owner"), &[&digest])? else {
         return Ok(None);
     };
-    let (tenant_id, user_id): (Uuid, Uuid) = (owner.get(0), owner.get(1));
+    let (tenant_id, user_id): (Uuid, Uuid) = (owner.column("tenant_id")?, owner.column("user_id")?);
     let person = lock(tx, tenant_id, user_id)?.filter(|user| user.deactivated_at.is_none());
     let Some(person) = person else {
         return Ok(None);
@@ -137,12 +145,15 @@ pub fn take(tx: &mut Tx<'_>, digest: &[u8; 32], now: OffsetDateTime) -> Result<O
         sql!("enrolments/take"),
         &[&tenant_id, &user_id, &digest, &now],
     )?;
-    Ok(taken.map(|row| Enrolled {
+    let Some(row) = taken else {
+        return Ok(None);
+    };
+    Ok(Some(Enrolled {
         tenant_id,
         user_id,
         tenant_role: person.tenant_role,
-        enrolment_id: row.get(0),
-        key: tokens::key(&row, 2),
-        key_expires_at: row.get(1),
+        enrolment_id: row.column("enrolment_id")?,
+        key: tokens::key(&row)?,
+        key_expires_at: row.column("key_expires_at")?,
     }))
 }

@@ -3,13 +3,13 @@
 //!
 //! A user who was deactivated has none.
 
-use super::Sql;
 use super::page::Request;
 use super::project_access::Way;
 use super::project_memberships::Role;
 use super::team_memberships::Role as TeamRole;
+use super::{Columns, Sql};
 use crate::error::Result;
-use crate::sql;
+use crate::{from_row, sql};
 use postgres::Row;
 use uuid::Uuid;
 
@@ -49,17 +49,19 @@ pub struct ProjectGrant {
     pub ways: Vec<Way>,
 }
 
+from_row!(OrgGrant { org_id, name });
+from_row!(TeamGrant {
+    team_id,
+    name,
+    role
+});
+
 /// The first [`SHOWN_MOST`] orgs, and one more where there are more.
 ///
 /// # Errors
 /// `database-unavailable`.
 pub fn orgs(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Vec<OrgGrant>> {
-    let rows = sql.query(sql!("grants/orgs"), &[&tenant_id, &user_id, &most()])?;
-    let org = |row: &Row| OrgGrant {
-        org_id: row.get(0),
-        name: row.get(1),
-    };
-    Ok(rows.iter().map(org).collect())
+    sql.fetch_all(sql!("grants/orgs"), &[&tenant_id, &user_id, &most()])
 }
 
 /// The first [`SHOWN_MOST`] teams, and one more where there are more.
@@ -67,13 +69,7 @@ pub fn orgs(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Vec<Or
 /// # Errors
 /// `database-unavailable`.
 pub fn teams(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Vec<TeamGrant>> {
-    let rows = sql.query(sql!("grants/teams"), &[&tenant_id, &user_id, &most()])?;
-    let team = |row: &Row| TeamGrant {
-        team_id: row.get(0),
-        name: row.get(1),
-        role: TeamRole::stored(row.get(2)),
-    };
-    Ok(rows.iter().map(team).collect())
+    sql.fetch_all(sql!("grants/teams"), &[&tenant_id, &user_id, &most()])
 }
 
 fn most() -> i64 {
@@ -100,8 +96,8 @@ pub fn projects(
     )?;
     let mut grants: Vec<ProjectGrant> = Vec::new();
     for row in &rows {
-        let (project_id, role) = (row.get(0), Role::stored(row.get(3)));
-        let way = way(row, role);
+        let (project_id, role) = (row.column("project_id")?, row.column("role")?);
+        let way = way(row, role)?;
         match grants
             .last_mut()
             .filter(|last| last.project_id == project_id)
@@ -113,7 +109,7 @@ pub fn projects(
             }
             None => grants.push(ProjectGrant {
                 project_id,
-                name: row.get(1),
+                name: row.column("name")?,
                 role,
                 ways: vec![way],
             }),
@@ -122,17 +118,17 @@ pub fn projects(
     Ok(grants)
 }
 
-fn way(row: &Row, role: Role) -> Way {
-    match row.get(2) {
+fn way(row: &Row, role: Role) -> Result<Way> {
+    Ok(match row.column("via")? {
         "direct" => Way::Direct {
             role,
-            joined_at: row.get(4),
+            joined_at: row.column("joined_at")?,
         },
         "team" => Way::Team {
-            team_id: row.get(5),
-            team_name: row.get(6),
+            team_id: row.column("team_id")?,
+            team_name: row.column("team_name")?,
             role,
         },
         _ => Way::OrgAdmin,
-    }
+    })
 }

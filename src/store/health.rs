@@ -7,6 +7,7 @@
 //! Not here: the schema and its migrations (`migrations`), and what is said of the answers (`cli`).
 
 use super::authz::Standing;
+use super::{Columns, FromRow};
 use crate::error::Result;
 use crate::sql;
 use postgres::Client;
@@ -48,7 +49,7 @@ pub struct Data {
 /// # Errors
 /// `database-unavailable`.
 pub fn clock(client: &mut Client) -> Result<OffsetDateTime> {
-    Ok(client.query_one(sql!("health/clock"), &[])?.get(0))
+    client.query_one(sql!("health/clock"), &[])?.only()
 }
 
 /// Connections that there may be, and are.
@@ -57,12 +58,12 @@ pub fn clock(client: &mut Client) -> Result<OffsetDateTime> {
 /// `database-unavailable`.
 pub fn connections(client: &mut Client) -> Result<Connections> {
     let row = client.query_one(sql!("health/connections"), &[])?;
-    let role_max: Option<i32> = row.get(4);
+    let role_max: Option<i32> = row.column("role_max")?;
     Ok(Connections {
-        max: row.get(0),
-        reserved: row.get(1),
-        open: row.get(2),
-        ours: row.get(3),
+        max: row.column("max")?,
+        reserved: row.column("reserved")?,
+        open: row.column("open")?,
+        ours: row.column("ours")?,
         role_max: role_max.filter(|limit| *limit >= 0),
     })
 }
@@ -74,8 +75,8 @@ pub fn connections(client: &mut Client) -> Result<Connections> {
 pub fn data(client: &mut Client) -> Result<Data> {
     let row = client.query_one(sql!("health/data"), &[])?;
     Ok(Data {
-        directory: row.get(0),
-        is_local: row.get(1),
+        directory: row.column("directory")?,
+        is_local: row.column("is_local")?,
     })
 }
 
@@ -85,7 +86,7 @@ pub fn data(client: &mut Client) -> Result<Data> {
 /// `database-unavailable`.
 pub fn tables_without_rights(client: &mut Client) -> Result<Vec<String>> {
     let rows = client.query(sql!("health/tables_without_rights"), &[&LISTED])?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    rows.iter().map(Columns::only).collect()
 }
 
 /// Indexes, 20 at most, that a broken build left behind, by their quoted names.
@@ -94,7 +95,7 @@ pub fn tables_without_rights(client: &mut Client) -> Result<Vec<String>> {
 /// `database-unavailable`.
 pub fn invalid_indexes(client: &mut Client) -> Result<Vec<String>> {
     let rows = client.query(sql!("health/invalid_indexes"), &[&LISTED])?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    rows.iter().map(Columns::only).collect()
 }
 
 /// Whether there is an index of this name.
@@ -102,7 +103,7 @@ pub fn invalid_indexes(client: &mut Client) -> Result<Vec<String>> {
 /// # Errors
 /// `database-unavailable`.
 pub fn has_index(client: &mut Client, name: &str) -> Result<bool> {
-    Ok(client.query_one(sql!("health/has_index"), &[&name])?.get(0))
+    client.query_one(sql!("health/has_index"), &[&name])?.only()
 }
 
 /// The stores of the first tenants.
@@ -111,13 +112,9 @@ pub fn has_index(client: &mut Client, name: &str) -> Result<bool> {
 /// `database-unavailable`.
 pub fn standings(client: &mut Client) -> Result<Vec<(Uuid, Standing)>> {
     let rows = client.query(sql!("health/standings"), &[&LISTED])?;
-    let standing = |row: &postgres::Row| Standing {
-        store_id: row.get(1),
-        model_id: row.get(2),
-        model_version: row.get(3),
-        model_digest: row.get(4),
-    };
-    Ok(rows.iter().map(|row| (row.get(0), standing(row))).collect())
+    rows.iter()
+        .map(|row| Ok((row.column("tenant_id")?, Standing::from_row(row)?)))
+        .collect()
 }
 
 /// How many tenants have no store.
@@ -125,7 +122,7 @@ pub fn standings(client: &mut Client) -> Result<Vec<(Uuid, Standing)>> {
 /// # Errors
 /// `database-unavailable`.
 pub fn storeless(client: &mut Client) -> Result<i64> {
-    Ok(client.query_one(sql!("health/storeless"), &[])?.get(0))
+    client.query_one(sql!("health/storeless"), &[])?.only()
 }
 
 /// How many objects, 100,000 at most, the authorization server was not told of yet.
@@ -133,9 +130,9 @@ pub fn storeless(client: &mut Client) -> Result<i64> {
 /// # Errors
 /// `database-unavailable`.
 pub fn untold(client: &mut Client) -> Result<i64> {
-    Ok(client
+    client
         .query_one(sql!("health/untold"), &[&UNTOLD_MAX])?
-        .get(0))
+        .only()
 }
 
 /// How many webhook endpoints are registered.
@@ -143,7 +140,7 @@ pub fn untold(client: &mut Client) -> Result<i64> {
 /// # Errors
 /// `database-unavailable`.
 pub fn webhook_endpoints(client: &mut Client) -> Result<i64> {
-    Ok(client
+    client
         .query_one(sql!("health/webhook_endpoints"), &[])?
-        .get(0))
+        .only()
 }

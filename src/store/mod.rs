@@ -7,12 +7,14 @@
 //!
 //! Not here: who may do what (`authz`); functions take a proof of it where the caller is a person.
 
+pub mod agent_versions;
 pub mod agents;
 pub mod audit;
 pub mod authz;
 pub mod backups;
 pub mod conversations;
 mod db;
+pub mod deactivation;
 pub mod deltas;
 pub mod enrolments;
 pub mod events;

@@ -3,13 +3,13 @@
 //! The name of a key or of a secret is kept, never a key. A model that a version of an agent uses stays; its prices
 //! may change, and each call keeps the prices that it was charged at.
 
-use super::page::{Order, Request};
+use super::page::Request;
 use super::secrets::SecretRef;
 use super::tenants::Tenant;
-use super::{Find, Finding, Sql, Tx, on_violation};
+use super::{Columns, Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Scope};
-use crate::{find_sql, sql};
+use crate::{find_sql, list_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use serde_json::Value;
@@ -75,21 +75,24 @@ impl Kind for ModelProvider {
 impl Find for ModelProvider {
     const FINDING: Finding = find_sql!("model_providers/find");
     fn read(row: &Row) -> Result<Option<Self>> {
-        Ok(Some(model_provider(row)))
+        Self::from_row(row).map(Some)
     }
 }
 
-fn model_provider(row: &Row) -> ModelProvider {
-    ModelProvider {
-        model_provider_id: row.get(0),
-        name: row.get(1),
-        base_url: row.get(2),
-        api_key_name: row.get(3),
-        api_key_secret: SecretRef::maybe(row.get(4), row.get(5)),
-        created_by: row.get(6),
-        created_at: row.get(7),
-        updated_at: row.get(8),
-        models: row.get(9),
+impl FromRow for ModelProvider {
+    fn from_row(row: &Row) -> Result<Self> {
+        let environment = row.column("api_key_environment")?;
+        Ok(Self {
+            model_provider_id: row.column("model_provider_id")?,
+            name: row.column("name")?,
+            base_url: row.column("base_url")?,
+            api_key_name: row.column("api_key_name")?,
+            api_key_secret: SecretRef::maybe(environment, row.column("api_key_secret")?),
+            created_by: row.column("created_by")?,
+            created_at: row.column("created_at")?,
+            updated_at: row.column("updated_at")?,
+            models: row.column("models")?,
+        })
     }
 }
 
@@ -230,13 +233,9 @@ pub fn list(
     listing: &Listing<ModelProvider>,
     page: &Request,
 ) -> Result<Vec<ModelProvider>> {
-    let statement = match page.order {
-        Order::Asc => sql!("model_providers/list_asc"),
-        Order::Desc => sql!("model_providers/list_desc"),
-    };
-    let rows = sql.query(
+    let statement = list_sql!("model_providers/list").by(page.order);
+    sql.fetch_all(
         statement,
         &[&listing.caller().tenant_id, &page.after, &page.rows()],
-    )?;
-    Ok(rows.iter().map(model_provider).collect())
+    )
 }

@@ -1,12 +1,12 @@
 //! Orgs and their admins, who are admins of every project of the org (section 5.4).
 
-use super::page::{Order, Request};
+use super::page::Request;
 use super::principals::{self, Named, person};
 use super::tenants::Tenant;
-use super::{Find, Finding, Sql, Tx, on_violation};
+use super::{Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Kind, Listing, May, Scope};
-use crate::{find_sql, sql};
+use crate::{find_sql, from_row, list_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use time::OffsetDateTime;
@@ -40,19 +40,17 @@ impl Kind for Org {
 impl Find for Org {
     const FINDING: Finding = find_sql!("orgs/find");
     fn read(row: &Row) -> Result<Option<Self>> {
-        Ok(Some(org(row)))
+        Self::from_row(row).map(Some)
     }
 }
 
-fn org(row: &Row) -> Org {
-    Org {
-        org_id: row.get(0),
-        name: row.get(1),
-        created_by: row.get(2),
-        created_at: row.get(3),
-        updated_at: row.get(4),
-    }
-}
+from_row!(Org {
+    org_id,
+    name,
+    created_by,
+    created_at,
+    updated_at
+});
 
 fn name_taken() -> Error {
     Error::new(
@@ -73,11 +71,11 @@ pub fn insert(
     name: &str,
     now: OffsetDateTime,
 ) -> Result<Org> {
-    let row = tx.query_opt(
+    tx.fetch_optional(
         sql!("orgs/insert"),
         &[&may.tenant_id(), &org_id, &name, &creator, &now],
-    )?;
-    row.as_ref().map(org).ok_or_else(name_taken)
+    )?
+    .ok_or_else(name_taken)
 }
 
 /// Renames it.
@@ -90,11 +88,11 @@ pub fn rename(
     name: &str,
     now: OffsetDateTime,
 ) -> Result<Org> {
-    let renamed = tx.query_one(
+    let renamed = tx.fetch_one(
         sql!("orgs/rename"),
         &[&may.tenant_id(), &may.object_id(), &name, &now],
     );
-    on_violation(renamed, &SqlState::UNIQUE_VIOLATION, name_taken).map(|row| org(&row))
+    on_violation(renamed, &SqlState::UNIQUE_VIOLATION, name_taken)
 }
 
 /// A page of the orgs that the caller may read: a tenant admin reads all, an org's admin
@@ -103,11 +101,8 @@ pub fn rename(
 /// # Errors
 /// `database-unavailable`.
 pub fn list(sql: &mut impl Sql, listing: &Listing<Org>, page: &Request) -> Result<Vec<Org>> {
-    let statement = match page.order {
-        Order::Asc => sql!("orgs/list_asc"),
-        Order::Desc => sql!("orgs/list_desc"),
-    };
-    let rows = sql.query(
+    let statement = list_sql!("orgs/list").by(page.order);
+    sql.fetch_all(
         statement,
         &[
             &listing.caller().tenant_id,
@@ -115,8 +110,7 @@ pub fn list(sql: &mut impl Sql, listing: &Listing<Org>, page: &Request) -> Resul
             &page.after,
             &page.rows(),
         ],
-    )?;
-    Ok(rows.iter().map(org).collect())
+    )
 }
 
 /// An admin of an org.
@@ -132,14 +126,12 @@ pub struct OrgAdmin {
     pub joined_at: OffsetDateTime,
 }
 
-fn admin(row: &Row) -> OrgAdmin {
-    OrgAdmin {
-        user_id: row.get(0),
-        email: row.get(1),
-        display_name: row.get(2),
-        joined_at: row.get(3),
-    }
-}
+from_row!(OrgAdmin {
+    user_id,
+    email,
+    display_name,
+    joined_at
+});
 
 /// Makes a person an admin of the org. Whoever is one already stays so.
 ///
@@ -157,8 +149,7 @@ pub fn insert_admin(
         sql!("orgs/insert_admin"),
         &[&tenant_id, &org_id, &user_id, &now],
     )?;
-    let row = tx.query_one(sql!("orgs/find_admin"), &[&tenant_id, &org_id, &user_id])?;
-    Ok(admin(&row))
+    tx.fetch_one(sql!("orgs/find_admin"), &[&tenant_id, &org_id, &user_id])
 }
 
 /// A page of the org's admins.
@@ -170,11 +161,8 @@ pub fn list_admins(
     may: &impl May<Admin, Org>,
     page: &Request,
 ) -> Result<Vec<OrgAdmin>> {
-    let statement = match page.order {
-        Order::Asc => sql!("orgs/list_admins_asc"),
-        Order::Desc => sql!("orgs/list_admins_desc"),
-    };
-    let rows = sql.query(
+    let statement = list_sql!("orgs/list_admins").by(page.order);
+    sql.fetch_all(
         statement,
         &[
             &may.tenant_id(),
@@ -182,8 +170,7 @@ pub fn list_admins(
             &page.after,
             &page.rows(),
         ],
-    )?;
-    Ok(rows.iter().map(admin).collect())
+    )
 }
 
 /// Takes the org from an admin.

@@ -6,11 +6,9 @@
 //!
 //! Not here: how people and service accounts are made and changed.
 
-use super::users::email_key;
-use super::{Sql, Tx};
+use super::{Columns, FromRow, Sql, Tx};
 use crate::error::{Code, Error, Result};
-use crate::sql;
-use postgres::Row;
+use crate::{from_row, sql, text_column};
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
@@ -26,13 +24,29 @@ pub enum PrincipalKind {
 }
 
 impl PrincipalKind {
-    /// From what `users.kind` holds.
-    pub(super) fn stored(text: &str) -> Self {
-        match text {
-            "service-account" => Self::ServiceAccount,
-            _ => Self::User,
+    /// As `users.kind` holds it.
+    const fn stored(self) -> &'static str {
+        match self {
+            Self::User => "person",
+            Self::ServiceAccount => "service-account",
         }
     }
+
+    /// From what `users.kind` holds.
+    fn from_stored(text: &str) -> Option<Self> {
+        match text {
+            "person" => Some(Self::User),
+            "service-account" => Some(Self::ServiceAccount),
+            _ => None,
+        }
+    }
+}
+
+text_column!(PrincipalKind, stored, from_stored);
+
+/// An email as it is matched.
+pub(super) fn email_key(email: &str) -> String {
+    email.to_lowercase()
 }
 
 /// How a request names somebody.
@@ -67,13 +81,13 @@ pub(super) fn active(tx: &mut Tx<'_>, tenant_id: Uuid, named: &Named) -> Result<
             )?
             .ok_or_else(|| Error::not_found("person", "with this email"))?,
     };
-    if row.get(2) {
+    if row.column("is_deactivated")? {
         return Err(Error::new(
             Code::Conflict,
             "The user was deactivated and cannot be given a role.",
         ));
     }
-    Ok(principal(&row))
+    Principal::from_row(&row)
 }
 
 /// There is such a user, active or not: taking away a role that the user does not have is done
@@ -99,9 +113,4 @@ pub(super) fn person(tx: &mut Tx<'_>, tenant_id: Uuid, named: &Named) -> Result<
     }
 }
 
-fn principal(row: &Row) -> Principal {
-    Principal {
-        user_id: row.get(0),
-        kind: PrincipalKind::stored(row.get(1)),
-    }
-}
+from_row!(Principal { user_id, kind });

@@ -5,11 +5,11 @@
 //!
 //! Not here: the decision whether somebody may do something (`authz`).
 
-use super::Sql;
 use super::page::TextRequest;
 use super::principals::PrincipalKind;
 use super::project_memberships::Role;
 use super::projects::Project;
+use super::{Columns, Sql};
 use crate::error::Result;
 use crate::proof::{May, Write};
 use crate::sql;
@@ -80,21 +80,21 @@ impl Way {
     }
 }
 
-fn way(row: &Row) -> Way {
-    let role = Role::stored(row.get(6));
-    match row.get(5) {
+fn way(row: &Row) -> Result<Way> {
+    let role = row.column("role")?;
+    Ok(match row.column("via")? {
         "tenant-admin" => Way::TenantAdmin,
         "org-admin" => Way::OrgAdmin,
         "team" => Way::Team {
-            team_id: row.get(8),
-            team_name: row.get(9),
+            team_id: row.column("team_id")?,
+            team_name: row.column("team_name")?,
             role,
         },
         _ => Way::Direct {
             role,
-            joined_at: row.get(7),
+            joined_at: row.column("joined_at")?,
         },
-    }
+    })
 }
 
 /// A page of everybody who has access to the project.
@@ -119,16 +119,16 @@ pub fn list(
     )?;
     let mut entries: Vec<Entry> = Vec::new();
     for row in &rows {
-        let user_id = row.get(0);
+        let user_id = row.column("user_id")?;
         match entries.last_mut().filter(|last| last.user_id == user_id) {
-            Some(entry) => entry.ways.push(way(row)),
+            Some(entry) => entry.ways.push(way(row)?),
             None => entries.push(Entry {
                 user_id,
-                kind: PrincipalKind::stored(row.get(1)),
-                display_name: row.get(2),
-                primary_email: row.get(3),
-                place: row.get(4),
-                ways: vec![way(row)],
+                kind: row.column("kind")?,
+                display_name: row.column("display_name")?,
+                primary_email: row.column("primary_email")?,
+                place: row.column("place")?,
+                ways: vec![way(row)?],
             }),
         }
     }
@@ -148,5 +148,5 @@ pub fn administers(
         sql!("project_access/administers"),
         &[&may.tenant_id(), &may.object_id(), &user_id],
     )?;
-    Ok(row.get(0))
+    row.only()
 }

@@ -6,58 +6,29 @@
 //! A role may stand with no membership behind it, as the creators of old projects have one
 //! (section 2.4). Adding such a user makes a membership, and the role it gives is theirs from then on.
 
-use super::page::{Order, Request};
+use super::page::Request;
 use super::principals::{self, Named, PrincipalKind};
 use super::projects::{self, Project};
-use super::{Sql, Tx};
+use super::{Columns, Sql, Tx};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May, Write};
-use crate::sql;
-use postgres::Row;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::{from_row, list_sql, sql, texts};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// A role on a project, the highest first (section 5.2).
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Also an admin. A person's role only.
-    Owner,
-    /// Changes the project and who works in it.
-    Admin,
-    /// Works in it.
-    Editor,
-    /// Reads it.
-    Viewer,
-    /// What older rows hold. It grants what `viewer` grants, and is given no more.
-    Member,
-}
-
-impl Role {
-    /// As it is written.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::Admin => "admin",
-            Self::Editor => "editor",
-            Self::Viewer => "viewer",
-            Self::Member => "member",
-        }
-    }
-
-    /// From what is stored, where the tables allow these texts alone.
-    pub(super) fn stored(text: &str) -> Self {
-        match text {
-            "owner" => Self::Owner,
-            "admin" => Self::Admin,
-            "editor" => Self::Editor,
-            "viewer" => Self::Viewer,
-            _ => Self::Member,
-        }
+texts! {
+    /// A role on a project, the highest first (section 5.2).
+    Role {
+        /// Also an admin. A person's role only.
+        Owner = "owner",
+        /// Changes the project and who works in it.
+        Admin = "admin",
+        /// Works in it.
+        Editor = "editor",
+        /// Reads it.
+        Viewer = "viewer",
+        /// What older rows hold. It grants what `viewer` grants, and is given no more.
+        Member = "member",
     }
 }
 
@@ -80,17 +51,15 @@ pub struct Membership {
     pub deactivated_at: Option<OffsetDateTime>,
 }
 
-fn membership(row: &Row) -> Membership {
-    Membership {
-        user_id: row.get(0),
-        kind: PrincipalKind::stored(row.get(1)),
-        display_name: row.get(2),
-        primary_email: row.get(3),
-        role: Role::stored(row.get(4)),
-        joined_at: row.get(5),
-        deactivated_at: row.get(6),
-    }
-}
+from_row!(Membership {
+    user_id,
+    kind,
+    display_name,
+    primary_email,
+    role,
+    joined_at,
+    deactivated_at
+});
 
 /// Adds somebody. A member with this role already stays one, as they are.
 ///
@@ -122,11 +91,11 @@ pub fn add(
         &[&tenant_id, &project_id, &user_id],
     )?;
     if let Some(row) = direct {
-        keep_an_owner(tx, may, user_id, Role::stored(row.get(0)), Some(role))?;
+        keep_an_owner(tx, may, user_id, row.only()?, Some(role))?;
     }
     tx.execute(
         sql!("project_memberships/insert"),
-        &[&tenant_id, &project_id, &user_id, &role.text(), &now],
+        &[&tenant_id, &project_id, &user_id, &role, &now],
     )?;
     known(tx, tenant_id, project_id, user_id)
 }
@@ -149,7 +118,7 @@ pub fn change(
     keep_an_owner(tx, may, user_id, held.role, Some(role))?;
     tx.execute(
         sql!("project_memberships/update"),
-        &[&tenant_id, &project_id, &user_id, &role.text()],
+        &[&tenant_id, &project_id, &user_id, &role],
     )?;
     known(tx, tenant_id, project_id, user_id)
 }
@@ -190,11 +159,8 @@ pub fn list(
     may: &impl May<Write, Project>,
     page: &Request,
 ) -> Result<Vec<Membership>> {
-    let statement = match page.order {
-        Order::Asc => sql!("project_memberships/list_asc"),
-        Order::Desc => sql!("project_memberships/list_desc"),
-    };
-    let rows = sql.query(
+    let statement = list_sql!("project_memberships/list").by(page.order);
+    sql.fetch_all(
         statement,
         &[
             &may.tenant_id(),
@@ -202,8 +168,7 @@ pub fn list(
             &page.after,
             &page.rows(),
         ],
-    )?;
-    Ok(rows.iter().map(membership).collect())
+    )
 }
 
 fn find(
@@ -212,11 +177,10 @@ fn find(
     project_id: Uuid,
     user_id: Uuid,
 ) -> Result<Option<Membership>> {
-    let row = sql.query_opt(
+    sql.fetch_optional(
         sql!("project_memberships/find"),
         &[&tenant_id, &project_id, &user_id],
-    )?;
-    Ok(row.as_ref().map(membership))
+    )
 }
 
 fn known(
@@ -271,7 +235,7 @@ fn keep_an_owner(
         sql!("project_memberships/has_other_owner"),
         &[&may.tenant_id(), &may.object_id(), &user_id],
     )?;
-    if row.get(0) {
+    if row.only()? {
         return Ok(());
     }
     Err(Error::new(

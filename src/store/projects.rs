@@ -4,10 +4,10 @@ use super::orgs::Org;
 use super::page::{Order, Request};
 use super::readable::{Readable, readable};
 use super::tenants::Tenant;
-use super::{Find, Finding, Sql, Tx};
+use super::{Find, Finding, FromRow, Sql, Tx};
 use crate::error::{Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Scope, Write};
-use crate::{find_sql, sql};
+use crate::{find_sql, from_row, list_sql, sql};
 use postgres::Row;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -40,19 +40,17 @@ impl Kind for Project {
 impl Find for Project {
     const FINDING: Finding = find_sql!("projects/find");
     fn read(row: &Row) -> Result<Option<Self>> {
-        Ok(Some(project(row)))
+        Self::from_row(row).map(Some)
     }
 }
 
-fn project(row: &Row) -> Project {
-    Project {
-        project_id: row.get(0),
-        name: row.get(1),
-        created_by: row.get(2),
-        created_at: row.get(3),
-        updated_at: row.get(4),
-    }
-}
+from_row!(Project {
+    project_id,
+    name,
+    created_by,
+    created_at,
+    updated_at
+});
 
 /// Makes a project. Its creator becomes its owner, or its admin where that is a service account.
 ///
@@ -105,7 +103,7 @@ fn insert_in(
             &org_id,
         ],
     )?;
-    Ok(project(&row))
+    Project::from_row(&row)
 }
 
 /// Makes the changes of who has access to a project come one after another: each waits here for the
@@ -133,7 +131,7 @@ pub fn rename(
         sql!("projects/rename"),
         &[&may.tenant_id(), &may.object_id(), &name, &now],
     )?;
-    Ok(project(&row))
+    Project::from_row(&row)
 }
 
 /// A page of the projects that the caller may read.
@@ -160,22 +158,16 @@ pub fn list(
             }
         }
         Readable::By(user_id) => {
-            let statement = match page.order {
-                Order::Asc => sql!("projects/list_reader_asc"),
-                Order::Desc => sql!("projects/list_reader_desc"),
-            };
+            let statement = list_sql!("projects/list_reader").by(page.order);
             sql.query(
                 statement,
                 &[&tenant_id, &user_id, &page.after, &page.rows()],
             )?
         }
         Readable::All => {
-            let statement = match page.order {
-                Order::Asc => sql!("projects/list_asc"),
-                Order::Desc => sql!("projects/list_desc"),
-            };
+            let statement = list_sql!("projects/list").by(page.order);
             sql.query(statement, &[&tenant_id, &page.after, &page.rows()])?
         }
     };
-    Ok(rows.iter().map(project).collect())
+    rows.iter().map(Project::from_row).collect()
 }

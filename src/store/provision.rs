@@ -5,8 +5,9 @@
 //!
 //! Not here: which roles and databases there should be (`cli::setup`), and the schema (`migrations`).
 
+use super::{Columns, FromRow};
 use crate::error::{Code, Error, Result};
-use crate::sql;
+use crate::{from_row, sql};
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 use std::io::BufRead;
@@ -54,6 +55,12 @@ pub struct Column {
     pub first: Vec<String>,
 }
 
+from_row!(Role {
+    can_login,
+    is_superuser
+});
+from_row!(Database { owner, encoding });
+
 /// Connects to a database over a socket's directory.
 ///
 /// # Errors
@@ -89,9 +96,9 @@ pub fn connect(socket: &Path, port: u16, role: &str, database: &str) -> Result<C
 pub fn server(client: &mut Client) -> Result<Server> {
     let row = client.query_one(sql!("provision/server"), &[])?;
     Ok(Server {
-        number: row.get(0),
-        version: row.get(1),
-        may_make: row.get(2),
+        number: row.column("number")?,
+        version: row.column("version")?,
+        may_make: row.column("may_make")?,
     })
 }
 
@@ -101,10 +108,7 @@ pub fn server(client: &mut Client) -> Result<Server> {
 /// `database-unavailable`.
 pub fn role(client: &mut Client, name: &str) -> Result<Option<Role>> {
     let row = client.query_opt(sql!("provision/role"), &[&name])?;
-    Ok(row.map(|row| Role {
-        can_login: row.get(0),
-        is_superuser: row.get(1),
-    }))
+    row.as_ref().map(Role::from_row).transpose()
 }
 
 /// Makes a role that may log in and has no password.
@@ -114,7 +118,7 @@ pub fn role(client: &mut Client, name: &str) -> Result<Option<Role>> {
 pub fn create_role(client: &mut Client, name: &str) -> Result<()> {
     let statement: String = client
         .query_one(sql!("provision/create_role"), &[&name])?
-        .get(0);
+        .only()?;
     Ok(client.batch_execute(&statement)?)
 }
 
@@ -125,7 +129,7 @@ pub fn create_role(client: &mut Client, name: &str) -> Result<()> {
 pub fn allow_login(client: &mut Client, name: &str) -> Result<()> {
     let statement: String = client
         .query_one(sql!("provision/allow_login"), &[&name])?
-        .get(0);
+        .only()?;
     Ok(client.batch_execute(&statement)?)
 }
 
@@ -135,10 +139,7 @@ pub fn allow_login(client: &mut Client, name: &str) -> Result<()> {
 /// `database-unavailable`.
 pub fn database(client: &mut Client, name: &str) -> Result<Option<Database>> {
     let row = client.query_opt(sql!("provision/database"), &[&name])?;
-    Ok(row.map(|row| Database {
-        owner: row.get(0),
-        encoding: row.get(1),
-    }))
+    row.as_ref().map(Database::from_row).transpose()
 }
 
 /// Makes a database in UTF-8 that its owner alone can use.
@@ -149,7 +150,7 @@ pub fn create_database(client: &mut Client, name: &str, owner: &str) -> Result<(
     let mut refusal = None;
     for locale in LOCALES {
         let row = client.query_one(sql!("provision/create_database"), &[&name, &owner, &locale])?;
-        match client.batch_execute(row.get(0)) {
+        match client.batch_execute(row.only()?) {
             Ok(()) => return close(client, name),
             // The C library knows no such locale.
             Err(error) if error.code() == Some(&SqlState::WRONG_OBJECT_TYPE) => {
@@ -164,7 +165,7 @@ pub fn create_database(client: &mut Client, name: &str, owner: &str) -> Result<(
 fn close(client: &mut Client, name: &str) -> Result<()> {
     let statement: String = client
         .query_one(sql!("provision/close_database"), &[&name])?
-        .get(0);
+        .only()?;
     Ok(client.batch_execute(&statement)?)
 }
 
@@ -176,7 +177,7 @@ fn close(client: &mut Client, name: &str) -> Result<()> {
 pub fn column(client: &mut Client, table: &str, column: &str, most: usize) -> Result<Column> {
     let mut found = Column::default();
     for row in client.query(sql!("provision/copy_column"), &[&table, &column])? {
-        let statement: String = row.get(0);
+        let statement: String = row.only()?;
         for line in client.copy_out(&statement)?.lines() {
             let value = line.map_err(|error| Error::internal(error.to_string()))?;
             found.rows += 1;
@@ -195,7 +196,7 @@ pub fn column(client: &mut Client, table: &str, column: &str, most: usize) -> Re
 pub fn is_admitted(client: &mut Client, role: &str, database: &str, of: &str) -> Result<bool> {
     let member = client.query_one(sql!("provision/is_member"), &[&role, &of])?;
     let acts = client.query_one(sql!("provision/acts_as"), &[&role, &database, &of])?;
-    Ok(member.get(0) && acts.get(0))
+    Ok(member.only()? && acts.only()?)
 }
 
 /// Gives a role the rights of another, as which it acts in a database from then on: what it makes there
@@ -205,7 +206,7 @@ pub fn is_admitted(client: &mut Client, role: &str, database: &str, of: &str) ->
 /// As for [`create_role`].
 pub fn admit(client: &mut Client, role: &str, database: &str, of: &str) -> Result<()> {
     let grant = client.query_one(sql!("provision/admit"), &[&of, &role])?;
-    client.batch_execute(grant.get(0))?;
+    client.batch_execute(grant.only()?)?;
     let act = client.query_one(sql!("provision/act_as"), &[&role, &database, &of])?;
-    Ok(client.batch_execute(act.get(0))?)
+    Ok(client.batch_execute(act.only()?)?)
 }

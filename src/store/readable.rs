@@ -3,7 +3,7 @@
 //!
 //! Not here: whether the reader is bound at all (`authz` says it in the [`Listing`]).
 
-use super::Sql;
+use super::{Columns, Sql};
 use crate::error::Result;
 use crate::proof::Listing;
 use crate::sql;
@@ -62,5 +62,5 @@ pub(super) fn has_way(
         sql!("projects/has_way"),
         &[&tenant_id, &project_id, &user_id],
     )?;
-    Ok(way.get(0))
+    way.only()
 }

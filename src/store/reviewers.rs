@@ -2,15 +2,14 @@
 //!
 //! Not here: what a reviewer role allows; approvals name the role that they take.
 
-use super::page::{Order, Request};
+use super::page::Request;
 use super::principals::{Named, person};
 use super::tenants::Tenant;
 use super::users::Person;
-use super::{Sql, Tx};
+use super::{Columns, Sql, Tx};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May};
-use crate::sql;
-use postgres::Row;
+use crate::{from_row, list_sql, sql};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -49,8 +48,7 @@ pub fn insert(
         sql!("reviewers/insert"),
         &[&tenant_id, &user_id, &role, &creator, &now],
     )?;
-    let row = tx.query_one(sql!("reviewers/find"), &[&tenant_id, &user_id])?;
-    let reviewer = reviewer(&row);
+    let reviewer: Reviewer = tx.fetch_one(sql!("reviewers/find"), &[&tenant_id, &user_id])?;
     if reviewer.roles.len() > ROLES_MOST {
         let message = format!("A reviewer has {ROLES_MOST} roles at most. Remove one first.");
         return Err(Error::new(Code::Conflict, message));
@@ -58,14 +56,12 @@ pub fn insert(
     Ok(reviewer)
 }
 
-fn reviewer(row: &Row) -> Reviewer {
-    Reviewer {
-        user_id: row.get(0),
-        email: row.get(1),
-        display_name: row.get(2),
-        roles: row.get(3),
-    }
-}
+from_row!(Reviewer {
+    user_id,
+    email,
+    display_name,
+    roles
+});
 
 /// A user's reviewer roles, in the order of their texts.
 ///
@@ -73,7 +69,7 @@ fn reviewer(row: &Row) -> Reviewer {
 /// `database-unavailable`.
 pub fn roles(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Vec<String>> {
     let rows = sql.query(sql!("reviewers/roles"), &[&tenant_id, &user_id])?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    rows.iter().map(Columns::only).collect()
 }
 
 /// A page of the tenant's reviewers.
@@ -85,12 +81,8 @@ pub fn list(
     may: &impl May<Admin, Tenant>,
     page: &Request,
 ) -> Result<Vec<Reviewer>> {
-    let statement = match page.order {
-        Order::Asc => sql!("reviewers/list_asc"),
-        Order::Desc => sql!("reviewers/list_desc"),
-    };
-    let rows = sql.query(statement, &[&may.tenant_id(), &page.after, &page.rows()])?;
-    Ok(rows.iter().map(reviewer).collect())
+    let statement = list_sql!("reviewers/list").by(page.order);
+    sql.fetch_all(statement, &[&may.tenant_id(), &page.after, &page.rows()])
 }
 
 /// Takes a reviewer role away from a person; one who does not have it is as wanted.

@@ -7,10 +7,10 @@
 
 use super::page::{Binding, Order, Page, limit};
 use super::tenants::{self, Tenant};
-use super::{Sql, Tx};
+use super::{Columns, FromRow, Sql, Tx};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May};
-use crate::sql;
+use crate::{from_row, list_sql, sql};
 use postgres::{Client, Row};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,7 @@ pub struct Stored {
 
 /// A version with its place.
 #[derive(Debug, Clone)]
-pub struct Placed {
+pub struct Located {
     /// The tenant.
     pub tenant_id: Uuid,
     /// The secret.
@@ -179,47 +179,45 @@ impl ListRequest {
     }
 }
 
-fn described(row: &Row) -> Described {
-    let versions: Option<Vec<i32>> = row.get(6);
-    let times: Option<Vec<OffsetDateTime>> = row.get(7);
-    let (versions, times) = (versions.unwrap_or_default(), times.unwrap_or_default());
-    Described {
-        at: SecretRef {
-            environment: row.get(0),
-            name: row.get(1),
-        },
-        version: row.get(2),
-        created_by: row.get(3),
-        created_at: row.get(4),
-        updated_at: row.get(5),
-        versions: versions.into_iter().zip(times).collect(),
+impl FromRow for Described {
+    fn from_row(row: &Row) -> Result<Self> {
+        let versions: Option<Vec<i32>> = row.column("versions")?;
+        let times: Option<Vec<OffsetDateTime>> = row.column("version_times")?;
+        let (versions, times) = (versions.unwrap_or_default(), times.unwrap_or_default());
+        Ok(Self {
+            at: SecretRef::from_row(row)?,
+            version: row.column("version")?,
+            created_by: row.column("created_by")?,
+            created_at: row.column("created_at")?,
+            updated_at: row.column("updated_at")?,
+            versions: versions.into_iter().zip(times).collect(),
+        })
     }
 }
 
-/// A version from the columns from `first` on.
-fn sealed(row: &Row, first: usize) -> Sealed {
-    Sealed {
-        version: row.get(first),
-        format: row.get(first + 1),
-        nonce: row.get(first + 2),
-        ciphertext: row.get(first + 3),
-        wrapping_key: row.get(first + 4),
-        wrapped_data_key: row.get(first + 5),
-        created_by: row.get(first + 6),
-        created_at: row.get(first + 7),
-    }
-}
+from_row!(SecretRef { environment, name });
 
-/// A secret as the columns from `first` on give it: the version that stands, and arrays of the kept versions' parts.
-pub(super) fn stored(row: &Row, first: usize) -> Result<Stored> {
-    let versions: Option<Vec<i32>> = row.try_get(first + 1)?;
-    let formats: Option<Vec<i16>> = row.try_get(first + 2)?;
-    let nonces: Option<Vec<Vec<u8>>> = row.try_get(first + 3)?;
-    let ciphertexts: Option<Vec<Vec<u8>>> = row.try_get(first + 4)?;
-    let wrapping_keys: Option<Vec<String>> = row.try_get(first + 5)?;
-    let wrapped_data_keys: Option<Vec<Vec<u8>>> = row.try_get(first + 6)?;
-    let authors: Option<Vec<Uuid>> = row.try_get(first + 7)?;
-    let times: Option<Vec<OffsetDateTime>> = row.try_get(first + 8)?;
+from_row!(Sealed {
+    version,
+    format,
+    nonce,
+    ciphertext,
+    wrapping_key,
+    wrapped_data_key,
+    created_by,
+    created_at
+});
+
+/// A secret as a row gives it: the version that stands, and arrays of the kept versions' parts.
+pub(super) fn stored(row: &Row) -> Result<Stored> {
+    let versions: Option<Vec<i32>> = row.column("versions")?;
+    let formats: Option<Vec<i16>> = row.column("formats")?;
+    let nonces: Option<Vec<Vec<u8>>> = row.column("nonces")?;
+    let ciphertexts: Option<Vec<Vec<u8>>> = row.column("ciphertexts")?;
+    let wrapping_keys: Option<Vec<String>> = row.column("wrapping_keys")?;
+    let wrapped_data_keys: Option<Vec<Vec<u8>>> = row.column("wrapped_data_keys")?;
+    let authors: Option<Vec<Uuid>> = row.column("created_by")?;
+    let times: Option<Vec<OffsetDateTime>> = row.column("created_at")?;
     let values = nonces
         .into_iter()
         .flatten()
@@ -251,7 +249,7 @@ pub(super) fn stored(row: &Row, first: usize) -> Result<Stored> {
         },
     );
     Ok(Stored {
-        stands: row.try_get(first)?,
+        stands: row.column("stands")?,
         versions: sealed.collect(),
     })
 }
@@ -265,11 +263,10 @@ pub fn find(
     may: &impl May<Admin, Tenant>,
     at: &SecretRef,
 ) -> Result<Option<Described>> {
-    let row = sql.query_opt(
+    sql.fetch_optional(
         sql!("secrets/find"),
         &[&may.tenant_id(), &at.environment, &at.name],
-    )?;
-    Ok(row.as_ref().map(described))
+    )
 }
 
 /// A page of the tenant's secrets.
@@ -281,14 +278,11 @@ pub fn list(
     may: &impl May<Admin, Tenant>,
     page: &ListRequest,
 ) -> Result<Vec<Described>> {
-    let statement = match page.order {
-        Order::Asc => sql!("secrets/list_asc"),
-        Order::Desc => sql!("secrets/list_desc"),
-    };
+    let statement = list_sql!("secrets/list").by(page.order);
     let environment = page.after.as_ref().map(|after| &after.environment);
     let name = page.after.as_ref().map(|after| &after.name);
     let rows = i64::try_from(page.rows()).unwrap_or(i64::MAX);
-    let rows = sql.query(
+    sql.fetch_all(
         statement,
         &[
             &may.tenant_id(),
@@ -297,8 +291,7 @@ pub fn list(
             &name,
             &rows,
         ],
-    )?;
-    Ok(rows.iter().map(described).collect())
+    )
 }
 
 /// A secret as it is stored.
@@ -310,13 +303,21 @@ pub fn read(sql: &mut impl Sql, tenant_id: Uuid, at: &SecretRef) -> Result<Store
         sql!("secrets/read"),
         &[&tenant_id, &at.environment, &at.name],
     )?;
-    let versions = rows
-        .iter()
-        .filter(|row| row.get::<_, Option<i32>>(1).is_some());
-    Ok(Stored {
-        stands: rows.first().map(|first| first.get(0)),
-        versions: versions.map(|row| sealed(row, 1)).collect(),
-    })
+    let Some(first) = rows.first() else {
+        return Ok(Stored {
+            stands: None,
+            versions: Vec::new(),
+        });
+    };
+    let stands = first.column("stands")?;
+    let mut versions = Vec::new();
+    for row in &rows {
+        // A secret without a version has one row all the same.
+        if row.column::<Option<i32>>("version")?.is_some() {
+            versions.push(Sealed::from_row(row)?);
+        }
+    }
+    Ok(Stored { stands, versions })
 }
 
 /// Writes a version, the one after `before`. False: another one was put since, or the secret was
@@ -337,7 +338,7 @@ pub fn put(
             // One new secret at a time, so that the bound holds.
             tenants::lock(tx, tenant_id)?;
             let count = tx.query_one(sql!("secrets/count"), &[&tenant_id])?;
-            if count.get::<_, i64>(0) >= SECRETS_MOST {
+            if count.only::<i64>()? >= SECRETS_MOST {
                 let message = format!("A tenant has {SECRETS_MOST} secrets at most. Delete one.");
                 return Err(Error::new(Code::Conflict, message).detail("most", SECRETS_MOST));
             }
@@ -396,9 +397,9 @@ pub fn delete(sql: &mut impl Sql, may: &impl May<Admin, Tenant>, at: &SecretRef)
 /// `database-unavailable`.
 pub fn versions_after(
     sql: &mut impl Sql,
-    after: Option<&Placed>,
+    after: Option<&Located>,
     limit: i64,
-) -> Result<Vec<Placed>> {
+) -> Result<Vec<Located>> {
     let (tenant_id, environment, name, version) = match after {
         Some(last) => (
             last.tenant_id,
@@ -408,11 +409,10 @@ pub fn versions_after(
         ),
         None => (Uuid::nil(), "", "", 0),
     };
-    let rows = sql.query(
+    sql.fetch_all(
         sql!("secrets/versions_after"),
         &[&tenant_id, &environment, &name, &version, &limit],
-    )?;
-    Ok(rows.iter().map(placed).collect())
+    )
 }
 
 /// The version that was put last, of all tenants: for the operator, who tries their keys on it. The
@@ -420,19 +420,18 @@ pub fn versions_after(
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn newest(client: &mut Client) -> Result<Option<Placed>> {
+pub fn newest(client: &mut Client) -> Result<Option<Located>> {
     let row = client.query_opt(sql!("secrets/newest"), &[])?;
-    Ok(row.as_ref().map(placed))
+    row.as_ref().map(Located::from_row).transpose()
 }
 
-fn placed(row: &Row) -> Placed {
-    Placed {
-        tenant_id: row.get(0),
-        at: SecretRef {
-            environment: row.get(1),
-            name: row.get(2),
-        },
-        sealed: sealed(row, 3),
+impl FromRow for Located {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            tenant_id: row.column("tenant_id")?,
+            at: SecretRef::from_row(row)?,
+            sealed: Sealed::from_row(row)?,
+        })
     }
 }
 
@@ -442,7 +441,7 @@ fn placed(row: &Row) -> Placed {
 /// `database-unavailable`.
 pub fn wrap(
     sql: &mut impl Sql,
-    placed: &Placed,
+    placed: &Located,
     wrapping_key: &str,
     wrapped_data_key: &[u8],
     now: OffsetDateTime,

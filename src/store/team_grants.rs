@@ -3,15 +3,14 @@
 //! Guarantee: changes of one project's grants come one after another, by a lock on its row, so each
 //! answers as if it had been alone; a team that is deleted at that moment is granted nothing.
 
-use super::page::{Order, Request};
+use super::page::Request;
 use super::project_memberships::Role;
 use super::projects::{self, Project};
 use super::teams::{self, Team};
 use super::{Find, Parameter, Sql, Tx};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, May, Read, Write};
-use crate::sql;
-use postgres::Row;
+use crate::{from_row, list_sql, sql};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -36,18 +35,16 @@ pub struct TeamGrant {
     pub updated_at: OffsetDateTime,
 }
 
-fn grant(row: &Row) -> TeamGrant {
-    TeamGrant {
-        project_id: row.get(0),
-        project_name: row.get(1),
-        team_id: row.get(2),
-        team_name: row.get(3),
-        role: Role::stored(row.get(4)),
-        created_by: row.get(5),
-        created_at: row.get(6),
-        updated_at: row.get(7),
-    }
-}
+from_row!(TeamGrant {
+    project_id,
+    project_name,
+    team_id,
+    team_name,
+    role,
+    created_by,
+    created_at,
+    updated_at
+});
 
 /// Gives the team a role on the project. A grant of this role stays as it is.
 ///
@@ -79,7 +76,7 @@ pub fn add(
             &tenant_id,
             &project_id,
             &team_id,
-            &role.text(),
+            &role,
             &creator.user_id,
             &now,
         ],
@@ -102,7 +99,7 @@ pub fn change(
     projects::lock(tx, tenant_id, project_id)?;
     tx.execute(
         sql!("team_grants/update"),
-        &[&tenant_id, &project_id, &team_id, &role.text(), &now],
+        &[&tenant_id, &project_id, &team_id, &role, &now],
     )?;
     known(tx, tenant_id, project_id, team_id)
 }
@@ -124,12 +121,6 @@ pub fn remove(tx: &mut Tx<'_>, may: &impl May<Admin, Project>, team_id: Uuid) ->
     Ok(())
 }
 
-/// Takes every role of a team, and gives the projects that it had one on.
-pub(super) fn remove_all(tx: &mut Tx<'_>, tenant_id: Uuid, team_id: Uuid) -> Result<Vec<Uuid>> {
-    let rows = tx.query(sql!("team_grants/delete_team"), &[&tenant_id, &team_id])?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
-}
-
 /// A page of the project's grants, by their teams' ids.
 ///
 /// # Errors
@@ -139,13 +130,9 @@ pub fn list(
     may: &impl May<Write, Project>,
     page: &Request,
 ) -> Result<Vec<TeamGrant>> {
-    let statement = match page.order {
-        Order::Asc => sql!("team_grants/list_asc"),
-        Order::Desc => sql!("team_grants/list_desc"),
-    };
+    let statement = list_sql!("team_grants/list").by(page.order);
     let of: [Parameter<'_>; 2] = [&may.tenant_id(), &may.object_id()];
-    let rows = sql.query(statement, &[of[0], of[1], &page.after, &page.rows()])?;
-    Ok(rows.iter().map(grant).collect())
+    sql.fetch_all(statement, &[of[0], of[1], &page.after, &page.rows()])
 }
 
 /// A page of the team's grants, by their projects' ids.
@@ -157,13 +144,9 @@ pub fn list_of_team(
     may: &impl May<Admin, Team>,
     page: &Request,
 ) -> Result<Vec<TeamGrant>> {
-    let statement = match page.order {
-        Order::Asc => sql!("team_grants/list_team_asc"),
-        Order::Desc => sql!("team_grants/list_team_desc"),
-    };
+    let statement = list_sql!("team_grants/list_team").by(page.order);
     let of: [Parameter<'_>; 2] = [&may.tenant_id(), &may.object_id()];
-    let rows = sql.query(statement, &[of[0], of[1], &page.after, &page.rows()])?;
-    Ok(rows.iter().map(grant).collect())
+    sql.fetch_all(statement, &[of[0], of[1], &page.after, &page.rows()])
 }
 
 fn find(
@@ -172,11 +155,10 @@ fn find(
     project_id: Uuid,
     team_id: Uuid,
 ) -> Result<Option<TeamGrant>> {
-    let row = sql.query_opt(
+    sql.fetch_optional(
         sql!("team_grants/find"),
         &[&tenant_id, &project_id, &team_id],
-    )?;
-    Ok(row.as_ref().map(grant))
+    )
 }
 
 fn known(

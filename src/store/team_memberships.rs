@@ -3,44 +3,24 @@
 //! Guarantee: changes of one team's memberships come one after another, by a lock on its row, so each
 //! answers as if it had been alone.
 
-use super::page::{Order, Request};
+use super::page::Request;
 use super::principals::{self, Named, PrincipalKind};
 use super::teams::{self, Team};
 use super::{Sql, Tx};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May};
-use crate::sql;
-use postgres::Row;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::{from_row, list_sql, sql, texts};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// A role in a team (section 5.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "TeamRole")]
-pub enum Role {
-    /// Decides who is in it.
-    Admin,
-    /// Has the roles that the team has.
-    Member,
-}
-
-impl Role {
-    /// As it is written.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::Member => "member",
-        }
-    }
-
-    pub(super) fn stored(text: &str) -> Self {
-        match text {
-            "admin" => Self::Admin,
-            _ => Self::Member,
-        }
+texts! {
+    /// A role in a team (section 5.2).
+    #[schemars(rename = "TeamRole")]
+    Role {
+        /// Decides who is in it.
+        Admin = "admin",
+        /// Has the roles that the team has.
+        Member = "member",
     }
 }
 
@@ -63,17 +43,15 @@ pub struct TeamMembership {
     pub deactivated_at: Option<OffsetDateTime>,
 }
 
-fn membership(row: &Row) -> TeamMembership {
-    TeamMembership {
-        team_id: row.get(0),
-        user_id: row.get(1),
-        kind: PrincipalKind::stored(row.get(2)),
-        display_name: row.get(3),
-        role: Role::stored(row.get(4)),
-        joined_at: row.get(5),
-        deactivated_at: row.get(6),
-    }
-}
+from_row!(TeamMembership {
+    team_id,
+    user_id,
+    kind,
+    display_name,
+    role,
+    joined_at,
+    deactivated_at
+});
 
 /// Adds somebody. A member with this role already stays one, as they are.
 ///
@@ -99,7 +77,7 @@ pub fn add(
     }
     tx.execute(
         sql!("team_memberships/insert"),
-        &[&tenant_id, &team_id, &user_id, &role.text(), &now],
+        &[&tenant_id, &team_id, &user_id, &role, &now],
     )?;
     known(tx, tenant_id, team_id, user_id)
 }
@@ -118,7 +96,7 @@ pub fn change(
     teams::lock(tx, tenant_id, team_id)?;
     tx.execute(
         sql!("team_memberships/update"),
-        &[&tenant_id, &team_id, &user_id, &role.text()],
+        &[&tenant_id, &team_id, &user_id, &role],
     )?;
     known(tx, tenant_id, team_id, user_id)
 }
@@ -149,11 +127,8 @@ pub fn list(
     may: &impl May<Admin, Team>,
     page: &Request,
 ) -> Result<Vec<TeamMembership>> {
-    let statement = match page.order {
-        Order::Asc => sql!("team_memberships/list_asc"),
-        Order::Desc => sql!("team_memberships/list_desc"),
-    };
-    let rows = sql.query(
+    let statement = list_sql!("team_memberships/list").by(page.order);
+    sql.fetch_all(
         statement,
         &[
             &may.tenant_id(),
@@ -161,8 +136,7 @@ pub fn list(
             &page.after,
             &page.rows(),
         ],
-    )?;
-    Ok(rows.iter().map(membership).collect())
+    )
 }
 
 fn find(
@@ -171,11 +145,10 @@ fn find(
     team_id: Uuid,
     user_id: Uuid,
 ) -> Result<Option<TeamMembership>> {
-    let row = sql.query_opt(
+    sql.fetch_optional(
         sql!("team_memberships/find"),
         &[&tenant_id, &team_id, &user_id],
-    )?;
-    Ok(row.as_ref().map(membership))
+    )
 }
 
 fn known(

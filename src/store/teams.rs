@@ -6,12 +6,12 @@
 //!
 //! Locks are taken in one order: project, team, user.
 
-use super::page::{Order, Request};
+use super::page::Request;
 use super::tenants::Tenant;
-use super::{Find, Finding, Sql, Tx, on_violation, team_grants};
+use super::{Columns, Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Scope};
-use crate::{find_sql, sql};
+use crate::{find_sql, from_row, list_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use time::OffsetDateTime;
@@ -62,21 +62,19 @@ impl Kind for Team {
 impl Find for Team {
     const FINDING: Finding = find_sql!("teams/find");
     fn read(row: &Row) -> Result<Option<Self>> {
-        Ok(Some(team(row)))
+        Self::from_row(row).map(Some)
     }
 }
 
-fn team(row: &Row) -> Team {
-    Team {
-        team_id: row.get(0),
-        name: row.get(1),
-        slug: row.get(2),
-        description: row.get(3),
-        created_by: row.get(4),
-        created_at: row.get(5),
-        updated_at: row.get(6),
-    }
-}
+from_row!(Team {
+    team_id,
+    name,
+    slug,
+    description,
+    created_by,
+    created_at,
+    updated_at
+});
 
 /// Makes a team; its creator becomes its admin.
 ///
@@ -110,7 +108,7 @@ pub fn insert(
             ),
         )
     })?;
-    Ok(team(&row))
+    Team::from_row(&row)
 }
 
 /// Changes its name or description; what is none stays.
@@ -125,11 +123,10 @@ pub fn change(
     now: OffsetDateTime,
 ) -> Result<Team> {
     let (tenant_id, team_id) = (may.tenant_id(), may.object_id());
-    tx.query_opt(
+    tx.fetch_optional(
         sql!("teams/update"),
         &[&tenant_id, &team_id, &name, &description, &now],
     )?
-    .map(|row| team(&row))
     .ok_or_else(|| Error::not_found(Team::NAME, team_id))
 }
 
@@ -141,9 +138,9 @@ pub fn delete(tx: &mut Tx<'_>, may: &impl May<Admin, Team>) -> Result<Vec<Uuid>>
     let (tenant_id, team_id) = (may.tenant_id(), may.object_id());
     // Nobody is added to it, and it is granted nothing, from here on.
     held(tx, sql!("teams/lock_whole"), tenant_id, team_id)?;
-    let projects = team_grants::remove_all(tx, tenant_id, team_id)?;
+    let projects = tx.query(sql!("team_grants/delete_team"), &[&tenant_id, &team_id])?;
     tx.execute(sql!("teams/delete"), &[&tenant_id, &team_id])?;
-    Ok(projects)
+    projects.iter().map(Columns::only).collect()
 }
 
 /// A page of the teams that the caller may read; a key's limit to a project takes no team away, as
@@ -155,24 +152,18 @@ pub fn list(sql: &mut impl Sql, listing: &Listing<Team>, page: &Request) -> Resu
     let tenant_id = listing.caller().tenant_id;
     let rows = match listing.reader() {
         Some(user_id) => {
-            let statement = match page.order {
-                Order::Asc => sql!("teams/list_reader_asc"),
-                Order::Desc => sql!("teams/list_reader_desc"),
-            };
+            let statement = list_sql!("teams/list_reader").by(page.order);
             sql.query(
                 statement,
                 &[&tenant_id, &user_id, &page.after, &page.rows()],
             )?
         }
         None => {
-            let statement = match page.order {
-                Order::Asc => sql!("teams/list_asc"),
-                Order::Desc => sql!("teams/list_desc"),
-            };
+            let statement = list_sql!("teams/list").by(page.order);
             sql.query(statement, &[&tenant_id, &page.after, &page.rows()])?
         }
     };
-    Ok(rows.iter().map(team).collect())
+    rows.iter().map(Team::from_row).collect()
 }
 
 /// Makes the changes of who is in a team come one after another.

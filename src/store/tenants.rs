@@ -1,7 +1,7 @@
 //! Tenants and their users, as far as the server seeds them.
 
 use super::authz::{Beside, in_sync};
-use super::{Sql, Tx};
+use super::{Columns, Sql, Tx};
 use crate::error::Result;
 use crate::proof::{Kind, Scope};
 use crate::{in_sync_sql, sql};
@@ -59,7 +59,7 @@ pub fn ensure_user(
 /// `database-unavailable`.
 pub fn is_admin(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Beside<bool>> {
     let row = sql.query_one(in_sync_sql!("tenants/is_admin"), &[&tenant_id, &user_id])?;
-    Ok((row.get(0), in_sync(&row)?))
+    Ok((row.column("is_admin")?, in_sync(&row)?))
 }
 
 /// Makes whoever else locks the tenant wait until the transaction ends. False: there is no such

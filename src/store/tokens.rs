@@ -1,13 +1,12 @@
 //! Bearer tokens: their digests, never the tokens.
 
-use super::enrolments::Enrolled;
-use super::page::{Order, Request};
+use super::page::Request;
 use super::readable::has_way;
 use super::users::{self, ServiceAccount};
-use super::{Sql, Tx, on_violation};
+use super::{Columns, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Capabilities, Key, KeyRole, May};
-use crate::sql;
+use crate::{list_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use time::OffsetDateTime;
@@ -56,25 +55,42 @@ pub struct New<'a> {
     pub expires_at: Option<OffsetDateTime>,
 }
 
-fn token(row: &Row) -> Token {
-    Token {
-        token_id: row.get(0),
-        name: row.get(1),
-        last_four: row.get(2),
-        seed: row.get(3),
-        created_at: row.get(4),
-        expires_at: row.get(5),
-        key: key(row, 6),
+impl FromRow for Token {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            token_id: row.column("token_id")?,
+            name: row.column("name")?,
+            last_four: row.column("last_four")?,
+            seed: row.column("seed")?,
+            created_at: row.column("created_at")?,
+            expires_at: row.column("expires_at")?,
+            key: key(row)?,
+        })
     }
 }
 
-/// A key's limits, from this column on.
-pub(super) fn key(row: &Row, at: usize) -> Key {
-    Key {
-        role: role(row.get(at)),
-        capabilities: Capabilities::from_texts(&row.get::<_, Vec<String>>(at + 1)),
-        project_id: row.get(at + 2),
+impl FromRow for Known {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            caller: Caller {
+                tenant_id: row.column("tenant_id")?,
+                user_id: row.column("user_id")?,
+                token_id: row.column("token_id")?,
+                key: key(row)?,
+            },
+            expires_at: row.column("expires_at")?,
+        })
     }
+}
+
+/// A key's limits: the columns `role`, `capabilities` and `project_id`.
+pub(super) fn key(row: &Row) -> Result<Key> {
+    let capabilities: Vec<String> = row.column("capabilities")?;
+    Ok(Key {
+        role: role(row.column("role")?),
+        capabilities: Capabilities::from_texts(&capabilities),
+        project_id: row.column("project_id")?,
+    })
 }
 
 /// A role that this version does not know allows the least.
@@ -91,16 +107,7 @@ fn role(text: &str) -> KeyRole {
 /// # Errors
 /// `database-unavailable`.
 pub fn by_digest(sql: &mut impl Sql, digest: &[u8; 32]) -> Result<Option<Known>> {
-    let row = sql.query_opt(sql!("tokens/by_digest"), &[&digest.as_slice()])?;
-    Ok(row.map(|row| Known {
-        caller: Caller {
-            tenant_id: row.get(0),
-            user_id: row.get(1),
-            token_id: row.get(2),
-            key: key(&row, 4),
-        },
-        expires_at: row.get(3),
-    }))
+    sql.fetch_optional(sql!("tokens/by_digest"), &[&digest.as_slice()])
 }
 
 /// Whose tokens somebody may deal with.
@@ -115,11 +122,7 @@ pub struct Owner {
 impl Owner {
     /// The caller's own.
     pub fn caller(caller: &Caller) -> Self {
-        Self {
-            tenant_id: caller.tenant_id,
-            user_id: caller.user_id,
-            project_id: None,
-        }
+        Self::user(caller.tenant_id, caller.user_id)
     }
 
     /// The caller's own, and where the caller's key is limited to a project, that project's alone.
@@ -132,18 +135,14 @@ impl Owner {
 
     /// A service account's, by who decides about it.
     pub fn account(may: &impl May<Admin, ServiceAccount>) -> Self {
-        Self {
-            tenant_id: may.tenant_id(),
-            user_id: may.object_id(),
-            project_id: None,
-        }
+        Self::user(may.tenant_id(), may.object_id())
     }
 
-    /// A person's who brought a code.
-    pub fn enrolled(enrolled: &Enrolled) -> Self {
+    /// A user's.
+    pub(super) fn user(tenant_id: Uuid, user_id: Uuid) -> Self {
         Self {
-            tenant_id: enrolled.tenant_id,
-            user_id: enrolled.user_id,
+            tenant_id,
+            user_id,
             project_id: None,
         }
     }
@@ -176,7 +175,7 @@ pub fn insert(
     users::lock(tx, owner.tenant_id, owner.user_id)?
         .ok_or_else(|| Error::not_found("user", owner.user_id))?
         .active()?;
-    let row = tx.query_one(
+    tx.fetch_one(
         sql!("tokens/insert"),
         &[
             &owner.tenant_id,
@@ -191,8 +190,7 @@ pub fn insert(
             &key.capabilities.texts(),
             &key.project_id,
         ],
-    )?;
-    Ok(token(&row))
+    )
 }
 
 /// Makes this the tenant's one seed token; the one before it ends. False: this token was revoked,
@@ -211,7 +209,11 @@ pub fn replace_seed(
     super::tenants::lock(tx, tenant_id)?;
     let digest = new.digest.as_slice();
     if let Some(row) = tx.query_opt(sql!("tokens/find_seed"), &[&tenant_id, &digest])? {
-        let (seed, owner, revoked): (bool, Uuid, bool) = (row.get(0), row.get(1), row.get(2));
+        let (seed, owner, revoked): (bool, Uuid, bool) = (
+            row.column("seed")?,
+            row.column("user_id")?,
+            row.column("is_revoked")?,
+        );
         if seed && owner == user_id && !revoked {
             return Ok(true);
         }
@@ -257,11 +259,8 @@ pub fn list(
     page: &Request,
     now: OffsetDateTime,
 ) -> Result<Vec<Token>> {
-    let statement = match page.order {
-        Order::Asc => sql!("tokens/list_asc"),
-        Order::Desc => sql!("tokens/list_desc"),
-    };
-    let rows = sql.query(
+    let statement = list_sql!("tokens/list").by(page.order);
+    sql.fetch_all(
         statement,
         &[
             &owner.tenant_id,
@@ -271,8 +270,7 @@ pub fn list(
             &now,
             &owner.project_id,
         ],
-    )?;
-    Ok(rows.iter().map(token).collect())
+    )
 }
 
 /// Revokes one of the owner's tokens; false if there is none of that id. One that was revoked
@@ -316,6 +314,6 @@ pub fn revoked_among(sql: &mut impl Sql, tokens: &[(Uuid, Uuid)]) -> Result<Vec<
     let (tenant_ids, token_ids): (Vec<Uuid>, Vec<Uuid>) = tokens.iter().copied().unzip();
     let rows = sql.query(sql!("tokens/revoked_among"), &[&tenant_ids, &token_ids])?;
     rows.iter()
-        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+        .map(|row| Ok((row.column("tenant_id")?, row.column("token_id")?)))
         .collect()
 }

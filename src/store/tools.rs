@@ -3,13 +3,13 @@
 //! A tool is never changed: what a version of an agent calls stays what it was. One that a version
 //! calls cannot be deleted.
 
-use super::page::{Order, Request};
+use super::page::Request;
 use super::projects::Project;
 use super::readable::{Readable, readable};
-use super::{Find, Finding, Sql, Tx, on_violation};
+use super::{Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Scope};
-use crate::{find_sql, sql};
+use crate::{find_sql, from_row, list_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use serde_json::Value;
@@ -73,24 +73,22 @@ impl Kind for Tool {
 impl Find for Tool {
     const FINDING: Finding = find_sql!("tools/find");
     fn read(row: &Row) -> Result<Option<Self>> {
-        Ok(Some(tool(row)))
+        Self::from_row(row).map(Some)
     }
 }
 
-fn tool(row: &Row) -> Tool {
-    Tool {
-        tool_id: row.get(0),
-        project_id: row.get(1),
-        name: row.get(2),
-        description: row.get(3),
-        arguments_schema: row.get(4),
-        url: row.get(5),
-        timeout_ms: row.get(6),
-        idempotent: row.get(7),
-        created_by: row.get(8),
-        created_at: row.get(9),
-    }
-}
+from_row!(Tool {
+    tool_id,
+    project_id,
+    name,
+    description,
+    arguments_schema,
+    url,
+    timeout_ms,
+    idempotent,
+    created_by,
+    created_at
+});
 
 /// Registers a tool in the project.
 ///
@@ -128,7 +126,7 @@ pub fn insert(
             ),
         )
     })?;
-    Ok(tool(&row))
+    Tool::from_row(&row)
 }
 
 /// Deletes it.
@@ -162,24 +160,16 @@ pub fn list(
         Readable::OfProject(project_id) => Some(project_id),
         Readable::All => None,
         Readable::By(user_id) => {
-            let statement = match page.order {
-                Order::Asc => sql!("tools/list_reader_asc"),
-                Order::Desc => sql!("tools/list_reader_desc"),
-            };
-            let rows = sql.query(
+            let statement = list_sql!("tools/list_reader").by(page.order);
+            return sql.fetch_all(
                 statement,
                 &[&tenant_id, &user_id, &page.after, &page.rows()],
-            )?;
-            return Ok(rows.iter().map(tool).collect());
+            );
         }
     };
-    let statement = match page.order {
-        Order::Asc => sql!("tools/list_asc"),
-        Order::Desc => sql!("tools/list_desc"),
-    };
-    let rows = sql.query(
+    let statement = list_sql!("tools/list").by(page.order);
+    sql.fetch_all(
         statement,
         &[&tenant_id, &project_id, &page.after, &page.rows()],
-    )?;
-    Ok(rows.iter().map(tool).collect())
+    )
 }

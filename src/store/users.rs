@@ -7,46 +7,24 @@
 //! Guarantees: a tenant keeps an active admin. Whoever takes that away takes turns on the tenant's
 //! row, and whoever deactivates a user waits for those who give the user a role at that moment.
 
-use super::page::{Order, Request};
-use super::principals::PrincipalKind;
+use super::page::Request;
+use super::principals::{PrincipalKind, email_key};
 use super::tenants::{self, Tenant};
-use super::{Find, Finding, Sql, Tx, enrolments, tokens};
+use super::{Columns, Find, Finding, FromRow, Sql, Tx};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Kind, May, Scope};
-use crate::{find_sql, sql};
+use crate::{find_sql, from_row, list_sql, sql, texts};
 use postgres::Row;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// A role in the tenant (section 5.2).
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum TenantRole {
-    /// Reads what belongs to the tenant as a whole.
-    Member,
-    /// Decides about everything in the tenant.
-    Admin,
-}
-
-impl TenantRole {
-    /// As it is written.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Member => "member",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// A text that this version does not know allows the least.
-    pub(super) fn of(text: &str) -> Self {
-        match text {
-            "admin" => Self::Admin,
-            _ => Self::Member,
-        }
+texts! {
+    /// A role in the tenant (section 5.2).
+    TenantRole {
+        /// Reads what belongs to the tenant as a whole.
+        Member = "member",
+        /// Decides about everything in the tenant.
+        Admin = "admin",
     }
 }
 
@@ -104,7 +82,7 @@ impl Kind for Person {
 impl Find for Person {
     const FINDING: Finding = FINDING;
     fn read(row: &Row) -> Result<Option<Self>> {
-        let user = Some(user(row)).filter(|user| user.kind == PrincipalKind::User);
+        let user = Some(User::from_row(row)?).filter(|user| user.kind == PrincipalKind::User);
         Ok(user.map(Self))
     }
 }
@@ -126,44 +104,29 @@ impl Kind for ServiceAccount {
 impl Find for ServiceAccount {
     const FINDING: Finding = FINDING;
     fn read(row: &Row) -> Result<Option<Self>> {
-        let user = Some(user(row)).filter(|user| user.kind == PrincipalKind::ServiceAccount);
+        let user =
+            Some(User::from_row(row)?).filter(|user| user.kind == PrincipalKind::ServiceAccount);
         Ok(user.map(Self))
     }
 }
 
-fn user(row: &Row) -> User {
-    User {
-        user_id: row.get(0),
-        kind: PrincipalKind::stored(row.get(1)),
-        email: row.get(2),
-        display_name: row.get(3),
-        tenant_role: TenantRole::of(row.get(4)),
-        created_by: row.get(5),
-        created_at: row.get(6),
-        deactivated_at: row.get(7),
-    }
-}
-
-/// As it is stored.
-fn kind_text(kind: PrincipalKind) -> &'static str {
-    match kind {
-        PrincipalKind::User => "person",
-        PrincipalKind::ServiceAccount => "service-account",
-    }
-}
-
-/// An email as it is matched.
-pub(super) fn email_key(email: &str) -> String {
-    email.to_lowercase()
-}
+from_row!(User {
+    user_id,
+    kind,
+    email,
+    display_name,
+    tenant_role,
+    created_by,
+    created_at,
+    deactivated_at
+});
 
 /// A user of the tenant, of either kind.
 ///
 /// # Errors
 /// `database-unavailable`.
 pub fn find(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Option<User>> {
-    let row = sql.query_opt(FINDING.alone, &[&tenant_id, &user_id])?;
-    Ok(row.as_ref().map(user))
+    sql.fetch_optional(FINDING.alone, &[&tenant_id, &user_id])
 }
 
 /// A person of the tenant by email, whatever its case.
@@ -171,11 +134,11 @@ pub fn find(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Option
 /// # Errors
 /// `database-unavailable`.
 pub fn find_by_email(sql: &mut impl Sql, tenant_id: Uuid, email: &str) -> Result<Option<Person>> {
-    let row = sql.query_opt(
+    let user = sql.fetch_optional(
         sql!("users/find_by_email"),
         &[&tenant_id, &email_key(email)],
     )?;
-    Ok(row.as_ref().map(user).map(Person))
+    Ok(user.map(Person))
 }
 
 /// A user of the tenant, who stays as they are until the transaction ends.
@@ -183,8 +146,7 @@ pub fn find_by_email(sql: &mut impl Sql, tenant_id: Uuid, email: &str) -> Result
 /// # Errors
 /// `database-unavailable`.
 pub fn lock(tx: &mut Tx<'_>, tenant_id: Uuid, user_id: Uuid) -> Result<Option<User>> {
-    let row = tx.query_opt(sql!("users/lock"), &[&tenant_id, &user_id])?;
-    Ok(row.as_ref().map(user))
+    tx.fetch_optional(sql!("users/lock"), &[&tenant_id, &user_id])
 }
 
 /// A person to add.
@@ -212,22 +174,22 @@ pub fn insert_person(
     now: OffsetDateTime,
 ) -> Result<Person> {
     let tenant_id = may.tenant_id();
-    let inserted = tx.query_opt(
+    let inserted = tx.fetch_optional(
         sql!("users/insert"),
         &[
             &tenant_id,
             &new.user_id,
-            &kind_text(PrincipalKind::User),
+            &PrincipalKind::User,
             &new.email,
             &email_key(new.email),
             &new.display_name,
-            &new.tenant_role.text(),
+            &new.tenant_role,
             &creator,
             &now,
         ],
     )?;
-    if let Some(row) = inserted {
-        return Ok(Person(user(&row)));
+    if let Some(user) = inserted {
+        return Ok(Person(user));
     }
     let held = find_by_email(tx, tenant_id, new.email)?
         .ok_or_else(|| Error::internal("an email is taken by nobody"))?;
@@ -254,21 +216,21 @@ pub fn insert_account(
     let tenant_id = may.tenant_id();
     refuse_held_name(tx, tenant_id, user_id, name)?;
     let none: Option<&str> = None;
-    let row = tx.query_one(
+    let user = tx.fetch_one(
         sql!("users/insert"),
         &[
             &tenant_id,
             &user_id,
-            &kind_text(PrincipalKind::ServiceAccount),
+            &PrincipalKind::ServiceAccount,
             &none,
             &none,
             &name,
-            &TenantRole::Member.text(),
+            &TenantRole::Member,
             &creator,
             &now,
         ],
     )?;
-    Ok(ServiceAccount(user(&row)))
+    Ok(ServiceAccount(user))
 }
 
 /// A name stands for one active service account. Whoever takes one takes turns.
@@ -276,7 +238,7 @@ fn refuse_held_name(tx: &mut Tx<'_>, tenant_id: Uuid, user_id: Uuid, name: &str)
     tenants::lock(tx, tenant_id)?;
     let held = tx.query_opt(sql!("users/account_named"), &[&tenant_id, &name, &user_id])?;
     match held {
-        Some(row) => Err(already("A service account with this name", row.get(0))),
+        Some(row) => Err(already("A service account with this name", row.only()?)),
         None => Ok(()),
     }
 }
@@ -303,23 +265,19 @@ pub fn list(
     filter: &Filter<'_>,
     page: &Request,
 ) -> Result<Vec<User>> {
-    let statement = match page.order {
-        Order::Asc => sql!("users/list_asc"),
-        Order::Desc => sql!("users/list_desc"),
-    };
-    let rows = sql.query(
+    let statement = list_sql!("users/list").by(page.order);
+    sql.fetch_all(
         statement,
         &[
             &may.tenant_id(),
-            &kind_text(kind),
-            &filter.tenant_role.map(TenantRole::text),
+            &kind,
+            &filter.tenant_role,
             &filter.active,
             &filter.email.map(email_key),
             &page.after,
             &page.rows(),
         ],
-    )?;
-    Ok(rows.iter().map(user).collect())
+    )
 }
 
 /// Changes a person.
@@ -342,16 +300,11 @@ pub fn change_person(
     if tenant_role == Some(TenantRole::Member) && held.tenant_role == TenantRole::Admin {
         refuse_last_admin(tx, tenant_id, user_id)?;
     }
-    let row = tx.query_one(
+    let user = tx.fetch_one(
         sql!("users/update"),
-        &[
-            &tenant_id,
-            &user_id,
-            &display_name,
-            &tenant_role.map(TenantRole::text),
-        ],
+        &[&tenant_id, &user_id, &display_name, &tenant_role],
     )?;
-    Ok(Person(user(&row)))
+    Ok(Person(user))
 }
 
 /// Renames a service account.
@@ -368,81 +321,18 @@ pub fn rename_account(
     lock(tx, tenant_id, user_id)?
         .ok_or_else(|| Error::not_found(ServiceAccount::NAME, user_id))?
         .active()?;
-    let role: Option<&str> = None;
-    let row = tx.query_one(sql!("users/update"), &[&tenant_id, &user_id, &name, &role])?;
-    Ok(ServiceAccount(user(&row)))
+    let role: Option<TenantRole> = None;
+    let user = tx.fetch_one(sql!("users/update"), &[&tenant_id, &user_id, &name, &role])?;
+    Ok(ServiceAccount(user))
 }
 
-fn refuse_last_admin(tx: &mut Tx<'_>, tenant_id: Uuid, user_id: Uuid) -> Result<()> {
+pub(super) fn refuse_last_admin(tx: &mut Tx<'_>, tenant_id: Uuid, user_id: Uuid) -> Result<()> {
     let row = tx.query_one(sql!("users/has_other_admin"), &[&tenant_id, &user_id])?;
-    if row.get(0) {
+    if row.only()? {
         return Ok(());
     }
     Err(Error::new(
         Code::LastAdmin,
         "This is the tenant's last admin. Make somebody else an admin first.",
     ))
-}
-
-/// Where a user has a role of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// An org.
-    Org(Uuid),
-    /// A team.
-    Team(Uuid),
-    /// A project.
-    Project(Uuid),
-}
-
-/// A user who was deactivated.
-#[derive(Debug)]
-pub struct Deactivated {
-    /// The user.
-    pub user: User,
-    /// Where they have roles, which count no longer.
-    pub standings: Vec<Standing>,
-    /// It happened now; otherwise they were deactivated already.
-    pub changed: bool,
-}
-
-/// Deactivates a user: their keys, open enrolments and roles end.
-///
-/// # Errors
-/// `last-admin`; `database-unavailable`.
-pub fn deactivate<K: Kind>(
-    tx: &mut Tx<'_>,
-    may: &impl May<Admin, K>,
-    now: OffsetDateTime,
-) -> Result<Deactivated> {
-    let (tenant_id, user_id) = (may.tenant_id(), may.object_id());
-    tenants::lock(tx, tenant_id)?;
-    let held = tx
-        .query_opt(sql!("users/lock_to_end"), &[&tenant_id, &user_id])?
-        .ok_or_else(|| Error::not_found(K::NAME, user_id))?;
-    let mut held = user(&held);
-    let changed = held.deactivated_at.is_none();
-    if changed {
-        if held.tenant_role == TenantRole::Admin {
-            refuse_last_admin(tx, tenant_id, user_id)?;
-        }
-        let ended = tx.query_one(sql!("users/deactivate"), &[&tenant_id, &user_id, &now])?;
-        held = user(&ended);
-        tokens::revoke_all(tx, tenant_id, user_id, now)?;
-        enrolments::end_open(tx, tenant_id, user_id, now)?;
-    }
-    let rows = tx.query(sql!("users/standings"), &[&tenant_id, &user_id])?;
-    let standings = rows.iter().map(|row| {
-        let id = row.get(1);
-        match row.get(0) {
-            "org" => Standing::Org(id),
-            "team" => Standing::Team(id),
-            _ => Standing::Project(id),
-        }
-    });
-    Ok(Deactivated {
-        user: held,
-        standings: standings.collect(),
-        changed,
-    })
 }

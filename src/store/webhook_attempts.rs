@@ -186,7 +186,7 @@ pub(super) fn begun_with(
         url: row.try_get(first)?,
         secret: (row.try_get(first + 1)?, row.try_get(first + 2)?),
         previous_secret: previous.zip(previous_name),
-        stored: Some(secrets::stored(row, first + 5)?),
+        stored: Some(secrets::stored(row)?),
     })
 }
 

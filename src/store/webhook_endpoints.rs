@@ -6,13 +6,13 @@
 //! Not here: deliveries (`webhook_history` reads them, `webhook_deliveries` writes them), and
 //! unregistering, which ends them.
 
-use super::page::{Order, Request};
+use super::page::Request;
 use super::secrets::SecretRef;
 use super::tenants::Tenant;
-use super::{Find, Finding, Sql, Tx, on_violation};
+use super::{Columns, Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, May, Scope};
-use crate::{find_sql, sql};
+use crate::{find_sql, from_row, list_sql, sql};
 use postgres::Row;
 use postgres::error::SqlState;
 use time::OffsetDateTime;
@@ -115,7 +115,7 @@ impl Kind for WebhookEndpoint {
 impl Find for WebhookEndpoint {
     const FINDING: Finding = find_sql!("webhook_endpoints/find");
     fn read(row: &Row) -> Result<Option<Self>> {
-        Ok(Some(endpoint(row)))
+        Self::from_row(row).map(Some)
     }
 }
 
@@ -139,44 +139,48 @@ impl Kind for Ending {
 impl Find for Ending {
     const FINDING: Finding = find_sql!("webhook_endpoints/find_ending");
     fn read(row: &Row) -> Result<Option<Self>> {
-        let endpoint_id = row.get(0);
+        let endpoint_id = row.column("endpoint_id")?;
         Ok(Some(Self { endpoint_id }))
     }
 }
 
-fn endpoint(row: &Row) -> WebhookEndpoint {
-    let previous = |environment: String| {
-        let name = row.get(6);
-        (SecretRef { environment, name }, row.get(7))
-    };
-    let has_filter: bool = row.get(8);
-    WebhookEndpoint {
-        endpoint_id: row.get(0),
-        url: row.get(1),
-        events: row.get(2),
-        secret: SecretRef {
-            environment: row.get(3),
-            name: row.get(4),
-        },
-        previous_secret: row.get::<_, Option<String>>(5).map(previous),
-        filter: has_filter.then(|| Filter {
-            flow_ids: row.get(9),
-            project_id: row.get(10),
-            include_dry_runs: row.get(11),
-        }),
-        created_by: row.get(12),
-        created_at: row.get(13),
-        updated_at: row.get(14),
-        delivered: row.get(15),
-        failed: row.get(16),
-        is_failing: row.get(17),
-        last_delivered_at: row.get(18),
-        last_failed_at: row.get(19),
-        last_error: row.get(20),
-        last_status: row.get(21),
-        being_sent: row.get(22),
+impl FromRow for WebhookEndpoint {
+    fn from_row(row: &Row) -> Result<Self> {
+        let previous = SecretRef::maybe(
+            row.column("previous_environment")?,
+            row.column("previous_name")?,
+        );
+        let has_filter: bool = row.column("has_filter")?;
+        Ok(Self {
+            endpoint_id: row.column("endpoint_id")?,
+            url: row.column("url")?,
+            events: row.column("events")?,
+            secret: SecretRef {
+                environment: row.column("secret_environment")?,
+                name: row.column("secret_name")?,
+            },
+            previous_secret: previous.zip(row.column("previous_until")?),
+            filter: has_filter.then(|| Filter::from_row(row)).transpose()?,
+            created_by: row.column("created_by")?,
+            created_at: row.column("created_at")?,
+            updated_at: row.column("updated_at")?,
+            delivered: row.column("delivered")?,
+            failed: row.column("failed")?,
+            is_failing: row.column("is_failing")?,
+            last_delivered_at: row.column("last_delivered_at")?,
+            last_failed_at: row.column("last_failed_at")?,
+            last_error: row.column("last_error")?,
+            last_status: row.column("last_status")?,
+            being_sent: row.column("being_sent")?,
+        })
     }
 }
+
+from_row!(Filter {
+    flow_ids,
+    project_id,
+    include_dry_runs
+});
 
 fn found(tx: &mut Tx<'_>, tenant_id: Uuid, id: Uuid) -> Result<WebhookEndpoint> {
     WebhookEndpoint::find(tx, tenant_id, id)?
@@ -214,7 +218,7 @@ pub fn insert(
     let tenant_id = may.tenant_id();
     tx.execute(sql!("webhook_endpoints/lock_tenant"), &[&tenant_id])?;
     let count = tx.query_one(sql!("webhook_endpoints/count"), &[&tenant_id])?;
-    if count.get::<_, i64>(0) >= ENDPOINTS_MOST {
+    if count.only::<i64>()? >= ENDPOINTS_MOST {
         let message =
             format!("A tenant has {ENDPOINTS_MOST} webhook endpoints at most. Unregister one.");
         return Err(Error::new(Code::Conflict, message).detail("most", ENDPOINTS_MOST));
@@ -261,7 +265,7 @@ pub fn has_room(sql: &mut impl Sql, may: &impl May<Admin, WebhookEndpoint>) -> R
     let ids = (may.tenant_id(), may.object_id());
     let waiting = sql!("webhook_endpoints/waiting");
     let waiting = sql.query_one(waiting, &[&ids.0, &ids.1, &WAITING_MOST])?;
-    if waiting.get::<_, i64>(0) < WAITING_MOST {
+    if waiting.only::<i64>()? < WAITING_MOST {
         return Ok(());
     }
     let message = format!(
@@ -314,10 +318,6 @@ pub fn list(
     may: &impl May<Admin, Tenant>,
     page: &Request,
 ) -> Result<Vec<WebhookEndpoint>> {
-    let statement = match page.order {
-        Order::Asc => sql!("webhook_endpoints/list_asc"),
-        Order::Desc => sql!("webhook_endpoints/list_desc"),
-    };
-    let rows = sql.query(statement, &[&may.tenant_id(), &page.after, &page.rows()])?;
-    Ok(rows.iter().map(endpoint).collect())
+    let statement = list_sql!("webhook_endpoints/list").by(page.order);
+    sql.fetch_all(statement, &[&may.tenant_id(), &page.after, &page.rows()])
 }

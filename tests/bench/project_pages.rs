@@ -16,6 +16,8 @@ use super::world::World;
 use super::{Done, Outcome};
 use agent_runtime::authz::fga::{self, Pinned, Question, Tuple};
 use agent_runtime::outbound::{self, Outbound};
+use agent_runtime::store::Ordered;
+use agent_runtime::store::page::Order;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -26,8 +28,8 @@ const BATCH: usize = 1000;
 /// Of a page, unless asked otherwise.
 const PAGE: usize = 50;
 
-const LIST: &str = include_str!("../../sql/queries/projects/list_desc.sql");
-const LIST_READER: &str = include_str!("../../sql/queries/projects/list_reader_desc.sql");
+const LIST: &str = include_str!("../../sql/queries/projects/list.sql");
+const LIST_READER: &str = include_str!("../../sql/queries/projects/list_reader.sql");
 
 /// A project as `projects/insert` leaves it, with a grant as `team_grants/insert` does, both told: each change marked the
 /// project once.
@@ -211,8 +213,14 @@ impl Side {
         let mut database = self.world.database()?;
         let seeds = &self.world.seeds;
         let (statement, user_id) = match who {
-            Who::Admin => (database.prepare(LIST)?, seeds.user_id),
-            Who::Member => (database.prepare(LIST_READER)?, self.reader.user_id),
+            Who::Admin => (
+                database.prepare(Ordered::of(LIST).by(Order::Desc))?,
+                seeds.user_id,
+            ),
+            Who::Member => (
+                database.prepare(Ordered::of(LIST_READER).by(Order::Desc))?,
+                self.reader.user_id,
+            ),
         };
         let (user, object) = (
             format!("user:{user_id}"),

@@ -14,6 +14,6 @@ select s.store_id, s.model_id, s.model_version,
       )
     )
     order by o.object
-  )
+  ) as unapplied
 from authz_stores s
 where s.tenant_id = $1

@@ -6,6 +6,6 @@ select s.store_id, s.model_id, s.model_version,
     select o.object from authz_objects o
     where o.tenant_id = s.tenant_id and o.applied < o.desired
     order by o.object limit 1
-  ) is null
+  ) is null as is_in_sync
 from authz_stores s
 where s.tenant_id = $1

@@ -1,4 +1,4 @@
-select 'tenant:' || tenant_id, 'tenant', 'org:' || org_id
+select 'tenant:' || tenant_id as "user", 'tenant' as relation, 'org:' || org_id as object
 from orgs
 where tenant_id = $1 and org_id = any($2)
 union all

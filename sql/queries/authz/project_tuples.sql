@@ -1,4 +1,4 @@
-select 'tenant:' || tenant_id, 'tenant', 'project:' || project_id
+select 'tenant:' || tenant_id as "user", 'tenant' as relation, 'project:' || project_id as object
 from projects
 where tenant_id = $1 and project_id = any($2)
 union all

@@ -1,4 +1,4 @@
-select 'tenant:' || tenant_id, 'tenant', 'team:' || team_id
+select 'tenant:' || tenant_id as "user", 'tenant' as relation, 'team:' || team_id as object
 from teams
 where tenant_id = $1 and team_id = any($2)
 union all

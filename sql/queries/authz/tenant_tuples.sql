@@ -1,3 +1,3 @@
-select 'user:' || user_id, tenant_role, 'tenant:' || tenant_id
+select 'user:' || user_id as "user", tenant_role as relation, 'tenant:' || tenant_id as object
 from users
 where tenant_id = $1 and deactivated_at is null

@@ -8,7 +8,7 @@ with page as (
   order by project_id
   limit $5
 )
-select p.project_id, p.name, w.via, w.role, w.joined_at, w.team_id, t.name
+select p.project_id, p.name, w.via, w.role, w.joined_at, w.team_id, t.name as team_name
 from page
 join projects p on p.tenant_id = $1 and p.project_id = page.project_id
 join project_ways w on w.tenant_id = $1 and w.user_id = $2 and w.project_id = page.project_id

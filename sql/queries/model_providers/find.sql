@@ -4,6 +4,6 @@ select p.model_provider_id, p.name, p.base_url, p.api_key_name, p.api_key_enviro
       'prompt', m.prompt_price, 'completion', m.completion_price, 'cacheRead', m.cache_read_price,
       'cacheWrite', m.cache_write_price, 'reasoning', m.reasoning_price))) order by m.name), '[]')
     from models m
-    where m.tenant_id = p.tenant_id and m.model_provider_id = p.model_provider_id)
+    where m.tenant_id = p.tenant_id and m.model_provider_id = p.model_provider_id) as models
 from model_providers p
 where p.tenant_id = $1 and p.model_provider_id = $2

@@ -29,9 +29,9 @@ with ways as (
   order by place, user_id
   limit $5
 )
-select p.user_id, p.kind, p.display_name, p.email, p.place,
+select p.user_id, p.kind, p.display_name, p.email as primary_email, p.place,
   -- As it is stored: an older `member` reads back as one.
-  w.via, coalesce(m.role, w.role) as role, w.joined_at, w.team_id, t.name
+  w.via, coalesce(m.role, w.role) as role, w.joined_at, w.team_id, t.name as team_name
 from page p
 join ways w on w.user_id = p.user_id
 left join project_memberships m on w.via = 'direct' and w.joined_at is not null

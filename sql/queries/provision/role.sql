@@ -1,1 +1,1 @@
-select rolcanlogin, rolsuper from pg_roles where rolname = $1
+select rolcanlogin as can_login, rolsuper as is_superuser from pg_roles where rolname = $1

@@ -1,5 +1,5 @@
 select
-  current_setting('server_version_num')::int,
-  current_setting('server_version'),
-  rolsuper or (rolcreaterole and rolcreatedb)
+  current_setting('server_version_num')::int as number,
+  current_setting('server_version') as version,
+  rolsuper or (rolcreaterole and rolcreatedb) as may_make
 from pg_roles where rolname = current_user

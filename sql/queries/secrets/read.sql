@@ -1,4 +1,4 @@
-select s.version, v.version, v.format, v.nonce, v.ciphertext, v.wrapping_key, v.wrapped_data_key, v.created_by,
+select s.version as stands, v.version, v.format, v.nonce, v.ciphertext, v.wrapping_key, v.wrapped_data_key, v.created_by,
   v.created_at
 from secrets s
 left join secret_versions v

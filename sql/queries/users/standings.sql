@@ -1,4 +1,4 @@
-select 'org', org_id from org_admins where tenant_id = $1 and user_id = $2
+select 'org' as kind, org_id as id from org_admins where tenant_id = $1 and user_id = $2
 union
 select 'team', team_id from team_memberships where tenant_id = $1 and user_id = $2
 union

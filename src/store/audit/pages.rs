@@ -10,11 +10,11 @@
 
 use super::{Outcome, Row};
 use crate::error::{Code, Error, Result};
+use crate::list_sql;
 use crate::proof::{Admin, May};
-use crate::sql;
 use crate::store::page::{Binding, Order};
 use crate::store::tenants::Tenant;
-use crate::store::{Parameter, Sql};
+use crate::store::{Columns, FromRow, Parameter, Sql};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use time::OffsetDateTime;
@@ -83,7 +83,7 @@ struct Part {
 
 /// What a cursor holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Place {
+struct Cursor {
     /// Newest first: nothing decided after it belongs to the walk.
     until_us: i64,
     /// What of each slot was seen to be there; of slots that are not in it, nothing.
@@ -115,8 +115,8 @@ pub fn list(
 ) -> Result<Decisions> {
     let binding = Binding::new(&("audit", admin.tenant_id(), filter), order)?;
     let mut place = match cursor {
-        Some(cursor) => Place::read(&binding, cursor)?,
-        None => Place::default(),
+        Some(cursor) => Cursor::read(&binding, cursor)?,
+        None => Cursor::default(),
     };
     // Asked before the rows: what stands up to a writer's mark is visible to what follows.
     let writers: BTreeMap<i32, Mark> = super::writers(sql)?
@@ -188,7 +188,6 @@ fn page(
         each(parts, |part| time(part.high.at_us)),
         each(parts, |part| part.high.position),
     );
-    let outcome = filter.outcome.map(Outcome::text);
     let rows = i64::from(limit) + 1;
     let parameters: [Parameter<'_>; 14] = [
         &tenant_id,
@@ -197,7 +196,7 @@ fn page(
         &low_position,
         &from,
         &to,
-        &outcome,
+        &filter.outcome,
         &filter.action,
         &filter.actor_subject,
         &filter.resource,
@@ -211,34 +210,28 @@ fn page(
         .iter()
         .map(|row| {
             // Numbered from 1.
-            let number: i64 = row.get(super::COLUMNS);
+            let number: i64 = row.column("number")?;
             let number = usize::try_from(number - 1).map_err(Error::internal)?;
-            Ok((super::row(row)?, number))
+            Ok((Row::from_row(row)?, number))
         })
         .collect()
 }
 
 /// The statement whose index the filter can use best.
 fn statement(filter: &Filter, order: Order) -> &'static str {
-    let [asc, desc] = if filter.run_id.is_some() {
-        [sql!("audit/list_run_asc"), sql!("audit/list_run_desc")]
+    let list = if filter.run_id.is_some() {
+        list_sql!("audit/list_run")
     } else if filter.resource.is_some() {
-        [
-            sql!("audit/list_resource_asc"),
-            sql!("audit/list_resource_desc"),
-        ]
+        list_sql!("audit/list_resource")
     } else if filter.actor_subject.is_some() {
-        [sql!("audit/list_actor_asc"), sql!("audit/list_actor_desc")]
+        list_sql!("audit/list_actor")
     } else {
-        [sql!("audit/list_asc"), sql!("audit/list_desc")]
+        list_sql!("audit/list")
     };
-    match order {
-        Order::Asc => asc,
-        Order::Desc => desc,
-    }
+    list.by(order)
 }
 
-impl Place {
+impl Cursor {
     fn oldest_first(&self, writers: &BTreeMap<i32, Mark>) -> Vec<Part> {
         writers
             .keys()
@@ -355,7 +348,7 @@ mod tests {
     #[test]
     fn a_place_comes_back_from_its_cursor() {
         let binding = Binding::new(&"a", Order::Desc).unwrap();
-        let place = Place {
+        let place = Cursor {
             until_us: 70,
             seen: BTreeMap::from([(1, at(50, 5)), (7, at(60, 9))]),
             parts: vec![Part {
@@ -365,12 +358,12 @@ mod tests {
             }],
         };
         let text = place.text(&binding).unwrap();
-        assert_eq!(Place::read(&binding, &text).unwrap(), place);
+        assert_eq!(Cursor::read(&binding, &text).unwrap(), place);
         let other = Binding::new(&"a", Order::Asc).unwrap();
         for bad in [
-            Place::read(&other, &text),
-            Place::read(&binding, &text[..text.len() - 2]),
-            Place::read(&binding, "QQ"),
+            Cursor::read(&other, &text),
+            Cursor::read(&binding, &text[..text.len() - 2]),
+            Cursor::read(&binding, "QQ"),
         ] {
             assert_eq!(bad.unwrap_err().code(), Code::InvalidCursor);
         }
@@ -378,7 +371,7 @@ mod tests {
 
     #[test]
     fn newest_first_takes_in_what_was_committed_late_and_nothing_newer_than_its_beginning() {
-        let mut place = Place::default();
+        let mut place = Cursor::default();
         let begun = BTreeMap::from([(1, at(100, 10)), (2, at(90, 4))]);
         assert_eq!(place.newest_first(&begun, true).len(), 2);
         assert_eq!(place.until_us, 100);

@@ -3,7 +3,7 @@
 use super::{Digest, Outcome, digest};
 use crate::error::{Error, Result};
 use crate::sql;
-use crate::store::{Sql, Tx};
+use crate::store::{Columns, FromRow, Sql, Tx};
 use postgres::Row as DatabaseRow;
 use time::{Date, OffsetDateTime};
 
@@ -41,20 +41,32 @@ pub struct End {
     pub rows: i64,
 }
 
-pub(super) fn anchor(row: &DatabaseRow) -> Result<Anchor> {
-    let outcome: &str = row.try_get(1)?;
-    let (key, signature): (&[u8], &[u8]) = (row.try_get(6)?, row.try_get(7)?);
-    Ok(Anchor {
-        slot: row.try_get(0)?,
-        outcome: Outcome::from_text(outcome)
-            .ok_or_else(|| Error::internal(format!("an anchor is {outcome}")))?,
-        through_position: row.try_get(2)?,
-        digest: digest(row, 3)?,
-        rows_purged: row.try_get(4)?,
-        purged_at: row.try_get(5)?,
-        public_key: key.try_into().map_err(Error::internal)?,
-        signature: signature.try_into().map_err(Error::internal)?,
-    })
+impl FromRow for Anchor {
+    fn from_row(row: &DatabaseRow) -> Result<Self> {
+        let key: &[u8] = row.column("public_key")?;
+        let signature: &[u8] = row.column("signature")?;
+        Ok(Self {
+            slot: row.column("slot")?,
+            outcome: row.column("outcome")?,
+            through_position: row.column("through_position")?,
+            digest: digest(row, "digest")?,
+            rows_purged: row.column("rows_purged")?,
+            purged_at: row.column("purged_at")?,
+            public_key: key.try_into().map_err(Error::internal)?,
+            signature: signature.try_into().map_err(Error::internal)?,
+        })
+    }
+}
+
+impl FromRow for End {
+    fn from_row(row: &DatabaseRow) -> Result<Self> {
+        Ok(Self {
+            slot: row.column("slot")?,
+            through_position: row.column("through_position")?,
+            digest: digest(row, "digest")?,
+            rows: row.column("rows")?,
+        })
+    }
 }
 
 /// Whether this transaction is the one that may purge now.
@@ -62,7 +74,7 @@ pub(super) fn anchor(row: &DatabaseRow) -> Result<Anchor> {
 /// # Errors
 /// `database-unavailable`.
 pub fn lock(tx: &mut Tx<'_>) -> Result<bool> {
-    Ok(tx.query_one(sql!("audit/lock_purge"), &[])?.get(0))
+    tx.query_one(sql!("audit/lock_purge"), &[])?.only()
 }
 
 /// The first days of the months that have a partition, oldest first.
@@ -70,8 +82,8 @@ pub fn lock(tx: &mut Tx<'_>) -> Result<bool> {
 /// # Errors
 /// `database-unavailable`.
 pub fn months(sql: &mut impl Sql, outcome: Outcome) -> Result<Vec<Date>> {
-    let rows = sql.query(sql!("audit/months"), &[&outcome.text()])?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    let rows = sql.query(sql!("audit/months"), &[&outcome])?;
+    rows.iter().map(Columns::only).collect()
 }
 
 /// Where each chain ends that has something before then.
@@ -79,17 +91,7 @@ pub fn months(sql: &mut impl Sql, outcome: Outcome) -> Result<Vec<Date>> {
 /// # Errors
 /// `database-unavailable`.
 pub fn ends(sql: &mut impl Sql, outcome: Outcome, before: OffsetDateTime) -> Result<Vec<End>> {
-    let rows = sql.query(sql!("audit/past_chains"), &[&outcome.text(), &before])?;
-    rows.iter()
-        .map(|row| {
-            Ok(End {
-                slot: row.try_get(0)?,
-                through_position: row.try_get(1)?,
-                digest: digest(row, 2)?,
-                rows: row.try_get(3)?,
-            })
-        })
-        .collect()
+    sql.fetch_all(sql!("audit/past_chains"), &[&outcome, &before])
 }
 
 /// Where the oldest batches of a chain end, with the time of the last; at most `most` batches.
@@ -105,18 +107,10 @@ pub fn chunk(
 ) -> Result<Option<(End, OffsetDateTime)>> {
     let rows = sql.query(
         sql!("audit/past_batches"),
-        &[&outcome.text(), &slot, &before, &most],
+        &[&outcome, &slot, &before, &most],
     )?;
     rows.last()
-        .map(|row| {
-            let end = End {
-                slot: row.try_get(0)?,
-                through_position: row.try_get(1)?,
-                digest: digest(row, 2)?,
-                rows: row.try_get(4)?,
-            };
-            Ok((end, row.try_get(3)?))
-        })
+        .map(|row| Ok((End::from_row(row)?, row.column("decided_at")?)))
         .transpose()
 }
 
@@ -125,8 +119,7 @@ pub fn chunk(
 /// # Errors
 /// `database-unavailable`.
 pub fn find_anchor(sql: &mut impl Sql, slot: i32, outcome: Outcome) -> Result<Option<Anchor>> {
-    let row = sql.query_opt(sql!("audit/anchor"), &[&slot, &outcome.text()])?;
-    row.as_ref().map(anchor).transpose()
+    sql.fetch_optional(sql!("audit/anchor"), &[&slot, &outcome])
 }
 
 /// Keeps the anchor, in place of the one before.
@@ -138,7 +131,7 @@ pub fn put_anchor(tx: &mut Tx<'_>, anchor: &Anchor) -> Result<()> {
         sql!("audit/put_anchor"),
         &[
             &anchor.slot,
-            &anchor.outcome.text(),
+            &anchor.outcome,
             &anchor.through_position,
             &anchor.digest.as_slice(),
             &anchor.rows_purged,
@@ -155,7 +148,7 @@ pub fn put_anchor(tx: &mut Tx<'_>, anchor: &Anchor) -> Result<()> {
 /// # Errors
 /// `database-unavailable`: somebody reads it just now. `internal`: the role does not own it.
 pub fn drop_month(tx: &mut Tx<'_>, outcome: Outcome, month: Date) -> Result<()> {
-    tx.query(sql!("audit/drop_partitions"), &[&outcome.text(), &month])?;
+    tx.query(sql!("audit/drop_partitions"), &[&outcome, &month])?;
     Ok(())
 }
 
@@ -171,11 +164,11 @@ pub fn delete(
 ) -> Result<u64> {
     let deleted = tx.execute(
         sql!("audit/delete_decisions"),
-        &[&outcome.text(), &end.slot, &end.through_position, &through],
+        &[&outcome, &end.slot, &end.through_position, &through],
     )?;
     tx.execute(
         sql!("audit/delete_batches"),
-        &[&outcome.text(), &end.slot, &end.through_position, &through],
+        &[&outcome, &end.slot, &end.through_position, &through],
     )?;
     Ok(deleted)
 }

@@ -1,14 +1,16 @@
 //! The whole audit as it stood at one moment, read in pieces of bounded size: for the commands that
 //! verify and export it. It has a connection of its own, without the limits of a request.
 
-use super::purge::{Anchor, anchor};
-use super::{Batch, Digest, Outcome, Row, digest, row};
-use crate::error::{Error, Result};
-use crate::sql;
+use super::purge::Anchor;
+use super::{Batch, Digest, Outcome, Row, digest, digests};
+use super::{Columns, FromRow};
+use crate::error::Result;
 use crate::store::Parameter;
 use crate::store::connect::Manager;
+use crate::{from_row, sql};
 use postgres::{IsolationLevel, Portal, Row as DatabaseRow, Transaction};
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -33,7 +35,7 @@ pub struct Rows<T> {
     portal: Portal,
     fetched: VecDeque<DatabaseRow>,
     is_done: bool,
-    read: fn(&DatabaseRow) -> Result<T>,
+    read: PhantomData<fn() -> T>,
 }
 
 /// What a slot says of its chains.
@@ -78,21 +80,37 @@ pub fn read<T>(manager: &Manager, work: impl FnOnce(&mut Snapshot<'_>) -> Result
     work(&mut Snapshot(transaction))
 }
 
-fn batch(row: &DatabaseRow) -> Result<Batch> {
-    Ok(Batch {
-        outcome: outcome(row.try_get(0)?)?,
-        first_position: row.try_get(1)?,
-        last_position: row.try_get(2)?,
-        row_count: row.try_get(3)?,
-        decided_at: row.try_get(4)?,
-        digest: digest(row, 5)?,
-        previous_digest: digest(row, 6)?,
-    })
+impl FromRow for Batch {
+    fn from_row(row: &DatabaseRow) -> Result<Self> {
+        Ok(Self {
+            outcome: row.column("outcome")?,
+            first_position: row.column("first_position")?,
+            last_position: row.column("last_position")?,
+            row_count: row.column("row_count")?,
+            decided_at: row.column("decided_at")?,
+            digest: digest(row, "digest")?,
+            previous_digest: digest(row, "previous_digest")?,
+        })
+    }
 }
 
-fn outcome(text: &str) -> Result<Outcome> {
-    Outcome::from_text(text).ok_or_else(|| Error::internal(format!("an outcome is {text}")))
+impl FromRow for Head {
+    fn from_row(row: &DatabaseRow) -> Result<Self> {
+        Ok(Self {
+            slot: row.column("slot")?,
+            position: row.column("position")?,
+            decided_at: row.column("decided_at")?,
+            digests: digests(row)?,
+        })
+    }
 }
+
+from_row!(Stray {
+    slot,
+    position,
+    decided_at,
+    outcome
+});
 
 impl Snapshot<'_> {
     /// The slots, in order.
@@ -101,16 +119,7 @@ impl Snapshot<'_> {
     /// `database-unavailable`.
     pub fn heads(&mut self) -> Result<Vec<Head>> {
         let rows = self.0.query(sql!("audit/slots"), &[])?;
-        rows.iter()
-            .map(|row| {
-                Ok(Head {
-                    slot: row.try_get(0)?,
-                    position: row.try_get(1)?,
-                    decided_at: row.try_get(2)?,
-                    digests: [digest(row, 3)?, digest(row, 4)?],
-                })
-            })
-            .collect()
+        rows.iter().map(Head::from_row).collect()
     }
 
     /// The anchors that purges left.
@@ -119,7 +128,7 @@ impl Snapshot<'_> {
     /// `database-unavailable`.
     pub fn anchors(&mut self) -> Result<Vec<Anchor>> {
         let rows = self.0.query(sql!("audit/anchors"), &[])?;
-        rows.iter().map(anchor).collect()
+        rows.iter().map(Anchor::from_row).collect()
     }
 
     /// Something of a slot that is not there.
@@ -128,15 +137,7 @@ impl Snapshot<'_> {
     /// `database-unavailable`.
     pub fn stray(&mut self) -> Result<Option<Stray>> {
         let row = self.0.query_opt(sql!("audit/stray_slot"), &[])?;
-        row.map(|row| {
-            Ok(Stray {
-                slot: row.try_get(0)?,
-                position: row.try_get(1)?,
-                decided_at: row.try_get(2)?,
-                outcome: outcome(row.try_get(3)?)?,
-            })
-        })
-        .transpose()
+        row.as_ref().map(Stray::from_row).transpose()
     }
 
     /// The batches of a chain, in order.
@@ -144,7 +145,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// `database-unavailable`.
     pub fn batches(&mut self, slot: i32, outcome: Outcome) -> Result<Rows<Batch>> {
-        self.rows(sql!("audit/batches_of"), &[&slot, &outcome.text()], batch)
+        self.rows(sql!("audit/batches_of"), &[&slot, &outcome])
     }
 
     /// The decisions of a chain, in order.
@@ -152,7 +153,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// `database-unavailable`.
     pub fn decisions(&mut self, slot: i32, outcome: Outcome) -> Result<Rows<Row>> {
-        self.rows(sql!("audit/decisions_of"), &[&slot, &outcome.text()], row)
+        self.rows(sql!("audit/decisions_of"), &[&slot, &outcome])
     }
 
     /// The decisions from then until before then, of one tenant or of all, oldest first.
@@ -165,25 +166,20 @@ impl Snapshot<'_> {
         to: OffsetDateTime,
         tenant_id: Option<Uuid>,
     ) -> Result<Rows<Row>> {
-        self.rows(sql!("audit/export"), &[&from, &to, &tenant_id], row)
+        self.rows(sql!("audit/export"), &[&from, &to, &tenant_id])
     }
 
-    fn rows<T>(
-        &mut self,
-        statement: &str,
-        parameters: &[Parameter<'_>],
-        read: fn(&DatabaseRow) -> Result<T>,
-    ) -> Result<Rows<T>> {
+    fn rows<T>(&mut self, statement: &str, parameters: &[Parameter<'_>]) -> Result<Rows<T>> {
         Ok(Rows {
             portal: self.0.bind(statement, parameters)?,
             fetched: VecDeque::new(),
             is_done: false,
-            read,
+            read: PhantomData,
         })
     }
 }
 
-impl<T> Rows<T> {
+impl<T: FromRow> Rows<T> {
     /// The next one, if there is one.
     ///
     /// # Errors
@@ -195,6 +191,6 @@ impl<T> Rows<T> {
             self.fetched.extend(rows);
         }
         let next = self.fetched.pop_front();
-        next.as_ref().map(self.read).transpose()
+        next.as_ref().map(T::from_row).transpose()
     }
 }

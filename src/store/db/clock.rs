@@ -1,5 +1,6 @@
 //! What time it is where the rows are.
 
+use super::row::Columns;
 use super::statement::Sql;
 use crate::error::Result;
 use crate::ids::Clock;
@@ -13,6 +14,6 @@ use time::OffsetDateTime;
 /// `database-unavailable`.
 pub fn earlier(sql: &mut impl Sql, clock: &Clock) -> Result<OffsetDateTime> {
     let row = sql.query_one(sql!("schema/now"), &[])?;
-    let there: OffsetDateTime = row.try_get(0)?;
+    let there: OffsetDateTime = row.only()?;
     Ok(clock.now().min(there))
 }

@@ -1,6 +1,7 @@
 //! Rows by column name.
 //!
-//! A column is read as [`Columns::column`] of its row; its fault names it. A set of columns that is read into a struct
+//! A column is read with [`Columns::column`], whose error names it; the one column of a statement with
+//! [`Columns::only`]. A set of columns that is read into a struct
 //! is listed once, as the struct's [`FromRow`]; where the fields have the columns' names,
 //! [`from_row!`](crate::from_row) writes it:
 //!
@@ -12,7 +13,7 @@
 //! from_row!(Team { team_id, name });
 //!
 //! let teams: Vec<Team> = sql.fetch_all(sql!("teams/all"), &[&tenant_id])?;
-//! let members: i64 = sql.query_one(sql!("teams/count"), &[&tenant_id])?.column("members")?;
+//! let teams: i64 = sql.query_one(sql!("teams/count"), &[&tenant_id])?.only()?;
 //! ```
 //!
 //! A text column is read into its enum if [`texts!`](crate::texts) declared that.
@@ -28,12 +29,28 @@ pub trait Columns {
     /// # Errors
     /// `internal`: the statement gives no such column, or another type than this. The cause names the column.
     fn column<'a, T: FromSql<'a>>(&'a self, name: &str) -> Result<T>;
+
+    /// The value of the one column that the statement gives.
+    ///
+    /// # Errors
+    /// `internal`: it gives another number of columns, or another type than this.
+    fn only<'a, T: FromSql<'a>>(&'a self) -> Result<T>;
 }
 
 impl Columns for Row {
     fn column<'a, T: FromSql<'a>>(&'a self, name: &str) -> Result<T> {
         self.try_get(name)
             .map_err(|error| Error::internal(format!("column {name}: {error}")))
+    }
+
+    fn only<'a, T: FromSql<'a>>(&'a self) -> Result<T> {
+        match self.columns() {
+            [one] => self.column(one.name()),
+            all => Err(Error::internal(format!(
+                "{} columns where one is expected",
+                all.len()
+            ))),
+        }
     }
 }
 

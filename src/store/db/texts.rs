@@ -29,7 +29,7 @@ macro_rules! texts {
 
         impl $name {
             /// Every value, in the order of their declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+            pub const ALL: [Self; [$($text,)*].len()] = [$(Self::$variant,)*];
 
             /// The text in the API and in the database.
             pub const fn text(self) -> &'static str {
@@ -42,13 +42,22 @@ macro_rules! texts {
             }
         }
 
+        $crate::text_column!($name, text, parse);
+    };
+}
+
+/// Lets a text column be read as this type and written from it: `text` gives its text, `parse` its value, if it has one.
+#[macro_export]
+macro_rules! text_column {
+    ($name:ident, $text:ident, $parse:ident) => {
         impl<'a> postgres::types::FromSql<'a> for $name {
             fn from_sql(
                 column: &postgres::types::Type,
                 bytes: &'a [u8],
             ) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
                 let text = <&str as postgres::types::FromSql>::from_sql(column, bytes)?;
-                Self::parse(text).ok_or_else(|| concat!("a text that is no ", stringify!($name)).into())
+                Self::$parse(text)
+                    .ok_or_else(|| concat!("a text that is no ", stringify!($name)).into())
             }
 
             fn accepts(column: &postgres::types::Type) -> bool {
@@ -62,7 +71,7 @@ macro_rules! texts {
                 column: &postgres::types::Type,
                 bytes: &mut bytes::BytesMut,
             ) -> Result<postgres::types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
-                self.text().to_sql(column, bytes)
+                <&str as postgres::types::ToSql>::to_sql(&self.$text(), column, bytes)
             }
 
             fn accepts(column: &postgres::types::Type) -> bool {

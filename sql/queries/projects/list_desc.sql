@@ -1,6 +1,0 @@
-select project_id, name, created_by, created_at, updated_at
-from projects
-where tenant_id = $1
-  and ($2::uuid is null or project_id < $2)
-order by project_id desc
-limit $3

@@ -1,8 +1,0 @@
-select u.user_id, u.email, u.display_name, array_agg(r.role order by r.role)
-from reviewers r
-join users u on u.tenant_id = r.tenant_id and u.user_id = r.user_id and u.deactivated_at is null
-where r.tenant_id = $1
-  and ($2::uuid is null or r.user_id > $2)
-group by u.user_id, u.email, u.display_name
-order by u.user_id asc
-limit $3

@@ -1,8 +1,0 @@
-select g.project_id, p.name, g.team_id, t.name, g.role, g.created_by, g.created_at, g.updated_at
-from team_grants g
-join projects p on p.tenant_id = g.tenant_id and p.project_id = g.project_id
-join teams t on t.tenant_id = g.tenant_id and t.team_id = g.team_id
-where g.tenant_id = $1 and g.team_id = $2
-  and ($3::uuid is null or g.project_id > $3)
-order by g.project_id asc
-limit $4

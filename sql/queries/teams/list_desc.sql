@@ -1,6 +1,0 @@
-select team_id, name, slug, description, created_by, created_at, updated_at
-from teams
-where tenant_id = $1
-  and ($2::uuid is null or team_id < $2)
-order by team_id desc
-limit $3

@@ -1,0 +1,7 @@
+select tool_id, project_id, name, description, arguments_schema, url, timeout_ms, idempotent, created_by, created_at
+from tools
+where tenant_id = $1
+  and ($2::uuid is null or project_id = $2)
+  and ($3::uuid is null or tool_id {{>|<}} $3)
+order by tool_id {{asc|desc}}
+limit $4
