@@ -19,19 +19,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// Events read at once, at most.
+/// Events read with one query, at most.
 const PAGE: i64 = 200;
 
-/// A page ends with the event that takes it past this many bytes.
+/// A page ends with the event that exceeds this many bytes.
 const PAGE_BYTES: i64 = 128 * 1024;
 
-/// How long runs are not read after one could not be.
+/// Pause after a run could not be read.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// How often readers that are behind are tried again.
+/// How often slow readers are tried again.
 const RETRY: Duration = Duration::from_millis(25);
 
-/// How often every reader is looked at.
+/// How often every reader is checked.
 const SWEEP: Duration = Duration::from_millis(500);
 
 pub(super) struct Shard {
@@ -41,9 +41,9 @@ pub(super) struct Shard {
     clock: Clock,
     feed: feed::Shard,
     runs: HashMap<Uuid, Followed>,
-    /// Runs with something to do: to be read again, or with readers that are behind.
+    /// Runs with work: to be read, or with slow readers.
     restless: HashSet<Uuid>,
-    /// When a run could not be read.
+    /// When a run last could not be read.
     failed_at: Option<Instant>,
     open: Arc<AtomicUsize>,
     log: slog::Logger,
@@ -109,7 +109,7 @@ impl Shard {
         }
     }
 
-    /// Takes what has arrived, waiting for it at most `wait`.
+    /// Handles what has arrived, waiting at most `wait` for it.
     fn wait(&mut self, commands: &Receiver<Command>, wait: Duration) -> Result<(), Stopped> {
         let hints = self.feed.hints().clone();
         let first = select! {
@@ -121,7 +121,7 @@ impl Shard {
             Arrival::Command(command) => self.on_command(command)?,
             Arrival::Hint(hint) => self.on_hint(hint),
         }
-        // What else is there, bounded, so that the sweep gets its turn.
+        // More of what has arrived, bounded, so that the sweep is not starved.
         for _ in 0..256 {
             match hints.recv_timeout(Duration::ZERO) {
                 Ok(hint) => self.on_hint(hint),
@@ -167,7 +167,7 @@ impl Shard {
         self.restless.insert(run_id);
     }
 
-    /// Gives the new readers of a run what stands already.
+    /// Gives the new readers of a run the existing events.
     fn backfill(&mut self, run_id: Uuid) -> Result<()> {
         let Some(followed) = self.runs.get_mut(&run_id) else {
             return Ok(());
@@ -208,8 +208,8 @@ impl Shard {
         }
     }
 
-    /// The run has these events, fresh from their writer: given out as they are where all before them
-    /// stand here, otherwise read. A reader that misses some takes none of them, and they are read for it.
+    /// Fresh events from their writer. They are passed on if they follow directly; otherwise they
+    /// are read.
     fn told(&mut self, run_id: Uuid, events: &[StoredEvent]) {
         let (Some(first), Some(last)) = (events.first(), events.last()) else {
             return;
@@ -234,7 +234,7 @@ impl Shard {
 
     fn try_text(&mut self, delta: &Delta) -> Result<()> {
         let run_id = delta.run_id;
-        // What moved before the text comes before it. The run stays restless: `serve_restless` decides.
+        // Events before the text come first. The run stays restless: `serve_restless` decides.
         if self.restless.contains(&run_id) && !self.is_pausing() {
             self.catch_up(run_id)?;
         }
@@ -275,8 +275,7 @@ impl Shard {
         }
     }
 
-    /// Gives readers the events and the text that they miss, before this piece if there is one, and
-    /// the piece.
+    /// Gives readers the events and text that they miss, then the piece if there is one.
     fn fill(&mut self, run_id: Uuid, readers: &[usize], delta: Option<&Delta>) -> Result<()> {
         let Some(followed) = self.runs.get_mut(&run_id) else {
             return Ok(());
@@ -288,11 +287,10 @@ impl Shard {
             .filter_map(|index| followed.readers.get(*index));
         let may_stream = missing.any(|reader| !reader.may.run().status.is_finished());
         let Some(reader) = followed.next().filter(|_| may_stream) else {
-            // Whoever came to a finished run is to have its events alone, whoever is behind no text.
+            // Readers of a finished run get only its events, and slow readers get no text.
             return self.welcome(run_id, readers, &[]);
         };
-        // The text is of the moment of the events, or of an earlier one where they go on: so those
-        // that began it are among them.
+        // The text is never newer than the events, so the events of its step are among them.
         let (mut session, after) = (self.store.session()?, reader.seq);
         let (page, text) =
             events::after_with_text(&mut session, &reader.may, after, PAGE, PAGE_BYTES)?;
@@ -322,7 +320,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Looks after the runs that have something to do.
+    /// Serves the runs with work.
     fn serve_restless(&mut self) {
         for run_id in self.feed.take_missed() {
             self.moved(run_id, None);
@@ -340,8 +338,7 @@ impl Shard {
         }
     }
 
-    /// Reads the events that any reader of the run misses and gives them out, as far as there is
-    /// room.
+    /// Reads the events that any reader of the run misses, and passes them on while there is space.
     fn catch_up(&mut self, run_id: Uuid) -> Result<()> {
         let Some(followed) = self.runs.get_mut(&run_id) else {
             return Ok(());
@@ -383,7 +380,7 @@ impl Shard {
         }
     }
 
-    /// Has the rights of every reader decided again, unless the last round is under way.
+    /// Requests a check of every reader's rights, unless the last round is still running.
     fn ask_again(&mut self) {
         let Some(access) = &self.access else { return };
         if Arc::strong_count(&access.pending) > 1 {
@@ -402,11 +399,11 @@ impl Shard {
             shard: access.shard,
             pending: Arc::clone(&access.pending),
         };
-        // It has room for a round of each stream thread; it is gone when the server stops.
+        // The channel has space for a round of each stream thread; it closes when the server stops.
         let _ = access.rounds.try_send(round);
     }
 
-    /// Drops readers that are over or took nothing for too long, and runs that nobody follows.
+    /// Drops finished and stalled readers, and runs without readers.
     fn drop_over(&mut self, run_id: Uuid) {
         let Some(followed) = self.runs.get_mut(&run_id) else {
             return;
@@ -431,7 +428,7 @@ impl Shard {
         }
     }
 
-    /// The database failed a moment ago: let it be.
+    /// The database failed a moment ago: wait.
     fn is_pausing(&self) -> bool {
         self.failed_at.is_some_and(|at| at.elapsed() < PAUSE)
     }
