@@ -1,6 +1,6 @@
 //! `/v1/agents`: agents, their versions, and which version is live.
 //!
-//! The scope for which a version is live is the agent's project.
+//! A version is live for an agent within the agent's project.
 
 use super::invalid_body;
 use crate::error::{Code, Error, Result};

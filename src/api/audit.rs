@@ -1,4 +1,4 @@
-//! `/v1/audit/authz`: who was allowed what, and who was refused. Specification sections 2.5, 4.6.
+//! `/v1/audit/authz`: the recorded access decisions (specification sections 2.5 and 4.6).
 
 use crate::audit::Record;
 use crate::error::{Code, Error, Result};

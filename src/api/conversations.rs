@@ -1,4 +1,4 @@
-//! `/v1/conversations`: conversations with an agent, and what was said in them.
+//! `/v1/conversations`: conversations with an agent, and their messages.
 
 use crate::error::Result;
 use crate::http::access::{BodyOn, Names};

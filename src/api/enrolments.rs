@@ -1,8 +1,8 @@
-//! Enrolments: how a person who was added comes to a first key, until people sign in.
+//! Enrolments: how a new person gets a first key, until people can sign in.
 //!
-//! Guarantees: a code is shown once, taken once, replaced by a newer one, and ends after
-//! [`LIFE`]. The key that it becomes exceeds neither the key that made the code nor its person's
-//! role. Whoever brings a code that is none learns nothing of why.
+//! Guarantees: a code is shown once, used once, replaced by a newer one, and expires after
+//! [`LIFE`]. Its key exceeds neither the key that made the code nor the person's role. A wrong code
+//! is refused without a reason.
 
 use super::tokens::{Fresh, MintedToken, key_role, maker_ends};
 use crate::authn::bearer;

@@ -1,4 +1,4 @@
-//! What the caller is and what roles allow, and which roles a user has (section 4.2).
+//! The caller's identity and what roles allow, and the roles of a user (section 4.2).
 
 use super::project_access::Way as WayView;
 use crate::authz::GrantsReader;

@@ -1,6 +1,5 @@
-//! The routes: a file a noun, each with its routes, its request and response types and its
-//! handlers. A handler reads top to bottom: what it was given, one store or runtime call, the
-//! answer.
+//! The routes, one file a noun: its routes, its request and answer types, its handlers. A handler
+//! reads from top to bottom: its input, one call of the store or the runtime, the answer.
 
 pub mod agents;
 pub mod audit;

@@ -1,5 +1,5 @@
-//! `/v1/projects/{projectId}/access`: who has access to a project, and by which ways (sections 2.4
-//! and 4.5).
+//! `/v1/projects/{projectId}/access`: who has access to a project, and through which roles
+//! (sections 2.4 and 4.5).
 
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;

@@ -1,4 +1,4 @@
-//! `/v1/projects/{projectId}/memberships`: who has a role of their own on a project (section 4.3).
+//! `/v1/projects/{projectId}/memberships`: direct roles on a project (section 4.3).
 
 use super::{Whom, change_access, given_role, given_roles, id_in_path};
 use crate::authz::desired_tuples::Object;

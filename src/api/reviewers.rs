@@ -1,4 +1,4 @@
-//! `/v1/reviewers`: which people review, and in which roles (section 5.2).
+//! `/v1/reviewers`: the people who review, and their roles (section 5.2).
 
 use super::{Whom, invalid_body};
 use crate::error::{Code, Error, Result};

@@ -1,4 +1,4 @@
-//! `/v1/secrets`: a tenant's secrets. Values go in and never come out.
+//! `/v1/secrets`: a tenant's secrets. Values enter and never leave.
 
 use super::invalid_body;
 use crate::error::{Code, Error, Result};

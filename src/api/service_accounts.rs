@@ -1,6 +1,6 @@
 //! `/v1/service-accounts`: principals for pipelines and apps, and their keys (section 2.1).
 //!
-//! A service account is a member of the tenant, never its admin, and never a project's owner.
+//! A service account is a member of the tenant, never an admin, and never a project's owner.
 
 use super::tokens::{self as tokens_api, ListTokens, MintedToken, NewToken};
 use super::users::{Status, end};

@@ -1,5 +1,5 @@
-//! `/v1/projects/{projectId}/team-grants`: roles that teams have on projects (section 4.5), and
-//! `/v1/teams/{teamId}/project-grants`: the same from the team's side.
+//! `/v1/projects/{projectId}/team-grants`: roles of teams on projects (section 4.5).
+//! `/v1/teams/{teamId}/project-grants`: the same by team.
 
 use super::{change_access, given_role, id_in_path, invalid_body};
 use crate::authz::desired_tuples::Object;

@@ -1,6 +1,6 @@
-//! `/v1/teams/{teamId}/memberships`: who is in a team (section 4.4).
+//! `/v1/teams/{teamId}/memberships`: the members of a team (section 4.4).
 //!
-//! A plain member reads the team, and not who else is in it.
+//! A plain member may read the team, but not its members.
 
 use super::{Whom, change_access, id_in_path};
 use crate::authz::desired_tuples::Object;

@@ -1,4 +1,4 @@
-//! `/v1/teams`: people and service accounts who get a role on a project together (section 4.4).
+//! `/v1/teams`: people and service accounts that get roles on projects together (section 4.4).
 
 use super::change_access;
 use crate::authz::desired_tuples::{Object, mark};

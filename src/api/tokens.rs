@@ -1,4 +1,4 @@
-//! `/v1/tokens`: bearer tokens of the caller's, and public run tokens.
+//! `/v1/tokens`: the caller's bearer tokens, and public run tokens.
 
 use super::{id_in_path, invalid_body};
 use crate::authn::{Credential, PublicToken, bearer, public};

@@ -1,8 +1,8 @@
-//! The versions of agents, and which of them a turn runs.
+//! Versions of agents, and which of them a turn uses.
 //!
-//! A version is never changed or deleted. An agent's latest version is its highest by the precedence
-//! of Semantic Versioning 2.0.0, and a release is above every pre-release; it is kept with the agent
-//! under its row lock.
+//! A version never changes and is never deleted. The latest version is the highest by Semantic
+//! Versioning 2.0.0, where a release is above every pre-release. It is stored with the agent, under
+//! the lock on the agent's row.
 
 use super::agents::{Agent, no_version};
 use super::conversations::Conversation;

@@ -1,9 +1,10 @@
-//! Rows of the audit: decisions, the slots of their writers, the chain over them.
+//! Rows of the audit: decisions, the slots of their writers, the hash chain.
 //!
-//! Guarantees: a batch is written whole and under the epoch of its slot, or not at all.
+//! Guarantees: a batch is written whole and under the epoch of its slot, or not at all (a writer
+//! with an old epoch writes nothing).
 //!
-//! Not here: what is recorded and in which order (`audit`). Nothing here takes a proof: the audit
-//! itself writes, and `api/audit` reads for a tenant's admin.
+//! Not here: which decisions are recorded, and in which order (`audit`). Nothing here takes a
+//! proof: the audit writes, and `api/audit` reads for a tenant's admin.
 
 pub mod pages;
 pub mod purge;

@@ -1,5 +1,5 @@
-//! What the authorization server is told and was told: tenants' stores, objects and their
-//! desired tuples (`postgres-is-the-truth`).
+//! The state of synchronization with the authorization server: tenants' stores, objects, and their
+//! desired and applied tuples (`postgres-is-the-truth`).
 //!
 //! Not here: the authorization server itself (`authz`).
 

@@ -1,7 +1,7 @@
-//! What a backup and a restore have to know of a database, and the mark that a restore leaves on it.
+//! What a backup and a restore read of a database, and the mark of a restore.
 //!
-//! While the mark stands, no program serves the database (`migrations`): it is set before anything is
-//! changed and removed once all of it is there. Not here: the dumps (`cli::backup`, `cli::restore`).
+//! While the mark exists, no program uses the database (`migrations`). It is set before the first
+//! change and removed after the last one. Not here: the dumps (`cli::backup`, `cli::restore`).
 
 use super::{Columns, FromRow};
 use crate::error::{Code, Error, Result};

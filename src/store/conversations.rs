@@ -1,7 +1,7 @@
 //! Conversations with an agent, and their messages.
 //!
-//! Messages are numbered inside their conversation. Here they are read; they are written with the
-//! turns that say them (`store::runs`).
+//! Messages are numbered within their conversation. They are read here, and written with the turns
+//! that produce them (`store::runs`).
 
 use super::agents::Agent;
 use super::page::Request;

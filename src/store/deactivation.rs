@@ -1,9 +1,9 @@
-//! The end of a user: their keys, their open enrolments and their roles end with them.
+//! Deactivates a user, and with the user their keys, open enrolments and roles.
 //!
-//! Guarantees: whoever gives the user a role at the same moment is waited for, so that no role is left behind; a tenant
-//! keeps an active admin.
+//! Guarantees: it waits for concurrent grants of a role to that user, so no role is left behind; a
+//! tenant keeps an active admin.
 //!
-//! Not here: how users are made and changed (`users`).
+//! Not here: creating and changing users (`users`).
 
 use super::users::{TenantRole, User, refuse_last_admin};
 use super::{Columns, FromRow, Sql, Tx, enrolments, tenants, tokens};

@@ -1,7 +1,7 @@
-//! Enrolments: codes that a person turns into a first key, once. Their digests, never the codes.
+//! Enrolment codes, which a person exchanges for a first key, once. Only their digests are stored.
 //!
-//! Guarantee: whoever makes, takes or ends a user's codes holds the user's row first, so they come one
-//! after another and none waits for another in a circle.
+//! Guarantee: creating, using and ending a user's codes locks the user's row first, so these
+//! operations are serialized and cannot deadlock.
 
 use super::tokens::{self, Owner};
 use super::users::{Person, TenantRole, lock};

@@ -1,7 +1,7 @@
-//! The roles that one user has: in orgs, in teams, and every way into projects that is not a tenant
+//! The roles of one user: in orgs, in teams, and on projects through any role except a tenant
 //! admin's.
 //!
-//! A user who was deactivated has none.
+//! A deactivated user has none.
 
 use super::page::Request;
 use super::project_access::Way;

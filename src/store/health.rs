@@ -1,10 +1,11 @@
-//! What an operator is told of the database's health: who we are in it, what we may, how much room
-//! there is. Nothing is changed.
+//! The operator's view of the database: the role, its privileges, free capacity. It changes
+//! nothing.
 //!
-//! Each function asks one question on a connection of its own, outside the pool, so that a question that
-//! fails leaves the others standing. They look across tenants and are for the operator alone.
+//! Each function asks one question on its own connection outside the pool, so one failure does not
+//! affect the others. They read across tenants and are for the operator only.
 //!
-//! Not here: the schema and its migrations (`migrations`), and what is said of the answers (`cli`).
+//! Not here: the schema and its migrations (`migrations`), and the interpretation of the answers
+//! (`cli`).
 
 use super::authz::Standing;
 use super::{Columns, FromRow};

@@ -1,7 +1,7 @@
 //! Model providers of a tenant, their models and the models' prices.
 //!
-//! The name of a key or of a secret is kept, never a key. A model that a version of an agent uses stays; its prices
-//! may change, and each call keeps the prices that it was charged at.
+//! The name of a key or a secret is stored, never a key. A model that an agent version uses cannot
+//! be removed. Its prices may change, and each call keeps the prices that it was charged.
 
 use super::page::Request;
 use super::secrets::SecretRef;

@@ -1,10 +1,10 @@
-//! Who may be given a role: a person or a service account of the tenant, named by id or, a person,
+//! Principals that may get a role: a person or a service account of the tenant, by id, or a person
 //! by email.
 //!
-//! Guarantee: who was found active stays so until the transaction ends, so a deactivation that comes
-//! later sees the role that was given.
+//! Guarantee: an active principal stays active until the transaction ends, so a later deactivation
+//! sees the new role.
 //!
-//! Not here: how people and service accounts are made and changed.
+//! Not here: creating and changing people and service accounts.
 
 use super::{Columns, FromRow, Sql, Tx};
 use crate::error::{Code, Error, Result};

@@ -1,9 +1,9 @@
-//! Who has access to a project, and by which ways (section 2.4).
+//! Who has access to a project, and through which roles (section 2.4).
 //!
-//! Guarantee: a page holds each principal once, with every way in, in one order: the highest role
-//! first, then by name without regard to case, then by id.
+//! Guarantee: a page holds each principal once, with every role that gives access. The order is:
+//! highest role first, then name without regard to case, then id.
 //!
-//! Not here: the decision whether somebody may do something (`authz`).
+//! Not here: access checks (`authz`).
 
 use super::page::TextRequest;
 use super::principals::PrincipalKind;

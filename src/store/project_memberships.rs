@@ -1,10 +1,10 @@
 //! Memberships of projects.
 //!
-//! Guarantees: changes of one project's memberships come one after another, by a lock on its row, so
-//! each answers as if it had been alone; and none of them takes a project's last owner away.
+//! Guarantees: a lock on the project's row serializes the changes of its memberships, so each
+//! answers as if it had been alone. No change removes a project's last owner.
 //!
-//! A role may stand with no membership behind it, as the creators of old projects have one
-//! (section 2.4). Adding such a user makes a membership, and the role it gives is theirs from then on.
+//! A role may exist without a membership, as for the creators of old projects (section 2.4). Adding
+//! such a user creates a membership, and its role replaces the old one.
 
 use super::page::Request;
 use super::principals::{self, Named, PrincipalKind};

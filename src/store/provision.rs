@@ -1,9 +1,10 @@
-//! Makes roles and databases, with a superuser's connection: for `agent-runtime setup` alone.
+//! Creates roles and databases over a superuser's connection, only for `agent-runtime setup`.
 //!
-//! Guarantees: names are quoted by the server itself (`format` with `%I`), so that any name is one;
-//! nothing that stands is dropped, taken over or given another owner.
+//! Guarantees: the server quotes names (`format` with `%I`), so any name is possible. Nothing that
+//! exists is dropped, taken over, or given another owner.
 //!
-//! Not here: which roles and databases there should be (`cli::setup`), and the schema (`migrations`).
+//! Not here: which roles and databases there should be (`cli::setup`), and the schema
+//! (`migrations`).
 
 use super::{Columns, FromRow};
 use crate::error::{Code, Error, Result};

@@ -1,5 +1,5 @@
-//! What of a tenant a list goes through: what lies in the projects into which its reader has a way,
-//! and in the one project of a key that is limited to it.
+//! The bounds of a list: the projects on which its reader has a role, and the one project that the
+//! reader's key may be limited to.
 //!
 //! Not here: whether the reader is bound at all (`authz` says it in the [`Listing`]).
 

@@ -1,6 +1,6 @@
-//! Reviewers: which roles a person has in approvals.
+//! Reviewers: the roles that a person has in approvals.
 //!
-//! Not here: what a reviewer role allows; approvals name the role that they take.
+//! Not here: what a reviewer role allows; an approval names the role that may decide it.
 
 use super::page::Request;
 use super::principals::{Named, person};

@@ -1,7 +1,7 @@
-//! Secrets of tenants as they are stored: names, times and sealed versions.
+//! Stored secrets of tenants: names, times and sealed versions.
 //!
-//! Nothing here can be read without the keys, and nothing here has seen a value. Guarantees: a
-//! version's number is never used again while the secret stands, and the two newest are kept.
+//! Nothing here ever sees a value. Guarantees: a version's number is never reused while the secret
+//! exists, and the two newest versions are kept.
 //!
 //! Not here: sealing and opening (`secrets`).
 

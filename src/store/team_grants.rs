@@ -1,7 +1,7 @@
-//! Roles that teams have on projects.
+//! Roles of teams on projects.
 //!
-//! Guarantee: changes of one project's grants come one after another, by a lock on its row, so each
-//! answers as if it had been alone; a team that is deleted at that moment is granted nothing.
+//! Guarantee: a lock on the project's row serializes the changes of its grants, so each answers as
+//! if it had been alone. A team that is being deleted is granted nothing.
 
 use super::page::Request;
 use super::project_memberships::Role;

@@ -1,7 +1,7 @@
-//! Who is in a team.
+//! The members of teams.
 //!
-//! Guarantee: changes of one team's memberships come one after another, by a lock on its row, so each
-//! answers as if it had been alone.
+//! Guarantee: a lock on the team's row serializes the changes of its memberships, so each answers
+//! as if it had been alone.
 
 use super::page::Request;
 use super::principals::{self, Named, PrincipalKind};

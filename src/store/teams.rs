@@ -1,8 +1,8 @@
-//! Teams: people and service accounts who get a role on a project together.
+//! Teams: people and service accounts that get roles on projects together.
 //!
-//! Guarantees: a slug is one team's in the tenant, and stays when the team is renamed. Changes of who
-//! is in a team come one after another, by a lock on its row. A team that is deleted takes its
-//! memberships and its grants along, in one transaction.
+//! Guarantees: a slug belongs to one team of the tenant, and stays when the team is renamed. A lock
+//! on the team's row serializes the changes of its members. Deleting a team deletes its memberships
+//! and grants in the same transaction.
 //!
 //! Locks are taken in one order: project, team, user.
 

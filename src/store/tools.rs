@@ -1,7 +1,7 @@
 //! HTTP tools of a project.
 //!
-//! A tool is never changed: what a version of an agent calls stays what it was. One that a version
-//! calls cannot be deleted.
+//! A tool never changes, so what an agent version calls stays the same. A tool that a version calls
+//! cannot be deleted.
 
 use super::page::Request;
 use super::projects::Project;

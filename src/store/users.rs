@@ -1,11 +1,11 @@
 //! People and service accounts: the users of a tenant.
 //!
-//! A person is matched by email, whatever its case; a service account by its name. A user is never
-//! deleted, since what they did refers to them: they are deactivated, which ends their keys, their
-//! open enrolments and every way that they had.
+//! A person is identified by email, ignoring case; a service account by its name. A user is never
+//! deleted, because what they did refers to them. Deactivation ends their keys, their open
+//! enrolments and all their roles.
 //!
-//! Guarantees: a tenant keeps an active admin. Whoever takes that away takes turns on the tenant's
-//! row, and whoever deactivates a user waits for those who give the user a role at that moment.
+//! Guarantees: a tenant keeps an active admin. A change that removes one locks the tenant's row,
+//! and a deactivation waits for concurrent grants of a role to that user.
 
 use super::page::Request;
 use super::principals::{PrincipalKind, email_key};

@@ -1,5 +1,5 @@
--- A slot never goes back in time. One that was written to by a clock that was ahead is left alone
--- until its time has come: whoever took it would record that time instead of its own.
+-- A slot never goes back in time. A slot whose last time is in the future, because a clock was ahead, is not taken before that
+-- time: its new writer would have to record that time instead of its own.
 with free as (
   select slot from audit_writers
   where (leased_until is null or leased_until < now()) and decided_at <= now() + interval '1 minute'

@@ -1,5 +1,5 @@
--- The planner takes a range between two unknown times for a small one and reads the wrong index, so the end that a page goes
--- towards is a row. It takes `number > 0`, which holds for all, for a third of the parts, and keeps one plan for all values.
+-- The planner estimates a range between two unknown times as small, and would read the wrong index. So the end of the page is a
+-- row. It estimates `number > 0`, which is always true, as a third of the parts, and so keeps one plan for all values.
 select decision.id, decision.tenant_id, decision.slot, decision.position, decision.decided_at,
   decision.outcome, decision.actor_subject, decision.action, decision.resource, decision.reason,
   decision.stage, decision.failing_part, decision.check_user, decision.check_relation,

@@ -1,6 +1,6 @@
--- What a check stands on, and whether nothing at all of the tenant is left to be told: read beside a row in the row's own
--- statement. Where something is left, `guard` says whether the check depends on it. The first in order, and not whether one
--- exists: the planner takes a third of all objects for such, and would look for the first of them through the whole table.
+-- The store and model for a check, and whether all changes of the tenant are applied; read in the statement of the object's row.
+-- If some are not applied, `guard` says whether the check depends on them. It selects the first such object in index order instead
+-- of testing for existence: the planner estimates a third of all objects, and would scan the table for the first one.
 select s.store_id, s.model_id, s.model_version,
   (
     select o.object from authz_objects o

@@ -1,9 +1,10 @@
-//! Pages of decisions, over the slots of all writers.
+//! Pages of decisions, across the slots of all writers.
 //!
-//! Order: by time, then slot, then position. Within a slot, time and position rise together and
-//! commits come in their order, but a slot may commit what another's later decisions have overtaken.
-//! So a cursor holds a place for each slot: what was committed late comes on the next page, out of
-//! its order in time, and each row comes exactly once. Nothing depends on snapshots.
+//! The order is by time, then slot, then position. Within a slot, time and position rise together,
+//! and commits follow their order. But a slot may commit a decision after another slot has
+//! committed later ones. So a cursor holds a position for each slot. A late commit comes on the
+//! next page, out of its order in time, and each row comes exactly once. Nothing depends on
+//! snapshots.
 //!
 //! Newest first, a walk covers what was decided until it began. Each part of a slot that is still to
 //! be read has a lower and an upper end; what was committed since the last page is a part of its own.

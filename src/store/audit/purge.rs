@@ -1,4 +1,4 @@
-//! Purges: the beginning of a chain goes, an anchor stays in its place.
+//! Purges: the start of a chain is deleted, and an anchor is stored in its place.
 
 use super::{Digest, Outcome, digest};
 use crate::error::{Error, Result};

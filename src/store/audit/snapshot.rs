@@ -1,5 +1,5 @@
-//! The whole audit as it stood at one moment, read in pieces of bounded size: for the commands that
-//! verify and export it. It has a connection of its own, without the limits of a request.
+//! The whole audit in one snapshot, read in pieces of bounded size, for the commands that verify
+//! and export it. It uses a connection of its own, without the limits of a request.
 
 use super::purge::Anchor;
 use super::{Batch, Digest, Outcome, Row, digest, digests};

@@ -1,4 +1,4 @@
-//! What time it is where the rows are.
+//! PostgreSQL's clock.
 
 use super::row::Columns;
 use super::statement::Sql;

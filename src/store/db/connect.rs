@@ -1,5 +1,5 @@
-//! How a connection to Postgres is made: from libpq's connection string, with deadlines that the
-//! kernel keeps where the protocol has none.
+//! Connects to PostgreSQL: from libpq's connection string, with kernel deadlines where the protocol
+//! has none.
 
 use super::connection::Connection;
 use super::statement_timeout::{Canceller, Monitor};

@@ -1,7 +1,7 @@
 //! A connection: its client, its prepared statements, and the monitor of the statement that runs on it.
 //!
-//! A connection whose prepared statements the server no longer has, or that the server ends, takes no other statement
-//! and is closed when it comes back to the pool.
+//! If the server has lost the prepared statements, or ends the connection, the connection takes no
+//! other statement. It is closed when it returns to the pool.
 
 use super::statement::Parameter;
 use super::statement_timeout::Monitored;

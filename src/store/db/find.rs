@@ -1,6 +1,6 @@
-//! How the row that access is checked on is found: by its tenant and its id.
+//! Finds the row of an access check, by its tenant and its id.
 //!
-//! The same statement is run alone, or with what `authz/in_sync` says as of the same moment.
+//! The statement runs alone, or together with `authz/in_sync` in one snapshot.
 
 use super::statement::Sql;
 use crate::error::Result;

@@ -1,5 +1,5 @@
-//! The same database for PostgreSQL's own programs (`pg_dump`, `pg_restore`, `psql`): as the
-//! environment of a child, because arguments are for everybody to read.
+//! The connection for PostgreSQL's own programs (`pg_dump`, `pg_restore`, `psql`). It is passed in
+//! the environment, because every user of the host can read arguments.
 
 use super::tls::{Tls, invalid, split_tls};
 use crate::error::Result;

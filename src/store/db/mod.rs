@@ -1,4 +1,4 @@
-//! The database as every noun uses it.
+//! The database layer that every noun uses.
 //!
 //! | file | what is in it |
 //! |---|---|

@@ -1,8 +1,9 @@
-//! The statement of a list, in both directions from one file.
+//! The statement of a list in both directions, from one file.
 //!
-//! A file `sql/queries/NOUN/VERB.sql` says `{{ascending|descending}}` where the directions differ, such as
-//! `team_id {{>|<}} $2` and `order by team_id {{asc|desc}}`. [`list_sql!`](crate::list_sql) includes it; each direction's
-//! text is made once, at the first use, since statements are prepared by their text.
+//! A file `sql/queries/NOUN/VERB.sql` marks where the directions differ with
+//! `{{ascending|descending}}`, such as `team_id {{>|<}} $2` and `order by team_id {{asc|desc}}`.
+//! [`list_sql!`](crate::list_sql) includes it. The text of each direction is made once, at its
+//! first use, because statements are prepared by their text.
 
 use super::page::Order;
 

@@ -1,9 +1,9 @@
-//! Pages of a list: by key, exact, never cut.
+//! Pages of a list, by key. No page is cut short.
 //!
-//! A list is ordered by its rows' ids (UUIDv7: by time), newest first unless asked otherwise. A
-//! cursor holds the last id and is bound to the list, its filters and its direction: with another
-//! filter it is refused. It is opaque and begins with a format version. Where a list is ordered by a
-//! text and then by id, its cursor holds both, so that it goes on rightly whatever became of the row.
+//! A list is ordered by its rows' ids (UUIDv7, so by time), newest first unless the request says
+//! otherwise. A cursor holds the last id. It is bound to the list, its filters and its direction,
+//! and is refused with any other. It is opaque and begins with a format version. If a list is
+//! ordered by a text and then by id, the cursor holds both, so it stays valid if the row changes.
 
 use crate::error::{Code, Error, Result};
 use base64::Engine;

@@ -1,7 +1,7 @@
-//! The pool of connections, and a session: one of them on loan.
+//! The pool of connections, and the session: one connection on loan.
 //!
-//! A checkout ends after its timeout. A connection that has rested, or that was used before another one was found
-//! dead, is asked for an answer before it is handed out.
+//! A checkout ends after its timeout. A connection is pinged before it is lent if it was idle, or
+//! was last used before another one was found dead.
 
 use super::connect::{CloseAside, LogFailures, Manager, Options, Refusal};
 use super::connection::{Connection, PING};

@@ -1,4 +1,4 @@
-//! Rows by column name.
+//! Reads rows by column name.
 //!
 //! A column is read with [`Columns::column`], whose error names it; the one column of a statement with
 //! [`Columns::only`]. A set of columns that is read into a struct

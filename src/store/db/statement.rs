@@ -1,7 +1,7 @@
-//! A statement: its text, its parameters, what runs it, and what its failure means.
+//! Statements: their text, their parameters, running them, and the meaning of their failures.
 //!
-//! One statement a file under `sql/queries/NOUN/VERB.sql`, embedded with [`sql!`](crate::sql). A connection prepares
-//! it at its first use and keeps it by its text, so a text is `&'static`.
+//! Each file `sql/queries/NOUN/VERB.sql` holds one statement, embedded with [`sql!`](crate::sql). A
+//! connection prepares it at its first use and keeps it by its text, so a text is `&'static`.
 
 use super::row::FromRow;
 use crate::error::{Error, Result};

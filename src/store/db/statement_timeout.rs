@@ -1,12 +1,12 @@
-//! Cancels statements that outlive their limit.
+//! Cancels statements that exceed their limit.
 //!
-//! The server's own `statement_timeout` ends what the server works on, and the kernel's
-//! `tcp_user_timeout` ends a dead link. This asks the server to end what neither sees. A server
-//! that stands still cannot be asked: the door answers the client meanwhile and replaces the
-//! waiting thread.
+//! The server's `statement_timeout` ends statements that the server is working on, and the kernel's
+//! `tcp_user_timeout` ends a dead connection. This module covers what neither sees, by sending a
+//! cancel request. A server that hangs cannot process it; then the door answers the client and
+//! replaces the waiting thread.
 //!
-//! A connection whose statement was cancelled takes no other one and is closed when it comes back,
-//! so that a cancel that arrives late meets nothing.
+//! A connection whose statement was cancelled takes no other one and is closed when it returns, so
+//! a late cancel hits nothing.
 
 use crate::error::{Error, Result};
 use postgres::NoTls;

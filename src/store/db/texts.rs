@@ -1,4 +1,4 @@
-//! An enum that is a text in the database and in the API, by the same words.
+//! Enums that are stored and sent as texts, with the same words in the database and in the API.
 
 /// Declares an enum by its texts: its columns, its JSON and its JSON Schema have these words. Further attributes of the
 /// enum, such as `#[schemars(rename = "…")]`, stand before its name.

@@ -1,4 +1,5 @@
-//! TLS of connections to Postgres as libpq has it: `sslmode` up to `verify-full`, and `sslrootcert`.
+//! TLS of connections to PostgreSQL, with libpq's `sslmode` (up to `verify-full`) and
+//! `sslrootcert`.
 
 use crate::error::{Code, Error, Result};
 use percent_encoding::percent_decode_str;

@@ -1,4 +1,4 @@
-//! A transaction on one connection, and what is done once it has committed.
+//! A transaction on one connection, and callbacks after its commit.
 
 use super::connection::{Connection, Statements};
 use super::statement::{Parameter, Sql};
