@@ -33,6 +33,7 @@ pub const FUNCTIONS: &[(&str, &str)] = functions![
     "job_pick_keyed",
     "job_rescue",
     "job_revive",
+    "job_run_now",
     "job_settle",
     "job_standing",
 ];

@@ -6,7 +6,7 @@ declare
   ahead integer;
 begin
   perform pg_advisory_xact_lock(hashtext('run partitions'));
-  foreach parent in array array['run_payloads', 'run_steps', 'run_model_calls', 'run_events'] loop
+  foreach parent in array array['run_payloads', 'run_children', 'run_steps', 'run_model_calls', 'run_events'] loop
     for ahead in -1..2 loop
       perform attach_run_partition(parent, (date_trunc('month', today) + make_interval(months => ahead))::date);
     end loop;

@@ -1,43 +1,70 @@
--- One step of a run that is held under `of_epoch`: the fence, the usage, the step that ended, the step that begins, the
--- events, and the end with all that follows from it. Once a cancel was asked for, only an end of that kind is written, and
--- before it none is.
+-- One commit of a run that is held: the fence, the usage, the step that ended, the step that begins, the events, a wait or
+-- the end. Each commit names the number of events that the run had before it (`events_before`, the event of a cancel not
+-- counted) and adds at least one. So a repeated commit differs from the next one.
 --
--- False, and nothing is written: that, or the lease is lost, or this was written before. The last is seen in the run's row
--- itself, by the number of its events (`told`, without the one of a cancel): a statement that waited for that row reads it
--- anew.
+-- Says what became of it; all but the first have written nothing:
+-- - written
+-- - repeated: this holder wrote it before, and the answer was lost.
+-- - cancel-asked: a cancel was asked for, after which the run takes no commit but an end of that kind.
+-- - lost: the run is another's now, has finished, or was to end as cancelled and nobody asked for that.
+-- - news: the run is not to wait, since a child has ended that it has not seen.
+-- - more: an endpoint is to be notified of the end, which takes more than this statement.
 --
--- `has_text`: text of the run may stand in `run_deltas`, which is deleted.
+-- With a job, the job is completed too. One that is not under this lease is an error, AR001; an endpoint that was
+-- registered while this waited for a row is one as well, AR002. Neither leaves anything behind.
 --
--- With a job, that job is completed too; one that is not this lease's any more is the error AR001. Null, and nothing is
--- written, where `is_told` and the tenant has an endpoint for ends of runs: the caller then reports the end itself, in a
--- transaction. Where that endpoint was added meanwhile, it is the error AR002.
---
--- It takes columns instead of a document, and each part that a step lacks is skipped: as one statement a step paid for
--- every part, every time.
+-- The run's row is locked first, the rows of its children after it (`locks-from-root-to-leaf`). A part that most commits
+-- lack is a statement of its own, which costs nothing if it is skipped.
 create function run_write(
-  of_tenant_id uuid, of_run_id uuid, of_epoch bigint, told bigint, at timestamptz, to_status text,
+  of_tenant_id uuid, of_run_id uuid, of_epoch bigint, events_before bigint, at timestamptz, to_status text,
   kinds text[], datas json[],
   ended_step integer, ended_status text, ended_result json, ended_failures integer,
-  begun_step integer, begun_kind text, begun_name text, begun_attempt integer, begun_failures integer, begun_request json,
+  begun_step integer, begun_kind text, begun_name text, begun_path text, begun_attempt integer, begun_failures integer,
+  begun_request json,
   failure_said text, output_given json, message_said text, has_text boolean,
   call_step integer, call_attempt integer, call_provider_id uuid, call_model text, call_outcome text, call_failure text,
   prompt bigint, completion bigint, cache_read bigint, cache_write bigint, reasoning bigint,
   price_prompt numeric, price_completion numeric, price_cache_read numeric, price_cache_write numeric, price_reasoning numeric,
   call_started_at timestamptz,
-  of_job_id bigint, of_lease_id bigint, is_told boolean
-) returns boolean
+  waits_for text, wakes_at timestamptz, taken_slots integer[], takes_all boolean,
+  spawns boolean, of_job_id bigint, of_lease_id bigint, is_announced boolean
+) returns text
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   ends boolean := to_status in ('completed', 'failed', 'cancelled');
   cost numeric;
   of_conversation_id uuid;
   said_position bigint;
+  events_stood bigint;
+  stood record;
 begin
-  if is_told and exists (
+  if is_announced and exists (
     select from webhook_endpoints e
     where e.tenant_id = of_tenant_id and e.unregistered_at is null and 'run.finished' = any (e.events)
   ) then
-    return null;
+    return 'more';
+  end if;
+  -- A child ends under a share of this row. So a child that is not seen here finds the run waiting when it ends.
+  if waits_for = 'children' then
+    perform from runs r
+    where r.tenant_id = of_tenant_id and r.run_id = of_run_id and r.lease_epoch = of_epoch and r.status = 'running'
+      and r.cancel_requested_at is null and r.last_seq = events_before
+    for no key update;
+    if found then
+      if exists (
+        select from run_children c
+        where c.tenant_id = of_tenant_id and c.parent_run_id = of_run_id and c.state <> 'started' and not c.seen
+          and c.slot <> all (taken_slots)
+      ) then
+        return 'news';
+      end if;
+      if not spawns and not exists (
+        select from run_children c
+        where c.tenant_id = of_tenant_id and c.parent_run_id = of_run_id and c.state = 'started'
+      ) then
+        raise exception 'a run was to wait for children and has none under way';
+      end if;
+    end if;
   end if;
   if call_step is not null then
     cost := model_call_cost(prompt, completion, cache_read, cache_write, reasoning,
@@ -57,8 +84,8 @@ begin
       reasoning_tokens = r.reasoning_tokens + coalesce(reasoning, 0)
     where r.tenant_id = of_tenant_id and r.run_id = of_run_id and r.lease_epoch = of_epoch and r.status = 'running'
       and (r.cancel_requested_at is not null) = (to_status = 'cancelled')
-      and r.last_seq - case when r.cancel_requested_at is null then 0 else 1 end = told
-    returning r.conversation_id, r.last_seq - cardinality(kinds) into of_conversation_id, told;
+      and r.last_seq - case when r.cancel_requested_at is null then 0 else 1 end = events_before
+    returning r.conversation_id, r.last_seq - cardinality(kinds) into of_conversation_id, events_stood;
   else
     update runs r set
       status = to_status,
@@ -68,11 +95,29 @@ begin
       job_id = case when not ends then r.job_id end
     where r.tenant_id = of_tenant_id and r.run_id = of_run_id and r.lease_epoch = of_epoch and r.status = 'running'
       and (r.cancel_requested_at is not null) = (to_status = 'cancelled')
-      and r.last_seq - case when r.cancel_requested_at is null then 0 else 1 end = told
-    returning r.conversation_id, r.last_seq - cardinality(kinds) into of_conversation_id, told;
+      and r.last_seq - case when r.cancel_requested_at is null then 0 else 1 end = events_before
+    returning r.conversation_id, r.last_seq - cardinality(kinds) into of_conversation_id, events_stood;
   end if;
   if not found then
-    return false;
+    select r.* into stood from runs r where r.tenant_id = of_tenant_id and r.run_id = of_run_id;
+    return case
+      when not found or stood.lease_epoch <> of_epoch then 'lost'
+      when stood.last_seq - case when stood.cancel_requested_at is null then 0 else 1 end
+        >= events_before + cardinality(kinds) then 'repeated'
+      when stood.status = 'running' and stood.cancel_requested_at is not null and to_status <> 'cancelled'
+        then 'cancel-asked'
+      else 'lost'
+    end;
+  end if;
+  if takes_all then
+    perform run_take_children(of_tenant_id, of_run_id, null);
+  elsif cardinality(taken_slots) > 0 and run_take_children(of_tenant_id, of_run_id, taken_slots) <> cardinality(taken_slots) then
+    raise exception 'a run took a child that has not ended, or took it twice';
+  end if;
+  -- A wait for a retry counts against a time limit; the others do not.
+  if waits_for is not null then
+    update runs r set waiting_for = waits_for, wake_at = wakes_at, parked_at = case when waits_for <> 'retry' then at end
+    where r.tenant_id = of_tenant_id and r.run_id = of_run_id;
   end if;
   if ended_step is not null then
     update run_steps s set status = ended_status, result = ended_result, failures = ended_failures, completed_at = at
@@ -91,15 +136,16 @@ begin
     delete from run_deltas d where d.tenant_id = of_tenant_id and d.run_id = of_run_id;
   end if;
   if begun_attempt = 1 then
-    insert into run_steps (tenant_id, run_id, step, kind, name, status, attempt, failures, request, started_at)
-    values (of_tenant_id, of_run_id, begun_step, begun_kind, begun_name, 'running', 1, begun_failures, begun_request, at);
+    insert into run_steps (tenant_id, run_id, step, kind, name, path, status, attempt, failures, request, started_at)
+    values (of_tenant_id, of_run_id, begun_step, begun_kind, begun_name, begun_path, 'running', 1, begun_failures,
+      begun_request, at);
   elsif begun_attempt > 1 then
     update run_steps s set status = 'running', attempt = begun_attempt, failures = begun_failures, started_at = at,
       completed_at = null
     where s.tenant_id = of_tenant_id and s.run_id = of_run_id and s.step = begun_step;
   end if;
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
-  select of_tenant_id, of_run_id, told + e.n, e.kind, e.data, at
+  select of_tenant_id, of_run_id, events_stood + e.n, e.kind, e.data, at
   from unnest(kinds, datas) with ordinality e (kind, data, n);
   if output_given is not null then
     update run_payloads p set output = output_given where p.tenant_id = of_tenant_id and p.run_id = of_run_id;
@@ -117,13 +163,12 @@ begin
   if of_job_id is not null and not job_done(of_job_id, of_lease_id) then
     raise exception 'the run''s job is another''s now' using errcode = 'AR001';
   end if;
-  -- One may have been registered while this waited for a row.
-  if is_told and exists (
+  if is_announced and exists (
     select from webhook_endpoints e
     where e.tenant_id = of_tenant_id and e.unregistered_at is null and 'run.finished' = any (e.events)
   ) then
-    raise exception 'somebody is to be told of the run''s end' using errcode = 'AR002';
+    raise exception 'an endpoint is to be notified of the run''s end' using errcode = 'AR002';
   end if;
-  return true;
+  return 'written';
 end
 $$;

@@ -349,6 +349,8 @@ create table tools (
   idempotent boolean not null,
   created_by uuid not null,
   created_at timestamptz not null,
+  -- Where its calls go.
+  target text not null default 'http' check (target in ('http')),
   primary key (tenant_id, tool_id),
   unique (tenant_id, project_id, name),
   foreign key (tenant_id, project_id) references projects,
@@ -466,7 +468,14 @@ create table runs (
   flow_version text not null,
   status text not null,
   origin text not null,
+  -- Of a child run alone: the run that began it, the step that did, and its row in `run_children`.
   parent_run_id uuid,
+  parent_step integer,
+  parent_slot integer,
+  -- The run at the top of the tree: its own id, if nobody began it.
+  root_run_id uuid not null,
+  -- Of a parallel branch of its parent's program: which.
+  branch text,
   dry_run boolean not null,
   -- With `via`, how the version was chosen, or both null.
   agent_id uuid,
@@ -481,6 +490,12 @@ create table runs (
   started_at timestamptz,
   -- Of a run that has ended, however it did.
   completed_at timestamptz,
+  -- Of a run that waits: for what (`retry`, `timer`, `approval`, `children`), and until when at the latest.
+  waiting_for text,
+  wake_at timestamptz,
+  -- Since when it has waited for something other than a retry, and how long it did before. A time limit leaves that out.
+  parked_at timestamptz,
+  parked_ms bigint not null default 0,
   -- The job that will carry the run on: removed with it when the run is cancelled.
   job_id bigint,
   -- Raised by every claim. A write that carries an older epoch changes nothing.
@@ -499,6 +514,39 @@ create table runs (
 create index runs_project on runs (tenant_id, project_id, run_id);
 create index runs_agent on runs (tenant_id, agent_id, run_id);
 create index runs_conversation on runs (tenant_id, conversation_id, run_id);
+-- The runs below a root. Roots are not in it: they cost nothing.
+create index runs_tree on runs (tenant_id, root_run_id, run_id) where parent_run_id is not null;
+
+-- The columns of a run as the program reads them: listed here alone.
+create view run_rows as
+select tenant_id, run_id, project_id, flow_id, flow_version, status, origin, parent_run_id, parent_slot, root_run_id,
+  dry_run, agent_id, agent_version, conversation_id, via, failure_message, cancel_requested_at, created_by, created_at,
+  started_at, completed_at, waiting_for, wake_at, parked_at, parked_ms, lease_epoch, last_seq,
+  calls, cost_usd::float8 as cost_usd, prompt_tokens, completion_tokens, cache_read_tokens, cache_write_tokens,
+  reasoning_tokens
+from runs;
+
+-- The children of a run. A child's end is written here, unseen, with what it used, runs below it included. Its parent
+-- marks it as seen when it adds that to its own usage.
+create table run_children (
+  tenant_id uuid not null,
+  parent_run_id uuid not null,
+  slot integer not null,
+  child_run_id uuid not null,
+  -- Where the child stands in its parent's program.
+  path text not null,
+  -- `started`, or as the child ended: `completed`, `failed`, `cancelled`.
+  state text not null,
+  seen boolean not null default false,
+  calls bigint not null default 0,
+  cost_usd numeric(30, 15) not null default 0,
+  prompt_tokens bigint not null default 0,
+  completion_tokens bigint not null default 0,
+  cache_read_tokens bigint not null default 0,
+  cache_write_tokens bigint not null default 0,
+  reasoning_tokens bigint not null default 0,
+  primary key (tenant_id, parent_run_id, slot)
+) partition by range (parent_run_id);
 
 create table run_payloads (
   tenant_id uuid not null,
@@ -524,6 +572,10 @@ create table run_steps (
   result json,
   started_at timestamptz not null,
   completed_at timestamptz,
+  -- Where the step stands in its run's program; empty in an agent's turn.
+  path text not null default '',
+  -- The version of the form of `request` and `result`.
+  format smallint not null default 1,
   primary key (tenant_id, run_id, step)
 ) partition by range (run_id);
 

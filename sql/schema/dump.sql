@@ -515,6 +515,24 @@ create table reviewers (
   constraint reviewers_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, user_id)
 );
 
+create table run_children (
+  tenant_id uuid not null,
+  parent_run_id uuid not null,
+  slot integer not null,
+  child_run_id uuid not null,
+  path text not null,
+  state text not null,
+  seen boolean not null default false,
+  calls bigint not null default 0,
+  cost_usd numeric(30,15) not null default 0,
+  prompt_tokens bigint not null default 0,
+  completion_tokens bigint not null default 0,
+  cache_read_tokens bigint not null default 0,
+  cache_write_tokens bigint not null default 0,
+  reasoning_tokens bigint not null default 0,
+  constraint run_children_pkey PRIMARY KEY (tenant_id, parent_run_id, slot)
+) partition by RANGE (parent_run_id);
+
 create sequence run_delta_position;
 
 create unlogged table run_deltas (
@@ -576,6 +594,43 @@ create table run_payloads (
   constraint run_payloads_pkey PRIMARY KEY (tenant_id, run_id)
 ) partition by RANGE (run_id);
 
+create view run_rows as
+ SELECT tenant_id,
+    run_id,
+    project_id,
+    flow_id,
+    flow_version,
+    status,
+    origin,
+    parent_run_id,
+    parent_slot,
+    root_run_id,
+    dry_run,
+    agent_id,
+    agent_version,
+    conversation_id,
+    via,
+    failure_message,
+    cancel_requested_at,
+    created_by,
+    created_at,
+    started_at,
+    completed_at,
+    waiting_for,
+    wake_at,
+    parked_at,
+    parked_ms,
+    lease_epoch,
+    last_seq,
+    calls,
+    cost_usd::double precision AS cost_usd,
+    prompt_tokens,
+    completion_tokens,
+    cache_read_tokens,
+    cache_write_tokens,
+    reasoning_tokens
+   FROM runs;
+
 create table run_steps (
   tenant_id uuid not null,
   run_id uuid not null,
@@ -589,6 +644,8 @@ create table run_steps (
   result json,
   started_at timestamp with time zone not null,
   completed_at timestamp with time zone,
+  path text not null default ''::text,
+  format smallint not null default 1,
   constraint run_steps_pkey PRIMARY KEY (tenant_id, run_id, step)
 ) partition by RANGE (run_id);
 
@@ -601,6 +658,10 @@ create table runs (
   status text not null,
   origin text not null,
   parent_run_id uuid,
+  parent_step integer,
+  parent_slot integer,
+  root_run_id uuid not null,
+  branch text,
   dry_run boolean not null,
   agent_id uuid,
   agent_version text,
@@ -612,6 +673,10 @@ create table runs (
   created_at timestamp with time zone not null,
   started_at timestamp with time zone,
   completed_at timestamp with time zone,
+  waiting_for text,
+  wake_at timestamp with time zone,
+  parked_at timestamp with time zone,
+  parked_ms bigint not null default 0,
   job_id bigint,
   lease_epoch bigint not null default 0,
   last_seq bigint not null default 0,
@@ -627,6 +692,7 @@ create table runs (
 CREATE INDEX runs_agent ON runs USING btree (tenant_id, agent_id, run_id);
 CREATE INDEX runs_conversation ON runs USING btree (tenant_id, conversation_id, run_id);
 CREATE INDEX runs_project ON runs USING btree (tenant_id, project_id, run_id);
+CREATE INDEX runs_tree ON runs USING btree (tenant_id, root_run_id, run_id) WHERE (parent_run_id IS NOT NULL);
 
 create table secret_versions (
   tenant_id uuid not null,
@@ -761,10 +827,12 @@ create table tools (
   idempotent boolean not null,
   created_by uuid not null,
   created_at timestamp with time zone not null,
+  target text not null default 'http'::text,
   constraint tools_pkey PRIMARY KEY (tenant_id, tool_id),
   constraint tools_tenant_id_project_id_name_key UNIQUE (tenant_id, project_id, name),
   constraint tools_description_check CHECK (length(description) <= 4000),
   constraint tools_name_check CHECK (name ~ '^[a-zA-Z0-9_-]{1,64}$'::text),
+  constraint tools_target_check CHECK (target = 'http'::text),
   constraint tools_timeout_ms_check CHECK (timeout_ms >= 1 AND timeout_ms <= 600000),
   constraint tools_url_check CHECK (length(url) <= 2048),
   constraint tools_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
@@ -1044,6 +1112,10 @@ create table webhook_events (
 --   p_ids bigint[]
 -- ) returns SETOF bigint
 
+-- function job_run_now (
+--   p_id bigint
+-- ) returns boolean
+
 -- function job_settle (
 --   p_ids bigint[],
 --   p_leases bigint[],
@@ -1079,6 +1151,46 @@ create table webhook_events (
 --   newest_first boolean
 -- ) returns TABLE(project_id uuid, name text, created_by uuid, created_at timestamp with time zone, updated_at timestamp with time zone)
 
+-- function run_cancel (
+--   of_tenant_id uuid,
+--   of_run_id uuid,
+--   at timestamp with time zone,
+--   most integer,
+--   OUT became text,
+--   OUT has_more boolean
+-- ) returns record
+
+-- function run_cancel_children (
+--   of_tenant_id uuid,
+--   of_run_id uuid,
+--   of_epoch bigint,
+--   is_cancelled boolean,
+--   at timestamp with time zone,
+--   most integer,
+--   OUT has_more boolean,
+--   OUT removed_jobs bigint[],
+--   OUT due_jobs bigint[]
+-- ) returns record
+
+-- function run_cancel_descendants (
+--   of_tenant_id uuid,
+--   of_run_id uuid,
+--   at timestamp with time zone,
+--   most integer,
+--   OUT has_more boolean,
+--   OUT removed_jobs bigint[],
+--   OUT due_jobs bigint[]
+-- ) returns record
+
+-- function run_cancel_one (
+--   of_tenant_id uuid,
+--   of_run_id uuid,
+--   at timestamp with time zone,
+--   ends boolean,
+--   OUT became text,
+--   OUT job bigint
+-- ) returns record
+
 -- function run_events_after (
 --   of_tenant_id uuid,
 --   of_run_id uuid,
@@ -1087,11 +1199,31 @@ create table webhook_events (
 --   max_bytes bigint
 -- ) returns TABLE(seq bigint, kind text, data json, created_at timestamp with time zone, more boolean)
 
+-- function run_record_end (
+--   of_tenant_id uuid,
+--   of_parent_run_id uuid,
+--   of_slot integer,
+--   of_run_id uuid
+-- ) returns void
+
+-- function run_settle_jobs (
+--   done_job bigint,
+--   done_lease bigint,
+--   removed_jobs bigint[],
+--   due_jobs bigint[]
+-- ) returns boolean
+
+-- function run_take_children (
+--   of_tenant_id uuid,
+--   of_run_id uuid,
+--   slots integer[]
+-- ) returns bigint
+
 -- function run_write (
 --   of_tenant_id uuid,
 --   of_run_id uuid,
 --   of_epoch bigint,
---   told bigint,
+--   events_before bigint,
 --   at timestamp with time zone,
 --   to_status text,
 --   kinds text[],
@@ -1103,6 +1235,7 @@ create table webhook_events (
 --   begun_step integer,
 --   begun_kind text,
 --   begun_name text,
+--   begun_path text,
 --   begun_attempt integer,
 --   begun_failures integer,
 --   begun_request json,
@@ -1127,10 +1260,15 @@ create table webhook_events (
 --   price_cache_write numeric,
 --   price_reasoning numeric,
 --   call_started_at timestamp with time zone,
+--   waits_for text,
+--   wakes_at timestamp with time zone,
+--   taken_slots integer[],
+--   takes_all boolean,
+--   spawns boolean,
 --   of_job_id bigint,
 --   of_lease_id bigint,
---   is_told boolean
--- ) returns boolean
+--   is_announced boolean
+-- ) returns text
 
 -- function webhook_begin_attempt (
 --   of_tenant_id uuid,

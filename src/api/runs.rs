@@ -99,7 +99,7 @@ impl From<Run> for View {
         Self {
             started_at: run.started_at,
             origin: run.origin,
-            parent_run_id: run.parent_run_id,
+            parent_run_id: run.parent.map(|parent| parent.run_id),
             created_by: run.created_by,
             cancel_requested: run.cancel_requested_at.is_some(),
             last_seq: run.last_seq,
@@ -256,7 +256,6 @@ fn start(
         flow_id: AGENT_TURN.to_owned(),
         flow_version: AGENT_TURN_VERSION.to_owned(),
         origin,
-        parent_run_id: None,
         dry_run: body.dry_run,
         agent: Some(runs::Agent {
             id: on.row().agent_id,

@@ -38,7 +38,7 @@ use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::proof::{Kind, May, Write};
 use crate::store::runs::{self, Cancelled, NewRun, RequestKey, Run};
-use crate::store::{Sql, Store, queue_error};
+use crate::store::{Sql, Store};
 use crate::tools::STACK_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use progress::events::Event;
@@ -237,32 +237,22 @@ impl Runtime {
         may: &impl May<Write, Run>,
         before_commit: impl FnOnce() -> Result<()>,
     ) -> Result<Run> {
-        let kinds = (
-            Event::RunCancelled {}.kind(),
-            Event::RunCancelRequested {}.kind(),
-        );
         let (tenant_id, run_id) = (may.tenant_id(), may.object_id());
         let now = self.0.clock.now();
         let (cancelled, run) = self.0.store.transact(|tx| {
-            let cancelled = runs::cancel(tx, may, kinds, now)?;
-            match cancelled {
-                Cancelled::AtOnce { job_id: Some(id) } => {
-                    jobs::cancel(tx.raw(), id).map_err(queue_error)?;
-                }
-                // Nobody may hold the run: after a fault of the service's own its job waits a while.
-                Cancelled::Asked { job_id: Some(id) } => {
-                    jobs::hasten(tx.raw(), id).map_err(queue_error)?;
-                }
-                _ => {}
-            }
+            let cancelled = runs::cancel(tx, may, now)?;
             let run = runs::find(tx, tenant_id, run_id)?;
             before_commit()?;
-            if matches!(cancelled, Cancelled::AtOnce { .. }) {
+            if cancelled == Cancelled::AtOnce {
                 // Last, since the endpoint's row may be held from here to the commit.
                 self.0.webhooks.run_finished(tx, tenant_id, run_id)?;
             }
             Ok((cancelled, run))
         })?;
+        let mut last = cancelled;
+        while last == (Cancelled::Asked { has_more: true }) {
+            last = self.0.store.transact(|tx| runs::cancel(tx, may, now))?;
+        }
         if cancelled != Cancelled::Finished {
             self.0.feed.changed(run_id);
             self.0.active.interrupt(run_id);

@@ -3,7 +3,7 @@
 //! The table is not logged: a crash of the database empties it, which costs nothing, because the
 //! step's whole message is written when it is done, and the text is dropped then.
 
-use super::Sql;
+use super::{Columns, Sql};
 use crate::error::Result;
 use crate::sql;
 use crate::store::runs::Lease;
@@ -72,13 +72,13 @@ pub fn since_position(sql: &mut impl Sql, position: i64, limit: i64) -> Result<V
     rows.iter()
         .map(|row| {
             Ok(StoredDelta {
-                tenant_id: row.try_get(0)?,
-                run_id: row.try_get(1)?,
-                step: row.try_get(2)?,
-                attempt: row.try_get(3)?,
-                offset: row.try_get(4)?,
-                text: row.try_get(5)?,
-                position: row.try_get(6)?,
+                tenant_id: row.column("tenant_id")?,
+                run_id: row.column("run_id")?,
+                step: row.column("step")?,
+                attempt: row.column("attempt")?,
+                offset: row.column("text_offset")?,
+                text: row.column("text")?,
+                position: row.column("position")?,
             })
         })
         .collect()
@@ -91,7 +91,7 @@ pub fn since_position(sql: &mut impl Sql, position: i64, limit: i64) -> Result<V
 pub fn last_position(sql: &mut impl Sql) -> Result<i64> {
     Ok(sql
         .query_one(sql!("deltas/last_position"), &[])?
-        .try_get(0)?)
+        .column("position")?)
 }
 
 /// Deletes text that a process wrote after it had lost its run; says how much.

@@ -5,9 +5,9 @@
 //! Positions are given out before their transactions commit, so a reader asks again for those that
 //! it missed of the last few seconds.
 
-use super::Sql;
 use super::deltas::StoredDelta;
 use super::runs::storable;
+use super::{Columns, Sql};
 use crate::error::Result;
 use crate::proof::{May, Read};
 use crate::sql;
@@ -120,7 +120,7 @@ pub fn after_with_text(
     // Rows of text have no number of an event.
     let mut events = 0;
     while let Some(row) = rows.get(events)
-        && row.try_get::<_, Option<i64>>(0)?.is_some()
+        && row.column::<Option<i64>>("seq")?.is_some()
     {
         events += 1;
     }
@@ -129,10 +129,10 @@ pub fn after_with_text(
         Ok(StoredDelta {
             tenant_id,
             run_id,
-            step: row.try_get(5)?,
-            attempt: row.try_get(6)?,
-            offset: row.try_get(7)?,
-            text: row.try_get(8)?,
+            step: row.column("step")?,
+            attempt: row.column("attempt")?,
+            offset: row.column("text_offset")?,
+            text: row.column("text")?,
             position: 0,
         })
     });
@@ -140,15 +140,15 @@ pub fn after_with_text(
 }
 
 fn page_of(rows: &[Row]) -> Result<EventPage> {
-    let more = rows.last().map_or(Ok(false), |row| row.try_get(4))?;
+    let more = rows.last().map_or(Ok(false), |row| row.column("more"))?;
     let events = rows
         .iter()
         .map(|row| {
             Ok(StoredEvent {
-                seq: row.try_get(0)?,
-                kind: row.try_get(1)?,
-                data: row.try_get(2)?,
-                created_at: row.try_get(3)?,
+                seq: row.column("seq")?,
+                kind: row.column("kind")?,
+                data: row.column("data")?,
+                created_at: row.column("created_at")?,
             })
         })
         .collect::<Result<_>>()?;
@@ -172,9 +172,9 @@ pub fn last_step(
         return Ok(None);
     };
     Ok(Some(LastStep {
-        kind: row.try_get(0)?,
-        step: row.try_get(1)?,
-        attempt: row.try_get(2)?,
+        kind: row.column("kind")?,
+        step: row.column("step")?,
+        attempt: row.column("attempt")?,
     }))
 }
 
@@ -193,9 +193,9 @@ pub fn moved_since(
     rows.iter()
         .map(|row| {
             Ok(Moved {
-                run_id: row.try_get(0)?,
-                seq: row.try_get(1)?,
-                position: row.try_get(2)?,
+                run_id: row.column("run_id")?,
+                seq: row.column("seq")?,
+                position: row.column("position")?,
             })
         })
         .collect()
@@ -208,5 +208,5 @@ pub fn moved_since(
 pub fn last_position(sql: &mut impl Sql) -> Result<i64> {
     Ok(sql
         .query_one(sql!("events/last_position"), &[])?
-        .try_get(0)?)
+        .column("position")?)
 }

@@ -12,6 +12,7 @@ use super::{Columns, FromRow};
 use crate::error::Result;
 use crate::sql;
 use postgres::Client;
+use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -134,6 +135,19 @@ pub fn untold(client: &mut Client) -> Result<i64> {
     client
         .query_one(sql!("health/untold"), &[&UNTOLD_MAX])?
         .only()
+}
+
+/// Runs under way, 20 at most, that nothing will carry on, by tenant and id. A job that is due later than `grace` from now
+/// counts as nothing.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn stranded_runs(client: &mut Client, grace: Duration) -> Result<Vec<(Uuid, Uuid)>> {
+    let grace_ms = i64::try_from(grace.as_millis()).unwrap_or(i64::MAX);
+    let rows = client.query(sql!("health/stranded_runs"), &[&LISTED, &grace_ms])?;
+    rows.iter()
+        .map(|row| Ok((row.try_get("tenant_id")?, row.try_get("run_id")?)))
+        .collect()
 }
 
 /// How many webhook endpoints are registered.

@@ -1,58 +1,37 @@
 //! The journal of a run: what its steps were asked, what they answered, and what each model call used.
 //!
 //! A row stands before its step begins; its result is written with the events and the usage that
-//! follow from it ([`super::runs::write`]). Here are the shapes and the reading.
+//! follow from it ([`super::runs::commit`]). Here are the shapes and the reading.
 
-use super::Sql;
-use crate::error::{Error, Result};
+use super::{Columns, Sql};
+use crate::error::Result;
 use crate::proof::{May, Read};
 use crate::sql;
 use crate::store::runs::{Lease, Run};
-use serde::{Deserialize, Serialize};
+use crate::texts;
 use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// What a step is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum StepKind {
-    /// A call of a model.
-    Model,
-    /// A call of a tool.
-    Tool,
-}
-
-impl StepKind {
-    /// The text in the API and in the database.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Tool => "tool",
-        }
+texts! {
+    /// What a step is.
+    StepKind {
+        /// A call of a model.
+        Model = "model",
+        /// A call of a tool.
+        Tool = "tool",
     }
 }
 
-/// Where a step stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum StepStatus {
-    /// Under way, or was when its process died.
-    Running,
-    /// Done; never done again.
-    Completed,
-    /// Its newest attempt failed.
-    Failed,
-}
-
-impl StepStatus {
-    /// The text in the API and in the database.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-        }
+texts! {
+    /// Where a step stands.
+    StepStatus {
+        /// Under way, or was when its process died.
+        Running = "running",
+        /// Done; never done again.
+        Completed = "completed",
+        /// Its newest attempt failed.
+        Failed = "failed",
     }
 }
 
@@ -65,6 +44,8 @@ pub struct Step {
     pub kind: StepKind,
     /// The model's or the tool's name.
     pub name: String,
+    /// Where it stands in the program of its run; empty in an agent's turn.
+    pub path: String,
     /// Where it stands.
     pub status: StepStatus,
     /// The newest attempt, from 1.
@@ -90,6 +71,8 @@ pub struct Begun {
     pub kind: StepKind,
     /// The model's or the tool's name.
     pub name: String,
+    /// Where it stands in the program of its run; empty in an agent's turn.
+    pub path: String,
     /// This attempt.
     pub attempt: i32,
     /// Attempts that the other side failed so far.
@@ -111,28 +94,17 @@ pub struct Ended {
     pub failures: i32,
 }
 
-/// How a model call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallOutcome {
-    /// With an answer.
-    Completed,
-    /// With the provider's fault.
-    Failed,
-    /// Its process died: nobody knows what it used.
-    Lost,
-    /// It was cut by a cancel.
-    Cancelled,
-}
-
-impl CallOutcome {
-    /// The text in the database.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Lost => "lost",
-            Self::Cancelled => "cancelled",
-        }
+texts! {
+    /// How a model call ended.
+    CallOutcome {
+        /// With an answer.
+        Completed = "completed",
+        /// With the provider's fault.
+        Failed = "failed",
+        /// Its process died: nobody knows what it used.
+        Lost = "lost",
+        /// It was cut by a cancel.
+        Cancelled = "cancelled",
     }
 }
 
@@ -210,40 +182,18 @@ fn journal(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Vec<Step
     rows.iter()
         .map(|row| {
             Ok(Step {
-                step: row.try_get(0)?,
-                kind: word(row.try_get(1)?)?,
-                name: row.try_get(2)?,
-                status: word(row.try_get(3)?)?,
-                attempt: row.try_get(4)?,
-                failures: row.try_get(5)?,
-                request: row.try_get(6)?,
-                result: row.try_get(7)?,
-                started_at: row.try_get(8)?,
-                completed_at: row.try_get(9)?,
+                step: row.column("step")?,
+                kind: row.column("kind")?,
+                name: row.column("name")?,
+                path: row.column("path")?,
+                status: row.column("status")?,
+                attempt: row.column("attempt")?,
+                failures: row.column("failures")?,
+                request: row.column("request")?,
+                result: row.column("result")?,
+                started_at: row.column("started_at")?,
+                completed_at: row.column("completed_at")?,
             })
         })
         .collect()
-}
-
-/// Whether an attempt of a step was settled under this lease: what a holder asks whose write got no
-/// answer.
-///
-/// # Errors
-/// The database's.
-pub fn is_settled(sql: &mut impl Sql, lease: &Lease, step: i32, attempt: i32) -> Result<bool> {
-    let row = sql.query_one(
-        sql!("steps/is_settled"),
-        &[
-            &lease.tenant_id(),
-            &lease.run_id(),
-            &lease.epoch(),
-            &step,
-            &attempt,
-        ],
-    )?;
-    Ok(row.try_get(0)?)
-}
-
-fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
-    serde_json::from_value(Value::from(text)).map_err(Error::internal)
 }

@@ -1,10 +1,10 @@
 //! What an agent's turn is made of, read when the turn is taken up: in one statement, and its journal,
 //! once it has one, in another. The first time the same statement takes it up.
 
-use super::Sql;
-use super::runs::{self, Lease, Movement, Run};
+use super::runs::{self, Held, HeldJob, Lease, Run, StepCommit};
 use super::secrets::SecretRef;
 use super::steps::{self, Prices, Step};
+use super::{Columns, Sql};
 use crate::error::{Error, Result};
 use crate::sql;
 use postgres::Row;
@@ -51,7 +51,15 @@ pub struct Turn {
     pub input: Option<Value>,
 }
 
-/// An HTTP tool.
+/// Where a tool's calls go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolTarget {
+    /// To its URL.
+    Http,
+}
+
+/// A tool.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tool {
@@ -61,6 +69,8 @@ pub struct Tool {
     pub description: String,
     /// JSON Schema of its arguments.
     pub arguments_schema: Value,
+    /// Where its calls go.
+    pub target: ToolTarget,
     /// Where it is.
     pub url: String,
     /// How long one call may take.
@@ -97,7 +107,7 @@ pub fn load(sql: &mut impl Sql, lease: &Lease, has_begun: bool) -> Result<Option
         true => steps::of_held(sql, lease)?,
         false => Vec::new(),
     };
-    turn_of(&row, 0, journal).map(Some)
+    turn_of(&row, journal).map(Some)
 }
 
 /// Takes up a run that nobody has taken up yet, with what that writes, `first`: its events, of which the last
@@ -110,10 +120,11 @@ pub fn load(sql: &mut impl Sql, lease: &Lease, has_begun: bool) -> Result<Option
 pub fn begin(
     sql: &mut impl Sql,
     (tenant_id, run_id): (Uuid, Uuid),
+    job: HeldJob,
     flow_id: &str,
-    first: &Movement,
+    first: &StepCommit,
     now: OffsetDateTime,
-) -> Result<Option<(Run, Lease, Turn)>> {
+) -> Result<Option<(Run, Held, Turn)>> {
     let kinds: Vec<&str> = first.events.iter().map(|event| event.kind).collect();
     let data: Vec<&Value> = first.events.iter().map(|event| &event.data).collect();
     let begun = first.begun.as_ref();
@@ -133,33 +144,35 @@ pub fn begin(
         ],
     )?;
     let Some(row) = row else { return Ok(None) };
-    let (run, lease) = runs::begun_of(&row, (tenant_id, run_id), flow_id, now)?;
-    let turn = turn_of(&row, runs::BEGUN_COLUMNS, Vec::new())?;
-    Ok(Some((run, lease, turn)))
+    let (run, held) = runs::begun_of(&row, (tenant_id, run_id), flow_id, job, now)?;
+    Ok(Some((run, held, turn_of(&row, Vec::new())?)))
 }
 
-/// Reads a turn from the columns after the first so many.
-fn turn_of(row: &Row, first: usize, journal: Vec<Step>) -> Result<Turn> {
+/// Reads a turn, in one row.
+fn turn_of(row: &Row, journal: Vec<Step>) -> Result<Turn> {
     Ok(Turn {
-        instructions: row.try_get(first)?,
-        model: row.try_get(first + 1)?,
-        parameters: row.try_get(first + 2)?,
-        limits: row.try_get(first + 3)?,
-        model_provider_id: row.try_get(first + 4)?,
-        base_url: row.try_get(first + 5)?,
-        api_key_name: row.try_get(first + 6)?,
-        api_key_secret: SecretRef::maybe(row.try_get(first + 7)?, row.try_get(first + 8)?),
+        instructions: row.column("instructions")?,
+        model: row.column("model")?,
+        parameters: row.column("parameters")?,
+        limits: row.column("limits")?,
+        model_provider_id: row.column("model_provider_id")?,
+        base_url: row.column("base_url")?,
+        api_key_name: row.column("api_key_name")?,
+        api_key_secret: SecretRef::maybe(
+            row.column("api_key_environment")?,
+            row.column("api_key_secret")?,
+        ),
         prices: Prices {
-            prompt_price: row.try_get(first + 9)?,
-            completion_price: row.try_get(first + 10)?,
-            cache_read_price: row.try_get(first + 11)?,
-            cache_write_price: row.try_get(first + 12)?,
-            reasoning_price: row.try_get(first + 13)?,
+            prompt_price: row.column("prompt_price")?,
+            completion_price: row.column("completion_price")?,
+            cache_read_price: row.column("cache_read_price")?,
+            cache_write_price: row.column("cache_write_price")?,
+            reasoning_price: row.column("reasoning_price")?,
         },
-        tools: read(row.try_get(first + 14)?)?,
-        history: read(row.try_get(first + 15)?)?,
+        tools: read(row.column("tools")?)?,
+        history: read(row.column("history")?)?,
         journal,
-        input: row.try_get(first + 16)?,
+        input: row.column("input")?,
     })
 }
 

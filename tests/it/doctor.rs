@@ -13,9 +13,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 22] = [
+const CODES: [&str; 23] = [
     "settings",
     "license",
     "database",
@@ -35,6 +36,7 @@ const CODES: [&str; 22] = [
     "authorization-store",
     "permissions",
     "secrets",
+    "runs",
     "webhooks",
     "tls-roots",
     "service",
@@ -314,6 +316,21 @@ fn the_doctor_finds_what_is_wrong_with_the_database() {
         "fault",
         "900 replicas take up to 14400 connections",
     );
+
+    let (tenant, run) = (Uuid::from_u128(7), Uuid::from_u128(8));
+    sql.execute(
+        "insert into runs (tenant_id, run_id, project_id, flow_id, flow_version, status, origin, root_run_id, dry_run,
+           created_by, created_at)
+         values ($1, $2, $1, 'test.flow', '1.0.0', 'waiting', 'app', $2, false, $1, now())",
+        &[&tenant, &run],
+    )
+    .unwrap();
+    patient
+        .examined()
+        .has_faults(&["runs"])
+        .says("runs", "fault", &run.to_string());
+    sql.batch_execute("delete from runs").unwrap();
+    patient.examined().says("runs", "ok", "carries it on");
 
     let name = database.url();
     let name = name.rsplit_once('/').unwrap().1;

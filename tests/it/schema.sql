@@ -21,7 +21,10 @@ with relation as (
   select 1 as kind, r.relname::text as place,
     case r.relkind
       when 'S' then format('create sequence %I;', r.relname)
-      when 'v' then format(E'create view %I as\n%s', r.relname, pg_get_viewdef(r.oid, true))
+      -- Of a view of one table, PostgreSQL before 16 writes the table's name before each column.
+      when 'v' then format(E'create view %I as\n%s', r.relname, (
+        select coalesce(regexp_replace(v.text, '\m' || substring(v.text from 'FROM (\w+);$') || '\.', '', 'g'), v.text)
+        from pg_get_viewdef(r.oid, true) v (text)))
       else format('create %stable %I', case r.relpersistence when 'u' then 'unlogged ' else '' end, r.relname)
         || case when r.relispartition
           then (select format(' partition of %s ', i.inhparent::regclass) from pg_inherits i where i.inhrelid = r.oid)

@@ -7,7 +7,7 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 28] = [
+const ACROSS_TENANTS: [(&str, &str); 29] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -93,6 +93,10 @@ const ACROSS_TENANTS: [(&str, &str); 28] = [
     (
         "health/webhook_endpoints",
         "how many endpoints there are, for the operator",
+    ),
+    (
+        "health/stranded_runs",
+        "the runs that nothing will carry on, for the operator",
     ),
     ("deltas/sweep", "upkeep of the whole table"),
     ("runs/forget_keys", "upkeep of the whole table"),

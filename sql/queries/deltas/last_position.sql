@@ -1,1 +1,1 @@
-select case when is_called then last_value else 0 end from run_delta_position
+select case when is_called then last_value else 0 end as position from run_delta_position

@@ -6,13 +6,13 @@ with begun as (
   from agent_versions v
   where r.tenant_id = $1 and r.run_id = $2 and r.status = 'queued' and r.last_seq = 1 and r.cancel_requested_at is null
     and r.flow_id = $4 and v.tenant_id = r.tenant_id and v.agent_id = r.agent_id and v.version = r.agent_version
-  returning r.project_id, r.flow_version, r.origin, r.parent_run_id, r.dry_run, r.agent_id, r.agent_version,
+  returning r.project_id, r.flow_version, r.origin, r.parent_run_id, r.parent_slot, r.root_run_id, r.dry_run, r.agent_id, r.agent_version,
     r.conversation_id, r.via, r.created_by, r.created_at, r.lease_epoch,
     v.instructions, v.model, v.parameters, v.limits, v.model_provider_id
 ), step as (
   insert into run_steps (tenant_id, run_id, step, kind, name, status, attempt, failures, request, started_at)
   select $1, $2, 1, $7, begun.model, 'running', 1, 0, $8, $3 from begun
-), told as (
+), event as (
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
   select $1, $2, 1 + e.n, e.kind,
     case when e.n = cardinality($5::text[])
@@ -21,10 +21,10 @@ with begun as (
 )
 select b.*, p.base_url, p.api_key_name, p.api_key_environment, p.api_key_secret, m.prompt_price::text,
   m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text, m.reasoning_price::text,
-  agent_tools($1, b.agent_id, b.agent_version),
-  case when b.conversation_id is null then '[]' else conversation_history($1, b.conversation_id, $9, $10) end,
+  agent_tools(of_tenant_id => $1, of_agent_id => b.agent_id, of_version => b.agent_version) as tools,
+  case when b.conversation_id is null then '[]' else conversation_history(of_tenant_id => $1, of_conversation_id => b.conversation_id, most => $9, most_bytes => $10) end as history,
   case when b.conversation_id is null then
-    (select i.input from run_payloads i where i.tenant_id = $1 and i.run_id = $2) end
+    (select i.input from run_payloads i where i.tenant_id = $1 and i.run_id = $2) end as input
 from begun b
 join model_providers p on p.tenant_id = $1 and p.model_provider_id = b.model_provider_id
 join models m on m.tenant_id = $1 and m.model_provider_id = b.model_provider_id and m.name = b.model

@@ -1,7 +1,12 @@
--- Whoever holds an older epoch can write nothing from here on.
-update runs set lease_epoch = lease_epoch + 1, status = 'running', started_at = coalesce(started_at, $3)
-where tenant_id = $1 and run_id = $2 and status in ('queued', 'running', 'waiting')
-returning tenant_id, run_id, project_id, flow_id, flow_version, status, origin, parent_run_id, dry_run, agent_id, agent_version,
-  conversation_id, via, failure_message, cancel_requested_at, created_by, created_at, started_at, completed_at,
-  last_seq, calls, cost_usd::float8, prompt_tokens, completion_tokens, cache_read_tokens, cache_write_tokens,
-  reasoning_tokens, lease_epoch
+-- Whoever holds an older epoch can write nothing from here on. A wait ends; how long the run was parked is kept.
+with claimed as (
+  update run_rows set lease_epoch = lease_epoch + 1, status = 'running', started_at = coalesce(started_at, $3),
+    waiting_for = null, wake_at = null, parked_at = null,
+    parked_ms = parked_ms + case when parked_at < $3 then extract(epoch from $3 - parked_at) * 1000 else 0 end
+  where tenant_id = $1 and run_id = $2 and status in ('queued', 'running', 'waiting')
+  returning *
+)
+select c.*, exists (
+    select from run_children h where h.tenant_id = c.tenant_id and h.parent_run_id = c.run_id
+  ) as has_children
+from claimed c

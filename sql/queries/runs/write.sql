@@ -1,4 +1,13 @@
--- One movement of a run that is held. False: it is not written. With a job, null: nor is it, since a webhook may be due.
-select run_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
-  $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34::text::numeric, $35::text::numeric, $36::text::numeric,
-  $37::text::numeric, $38::text::numeric, $39, $40, $41, $42)
+-- One commit of a run that is held: see run_write.
+select run_write(
+  of_tenant_id => $1, of_run_id => $2, of_epoch => $3, events_before => $4, at => $5, to_status => $6, kinds => $7,
+  datas => $8, ended_step => $9, ended_status => $10, ended_result => $11, ended_failures => $12, begun_step => $13,
+  begun_kind => $14, begun_name => $15, begun_path => $16, begun_attempt => $17, begun_failures => $18,
+  begun_request => $19, failure_said => $20, output_given => $21, message_said => $22, has_text => $23,
+  call_step => $24, call_attempt => $25, call_provider_id => $26, call_model => $27, call_outcome => $28,
+  call_failure => $29, prompt => $30, completion => $31, cache_read => $32, cache_write => $33, reasoning => $34,
+  price_prompt => $35::text::numeric, price_completion => $36::text::numeric, price_cache_read => $37::text::numeric,
+  price_cache_write => $38::text::numeric, price_reasoning => $39::text::numeric, call_started_at => $40,
+  waits_for => $41, wakes_at => $42, taken_slots => $43, takes_all => $44, spawns => $45, of_job_id => $46,
+  of_lease_id => $47, is_announced => $48
+) as outcome

@@ -2,11 +2,11 @@
 select v.instructions, v.model, v.parameters, v.limits, p.model_provider_id, p.base_url, p.api_key_name,
   p.api_key_environment, p.api_key_secret, m.prompt_price::text, m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text,
   m.reasoning_price::text,
-  agent_tools(of_tenant_id => $1, of_agent_id => v.agent_id, of_version => v.version),
+  agent_tools(of_tenant_id => $1, of_agent_id => v.agent_id, of_version => v.version) as tools,
   case when r.conversation_id is null then '[]' else
-    conversation_history(of_tenant_id => $1, of_conversation_id => r.conversation_id, most => $3, most_bytes => $4) end,
+    conversation_history(of_tenant_id => $1, of_conversation_id => r.conversation_id, most => $3, most_bytes => $4) end as history,
   case when r.conversation_id is null then
-    (select i.input from run_payloads i where i.tenant_id = r.tenant_id and i.run_id = r.run_id) end
+    (select i.input from run_payloads i where i.tenant_id = r.tenant_id and i.run_id = r.run_id) end as input
 from runs r
 join agent_versions v on v.tenant_id = r.tenant_id and v.agent_id = r.agent_id and v.version = r.agent_version
 join model_providers p on p.tenant_id = v.tenant_id and p.model_provider_id = v.model_provider_id

@@ -28,6 +28,7 @@ pub(super) enum Code {
     AuthorizationStore,
     Permissions,
     Secrets,
+    Runs,
     Webhooks,
     TlsRoots,
     Service,
@@ -216,6 +217,13 @@ pub(super) static ALL: &[About] = &[
         "That a value can be sealed and opened again, the key-management service included, and that the newest stored secret opens with these keys. Nothing is written.",
         "Secrets can be neither stored nor read, and webhooks are not signed. If only the stored one does not open, it was sealed with other keys.",
         "See `docs/secrets.md` and `docs/secrets-kms.md`.",
+    ),
+    about(
+        Code::Runs,
+        "runs",
+        "That every run that has not finished has a job that will carry it on, and that a run whose children have ended was woken.",
+        "Such a run stays as it is for ever.",
+        "Cancel the runs that are named. It is a fault of this program: report it with the output of `agent-runtime doctor --json`.",
     ),
     about(
         Code::Webhooks,

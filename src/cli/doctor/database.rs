@@ -25,6 +25,7 @@ pub(super) const CODES: &[Code] = &[
     Code::Clock,
     Code::DatabaseDisk,
     Code::Permissions,
+    Code::Runs,
     Code::Webhooks,
 ];
 
@@ -36,6 +37,8 @@ const BESIDE_POOL: i64 = 4;
 const CLOCK_WARNING: time::Duration = time::Duration::seconds(2);
 /// Above this they are wrong.
 const CLOCK_FAULT: time::Duration = time::Duration::seconds(30);
+/// A job that a fault of the service's own put off is due again by then.
+const JOB_GRACE: Duration = Duration::from_secs(60);
 /// Where packages have PostgreSQL keep its data.
 const DATA: [&str; 2] = ["/var/lib/postgresql", "/var/lib/pgsql"];
 
@@ -92,7 +95,7 @@ pub(super) fn look(findings: &Findings, facts: &Facts) {
     asked_of(findings, Code::DatabaseDisk, disk(findings, client));
     if !migrations::is_current(client).unwrap_or(false) {
         // There is nothing to count in a schema of another version.
-        for code in [Code::Permissions, Code::Webhooks] {
+        for code in [Code::Permissions, Code::Runs, Code::Webhooks] {
             findings.skipped(code, "Not checked: first see schema.");
         }
         return;
@@ -102,6 +105,7 @@ pub(super) fn look(findings: &Findings, facts: &Facts) {
         Code::Permissions,
         permissions(findings, client, facts),
     );
+    asked_of(findings, Code::Runs, runs(findings, client));
     asked_of(findings, Code::Webhooks, webhooks(findings, client, facts));
 }
 
@@ -232,6 +236,22 @@ fn permissions(findings: &Findings, client: &mut Client, facts: &Facts) -> Resul
             format!("The authorization server does not have the changes of {count} objects yet."),
         ),
     }
+    Ok(())
+}
+
+fn runs(findings: &Findings, client: &mut Client) -> Result<()> {
+    let stranded = health::stranded_runs(client, JOB_GRACE)?;
+    let named: Vec<String> = stranded
+        .iter()
+        .map(|(tenant_id, run_id)| format!("{run_id} of tenant {tenant_id}"))
+        .collect();
+    let fault = (!named.is_empty())
+        .then(|| format!("Nothing will carry these runs on: {}.", named.join(", ")));
+    findings.fault_or_ok(
+        Code::Runs,
+        fault,
+        "Every run under way has a job that carries it on.",
+    );
     Ok(())
 }
 

@@ -2,15 +2,15 @@
 //! row, a wait, or the run's end with its job.
 
 use super::{JobEnd, Turn};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 use crate::runtime::active_runs::Reason;
 use crate::runtime::journal::{self, decision::Next};
 use crate::runtime::progress::events::Event;
 use crate::runtime::services::Services;
 use crate::runtime::steps::{Outcome, Performed};
-use crate::store::runs::{self, End, HeldJob, Lease, Movement};
-use crate::store::steps::{self, Begun, Ended, StepStatus};
-use crate::store::{Tx, queue_error};
+use crate::store::Tx;
+use crate::store::runs::{self, End, StepCommit, Wait, WaitingFor};
+use crate::store::steps::{Begun, Ended, StepStatus};
 use jobs::Claimed;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
@@ -21,15 +21,6 @@ const LONGEST_WRITE_WAIT: Duration = Duration::from_secs(2);
 
 /// How long a database that is away is waited for with an answer in hand.
 const LONGEST_ABSENCE: Duration = Duration::from_secs(600);
-
-/// What became of a write that is repeated until the database answers.
-#[derive(PartialEq, Eq)]
-enum Kept {
-    /// It is written, by this try or an earlier one whose answer was lost.
-    Yes,
-    /// The fence refused it.
-    No,
-}
 
 /// What settling a step came to.
 pub(super) enum Committed {
@@ -62,58 +53,10 @@ pub(super) fn failed(failure_message: impl Into<String>) -> End {
 }
 
 /// A movement that ends the run as well, with the event that says so.
-pub(super) fn ending(mut movement: Movement, end: End) -> Movement {
+pub(super) fn ending(mut movement: StepCommit, end: End) -> StepCommit {
     movement.events.push(Event::ended(&end).row());
     movement.end = Some(end);
     movement
-}
-
-/// Writes the movement that ends a held run, tells of it, and completes its job. False when it was not
-/// written: see [`runs::write`].
-pub(super) fn finish(
-    tx: &mut Tx<'_>,
-    services: &Services,
-    claimed: &Claimed,
-    (lease, told): (&Lease, i64),
-    movement: &Movement,
-    now: OffsetDateTime,
-) -> Result<bool> {
-    if !runs::write(tx, lease, told, movement, now)? {
-        return Ok(false);
-    }
-    claimed.complete_in(tx.raw()).map_err(job_error)?;
-    // Last, since the endpoint's row may be held from here to the commit.
-    let webhooks = &services.webhooks;
-    webhooks.run_finished(tx, lease.tenant_id(), lease.run_id())?;
-    Ok(true)
-}
-
-/// As [`finish`], by itself: in one statement where no webhook may be due.
-fn finish_alone(
-    services: &Services,
-    claimed: &Claimed,
-    held: (&Lease, i64),
-    movement: &Movement,
-    now: OffsetDateTime,
-) -> Result<bool> {
-    let job = HeldJob {
-        job_id: claimed.id(),
-        lease_id: claimed.lease_id(),
-    };
-    let mut session = services.store.session()?;
-    let is_told = services.webhooks.is_on();
-    match runs::end(&mut session, held, movement, now, job, is_told)? {
-        Some(written) => Ok(written),
-        None => session.transact(|tx| finish(tx, services, claimed, held, movement, now)),
-    }
-}
-
-/// The queue's error as ours. A job that is no longer this claim's rolls the transaction back.
-fn job_error(error: jobs::Error) -> Error {
-    match error {
-        jobs::Error::LeaseLost | jobs::Error::Cancelled => runs::job_lost().because(error),
-        other => queue_error(other),
-    }
 }
 
 impl Turn {
@@ -126,11 +69,11 @@ impl Turn {
         performed: Performed,
         reason: Option<Reason>,
     ) -> Result<Committed> {
-        let movement = Movement {
+        let movement = StepCommit {
             call: performed.call,
             has_text: performed.has_text,
             ended: Some(ended(begun.step, StepStatus::Failed, None, begun.failures)),
-            ..Movement::default()
+            ..StepCommit::default()
         };
         let committed = match performed.outcome {
             Outcome::Done { result, answer } => {
@@ -151,7 +94,7 @@ impl Turn {
                     Some(Reason::TimedOut) => self.out_of_time(),
                     _ => End::Cancelled,
                 };
-                self.end(services, claimed, begun, movement, end)
+                self.end(services, claimed, movement, end)
             }
         };
         if committed.is_err() {
@@ -168,7 +111,7 @@ impl Turn {
         begun: &Begun,
         result: serde_json::Value,
         event: &Event,
-        mut movement: Movement,
+        mut movement: StepCommit,
     ) -> Result<Committed> {
         let now = services.clock.now();
         if let Some(last) = self.journal.last_mut() {
@@ -184,7 +127,7 @@ impl Turn {
         ));
         movement.events.push(event.row());
         let next = match self.decide() {
-            Next::End(end) => return self.end(services, claimed, begun, movement, end),
+            Next::End(end) => return self.end(services, claimed, movement, end),
             Next::Begin { begun, .. } => begun,
         };
         let stopping = claimed.stopping();
@@ -192,13 +135,12 @@ impl Turn {
         if !stopping {
             self.announce(&mut movement, &next);
         }
-        let kept = self.persist(services, claimed, begun, || {
-            let mut session = services.store.session()?;
-            let written = runs::write(&mut session, &self.lease, self.told, &movement, now)?;
-            Ok(if written { Kept::Yes } else { Kept::No })
-        })?;
-        if kept == Kept::No {
-            return self.end(services, claimed, begun, alone, End::Cancelled);
+        match self.persist(services, claimed, &movement, now)? {
+            runs::Outcome::Written => {}
+            runs::Outcome::CancelAsked => {
+                return self.end(services, claimed, alone, End::Cancelled);
+            }
+            _ => return Ok(self.lost(services)),
         }
         services
             .feed
@@ -218,7 +160,7 @@ impl Turn {
         begun: &Begun,
         reason: String,
         wait: Option<Duration>,
-        mut movement: Movement,
+        mut movement: StepCommit,
     ) -> Result<Committed> {
         let now = services.clock.now();
         let failures = begun.failures + 1;
@@ -232,19 +174,14 @@ impl Turn {
             will_retry: retry_at.is_some(),
         };
         movement.events.push(failed_event.row());
-        let (Some(wait), Some(retry_at)) = (wait, retry_at) else {
+        let Some(retry_at) = retry_at else {
             let times = if failures > 1 {
                 format!(" It was tried {failures} times.")
             } else {
                 String::new()
             };
-            return self.end(
-                services,
-                claimed,
-                begun,
-                movement,
-                failed(format!("{reason}{times}")),
-            );
+            let end = failed(format!("{reason}{times}"));
+            return self.end(services, claimed, movement, end);
         };
         let alone = movement.clone();
         let waiting = Event::RunWaiting {
@@ -254,18 +191,16 @@ impl Turn {
             attempt: begun.attempt,
         };
         movement.events.push(waiting.row());
-        movement.waiting = true;
-        let kept = self.persist(services, claimed, begun, || {
-            services.store.transact(|tx| {
-                if !runs::write(tx, &self.lease, self.told, &movement, now)? {
-                    return Ok(Kept::No);
-                }
-                claimed.snooze_in(tx.raw(), wait).map_err(job_error)?;
-                Ok(Kept::Yes)
-            })
-        })?;
-        if kept == Kept::No {
-            return self.end(services, claimed, begun, alone, End::Cancelled);
+        movement.wait = Some(Wait {
+            until: retry_at,
+            on: WaitingFor::Retry,
+        });
+        match self.persist(services, claimed, &movement, now)? {
+            runs::Outcome::Written => {}
+            runs::Outcome::CancelAsked => {
+                return self.end(services, claimed, alone, End::Cancelled);
+            }
+            _ => return Ok(self.lost(services)),
         }
         services
             .feed
@@ -273,80 +208,72 @@ impl Turn {
         Ok(Committed::Done(JobEnd::Committed))
     }
 
-    /// Writes the last movement and the run's end in one transaction, with the job. A run that was
-    /// asked to cancel ends so, whatever `end` says.
+    /// Writes the last commit with the run's end and its job. A run that was asked to cancel ends so, whatever `end` says.
     fn end(
         &mut self,
         services: &Services,
         claimed: &Claimed,
-        begun: &Begun,
-        movement: Movement,
+        movement: StepCommit,
         end: End,
     ) -> Result<Committed> {
         let now = services.clock.now();
         let asked = ending(movement.clone(), end);
-        let cancelled = ending(movement, End::Cancelled);
-        let mut as_asked = false;
-        let kept = self.persist(services, claimed, begun, || {
-            let held = (&self.lease, self.told);
-            as_asked = finish_alone(services, claimed, held, &asked, now)?;
-            let written = as_asked || finish_alone(services, claimed, held, &cancelled, now)?;
-            Ok(if written { Kept::Yes } else { Kept::No })
-        })?;
-        match &asked.end {
-            // The event of the cancel stands among the others, nobody here knows where.
-            Some(End::Cancelled) => services.feed.changed(self.run.run_id),
-            _ if as_asked => services
-                .feed
-                .events(self.run.run_id, self.wrote(&asked, now)),
-            _ => services.feed.changed(self.run.run_id),
+        match self.persist(services, claimed, &asked, now)? {
+            runs::Outcome::Written if asked.end != Some(End::Cancelled) => {
+                let events = self.wrote(&asked, now);
+                services.feed.events(self.run.run_id, events);
+                return Ok(Committed::Done(JobEnd::Committed));
+            }
+            runs::Outcome::Written => {}
+            runs::Outcome::CancelAsked => {
+                let cancelled = ending(movement, End::Cancelled);
+                let outcome = self.persist(services, claimed, &cancelled, now)?;
+                if outcome != runs::Outcome::Written {
+                    return Ok(self.lost(services));
+                }
+            }
+            _ => return Ok(self.lost(services)),
         }
-        Ok(Committed::Done(match kept {
-            Kept::Yes => JobEnd::Committed,
-            Kept::No => JobEnd::Lost,
-        }))
+        // The event of the cancel stands among the others, nobody here knows where.
+        services.feed.changed(self.run.run_id);
+        Ok(Committed::Done(JobEnd::Committed))
     }
 
-    /// Makes a write about the attempt `begun`, again and again while the database is away, so that
-    /// its absence costs no finished step. It goes on when the job's lease should have run out by
-    /// then: as long as nobody has taken the run over the write is good, and afterwards the fence
-    /// refuses it.
+    fn lost(&self, services: &Services) -> Committed {
+        services.feed.changed(self.run.run_id);
+        Committed::Done(JobEnd::Lost)
+    }
+
+    /// Writes a commit, again and again while the database is away, so that its absence costs no finished step. It
+    /// goes on when the job's lease should have run out by then: as long as nobody has taken the run over the write is
+    /// good, and afterwards the fence refuses it. An earlier try whose answer was lost counts as written.
     fn persist(
         &self,
         services: &Services,
         claimed: &Claimed,
-        begun: &Begun,
-        mut write: impl FnMut() -> Result<Kept>,
-    ) -> Result<Kept> {
+        commit: &StepCommit,
+        now: OffsetDateTime,
+    ) -> Result<runs::Outcome> {
+        let announce = |tx: &mut Tx<'_>| {
+            let webhooks = &services.webhooks;
+            webhooks.run_finished(tx, self.run.tenant_id, self.run.run_id)
+        };
+        let announce: &dyn Fn(&mut Tx<'_>) -> Result<()> = &announce;
+        let announce = services.webhooks.is_on().then_some(announce);
         let gives_up_at = Instant::now() + LONGEST_ABSENCE;
         let mut wait = WRITE_WAIT;
-        let mut kept = write();
-        while matches!(&kept, Err(error) if error.code() == Code::DatabaseUnavailable)
-            && !claimed.lost()
-            && Instant::now() < gives_up_at
-        {
-            std::thread::sleep(wait);
-            wait = (wait * 2).min(LONGEST_WRITE_WAIT);
-            kept = self.repeat(services, begun, &mut write);
+        loop {
+            match runs::commit(&services.store, &self.held, commit, now, announce) {
+                Err(error)
+                    if error.code() == Code::DatabaseUnavailable
+                        && !claimed.lost()
+                        && Instant::now() < gives_up_at =>
+                {
+                    std::thread::sleep(wait);
+                    wait = (wait * 2).min(LONGEST_WRITE_WAIT);
+                }
+                outcome => return outcome,
+            }
         }
-        kept
-    }
-
-    /// Makes a write again whose earlier try got no answer. That may have been committed since, or
-    /// be under way even now.
-    fn repeat(
-        &self,
-        services: &Services,
-        begun: &Begun,
-        write: &mut impl FnMut() -> Result<Kept>,
-    ) -> Result<Kept> {
-        let is_settled = || {
-            let mut session = services.store.session()?;
-            steps::is_settled(&mut session, &self.lease, begun.step, begun.attempt)
-        };
-        if is_settled()? || write()? == Kept::Yes || is_settled()? {
-            return Ok(Kept::Yes);
-        }
-        Ok(Kept::No)
     }
 }

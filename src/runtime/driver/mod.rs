@@ -17,11 +17,11 @@ use super::turn::definition::{AGENT_TURN, Definition};
 use super::turn::next;
 use crate::error::{Code, Error, Result};
 use crate::store::events::StoredEvent;
-use crate::store::runs::{self, End, Lease, Movement, Run};
+use crate::store::runs::{self, End, Held, HeldJob, Lease, Outcome, Run, StepCommit};
 use crate::store::steps::{Begun, Step, StepKind, StepStatus};
 use crate::store::{Tx, turns};
 use crate::tools::Schemas;
-use commit::{Committed, ended, ending, failed, finish};
+use commit::{Committed, ended, ending, failed};
 use jobs::Claimed;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
@@ -104,7 +104,7 @@ fn take_turn(services: &Services, claimed: &Claimed, job: &Advance) -> Result<Jo
             (turn, begun)
         }
     };
-    let active = services.active.add(turn.lease, turn.time_left());
+    let active = services.active.add(turn.held.lease, turn.time_left());
     let interrupt = active.interrupt.clone();
     claimed.token().on_lost(move || interrupt.set(Reason::Lost));
     turn.go_on(services, claimed, &active, begun)
@@ -125,11 +125,9 @@ enum Taken {
 /// A turn that this thread carries on.
 pub(super) struct Turn {
     pub(super) run: Run,
-    pub(super) lease: Lease,
+    pub(super) held: Held,
     pub(super) definition: Definition,
     pub(super) journal: Vec<Step>,
-    /// The events written so far: see [`runs::write`].
-    pub(super) told: i64,
     /// What the steps answered, in bytes.
     pub(super) held_bytes: usize,
     /// When its time is over. A wall clock that is set meanwhile does not move it.
@@ -143,17 +141,25 @@ fn take_up(services: &Services, claimed: &Claimed, job: &Advance) -> Result<Take
     let mut session = services.store.session()?;
     if claimed.attempt() == 1 {
         let ids = (job.tenant_id, job.run_id);
-        let begun = turns::begin(&mut session, ids, AGENT_TURN, &first_step(), now)?;
-        if let Some((run, lease, turn)) = begun {
-            return Turn::new(run, lease, turn, now)?.begun_with_first_step(claimed, now);
+        let begun = turns::begin(
+            &mut session,
+            ids,
+            job_of(claimed),
+            AGENT_TURN,
+            &first_step(),
+            now,
+        )?;
+        if let Some((run, held, turn)) = begun {
+            return Turn::new(run, held, turn, now)?.begun_with_first_step(claimed, now);
         }
     }
     session.transact(|tx| {
-        let Some((run, lease)) = runs::claim(tx, job.tenant_id, job.run_id, now)? else {
+        let ids = (job.tenant_id, job.run_id);
+        let Some((run, held)) = runs::claim(tx, ids, job_of(claimed), now)? else {
             return Ok(Taken::Done(JobEnd::Finished));
         };
         let turn = match run.flow_id.as_str() {
-            AGENT_TURN => turns::load(tx, &lease, runs::told(&run) > 1)?,
+            AGENT_TURN => turns::load(tx, &held.lease, held.events_written > 1)?,
             _ => None,
         };
         let Some(turn) = turn else {
@@ -161,21 +167,15 @@ fn take_up(services: &Services, claimed: &Claimed, job: &Advance) -> Result<Take
                 "This version of the service cannot run the flow {}.",
                 run.flow_id
             ));
-            end_taken(
-                tx,
-                services,
-                claimed,
-                (&run, &lease),
-                Movement::default(),
-                end,
-            )?;
+            end_taken(tx, services, (&run, &held), StepCommit::default(), end)?;
             return Ok(Taken::Done(JobEnd::Committed));
         };
-        let mut turn = Turn::new(run, lease, turn, now)?;
+        let mut turn = Turn::new(run, held, turn, now)?;
         let (movement, next) = turn.first_movement(claimed);
         match next {
             Next::Begin { begun, .. } => {
-                if !runs::write(tx, &lease, turn.told, &movement, now)? {
+                let outcome = runs::commit_in(tx, &held, &movement, now, |_| Ok(()))?;
+                if outcome != Outcome::Written {
                     return Err(no_write());
                 }
                 let told = turn.wrote(&movement, now);
@@ -183,7 +183,7 @@ fn take_up(services: &Services, claimed: &Claimed, job: &Advance) -> Result<Take
                 Ok(Taken::Turn(Box::new(turn), begun, told))
             }
             Next::End(end) => {
-                end_taken(tx, services, claimed, (&turn.run, &lease), movement, end)?;
+                end_taken(tx, services, (&turn.run, &held), movement, end)?;
                 Ok(Taken::Done(JobEnd::Committed))
             }
         }
@@ -195,26 +195,31 @@ fn take_up(services: &Services, claimed: &Claimed, job: &Advance) -> Result<Take
 fn end_taken(
     tx: &mut Tx<'_>,
     services: &Services,
-    claimed: &Claimed,
-    (run, lease): (&Run, &Lease),
-    movement: Movement,
+    (run, held): (&Run, &Held),
+    commit: StepCommit,
     end: End,
 ) -> Result<()> {
     let end = match run.cancel_requested_at {
         Some(_) => End::Cancelled,
         None => end,
     };
-    let (told, now) = (runs::told(run), services.clock.now());
-    match finish(
-        tx,
-        services,
-        claimed,
-        (lease, told),
-        &ending(movement, end),
-        now,
-    )? {
-        true => Ok(()),
-        false => Err(no_write()),
+    let (commit, now) = (ending(commit, end), services.clock.now());
+    let outcome = runs::commit_in(tx, held, &commit, now, |tx| {
+        services
+            .webhooks
+            .run_finished(tx, run.tenant_id, run.run_id)
+    })?;
+    match outcome {
+        Outcome::Written => Ok(()),
+        _ => Err(no_write()),
+    }
+}
+
+/// The job that carries a run on, as the store writes to it.
+fn job_of(claimed: &Claimed) -> HeldJob {
+    HeldJob {
+        job_id: claimed.id(),
+        lease_id: claimed.lease_id(),
     }
 }
 
@@ -246,25 +251,27 @@ fn give_up_with(
 ) -> Result<JobEnd> {
     let now = services.clock.now();
     services.store.transact(|tx| {
-        let Some((run, lease)) = runs::claim(tx, job.tenant_id, job.run_id, now)? else {
+        let ids = (job.tenant_id, job.run_id);
+        let Some((run, held)) = runs::claim(tx, ids, job_of(claimed), now)? else {
             return Ok(JobEnd::Finished);
         };
-        let movement = match load(tx, &lease, runs::told(&run) > 1)? {
-            Some(turn) => Turn::new(run.clone(), lease, turn, now)?.movement_to(None),
-            None => Movement::default(),
+        let commit = match load(tx, &held.lease, held.events_written > 1)? {
+            Some(turn) => Turn::new(run.clone(), held, turn, now)?.movement_to(None),
+            None => StepCommit::default(),
         };
         let end = failed("The server met a fault of its own. Its log has the cause.");
-        end_taken(tx, services, claimed, (&run, &lease), movement, end)?;
+        end_taken(tx, services, (&run, &held), commit, end)?;
         Ok(JobEnd::Committed)
     })
 }
 
 /// What taking an agent's turn up for the first time writes, but for the model's name.
-fn first_step() -> Movement {
+fn first_step() -> StepCommit {
     let begun = Begun {
         step: 1,
         kind: StepKind::Model,
         name: String::new(),
+        path: String::new(),
         attempt: 1,
         failures: 0,
         request: serde_json::json!({}),
@@ -276,25 +283,24 @@ fn first_step() -> Movement {
         name: String::new(),
         call_id: None,
     };
-    Movement {
+    StepCommit {
         events: vec![Event::RunStarted {}.row(), Event::StepStarted(step).row()],
         begun: Some(begun),
-        ..Movement::default()
+        ..StepCommit::default()
     }
 }
 
 impl Turn {
     /// # Errors
     /// Internal, when the version's limits cannot be read.
-    fn new(run: Run, lease: Lease, turn: turns::Turn, now: OffsetDateTime) -> Result<Self> {
+    fn new(run: Run, held: Held, turn: turns::Turn, now: OffsetDateTime) -> Result<Self> {
         let mut definition = Definition::new(turn)?;
         let journal = std::mem::take(&mut definition.turn.journal);
         Ok(Self {
             ends_by: Instant::now() + time_left(&run, &definition, now),
-            told: runs::told(&run),
             held_bytes: journal.iter().map(journal::bytes_of).sum(),
             run,
-            lease,
+            held,
             definition,
             journal,
         })
@@ -312,7 +318,7 @@ impl Turn {
     }
 
     /// What taking the turn up writes, and what comes next.
-    fn first_movement(&self, claimed: &Claimed) -> (Movement, Next) {
+    fn first_movement(&self, claimed: &Claimed) -> (StepCommit, Next) {
         let next = match self.run.cancel_requested_at {
             Some(_) => Next::End(End::Cancelled),
             None if claimed.attempt() > JOB_ATTEMPTS => Next::End(failed(format!(
@@ -328,8 +334,8 @@ impl Turn {
     }
 
     /// What taking the turn up writes when this step comes next, or its end.
-    fn movement_to(&self, begun: Option<&Begun>) -> Movement {
-        let mut movement = Movement::default();
+    fn movement_to(&self, begun: Option<&Begun>) -> StepCommit {
+        let mut movement = StepCommit::default();
         if self.run.last_seq == 1 {
             movement.events.push(Event::RunStarted {}.row());
         }
@@ -358,12 +364,12 @@ impl Turn {
 
     /// Counts the events of a movement that is written, and says what readers are to be told. Not for one
     /// that follows the event of a cancel, which takes a number too.
-    pub(super) fn wrote(&mut self, movement: &Movement, now: OffsetDateTime) -> Vec<StoredEvent> {
-        let numbered = (self.told + 1..).zip(&movement.events);
+    pub(super) fn wrote(&mut self, movement: &StepCommit, now: OffsetDateTime) -> Vec<StoredEvent> {
+        let numbered = (self.held.events_written + 1..).zip(&movement.events);
         let told: Vec<StoredEvent> = numbered
             .map(|(seq, event)| event.stored(seq, now))
             .collect();
-        self.told += i64::try_from(told.len()).unwrap_or(i64::MAX);
+        self.held.events_written += i64::try_from(told.len()).unwrap_or(i64::MAX);
         told
     }
 
@@ -392,12 +398,10 @@ impl Turn {
     }
 }
 
-/// How long a run that is taken up may go on. Where the clock was set back since it began, it has its
-/// whole time again.
+/// How long a run that is taken up may go on.
 fn time_left(run: &Run, definition: &Definition, now: OffsetDateTime) -> Duration {
     let limit = Duration::from_millis(u64::from(definition.limits.turn_timeout_ms));
-    let spent = now - run.started_at.unwrap_or(run.created_at);
-    limit.saturating_sub(Duration::try_from(spent).unwrap_or(Duration::ZERO))
+    limit.saturating_sub(run.active_time(now))
 }
 
 impl Turn {
@@ -417,7 +421,7 @@ impl Turn {
             let mut attempt = Attempt {
                 services,
                 run: &self.run,
-                lease: self.lease,
+                lease: self.held.lease,
                 definition: &self.definition,
                 interrupt: &active.interrupt,
                 clients: &mut clients,
@@ -440,7 +444,7 @@ impl Turn {
     }
 
     /// Adds the row and the event of a step that begins.
-    pub(super) fn announce(&self, movement: &mut Movement, begun: &Begun) {
+    pub(super) fn announce(&self, movement: &mut StepCommit, begun: &Begun) {
         let step = self.step_ref(begun);
         movement.events.push(Event::StepStarted(step).row());
         movement.begun = Some(begun.clone());
@@ -453,6 +457,7 @@ impl Turn {
             step: begun.step,
             kind: begun.kind,
             name: begun.name.clone(),
+            path: begun.path.clone(),
             status: StepStatus::Running,
             attempt: begun.attempt,
             failures: begun.failures,
@@ -484,6 +489,7 @@ fn begun_of(step: &Step) -> Begun {
         step: step.step,
         kind: step.kind,
         name: step.name.clone(),
+        path: step.path.clone(),
         attempt: step.attempt,
         failures: step.failures,
         request: step.request.clone(),

@@ -5,8 +5,8 @@
 
 use super::rows::{Origin, Run, Status, run_of};
 use crate::error::Result;
+use crate::list_sql;
 use crate::proof::Listing;
-use crate::sql;
 use crate::store::agents::Agent;
 use crate::store::conversations::Conversation;
 use crate::store::page::{Order, Request};
@@ -52,12 +52,8 @@ pub fn list(
         Readable::All => None,
         Readable::OfProject(project_id) => Some(project_id),
         Readable::By(user_id) => {
-            let statement = match page.order {
-                Order::Asc => sql!("runs/list_reader_asc"),
-                Order::Desc => sql!("runs/list_reader_desc"),
-            };
             let rows = sql.query(
-                statement,
+                list_sql!("runs/list_reader").by(page.order),
                 &[
                     &tenant_id,
                     &user_id,
@@ -119,23 +115,14 @@ fn named_project(
 }
 
 fn statement(filters: &Filters, order: Order) -> &'static str {
-    let [desc, asc] = if filters.conversation_id.is_some() {
-        [
-            sql!("runs/list_conversation_desc"),
-            sql!("runs/list_conversation_asc"),
-        ]
+    let list = if filters.conversation_id.is_some() {
+        list_sql!("runs/list_conversation")
     } else if filters.agent_id.is_some() {
-        [sql!("runs/list_agent_desc"), sql!("runs/list_agent_asc")]
+        list_sql!("runs/list_agent")
     } else if filters.project_id.is_some() {
-        [
-            sql!("runs/list_project_desc"),
-            sql!("runs/list_project_asc"),
-        ]
+        list_sql!("runs/list_project")
     } else {
-        [sql!("runs/list_all_desc"), sql!("runs/list_all_asc")]
+        list_sql!("runs/list_all")
     };
-    match order {
-        Order::Desc => desc,
-        Order::Asc => asc,
-    }
+    list.by(order)
 }

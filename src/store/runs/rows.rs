@@ -1,16 +1,18 @@
 //! The row of a run, as it is read.
+//!
+//! The view `run_rows` lists the columns, and [`Run`] reads them by name: no statement lists them again.
 
 use crate::error::{Error, Result};
+use crate::find_sql;
 use crate::proof::{Kind, Scope};
+use crate::store::{Columns, Find, Finding, Sql};
 use crate::texts;
 use postgres::Row;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
-
-/// How many columns of a statement's answer [`run_of`] reads.
-pub(super) const COLUMNS: usize = 27;
 
 /// A run (specification section 2.7), with what this implementation keeps beside it.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,8 +31,10 @@ pub struct Run {
     pub status: Status,
     /// Who began it.
     pub origin: Origin,
-    /// The run that began it.
-    pub parent_run_id: Option<Uuid>,
+    /// The run that began it, and its place among that run's children.
+    pub parent: Option<Parent>,
+    /// The run at the top of the tree of runs that it belongs to: itself, if nobody began it.
+    pub root_run_id: Uuid,
     /// As the caller said.
     pub dry_run: bool,
     /// For an agent's turn.
@@ -47,10 +51,40 @@ pub struct Run {
     pub started_at: Option<OffsetDateTime>,
     /// When it finished.
     pub completed_at: Option<OffsetDateTime>,
+    /// What it waits for, while it waits.
+    pub waiting_for: Option<WaitingFor>,
+    /// When it goes on at the latest, while it waits.
+    pub wake_at: Option<OffsetDateTime>,
+    /// How long it has waited for something other than a retry, in milliseconds. A wait that goes on is not counted.
+    pub parked_ms: i64,
     /// The number of its newest event.
     pub last_seq: i64,
     /// What its model calls used.
     pub usage: Usage,
+}
+
+/// Who began a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parent {
+    /// The run.
+    pub run_id: Uuid,
+    /// The child's place among its children.
+    pub slot: i32,
+}
+
+impl Run {
+    /// How many events those who held it have written: all but the one of a cancel.
+    pub fn events_written(&self) -> i64 {
+        self.last_seq - i64::from(self.cancel_requested_at.is_some())
+    }
+
+    /// How long it has been under way, apart from what it was parked. A wait for a retry counts. Nothing, where the
+    /// clock was set back since it began.
+    pub fn active_time(&self, now: OffsetDateTime) -> Duration {
+        let began = self.started_at.unwrap_or(self.created_at);
+        let active = now - began - time::Duration::milliseconds(self.parked_ms);
+        Duration::try_from(active).unwrap_or(Duration::ZERO)
+    }
 }
 
 impl Kind for Run {
@@ -133,6 +167,27 @@ impl Status {
 }
 
 texts! {
+    /// What a run waits for.
+    WaitingFor {
+        /// Another attempt of a step that failed.
+        Retry = "retry",
+        /// A time that its program named.
+        Timer = "timer",
+        /// A decision of a reviewer.
+        Approval = "approval",
+        /// The end of a child run.
+        Children = "children",
+    }
+}
+
+impl WaitingFor {
+    /// Whether the time of the wait is kept apart from the run's active time.
+    pub const fn is_parked(self) -> bool {
+        !matches!(self, Self::Retry)
+    }
+}
+
+texts! {
     /// Who began a run.
     Origin {
         /// An app, through the API.
@@ -158,58 +213,81 @@ texts! {
     }
 }
 
-/// A text that the database's own checks let in and this program does not know.
-fn unknown(what: &'static str) -> Error {
-    Error::internal(format!("a run's {what} is none that is known"))
+pub(super) fn parent_of(row: &Row) -> Result<Option<Parent>> {
+    let run_id: Option<Uuid> = row.column("parent_run_id")?;
+    let slot: Option<i32> = row.column("parent_slot")?;
+    Ok(run_id
+        .zip(slot)
+        .map(|(run_id, slot)| Parent { run_id, slot }))
 }
 
-pub(super) fn origin_of(text: &str) -> Result<Origin> {
-    Origin::parse(text).ok_or_else(|| unknown("origin"))
-}
-
-/// Reads the four columns from the one after the first so many.
-pub(super) fn agent_of(row: &Row, first: usize) -> Result<Option<Agent>> {
-    let Some(id) = row.try_get::<_, Option<Uuid>>(first)? else {
+pub(super) fn agent_of(row: &Row) -> Result<Option<Agent>> {
+    let Some(id) = row.column("agent_id")? else {
         return Ok(None);
     };
     Ok(Some(Agent {
         id,
-        version: row.try_get(first + 1)?,
-        conversation_id: row.try_get(first + 2)?,
-        via: Via::parse(row.try_get(first + 3)?).ok_or_else(|| unknown("via"))?,
+        version: row.column("agent_version")?,
+        conversation_id: row.column("conversation_id")?,
+        via: row.column("via")?,
     }))
 }
 
-/// Reads the first [`COLUMNS`] columns.
-pub(super) fn run_of(row: &Row) -> Result<Run> {
-    Ok(Run {
-        tenant_id: row.try_get(0)?,
-        run_id: row.try_get(1)?,
-        project_id: row.try_get(2)?,
-        flow_id: row.try_get(3)?,
-        flow_version: row.try_get(4)?,
-        status: Status::parse(row.try_get(5)?).ok_or_else(|| unknown("status"))?,
-        origin: origin_of(row.try_get(6)?)?,
-        parent_run_id: row.try_get(7)?,
-        dry_run: row.try_get(8)?,
-        agent: agent_of(row, 9)?,
-        failure_message: row.try_get(13)?,
-        cancel_requested_at: row.try_get(14)?,
-        created_by: row.try_get(15)?,
-        created_at: row.try_get(16)?,
-        started_at: row.try_get(17)?,
-        completed_at: row.try_get(18)?,
-        last_seq: row.try_get(19)?,
-        usage: Usage {
-            calls: row.try_get(20)?,
-            cost_usd: row.try_get(21)?,
-            tokens: Tokens {
-                prompt: row.try_get(22)?,
-                completion: row.try_get(23)?,
-                cache_read: row.try_get(24)?,
-                cache_write: row.try_get(25)?,
-                reasoning: row.try_get(26)?,
-            },
+/// What model calls used, of a run's row or a child's.
+pub(super) fn usage_of(row: &Row) -> Result<Usage> {
+    Ok(Usage {
+        calls: row.column("calls")?,
+        cost_usd: row.column("cost_usd")?,
+        tokens: Tokens {
+            prompt: row.column("prompt_tokens")?,
+            completion: row.column("completion_tokens")?,
+            cache_read: row.column("cache_read_tokens")?,
+            cache_write: row.column("cache_write_tokens")?,
+            reasoning: row.column("reasoning_tokens")?,
         },
     })
+}
+
+/// Reads a row of the view `run_rows`.
+pub(super) fn run_of(row: &Row) -> Result<Run> {
+    Ok(Run {
+        tenant_id: row.column("tenant_id")?,
+        run_id: row.column("run_id")?,
+        project_id: row.column("project_id")?,
+        flow_id: row.column("flow_id")?,
+        flow_version: row.column("flow_version")?,
+        status: row.column("status")?,
+        origin: row.column("origin")?,
+        parent: parent_of(row)?,
+        root_run_id: row.column("root_run_id")?,
+        dry_run: row.column("dry_run")?,
+        agent: agent_of(row)?,
+        failure_message: row.column("failure_message")?,
+        cancel_requested_at: row.column("cancel_requested_at")?,
+        created_by: row.column("created_by")?,
+        created_at: row.column("created_at")?,
+        started_at: row.column("started_at")?,
+        completed_at: row.column("completed_at")?,
+        waiting_for: row.column("waiting_for")?,
+        wake_at: row.column("wake_at")?,
+        parked_ms: row.column("parked_ms")?,
+        last_seq: row.column("last_seq")?,
+        usage: usage_of(row)?,
+    })
+}
+
+impl Find for Run {
+    const FINDING: Finding = find_sql!("runs/find");
+
+    fn read(row: &Row) -> Result<Option<Self>> {
+        run_of(row).map(Some)
+    }
+}
+
+/// The run as it stands.
+///
+/// # Errors
+/// `not-found` when the tenant has no such run.
+pub fn find(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Run> {
+    Run::find(sql, tenant_id, run_id)?.ok_or_else(|| Error::not_found("run", run_id))
 }

@@ -261,6 +261,14 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
     }
 }
 
+/// How many rounds of a hunt: a tenth of the whole, but for `make soak`, which runs the whole.
+pub(crate) fn rounds(whole: usize) -> usize {
+    match std::env::var_os("AGENT_RUNTIME_TEST_SOAK") {
+        Some(_) => whole,
+        None => (whole / 10).max(1),
+    }
+}
+
 /// Measures what is to take no longer than this; again where it did, for a busy machine adds to a
 /// round, and takes nothing away from any.
 #[track_caller]

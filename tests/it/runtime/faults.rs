@@ -4,8 +4,9 @@ use super::world::{Process, World, calls_weather};
 use crate::harness::PATIENCE;
 use agent_runtime::dev::provider::{Reply, Step};
 use agent_runtime::runtime::progress::feed::Hint;
+use agent_runtime::store::Tx;
 use agent_runtime::store::events::{NewEvent, StoredEvent};
-use agent_runtime::store::runs::{self, End, Movement, Status};
+use agent_runtime::store::runs::{self, End, Held, HeldJob, Outcome, Status, StepCommit};
 use agent_runtime::store::steps::{Begun, Ended, StepKind, StepStatus};
 use serde_json::json;
 use std::sync::mpsc;
@@ -111,12 +112,12 @@ fn a_nul_from_outside_is_replaced() {
     assert!(read.ends_with(&at_once), "{at_once:?} {read:?}");
 }
 
-fn movement(step: i32) -> Movement {
+fn step_commit(step: i32) -> StepCommit {
     let event = |kind| NewEvent {
         kind,
         data: json!({}),
     };
-    Movement {
+    StepCommit {
         events: vec![event("step.completed"), event("step.started")],
         ended: Some(Ended {
             step,
@@ -128,29 +129,31 @@ fn movement(step: i32) -> Movement {
             step: step + 1,
             kind: StepKind::Tool,
             name: "weather".to_owned(),
+            path: String::new(),
             attempt: 1,
             failures: 0,
             request: json!({}),
         }),
-        ..Movement::default()
+        ..StepCommit::default()
     }
 }
 
 #[test]
-fn a_write_that_is_repeated_while_its_first_try_is_under_way_is_refused() {
+fn a_commit_that_is_repeated_while_its_first_try_is_under_way_is_written_once() {
     let world = World::new();
     let process = world.process(0, false);
     let run_id = world.create(&process, true);
     let now = world.clock.now();
+    let job = held_job(&world);
     let claimed = world
         .store
-        .transact(|tx| runs::claim(tx, world.tenant_id, run_id, now));
-    let (run, lease) = claimed.unwrap().unwrap();
-    let told = runs::told(&run);
+        .transact(|tx| runs::claim(tx, (world.tenant_id, run_id), job, now));
+    let (_, held) = claimed.unwrap().unwrap();
     let again = || {
+        let commit = step_commit(1);
         world
             .store
-            .transact(|tx| runs::write(tx, &lease, told, &movement(1), now))
+            .transact(|tx| runs::commit_in(tx, &held, &commit, now, |_| Ok(())))
             .unwrap()
     };
     std::thread::scope(|scope| {
@@ -158,8 +161,8 @@ fn a_write_that_is_repeated_while_its_first_try_is_under_way_is_refused() {
         world
             .store
             .transact(|tx| {
-                let first = runs::write(tx, &lease, told, &movement(1), now)?;
-                assert!(first);
+                let first = runs::commit_in(tx, &held, &step_commit(1), now, |_| Ok(()))?;
+                assert_eq!(first, Outcome::Written);
                 scope.spawn(move || say.send(again()).unwrap());
                 world.eventually(|| {
                     world.number(
@@ -170,26 +173,31 @@ fn a_write_that_is_repeated_while_its_first_try_is_under_way_is_refused() {
                 Ok(())
             })
             .unwrap();
-        assert!(!said.recv_timeout(PATIENCE).unwrap());
+        assert_eq!(said.recv_timeout(PATIENCE).unwrap(), Outcome::Written);
     });
-    assert!(!again());
+    assert_eq!(again(), Outcome::Written);
     assert_eq!(
         world.kinds(run_id),
         ["run.created", "step.completed", "step.started"]
     );
     // A cancel that comes between is no write of a holder, and the end that it asks for is the only one.
+    let held = Held {
+        events_written: held.events_written + 2,
+        ..held
+    };
     let ends = |end| {
-        let last = Movement {
+        let last = StepCommit {
             begun: None,
             end: Some(end),
-            ..movement(2)
+            ..step_commit(2)
         };
+        let announce = |_: &mut Tx<'_>| panic!("it is announced although nothing was written");
         world
             .store
-            .transact(|tx| runs::write(tx, &lease, told + 2, &last, now))
+            .transact(|tx| runs::commit_in(tx, &held, &last, now, announce))
             .unwrap()
     };
-    assert!(!ends(End::Cancelled), "nobody asked for it");
+    assert_eq!(ends(End::Cancelled), Outcome::Lost, "nobody asked for it");
     process
         .runtime
         .cancel(&world.root(run_id), || Ok(()))
@@ -198,9 +206,32 @@ fn a_write_that_is_repeated_while_its_first_try_is_under_way_is_refused() {
         output: json!({}),
         message: None,
     };
-    assert!(!ends(completed), "a cancel was asked for");
-    assert!(ends(End::Cancelled));
-    assert!(!ends(End::Cancelled), "it has finished");
+    assert_eq!(ends(completed), Outcome::CancelAsked);
+    let last = StepCommit {
+        begun: None,
+        end: Some(End::Cancelled),
+        ..step_commit(2)
+    };
+    let mut announced = 0;
+    let written = world.store.transact(|tx| {
+        runs::commit_in(tx, &held, &last, now, |_| {
+            announced += 1;
+            Ok(())
+        })
+    });
+    assert_eq!(written.unwrap(), Outcome::Written);
+    assert_eq!(announced, 1);
+    let again = ends(End::Cancelled);
+    assert_eq!(again, Outcome::Written, "it was, and nothing is done again");
+}
+
+/// The one job that there is, taken as the queue takes it.
+fn held_job(world: &World) -> HeldJob {
+    world.batch("update job_jobs set lease_id = nextval('job_lease_ids'), attempt = 1");
+    HeldJob {
+        job_id: world.number("select id from job_jobs"),
+        lease_id: world.number("select lease_id from job_jobs"),
+    }
 }
 
 #[test]
@@ -359,7 +390,12 @@ fn a_run_that_waits_after_a_fault_of_the_services_own_is_cancelled_at_once() {
         .store
         .transact(|tx| {
             away.runtime.create::<runs::Run>(tx, &root, &run, None)?;
-            runs::claim(tx, world.tenant_id, run.run_id, world.clock.now())?;
+            let job = HeldJob {
+                job_id: 0,
+                lease_id: 0,
+            };
+            let ids = (world.tenant_id, run.run_id);
+            runs::claim(tx, ids, job, world.clock.now())?;
             let later = "update job_jobs set run_at = now() + interval '1 hour'";
             Ok(tx.raw().batch_execute(later)?)
         })

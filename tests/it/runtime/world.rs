@@ -266,7 +266,6 @@ impl World {
             flow_id: "agent.turn".to_owned(),
             flow_version: "1.0.0".to_owned(),
             origin: Origin::App,
-            parent_run_id: None,
             dry_run: false,
             agent: Some(Agent {
                 id: self.agent_id,

@@ -59,6 +59,7 @@ impl World {
             step: begun.step,
             kind: begun.kind,
             name: begun.name,
+            path: begun.path,
             status: StepStatus::Running,
             attempt: begun.attempt,
             failures: begun.failures,

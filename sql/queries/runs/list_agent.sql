@@ -1,0 +1,8 @@
+select * from run_rows
+where tenant_id = $1 and agent_id = $3
+  and ($2::uuid is null or project_id = $2)
+  and ($4::uuid is null or conversation_id = $4)
+  and ($5::text is null or status = $5)
+  and ($6::text is null or origin = $6)
+  and ($7::uuid is null or run_id {{>|<}} $7)
+order by run_id {{asc|desc}} limit $8

@@ -1,0 +1,199 @@
+//! Child runs: made in a commit of their parent's, and taken back by it, each once.
+//!
+//! A child's end is written on its row of `run_children`, unseen, with what it used, under a share of its parent's row. The
+//! parent marks it as seen and adds the usage to its own, in a commit of its own. What a child uses after its parent has
+//! ended stands on the child alone.
+
+use super::lease::Lease;
+use super::rows::{Agent, Parent, Run, Usage, WaitingFor, usage_of};
+use super::storable;
+use crate::error::{Error, Result};
+use crate::proof::{May, Read};
+use crate::sql;
+use crate::store::events::NewEvent;
+use crate::store::{Columns, Sql};
+use crate::texts;
+use postgres::Row;
+use serde_json::Value;
+use std::borrow::Cow;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// Children that one commit begins, at most.
+pub const CHILDREN_AT_ONCE: usize = 1000;
+
+/// A child run to be begun. Project, creator, root and `dry_run` are its parent's; its origin is `run`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewChild {
+    /// Its id.
+    pub run_id: Uuid,
+    /// Its place among its parent's children, which no other has.
+    pub slot: i32,
+    /// Where it stands in its parent's program.
+    pub path: String,
+    /// The step of its parent that begins it, if one does.
+    pub parent_step: Option<i32>,
+    /// The parallel branch of its parent's program that it is.
+    pub branch: Option<String>,
+    /// What runs.
+    pub flow_id: String,
+    /// Its version.
+    pub flow_version: String,
+    /// For an agent's turn: without a conversation.
+    pub agent: Option<Agent>,
+    /// What it is given.
+    pub input: Value,
+    /// Its first event.
+    pub first: NewEvent,
+    /// The payload of its job, JSON text.
+    pub job_payload: String,
+}
+
+/// The job of child runs, but for its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChildJob {
+    /// Its queue.
+    pub queue: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// How often it may be tried.
+    pub max_attempts: i32,
+}
+
+texts! {
+    /// How a child stands.
+    ChildState {
+        /// It has not ended.
+        Started = "started",
+        /// It ended with an output.
+        Completed = "completed",
+        /// It ended with a failure message.
+        Failed = "failed",
+        /// It was cancelled.
+        Cancelled = "cancelled",
+    }
+}
+
+/// A child of a run, as its parent reads it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Child {
+    /// Its place among its parent's children.
+    pub slot: i32,
+    /// The run.
+    pub run_id: Uuid,
+    /// Where it stands in its parent's program.
+    pub path: String,
+    /// How it stands.
+    pub state: ChildState,
+    /// Whether the parent has taken its end.
+    pub is_seen: bool,
+    /// What it used, runs below it included, once it has ended.
+    pub usage: Usage,
+    /// Why it failed.
+    pub failure_message: Option<String>,
+    /// What it answered, until its parent has taken its end.
+    pub output: Option<Value>,
+}
+
+/// The children of a run, by slot.
+///
+/// # Errors
+/// The database's.
+pub fn children(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Vec<Child>> {
+    let rows = sql.query(sql!("runs/children"), &[&may.tenant_id(), &may.object_id()])?;
+    rows.iter().map(child_of).collect()
+}
+
+fn child_of(row: &Row) -> Result<Child> {
+    Ok(Child {
+        slot: row.column("slot")?,
+        run_id: row.column("child_run_id")?,
+        path: row.column("path")?,
+        state: row.column("state")?,
+        is_seen: row.column("seen")?,
+        usage: usage_of(row)?,
+        failure_message: row.column("failure_message")?,
+        output: row.column("output")?,
+    })
+}
+
+/// Begins child runs, in the transaction of their parent's commit and after it.
+pub(super) fn insert(
+    sql: &mut impl Sql,
+    lease: &Lease,
+    (children, job): (&[NewChild], ChildJob),
+    now: OffsetDateTime,
+) -> Result<()> {
+    if children.len() > CHILDREN_AT_ONCE {
+        return Err(Error::internal("a commit begins too many child runs"));
+    }
+    let agents: Vec<Option<&Agent>> = children.iter().map(|child| child.agent.as_ref()).collect();
+    if agents
+        .iter()
+        .flatten()
+        .any(|agent| agent.conversation_id.is_some())
+    {
+        return Err(Error::internal("a child run has no conversation"));
+    }
+    let inputs: Vec<Cow<'_, Value>> = each(children, |child| storable::value(&child.input));
+    let events: Vec<Cow<'_, Value>> = each(children, |child| storable::value(&child.first.data));
+    sql.execute(
+        sql!("runs/insert_children"),
+        &[
+            &lease.tenant_id(),
+            &lease.run_id(),
+            &now,
+            &each(children, |child| child.run_id),
+            &each(children, |child| child.slot),
+            &each(children, |child| child.path.as_str()),
+            &each(children, |child| child.parent_step),
+            &each(children, |child| child.branch.as_deref()),
+            &each(children, |child| child.flow_id.as_str()),
+            &each(children, |child| child.flow_version.as_str()),
+            &each(&agents, |agent| agent.map(|agent| agent.id)),
+            &each(&agents, |agent| agent.map(|agent| agent.version.as_str())),
+            &each(&agents, |agent| agent.map(|agent| agent.via.text())),
+            &each(&inputs, AsRef::as_ref),
+            &each(children, |child| child.first.kind),
+            &each(&events, AsRef::as_ref),
+            &each(children, |child| child.job_payload.as_str()),
+            &job.queue,
+            &job.name,
+            &job.max_attempts,
+        ],
+    )?;
+    Ok(())
+}
+
+fn each<'a, T, U>(all: &'a [T], of: impl FnMut(&'a T) -> U) -> Vec<U> {
+    all.iter().map(of).collect()
+}
+
+/// A share of the parent's row: see [`super`]. Says the job that is to run once the child has ended, if the parent waits for
+/// that.
+pub(super) fn lock_parent(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    parent: Parent,
+) -> Result<Option<i64>> {
+    let row = sql.query_opt(sql!("runs/lock_parent"), &[&tenant_id, &parent.run_id])?;
+    let Some(row) = row else { return Ok(None) };
+    Ok(match row.column("waiting_for")? {
+        Some(WaitingFor::Children) => row.column("job_id")?,
+        _ => None,
+    })
+}
+
+/// Writes the end of a held child on its row among its parent's children.
+pub(super) fn record_end(sql: &mut impl Sql, lease: &Lease, parent: Parent) -> Result<()> {
+    sql.query_one(
+        sql!("runs/record_end"),
+        &[
+            &lease.tenant_id(),
+            &parent.run_id,
+            &parent.slot,
+            &lease.run_id(),
+        ],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Taking a run up, and what a holder asks of the runs that it holds.
+
+use super::lease::{Held, HeldJob, Lease};
+use super::rows::{self, Run, Status, Usage, run_of};
+use super::storable;
+use crate::error::Result;
+use crate::sql;
+use crate::store::{Columns, Sql};
+use postgres::Row;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// Takes a run over, with the job that is to carry it on. `None` when it has finished. A wait ends with it, and the time
+/// that the run was parked is kept.
+///
+/// # Errors
+/// The database's.
+pub fn claim(
+    sql: &mut impl Sql,
+    (tenant_id, run_id): (Uuid, Uuid),
+    job: HeldJob,
+    now: OffsetDateTime,
+) -> Result<Option<(Run, Held)>> {
+    let row = sql.query_opt(sql!("runs/claim"), &[&tenant_id, &run_id, &now])?;
+    let Some(row) = row else { return Ok(None) };
+    let run = run_of(&row)?;
+    let held = Held {
+        lease: Lease::new(&run, row.column("lease_epoch")?),
+        job,
+        events_written: run.events_written(),
+        has_children: row.column("has_children")?,
+    };
+    Ok(Some((run, held)))
+}
+
+/// Reads a run of this flow that was begun just now, and the hold on it.
+pub(in crate::store) fn begun_of(
+    row: &Row,
+    (tenant_id, run_id): (Uuid, Uuid),
+    flow_id: &str,
+    job: HeldJob,
+    now: OffsetDateTime,
+) -> Result<(Run, Held)> {
+    let run = Run {
+        tenant_id,
+        run_id,
+        project_id: row.column("project_id")?,
+        flow_id: flow_id.to_owned(),
+        flow_version: row.column("flow_version")?,
+        status: Status::Running,
+        origin: row.column("origin")?,
+        parent: rows::parent_of(row)?,
+        root_run_id: row.column("root_run_id")?,
+        dry_run: row.column("dry_run")?,
+        agent: rows::agent_of(row)?,
+        failure_message: None,
+        cancel_requested_at: None,
+        created_by: row.column("created_by")?,
+        created_at: row.column("created_at")?,
+        started_at: Some(storable::moment(now)),
+        completed_at: None,
+        waiting_for: None,
+        wake_at: None,
+        parked_ms: 0,
+        last_seq: 1,
+        usage: Usage::default(),
+    };
+    let held = Held {
+        lease: Lease::new(&run, row.column("lease_epoch")?),
+        job,
+        events_written: run.events_written(),
+        has_children: false,
+    };
+    Ok((run, held))
+}
+
+/// Of the runs that are held, those that should stop: cancelled, or taken over by another.
+///
+/// # Errors
+/// The database's.
+pub fn interrupted(sql: &mut impl Sql, held: &[Lease]) -> Result<Vec<Lease>> {
+    let tenants: Vec<Uuid> = held.iter().map(Lease::tenant_id).collect();
+    let runs: Vec<Uuid> = held.iter().map(Lease::run_id).collect();
+    let epochs: Vec<i64> = held.iter().map(Lease::epoch).collect();
+    let rows = sql.query(sql!("runs/interrupted"), &[&tenants, &runs, &epochs])?;
+    let mut interrupted = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let stopped: (Uuid, i64) = (row.column("run_id")?, row.column("lease_epoch")?);
+        let is_it = |lease: &&Lease| (lease.run_id(), lease.epoch()) == stopped;
+        interrupted.extend(held.iter().find(is_it));
+    }
+    Ok(interrupted)
+}

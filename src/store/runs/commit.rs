@@ -1,0 +1,413 @@
+//! What the holder of a run writes: one commit at a time, under the fence, whole or not at all.
+//!
+//! Guarantees: a commit is written once, however often it is repeated; a run that is to wait for its children does not,
+//! where one has ended that it has not seen (`no-lost-wake-up`); what others of the same tree write is locked before or
+//! after it in one order (`locks-from-root-to-leaf`).
+//!
+//! A commit is one statement where that is all of it: a step's end mostly is, and so is the end of a run that has neither
+//! parent nor children and of which no endpoint is told. Callers do not see the difference.
+//!
+//! Not here: which commit comes next (`runtime`).
+
+use super::cancel::{OtherJobs, cancel_children};
+use super::children::{self, ChildJob, NewChild};
+use super::lease::{Held, job_lost};
+use super::rows::{Parent, Status, WaitingFor};
+use super::storable;
+use crate::error::{Error, Result};
+use crate::sql;
+use crate::store::events::NewEvent;
+use crate::store::steps::{Begun, Ended, ModelCall, Prices};
+use crate::store::{Columns, Parameter, Sql, Store, Tx, on_violation, sql_state};
+use postgres::error::SqlState;
+use serde_json::Value;
+use std::borrow::Cow;
+use time::OffsetDateTime;
+
+/// The longest wait, in milliseconds: 400 days. A run whose wait is longer wakes then, and waits again.
+const LONGEST_WAIT_MS: i64 = 400 * 24 * 60 * 60 * 1000;
+
+/// One commit of a held run. Everything in it is written, or nothing.
+#[derive(Debug, Clone, Default)]
+pub struct StepCommit {
+    /// What readers see, in order; at least one.
+    pub events: Vec<NewEvent>,
+    /// The model call that ended: see [`ModelCall`].
+    pub call: Option<ModelCall>,
+    /// Streamed text of the run may have been written, which is dropped. What is overlooked is swept once
+    /// the run has finished.
+    pub has_text: bool,
+    /// The step that ended.
+    pub ended: Option<Ended>,
+    /// The step that begins, or begins again.
+    pub begun: Option<Begun>,
+    /// Slots of children that have ended, whose ends the run has seen with this: their usage is added to its own.
+    pub taken: Vec<i32>,
+    /// Child runs that begin.
+    pub children: Option<(Vec<NewChild>, ChildJob)>,
+    /// The run now waits, and its job with it.
+    pub wait: Option<Wait>,
+    /// The run ends, with the last of the events, and its job with it. Runs below it that are under way are cancelled. Once
+    /// a cancel was asked for no other commit is written than one that ends so.
+    pub end: Option<End>,
+}
+
+/// A run that holds nothing until something wakes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// When it goes on at the latest; at most 400 days ahead.
+    pub until: OffsetDateTime,
+    /// What wakes it before.
+    pub on: WaitingFor,
+}
+
+/// What a fenced write came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is written, by this call or by an earlier one whose answer was lost.
+    Written,
+    /// A child has ended that the run has not seen: nothing is written, and the run does not wait. Only for a commit that
+    /// waits for children.
+    NewsArrived,
+    /// A cancel was asked for: nothing is written. Only for a commit that does not end the run so.
+    CancelAsked,
+    /// The run is another's or has finished: nothing is written.
+    Lost,
+}
+
+/// What the statement says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Written,
+    Repeated,
+    News,
+    CancelAsked,
+    Lost,
+    /// It takes more than the one statement; nothing is written.
+    More,
+}
+
+/// Writes a commit under the fence, in a transaction of its own. `announce` is called in the transaction that ends a run
+/// that has no parent, last; none: nobody is to be told.
+///
+/// # Errors
+/// `conflict` when the job of a run that waits or ends is another's; then nothing is written. Those of `announce`.
+pub fn commit(
+    store: &Store,
+    held: &Held,
+    commit: &StepCommit,
+    now: OffsetDateTime,
+    announce: Option<&dyn Fn(&mut Tx<'_>) -> Result<()>>,
+) -> Result<Outcome> {
+    let mut session = store.session()?;
+    if commit.is_one_statement(held) {
+        let is_announced = commit.end.is_some() && announce.is_some();
+        if let Some(outcome) = alone(&mut session, held, commit, now, is_announced)? {
+            return Ok(outcome);
+        }
+    } else if let Some(end) = &commit.end
+        && held.has_children
+    {
+        // All but the last few are asked before, some hundreds a transaction.
+        while session.transact(|tx| cancel_some(tx, held, end, now))? {}
+    }
+    session.transact(|tx| {
+        commit_in(tx, held, commit, now, |tx| {
+            announce.map_or(Ok(()), |announce| announce(tx))
+        })
+    })
+}
+
+fn cancel_some(sql: &mut impl Sql, held: &Held, end: &End, now: OffsetDateTime) -> Result<bool> {
+    let mut jobs = OtherJobs::default();
+    let is_cancelled = *end == End::Cancelled;
+    let has_more = cancel_children(sql, held, is_cancelled, now, &mut jobs)?;
+    settle_jobs(sql, None, &jobs)?;
+    Ok(has_more)
+}
+
+/// As [`commit`], in the caller's transaction, in which nothing was written before but the run's claim.
+///
+/// # Errors
+/// As [`commit`].
+pub fn commit_in<S: Sql>(
+    sql: &mut S,
+    held: &Held,
+    commit: &StepCommit,
+    now: OffsetDateTime,
+    announce: impl FnOnce(&mut S) -> Result<()>,
+) -> Result<Outcome> {
+    let lease = &held.lease;
+    let mut jobs = OtherJobs::default();
+    let mut parent = None;
+    if let Some(end) = &commit.end {
+        if let Some(found) = lease.parent() {
+            let due = children::lock_parent(sql, lease.tenant_id(), found)?;
+            jobs.due.extend(due);
+            parent = Some(found);
+        }
+        let is_cancelled = *end == End::Cancelled;
+        while held.has_children && cancel_children(sql, held, is_cancelled, now, &mut jobs)? {}
+    }
+    match write(sql, held, commit, now, None)? {
+        Answer::Written => {}
+        Answer::Repeated => return Ok(Outcome::Written),
+        Answer::News => return Ok(Outcome::NewsArrived),
+        Answer::CancelAsked => return Ok(Outcome::CancelAsked),
+        Answer::Lost => return Ok(Outcome::Lost),
+        Answer::More => return Err(Error::internal("a commit was not written")),
+    }
+    if let Some((children, job)) = &commit.children {
+        children::insert(sql, lease, (children, *job), now)?;
+    }
+    if let Some(wait) = &commit.wait {
+        put_off(sql, held, wait, now)?;
+    }
+    if commit.end.is_some() {
+        finish(sql, held, parent, &jobs, announce)?;
+    }
+    Ok(Outcome::Written)
+}
+
+/// What an end takes beside the run's own rows.
+fn finish<S: Sql>(
+    sql: &mut S,
+    held: &Held,
+    parent: Option<Parent>,
+    jobs: &OtherJobs,
+    announce: impl FnOnce(&mut S) -> Result<()>,
+) -> Result<()> {
+    if let Some(parent) = parent {
+        children::record_end(sql, &held.lease, parent)?;
+    }
+    settle_jobs(sql, Some(held), jobs)?;
+    match parent {
+        Some(_) => Ok(()),
+        // Last, since the endpoint's row may be held from here to the commit.
+        None => announce(sql),
+    }
+}
+
+/// Puts the run's job off until the end of a wait.
+fn put_off(sql: &mut impl Sql, held: &Held, wait: &Wait, now: OffsetDateTime) -> Result<()> {
+    let delay_ms = (wait.until - now).whole_milliseconds();
+    let delay_ms = delay_ms.clamp(0, LONGEST_WAIT_MS.into());
+    let delay_ms = i64::try_from(delay_ms).unwrap_or(LONGEST_WAIT_MS);
+    let job = held.job;
+    let row = sql.query_opt(
+        sql!("runs/put_off"),
+        &[&job.job_id, &job.lease_id, &delay_ms],
+    )?;
+    let became: Option<String> = row.map(|row| row.column("became")).transpose()?;
+    match became.as_deref() {
+        Some("waiting") => Ok(()),
+        _ => Err(job_lost()),
+    }
+}
+
+/// Completes the job of the run that ended, and moves others.
+fn settle_jobs(sql: &mut impl Sql, ended: Option<&Held>, others: &OtherJobs) -> Result<()> {
+    let job = ended.map(|held| held.job);
+    if job.is_none() && others.removed.is_empty() && others.due.is_empty() {
+        return Ok(());
+    }
+    let row = sql.query_one(
+        sql!("runs/settle_jobs"),
+        &[
+            &job.map(|job| job.job_id),
+            &job.map(|job| job.lease_id),
+            &others.removed,
+            &others.due,
+        ],
+    )?;
+    match row.column("settled")? {
+        true => Ok(()),
+        false => Err(job_lost()),
+    }
+}
+
+/// The commit as one statement, with the job of a run that ends. `None`: it takes more, and nothing is written.
+fn alone(
+    sql: &mut impl Sql,
+    held: &Held,
+    commit: &StepCommit,
+    now: OffsetDateTime,
+    is_announced: bool,
+) -> Result<Option<Outcome>> {
+    let answer = write(sql, held, commit, now, Some(is_announced));
+    match on_violation(answer, &SqlState::from_code("AR001"), job_lost) {
+        Ok(Answer::Written | Answer::Repeated) => Ok(Some(Outcome::Written)),
+        Ok(Answer::CancelAsked) => Ok(Some(Outcome::CancelAsked)),
+        Ok(Answer::Lost) => Ok(Some(Outcome::Lost)),
+        Ok(Answer::News) => Ok(Some(Outcome::NewsArrived)),
+        Ok(Answer::More) => Ok(None),
+        Err(error) if sql_state(&error).is_some_and(|state| state.code() == "AR002") => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Runs the statement. `alone`: with the job of a run that ends, and whether an endpoint may have to be told.
+fn write(
+    sql: &mut impl Sql,
+    held: &Held,
+    commit: &StepCommit,
+    now: OffsetDateTime,
+    alone: Option<bool>,
+) -> Result<Answer> {
+    if commit.events.is_empty() {
+        return Err(Error::internal("a commit without an event"));
+    }
+    let kinds: Vec<&str> = commit.events.iter().map(|event| event.kind).collect();
+    let events = commit.events.iter();
+    let data: Vec<Cow<'_, Value>> = events.map(|event| storable::value(&event.data)).collect();
+    let data: Vec<&Value> = data.iter().map(AsRef::as_ref).collect();
+    let (failure, output, message) = commit.end.as_ref().map_or((None, None, None), End::parts);
+    let (ended, begun) = (commit.ended.as_ref(), commit.begun.as_ref());
+    let result = ended.and_then(|step| step.result.as_ref().map(storable::value));
+    let name = begun.map(|step| storable::text(&step.name));
+    let request = begun.map(|step| storable::value(&step.request));
+    let lease = &held.lease;
+    let parameters: [Parameter<'_>; 23] = [
+        &lease.tenant_id(),
+        &lease.run_id(),
+        &lease.epoch(),
+        &held.events_written,
+        &now,
+        &commit.status().text(),
+        &kinds,
+        &data,
+        &ended.map(|step| step.step),
+        &ended.map(|step| step.status.text()),
+        &result.as_deref(),
+        &ended.map(|step| step.failures),
+        &begun.map(|step| step.step),
+        &begun.map(|step| step.kind.text()),
+        &name.as_deref(),
+        &begun.map(|step| step.path.as_str()),
+        &begun.map(|step| step.attempt),
+        &begun.map(|step| step.failures),
+        &request.as_deref(),
+        &failure.as_deref(),
+        &output.as_deref(),
+        &message.as_deref(),
+        &commit.has_text,
+    ];
+    let job = alone.filter(|_| commit.end.is_some()).map(|_| held.job);
+    let wait = commit.wait.as_ref();
+    let more: [Parameter<'_>; 8] = [
+        &wait.map(|wait| wait.on.text()),
+        &wait.map(|wait| wait.until),
+        &commit.taken,
+        &(held.has_children && commit.end.is_some()),
+        &commit.children.is_some(),
+        &job.map(|job| job.job_id),
+        &job.map(|job| job.lease_id),
+        &alone.unwrap_or_default(),
+    ];
+    with_call(commit.call.as_ref(), |call| {
+        let parameters = [&parameters[..], call, &more].concat();
+        let row = sql.query_one(sql!("runs/write"), &parameters)?;
+        Ok(match row.column("outcome")? {
+            "written" => Answer::Written,
+            "repeated" => Answer::Repeated,
+            "news" => Answer::News,
+            "cancel-asked" => Answer::CancelAsked,
+            "lost" => Answer::Lost,
+            _ => Answer::More,
+        })
+    })
+}
+
+impl StepCommit {
+    fn status(&self) -> Status {
+        match &self.end {
+            Some(end) => end.status(),
+            None if self.wait.is_some() => Status::Waiting,
+            None => Status::Running,
+        }
+    }
+
+    /// Whether one statement may be all of it.
+    fn is_one_statement(&self, held: &Held) -> bool {
+        let ends_tree = self.end.is_some() && (held.lease.parent().is_some() || held.has_children);
+        self.wait.is_none() && self.children.is_none() && !ends_tree
+    }
+}
+
+/// A model call as the parameters of a commit; nulls without one.
+fn with_call<T>(
+    call: Option<&ModelCall>,
+    write: impl FnOnce(&[Parameter<'_>]) -> Result<T>,
+) -> Result<T> {
+    let failure = call.and_then(|call| call.failure.as_deref());
+    let counts = call.map(|call| call.counts).unwrap_or_default();
+    let none = Prices::default();
+    let prices = call.map_or(&none, |call| &call.prices);
+    write(&[
+        &call.map(|call| call.step),
+        &call.map(|call| call.attempt),
+        &call.map(|call| call.model_provider_id),
+        &call.map(|call| storable::text(&call.model)).as_deref(),
+        &call.map(|call| call.outcome.text()),
+        &failure.map(storable::text).as_deref(),
+        &counts.prompt_tokens,
+        &counts.completion_tokens,
+        &counts.cache_read_tokens,
+        &counts.cache_write_tokens,
+        &counts.reasoning_tokens,
+        &prices.prompt_price,
+        &prices.completion_price,
+        &prices.cache_read_price,
+        &prices.cache_write_price,
+        &prices.reasoning_price,
+        &call.map(|call| call.started_at),
+    ])
+}
+
+/// How a run ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum End {
+    /// With an output, and for an agent's turn with the assistant's message.
+    Completed {
+        /// The run's output.
+        output: Value,
+        /// What the assistant said.
+        message: Option<String>,
+    },
+    /// With a sentence that says why.
+    Failed {
+        /// The sentence.
+        failure_message: String,
+    },
+    /// Because it was asked to.
+    Cancelled,
+}
+
+/// Failure, output and assistant's message of an end, as Postgres takes them.
+type EndParts<'a> = (
+    Option<Cow<'a, str>>,
+    Option<Cow<'a, Value>>,
+    Option<Cow<'a, str>>,
+);
+
+impl End {
+    fn status(&self) -> Status {
+        match self {
+            Self::Completed { .. } => Status::Completed,
+            Self::Failed { .. } => Status::Failed,
+            Self::Cancelled => Status::Cancelled,
+        }
+    }
+
+    fn parts(&self) -> EndParts<'_> {
+        match self {
+            Self::Completed { output, message } => (
+                None,
+                Some(storable::value(output)),
+                message.as_deref().map(storable::text),
+            ),
+            Self::Failed { failure_message } => (Some(storable::text(failure_message)), None, None),
+            Self::Cancelled => (None, None, None),
+        }
+    }
+}

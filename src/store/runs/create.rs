@@ -1,0 +1,141 @@
+//! Runs that an app or the command line begins: roots of trees of runs. Child runs are made in a commit of their parent's.
+
+use super::rows::{Agent, Origin, Run, Status, Usage};
+use super::storable;
+use crate::error::{Code, Error, Result};
+use crate::proof::{Kind, May, Write};
+use crate::sql;
+use crate::store::events::NewEvent;
+use crate::store::{Parameter, Sql};
+use serde_json::Value;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A run to be created.
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    /// Its id.
+    pub run_id: Uuid,
+    /// The project that it belongs to.
+    pub project_id: Uuid,
+    /// What runs: `agent.turn` for an agent's turn.
+    pub flow_id: String,
+    /// The version of what runs.
+    pub flow_version: String,
+    /// Who began it.
+    pub origin: Origin,
+    /// As the caller said; the runtime passes it on to tools.
+    pub dry_run: bool,
+    /// For an agent's turn.
+    pub agent: Option<Agent>,
+    /// What the caller gave; an agent's turn has its text in `message`.
+    pub input: Value,
+    /// The user message of an agent's turn, written to its conversation if it has one.
+    pub message: Option<String>,
+    /// The user that created it.
+    pub created_by: Uuid,
+    /// When.
+    pub created_at: OffsetDateTime,
+}
+
+impl NewRun {
+    /// The run as it is read once it is created.
+    fn created(&self, tenant_id: Uuid) -> Run {
+        Run {
+            tenant_id,
+            run_id: self.run_id,
+            project_id: self.project_id,
+            flow_id: self.flow_id.clone(),
+            flow_version: self.flow_version.clone(),
+            status: Status::Queued,
+            origin: self.origin,
+            parent: None,
+            root_run_id: self.run_id,
+            dry_run: self.dry_run,
+            agent: self.agent.clone(),
+            failure_message: None,
+            cancel_requested_at: None,
+            created_by: self.created_by,
+            created_at: storable::moment(self.created_at),
+            started_at: None,
+            completed_at: None,
+            waiting_for: None,
+            wake_at: None,
+            parked_ms: 0,
+            last_seq: 1,
+            usage: Usage::default(),
+        }
+    }
+}
+
+/// The job that is to carry a new run on.
+#[derive(Debug, Clone)]
+pub struct NewJob {
+    /// Its queue.
+    pub queue: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// JSON text.
+    pub payload: String,
+    /// How often it may be tried.
+    pub max_attempts: i32,
+}
+
+/// Creates a run with its job, its first event, its user message and its payload, in one statement, and returns it. `may` proves
+/// that the caller may start runs in the project or with the agent.
+///
+/// # Errors
+/// `conflict` while another turn of the conversation is under way: nothing is to be committed then.
+pub fn insert<K: Kind>(
+    sql: &mut impl Sql,
+    may: &impl May<Write, K>,
+    run: &NewRun,
+    first: &NewEvent,
+    job: &NewJob,
+) -> Result<Run> {
+    let agent = run.agent.as_ref();
+    let conversation_id = agent.and_then(|agent| agent.conversation_id);
+    let tenant_id = may.tenant_id();
+    let (origin, via) = (run.origin.text(), agent.map(|agent| agent.via.text()));
+    let (agent_id, version) = (
+        agent.map(|agent| agent.id),
+        agent.map(|agent| &agent.version),
+    );
+    let message = run.message.as_deref().unwrap_or_default();
+    let mut parameters: Vec<Parameter<'_>> = vec![
+        &tenant_id,
+        &run.run_id,
+        &run.project_id,
+        &run.flow_id,
+        &run.flow_version,
+        &origin,
+        &run.dry_run,
+        &agent_id,
+        &version,
+        &conversation_id,
+        &via,
+        &run.created_by,
+        &run.created_at,
+        &run.input,
+        &first.kind,
+        &first.data,
+        &job.queue,
+        &job.name,
+        &job.payload,
+        &job.max_attempts,
+    ];
+    let inserted = match conversation_id {
+        None => sql.execute(sql!("runs/insert"), &parameters)?,
+        Some(_) => {
+            parameters.push(&message);
+            sql.execute(sql!("runs/insert_in_conversation"), &parameters)?
+        }
+    };
+    if inserted == 0 {
+        return Err(Error::new(
+            Code::Conflict,
+            "A turn of this conversation is under way. Wait until it has finished, or cancel it.",
+        ));
+    }
+    Ok(run.created(tenant_id))
+}

@@ -1,0 +1,94 @@
+//! The hold on a run: who may write to it, and how far the holder has come.
+
+use super::rows::{Parent, Run};
+use crate::error::{Code, Error};
+use crate::proof::{May, Read, Write};
+use uuid::Uuid;
+
+/// The hold on a run, since one claim: what every write of its holder carries. Only a claim makes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    tenant_id: Uuid,
+    run_id: Uuid,
+    epoch: i64,
+    parent: Option<Parent>,
+}
+
+impl Lease {
+    pub(super) fn new(run: &Run, epoch: i64) -> Self {
+        Self {
+            tenant_id: run.tenant_id,
+            run_id: run.run_id,
+            epoch,
+            parent: run.parent,
+        }
+    }
+
+    /// The tenant.
+    pub fn tenant_id(&self) -> Uuid {
+        self.tenant_id
+    }
+
+    /// The run.
+    pub fn run_id(&self) -> Uuid {
+        self.run_id
+    }
+
+    /// The claim's number.
+    pub fn epoch(&self) -> i64 {
+        self.epoch
+    }
+
+    /// The run that began it, which looks at its end.
+    pub(super) fn parent(&self) -> Option<Parent> {
+        self.parent
+    }
+}
+
+impl May<Read, Run> for Lease {
+    fn tenant_id(&self) -> Uuid {
+        self.tenant_id
+    }
+
+    fn object_id(&self) -> Uuid {
+        self.run_id
+    }
+}
+
+impl May<Write, Run> for Lease {
+    fn tenant_id(&self) -> Uuid {
+        self.tenant_id
+    }
+
+    fn object_id(&self) -> Uuid {
+        self.run_id
+    }
+}
+
+/// The job of a run that is held: its id and its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldJob {
+    /// The job.
+    pub job_id: i64,
+    /// The claim of it.
+    pub lease_id: i64,
+}
+
+/// The run's job is not this holder's any more.
+pub fn job_lost() -> Error {
+    Error::new(Code::Conflict, "The run's job is another's now.")
+}
+
+/// What the holder of a run carries from one commit to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// The claim.
+    pub lease: Lease,
+    /// The job that carries the run on.
+    pub job: HeldJob,
+    /// How many events the run has, the one of a cancel not counted. A commit that is repeated is told by it from the next
+    /// one.
+    pub events_written: i64,
+    /// Whether the run has begun child runs.
+    pub has_children: bool,
+}

@@ -1,0 +1,53 @@
+//! Runs: the narrow row that is fenced, its payload, its children, and the lists.
+//!
+//! A run is carried on by whoever claimed it last: [`claim`] raises the row's lease epoch, and every later [`commit`] of the
+//! holder carries that epoch and expects the run to be `running`. A commit that meets another epoch changes nothing, and its
+//! holder stops. A finished state never changes, and a run that was asked to cancel ends in no other way (`fenced-run`).
+//!
+//! # Locks
+//!
+//! Every transaction takes the locks that it needs in one order (`locks-from-root-to-leaf`): runs from the root to the
+//! leaves, runs of one level by id; then the rows of their children; then approvals; then jobs by id. A run's job is older
+//! than those of the runs below it. So no two of them wait for each other.
+//!
+//! | who | locks |
+//! |---|---|
+//! | a holder's commit | the run's row; rows of children that it takes; its job, if the run waits or ends |
+//! | a child's end | a share of the parent's row; the child's row; its row among the parent's children; the parent's job, if the parent waits for children, and the child's |
+//! | a cancel | a share of the parent's row; the run's row; rows of the runs below it, level by level; the jobs of all |
+//!
+//! # Parking
+//!
+//! Parking and waking look at each other under the parent's row lock (`no-lost-wake-up`). The commit that parks a run takes
+//! that lock, looks for children that have ended and that the run has not seen, and says [`Outcome::NewsArrived`] instead of
+//! waiting if there are any. A child's end takes a share of the lock, writes its state, and makes the parent's job due if the
+//! parent waits. Whichever comes second sees what the first has done. A wake that meets a running parent is not lost: the
+//! parent looks before it waits.
+//!
+//! Not here: what a run does (`runtime`), and the queue of jobs (`jobs`).
+
+mod cancel;
+mod children;
+mod claim;
+mod commit;
+mod create;
+mod lease;
+mod lists;
+mod partitions;
+mod payload;
+mod request_key;
+mod rows;
+pub(super) mod storable;
+
+pub use cancel::{Cancelled, cancel};
+pub use children::{CHILDREN_AT_ONCE, Child, ChildJob, ChildState, NewChild, children};
+pub(super) use claim::begun_of;
+pub use claim::{claim, interrupted};
+pub use commit::{End, Outcome, StepCommit, Wait, commit, commit_in};
+pub use create::{NewJob, NewRun, insert};
+pub use lease::{Held, HeldJob, Lease, job_lost};
+pub use lists::{Filters, list};
+pub use partitions::attach_partitions;
+pub use payload::{Payload, payload};
+pub use request_key::{RequestKey, forget_keys, remember_key};
+pub use rows::{Agent, Origin, Parent, Run, Status, Tokens, Usage, Via, WaitingFor, find};
