@@ -50,9 +50,13 @@ CREATE TABLE job_leases (
     job_ids    bigint[] NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.1);
 
--- Concurrency keys. Only claims write here: everybody else appends to `job_key_moves`, so that no enqueue and no
--- completion ever waits for a key's row. `next_at` is when the key is worth a look: 'infinity' while it is at its cap
--- or has nothing waiting. `cap` is 0 until it is known.
+-- Concurrency keys: how many jobs of a key are in flight, and when the first that waits is due ('infinity': none waits;
+-- one that was served while others were due goes to the end of the line). A key is ready when `next_at` has come and
+-- `in_flight` is below `cap`. Only claims write here: everybody else appends to `job_key_moves`, so that no enqueue and
+-- no completion ever waits for a key's row. `cap` is 0 until it is known.
+--
+-- A claim reads past keys that are due and at their cap. Those are few: no more than jobs are in flight. With `in_flight`
+-- in an index, each claim and each completion would leave an entry behind.
 CREATE TABLE job_keys (
     queue     text NOT NULL,
     key       text NOT NULL,
@@ -66,15 +70,14 @@ CREATE TABLE job_keys (
 CREATE INDEX job_keys_ready_wide ON job_keys (queue, next_at) WHERE cap > 1;
 CREATE INDEX job_keys_ready_serial ON job_keys (queue, next_at) WHERE cap <= 1;
 
--- What happened to a key since the last claim: a job came or became due (`at`), a cap was said (`cap`), or jobs ended
--- (`freed`).
+-- Keys to which something happened since the last claim: a job came or became due, a cap was said (`cap`), or jobs ended
+-- (`freed`). The next claim looks at each of them.
 CREATE TABLE job_key_moves (
     queue text NOT NULL,
     id    bigint GENERATED ALWAYS AS IDENTITY,
     key   text NOT NULL,
     cap   integer,
     freed integer NOT NULL DEFAULT 0,
-    at    timestamptz NOT NULL,
     PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 

@@ -49,15 +49,9 @@ pub fn cancel_by_unique_key(
 ///
 /// # Errors
 /// What Postgres says.
-pub fn hasten(tx: &mut impl GenericClient, id: i64) -> Result<bool> {
-    let sql = "WITH due AS (
-                   UPDATE job_jobs SET run_at = clock_timestamp()
-                   WHERE id = $1 AND lease_id IS NULL AND run_at > clock_timestamp() RETURNING queue, key
-               ), told AS (
-                   INSERT INTO job_key_moves (queue, key, at)
-                   SELECT queue, key, clock_timestamp() FROM due WHERE key IS NOT NULL
-               ) SELECT FROM due";
-    Ok(!tx.query_typed(sql, &[(&id, Type::INT8)])?.is_empty())
+pub fn run_now(tx: &mut impl GenericClient, id: i64) -> Result<bool> {
+    let sql = "SELECT job_run_now(p_id => $1)";
+    Ok(tx.query_typed_one(sql, &[(&id, Type::INT8)])?.get(0))
 }
 
 /// Changes how many jobs of a key may be in flight at once, in the caller's transaction: until the next enqueue or call
@@ -70,9 +64,8 @@ pub fn set_cap(tx: &mut impl GenericClient, queue: &str, key: &str, cap: u32) ->
         return Err(Error::Invalid(format!("a key's cap is 1 to {CAP}")));
     }
     let cap = cap as i32;
-    // A move at infinity makes nothing due.
     tx.query_typed(
-        "INSERT INTO job_key_moves (queue, key, cap, at) VALUES ($1, $2, $3, 'infinity')",
+        "INSERT INTO job_key_moves (queue, key, cap) VALUES ($1, $2, $3)",
         &[(&queue, Type::TEXT), (&key, Type::TEXT), (&cap, Type::INT4)],
     )?;
     Ok(())

@@ -11,6 +11,12 @@ pub struct Backoff {
     pub most: Duration,
 }
 
+/// Between tries while the database is away.
+pub(crate) const AWAY: Backoff = Backoff {
+    first: Duration::from_millis(50),
+    most: Duration::from_secs(2),
+};
+
 impl Default for Backoff {
     /// One second doubled up to an hour.
     fn default() -> Self {

@@ -92,9 +92,6 @@ impl NewJob {
     }
 
     /// At most `cap` jobs of this queue and key are in flight at once, over all processes. The cap enqueued last holds.
-    /// For a moment it may be one more for each process, of those enqueued as claimed ([`crate::Handle::place`]). A job
-    /// whose end is still being written counts no more for this process's next claim, once its handler has said so
-    /// ([`crate::Later::vacate`]).
     #[must_use]
     pub fn key(mut self, key: impl Into<String>, cap: u32) -> Self {
         self.key = Some((key.into(), cap));

@@ -6,14 +6,14 @@
 //!
 //! Guarantees: a job that was committed runs until it is done, dead or cancelled; at most one lease on a job stands at
 //! a time, and only its holder can settle the job; a cancelled job never starts again; a concurrency key never has more
-//! jobs claimed than its cap, but for those that were enqueued as claimed at one moment and those whose place was given up
-//! ([`Later::vacate`]). A job can run more than once (a process can die after the effect and before the
+//! jobs claimed than its cap. A job can run more than once (a process can die after the effect and before the
 //! settlement), unless the handler settles it in the transaction of its effect ([`Claimed::complete_in`]).
 //!
 //! Deliberately absent: NOTIFY, session state, async, cron, results, workflows, and any clock but Postgres's own.
 
 mod admin;
 mod backoff;
+mod batch;
 mod claimed;
 mod database;
 mod error;
@@ -23,15 +23,14 @@ pub mod protocol;
 mod runner;
 
 pub use admin::{
-    Cancelled, DeadJob, Depth, cancel, cancel_by_unique_key, dead_jobs, depth, hasten, purge_dead,
-    revive, set_cap,
+    Cancelled, DeadJob, Depth, cancel, cancel_by_unique_key, dead_jobs, depth, purge_dead, revive,
+    run_now, set_cap,
 };
 pub use backoff::Backoff;
-pub use claimed::{CancelToken, Claimed};
+pub use batch::CancelToken;
+pub use claimed::Claimed;
 pub use database::Database;
 pub use error::{Error, Result};
 pub use job::{Enqueued, Job, NewJob, Priority, enqueue, enqueue_many};
 pub use migrate::{FUNCTIONS, MIGRATIONS, migrate};
-pub use runner::{
-    Builder, Handle, Later, Outcome, Place, QueueOptions, Runner, Stats, Stopped, Taken,
-};
+pub use runner::{Builder, Handle, Later, Outcome, QueueOptions, Runner, Stats, Stopped};

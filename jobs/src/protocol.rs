@@ -107,28 +107,25 @@ pub fn claim(
     lease: Duration,
     keyed_first: bool,
 ) -> Result<Vec<ClaimedRow>> {
-    let asked = Asked {
+    let claim = Claim {
         queue,
         worker,
         room: room.into(),
         lease,
         keyed_first,
-        vacated: (Vec::new(), Vec::new()),
     };
-    claim_as(client, None, &asked)
+    claim_as(client, None, &claim)
 }
 
 /// What a claim is asked for.
-pub(crate) struct Asked<'a> {
+pub(crate) struct Claim<'a> {
     pub(crate) queue: &'a str,
-    /// This process: for people, and for the count of processes.
+    /// This process, for people.
     pub(crate) worker: &'a str,
     pub(crate) room: Room,
     pub(crate) lease: Duration,
     /// Whether jobs with a key are looked at before the others.
     pub(crate) keyed_first: bool,
-    /// Jobs that take no place of their key any more, and their leases, in the same order.
-    pub(crate) vacated: (Vec<i64>, Vec<i64>),
 }
 
 /// As [`claim`], under a lease id of [`draw_leases`]. Nobody waits until it is on disk:
@@ -136,9 +133,9 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn claim_ahead(
     client: &mut Client,
     lease_id: i64,
-    asked: &Asked<'_>,
+    claim: &Claim<'_>,
 ) -> Result<Vec<ClaimedRow>> {
-    claim_as(client, Some(lease_id), asked)
+    claim_as(client, Some(lease_id), claim)
 }
 
 /// Lease ids that nobody else has or will have, even after a crash of Postgres: they are on disk. To be called outside
@@ -156,25 +153,21 @@ pub(crate) fn draw_leases(client: &mut Client) -> Result<Vec<i64>> {
 fn claim_as(
     client: &mut impl GenericClient,
     lease_id: Option<i64>,
-    asked: &Asked<'_>,
+    claim: &Claim<'_>,
 ) -> Result<Vec<ClaimedRow>> {
-    let count = |places: usize| i32::try_from(places).unwrap_or(i32::MAX);
-    let (jobs, serial) = (count(asked.room.jobs), count(asked.room.serial));
-    let (vacated, their_leases) = &asked.vacated;
+    let count = |jobs: usize| i32::try_from(jobs).unwrap_or(i32::MAX);
     let rows = client.query_typed(
         "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap
          FROM job_claim(p_queue => $1, p_worker => $2, p_lease => $3, p_limit => $4, p_serial => $5, p_lease_ms => $6,
-             p_keyed_first => $7, p_vacated => $8, p_vacated_leases => $9)",
+             p_keyed_first => $7)",
         &[
-            (&asked.queue, Type::TEXT),
-            (&asked.worker, Type::TEXT),
+            (&claim.queue, Type::TEXT),
+            (&claim.worker, Type::TEXT),
             (&lease_id, Type::INT8),
-            (&jobs, Type::INT4),
-            (&serial, Type::INT4),
-            (&millis(asked.lease), Type::INT8),
-            (&asked.keyed_first, Type::BOOL),
-            (vacated, Type::INT8_ARRAY),
-            (their_leases, Type::INT8_ARRAY),
+            (&count(claim.room.jobs), Type::INT4),
+            (&count(claim.room.serial), Type::INT4),
+            (&millis(claim.lease), Type::INT8),
+            (&claim.keyed_first, Type::BOOL),
         ],
     )?;
     Ok(rows
@@ -279,13 +272,6 @@ pub fn renew(
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Under how many names leases stand.
-pub(crate) fn processes(client: &mut Client) -> Result<u32> {
-    let sql = "SELECT count(DISTINCT worker) FROM job_leases WHERE expires_at > clock_timestamp()";
-    let count: i64 = client.query_typed_one(sql, &[])?.get(0);
-    Ok(u32::try_from(count).unwrap_or(u32::MAX))
-}
-
 /// Of the running jobs given, each with its lease, those that were cancelled (`true`) or are no longer under that
 /// lease (`false`).
 ///
@@ -329,7 +315,7 @@ pub fn rescue(client: &mut impl GenericClient, limit: usize) -> Result<Vec<(i64,
 ///
 /// # Errors
 /// What Postgres says.
-pub(crate) fn sweep(client: &mut Client, table: &'static str, pages: u64) -> Result<bool> {
+pub(crate) fn vacuum(client: &mut Client, table: &'static str, pages: u64) -> Result<bool> {
     let pages = i64::try_from(pages).unwrap_or(i64::MAX);
     let fits = client.query_typed(
         "SELECT FROM pg_class WHERE oid = $1::regclass AND pg_has_role(relowner, 'USAGE')

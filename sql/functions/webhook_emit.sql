@@ -37,9 +37,9 @@ begin
     insert into webhook_deliveries (tenant_id, delivery_id, endpoint_id, event_id, type, run_id, state, next_attempt_at,
       job_id, created_at)
     values (of_tenant_id, delivery_ids[1], endpoint_ids[1], of_event_id, of_type, of_run_id, 'being-sent', now(),
-      job_enqueue_keyed(of_queue, of_job_name,
+      job_enqueue_keyed(p_queue => of_queue, p_name => of_job_name, p_payload =>
         json_build_object('tenantId', of_tenant_id, 'endpointId', endpoint_ids[1], 'deliveryId', delivery_ids[1])::text,
-        1::smallint, of_max_attempts, endpoint_ids[1]::text, caps[1]),
+        p_priority => 1::smallint, p_max_attempts => of_max_attempts, p_key => endpoint_ids[1]::text, p_key_cap => caps[1]),
       at);
     return matched;
   end if;
@@ -48,9 +48,10 @@ begin
   into payloads
   from unnest(endpoint_ids, delivery_ids[1:matched]) with ordinality d (endpoint_id, delivery_id, place);
   select array_agg(j.id order by j.id) into job_ids
-  from job_enqueue(array_fill(of_queue, array[matched]), array_fill(of_job_name, array[matched]),
-    payloads, array_fill(1::smallint, array[matched]), array_fill(0::bigint, array[matched]),
-    array_fill(of_max_attempts, array[matched]), endpoint_ids::text[], caps) j (id);
+  from job_enqueue(p_queue => array_fill(of_queue, array[matched]), p_name => array_fill(of_job_name, array[matched]),
+    p_payload => payloads, p_priority => array_fill(1::smallint, array[matched]),
+    p_delay_ms => array_fill(0::bigint, array[matched]), p_max_attempts => array_fill(of_max_attempts, array[matched]),
+    p_key => endpoint_ids::text[], p_key_cap => caps) j (id);
   insert into webhook_deliveries (tenant_id, delivery_id, endpoint_id, event_id, type, run_id, state, next_attempt_at,
     job_id, created_at)
   select of_tenant_id, d.delivery_id, d.endpoint_id, of_event_id, of_type, of_run_id, 'being-sent', now(), d.job_id, at

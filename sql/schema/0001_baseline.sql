@@ -837,7 +837,6 @@ create table webhook_attempts (
   attempt integer not null,
   endpoint_id uuid not null,
   begun_at timestamptz not null,
-  ends_by timestamptz,
   ended_at timestamptz,
   duration_ms integer,
   -- Null: it was delivered.

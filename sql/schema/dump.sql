@@ -321,7 +321,6 @@ create table job_key_moves (
   key text not null,
   cap integer,
   freed integer not null default 0,
-  at timestamp with time zone not null,
   constraint job_key_moves_pkey PRIMARY KEY (queue, id)
 ) with (autovacuum_vacuum_scale_factor=0.05);
 
@@ -870,7 +869,6 @@ create table webhook_attempts (
   attempt integer not null,
   endpoint_id uuid not null,
   begun_at timestamp with time zone not null,
-  ends_by timestamp with time zone,
   ended_at timestamp with time zone,
   duration_ms integer,
   reason text,
@@ -1013,9 +1011,7 @@ create table webhook_events (
 --   p_limit integer,
 --   p_serial integer,
 --   p_lease_ms bigint,
---   p_keyed_first boolean,
---   p_vacated bigint[],
---   p_vacated_leases bigint[]
+--   p_keyed_first boolean
 -- ) returns TABLE(id bigint, lease_id bigint, attempt integer, max_attempts integer, name text, key text, payload text, key_cap integer)
 
 -- function job_complete (
@@ -1038,19 +1034,6 @@ create table webhook_events (
 --   p_key text[],
 --   p_key_cap integer[]
 -- ) returns SETOF bigint
-
--- function job_enqueue_claimed (
---   p_queue text,
---   p_name text,
---   p_payload text,
---   p_max_attempts integer,
---   p_key text,
---   p_key_cap integer,
---   p_worker text,
---   p_lease_ms bigint,
---   OUT id bigint,
---   OUT lease_id bigint
--- ) returns record
 
 -- function job_enqueue_keyed (
 --   p_queue text,
@@ -1093,14 +1076,16 @@ create table webhook_events (
 --   p_key text
 -- ) returns bigint
 
+-- function job_merge_moves (
+--   p_queue text
+-- ) returns void
+
 -- function job_pick_keyed (
 --   p_queue text,
 --   p_limit integer,
 --   p_serial integer,
---   p_vacated bigint[],
---   p_vacated_leases bigint[],
 --   OUT ids bigint[],
---   OUT places tid[],
+--   OUT ctids tid[],
 --   OUT caps integer[]
 -- ) returns record
 
@@ -1270,16 +1255,6 @@ create table webhook_events (
 --   is_announced boolean
 -- ) returns text
 
--- function webhook_begin_attempt (
---   of_tenant_id uuid,
---   of_endpoint_id uuid,
---   of_delivery_id uuid,
---   of_job_id bigint,
---   of_lease_id bigint,
---   within_ms bigint,
---   at timestamp with time zone
--- ) returns TABLE(event_id uuid, attempt integer, body text, url text, secret_environment text, secret_name text, previous_environment text, previous_name text)
-
 -- function webhook_begin_attempts (
 --   of_lease_id bigint,
 --   of_tenant_ids uuid[],
@@ -1308,7 +1283,7 @@ create table webhook_events (
 --   of_max_attempts integer
 -- ) returns integer
 
--- function webhook_end_attempts (
+-- function webhook_finish_attempts (
 --   of_tenant_ids uuid[],
 --   of_endpoint_ids uuid[],
 --   of_delivery_ids uuid[],
@@ -1327,42 +1302,3 @@ create table webhook_events (
 --   next_job_ids bigint[],
 --   waits_ms bigint[]
 -- ) returns SETOF bigint
-
--- function webhook_tell (
---   of_tenant_id uuid,
---   of_type text,
---   of_project_id uuid,
---   of_flow_id text,
---   is_dry_run boolean,
---   of_event_id uuid,
---   of_body text,
---   of_run_id uuid,
---   at timestamp with time zone,
---   delivery_ids uuid[],
---   cap_well integer,
---   of_queue text,
---   of_job_name text,
---   of_max_attempts integer,
---   of_worker text,
---   lease_ms bigint,
---   not_to uuid[],
---   OUT matched integer,
---   OUT endpoint_id uuid,
---   OUT job_id bigint,
---   OUT lease_id bigint,
---   OUT payload text,
---   OUT url text,
---   OUT secret_environment text,
---   OUT secret_name text,
---   OUT previous_environment text,
---   OUT previous_name text,
---   OUT stands integer,
---   OUT versions integer[],
---   OUT formats smallint[],
---   OUT nonces bytea[],
---   OUT ciphertexts bytea[],
---   OUT wrapping_keys text[],
---   OUT wrapped_data_keys bytea[],
---   OUT created_by uuid[],
---   OUT created_at timestamp with time zone[]
--- ) returns record

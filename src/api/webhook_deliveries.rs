@@ -11,8 +11,8 @@ use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::{Admin, Authorized};
 use crate::store::page::{Order, Page, Request};
+use crate::store::webhook_deliveries::{self, Attempt, Delivery, State};
 use crate::store::webhook_endpoints::{self, WebhookEndpoint};
-use crate::store::webhook_history::{self, Attempt, Delivery, State};
 use crate::webhooks::event::TEST;
 use crate::webhooks::reason::Reason;
 use schemars::JsonSchema;
@@ -275,7 +275,7 @@ fn test(cx: &Cx<'_>, endpoint: Endpoint, _: Nothing) -> Result<Accepted<View>> {
     let queued = cx.transact(|tx| {
         webhook_endpoints::has_room(tx, &endpoint)?;
         let id = cx.webhooks().test(tx, tenant_id, endpoint_id)?;
-        webhook_history::find(tx, &endpoint, id)
+        webhook_deliveries::find(tx, &endpoint, id)
     })?;
     Ok(Accepted(queued.into()))
 }
@@ -289,7 +289,7 @@ fn resend(cx: &Cx<'_>, endpoint: Endpoint, _: Nothing) -> Result<Accepted<View>>
         let id = cx
             .webhooks()
             .resend(tx, tenant_id, endpoint_id, delivery_id)?;
-        webhook_history::find(tx, &endpoint, id)
+        webhook_deliveries::find(tx, &endpoint, id)
     })?;
     Ok(Accepted(queued.into()))
 }
@@ -330,14 +330,14 @@ fn list(
             query.state,
         ),
     )?;
-    let rows = webhook_history::list(&mut cx.store().session()?, &endpoint, query.state, &page)?;
+    let rows = webhook_deliveries::list(&mut cx.store().session()?, &endpoint, query.state, &page)?;
     Ok(Found(page.page(rows, |row| row.delivery_id, View::from)))
 }
 
 fn read(cx: &Cx<'_>, endpoint: Endpoint, _: Nothing) -> Result<Found<WholeView>> {
     is_on(cx)?;
     let delivery_id = id_in_path(cx, "webhookDeliveryId", "webhook-delivery")?;
-    let whole = webhook_history::whole(&mut cx.store().session()?, &endpoint, delivery_id)?;
+    let whole = webhook_deliveries::whole(&mut cx.store().session()?, &endpoint, delivery_id)?;
     let event = whole.body.as_deref().map(serde_json::from_str).transpose();
     Ok(Found(WholeView {
         delivery: whole.delivery.into(),

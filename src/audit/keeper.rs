@@ -9,17 +9,12 @@ use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::store::audit::purge::{self, End};
 use crate::store::audit::{self as rows, Outcome};
-use crate::store::{Store, Tx, clock, sql_state};
-use crossbeam_channel::{Receiver, RecvTimeoutError};
+use crate::store::{Store, Tx, clock, partitions, sql_state};
+use crossbeam_channel::Receiver;
 use ed25519_dalek::SigningKey;
 use postgres::error::SqlState;
-use std::time::Duration;
-use time::{Date, Month, OffsetDateTime, Time};
+use time::OffsetDateTime;
 
-/// Pause between two rounds.
-const PERIOD: Duration = Duration::from_secs(3600);
-/// Pause after a round that failed.
-const AFTER_FAILURE: Duration = Duration::from_secs(30);
 /// Batches deleted in one transaction, at most.
 const CHUNK: i64 = 200;
 
@@ -47,16 +42,14 @@ impl Keeper {
         if woken.recv().is_err() {
             return;
         }
-        let mut wait = Duration::ZERO;
-        while woken.recv_timeout(wait) != Err(RecvTimeoutError::Disconnected) {
-            wait = match self.round() {
-                Ok(()) => PERIOD,
-                Err(error) => {
-                    self.complain(&error);
-                    AFTER_FAILURE
-                }
-            };
-        }
+        let round = || self.round();
+        partitions::keep(
+            &self.clock,
+            woken,
+            round,
+            || {},
+            |error| self.complain(error),
+        );
     }
 
     fn complain(&self, error: &Error) {
@@ -91,7 +84,7 @@ impl Keeper {
     ) -> Result<()> {
         let months = purge::months(&mut self.store.session()?, outcome)?;
         for month in months {
-            let end = OffsetDateTime::new_utc(month_after(month), Time::MIDNIGHT);
+            let end = partitions::end_of(month);
             if end > before {
                 break;
             }
@@ -154,14 +147,6 @@ impl Keeper {
         let anchor = anchor::sign(key, outcome, before.as_ref(), end, &self.clock);
         purge::put_anchor(tx, &anchor)
     }
-}
-
-fn month_after(month: Date) -> Date {
-    let (year, next) = match month.month() {
-        Month::December => (month.year() + 1, Month::January),
-        other => (month.year(), other.next()),
-    };
-    Date::from_calendar_date(year, next, 1).unwrap_or(Date::MAX)
 }
 
 fn is_about_rights(error: &Error) -> bool {

@@ -105,12 +105,11 @@ impl Runtime {
         )))
     }
 
-    /// Adds the queue `runs` and its handler: the threads `run-N`.
+    /// Adds the queue `runs` and its handler: the threads `runs-N`.
     pub fn serve(&self, builder: jobs::Builder) -> jobs::Builder {
         let services = self.0.clone();
         let options = jobs::QueueOptions {
             threads: self.0.options.threads,
-            thread_name: Some("run".to_owned()),
             poll: self.0.options.poll,
             stack_bytes: STACK_BYTES,
             // After faults of the service's own, such as a database that is away. The attempts that

@@ -43,10 +43,10 @@ pub mod users;
 pub mod webhook_attempts;
 pub mod webhook_deliveries;
 pub mod webhook_endpoints;
-pub mod webhook_history;
 
 use db::on_violation;
 pub use db::{
     Columns, Connection, Find, Finding, FromRow, Options, Ordered, Parameter, Session, Sql, Store,
-    Tx, clock, connect, libpq, migrations, page, queue_error, sql_state,
+    Tx, clock, connect, group_commit, libpq, migrations, page, partitions, queue_error, retry,
+    sql_state,
 };

@@ -1,14 +1,12 @@
-//! Attempts at deliveries: what begins and ends them, many at once, and what finds those whose end was
-//! lost.
+//! Attempts at deliveries: their beginning and their end, many at once, and those whose end was lost.
 //!
-//! An attempt has a row once it has ended. The one under way is always number `attempts + 1` of its
-//! delivery, and is over with the lease of its job. Whatever says when something is due or over is
-//! Postgres's clock.
+//! An attempt has a row once it has ended. The one under way is always number `attempts + 1` of its delivery, and is over
+//! with the lease of its job. Postgres's clock says when something is due or over.
 //!
-//! Not here: what is sent (`webhooks::deliver`), and attempts as people see them (`webhook_history`).
+//! Not here: what is sent (`webhooks::deliver`), and attempts as people see them (`webhook_deliveries`).
 
 use super::secrets::{self, Stored};
-use super::{Sql, Tx};
+use super::{Columns, Sql, Tx};
 use crate::error::{Error, Result};
 use crate::ids::whole_ms;
 use crate::sql;
@@ -49,59 +47,37 @@ pub struct Begun {
     pub secret: (String, String),
     /// The one that signs beside it.
     pub previous_secret: Option<(String, String)>,
-    /// The secret that signs as it is stored, where it was read with the rest.
-    pub stored: Option<Stored>,
+    /// The secret that signs as it is stored.
+    pub stored: Stored,
 }
 
-/// The place in the arrays that a row is about, from 0.
-fn place(row: &Row) -> Result<usize> {
-    let place: i64 = row.try_get(0)?;
-    usize::try_from(place - 1).map_err(Error::internal)
-}
-
-/// Begins an attempt that is over `within` this time: the job's lease stands for as long. `None`: the
-/// endpoint is not registered, the delivery has ended or waits under another job, or the lease was lost.
+/// As [`begin_all`], of one job that was claimed earlier: its lease is extended, so that the attempt is over `within` it.
 ///
 /// # Errors
 /// The database's; then it has not begun.
 pub fn begin(
-    sql: &mut impl Sql,
-    wanted: &Wanted,
+    tx: &mut Tx<'_>,
+    wanted: Wanted,
     within: Duration,
     now: OffsetDateTime,
 ) -> Result<Option<Begun>> {
-    let row = sql.query_opt(
-        sql!("webhook_attempts/begin"),
-        &[
-            &wanted.tenant_id,
-            &wanted.endpoint_id,
-            &wanted.delivery_id,
-            &wanted.job_id,
-            &wanted.lease_id,
-            &whole_ms(within),
-            &now,
-        ],
+    if !hold_endpoint(tx, wanted.tenant_id, wanted.endpoint_id)? {
+        return Ok(None);
+    }
+    let kept = tx.query_one(
+        sql!("webhook_attempts/keep_lease"),
+        &[&wanted.job_id, &wanted.lease_id, &whole_ms(within)],
     )?;
-    row.as_ref().map(begun_of).transpose()
-}
-
-fn begun_of(row: &Row) -> Result<Begun> {
-    let previous: Option<String> = row.try_get(6)?;
-    let previous_name: Option<String> = row.try_get(7)?;
-    Ok(Begun {
-        event_id: row.try_get(0)?,
-        number: row.try_get(1)?,
-        body: row.try_get(2)?,
-        url: row.try_get(3)?,
-        secret: (row.try_get(4)?, row.try_get(5)?),
-        previous_secret: previous.zip(previous_name),
-        stored: None,
-    })
+    if !kept.column("kept")? {
+        return Ok(None);
+    }
+    let mut begun = begin_all(tx, vec![wanted], now)?;
+    Ok(begun.remove(&wanted.job_id))
 }
 
 /// Begins the attempts of jobs that were just claimed, under one lease that they do not outlast, and gives them by their
-/// jobs. One that is not there has not begun: as [`begin`] has it, or somebody changes the endpoint at this moment; it may
-/// begin where it is tried alone.
+/// jobs. One that is not there has not begun: its endpoint is not registered, or somebody changes it at this moment; its
+/// delivery has ended or waits under another job; or the lease was lost.
 ///
 /// # Errors
 /// The database's; then none has begun.
@@ -154,39 +130,37 @@ pub fn begin_all(
     Ok(all)
 }
 
-/// The attempts at one receiver, by their places from 0.
+/// The attempts at one receiver, by their places in the arrays that were handed over, from 0.
 fn begun_together(row: &Row) -> Result<Vec<(usize, Begun)>> {
-    let Some(places) = row.try_get::<_, Option<Vec<i32>>>(0)? else {
+    let Some(places) = row.column::<Option<Vec<i32>>>("places")? else {
         return Ok(Vec::new());
     };
-    let (events, numbers, bodies): (Vec<Uuid>, Vec<i32>, Vec<String>) =
-        (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+    let events: Vec<Uuid> = row.column("event_ids")?;
+    let numbers: Vec<i32> = row.column("attempts")?;
+    let bodies: Vec<String> = row.column("bodies")?;
     let attempts = places.into_iter().zip(events).zip(numbers).zip(bodies);
     let begun = attempts.map(|(((place, event_id), number), body)| {
         let place = usize::try_from(place - 1).map_err(Error::internal)?;
-        Ok((place, begun_with(row, 4, event_id, number, body)?))
+        Ok((place, begun(row, event_id, number, body)?))
     });
     begun.collect()
 }
 
-/// An attempt whose receiver and secrets, as they are stored, are the columns from `first` on.
-pub(super) fn begun_with(
-    row: &Row,
-    first: usize,
-    event_id: Uuid,
-    number: i32,
-    body: String,
-) -> Result<Begun> {
-    let previous: Option<String> = row.try_get(first + 3)?;
-    let previous_name: Option<String> = row.try_get(first + 4)?;
+/// An attempt of the event, at the receiver of the row.
+fn begun(row: &Row, event_id: Uuid, number: i32, body: String) -> Result<Begun> {
+    let previous: Option<String> = row.column("previous_environment")?;
+    let previous_name: Option<String> = row.column("previous_name")?;
     Ok(Begun {
         event_id,
         number,
         body,
-        url: row.try_get(first)?,
-        secret: (row.try_get(first + 1)?, row.try_get(first + 2)?),
+        url: row.column("url")?,
+        secret: (
+            row.column("secret_environment")?,
+            row.column("secret_name")?,
+        ),
         previous_secret: previous.zip(previous_name),
-        stored: Some(secrets::stored(row)?),
+        stored: secrets::stored(row)?,
     })
 }
 
@@ -211,9 +185,6 @@ pub struct Waiting {
     pub has_event: bool,
     /// How long ago the next attempt was due.
     pub due_ago: Duration,
-    /// A process of the version before began it and left it open: for how long it may still be in
-    /// flight.
-    pub open: Option<Duration>,
 }
 
 /// Locks a delivery that waits under this job. `None`: it has ended, or waits under another.
@@ -231,13 +202,10 @@ pub fn take(
         &[&tenant_id, &delivery_id, &job_id],
     )?;
     let Some(row) = row else { return Ok(None) };
-    let is_open: bool = row.try_get(3)?;
-    let left = milliseconds(row.try_get(4)?);
     Ok(Some(Waiting {
-        attempts: row.try_get(0)?,
-        has_event: row.try_get(1)?,
-        due_ago: milliseconds(row.try_get(2)?),
-        open: is_open.then_some(left),
+        attempts: row.column("attempts")?,
+        has_event: row.column("has_event")?,
+        due_ago: milliseconds(row.column("due_ago_ms")?),
     }))
 }
 
@@ -266,7 +234,7 @@ pub struct Ended {
 
 /// What becomes of a delivery whose attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Becomes {
+pub enum AttemptOutcome {
     /// It is delivered.
     Delivered,
     /// It failed for good.
@@ -280,7 +248,7 @@ pub enum Becomes {
     },
 }
 
-impl Becomes {
+impl AttemptOutcome {
     fn state(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
@@ -299,7 +267,7 @@ impl Becomes {
 
 /// An attempt that is over, and its job, as it was claimed.
 #[derive(Debug, Clone, Copy)]
-pub struct Over<'a> {
+pub struct Finished<'a> {
     /// Whose.
     pub tenant_id: Uuid,
     /// To whom.
@@ -317,7 +285,7 @@ pub struct Over<'a> {
     /// How it ended.
     pub ended: &'a Ended,
     /// What becomes of the delivery.
-    pub becomes: Becomes,
+    pub outcome: AttemptOutcome,
 }
 
 /// Writes attempts that are over and completes their jobs; whether each was. Not if its job is another's now, if it is
@@ -325,8 +293,8 @@ pub struct Over<'a> {
 ///
 /// # Errors
 /// The database's; then none was.
-pub fn end(sql: &mut impl Sql, all: &[Over<'_>]) -> Result<Vec<bool>> {
-    let duration_ms = |one: &Over<'_>| {
+pub fn finish(sql: &mut impl Sql, all: &[Finished<'_>]) -> Result<Vec<bool>> {
+    let duration_ms = |one: &Finished<'_>| {
         let duration = one.ended.duration?;
         Some(i32::try_from(duration.as_millis()).unwrap_or(i32::MAX))
     };
@@ -344,12 +312,12 @@ pub fn end(sql: &mut impl Sql, all: &[Over<'_>]) -> Result<Vec<bool>> {
     let messages: Vec<Option<&str>> = all.iter().map(|one| one.ended.message.as_deref()).collect();
     let addresses: Vec<Option<IpAddr>> = all.iter().map(|one| one.ended.address).collect();
     let answers: Vec<Option<&[u8]>> = all.iter().map(|one| one.ended.answer.as_deref()).collect();
-    let states: Vec<&str> = all.iter().map(|one| one.becomes.state()).collect();
-    let next: Vec<Option<(i64, i64)>> = all.iter().map(|one| one.becomes.next()).collect();
+    let states: Vec<&str> = all.iter().map(|one| one.outcome.state()).collect();
+    let next: Vec<Option<(i64, i64)>> = all.iter().map(|one| one.outcome.next()).collect();
     let (next_jobs, waits): (Vec<Option<i64>>, Vec<Option<i64>>) =
         next.into_iter().map(Option::unzip).unzip();
     let rows = sql.query(
-        sql!("webhook_attempts/end"),
+        sql!("webhook_attempts/finish"),
         &[
             &tenants,
             &endpoints,
@@ -372,7 +340,9 @@ pub fn end(sql: &mut impl Sql, all: &[Over<'_>]) -> Result<Vec<bool>> {
     )?;
     let mut ended = vec![false; all.len()];
     for row in &rows {
-        if let Some(one) = ended.get_mut(place(row)?) {
+        let place: i64 = row.column("place")?;
+        let place = usize::try_from(place - 1).map_err(Error::internal)?;
+        if let Some(one) = ended.get_mut(place) {
             *one = true;
         }
     }
@@ -383,10 +353,7 @@ pub fn end(sql: &mut impl Sql, all: &[Over<'_>]) -> Result<Vec<bool>> {
 ///
 /// # Errors
 /// The database's.
-pub fn in_flight(sql: &mut impl Sql, tenant_id: Uuid, endpoint_id: Uuid) -> Result<Duration> {
-    let row = sql.query_one(
-        sql!("webhook_attempts/in_flight"),
-        &[&tenant_id, &endpoint_id],
-    )?;
-    Ok(milliseconds(row.try_get(0)?))
+pub fn in_flight(sql: &mut impl Sql, endpoint_id: Uuid) -> Result<Duration> {
+    let row = sql.query_one(sql!("webhook_attempts/in_flight"), &[&endpoint_id])?;
+    Ok(milliseconds(row.column("left_ms")?))
 }

@@ -1,22 +1,17 @@
-//! Events and deliveries, as they are written: by whoever emits, by the end of an endpoint, by the
-//! upkeep.
+//! Events and their deliveries: written by whoever emits, by the end of an endpoint and by the upkeep; read by people.
 //!
-//! A delivery is changed by the holder of its job alone. Whatever says when something is due or over is
-//! Postgres's clock.
+//! A delivery is changed by the holder of its job alone. Postgres's clock says when something is due or over.
 //!
-//! Not here: attempts (`webhook_attempts`), lists for people (`webhook_history`), and endpoints as people
-//! change them (`webhook_endpoints`).
+//! Not here: the beginning and the end of attempts (`webhook_attempts`), and endpoints as people change them
+//! (`webhook_endpoints`).
 
-use super::webhook_attempts::{Begun, begun_with};
-use super::webhook_endpoints::Ending;
-use super::{Parameter, Sql, Tx};
+use super::page::Request;
+use super::webhook_endpoints::{Ending, WebhookEndpoint};
+use super::{Columns, FromRow, Sql, Tx};
 use crate::error::{Error, Result};
-use crate::ids::whole_ms;
 use crate::proof::{Admin, May};
-use crate::sql;
-use jobs::protocol::ClaimedRow;
+use crate::{from_row, list_sql, sql, texts};
 use postgres::Row;
-use std::time::Duration;
 use time::{Date, OffsetDateTime};
 use uuid::Uuid;
 
@@ -45,7 +40,7 @@ pub fn registered(
     let Some(row) = row else { return Ok(None) };
     Ok(Some(Registered {
         endpoint_id,
-        is_well: row.try_get(0)?,
+        is_well: row.column("is_well")?,
     }))
 }
 
@@ -97,103 +92,41 @@ pub struct About<'a> {
     pub dry_run: bool,
 }
 
-/// A place for an attempt that begins where its event is emitted.
-#[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
-    /// This process, for people.
-    pub worker: &'a str,
-    /// For how long the job's lease stands at least.
-    pub lease: Duration,
-    /// The endpoints that no attempt may begin at.
-    pub not_to: &'a [Uuid],
-}
-
-/// Whom an event was told to.
-#[derive(Debug)]
-pub struct Told {
-    /// How many endpoints are told of it.
-    pub matched: usize,
-    /// The attempt that began with it, at this endpoint, and its job.
-    pub begun: Option<(Uuid, ClaimedRow, Begun)>,
-}
-
-/// Writes an event with a delivery, and its job, to every endpoint of the tenant that is told of it. If
-/// there are fewer ids than endpoints, nothing is written. An endpoint that is well has `cap_well` attempts
-/// in flight, another one. Where it is one endpoint that is well, and to which little is under way, its attempt may
-/// begin `at_once`.
+/// Writes an event with a delivery, and its job, for every endpoint of the tenant that matches; how many match. With
+/// fewer ids than that nothing is written. An endpoint that is well has `cap_well` attempts in flight at most, another
+/// one.
 ///
 /// # Errors
 /// The database's.
-pub fn tell<J: jobs::Job>(
+pub fn emit<J: jobs::Job>(
     tx: &mut Tx<'_>,
     tenant_id: Uuid,
     event: &NewEvent<'_>,
     about: About<'_>,
     delivery_ids: &[Uuid],
     cap_well: u32,
-    at_once: Option<Place<'_>>,
-) -> Result<Told> {
+) -> Result<usize> {
     let whole = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
-    let (cap, max_attempts) = (whole(cap_well), whole(J::MAX_ATTEMPTS));
-    let mut parameters: Vec<Parameter<'_>> = vec![
-        &tenant_id,
-        &event.kind,
-        &about.project_id,
-        &about.flow_id,
-        &about.dry_run,
-        &event.event_id,
-        &event.body,
-        &event.run_id,
-        &event.created_at,
-        &delivery_ids,
-        &cap,
-        &J::QUEUE,
-        &J::NAME,
-        &max_attempts,
-    ];
-    let Some(Place {
-        worker,
-        lease,
-        not_to,
-    }) = at_once
-    else {
-        let row = tx.query_one(sql!("webhook_deliveries/emit"), &parameters)?;
-        return Ok(Told {
-            matched: matched(&row)?,
-            begun: None,
-        });
-    };
-    let lease_ms = whole_ms(lease);
-    parameters.extend_from_slice(&[&worker, &lease_ms, &not_to]);
-    let row = tx.query_one(sql!("webhook_deliveries/tell"), &parameters)?;
-    let matched = matched(&row)?;
-    let Some(lease_id) = row.try_get(3)? else {
-        return Ok(Told {
-            matched,
-            begun: None,
-        });
-    };
-    let endpoint_id: Uuid = row.try_get(1)?;
-    let job = ClaimedRow {
-        id: row.try_get(2)?,
-        lease_id,
-        attempt: 1,
-        max_attempts: J::MAX_ATTEMPTS,
-        name: J::NAME.to_owned(),
-        key: Some(endpoint_id.to_string()),
-        key_cap: Some(cap_well),
-        payload: row.try_get(4)?,
-    };
-    let begun = begun_with(&row, 5, event.event_id, 1, event.body.to_owned())?;
-    Ok(Told {
-        matched,
-        begun: Some((endpoint_id, job, begun)),
-    })
-}
-
-/// How many endpoints an event was told to.
-fn matched(row: &Row) -> Result<usize> {
-    let matched: i32 = row.try_get(0)?;
+    let row = tx.query_one(
+        sql!("webhook_deliveries/emit"),
+        &[
+            &tenant_id,
+            &event.kind,
+            &about.project_id,
+            &about.flow_id,
+            &about.dry_run,
+            &event.event_id,
+            &event.body,
+            &event.run_id,
+            &event.created_at,
+            &delivery_ids,
+            &whole(cap_well),
+            &J::QUEUE,
+            &J::NAME,
+            &whole(J::MAX_ATTEMPTS),
+        ],
+    )?;
+    let matched: i32 = row.column("matched")?;
     usize::try_from(matched).map_err(Error::internal)
 }
 
@@ -239,7 +172,7 @@ pub fn lock_for_resend(
         sql!("webhook_deliveries/lock_for_resend"),
         &[&tenant_id, &endpoint_id, &delivery_id],
     )?;
-    row.map(|row| Ok(row.try_get(0)?)).transpose()
+    row.map(|row| row.column("has_event")).transpose()
 }
 
 /// Locks what failed for good since a time and is not being sent again, oldest first.
@@ -257,7 +190,7 @@ pub fn failed_since(
         sql!("webhook_deliveries/failed_since"),
         &[&tenant_id, &endpoint_id, &since, &limit],
     )?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    rows.iter().map(|row| row.column("delivery_id")).collect()
 }
 
 /// Writes new deliveries of the events of old ones, each in the place of its old one.
@@ -329,7 +262,7 @@ pub fn fail_waiting(
             &lost,
         ],
     )?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    rows.iter().map(|row| row.column("job_id")).collect()
 }
 
 /// Makes the partitions around the month of `today`. Safe to repeat, and on several replicas at once.
@@ -347,7 +280,7 @@ pub fn attach_partitions(sql: &mut impl Sql, today: Date) -> Result<()> {
 /// The database's.
 pub fn months(sql: &mut impl Sql) -> Result<Vec<Date>> {
     let rows = sql.query(sql!("webhook_deliveries/months"), &[])?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    rows.iter().map(|row| row.column("month")).collect()
 }
 
 /// Drops a month, unless something that still waits needs it; whether it did.
@@ -356,7 +289,7 @@ pub fn months(sql: &mut impl Sql) -> Result<Vec<Date>> {
 /// The database's; also when the tables are in use at this moment.
 pub fn drop_month(sql: &mut impl Sql, month: Date) -> Result<bool> {
     let row = sql.query_one(sql!("webhook_deliveries/drop_month"), &[&month])?;
-    Ok(row.try_get(0)?)
+    row.column("dropped")
 }
 
 /// Endpoints that were unregistered and have deliveries that wait: tenant and endpoint.
@@ -365,7 +298,7 @@ pub fn drop_month(sql: &mut impl Sql, month: Date) -> Result<bool> {
 /// The database's.
 pub fn unregistered_waiting(sql: &mut impl Sql, limit: i64) -> Result<Vec<(Uuid, Uuid)>> {
     let rows = sql.query(sql!("webhook_deliveries/unregistered_waiting"), &[&limit])?;
-    let pair = |row: &postgres::Row| Ok((row.try_get(0)?, row.try_get(1)?));
+    let pair = |row: &postgres::Row| Ok((row.column("tenant_id")?, row.column("endpoint_id")?));
     rows.iter().map(pair).collect()
 }
 
@@ -375,4 +308,183 @@ pub fn unregistered_waiting(sql: &mut impl Sql, limit: i64) -> Result<Vec<(Uuid,
 /// The database's.
 pub fn prune_endpoints(sql: &mut impl Sql, before: OffsetDateTime) -> Result<u64> {
     sql.execute(sql!("webhook_deliveries/prune_endpoints"), &[&before])
+}
+
+texts! {
+    /// The states of a delivery (specification section 3.4).
+    #[schemars(rename = "WebhookDeliveryState")]
+    State {
+        /// It waits for an attempt, or one is under way.
+        BeingSent = "being-sent",
+        /// The receiver answered with a 2xx status.
+        Delivered = "delivered",
+        /// Nothing more is sent.
+        Failed = "failed",
+    }
+}
+
+/// An event on its way to an endpoint.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// Its id.
+    pub delivery_id: Uuid,
+    /// Where to.
+    pub endpoint_id: Uuid,
+    /// The event: the `webhook-id` of every attempt.
+    pub event_id: Uuid,
+    /// The event's kind.
+    pub kind: String,
+    /// The run that it tells of.
+    pub run_id: Option<Uuid>,
+    /// How that run ended.
+    pub run_status: Option<String>,
+    /// The delivery that this one sends again.
+    pub resends: Option<Uuid>,
+    /// The newest delivery that sends this one again.
+    pub resent_as: Option<Uuid>,
+    /// What became of it.
+    pub state: State,
+    /// Attempts that have ended.
+    pub attempts: i32,
+    /// When the next one is due.
+    pub next_attempt_at: Option<OffsetDateTime>,
+    /// Why the newest attempt failed.
+    pub last_error: Option<String>,
+    /// The status that it failed with.
+    pub last_status: Option<i16>,
+    /// When it was queued.
+    pub created_at: OffsetDateTime,
+    /// When it was delivered, or failed for good.
+    pub ended_at: Option<OffsetDateTime>,
+}
+
+/// One attempt of a delivery.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// Its number, from 1.
+    pub attempt: i32,
+    /// When it began.
+    pub begun_at: OffsetDateTime,
+    /// When it ended; none: it is under way.
+    pub ended_at: Option<OffsetDateTime>,
+    /// How long it took.
+    pub duration_ms: Option<i32>,
+    /// Why it failed; none: it was delivered, or has not ended.
+    pub reason: Option<String>,
+    /// What the receiver answered with.
+    pub status: Option<i16>,
+    /// What went wrong, in a sentence.
+    pub message: Option<String>,
+    /// The address that was connected to, or tried.
+    pub address: Option<String>,
+    /// The beginning of what the receiver answered.
+    pub answer: Option<Vec<u8>>,
+}
+
+/// A delivery, its attempts in order, and the body that is sent; none once that was dropped.
+#[derive(Debug, Clone)]
+pub struct Whole {
+    /// The delivery.
+    pub delivery: Delivery,
+    /// Its attempts, the first one first.
+    pub attempts: Vec<Attempt>,
+    /// The event as it is sent.
+    pub body: Option<String>,
+}
+
+from_row!(Delivery {
+    delivery_id,
+    endpoint_id,
+    event_id,
+    kind,
+    run_id,
+    run_status,
+    resends,
+    resent_as,
+    state,
+    attempts,
+    next_attempt_at,
+    last_error,
+    last_status,
+    created_at,
+    ended_at,
+});
+
+from_row!(Attempt {
+    attempt,
+    begun_at,
+    ended_at,
+    duration_ms,
+    reason,
+    status,
+    message,
+    address,
+    answer,
+});
+
+/// A page of an endpoint's deliveries; with `state`, of those alone.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn list(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, WebhookEndpoint>,
+    state: Option<State>,
+    page: &Request,
+) -> Result<Vec<Delivery>> {
+    let (tenant_id, endpoint_id, rows) = (may.tenant_id(), may.object_id(), page.rows());
+    let states = match &state {
+        None => State::ALL.as_slice(),
+        Some(state) => std::slice::from_ref(state),
+    };
+    let states: Vec<&str> = states.iter().map(|state| state.text()).collect();
+    sql.fetch_all(
+        list_sql!("webhook_deliveries/list").by(page.order),
+        &[&tenant_id, &endpoint_id, &page.after, &rows, &states],
+    )
+}
+
+fn row(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, WebhookEndpoint>,
+    delivery_id: Uuid,
+) -> Result<Row> {
+    let row = sql.query_opt(
+        sql!("webhook_deliveries/find"),
+        &[&may.tenant_id(), &may.object_id(), &delivery_id],
+    )?;
+    row.ok_or_else(|| Error::not_found("webhook-delivery", delivery_id))
+}
+
+/// A delivery of the endpoint.
+///
+/// # Errors
+/// `not-found`, `database-unavailable`.
+pub fn find(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, WebhookEndpoint>,
+    delivery_id: Uuid,
+) -> Result<Delivery> {
+    Delivery::from_row(&row(sql, may, delivery_id)?)
+}
+
+/// A delivery of the endpoint with all that is known of it.
+///
+/// # Errors
+/// `not-found`, `database-unavailable`.
+pub fn whole(
+    sql: &mut impl Sql,
+    may: &impl May<Admin, WebhookEndpoint>,
+    delivery_id: Uuid,
+) -> Result<Whole> {
+    let found = row(sql, may, delivery_id)?;
+    let attempts = sql.fetch_all(
+        sql!("webhook_deliveries/attempts"),
+        &[&may.tenant_id(), &delivery_id],
+    )?;
+    Ok(Whole {
+        delivery: Delivery::from_row(&found)?,
+        attempts,
+        body: found.column("body")?,
+    })
 }

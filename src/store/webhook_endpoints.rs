@@ -3,7 +3,7 @@
 //! The name of a secret is kept, never a value. An endpoint that was unregistered is not there any
 //! more for anything in this file.
 //!
-//! Not here: deliveries (`webhook_history` reads them, `webhook_deliveries` writes them), and
+//! Not here: deliveries (`webhook_deliveries`), and
 //! unregistering, which ends them.
 
 use super::page::Request;

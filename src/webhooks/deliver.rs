@@ -1,22 +1,22 @@
 //! The worker: one job, one attempt at one delivery.
 //!
-//! The attempt begins when the job is claimed (`claim`), or enqueued as claimed (`emit`); then the request is signed and sent, over a
-//! connection of its own; then its row is written with its end (`end`), together with others', for which
-//! a thread does not wait that has another delivery to make (`group`). Nothing is sent later than the
-//! job's lease stands without being renewed. So whoever gets a job that was claimed before, and not given
-//! back, knows that an attempt is over whose outcome was lost, by a crash most often: it counts, as a
-//! failed connection. Where nothing was sent, and the service itself is why, the job is given back, and
-//! nothing counts.
+//! The attempt begins when the job is claimed (`begin`). The request is signed and sent, over a connection of its own. Then
+//! the attempt is written together with others (`finish`); the thread does not wait for that if it has another delivery to
+//! make.
+//!
+//! Nothing is sent later than the job's lease stands without being renewed. So a job that was claimed before and not given
+//! back hides an attempt that is over and whose outcome was lost, by a crash most often: it counts, as a failed connection.
+//! If nothing was sent, and the service itself is why, the job is given back, and nothing counts.
 
-use super::claim::Ready;
-use super::end::{Begun, Made, Told, WRITE_WAIT, anothers};
+use super::begin::Ready;
+use super::finish::{Begun, Made, Waiter, anothers};
 use super::reason::Reason;
-use super::{Inner, schedule, sign};
+use super::{Inner, retry_schedule, sign};
 use crate::error::{Code, Error, Result};
 use crate::outbound::{Client, Failure, Kind, Method, Outgoing, Stream, Timeouts};
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
-use crate::store::webhook_attempts::{self as rows, Becomes, Ended, Wanted};
+use crate::store::webhook_attempts::{self as rows, AttemptOutcome, Ended, Wanted};
 use crate::store::webhook_deliveries::ToFail;
 use crate::store::{Tx, queue_error};
 use jobs::{Claimed, Outcome};
@@ -32,8 +32,9 @@ const ANSWER_TIME: Duration = Duration::from_secs(1);
 const SECRETS_TIME: Duration = Duration::from_secs(6);
 /// How long, of that, the earlier ones may take: the one that stands is enough to send.
 const EARLIER_TIME: Duration = Duration::from_secs(5);
-/// How long, of that, a database that is away is asked again.
+/// How long, of that, a database that is away is asked again, and the wait between.
 const DATABASE_TIME: Duration = Duration::from_secs(4);
+const DATABASE_WAIT: Duration = Duration::from_millis(50);
 /// Beyond the last moment at which something is sent.
 const SLACK: Duration = Duration::from_secs(1);
 /// An attempt that takes longer is slow.
@@ -80,9 +81,9 @@ impl Deliver {
 /// What a delivery came to whose attempt has not begun.
 enum Instead {
     /// There is nothing to do any more.
-    Over,
+    Ended,
     /// An earlier attempt whose outcome was lost was written, and the job settled.
-    Recovered(Becomes),
+    Recovered(AttemptOutcome),
     /// The endpoint is not registered any more: the delivery failed, and the job was settled.
     Unregistered,
     /// It is to be looked at again after this time.
@@ -124,7 +125,7 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
         None if hides_an_attempt(claimed) => None,
         None => inner.begin(claimed, job)?,
     };
-    let Some(mut ready) = ready else {
+    let Some(ready) = ready else {
         return instead(inner, claimed, job);
     };
     let began = Instant::now();
@@ -132,8 +133,6 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
         true => Went::NotMade("It waited too long for the database.".to_owned()),
         false => make(inner, claimed, job, &ready),
     };
-    // The endpoint has taken what it was sent.
-    ready.only = None;
     let attempt = &ready.begun;
     if claimed.lost() {
         // Whoever has the job now finds that it was claimed before.
@@ -158,18 +157,13 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
         at: began,
     };
     let made = Made::of(claimed, job, begun, ended, asked);
-    let later = claimed.later();
-    // Unless the endpoint is to have fewer at once from now on.
-    if let Some(later) = later.as_ref().filter(|_| made.new_cap(inner).is_none()) {
-        later.vacate();
-    }
-    let told = Told {
+    let waiter = Waiter {
         token: claimed.token(),
-        later,
+        later: claimed.later(),
         log: log.clone(),
     };
-    let end = |all| inner.end_all(all);
-    inner.ending.put((made, told), inner.ends_apart(), end);
+    let finish = |all| inner.finish_all(all);
+    inner.finishing.put((made, waiter), finish);
     Ok(Outcome::Settled)
 }
 
@@ -187,9 +181,9 @@ pub(super) fn within(inner: &Inner) -> Duration {
 fn instead(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Result<Outcome> {
     let instead = inner.store.transact(|tx| take(inner, tx, claimed, job))?;
     Ok(match instead {
-        Instead::Over => Outcome::Done,
-        Instead::Recovered(becomes) => {
-            inner.count(Some(Reason::ConnectionFailed), becomes);
+        Instead::Ended => Outcome::Done,
+        Instead::Recovered(outcome) => {
+            inner.count(Some(Reason::ConnectionFailed), outcome);
             Outcome::Settled
         }
         Instead::Unregistered => {
@@ -204,12 +198,9 @@ fn take(inner: &Inner, tx: &mut Tx<'_>, claimed: &Claimed, job: &Deliver) -> Res
     let (tenant_id, delivery_id) = (job.tenant_id, job.delivery_id);
     let is_registered = rows::hold_endpoint(tx, tenant_id, job.endpoint_id)?;
     let Some(waiting) = rows::take(tx, tenant_id, delivery_id, claimed.id())? else {
-        return Ok(Instead::Over);
+        return Ok(Instead::Ended);
     };
-    if let Some(left) = waiting.open.filter(|left| *left > Duration::ZERO) {
-        return Ok(Instead::Later(left));
-    }
-    if is_registered && (hides_an_attempt(claimed) || waiting.open.is_some()) {
+    if is_registered && hides_an_attempt(claimed) {
         let ended = Ended {
             reason: Some(Reason::ConnectionFailed.text()),
             message: Some("The server stopped during the attempt.".to_owned()),
@@ -221,8 +212,8 @@ fn take(inner: &Inner, tx: &mut Tx<'_>, claimed: &Claimed, job: &Deliver) -> Res
             at: now.checked_sub(waiting.due_ago).unwrap_or(now),
         };
         let made = Made::of(claimed, job, begun, ended, None);
-        let becomes = inner.end_in(tx, &[made])?.pop().flatten();
-        return becomes.map(Instead::Recovered).ok_or_else(anothers);
+        let outcome = inner.finish_in(tx, &[made])?.pop().flatten();
+        return outcome.map(Instead::Recovered).ok_or_else(anothers);
     }
     if is_registered {
         return match waiting.has_event {
@@ -313,7 +304,7 @@ fn answered(inner: &Inner, stream: Stream) -> Went {
         ended.reason = Some(Reason::HttpStatus.text());
         asked = stream
             .header("retry-after")
-            .and_then(|value| schedule::retry_after(value, inner.clock.now()));
+            .and_then(|value| retry_schedule::retry_after(value, inner.clock.now()));
     }
     ended.answer = Some(stream.excerpt(ANSWER_BYTES, ANSWER_TIME));
     Went::Ended(ended, asked)
@@ -336,7 +327,7 @@ fn failed(reason: Reason, message: impl Into<String>) -> Ended {
 }
 
 impl Inner {
-    /// Begins an attempt whose job was claimed alone, if there is one to begin.
+    /// Begins an attempt that did not begin with its claim, or too long ago, if there is one to begin.
     fn begin(&self, claimed: &Claimed, job: &Deliver) -> Result<Option<Ready>> {
         let wanted = Wanted {
             tenant_id: job.tenant_id,
@@ -345,10 +336,12 @@ impl Inner {
             job_id: claimed.id(),
             lease_id: claimed.lease_id(),
         };
-        let mut session = self.store.session()?;
         let since = Instant::now();
-        let begun = rows::begin(&mut session, &wanted, within(self), self.clock.now())?;
-        Ok(begun.map(|begun| Ready::claimed(begun, since)))
+        let now = self.clock.now();
+        let begun = self
+            .store
+            .transact(|tx| rows::begin(tx, wanted, within(self), now))?;
+        Ok(begun.map(|begun| Ready::new(begun, since)))
     }
 
     /// The signatures of an attempt, or how it went without.
@@ -366,7 +359,7 @@ impl Inner {
                 Ok(secrets) => break secrets,
                 Err((Unreadable::DatabaseAway(_), _)) if started.elapsed() < DATABASE_TIME => {
                     was_away = true;
-                    std::thread::sleep(WRITE_WAIT);
+                    std::thread::sleep(DATABASE_WAIT);
                 }
                 Err((Unreadable::DatabaseAway(_), message)) => return Err(Went::NotMade(message)),
                 Err((_, message)) => return Err(unusable(message)),
@@ -402,7 +395,7 @@ impl Inner {
         let at = reference(&attempt.secret);
         let signing = self
             .secrets
-            .signing(tenant_id, &at, attempt.stored.clone(), until);
+            .signing(tenant_id, &at, Some(attempt.stored.clone()), until);
         let mut secrets = signing.map_err(|why| said(&at, why))?;
         if let Some(previous) = &attempt.previous_secret {
             let at = reference(previous);

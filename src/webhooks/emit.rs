@@ -1,24 +1,15 @@
-//! Writing events and their deliveries, each with its job, in the transaction of what they report.
-//!
-//! After the commit a claim takes the jobs (`claim`). Where the event is for one endpoint that is well, and a thread is
-//! free, its attempt begins with the event instead: its job is under a lease from the beginning, and waits for nothing
-//! but the commit.
+//! Writes events and their deliveries, each with its job, in the transaction of what they report. The commit wakes the
+//! claimer of the queue.
 
-use super::claim::Ready;
-use super::deliver::{Deliver, within};
+use super::deliver::Deliver;
 use super::event::Event;
 use super::{Inner, Webhooks};
 use crate::error::{Code, Error, Result};
 use crate::store::runs::{self, Origin};
-use crate::store::webhook_attempts::Begun;
 use crate::store::webhook_deliveries::{self as rows, NewDelivery, NewEvent};
 use crate::store::{Find, Tx, queue_error};
-use jobs::Taken;
-use jobs::protocol::{ClaimedRow, Ending, Settlement, settle};
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -36,7 +27,7 @@ impl Webhooks {
         if !self.is_on() {
             return Ok(());
         }
-        self.0.tell(tx, tenant_id, event)
+        self.0.emit(tx, tenant_id, event)
     }
 
     /// Emits `run.finished` for a run that has just ended in this transaction, if an app or the command
@@ -130,7 +121,7 @@ impl Webhooks {
 
 impl Inner {
     /// Writes the event for every endpoint that matches.
-    fn tell(self: &Arc<Self>, tx: &mut Tx<'_>, tenant_id: Uuid, event: &Event) -> Result<()> {
+    fn emit(self: &Arc<Self>, tx: &mut Tx<'_>, tenant_id: Uuid, event: &Event) -> Result<()> {
         let now = self.clock.now();
         let facts = event.facts();
         let about = rows::About {
@@ -138,14 +129,6 @@ impl Inner {
             flow_id: facts.flow_id,
             dry_run: facts.dry_run,
         };
-        let queue = self.queue.get();
-        let place = queue.and_then(|queue| queue.place(<Deliver as jobs::Job>::QUEUE));
-        let not_to = self.at_once.all();
-        let at_once = place.as_ref().map(|place| rows::Place {
-            worker: place.worker(),
-            lease: place.lease().max(within(self)),
-            not_to: &not_to,
-        });
         // How many match is not known before; most often it is as many as of late.
         let mut room = match self.event_id(event, now) {
             Ok(_) => self.matched.load(Ordering::Relaxed),
@@ -168,58 +151,16 @@ impl Inner {
                 created_at: now,
             };
             let delivery_ids: Vec<Uuid> = (0..room).map(|_| self.clock.new_id()).collect();
-            let cap = self.cap(true);
-            let told =
-                rows::tell::<Deliver>(tx, tenant_id, &new, about, &delivery_ids, cap, at_once)?;
-            if told.matched <= room {
+            let matched =
+                rows::emit::<Deliver>(tx, tenant_id, &new, about, &delivery_ids, self.cap(true))?;
+            if matched <= room {
                 self.matched
-                    .store(told.matched.max(room.saturating_sub(1)), Ordering::Relaxed);
-                return match told.begun.zip(place) {
-                    Some((begun, place)) => self.begin_at_once(tx, begun, place),
-                    None => {
-                        self.queued(tx, told.matched);
-                        Ok(())
-                    }
-                };
+                    .store(matched.max(room.saturating_sub(1)), Ordering::Relaxed);
+                self.queued(tx, matched);
+                return Ok(());
             }
-            room = told.matched;
+            room = matched;
         }
-    }
-
-    /// Has an attempt made whose job was enqueued as claimed, once it has committed.
-    fn begin_at_once(
-        self: &Arc<Self>,
-        tx: &mut Tx<'_>,
-        (endpoint_id, row, begun): (Uuid, ClaimedRow, Begun),
-        place: jobs::Place,
-    ) -> Result<()> {
-        let Some(only) = self.at_once.begin(endpoint_id) else {
-            // Somebody else was faster: it waits for a claim.
-            let back = Settlement {
-                id: row.id,
-                lease_id: row.lease_id,
-                ending: Ending::HandBack,
-            };
-            settle(tx.raw(), &[back]).map_err(queue_error)?;
-            self.queued(tx, 1);
-            return Ok(());
-        };
-        let ready = Ready {
-            begun,
-            since: place.since(),
-            read_at: Instant::now(),
-            only: Some(only),
-        };
-        let inner = Arc::clone(self);
-        tx.after_commit(move || {
-            inner.counts.queued(1);
-            let beside: Box<dyn Any + Send> = Box::new(ready);
-            place.fill(Taken {
-                row,
-                beside: Some(beside),
-            });
-        });
-        Ok(())
     }
 
     /// So many deliveries wait for a claim, once they have committed.

@@ -10,22 +10,19 @@
 //! Guarantees: an event and its deliveries commit with what they report, or not at all; a delivery that
 //! committed is attempted until it is delivered or failed, whatever happens to the process; its job is
 //! under a lease before anything is sent, so an attempt counts even if a crash hid its outcome; nothing goes out
-//! after [`Webhooks::unregister`] has answered; no endpoint has more attempts in flight than its share, but for a
-//! moment one more for each process, of those that begin with their events; one whose newest attempt failed
-//! or was slow has one, and all of those hold at most half of the threads.
+//! after [`Webhooks::unregister`] has answered; no endpoint has more attempts in flight than its share; one whose newest
+//! attempt failed or was slow has one, and all of those hold at most half of the threads.
 //!
 //! Not here: the routes (`api::webhook_endpoints`), the rows (`store`), which addresses a receiver may
 //! have (`outbound`).
 
-mod at_once;
-mod claim;
+mod begin;
 mod deliver;
 mod emit;
-mod end;
 pub mod event;
-mod group;
+mod finish;
 pub mod reason;
-mod schedule;
+mod retry_schedule;
 pub mod sign;
 mod stats;
 mod unregister;
@@ -40,14 +37,14 @@ use crate::ids::Clock;
 use crate::outbound::{Outbound, Policy, WebhookAccess};
 use crate::secrets::Secrets;
 use crate::store::Store;
-use group::Group;
+use crate::store::group_commit::GroupCommit;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// While attempts are in flight, claims follow each other no sooner than this, and twice as much more for each other
-/// process that has jobs in hand: what one costs is for all that it takes.
+/// The least time between two claims while attempts are in flight: most of what a claim costs does not depend on how many
+/// it takes.
 const PACE: Duration = Duration::from_millis(5);
 
 /// How webhooks are sent from this process.
@@ -57,8 +54,7 @@ pub struct Options {
     pub timeout: Duration,
     /// Attempts of this process at once at most.
     pub threads: usize,
-    /// Attempts to one endpoint at once at most, over all processes; for a moment one more for each process, of those that
-    /// begin where their event is emitted.
+    /// Attempts to one endpoint at once at most, over all processes.
     pub endpoint_concurrency: u32,
     /// Days that events, deliveries and attempts are kept at least.
     pub retention_days: u32,
@@ -116,8 +112,7 @@ struct Inner {
     ended: unregister::Ended,
     /// Endpoints that an event was for of late, at most.
     matched: AtomicUsize,
-    ending: Group<(end::Made, end::Told)>,
-    at_once: at_once::AtOnce,
+    finishing: GroupCommit<(finish::Made, finish::Waiter)>,
     queue: OnceLock<jobs::Handle>,
 }
 
@@ -141,8 +136,7 @@ impl Webhooks {
             counts: stats::Counts::default(),
             ended: unregister::Ended::default(),
             matched: AtomicUsize::new(0),
-            ending: Group::default(),
-            at_once: at_once::AtOnce::default(),
+            finishing: GroupCommit::default(),
             queue: OnceLock::new(),
         }))
     }
@@ -192,12 +186,12 @@ impl Webhooks {
         builder
             .queue(queue, options)
             .read_beside(queue, move |claimed, since| {
-                claim::begin_all(&claimer, claimed, since)
+                begin::begin_all(&claimer, claimed, since)
             })
             .handle::<Deliver>(move |claimed, job| deliver::deliver(&inner, claimed, &job))
     }
 
-    /// Lets what is emitted here begin in this process's queue, or wake it. To be called once it is started.
+    /// Lets what is emitted here wake this process's queue. To be called once it is started.
     pub fn woken_by(&self, queue: jobs::Handle) {
         // A second queue in one process would be told nothing, and polls.
         let _ = self.0.queue.set(queue);

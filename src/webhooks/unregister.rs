@@ -68,7 +68,7 @@ impl Webhooks {
         inner.fail_all(tenant_id, endpoint_id, deadline)?;
         loop {
             let turn = inner.ended.turn();
-            let left = attempts::in_flight(&mut inner.store.session()?, tenant_id, endpoint_id)?;
+            let left = attempts::in_flight(&mut inner.store.session()?, endpoint_id)?;
             if left.is_zero() {
                 break;
             }

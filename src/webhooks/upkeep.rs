@@ -1,24 +1,16 @@
-//! What the tables of webhooks need from time to time: partitions made ahead, months past their time
-//! dropped, endpoints without deliveries deleted, and what a broken-off unregistering left. Safe on
-//! every replica at once.
+//! What the tables of webhooks need from time to time: partitions made ahead, months past their time dropped, endpoints
+//! without deliveries deleted, and what an unregistering left that broke off. Safe on every replica at once.
 
 use super::Inner;
 use super::deliver::Deliver;
 use crate::error::{Error, Result};
-use crate::store::{Session, clock, queue_error, webhook_deliveries as rows};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded};
+use crate::store::{Session, clock, partitions, queue_error, webhook_deliveries as rows};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use time::{Date, Month, OffsetDateTime, Time};
+use time::OffsetDateTime;
 
-/// How often. A month's partitions are made two months ahead.
-const PERIOD: Duration = Duration::from_secs(3600);
-/// The wait after a round that failed.
-const AFTER_FAILURE: Duration = Duration::from_secs(30);
-/// How often it looks whether the clock has come to another month: one that was set far ahead, or
-/// back, has no partitions there.
-const LOOK: Duration = Duration::from_secs(1);
 /// How often what is due is counted.
 const COUNTED_EVERY: Duration = Duration::from_secs(60);
 /// Beyond the retention: an event may be sent again shortly before its time is over.
@@ -61,29 +53,24 @@ pub(super) fn start(inner: &Arc<Inner>) -> Result<Keeper> {
 }
 
 fn keep_up(inner: &Inner, stop: &Receiver<()>) {
-    let mut next_round = Instant::now();
-    let mut next_count = next_round;
-    let mut seen = None;
-    let mut wait = Duration::ZERO;
-    while stop.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-        wait = LOOK;
-        let (now, month) = (Instant::now(), inner.clock.month());
-        if now >= next_round || seen != Some(month) {
-            seen = Some(month);
-            next_round = now + PERIOD;
-            if let Err(error) = round(inner, stop) {
-                next_round = now + AFTER_FAILURE;
-                slog::warn!(inner.log, "The upkeep of the tables of webhooks failed; it will be tried again"; crate::log::ErrorValue(&error));
-            }
-        }
+    let mut next_count = Instant::now();
+    let count = || {
+        let now = Instant::now();
         if now < next_count {
-            continue;
+            return;
         }
         next_count = now + COUNTED_EVERY;
         if let Err(error) = count_due(inner) {
             slog::debug!(inner.log, "The deliveries that are due were not counted"; crate::log::ErrorValue(&error));
         }
-    }
+    };
+    partitions::keep(
+        &inner.clock,
+        stop,
+        || round(inner, stop),
+        count,
+        |error| slog::warn!(inner.log, "The upkeep of the tables of webhooks failed; it will be tried again"; crate::log::ErrorValue(error)),
+    );
 }
 
 pub(super) fn attach_partitions(inner: &Inner) -> Result<()> {
@@ -121,7 +108,7 @@ fn drop_months(inner: &Inner, session: &mut Session, now: OffsetDateTime) -> Res
     let retention = time::Duration::days(inner.options.retention_days.into());
     let before = now - retention - SLACK;
     for month in rows::months(session)? {
-        if end_of(month) > before {
+        if partitions::end_of(month) > before {
             break;
         }
         if !session.transact(|tx| rows::drop_month(tx, month))? {
@@ -131,13 +118,4 @@ fn drop_months(inner: &Inner, session: &mut Session, now: OffsetDateTime) -> Res
         slog::info!(inner.log, "Dropped a month of deliveries"; "month" => %month);
     }
     Ok(())
-}
-
-fn end_of(month: Date) -> OffsetDateTime {
-    let (year, next) = match month.month() {
-        Month::December => (month.year() + 1, Month::January),
-        other => (month.year(), other.next()),
-    };
-    let first = Date::from_calendar_date(year, next, 1).unwrap_or(Date::MAX);
-    OffsetDateTime::new_utc(first, Time::MIDNIGHT)
 }

@@ -1,9 +1,8 @@
 //! Webhooks from the end of a run to the receiver, over real sockets. What each kind of failure is called
-//! is in `attempts`, what begins with its event in `at_once`; which endpoints are told of what in
+//! is in `attempts`; which endpoints are told of what in
 //! `events`; secrets in `signing`; unregistering, sending again and what is left in the tables in `ends`;
 //! what one receiver costs the others in `fairness`. Process kills are in `tests/crash`.
 
-mod at_once;
 mod attempts;
 mod begins;
 mod ends;

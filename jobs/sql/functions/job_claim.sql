@@ -10,8 +10,7 @@
 -- it, since the log is written in order. Such a claim has to be a transaction of its own. A claim without an id draws
 -- one here and is flushed.
 CREATE FUNCTION job_claim(
-    p_queue text, p_worker text, p_lease bigint, p_limit integer, p_serial integer, p_lease_ms bigint, p_keyed_first boolean,
-    p_vacated bigint[], p_vacated_leases bigint[]
+    p_queue text, p_worker text, p_lease bigint, p_limit integer, p_serial integer, p_lease_ms bigint, p_keyed_first boolean
 )
 RETURNS TABLE (id bigint, lease_id bigint, attempt integer, max_attempts integer, name text, key text, payload text, key_cap integer)
 LANGUAGE plpgsql
@@ -19,41 +18,40 @@ SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_so
 SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
-    v_now timestamptz := clock_timestamp();
+    v_now CONSTANT timestamptz := clock_timestamp();
     v_lease bigint := p_lease;
-    v_ready boolean;
+    v_has_keys boolean;
     v_left integer := p_limit;
     v_keyed bigint[];
-    v_keyed_places tid[];
+    v_keyed_ctids tid[];
     v_caps integer[];
     v_plain bigint[];
-    v_places tid[];
+    v_plain_ctids tid[];
 BEGIN
     IF v_lease IS NOT NULL THEN
         PERFORM set_config('synchronous_commit', 'off', true);
     END IF;
-    SELECT p_vacated <> '{}' OR EXISTS (SELECT FROM job_key_moves WHERE queue = p_queue)
-           OR EXISTS (SELECT FROM job_keys WHERE queue = p_queue AND next_at <= v_now AND cap > 1)
-           OR EXISTS (SELECT FROM job_keys WHERE queue = p_queue AND next_at <= v_now AND cap <= 1)
-    INTO v_ready;
-    IF v_ready AND p_keyed_first THEN
-        SELECT p.ids, p.places, p.caps INTO v_keyed, v_keyed_places, v_caps
-        FROM job_pick_keyed(p_queue, v_left, p_serial, p_vacated, p_vacated_leases) p;
+    v_has_keys := EXISTS (SELECT FROM job_key_moves WHERE queue = p_queue)
+        OR EXISTS (SELECT FROM job_keys WHERE queue = p_queue AND next_at <= v_now AND cap > 1 AND in_flight < cap)
+        OR EXISTS (SELECT FROM job_keys WHERE queue = p_queue AND next_at <= v_now AND cap <= 1 AND in_flight < cap);
+    IF v_has_keys AND p_keyed_first THEN
+        SELECT p.ids, p.ctids, p.caps INTO v_keyed, v_keyed_ctids, v_caps
+        FROM job_pick_keyed(p_queue => p_queue, p_limit => v_left, p_serial => p_serial) p;
         v_left := p_limit - coalesce(cardinality(v_keyed), 0);
     END IF;
     IF v_left > 0 THEN
-        SELECT array_agg(t.id), array_agg(t.place) INTO v_plain, v_places
-        FROM (SELECT due.id, due.place FROM unnest('{0,1,2,3}'::smallint[]) p (priority),
-                  LATERAL (SELECT j.id, j.ctid AS place FROM job_jobs j
+        SELECT array_agg(t.id), array_agg(t.ctid) INTO v_plain, v_plain_ctids
+        FROM (SELECT due.* FROM unnest('{0,1,2,3}'::smallint[]) p (priority),
+                  LATERAL (SELECT j.id, j.ctid FROM job_jobs j
                       WHERE j.queue = p_queue AND j.priority = p.priority AND j.key IS NULL
                         AND j.run_at <= v_now AND j.lease_id IS NULL
                       ORDER BY j.run_at, j.id LIMIT p_limit FOR UPDATE SKIP LOCKED) due
               LIMIT v_left) t;
         v_left := v_left - coalesce(cardinality(v_plain), 0);
     END IF;
-    IF v_ready AND NOT p_keyed_first AND v_left > 0 THEN
-        SELECT p.ids, p.places, p.caps INTO v_keyed, v_keyed_places, v_caps
-        FROM job_pick_keyed(p_queue, v_left, p_serial, p_vacated, p_vacated_leases) p;
+    IF v_has_keys AND NOT p_keyed_first AND v_left > 0 THEN
+        SELECT p.ids, p.ctids, p.caps INTO v_keyed, v_keyed_ctids, v_caps
+        FROM job_pick_keyed(p_queue => p_queue, p_limit => v_left, p_serial => p_serial) p;
     END IF;
     IF v_plain IS NULL AND v_keyed IS NULL THEN
         RETURN;
@@ -65,12 +63,12 @@ BEGIN
     VALUES (v_lease, clock_timestamp() + p_lease_ms * interval '1 millisecond', p_worker, v_plain || v_keyed);
     IF v_plain IS NOT NULL THEN
         RETURN QUERY UPDATE job_jobs j SET lease_id = v_lease, attempt = j.attempt + 1, unique_held = NULL
-            WHERE j.ctid = ANY (v_places)
+            WHERE j.ctid = ANY (v_plain_ctids)
             RETURNING j.id, j.lease_id, j.attempt, j.max_attempts, j.name, j.key, j.payload::text, NULL::integer;
     END IF;
     IF v_keyed IS NOT NULL THEN
         RETURN QUERY UPDATE job_jobs j SET lease_id = v_lease, attempt = j.attempt + 1, unique_held = NULL
-            FROM unnest(v_keyed_places, v_caps) k (place, cap) WHERE j.ctid = k.place
+            FROM unnest(v_keyed_ctids, v_caps) k (place, cap) WHERE j.ctid = k.place
             RETURNING j.id, j.lease_id, j.attempt, j.max_attempts, j.name, j.key, j.payload::text, k.cap;
     END IF;
 END $$;

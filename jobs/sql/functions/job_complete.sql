@@ -20,8 +20,8 @@ BEGIN
         RETURNING j.id, j.queue, j.key
     ),
     moved AS (
-        INSERT INTO job_key_moves (queue, key, freed, at)
-        SELECT queue, key, count(*), clock_timestamp() FROM gone WHERE key IS NOT NULL GROUP BY queue, key
+        INSERT INTO job_key_moves (queue, key, freed)
+        SELECT queue, key, count(*) FROM gone WHERE key IS NOT NULL GROUP BY queue, key
     )
     SELECT id FROM gone;
 END

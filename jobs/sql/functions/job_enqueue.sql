@@ -24,11 +24,11 @@ BEGIN
         FROM unnest(p_queue, p_name, p_payload, p_priority, p_delay_ms, p_max_attempts, p_key, p_key_cap)
              WITH ORDINALITY AS i (queue, name, payload, priority, delay_ms, max_attempts, key, key_cap, place)
         ORDER BY place
-        RETURNING id, queue, key, key_cap, run_at
+        RETURNING id, queue, key, key_cap
     ),
     moved AS (
-        INSERT INTO job_key_moves (queue, key, cap, at)
-        SELECT queue, key, (array_agg(key_cap ORDER BY id DESC))[1], min(run_at) FROM added WHERE key IS NOT NULL GROUP BY queue, key
+        INSERT INTO job_key_moves (queue, key, cap)
+        SELECT queue, key, (array_agg(key_cap ORDER BY id DESC))[1] FROM added WHERE key IS NOT NULL GROUP BY queue, key
     )
     SELECT id FROM added ORDER BY id;
 END

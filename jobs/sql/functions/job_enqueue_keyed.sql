@@ -5,12 +5,11 @@ CREATE FUNCTION job_enqueue_keyed(
 LANGUAGE plpgsql AS $$
 DECLARE
     v_id bigint;
-    v_now timestamptz := clock_timestamp();
 BEGIN
     INSERT INTO job_jobs (queue, name, payload, priority, run_at, max_attempts, key, key_cap)
-    VALUES (p_queue, p_name, p_payload::json, p_priority, v_now, p_max_attempts, p_key, p_key_cap)
+    VALUES (p_queue, p_name, p_payload::json, p_priority, clock_timestamp(), p_max_attempts, p_key, p_key_cap)
     RETURNING id INTO v_id;
-    INSERT INTO job_key_moves (queue, key, cap, at) VALUES (p_queue, p_key, p_key_cap, v_now);
+    INSERT INTO job_key_moves (queue, key, cap) VALUES (p_queue, p_key, p_key_cap);
     RETURN v_id;
 END
 $$;

@@ -27,7 +27,7 @@ BEGIN
             RETURNING j.id, j.xmax = 0 INTO v_id, v_added;
         END IF;
         IF v_added AND p_key[i] IS NOT NULL THEN
-            INSERT INTO job_key_moves (queue, key, cap, at) VALUES (p_queue[i], p_key[i], p_key_cap[i], v_run_at);
+            INSERT INTO job_key_moves (queue, key, cap) VALUES (p_queue[i], p_key[i], p_key_cap[i]);
         END IF;
         id := v_id;
         added := v_added;

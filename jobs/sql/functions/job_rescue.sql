@@ -28,7 +28,6 @@ BEGIN
             DELETE FROM job_leases l WHERE l.id = v_lease.id;
         END IF;
     END LOOP;
-    -- Whether it is still so is asked again once the queue's lock is held: the row is locked after.
     DELETE FROM job_keys k USING (
         SELECT queue, key FROM job_keys WHERE in_flight = 0 AND next_at = 'infinity'
             AND pg_try_advisory_xact_lock('job_keys'::regclass::oid::integer, hashtext(queue))

@@ -5,11 +5,11 @@ LANGUAGE sql SET jit = off AS $$
     added AS (
         INSERT INTO job_jobs (id, queue, name, payload, priority, run_at, enqueued_at, max_attempts, key, key_cap, unique_key, last_error)
         SELECT id, queue, name, payload, priority, clock_timestamp(), enqueued_at, max_attempts, key, key_cap, unique_key, reason
-        FROM raised RETURNING id, queue, key, key_cap, run_at
+        FROM raised RETURNING id, queue, key, key_cap
     ),
     moved AS (
-        INSERT INTO job_key_moves (queue, key, cap, at)
-        SELECT queue, key, max(key_cap), min(run_at) FROM added WHERE key IS NOT NULL GROUP BY queue, key
+        INSERT INTO job_key_moves (queue, key, cap)
+        SELECT queue, key, max(key_cap) FROM added WHERE key IS NOT NULL GROUP BY queue, key
     )
     SELECT id FROM added
 $$;

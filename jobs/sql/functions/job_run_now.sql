@@ -1,4 +1,4 @@
--- Makes a waiting job due now. False where it runs, is due already, or is gone.
+-- Makes a waiting job due now. False: it runs, is due already, or is gone.
 CREATE FUNCTION job_run_now(p_id bigint) RETURNS boolean
 LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -12,7 +12,7 @@ BEGIN
         RETURN false;
     END IF;
     IF v_key IS NOT NULL THEN
-        INSERT INTO job_key_moves (queue, key, at) VALUES (v_queue, v_key, clock_timestamp());
+        INSERT INTO job_key_moves (queue, key) VALUES (v_queue, v_key);
     END IF;
     RETURN true;
 END

@@ -20,7 +20,7 @@ BEGIN
         RETURNING j.queue, j.key INTO v_queue, v_key;
         IF FOUND THEN
             IF v_key IS NOT NULL THEN
-                INSERT INTO job_key_moves (queue, key, freed, at) VALUES (v_queue, v_key, 1, clock_timestamp());
+                INSERT INTO job_key_moves (queue, key, freed) VALUES (v_queue, v_key, 1);
             END IF;
             id := p_ids[1];
             became := 'done';
@@ -70,8 +70,8 @@ BEGIN
         FROM decided d WHERE j.id = ANY (p_ids) AND j.id = d.id AND d.became = 'waiting'
     ),
     moved AS (
-        INSERT INTO job_key_moves (queue, key, freed, at)
-        SELECT queue, key, count(*), clock_timestamp() FROM decided WHERE key IS NOT NULL GROUP BY queue, key
+        INSERT INTO job_key_moves (queue, key, freed)
+        SELECT queue, key, count(*) FROM decided WHERE key IS NOT NULL GROUP BY queue, key
     )
     SELECT id, became FROM decided;
 END

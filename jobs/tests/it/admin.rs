@@ -4,7 +4,7 @@ use crate::harness::schema;
 use jobs::protocol::{Became, Ending, Settlement, claim, complete, rescue, settle, watch};
 use jobs::{
     Cancelled, NewJob, cancel, cancel_by_unique_key, dead_jobs, depth, enqueue, enqueue_many,
-    hasten, purge_dead, revive,
+    purge_dead, revive, run_now,
 };
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ fn a_claim_passes_over_a_job_whose_cancel_is_not_committed() {
 }
 
 #[test]
-fn a_hastened_job_is_due_at_once_unless_it_runs() {
+fn a_job_is_due_now_unless_it_runs() {
     let schema = schema();
     let mut client = schema.client();
     let later = Duration::from_secs(3600);
@@ -102,13 +102,13 @@ fn a_hastened_job_is_due_at_once_unless_it_runs() {
         let id = enqueue(&mut client, new.delay(later)).unwrap().id;
         let mut claim_one = || claim(&mut client, "q", "w", 10, LEASE, false).unwrap();
         assert!(claim_one().is_empty());
-        assert!(hasten(&mut client, id).unwrap());
-        assert!(!hasten(&mut client, id).unwrap(), "it is due");
+        assert!(run_now(&mut client, id).unwrap());
+        assert!(!run_now(&mut client, id).unwrap(), "it is due");
         let claimed = claim(&mut client, "q", "w", 10, LEASE, false).unwrap();
         assert_eq!(claimed[0].id, id);
-        assert!(!hasten(&mut client, id).unwrap(), "it runs");
+        assert!(!run_now(&mut client, id).unwrap(), "it runs");
         complete(&mut client, &[id], &[claimed[0].lease_id]).unwrap();
-        assert!(!hasten(&mut client, id).unwrap(), "it is gone");
+        assert!(!run_now(&mut client, id).unwrap(), "it is gone");
     }
 }
 

@@ -2,8 +2,7 @@
 //! socket. Each test has a schema of its own.
 
 use jobs::Database;
-use jobs::protocol::ClaimedRow;
-use postgres::{Client, Config, NoTls, Row};
+use postgres::{Client, Config, NoTls};
 use r2d2_postgres::PostgresConnectionManager;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -222,31 +221,4 @@ fn binaries() -> PathBuf {
         bin.join("initdb").exists().then_some(bin)
     };
     found.pop().or_else(in_path).expect("these tests need PostgreSQL. Install it: apt-get install -y postgresql  (or: dnf install -y postgresql-server)")
-}
-
-/// Claims as a process does that is through with some jobs, each named with its lease, whose ends are still being written.
-pub(crate) fn claim_beside(
-    client: &mut Client,
-    limit: usize,
-    lease: Duration,
-    keyed_first: bool,
-    over: impl Iterator<Item = (i64, i64)>,
-) -> Vec<ClaimedRow> {
-    let (ids, leases): (Vec<i64>, Vec<i64>) = over.unzip();
-    let (limit, lease_ms) = (limit as i32, lease.as_millis() as i64);
-    let sql = "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap
-               FROM job_claim('q', 'w', NULL, $1, $1, $2, $3, $4, $5)";
-    let rows = client.query(sql, &[&limit, &lease_ms, &keyed_first, &ids, &leases]);
-    let positive = |number: i32| number.unsigned_abs();
-    let claimed = |row: &Row| ClaimedRow {
-        id: row.get(0),
-        lease_id: row.get(1),
-        attempt: positive(row.get(2)),
-        max_attempts: positive(row.get(3)),
-        name: row.get(4),
-        key: row.get(5),
-        payload: row.get(6),
-        key_cap: row.get::<_, Option<i32>>(7).map(positive),
-    };
-    rows.unwrap().iter().map(claimed).collect()
 }

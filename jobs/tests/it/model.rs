@@ -2,14 +2,14 @@
 //! the handler and before the settlement, in the middle of a settlement's transaction, after its commit and before
 //! anybody heard of it; leases run out, late settlements come, jobs are cancelled in every state.
 
-use crate::harness::{claim_beside, schema};
+use crate::harness::schema;
 use jobs::protocol::{Became, ClaimedRow, Ending, Settlement, claim, rescue, settle};
 use jobs::{Cancelled, NewJob, cancel, dead_jobs, enqueue};
 use postgres::Client;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 const LEASE: Duration = Duration::from_secs(300);
@@ -22,11 +22,9 @@ enum Step {
         unique: Option<u8>,
         max_attempts: u32,
     },
-    /// By a process that is through with some of the jobs that were claimed before, perhaps under leases that it lost.
     Claim {
         limit: usize,
         keyed_first: bool,
-        over: Vec<prop::sample::Index>,
     },
     /// Settles a claim, which may be lost by now; `again` is the retry of a settlement whose answer was lost.
     Settle {
@@ -54,8 +52,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (prop::option::of(0..3_u8), prop::option::weighted(0.3, 0..2_u8), 1..4_u32)
             .prop_map(|(key, unique, max_attempts)| Step::Enqueue { key, unique, max_attempts }),
-        4 => (1..4_usize, any::<bool>(), prop::collection::vec(which(), 0..4))
-            .prop_map(|(limit, keyed_first, over)| Step::Claim { limit, keyed_first, over }),
+        4 => (1..4_usize, any::<bool>()).prop_map(|(limit, keyed_first)| Step::Claim { limit, keyed_first }),
         5 => (which(), 0..5_u8, any::<bool>()).prop_map(|(which, ending, again)| Step::Settle { which, ending, again }),
         1 => which().prop_map(|which| Step::DieInSettlement { which }),
         2 => which().prop_map(|which| Step::Expire { which }),
@@ -99,20 +96,7 @@ impl Model {
                 unique,
                 max_attempts,
             } => self.enqueue(client, *key, *unique, *max_attempts),
-            Step::Claim {
-                limit,
-                keyed_first,
-                over,
-            } => {
-                let over: HashSet<(i64, i64)> = match self.claims.is_empty() {
-                    true => HashSet::new(),
-                    false => over
-                        .iter()
-                        .map(|which| named(which.get(&self.claims)))
-                        .collect(),
-                };
-                self.claim(client, *limit, *keyed_first, &over);
-            }
+            Step::Claim { limit, keyed_first } => self.claim(client, *limit, *keyed_first),
             Step::TimePasses => time_passes(client),
             Step::Cancel { which, commit } if !self.jobs.is_empty() => {
                 let ids: Vec<i64> = self.jobs.keys().copied().collect();
@@ -191,23 +175,8 @@ impl Model {
         }
     }
 
-    fn claim(
-        &mut self,
-        client: &mut Client,
-        limit: usize,
-        keyed_first: bool,
-        over: &HashSet<(i64, i64)>,
-    ) {
-        let is_over = |id: i64, job: &ModelJob| matches!(job.state, State::Running { lease_id } if over.contains(&(id, lease_id)));
-        let vacated = |key: u8| {
-            let of = |(id, job): &(&i64, &ModelJob)| job.key == Some(key) && is_over(**id, job);
-            self.jobs.iter().filter(of).count().min(CAP as usize)
-        };
-        let vacated = [0, 1, 2].map(vacated);
-        let rows = match over.is_empty() {
-            true => claim(client, "q", "w", limit, LEASE, keyed_first).unwrap(),
-            false => claim_beside(client, limit, LEASE, keyed_first, over.iter().copied()),
-        };
+    fn claim(&mut self, client: &mut Client, limit: usize, keyed_first: bool) {
+        let rows = claim(client, "q", "w", limit, LEASE, keyed_first).unwrap();
         assert!(rows.len() <= limit);
         for row in &rows {
             let job = self.jobs.get_mut(&row.id).unwrap();
@@ -226,15 +195,12 @@ impl Model {
                 (job.attempt, job.max_attempts)
             );
         }
-        for (key, vacated) in (0..).zip(vacated) {
+        for key in 0..3 {
             let running = |job: &&ModelJob| {
                 job.key == Some(key) && matches!(job.state, State::Running { .. })
             };
-            let name = format!("k{key}");
-            let is_claimed = rows.iter().any(|row| row.key.as_ref() == Some(&name));
-            let places = CAP as usize + if is_claimed { vacated } else { CAP as usize };
             assert!(
-                self.jobs.values().filter(running).count() <= places,
+                self.jobs.values().filter(running).count() <= CAP as usize,
                 "key {key} is over its cap"
             );
         }
@@ -356,7 +322,7 @@ impl Model {
             }
             self.claims.clear();
             time_passes(client);
-            self.claim(client, 100, true, &HashSet::new());
+            self.claim(client, 100, true);
             for row in self.claims.clone() {
                 self.settle(client, &row, 0);
             }
@@ -380,7 +346,7 @@ impl Model {
             .map(|(id, _)| *id)
             .collect();
         assert_eq!(dead, expected);
-        self.claim(client, 1, true, &HashSet::new());
+        self.claim(client, 1, true);
         let left = "SELECT (SELECT count(*) FROM job_jobs), (SELECT coalesce(sum(abs(in_flight)), 0) FROM job_keys)::bigint";
         let row = client.query_one(left, &[]).unwrap();
         assert_eq!(
@@ -389,10 +355,6 @@ impl Model {
             "rows and places in flight at the end"
         );
     }
-}
-
-fn named(row: &ClaimedRow) -> (i64, i64) {
-    (row.id, row.lease_id)
 }
 
 fn ending_of(ending: u8) -> Ending {

@@ -18,10 +18,10 @@ fn million() -> Schema {
                  SELECT 'q', 'n', 0, now() + interval '1 h', 5, '{}' FROM generate_series(1, 500000);
              INSERT INTO job_jobs (queue, name, priority, run_at, max_attempts, payload, key, key_cap)
                  SELECT 'q', 'n', 1, now() - interval '1 h', 5, '{}', 'big', 3 FROM generate_series(1, 500000);
-             INSERT INTO job_key_moves (queue, key, cap, at) VALUES ('q', 'big', 3, now());
+             INSERT INTO job_key_moves (queue, key, cap) VALUES ('q', 'big', 3);
              INSERT INTO job_jobs (queue, name, priority, run_at, max_attempts, payload, key, key_cap)
                  SELECT 'q', 'n', 1, now(), 5, '{}', 'small' || i % 50, 10 FROM generate_series(1, 500) i;
-             INSERT INTO job_key_moves (queue, key, cap, at) SELECT 'q', 'small' || i, 10, now() FROM generate_series(0, 49) i;
+             INSERT INTO job_key_moves (queue, key, cap) SELECT 'q', 'small' || i, 10 FROM generate_series(0, 49) i;
              INSERT INTO job_jobs (queue, name, priority, run_at, max_attempts, payload)
                  SELECT 'q', 'n', 2, now(), 5, '{}' FROM generate_series(1, 2000);
              ANALYZE job_jobs",
@@ -83,8 +83,8 @@ fn a_claim_reads_little_and_touches_no_index_beside_a_million_waiting_rows() {
     };
     assert_eq!(
         (of("big"), of("small")),
-        (3, 150),
-        "the even share of 51 keys is 3"
+        (3, 196),
+        "the even share of 51 keys is 3 or 4, and the one that waits longest has 3 at most"
     );
     let plain = claimed(&mut client, 500, false);
     assert_eq!(plain.iter().filter(|key| key.is_none()).count(), 500);
@@ -159,7 +159,7 @@ fn moves_that_have_piled_up_are_read_once_also_by_a_plan_that_was_made_for_few()
     const MOVES: i64 = 1500;
     let schema = schema();
     let mut client = schema.client();
-    let come = "INSERT INTO job_key_moves (queue, key, cap, at) SELECT 'q', 'k', 1, now() FROM generate_series(1, $1::bigint)";
+    let come = "INSERT INTO job_key_moves (queue, key, cap) SELECT 'q', 'k', 1 FROM generate_series(1, $1::bigint)";
     // The plan is made for a table that is known to hold one.
     client.execute(come, &[&1i64]).unwrap();
     client

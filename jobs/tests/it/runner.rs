@@ -1,7 +1,6 @@
 //! The runner's threads: outcomes, wake-ups, cancels, stop.
 
-mod alone;
-mod place;
+mod busy;
 mod sweep;
 
 use crate::harness::{Schema, schema, until};

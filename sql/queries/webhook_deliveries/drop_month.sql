@@ -1,1 +1,1 @@
-select drop_webhook_month(month => $1)
+select drop_webhook_month(month => $1) as dropped

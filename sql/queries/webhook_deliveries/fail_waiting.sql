@@ -1,28 +1,20 @@
--- Fails deliveries of an endpoint that was unregistered, any of them but those whose job is under a lease, or $3 alone, whose
--- job is the caller's. An attempt whose outcome a crash hid gets its row: the job was claimed before, or a process of the
--- version before began it. Answers the jobs.
+-- Fails deliveries of an endpoint that was unregistered: all but those whose job is under a lease, or $3 alone, whose job is
+-- the caller's. An attempt whose outcome a crash hid gets its row: its job was claimed before. Answers the jobs.
 with waiting as (
   select d.delivery_id, d.endpoint_id, d.attempts, d.job_id, coalesce(d.next_attempt_at, d.created_at) as due_at,
-    coalesce(j.attempt, 0) > case when $3::uuid is null then 0 else 1 end or o.attempt is not null as is_lost
-  from webhook_deliveries d
-    cross join lateral job_standing(d.job_id) j
-    left join lateral (
-      select a.attempt, a.ends_by from webhook_attempts a
-      where a.tenant_id = d.tenant_id and a.delivery_id = d.delivery_id and a.attempt = d.attempts + 1 and a.ended_at is null
-    ) o on true
+    coalesce(j.attempt, 0) > case when $3::uuid is null then 0 else 1 end as is_lost
+  from webhook_deliveries d cross join lateral job_standing(p_id => d.job_id) j
   where d.tenant_id = $1 and d.endpoint_id = $2 and ($3 is null or d.delivery_id = $3) and d.state = 'being-sent'
     and not exists (select from webhook_endpoints e
       where e.tenant_id = $1 and e.endpoint_id = $2 and e.unregistered_at is null)
     and ($3 is not null or coalesce(j.left_ms, 0) = 0)
-    and (o.ends_by is null or o.ends_by <= clock_timestamp())
   order by d.delivery_id
   limit $4
   for update of d
 ), lost as (
-  insert into webhook_attempts as a (tenant_id, delivery_id, attempt, endpoint_id, begun_at, ended_at, reason)
+  insert into webhook_attempts (tenant_id, delivery_id, attempt, endpoint_id, begun_at, ended_at, reason)
   select $1, w.delivery_id, w.attempts + 1, w.endpoint_id, least(w.due_at, clock_timestamp()), clock_timestamp(), $6
   from waiting w where w.is_lost
-  on conflict (tenant_id, delivery_id, attempt) do update set ended_at = excluded.ended_at, reason = excluded.reason
 ), failed as (
   update webhook_deliveries d
   set state = 'failed', last_error = $5, last_status = null, next_attempt_at = null, ended_at = clock_timestamp(),

@@ -43,9 +43,8 @@ pub(super) static WEBHOOKS: &[Setting] = &[
             unit: "",
         },
         Source::Ours,
-        "Attempts to one webhook endpoint at once at most, over all processes (for a moment it may \
-         be one more for each process); one that \
-         fails, is slow or has taken none yet gets one at a time, and such ones together half of the threads.",
+        "Attempts to one webhook endpoint at once at most, over all processes; one that fails, is slow or has taken none \
+         yet gets one at a time, and such ones together half of the threads.",
     )
     .default_value("8"),
     Setting::new(

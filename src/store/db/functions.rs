@@ -42,11 +42,9 @@ const OWN: &[(&str, &str)] = functions![
     "run_settle_jobs",
     "run_take_children",
     "run_write",
-    "webhook_begin_attempt",
     "webhook_begin_attempts",
     "webhook_emit",
-    "webhook_end_attempts",
-    "webhook_tell",
+    "webhook_finish_attempts",
 ];
 
 /// Every function of this program, by name and text.

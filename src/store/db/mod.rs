@@ -8,6 +8,7 @@
 //! | `statement`, `find` | what runs a statement, and how the row is found that access is checked on |
 //! | `row`, `texts` | columns by name, and enums that are texts |
 //! | `page`, `ordered`, `clock` | pages of lists; a list's statement in both directions; what time it is where the rows are |
+//! | `group_commit`, `retry`, `partitions` | many writes in one transaction; a write that outlasts a database that is away; the loop that keeps monthly partitions |
 //! | `migrations`, `functions` | the schema: its tables, its SQL functions |
 //!
 //! Guarantees: a checkout ends after its timeout, a statement after the server's own limit, and a
@@ -23,11 +24,14 @@ pub mod connect;
 mod connection;
 mod find;
 mod functions;
+pub mod group_commit;
 pub mod libpq;
 pub mod migrations;
 mod ordered;
 pub mod page;
+pub mod partitions;
 mod pool;
+pub mod retry;
 mod row;
 mod statement;
 mod statement_timeout;

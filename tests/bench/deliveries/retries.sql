@@ -18,9 +18,9 @@ with told as (
   select $1, delivery_id, endpoint_id, event_id, 'approval.requested', 'being-sent', 4, next_at, 'http-status', 503, job_id, at
   from retry
 ), attempt as (
-  insert into webhook_attempts (tenant_id, delivery_id, attempt, endpoint_id, begun_at, ends_by, ended_at, duration_ms,
+  insert into webhook_attempts (tenant_id, delivery_id, attempt, endpoint_id, begun_at, ended_at, duration_ms,
     reason, status, address, answer)
-  select $1, delivery_id, 4, endpoint_id, now() - interval '1 minute', now() - interval '43 seconds',
+  select $1, delivery_id, 4, endpoint_id, now() - interval '1 minute',
     now() - interval '59 seconds', 1000, 'http-status', 503, '127.0.0.1', ''
   from retry
 ), counted as (
@@ -28,8 +28,8 @@ with told as (
   set is_failing = true, last_failed_at = now(), last_error = 'http-status', last_status = 503
   where tenant_id = $1 and endpoint_id = any ($2)
 ), moved as (
-  insert into job_key_moves (queue, key, cap, at)
-  select 'webhooks', endpoint_id::text, 1, min(next_at) from retry group by endpoint_id
+  insert into job_key_moves (queue, key, cap)
+  select distinct 'webhooks', endpoint_id::text, 1 from retry
 )
 insert into job_jobs (id, queue, name, payload, priority, run_at, max_attempts, key, key_cap)
 select job_id, 'webhooks', 'webhook.deliver',

@@ -336,7 +336,7 @@ impl Haste {
         let thread = thread("haste", move || {
             while !ends.load(Ordering::SeqCst) {
                 // The database may be away.
-                if let Err(error) = hasten(&url, &ends) {
+                if let Err(error) = run_now(&url, &ends) {
                     let _ = error;
                 }
                 std::thread::sleep(Duration::from_millis(200));
@@ -349,7 +349,7 @@ impl Haste {
     }
 }
 
-fn hasten(url: &str, over: &AtomicBool) -> Result<(), Box<dyn std::error::Error>> {
+fn run_now(url: &str, over: &AtomicBool) -> Result<(), Box<dyn std::error::Error>> {
     let mut client = postgres::Client::connect(url, postgres::NoTls)?;
     while !over.load(Ordering::SeqCst) {
         // What waits for an attempt that a kill left without an end waits less long, and for good reason.
@@ -360,7 +360,7 @@ fn hasten(url: &str, over: &AtomicBool) -> Result<(), Box<dyn std::error::Error>
         )?;
         let mut transaction = client.transaction()?;
         for row in rows {
-            jobs::hasten(&mut transaction, row.get(0))?;
+            jobs::run_now(&mut transaction, row.get(0))?;
         }
         transaction.commit()?;
         std::thread::sleep(Duration::from_millis(100));

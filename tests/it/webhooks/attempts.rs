@@ -63,7 +63,7 @@ fn a_finished_run_is_told_once_with_the_headers_and_the_envelope() {
     );
     assert_eq!(attempt["address"], "127.0.0.1");
     assert!(attempt["durationMs"].is_i64());
-    world.hasten();
+    world.run_now();
     assert_eq!(
         world.number("select count(*) from job_jobs where queue = 'webhooks'"),
         0
@@ -199,14 +199,14 @@ fn a_name_is_judged_anew_at_each_attempt() {
     assert_eq!(delivery["lastError"], "host-not-resolved");
     known.store(true, Ordering::SeqCst);
     moved.store(true, Ordering::SeqCst);
-    world.hasten();
+    world.run_now();
     let delivery = world.attempted(&endpoint, 2);
     assert_eq!(delivery["lastError"], "url-refused");
     let message = delivery["attempts"][1]["message"].as_str().unwrap();
     assert!(message.contains("169.254.169.254"), "{message}");
     assert_eq!(receiver.received().len(), 0);
     moved.store(false, Ordering::SeqCst);
-    world.hasten();
+    world.run_now();
     let delivery = world.delivered(&endpoint);
     assert_eq!(delivery["attemptCount"], 3);
     assert_eq!(receiver.received().len(), 1);
@@ -241,7 +241,7 @@ fn what_failed_is_sent_again_with_the_same_id_and_a_new_time() {
     world.run();
     world.attempted(&endpoint, 1);
     world.app.clock.advance(Duration::from_secs(60));
-    world.hasten();
+    world.run_now();
     let delivery = world.delivered(&endpoint);
     assert_eq!(delivery["attemptCount"], 2);
     let reasons: Vec<&Value> = (0..2).map(|n| &delivery["attempts"][n]["reason"]).collect();
@@ -292,7 +292,7 @@ fn after_ten_attempts_a_delivery_has_failed() {
     for attempt in 1..=9 {
         let delivery = world.attempted(&endpoint, attempt);
         assert_eq!(delivery["state"], "being-sent");
-        world.hasten();
+        world.run_now();
     }
     let delivery = world.attempted(&endpoint, 10);
     assert_eq!(
@@ -354,7 +354,7 @@ fn a_failing_endpoint_has_one_attempt_in_flight_until_it_is_well() {
             (in_flight() == 1).then_some(())
         });
         assert_eq!(receiver.received().len(), 2);
-        world.hasten();
+        world.run_now();
     }
     drop(hold);
     eventually("all to be delivered", || {

@@ -130,7 +130,7 @@ fn a_cap_that_was_said_too_late_is_put_right_by_the_next_attempt() {
     let mut client = world.app.database.client();
     jobs::set_cap(&mut client, "webhooks", &endpoint, 8).unwrap();
     cap(&world, &endpoint, 8);
-    world.hasten();
+    world.run_now();
     world.attempted(&endpoint, 2);
     cap(&world, &endpoint, 1);
 }

@@ -113,14 +113,14 @@ fn a_secret_that_is_gone_or_broken_holds_deliveries_back_until_it_is_mended() {
     let message = delivery["attempts"][0]["message"].as_str().unwrap();
     assert!(message.contains("hook"), "{message}");
     world.secret("hook", "not-a-signing-secret");
-    world.hasten();
+    world.run_now();
     let delivery = world.attempted(&endpoint, 2);
     assert_eq!(delivery["lastError"], "secret-unavailable");
     assert!(!delivery.to_string().contains("not-a-signing-secret"));
     assert_eq!(receiver.received().len(), 0);
     let mended = secret(3);
     world.secret("hook", &mended);
-    world.hasten();
+    world.run_now();
     let delivery = world.delivered(&endpoint);
     assert_eq!(delivery["attemptCount"], 3);
     // The broken one before it is left out.

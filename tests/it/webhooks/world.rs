@@ -142,13 +142,13 @@ impl World {
     }
 
     /// Makes what waits for a later attempt due.
-    pub(super) fn hasten(&self) {
+    pub(super) fn run_now(&self) {
         let mut client = self.app.database.client();
         let waiting = "select id from job_jobs where queue = 'webhooks' and lease_id is null";
         let rows = client.query(waiting, &[]).unwrap();
         let mut tx = client.transaction().unwrap();
         for row in rows {
-            jobs::hasten(&mut tx, row.get(0)).unwrap();
+            jobs::run_now(&mut tx, row.get(0)).unwrap();
         }
         tx.commit().unwrap();
     }

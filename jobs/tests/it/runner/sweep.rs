@@ -148,9 +148,7 @@ fn waiting_sweep(schema: &Schema, runner: &Runner, reader: &mut Client, waiting:
 
 #[test]
 fn a_sweep_that_waits_holds_up_no_rescue_and_no_stop() {
-    let schema = schema_beside(
-        "INSERT INTO job_key_moves (queue, key, at) VALUES ('other', 'k', 'infinity')",
-    );
+    let schema = schema_beside("INSERT INTO job_key_moves (queue, key) VALUES ('other', 'k')");
     let (mut client, mut reader) = (schema.client(), schema.client());
     let runner = quick(&schema);
     let waiting = format!(

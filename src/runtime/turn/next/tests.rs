@@ -4,7 +4,7 @@ use super::super::definition::Limits;
 use super::*;
 use crate::runtime::progress::events::ToolCall;
 use crate::store::steps::Prices;
-use crate::store::turns::{Tool, Turn};
+use crate::store::turns::{Tool, ToolTarget, Turn};
 use crate::tools::Answer;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -16,6 +16,7 @@ fn definition(max_steps: u16) -> Definition {
         name: name.to_owned(),
         description: String::new(),
         arguments_schema: json!({}),
+        target: ToolTarget::Http,
         url: "http://127.0.0.1:1/".to_owned(),
         timeout_ms: 1000,
         idempotent,

@@ -1,25 +1,20 @@
-//! How attempts end: for many at once, their rows, what becomes of their deliveries, the jobs of the next
-//! attempts and the endpoints' figures, in one transaction with their jobs' completion.
+//! The end of attempts, many at once: their rows, what becomes of their deliveries, the jobs of the next attempts and the
+//! endpoints' figures, in one transaction with the completion of their jobs.
 //!
-//! Guarantees: each attempt is written once; where that fails, its job was claimed without being given
-//! back, and whoever gets it finds it so; a database that is away is waited for, while the job's lease is kept.
+//! Guarantees: each attempt is written once. If that fails, its job was claimed and not given back, and whoever gets the job
+//! finds it so. While the database is away the write is tried again, and the job's lease is kept.
 //!
-//! Not here: who writes them, and with which others (`group`); how an attempt is made (`deliver`).
+//! Not here: who writes them, and with which others (`store::group_commit`); how an attempt is made (`deliver`).
 
 use super::deliver::Deliver;
 use super::reason::Reason;
-use super::{Inner, PACE, schedule};
+use super::{Inner, retry_schedule};
 use crate::error::{Code, Error, Result};
-use crate::store::webhook_attempts::{self as rows, Becomes, Ended, Over};
+use crate::store::retry::retry_while_away;
+use crate::store::webhook_attempts::{self as rows, AttemptOutcome, Ended, Finished};
 use crate::store::{Sql, Tx, queue_error};
 use jobs::{Claimed, Outcome};
 use std::time::{Duration, Instant};
-
-/// The wait before a write that the database did not answer is tried again, and its longest.
-pub(super) const WRITE_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WRITE_WAIT: Duration = Duration::from_secs(2);
-/// How long a database that is away is waited for with an answer in hand.
-const LONGEST_ABSENCE: Duration = Duration::from_secs(600);
 
 /// Which attempt of its delivery, and when it began.
 #[derive(Debug, Clone, Copy)]
@@ -41,14 +36,14 @@ pub(super) struct Made {
     asked: Option<Duration>,
 }
 
-/// Who is told how the writing of an attempt's end went.
-pub(super) struct Told {
+/// The job that waits for its attempt's end to be written.
+pub(super) struct Waiter {
     pub(super) token: jobs::CancelToken,
     pub(super) later: Option<jobs::Later>,
     pub(super) log: slog::Logger,
 }
 
-impl Told {
+impl Waiter {
     fn ended(self, outcome: Outcome) {
         if let Some(later) = self.later {
             later.ended(outcome);
@@ -91,8 +86,8 @@ impl Made {
         (self.key_cap != Some(cap)).then_some(cap)
     }
 
-    fn over(&self, becomes: Becomes) -> Over<'_> {
-        Over {
+    fn finished(&self, outcome: AttemptOutcome) -> Finished<'_> {
+        Finished {
             tenant_id: self.job.tenant_id,
             endpoint_id: self.job.endpoint_id,
             delivery_id: self.job.delivery_id,
@@ -101,7 +96,7 @@ impl Made {
             lease_id: self.lease_id,
             begun_ago: self.begun.at.elapsed(),
             ended: &self.ended,
-            becomes,
+            outcome,
         }
     }
 }
@@ -111,54 +106,31 @@ pub(super) fn anothers() -> Error {
     Error::new(Code::Conflict, "The delivery's job is another's now.")
 }
 
-/// Writes how attempts ended, again and again while the database is away and `is_lost` is not so; what
-/// it came to, and whether the database was away.
-fn settle<T>(is_lost: impl Fn() -> bool, write: impl Fn() -> Result<T>) -> (Result<T>, bool) {
-    let gives_up_at = Instant::now() + LONGEST_ABSENCE;
-    let mut wait = WRITE_WAIT;
-    let mut was_away = false;
-    loop {
-        match write() {
-            Err(error)
-                if error.code() == Code::DatabaseUnavailable
-                    && !is_lost()
-                    && Instant::now() <= gives_up_at => {}
-            written => return (written, was_away),
-        }
-        was_away = true;
-        std::thread::sleep(wait);
-        wait = (wait * 2).min(LONGEST_WRITE_WAIT);
-    }
-}
-
 impl Inner {
-    /// How long after each other ends are written at the soonest. Where several processes have jobs in hand, each has fewer
-    /// ends, and what a transaction costs the database would be for few of them.
-    pub(super) fn ends_apart(&self) -> Duration {
-        let queue = self.queue.get();
-        queue.map_or(Duration::ZERO, |queue| queue.apart(PACE))
-    }
-
-    /// Ends attempts, and tells of each how that went. One that spoils it for the others fails alone.
-    pub(super) fn end_all(&self, all: Vec<(Made, Told)>) {
-        let (made, told): (Vec<Made>, Vec<Told>) = all.into_iter().unzip();
-        let is_lost = || told.iter().all(|one| one.token.lost());
-        let (written, was_away) = settle(is_lost, || self.end(&made));
+    /// Finishes attempts, and passes on how that went. One that the database refuses fails alone.
+    pub(super) fn finish_all(&self, all: Vec<(Made, Waiter)>) {
+        let (made, waiters): (Vec<Made>, Vec<Waiter>) = all.into_iter().unzip();
+        let is_lost = || waiters.iter().all(|one| one.token.lost());
+        let (written, was_away) = self.finish_until(is_lost, &made);
         match written {
             Ok(became) => {
-                for ((made, told), became) in made.iter().zip(told).zip(became) {
-                    told.ended(self.became(made, became, was_away));
+                for ((made, waiter), became) in made.iter().zip(waiters).zip(became) {
+                    waiter.ended(self.became(made, became, was_away));
                 }
             }
             Err(error) if error.code() == Code::DatabaseUnavailable || made.len() == 1 => {
-                told.into_iter().for_each(|one| one.failed(&error));
+                waiters.into_iter().for_each(|one| one.failed(&error));
             }
             Err(_) => {
-                for (made, told) in made.into_iter().zip(told) {
-                    let (written, was_away) = settle(|| told.token.lost(), || self.end_one(&made));
+                for (made, waiter) in made.into_iter().zip(waiters) {
+                    let one = std::slice::from_ref(&made);
+                    let (written, was_away) = self.finish_until(|| waiter.token.lost(), one);
                     match written {
-                        Ok(became) => told.ended(self.became(&made, became, was_away)),
-                        Err(error) => told.failed(&error),
+                        Ok(mut became) => {
+                            let became = became.pop().flatten();
+                            waiter.ended(self.became(&made, became, was_away));
+                        }
+                        Err(error) => waiter.failed(&error),
                     }
                 }
             }
@@ -166,13 +138,24 @@ impl Inner {
         self.ended.tell();
     }
 
-    fn end_one(&self, made: &Made) -> Result<Option<Becomes>> {
-        Ok(self.end(std::slice::from_ref(made))?.pop().flatten())
+    /// Finishes attempts, again and again while the database is away and `is_lost` is not so; what it came to, and whether
+    /// the database was away.
+    fn finish_until(
+        &self,
+        is_lost: impl Fn() -> bool,
+        made: &[Made],
+    ) -> (Result<Vec<Option<AttemptOutcome>>>, bool) {
+        let mut was_away = false;
+        let written = retry_while_away(is_lost, |is_again| {
+            was_away = is_again;
+            self.finish(made)
+        });
+        (written, was_away)
     }
 
-    /// What the queue is told. An end that was not written was so before, where an answer was lost, or
-    /// the job is another's now.
-    fn became(&self, made: &Made, became: Option<Becomes>, was_away: bool) -> Outcome {
+    /// What the queue is told. If an end was not written now, either an earlier try wrote it and its answer was lost, or the
+    /// job is another's now.
+    fn became(&self, made: &Made, became: Option<AttemptOutcome>, was_away: bool) -> Outcome {
         let Some(becomes) = became else {
             return match was_away {
                 true => Outcome::Settled,
@@ -183,23 +166,27 @@ impl Inner {
         Outcome::Completed
     }
 
-    /// Ends attempts; what becomes of their deliveries, if their jobs are still theirs.
-    fn end(&self, made: &[Made]) -> Result<Vec<Option<Becomes>>> {
+    /// Finishes attempts; what becomes of their deliveries, if their jobs are still theirs.
+    fn finish(&self, made: &[Made]) -> Result<Vec<Option<AttemptOutcome>>> {
         let is_plain = |one: &Made| !one.failed() && one.new_cap(self).is_none();
         if !made.iter().all(is_plain) {
-            return self.store.transact(|tx| self.end_in(tx, made));
+            return self.store.transact(|tx| self.finish_in(tx, made));
         }
-        let becomes = vec![Becomes::Delivered; made.len()];
-        write_ends(&mut self.store.session()?, made, &becomes)
+        let becomes = vec![AttemptOutcome::Delivered; made.len()];
+        write(&mut self.store.session()?, made, &becomes)
     }
 
     /// The same with what failed attempts take beside it: the jobs of the next ones, and the endpoints'
     /// caps.
-    pub(super) fn end_in(&self, tx: &mut Tx<'_>, made: &[Made]) -> Result<Vec<Option<Becomes>>> {
+    pub(super) fn finish_in(
+        &self,
+        tx: &mut Tx<'_>,
+        made: &[Made],
+    ) -> Result<Vec<Option<AttemptOutcome>>> {
         let becomes = self.becomes(tx, made)?;
-        let ended = write_ends(tx, made, &becomes)?;
+        let ended = write(tx, made, &becomes)?;
         for (became, ended) in becomes.iter().zip(&ended) {
-            if let (Becomes::Waits { job_id, .. }, None) = (became, ended) {
+            if let (AttemptOutcome::Waits { job_id, .. }, None) = (became, ended) {
                 jobs::cancel(tx.raw(), *job_id).map_err(queue_error)?;
             }
         }
@@ -214,9 +201,9 @@ impl Inner {
     }
 
     /// What becomes of the deliveries, with jobs for those that are tried again.
-    fn becomes(&self, tx: &mut Tx<'_>, made: &[Made]) -> Result<Vec<Becomes>> {
+    fn becomes(&self, tx: &mut Tx<'_>, made: &[Made]) -> Result<Vec<AttemptOutcome>> {
         let wait =
-            |one: &Made| schedule::wait(one.begun.number, one.asked).filter(|_| one.failed());
+            |one: &Made| retry_schedule::wait(one.begun.number, one.asked).filter(|_| one.failed());
         let waits: Vec<Option<Duration>> = made.iter().map(wait).collect();
         let mut again = Vec::new();
         for (one, wait) in made.iter().zip(&waits) {
@@ -228,33 +215,34 @@ impl Inner {
             .map_err(queue_error)?
             .into_iter();
         let becomes = made.iter().zip(waits).map(|(one, wait)| match wait {
-            None if one.failed() => Ok(Becomes::Failed),
-            None => Ok(Becomes::Delivered),
+            None if one.failed() => Ok(AttemptOutcome::Failed),
+            None => Ok(AttemptOutcome::Delivered),
             Some(wait) => {
                 let job_id = queued.next().map(|job| job.id);
                 let job_id = job_id.ok_or_else(|| Error::internal("a job was not written"))?;
-                Ok(Becomes::Waits { job_id, wait })
+                Ok(AttemptOutcome::Waits { job_id, wait })
             }
         });
         becomes.collect()
     }
 
-    pub(super) fn count(&self, reason: Option<Reason>, becomes: Becomes) {
-        self.counts.attempt(reason, becomes == Becomes::Failed);
+    pub(super) fn count(&self, reason: Option<Reason>, becomes: AttemptOutcome) {
+        self.counts
+            .attempt(reason, becomes == AttemptOutcome::Failed);
     }
 }
 
 /// What became of those that were ended.
-fn write_ends(
+fn write(
     sql: &mut impl Sql,
     made: &[Made],
-    becomes: &[Becomes],
-) -> Result<Vec<Option<Becomes>>> {
-    let over = made
+    becomes: &[AttemptOutcome],
+) -> Result<Vec<Option<AttemptOutcome>>> {
+    let finished = made
         .iter()
         .zip(becomes)
-        .map(|(one, becomes)| one.over(*becomes));
-    let ended = rows::end(sql, &over.collect::<Vec<_>>())?;
+        .map(|(one, outcome)| one.finished(*outcome));
+    let ended = rows::finish(sql, &finished.collect::<Vec<_>>())?;
     let became = ended.into_iter().zip(becomes);
     Ok(became
         .map(|(ended, becomes)| ended.then_some(*becomes))

@@ -1,11 +1,11 @@
-//! The beginning of attempts whose jobs were just claimed: in one statement for all that were claimed at once, after the
-//! claim has committed. What says that somebody may be told is the job, which is under a lease from then on; the commit of
-//! this statement, which comes before every POST, brings that to disk.
+//! The beginning of attempts whose jobs were just claimed: one statement for a whole claim, after it has committed.
 //!
-//! Where an attempt cannot begin with the others, because its delivery is over, an earlier claim was lost, somebody changes
-//! its endpoint, or the database does not answer, its job comes alone, and the worker looks at it (`deliver`).
+//! From the claim on, the job's lease says that the receiver may hear of the delivery. The commit of this statement comes
+//! before every POST, and brings the claim to disk.
+//!
+//! An attempt may not begin with the others: its delivery is over, an earlier claim was lost, somebody changes its endpoint,
+//! or the database does not answer. Then its job reaches the worker without one, and the worker looks at it (`deliver`).
 
-use super::at_once::Only;
 use super::{Deliver, Inner};
 use crate::error::Result;
 use crate::store::webhook_attempts::{self as rows, Begun, Wanted};
@@ -21,18 +21,14 @@ pub(super) struct Ready {
     pub(super) since: Instant,
     /// When what it begins with had been read.
     pub(super) read_at: Instant,
-    /// It began where its event was emitted.
-    pub(super) only: Option<Only>,
 }
 
 impl Ready {
-    /// One whose job was claimed.
-    pub(super) fn claimed(begun: Begun, since: Instant) -> Self {
+    pub(super) fn new(begun: Begun, since: Instant) -> Self {
         Self {
             begun,
             since,
             read_at: Instant::now(),
-            only: None,
         }
     }
 }
@@ -50,7 +46,7 @@ pub(super) fn begin_all(
     });
     let ready = claimed.iter().map(|row| {
         let begun = begun.remove(&row.id)?;
-        Some(Box::new(Ready::claimed(begun, since)) as Box<dyn Any + Send>)
+        Some(Box::new(Ready::new(begun, since)) as Box<dyn Any + Send>)
     });
     ready.collect()
 }

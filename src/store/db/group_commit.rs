@@ -1,19 +1,18 @@
-//! What many threads have written at once, by one of them, while the others go on.
+//! Group commit: what many threads have to write at once is written by one of them, while the others go on.
 //!
-//! Whoever comes while nobody writes leads: it writes what it has, alone and at once, or with what comes before
-//! it may, where some time is to lie between one write and the next. The first that comes meanwhile waits, and
-//! leads next, with all that has come by then; the others leave what they have and go. So a group is as large as
-//! there is need, and it takes no thread of its own.
+//! Whoever comes while nobody writes leads: it writes what it has at once. The first that comes meanwhile waits and leads
+//! next, with all that has come by then; the others leave what they have and go. So a group is as large as there is need,
+//! and it takes no thread of its own and no timer.
 //!
-//! Guarantees: what is left here is written by a thread that is in [`Group::put`], so nothing is left
-//! once all have returned; at most [`MOST`] wait, and whoever finds more writes them at once; whoever
-//! has waited long for a write of others begins another.
+//! Guarantees: what is left here is written by a thread that is in [`GroupCommit::put`], so nothing is left once all have
+//! returned; at most [`MOST`] wait, and whoever finds more writes them at once; whoever has waited long for a write of
+//! others begins another.
 //!
-//! Not here: what is made of a write that fails, and who is told (`deliver`).
+//! Not here: what is made of a write that fails, and who is told.
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long one waits for others before it writes what waits with it.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -21,7 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const MOST: usize = 64;
 
 /// What waits to be written, and whether somebody writes.
-pub(super) struct Group<T> {
+pub struct GroupCommit<T> {
     state: Mutex<State<T>>,
     patience: Duration,
 }
@@ -29,27 +28,12 @@ pub(super) struct Group<T> {
 struct State<T> {
     waiting: Vec<T>,
     is_led: bool,
-    /// When the last write of who leads began, or is to begin.
-    began: Option<Instant>,
     /// Who leads next. There is one wherever something waits, unless who leads now has not begun to write.
     heir: Option<Sender<()>>,
 }
 
-impl<T> State<T> {
-    /// How long the next write has to wait, if there is one, so that it begins no sooner after the last.
-    fn begins(&mut self, apart: Duration) -> Duration {
-        if self.waiting.is_empty() {
-            return Duration::ZERO;
-        }
-        let now = Instant::now();
-        let at = self.began.map_or(now, |began| now.max(began + apart));
-        self.began = Some(at);
-        at - now
-    }
-}
-
 /// Handed on however the write ends.
-struct Lead<'a, T>(&'a Group<T>);
+struct Lead<'a, T>(&'a GroupCommit<T>);
 
 impl<T> Drop for Lead<'_, T> {
     fn drop(&mut self) {
@@ -59,18 +43,17 @@ impl<T> Drop for Lead<'_, T> {
     }
 }
 
-impl<T> Default for Group<T> {
+impl<T> Default for GroupCommit<T> {
     fn default() -> Self {
         Self::patient(PATIENCE)
     }
 }
 
-impl<T> Group<T> {
+impl<T> GroupCommit<T> {
     fn patient(patience: Duration) -> Self {
         let state = State {
             waiting: Vec::new(),
             is_led: false,
-            began: None,
             heir: None,
         };
         Self {
@@ -79,12 +62,12 @@ impl<T> Group<T> {
         }
     }
 
-    /// Has one written by `write`, with whatever others bring, here or by whoever leads next, who begins no sooner than
-    /// `apart` after the one who led before. `write` is never called with nothing.
-    pub(super) fn put(&self, brings: T, apart: Duration, write: impl Fn(Vec<T>)) {
-        let told = {
+    /// Has `item` written by `write`, with whatever others bring, here or by whoever leads next. `write` is never called
+    /// with nothing.
+    pub fn put(&self, item: T, write: impl Fn(Vec<T>)) {
+        let turn = {
             let mut state = self.state();
-            state.waiting.push(brings);
+            state.waiting.push(item);
             if !std::mem::replace(&mut state.is_led, true) {
                 None
             } else if state.waiting.len() > MOST {
@@ -94,17 +77,17 @@ impl<T> Group<T> {
             } else if state.heir.is_some() {
                 return;
             } else {
-                let (tell, told) = bounded(1);
-                state.heir = Some(tell);
-                Some(told)
+                let (heir, turn) = bounded(1);
+                state.heir = Some(heir);
+                Some(turn)
             }
         };
-        if let Some(told) = told
-            && told.recv_timeout(self.patience) == Err(RecvTimeoutError::Timeout)
+        if let Some(turn) = turn
+            && turn.recv_timeout(self.patience) == Err(RecvTimeoutError::Timeout)
         {
             let mut state = self.state();
             // Unless the lead has come just now.
-            if told.try_recv().is_err() {
+            if turn.try_recv().is_err() {
                 state.heir = None;
                 let all = std::mem::take(&mut state.waiting);
                 drop(state);
@@ -112,10 +95,6 @@ impl<T> Group<T> {
             }
         }
         let lead = Lead(self);
-        let wait = self.state().begins(apart);
-        if !wait.is_zero() {
-            std::thread::sleep(wait);
-        }
         let all = std::mem::take(&mut self.state().waiting);
         written(all, write);
         drop(lead);
@@ -144,7 +123,7 @@ mod tests {
 
     /// Writes that begin when they are told to, and say what came at once.
     struct Gate {
-        group: Group<usize>,
+        group: GroupCommit<usize>,
         go: Receiver<()>,
         began: Sender<Vec<usize>>,
     }
@@ -157,7 +136,7 @@ mod tests {
                 gate.go.recv().unwrap();
             };
             let gate = Arc::clone(self);
-            let put = move || gate.group.put(one, Duration::ZERO, write);
+            let put = move || gate.group.put(one, write);
             Builder::new().name("put".into()).spawn(put).unwrap()
         }
 
@@ -177,7 +156,7 @@ mod tests {
     fn gate(patience: Duration) -> (Arc<Gate>, Sender<()>, Receiver<Vec<usize>>) {
         let (go, gone) = bounded(0);
         let (began, begun) = unbounded();
-        let group = Group::patient(patience);
+        let group = GroupCommit::patient(patience);
         let gate = Gate {
             group,
             go: gone,
@@ -203,32 +182,6 @@ mod tests {
         second.join().unwrap();
         let state = gate.group.state();
         assert!(!state.is_led && state.waiting.is_empty() && state.heir.is_none());
-    }
-
-    #[test]
-    fn who_comes_before_a_write_may_begin_is_in_it() {
-        const APART: Duration = Duration::from_secs(1);
-        let group = Arc::new(Group::patient(LONG));
-        let (wrote, written) = unbounded();
-        let put = |one: usize| {
-            let (group, wrote) = (Arc::clone(&group), wrote.clone());
-            let write = move |all: Vec<usize>| wrote.send(all).unwrap();
-            let put = move || group.put(one, APART, write);
-            Builder::new().name("put".into()).spawn(put).unwrap()
-        };
-        put(1).join().unwrap();
-        let began = group.state().began.unwrap();
-        let puts = [2, 3].map(put);
-        for put in puts {
-            put.join().unwrap();
-        }
-        assert!(began.elapsed() >= APART);
-        assert_eq!(written.try_recv().unwrap(), [1]);
-        let mut next = written.try_recv().unwrap();
-        next.sort_unstable();
-        assert_eq!(next, [2, 3]);
-        // Who finds nothing left to write waits for nothing.
-        assert_eq!(group.state().begins(LONG), Duration::ZERO);
     }
 
     #[test]
@@ -270,13 +223,13 @@ mod tests {
 
     #[test]
     fn a_writer_that_breaks_off_leaves_the_lead_to_the_next() {
-        let group = Group::<usize>::default();
+        let group = GroupCommit::<usize>::default();
         let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            group.put(1, Duration::ZERO, |_| panic!("as told"));
+            group.put(1, |_| panic!("as told"));
         }));
         assert!(broken.is_err());
         let (wrote, written) = unbounded();
-        group.put(2, Duration::ZERO, |all| wrote.send(all).unwrap());
+        group.put(2, |all| wrote.send(all).unwrap());
         assert_eq!(written.try_recv().unwrap(), [2]);
     }
 }

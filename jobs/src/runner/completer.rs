@@ -1,38 +1,22 @@
-//! One thread a queue that writes endings, as many at once as have come in: no timer, but for those that their handlers
-//! wrote themselves, which are only checked. It keeps trying while the database is away, and its bounded channel holds the
-//! handlers back meanwhile.
+//! One thread a queue that writes endings, as many at once as have come in. No timer, but for jobs that their handlers
+//! settled themselves: those are only checked, and wait to be checked together. While the database is away it keeps
+//! trying, and its bounded channel holds the handlers back meanwhile.
 
-use super::claimer::AWAY;
-use super::{Core, Queue};
+use super::job_end::Finished;
+use super::state::{QueueState, RunnerState};
 use crate::Result;
-use crate::claimed::Batch;
+use crate::backoff::AWAY;
 use crate::protocol::{Became, Ending, Settlement, complete, settle};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use slog::{error, warn};
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A job that is through its handler.
-pub(super) struct Finished {
-    pub(super) batch: Arc<Batch>,
-    pub(super) place: usize,
-    pub(super) ending: Ending,
-    pub(super) keyed: bool,
-    pub(super) settled_itself: bool,
-}
-
-impl Finished {
-    fn id(&self) -> i64 {
-        self.batch.slots[self.place].id
-    }
-}
-
-/// How long the word of handlers that settled their jobs themselves may wait, to be checked for many at once.
+/// How long jobs that their handlers settled may wait to be checked, so that many are checked at once.
 const GATHER: Duration = Duration::from_millis(50);
 
-pub(super) fn run(core: &Core, queue: &Queue, finished: &Receiver<Finished>) {
+pub(super) fn run(runner: &RunnerState, queue: &QueueState, finished: &Receiver<Finished>) {
     let mut themselves = Vec::new();
     let mut due = None;
     loop {
@@ -50,10 +34,10 @@ pub(super) fn run(core: &Core, queue: &Queue, finished: &Receiver<Finished>) {
             let (done, other): (Vec<Finished>, Vec<Finished>) = others
                 .into_iter()
                 .partition(|one| one.ending == Ending::Done);
-            write(core, queue, &done, complete_all);
-            write(core, queue, &other, settle_all);
+            write(runner, queue, &done, complete_all);
+            write(runner, queue, &other, settle_all);
             if keyed {
-                // Places of keys came free.
+                // Their keys may run others now.
                 queue.wake();
             }
             themselves.extend(settled);
@@ -64,7 +48,7 @@ pub(super) fn run(core: &Core, queue: &Queue, finished: &Receiver<Finished>) {
             || themselves.len() >= queue.options.batch
             || due.is_some_and(|due| due <= Instant::now())
         {
-            write(core, queue, &std::mem::take(&mut themselves), settle_all);
+            write(runner, queue, &std::mem::take(&mut themselves), settle_all);
             due = None;
         } else if due.is_none() {
             due = Some(Instant::now() + GATHER);
@@ -95,39 +79,39 @@ fn settle_all(client: &mut postgres::Client, jobs: &[Finished]) -> Result<Vec<(i
     settle(client, &jobs.iter().map(settlement).collect::<Vec<_>>())
 }
 
-fn write(core: &Core, queue: &Queue, jobs: &[Finished], write_all: Write) {
+fn write(runner: &RunnerState, queue: &QueueState, jobs: &[Finished], write_all: Write) {
     if jobs.is_empty() {
         return;
     }
     let mut failures = 0;
     loop {
-        let problem = match core.database.with(|client| write_all(client, jobs)) {
-            Ok(became) => return count(core, queue, jobs, became),
+        let problem = match runner.database.with(|client| write_all(client, jobs)) {
+            Ok(became) => return count(runner, queue, jobs, became),
             Err(problem) => problem,
         };
         if problem.is_about_the_statement() {
             if let [one] = jobs {
-                error!(core.log, "cannot settle a job; its lease will run out"; "queue" => &queue.name,
+                error!(runner.log, "cannot settle a job; its lease will run out"; "queue" => &queue.name,
                     "jobId" => one.id(), "error" => %problem);
-                one.batch.leave(one.place);
+                one.batch.leave(one.index);
                 return;
             }
             // One of them spoils it for all: halve until it stands alone.
             let (left, right) = jobs.split_at(jobs.len() / 2);
-            write(core, queue, left, write_all);
-            return write(core, queue, right, write_all);
+            write(runner, queue, left, write_all);
+            return write(runner, queue, right, write_all);
         }
         failures += 1;
         let wait = AWAY.after(failures);
-        warn!(core.log, "cannot settle jobs"; "queue" => &queue.name, "error" => %problem, "failures" => failures,
+        warn!(runner.log, "cannot settle jobs"; "queue" => &queue.name, "error" => %problem, "failures" => failures,
             "waitMs" => wait.as_millis() as u64);
-        if core.giving_up.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected) {
+        if runner.giving_up.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected) {
             return;
         }
     }
 }
 
-fn count(core: &Core, queue: &Queue, jobs: &[Finished], became: Vec<(i64, Became)>) {
+fn count(runner: &RunnerState, queue: &QueueState, jobs: &[Finished], became: Vec<(i64, Became)>) {
     let counts = &queue.counts;
     let add = |count: &AtomicU64| count.fetch_add(1, Ordering::Relaxed);
     if jobs.iter().all(|one| one.ending == Ending::Done) && became.len() == jobs.len() {
@@ -147,7 +131,7 @@ fn count(core: &Core, queue: &Queue, jobs: &[Finished], became: Vec<(i64, Became
                 (Some(Became::Merged), _) => add(&counts.merged),
                 (Some(Became::Waiting), Ending::Snooze { .. }) => add(&counts.snoozed),
                 (Some(Became::Waiting), Ending::HandBack) => {
-                    add(&core.handed_back);
+                    add(&runner.handed_back);
                     add(&counts.handed_back)
                 }
                 (Some(Became::Waiting), _) => add(&counts.retried),
@@ -155,6 +139,6 @@ fn count(core: &Core, queue: &Queue, jobs: &[Finished], became: Vec<(i64, Became
         }
     }
     for one in jobs {
-        one.batch.settled(one.place);
+        one.batch.settled(one.index);
     }
 }

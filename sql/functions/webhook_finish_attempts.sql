@@ -1,11 +1,11 @@
--- Ends attempts and completes their jobs, and answers with their indexes in the arrays. Left out: those whose job is
+-- Finishes attempts and completes their jobs, and answers with their indexes in the arrays. Left out: those whose job is
 -- another's now, and those of a delivery that has ended. Each attempt's row is written here, as of when it began, so long
 -- ago. A delivery's row is written before its attempt's, as wherever both are.
 --
 -- It is one statement for all of them, whose plan is kept and may have been made while the tables were empty. So a delivery
 -- is joined by nothing but what comes with its attempt (the state that it has by now as well), which leaves no other way
 -- to find it; and by every column that its indexes hold, so that each of them finds it at once.
-create function webhook_end_attempts(
+create function webhook_finish_attempts(
   of_tenant_ids uuid[], of_endpoint_ids uuid[], of_delivery_ids uuid[], of_attempts integer[], of_job_ids bigint[],
   of_lease_ids bigint[], ago_ms bigint[], durations_ms integer[], are_slow boolean[], reasons text[], statuses smallint[],
   messages text[], addresses inet[], answers bytea[], states text[], next_job_ids bigint[], waits_ms bigint[]
@@ -18,7 +18,7 @@ declare
   completed bigint[];
   waits text := 'being-sent';
 begin
-  select array_agg(c.id) into completed from job_complete(of_job_ids, of_lease_ids) as c (id);
+  select array_agg(c.id) into completed from job_complete(p_ids => of_job_ids, p_leases => of_lease_ids) as c (id);
   return query
   with wanted as materialized (
     select w.*, waits as waits
@@ -37,15 +37,11 @@ begin
       and d.state = w.waits and d.attempts = w.attempt - 1
     returning w.*
   ), ended as (
-    insert into webhook_attempts as a (tenant_id, delivery_id, attempt, endpoint_id, begun_at, ended_at, duration_ms, reason,
+    insert into webhook_attempts (tenant_id, delivery_id, attempt, endpoint_id, begun_at, ended_at, duration_ms, reason,
       status, message, address, answer)
     select tenant_id, delivery_id, attempt, endpoint_id, clock_timestamp() - ago_ms * interval '1 millisecond',
       clock_timestamp(), duration_ms, reason, status, message, address, answer
     from delivery
-    on conflict (tenant_id, delivery_id, attempt) do update set ended_at = excluded.ended_at,
-      duration_ms = excluded.duration_ms, reason = excluded.reason, status = excluded.status, message = excluded.message,
-      address = excluded.address, answer = excluded.answer
-    where a.ended_at is null
   ), counted as (
     insert into webhook_endpoint_counts as c (tenant_id, endpoint_id, delivered, failed, is_failing, is_slow,
       last_delivered_at, last_failed_at, last_error, last_status)

@@ -1,0 +1,249 @@
+//! Settings of a runner, and the start of its threads, in order, on one screen.
+
+use super::claimer::Source;
+use super::handle::Runner;
+use super::options::QueueOptions;
+use super::outcome::Outcome;
+use super::state::{QueueState, RunnerState};
+use super::thread_pool::{KEEP_IDLE, ThreadPool};
+use super::worker::{Handlers, ReadBeside, WorkerContext};
+use super::{claimer, cleaner, completer, leases, rescuer, thread};
+use crate::protocol::ClaimedRow;
+use crate::{Claimed, Database, Error, Job, Result};
+use crossbeam_channel::{Sender, bounded};
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Collects queues and handlers, then starts.
+pub struct Builder {
+    database: Database,
+    log: slog::Logger,
+    worker: String,
+    lease: Duration,
+    watch: Duration,
+    queues: BTreeMap<String, QueueOptions>,
+    handlers: HashMap<String, Handlers>,
+    reads: HashMap<String, ReadBeside>,
+}
+
+impl Runner {
+    /// `database` must give the runner's threads as many connections as two for each queue, and three more.
+    #[must_use]
+    pub fn builder(database: Database) -> Builder {
+        Builder::new(database)
+    }
+}
+
+impl Builder {
+    fn new(database: Database) -> Self {
+        Self {
+            database,
+            log: slog::Logger::root(slog::Discard, slog::o!()),
+            worker: format!("process {}", std::process::id()),
+            lease: Duration::from_secs(30),
+            watch: Duration::from_secs(1),
+            queues: BTreeMap::new(),
+            handlers: HashMap::new(),
+            reads: HashMap::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn log(mut self, log: slog::Logger) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// Names this process in leases and in the reasons of jobs it lost. For people: nothing depends on it.
+    #[must_use]
+    pub fn worker(mut self, name: impl Into<String>) -> Self {
+        self.worker = name.into();
+        self
+    }
+
+    /// How long a job of a dead process stays taken; renewed at a third. At least 100 ms. Default 30 s.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// How often running jobs are checked for cancels from other processes. Default 1 s.
+    #[must_use]
+    pub fn watch(mut self, watch: Duration) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    #[must_use]
+    pub fn queue(mut self, name: impl Into<String>, options: QueueOptions) -> Self {
+        self.queues.insert(name.into(), options);
+        self
+    }
+
+    /// Registers the handler of a job type on its queue. A payload that does not read as one goes to the dead.
+    #[must_use]
+    pub fn handle<J: Job>(
+        self,
+        handler: impl Fn(&Claimed, J) -> Outcome + Send + Sync + 'static,
+    ) -> Self {
+        self.handle_named(
+            J::QUEUE,
+            J::NAME,
+            move |claimed| match serde_json::from_str(claimed.payload()) {
+                Ok(job) => handler(claimed, job),
+                Err(error) => Outcome::dead(format!("the payload does not read: {error}")),
+            },
+        )
+    }
+
+    /// Registers a handler by queue and job name.
+    #[must_use]
+    pub fn handle_named(
+        mut self,
+        queue: impl Into<String>,
+        name: impl Into<String>,
+        handler: impl Fn(&Claimed) -> Outcome + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers
+            .entry(queue.into())
+            .or_default()
+            .insert(name.into(), Arc::new(handler));
+        self
+    }
+
+    /// Reads what handlers need for all jobs of a claim at once, in their order, before they are handed out:
+    /// [`Claimed::take_beside`] finds it. `read` is told when the claim was asked for; where it has nothing for a job, the
+    /// handler is called without. Nobody waits until the claim is on disk: a transaction that this commits, and that
+    /// writes, brings it there.
+    #[must_use]
+    pub fn read_beside(
+        mut self,
+        queue: impl Into<String>,
+        read: impl Fn(&[ClaimedRow], Instant) -> Vec<Option<Box<dyn Any + Send>>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        self.reads.insert(queue.into(), Box::new(read));
+        self
+    }
+
+    /// Starts every thread but those of handlers beyond the first of each queue. The database may be away: they keep
+    /// trying.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a setting out of bounds or a handler on a queue that is not served;
+    /// [`Error::Thread`] if the system gives no thread.
+    pub fn start(mut self) -> Result<Runner> {
+        self.check()?;
+        let (give_up, giving_up) = bounded(0);
+        let mut starts = Vec::new();
+        let mut queues = Vec::new();
+        for (name, options) in std::mem::take(&mut self.queues) {
+            let (poke, poked) = bounded(1);
+            let (ease, eased) = bounded(1);
+            let handlers = self.handlers.remove(&name).unwrap_or_default();
+            let source = Source {
+                poked,
+                eased,
+                read_beside: self.reads.remove(&name),
+            };
+            queues.push(Arc::new(QueueState::new(name, options, poke, ease)));
+            starts.push((source, handlers));
+        }
+        let state = Arc::new(RunnerState {
+            database: self.database,
+            log: self.log,
+            worker: self.worker,
+            lease: self.lease,
+            watch: self.watch,
+            stopping: Arc::new(AtomicBool::new(false)),
+            batches: Mutex::new(BTreeMap::new()),
+            queues,
+            handed_back: AtomicU64::new(0),
+            leases_left: AtomicBool::new(false),
+            giving_up,
+        });
+        let (working, workers) = bounded(0);
+        let (keeping, keepers) = bounded(0);
+        let (keep, kept) = bounded(0);
+        // If a thread cannot be started, dropping this tells those before it to end.
+        let runner = Runner {
+            state: Arc::clone(&state),
+            workers,
+            keepers,
+            keep: Some(keep),
+            give_up: Some(give_up),
+        };
+        for (queue, (source, handlers)) in state.queues.iter().zip(starts) {
+            serve(&state, queue, handlers, source, &working)?;
+        }
+        let (shared, stop) = (Arc::clone(&state), kept.clone());
+        thread::start("jobs-renew".into(), None, &keeping, move || {
+            leases::run(&shared, &stop)
+        })?;
+        let (shared, stop) = (Arc::clone(&state), kept.clone());
+        thread::start("jobs-rescue".into(), None, &keeping, move || {
+            rescuer::run(&shared, &stop)
+        })?;
+        // Nobody waits for its end: a vacuum may take longer than a stop.
+        let (cleaning, _) = bounded(0);
+        thread::start("jobs-clean".into(), None, &cleaning, move || {
+            cleaner::run(&state, &kept)
+        })?;
+        Ok(runner)
+    }
+
+    fn check(&self) -> Result<()> {
+        for (name, options) in &self.queues {
+            options.check(name)?;
+        }
+        let served = |queue: &&String| self.queues.contains_key(*queue);
+        let mut named = self.handlers.keys().chain(self.reads.keys());
+        if let Some(queue) = named.find(|queue| !served(queue)) {
+            return Err(Error::Invalid(format!(
+                "a handler or a read is registered on queue {queue}, which is not served"
+            )));
+        }
+        if self.lease < Duration::from_millis(100) || self.watch < Duration::from_millis(10) {
+            return Err(Error::Invalid(
+                "a lease has at least 100 ms, a watch at least 10 ms".into(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Starts the threads of one queue, those of handlers up to the first one.
+fn serve(
+    state: &Arc<RunnerState>,
+    queue: &Arc<QueueState>,
+    handlers: Handlers,
+    source: Source,
+    alive: &Sender<()>,
+) -> Result<()> {
+    let options = &queue.options;
+    let capacity = options.threads + options.prefetch;
+    let (completer, finished) = bounded(capacity.max(options.batch));
+    let context = Arc::new(WorkerContext {
+        runner: Arc::clone(state),
+        queue: Arc::clone(queue),
+        pool: ThreadPool::new(options.threads, options.prefetch, KEEP_IDLE),
+        handlers,
+        completer,
+        alive: alive.clone(),
+    });
+    let (shared, own) = (Arc::clone(state), Arc::clone(queue));
+    thread::start(format!("{}-done", queue.name), None, alive, move || {
+        completer::run(&shared, &own, &finished)
+    })?;
+    let claiming = Arc::clone(&context);
+    thread::start(format!("{}-claim", queue.name), None, alive, move || {
+        claimer::run(&claiming, source)
+    })?;
+    context.pool.begin(|number| context.start(number))
+}

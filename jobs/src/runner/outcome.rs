@@ -1,0 +1,76 @@
+//! What a handler says of its job, and what the queue makes of it.
+
+use crate::Backoff;
+use crate::protocol::Ending;
+use std::any::Any;
+use std::time::Duration;
+
+/// What a handler says of its job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    /// The attempt failed. With no `after`, the queue's backoff says when to try again.
+    Retry {
+        after: Option<Duration>,
+        reason: String,
+    },
+    /// Not now; the attempt does not count.
+    Snooze {
+        after: Duration,
+    },
+    /// It cannot succeed.
+    Dead {
+        reason: String,
+    },
+    /// The handler settled the job in a transaction of its own, which it committed. If the job turns out to be still
+    /// under its lease (the commit failed), that counts as a failed attempt.
+    Settled,
+    /// As [`Outcome::Settled`], by a statement that said that it completed the job, and whose commit was answered: the job
+    /// is not looked at again.
+    Completed,
+}
+
+impl Outcome {
+    pub fn retry(reason: impl Into<String>) -> Self {
+        Self::Retry {
+            after: None,
+            reason: reason.into(),
+        }
+    }
+
+    pub fn dead(reason: impl Into<String>) -> Self {
+        Self::Dead {
+            reason: reason.into(),
+        }
+    }
+
+    pub(super) fn panicked(panic: &(dyn Any + Send)) -> Self {
+        Self::retry(format!("panicked: {}", panic_text(panic)))
+    }
+
+    /// How the job ends after this attempt.
+    pub(super) fn into_ending(self, backoff: &Backoff, attempt: u32) -> Ending {
+        match self {
+            Self::Done | Self::Completed => Ending::Done,
+            Self::Retry { after, reason } => Ending::Retry {
+                after: after.unwrap_or_else(|| backoff.after(attempt)),
+                reason,
+            },
+            Self::Snooze { after } => Ending::Snooze { after },
+            Self::Dead { reason } => Ending::Dead { reason },
+            Self::Settled => Ending::Retry {
+                after: backoff.after(attempt),
+                reason:
+                    "the handler said that it settled the job, but its transaction did not commit"
+                        .into(),
+            },
+        }
+    }
+}
+
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let literal = panic.downcast_ref::<&str>().copied();
+    literal
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("with no text")
+}

@@ -1,1 +1,0 @@
-select place from webhook_end_attempts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) as e (place)
