@@ -8,6 +8,7 @@
 
 mod circles;
 mod imports;
+mod layers;
 mod packages;
 mod pages;
 mod rules;
@@ -106,38 +107,6 @@ fn every_test_runs() {
         &rules::ignored_tests(&source::repository()),
         "These tests are switched off. A test that is too slow belongs into `make soak` or \
          `make bench`; one that fails is to be mended; one that needs a part gets it from tests/setup.",
-    );
-}
-
-#[test]
-fn dependencies_point_one_way() {
-    let files = [
-        ("src/api/runs.rs", "use crate::{store::runs, error};"),
-        (
-            "src/store/runs.rs",
-            "use crate::error;\nfn f() { crate::runtime::go() }",
-        ),
-        ("src/runtime/mod.rs", "use crate::store; // crate::http"),
-        ("src/error.rs", "use crate::{ids, store::{http, api}};"),
-        ("src/ids.rs", ""),
-        ("src/model.rs", "use crate::outbound; use crate::store;"),
-        ("src/outbound.rs", "use crate::ids; use crate::outbound::x;"),
-        ("src/server.rs", "use crate::{api, http, store};"),
-        ("src/http/mod.rs", "use crate::server;"),
-    ];
-    assert_eq!(
-        found(rules::wrong_dependencies, &files),
-        [
-            "src/store/runs.rs:2: store uses runtime",
-            "src/error.rs:1: error uses store",
-            "src/model.rs:1: model uses store",
-            "src/http/mod.rs:1: http uses server",
-        ]
-    );
-    hold(
-        &rules::wrong_dependencies(&source::repository()),
-        "These uses point the wrong way (ARCHITECTURE.md, Layout). Pass in what the lower module \
-         needs, or move the piece down to where both may use it.",
     );
 }
 

@@ -1,38 +1,8 @@
 //! The rules, each a function from files to faults, so that each can be shown to fail.
 
-use crate::source::{Source, is_word, line_of, lines_with_word};
+use crate::source::{Source, line_of, lines_with_word};
 
 const FILE_MAX_LINES: usize = 620;
-
-/// Modules that everything may use and that use nothing but each other.
-const LEAVES: [&str; 8] = [
-    "error", "ids", "secret", "proof", "config", "log", "outbound", "places",
-];
-
-/// What a module must not use. Leaves and `model` are handled apart, by what they may use.
-const FORBIDDEN: [(&str, &[&str]); 10] = [
-    (
-        "store",
-        &[
-            "http", "api", "runtime", "authn", "authz", "audit", "webhooks", "secrets", "model",
-        ],
-    ),
-    ("runtime", &["http", "api"]),
-    ("tools", &["http", "api", "runtime"]),
-    ("authz", &["http", "api"]),
-    ("audit", &["http", "api"]),
-    ("webhooks", &["http", "api"]),
-    ("secrets", &["http", "api"]),
-    ("mcp", &["http", "api", "store"]),
-    ("authn", &["api"]),
-    (
-        "dev",
-        &["http", "api", "runtime", "store", "authn", "authz", "audit"],
-    ),
-];
-
-/// The top of the program, which no module uses.
-const TOP: [&str; 3] = ["server", "cli", "dev"];
 
 pub(crate) fn long_files(files: &[Source]) -> Vec<String> {
     files
@@ -117,81 +87,6 @@ pub(crate) fn ignored_tests(files: &[Source]) -> Vec<String> {
                 .map(|(at, _)| format!("{}:{}", file.path, line_of(&file.text, at)))
         })
         .collect()
-}
-
-/// The modules of this crate that a file names: `crate::store::…`, `use crate::{ids, log::…}`.
-fn used_modules(file: &Source) -> Vec<(usize, String)> {
-    let mut used = Vec::new();
-    for (at, _) in file.bare.match_indices("crate::") {
-        if file.bare[..at].ends_with(is_word) {
-            continue;
-        }
-        let line = line_of(&file.bare, at);
-        let rest = &file.bare[at + "crate::".len()..];
-        match rest.strip_prefix('{') {
-            None => used.push((line, first_word(rest))),
-            Some(group) => used.extend(heads(group).into_iter().map(|head| (line, head))),
-        }
-    }
-    used
-}
-
-/// The first names in a braced group, up to its closing brace.
-fn heads(group: &str) -> Vec<String> {
-    let mut depth = 0_usize;
-    let mut found = Vec::new();
-    let mut item_begins = true;
-    for (at, c) in group.char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            ',' if depth == 0 => item_begins = true,
-            _ if item_begins && is_word(c) => {
-                found.push(first_word(&group[at..]));
-                item_begins = false;
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
-fn first_word(text: &str) -> String {
-    text.chars().take_while(|c| is_word(*c)).collect()
-}
-
-pub(crate) fn wrong_dependencies(files: &[Source]) -> Vec<String> {
-    let mut faults = Vec::new();
-    for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
-        let Some(module) = file.module() else {
-            continue;
-        };
-        for (line, used) in used_modules(file) {
-            let own = used == module;
-            let known = files.iter().any(|other| other.module() == Some(&used));
-            if !own && known && !may_use(module, &used) {
-                faults.push(format!("{}:{line}: {module} uses {used}", file.path));
-            }
-        }
-    }
-    faults
-}
-
-fn may_use(module: &str, used: &str) -> bool {
-    if ["lib", "main", "server", "cli"].contains(&module) {
-        return true;
-    }
-    if TOP.contains(&used) {
-        return false;
-    }
-    if LEAVES.contains(&module) || module == "model" {
-        return LEAVES.contains(&used);
-    }
-    FORBIDDEN
-        .iter()
-        .find(|(name, _)| *name == module)
-        .is_none_or(|(_, forbidden)| !forbidden.contains(&used))
 }
 
 /// Words that belong to one place: the word, the paths that may say it, why.
