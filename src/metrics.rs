@@ -78,7 +78,7 @@ fn of_permissions(standings: authz::permissions::Standings) -> [Metric; 2] {
         gauge(
             "agent_runtime_authorization_objects_untold",
             "Objects whose changed permissions the authorization server does not take.",
-            standings.untold,
+            standings.unapplied,
         ),
     ]
 }

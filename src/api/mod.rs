@@ -91,7 +91,7 @@ fn invalid_body(path: &str, expected: impl std::fmt::Display) -> Error {
 }
 
 /// Changes who may do what with these objects, and answers once the authorization server knows of it,
-/// also where nothing was left to change: what was repeated may be what it was not yet told.
+/// also where nothing was left to change: a repeated change may be one that was not applied yet.
 fn change_access<T>(
     cx: &Cx<'_>,
     caller: &Caller,
@@ -103,7 +103,7 @@ fn change_access<T>(
         mark(tx, caller.tenant_id, objects)?;
         Ok(changed)
     })?;
-    cx.settle(caller.tenant_id, objects)?;
+    cx.apply_permissions(caller.tenant_id, objects)?;
     Ok(changed)
 }
 

@@ -204,6 +204,6 @@ fn delete(cx: &Cx<'_>, team: Authorized<Team, Admin>, _: Nothing) -> Result<Gone
         mark(tx, tenant_id, &objects)?;
         Ok(objects)
     })?;
-    cx.settle(tenant_id, &objects)?;
+    cx.apply_permissions(tenant_id, &objects)?;
     Ok(Gone)
 }

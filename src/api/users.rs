@@ -244,6 +244,6 @@ pub(super) fn end<K: Kind>(cx: &Cx<'_>, user: &Authorized<K, Admin>) -> Result<U
     })?;
     // The keys end here whatever comes of the rest.
     cx.authn().forget_user(tenant_id, user_id);
-    cx.settle(tenant_id, &objects)?;
+    cx.apply_permissions(tenant_id, &objects)?;
     Ok(ended.user)
 }

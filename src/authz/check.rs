@@ -43,7 +43,7 @@ pub struct Facts {
 #[derive(Default)]
 pub struct Tickets {
     all: RefCell<Vec<Ticket>>,
-    /// Where some of them were left, and nobody was told to write them.
+    /// The audit, where some of them are queued and its writer was not woken.
     left: Cell<Option<Audit>>,
 }
 
@@ -77,7 +77,7 @@ impl Tickets {
     }
 
     /// Calls `f` once all are on disk, or one of them never will be: on the thread that writes them,
-    /// so `f` must not block. That is this one, if nobody was told to write them and nobody writes.
+    /// so `f` must not block. That is this thread, if no other writes them.
     pub fn then(self, f: impl FnOnce(Result<()>) + Send + 'static) {
         all(self.all.take(), f);
         if let Some(audit) = self.left.take() {
@@ -359,8 +359,7 @@ impl<'a> Checker<'a> {
         self.decided(admission, action, target, answer, began.elapsed())
     }
 
-    /// Decides again, for what goes on after the request: no key's rules, no place among the
-    /// requests.
+    /// Decides again, for what goes on after the request: no rules of keys, no permit.
     pub(super) fn check_again(&self, action: &'static str, target: &Target) -> Result<()> {
         let Some(admission) = self.admission else {
             return Ok(());

@@ -224,7 +224,7 @@ impl Shown {
             (self.at, self.is_shown) = (Instant::now(), true);
             terminal::note_over(format_args!(
                 "tenant {tenant_id}: {} tuples read there, {} here",
-                progress.told, progress.desired
+                progress.stored, progress.desired
             ));
         }
     }

@@ -127,14 +127,14 @@ impl Cx<'_> {
         self.tickets.is_empty()
     }
 
-    /// Tells the authorization server of objects that the request marked (`postgres-is-the-truth`). Called
+    /// Writes the objects that the request marked to the authorization server (`postgres-is-the-truth`). Called
     /// after every change of a role, also where nothing was left to change.
     ///
     /// # Errors
     /// `authorization-unavailable`: the change stands, and is applied later.
-    pub fn settle(&self, tenant_id: Uuid, objects: &[Object]) -> Result<()> {
+    pub fn apply_permissions(&self, tenant_id: Uuid, objects: &[Object]) -> Result<()> {
         let permissions = self.busy().permissions.as_ref();
-        permissions.map_or(Ok(()), |permissions| permissions.settle(tenant_id, objects))
+        permissions.map_or(Ok(()), |permissions| permissions.apply(tenant_id, objects))
     }
 
     /// A permit to wait for what others answer: name servers, key services, receivers. Taken

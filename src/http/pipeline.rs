@@ -194,8 +194,8 @@ fn checked_length(route: &Route, cx: &Cx<'_>) -> Result<()> {
     .detail("mostBytes", route.body_bytes))
 }
 
-/// What we did wrong goes to the log with its cause and its place, what stands in the way as a
-/// warning; what the client did wrong, at debug.
+/// Logs a refusal: our faults as errors with cause and source location, unavailable parts as
+/// warnings, the client's faults at debug.
 fn note(log: &slog::Logger, route: &Route, error: &Error) {
     let (method, path) = (route.method.text(), route.path);
     let error_value = crate::log::ErrorValue(error);
@@ -204,7 +204,7 @@ fn note(log: &slog::Logger, route: &Route, error: &Error) {
             slog::error!(log, "A request failed"; "method" => method, "route" => path, error_value);
         }
         Code::DatabaseUnavailable | Code::DeadlineExceeded => {
-            slog::warn!(log, "A request found no database"; "method" => method, "route" => path, error_value);
+            slog::warn!(log, "The database could not be reached for a request"; "method" => method, "route" => path, error_value);
         }
         Code::AuthorizationUnavailable => {
             slog::warn!(log, "A request could not be checked"; "method" => method, "route" => path, error_value);

@@ -99,7 +99,7 @@ impl Server {
             log: sub(Subsystem::Server),
         })?;
         build::measure(&probes, &door, &shared, &watchdog);
-        let (told, ready) = bounded(1);
+        let (outcome, ready) = bounded(1);
         let work = Arc::new(Mutex::new(None));
         let starter = Starter {
             shared: Arc::clone(&shared),
@@ -113,7 +113,7 @@ impl Server {
             log: sub(Subsystem::Server),
         };
         let starter = Ending::of("starter", move || {
-            starter.run(&told);
+            starter.run(&outcome);
             true
         })?;
         Ok(Self {

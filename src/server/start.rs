@@ -41,14 +41,14 @@ pub(super) struct Starter {
 }
 
 impl Starter {
-    pub(super) fn run(self, told: &Sender<Result<()>>) {
+    pub(super) fn run(self, outcome: &Sender<Result<()>>) {
         let mut said = Instant::now();
         loop {
             match self.prepare() {
                 Ok(()) => {
                     self.probes.set("server", Ok(()));
                     slog::info!(self.log, "Ready"; "tenantId" => %self.seeds.tenant_id);
-                    let _ = told.send(Ok(()));
+                    let _ = outcome.send(Ok(()));
                     return self.keep_watch();
                 }
                 Err(error)
@@ -61,7 +61,7 @@ impl Starter {
                     }
                 }
                 Err(error) => {
-                    let _ = told.send(Err(error));
+                    let _ = outcome.send(Err(error));
                     return;
                 }
             }

@@ -103,22 +103,22 @@ impl Parts {
 
 /// A thread that is waited for until a deadline, and then left behind.
 pub(super) struct Ending {
-    told: Receiver<bool>,
+    ended: Receiver<bool>,
     in_time: Option<bool>,
 }
 
 impl Ending {
     pub(super) fn of(name: &str, work: impl FnOnce() -> bool + Send + 'static) -> Result<Self> {
-        let (tell, told) = bounded(1);
+        let (end, ended) = bounded(1);
         std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
                 // Nobody listens any more where the deadline has passed.
-                let _ = tell.send(work());
+                let _ = end.send(work());
             })
             .map_err(Error::internal)?;
         Ok(Self {
-            told,
+            ended,
             in_time: None,
         })
     }
@@ -126,7 +126,7 @@ impl Ending {
     /// False: it had to cut something off, panicked, or has not ended.
     fn by(&mut self, deadline: Instant) -> bool {
         if self.in_time.is_none() {
-            self.in_time = self.told.recv_deadline(deadline).ok();
+            self.in_time = self.ended.recv_deadline(deadline).ok();
         }
         self.in_time.unwrap_or(false)
     }

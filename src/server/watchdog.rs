@@ -193,7 +193,7 @@ fn say(watched: &Watched, stuck: Option<Part>) {
     watched.probes.set_stuck(stuck.map(Part::text));
     match stuck {
         Some(part) => {
-            slog::error!(watched.log, "A part of the process is stuck while the database answers: the service manager's watchdog is not fed until it moves"; "part" => part.text());
+            slog::error!(watched.log, "A part of the process is stuck while the database answers: the service manager's watchdog is not fed until the part works again"; "part" => part.text());
         }
         None => slog::info!(watched.log, "No part of the process is stuck any more"),
     }

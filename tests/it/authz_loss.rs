@@ -285,7 +285,7 @@ fn no_request_waits_longer_than_once_for_an_openfga_that_is_slow() {
     });
     within(TIMEOUT + SLACK, || {
         let began = Instant::now();
-        let error = app.permissions().settle(tenant_id, &[object]).unwrap_err();
+        let error = app.permissions().apply(tenant_id, &[object]).unwrap_err();
         let codes = [Code::AuthorizationUnavailable, Code::Overloaded];
         assert!(codes.contains(&error.code()), "{error}");
         began.elapsed()
@@ -295,7 +295,7 @@ fn no_request_waits_longer_than_once_for_an_openfga_that_is_slow() {
             world.change("select $1::uuid", &[], &[*team]);
         }
         let began = Instant::now();
-        app.permissions().settle(tenant_id, &teams).unwrap_err();
+        app.permissions().apply(tenant_id, &teams).unwrap_err();
         began.elapsed()
     });
     relay.heal();

@@ -172,7 +172,7 @@ fn an_answer_lost_between_commit_and_apply_leaves_no_old_state_to_answer_from() 
         world.leave(project, person);
         let error = app
             .permissions()
-            .settle(world.tenant_id, &[object])
+            .apply(world.tenant_id, &[object])
             .unwrap_err();
         assert_eq!(error.code(), Code::AuthorizationUnavailable);
         assert!(error.message().starts_with("FGA Error: "), "{error}");
@@ -191,11 +191,7 @@ fn an_answer_lost_between_commit_and_apply_leaves_no_old_state_to_answer_from() 
     relay.cut();
     other.cut();
     world.join(project, person, "viewer");
-    assert!(
-        app.permissions()
-            .settle(world.tenant_id, &[object])
-            .is_err()
-    );
+    assert!(app.permissions().apply(world.tenant_id, &[object]).is_err());
     assert_eq!(world.unapplied(), 1);
     other.heal();
     eventually("the reconciler to tell it", || {
@@ -267,7 +263,7 @@ fn a_grant_and_a_revoke_are_seen_elsewhere_at_once_whatever_befalls_openfga() {
             _ => {}
         }
         if [2, 5].contains(&(round % 8)) {
-            let settled = app.permissions().settle(tenant_id, &[Object::Team(team)]);
+            let settled = app.permissions().apply(tenant_id, &[Object::Team(team)]);
             settled.unwrap_err();
         } else {
             app.settle_soon(Object::Team(team));
@@ -386,7 +382,7 @@ fn a_start_removes_what_nobody_asks_for_and_logs_each_and_adds_what_is_missing()
     let (again, lines) = app.replica_logged(|_| {});
     again.is_in_step();
     check_equal(&app);
-    let said = lines.with("nothing asks for");
+    let said = lines.with("that Postgres does not have");
     assert_eq!(said.len(), added.len(), "{said:?}");
     for tuple in added {
         let named = |line: &&String| {
@@ -439,7 +435,7 @@ fn settle_all(
     let outcomes = std::thread::scope(|scope| {
         let settle = |team: &Uuid| {
             let object = Object::Team(*team);
-            scope.spawn(move || app.permissions().settle(tenant_id, &[object]))
+            scope.spawn(move || app.permissions().apply(tenant_id, &[object]))
         };
         let threads: Vec<_> = teams.iter().map(settle).collect();
         std::thread::sleep(Duration::from_millis(500));
@@ -508,7 +504,7 @@ fn who_waits_too_long_for_another_replica_s_apply_is_told_so() {
         .unwrap();
     within(Duration::from_secs(4), || {
         let began = Instant::now();
-        let settled = app.permissions().settle(world.tenant_id, &[object]);
+        let settled = app.permissions().apply(world.tenant_id, &[object]);
         let error = settled.unwrap_err();
         assert_eq!(error.code(), Code::AuthorizationUnavailable, "{error}");
         assert!(error.message().starts_with("FGA Error: "), "{error}");

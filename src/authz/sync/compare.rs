@@ -26,7 +26,7 @@ const MAX_SUSPECTS: usize = 50_000;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress {
     /// Of the authorization server.
-    pub told: u64,
+    pub stored: u64,
     /// Of Postgres.
     pub desired: u64,
 }
@@ -92,9 +92,9 @@ pub(super) fn suspects(
 ) -> Result<Compared, Fault> {
     let mut sketch = Sketch::new();
     let mut so_far = Progress::default();
-    each_told(inner, ensured, |tuple| {
+    each_stored(inner, ensured, |tuple| {
         sketch.add(tuple);
-        so_far.told += 1;
+        so_far.stored += 1;
         progress(so_far);
     })?;
     each_desired(inner, tenant_id, |tuple| {
@@ -110,7 +110,7 @@ pub(super) fn suspects(
         return Ok(found);
     }
     // What is to be removed comes first.
-    each_told(inner, ensured, |tuple| found.note(&sketch, &tuple.object))?;
+    each_stored(inner, ensured, |tuple| found.note(&sketch, &tuple.object))?;
     each_desired(inner, tenant_id, |tuple| {
         found.note(&sketch, &tuple.object);
     })?;
@@ -130,7 +130,7 @@ impl Compared {
     }
 }
 
-fn each_told(
+fn each_stored(
     inner: &SyncState,
     ensured: &Ensured,
     mut each: impl FnMut(&Tuple),

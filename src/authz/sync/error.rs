@@ -8,7 +8,7 @@ use crate::error::{Code, Error};
 /// How the message of a check without an answer begins (section 1.2).
 const PREFIX: &str = "FGA Error: ";
 
-/// Why something could not be told or asked.
+/// Why OpenFGA could not be asked or written to.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// OpenFGA's part.

@@ -30,10 +30,10 @@ use uuid::Uuid;
 /// Applies at once: they hold a connection to the database while they talk to OpenFGA.
 const APPLIES: usize = 2;
 
-/// Settling many objects may take so many times what one may.
-const SETTLING: u32 = 3;
+/// Applying many objects may take so many times what one may.
+const APPLYING: u32 = 3;
 
-/// How OpenFGA is reached and what it is told.
+/// How OpenFGA is reached, and the model to keep there.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The base URL.
@@ -117,7 +117,7 @@ impl Permissions {
         &self.0
     }
 
-    /// Starts the thread that makes stores, compares them and tells what was left untold. `say`
+    /// Starts the thread that makes stores, compares them and applies what was left. `say`
     /// hears of every change between well and ill.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl Permissions {
         }
     }
 
-    /// The store that answers, where it was seen that nothing is left to be told. A change made since then was made while
+    /// The store that answers, where nothing was left to apply. A change made since then was made while
     /// the question was under way.
     fn in_sync_store(&self, tenant_id: Uuid, in_sync: &InSync) -> Option<Pinned> {
         let inner = &self.0;
@@ -208,7 +208,7 @@ impl Permissions {
         })
     }
 
-    /// The store that answers, once everything is told that the answer depends on.
+    /// The store that answers, once everything is applied that the answer depends on.
     fn ready_store(
         &self,
         tenant_id: Uuid,
@@ -237,8 +237,8 @@ impl Permissions {
                 continue;
             };
             for object in &guard.unapplied {
-                let told = write::apply(inner, tenant_id, object, false, deadline);
-                told.inspect_err(|fault| self.note(fault))?;
+                let applied = write::apply(inner, tenant_id, object, false, deadline);
+                applied.inspect_err(|fault| self.note(fault))?;
             }
             return Ok(Pinned {
                 store_id: guard.store_id,
@@ -247,27 +247,27 @@ impl Permissions {
         }
     }
 
-    /// Tells OpenFGA of objects that were marked; those that are applied already cost a look. Each
-    /// has one deadline, and all together three times as long: what is left then is told later.
+    /// Writes marked objects to OpenFGA; those that are applied already cost a look. Each
+    /// has one deadline, and all together three times as long: what is left then is applied later.
     ///
     /// # Errors
-    /// `authorization-unavailable`: the change stands, and is told later; `database-unavailable`;
+    /// `authorization-unavailable`: the change stands, and is applied later; `database-unavailable`;
     /// `overloaded`.
-    pub fn settle(&self, tenant_id: Uuid, objects: &[Object]) -> Result<()> {
+    pub fn apply(&self, tenant_id: Uuid, objects: &[Object]) -> Result<()> {
         let mut names: Vec<String> = objects.iter().map(Object::to_string).collect();
         // In one order, or two could wait for each other.
         names.sort_unstable();
         names.dedup();
         let timeout = self.0.timeout;
-        let last = Instant::now() + timeout * SETTLING;
+        let last = Instant::now() + timeout * APPLYING;
         for name in &names {
             let deadline = last.min(Instant::now() + timeout);
-            self.settle_one(tenant_id, name, deadline)?;
+            self.apply_one(tenant_id, name, deadline)?;
         }
         Ok(())
     }
 
-    fn settle_one(&self, tenant_id: Uuid, object: &str, deadline: Instant) -> Result<(), Fault> {
+    fn apply_one(&self, tenant_id: Uuid, object: &str, deadline: Instant) -> Result<(), Fault> {
         let inner = &self.0;
         let began = Instant::now();
         if began >= deadline {

@@ -53,8 +53,8 @@ struct Worker<S> {
     suspected_at: Option<Instant>,
     /// Whose store was looked at last.
     looked_at: Uuid,
-    /// Why something could not be told, of tenants whose store is in step.
-    untold: BTreeMap<Uuid, String>,
+    /// Why something could not be applied, of tenants whose store is in step.
+    unapplied: BTreeMap<Uuid, String>,
 }
 
 /// Nothing else will do either at this time.
@@ -83,7 +83,7 @@ impl Reconciler {
             everyone_at: None,
             suspected_at: None,
             looked_at: Uuid::nil(),
-            untold: BTreeMap::new(),
+            unapplied: BTreeMap::new(),
         };
         (worker.say)(Err("The permissions are being compared.".to_owned()));
         std::thread::Builder::new()
@@ -135,7 +135,7 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
                 }
                 Err(error) => {
                     if was_well {
-                        slog::warn!(self.inner.log, "Permissions cannot be kept in step; trying on"; crate::log::ErrorValue(&error));
+                        slog::warn!(self.inner.log, "Permissions cannot be kept in step; trying again"; crate::log::ErrorValue(&error));
                     }
                     was_well = false;
                     (self.say)(Err(error.message().to_owned()));
@@ -262,7 +262,7 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
             Err(fault) => {
                 let error = Error::from(fault);
                 if inner.status.failed(tenant_id, error::reason(&error)) {
-                    slog::warn!(inner.log, "The tenant's permissions cannot be brought in step; trying on";
+                    slog::warn!(inner.log, "The tenant's permissions cannot be brought in step; trying again";
                         "tenantId" => %tenant_id, crate::log::ErrorValue(&error));
                 }
             }
@@ -270,16 +270,16 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
         Ok(())
     }
 
-    /// Tells what requests could not tell.
+    /// Applies what requests could not.
     fn apply_left(&mut self) -> Result<(), Outage> {
         let (mut after, mut count) = ((Uuid::nil(), String::new()), 0);
-        let mut untold = BTreeMap::new();
+        let mut unapplied = BTreeMap::new();
         loop {
             let left = self.session(|sql| authz::unapplied(sql, &after, i64::from(UNAPPLIED)))?;
             for (tenant_id, object) in &left {
                 if let Some(why) = self.apply(*tenant_id, object)? {
                     count += 1;
-                    untold.entry(*tenant_id).or_insert(why);
+                    unapplied.entry(*tenant_id).or_insert(why);
                 }
             }
             match left.last() {
@@ -287,16 +287,16 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
                 _ => break,
             }
         }
-        self.inner.status.set_untold(count);
-        self.untold = untold;
+        self.inner.status.set_unapplied(count);
+        self.unapplied = unapplied;
         Ok(())
     }
 
-    /// Tells one object; if that cannot be, why.
+    /// Applies one object. Some: why that failed.
     fn apply(&self, tenant_id: Uuid, object: &str) -> Result<Option<String>, Outage> {
         let inner = &self.inner;
         if !inner.status.has(tenant_id) {
-            // It is told before its store is as it should be.
+            // It is applied when its store is compared.
             return Ok(None);
         }
         match write::apply(inner, tenant_id, object, false, write::patience()) {
@@ -306,13 +306,13 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
                 self.bring(tenant_id).map(|()| None)
             }
             Err(fault) if fault.is_outage() => Err(Outage::of(fault)),
-            // Somebody else is telling it.
+            // Somebody else is writing it.
             Err(fault) if fault.is_contention() => Ok(None),
             Err(fault) => {
                 let error = Error::from(fault);
                 let why = error::reason(&error).to_owned();
-                if self.untold.get(&tenant_id) != Some(&why) {
-                    slog::warn!(inner.log, "A change of permissions cannot be told; trying on";
+                if self.unapplied.get(&tenant_id) != Some(&why) {
+                    slog::warn!(inner.log, "A change of permissions cannot be applied; trying again";
                         "tenantId" => %tenant_id, "object" => object, crate::log::ErrorValue(&error));
                 }
                 Ok(Some(why))

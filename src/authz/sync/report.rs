@@ -157,7 +157,7 @@ fn verify(
     Ok(report)
 }
 
-/// How one object differs, while nobody tells it anything.
+/// How one object differs, while nobody writes it.
 fn look(
     inner: &SyncState,
     tenant_id: Uuid,
@@ -167,17 +167,17 @@ fn look(
     report: &mut Report,
 ) -> Result<(), Fault> {
     let is_newer = ensured.model_version > inner.model.version();
-    let (told, desired) = inner.store.transact(|tx| {
-        // One that has no row is told nothing either.
+    let (stored, desired) = inner.store.transact(|tx| {
+        // An object without a row is written by nobody.
         authz::try_hold(tx, tenant_id, object)?;
-        let told = inner.client.read_object(&ensured.pinned.store_id, object);
+        let stored = inner.client.read_object(&ensured.pinned.store_id, object);
         let desired = desired_tuples::tuples_of(tx, tenant_id, object)?;
-        Ok(told.map(|told| (told, desired)))
+        Ok(stored.map(|stored| (stored, desired)))
     })??;
-    for tuple in desired.difference(&told) {
+    for tuple in desired.difference(&stored) {
         report.missing.add(tuple, limit);
     }
-    let extra = told.difference(&desired);
+    let extra = stored.difference(&desired);
     for tuple in extra.filter(|tuple| !is_newer || desired_tuples::is_known(tuple)) {
         report.extra.add(tuple, limit);
     }

@@ -34,8 +34,8 @@ struct State {
     outage: Option<String>,
     /// Somebody met an absence of OpenFGA that the reconciler may not have seen.
     is_suspected: bool,
-    /// Objects that could not be told, as of the reconciler's last look.
-    untold: usize,
+    /// Objects that could not be applied, as of the reconciler's last look.
+    unapplied: usize,
     is_stopped: bool,
 }
 
@@ -53,15 +53,15 @@ struct Failed {
     pause: Duration,
 }
 
-/// How many tenants stand how, and what is not told.
+/// How many tenants are in which state, and what is not applied.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Standings {
     /// Their stores were compared with Postgres, and answer.
     pub compared: usize,
     /// Something that is theirs alone keeps them from it.
     pub failed: usize,
-    /// Changed objects that could not be told for such a reason.
-    pub untold: usize,
+    /// Changed objects that could not be applied for such a reason.
+    pub unapplied: usize,
 }
 
 impl Status {
@@ -213,8 +213,8 @@ impl Status {
             .map(|failed| failed.why.clone())
     }
 
-    pub(super) fn set_untold(&self, count: usize) {
-        self.lock().untold = count;
+    pub(super) fn set_unapplied(&self, count: usize) {
+        self.lock().unapplied = count;
     }
 
     pub(super) fn standings(&self) -> Standings {
@@ -222,7 +222,7 @@ impl Status {
         Standings {
             compared: state.ready.len(),
             failed: state.failed.len(),
-            untold: state.untold,
+            unapplied: state.unapplied,
         }
     }
 

@@ -47,7 +47,7 @@ pub(super) fn ensure(inner: &SyncState, tenant_id: Uuid) -> Result<Ensured, Faul
             return Ok(Err(Fault::Gone));
         }
         let before = authz::standing(tx, tenant_id)?;
-        let after = match settle(inner, tenant_id, before.as_ref()) {
+        let after = match standing_for(inner, tenant_id, before.as_ref()) {
             Ok(after) => after,
             Err(fault) => return Ok(Err(fault)),
         };
@@ -78,7 +78,7 @@ fn is_right(inner: &SyncState, standing: &Standing, pinned: &Pinned) -> Result<b
 }
 
 /// What the tenant's store is to be from now on. The tenant is locked.
-fn settle(
+fn standing_for(
     inner: &SyncState,
     tenant_id: Uuid,
     before: Option<&Standing>,
@@ -104,7 +104,7 @@ fn settle(
             slog::info!(inner.log, "The authorization model goes from version {} to {}", standing.model_version, ours.version();
                 "tenantId" => %tenant_id, "storeId" => &store_id);
         } else {
-            slog::warn!(inner.log, "The authorization model is written again: version {} was lost or is another", ours.version();
+            slog::warn!(inner.log, "The authorization model is written again: version {} was lost or differs", ours.version();
                 "tenantId" => %tenant_id, "storeId" => &store_id);
         }
     }
@@ -149,7 +149,7 @@ fn remove_empty(inner: &SyncState, tenant_id: Uuid, store_id: &str) -> Result<()
         false
     })?;
     if is_empty {
-        slog::warn!(inner.log, "A second, empty store of the tenant is removed"; "tenantId" => %tenant_id, "storeId" => store_id);
+        slog::warn!(inner.log, "A second, empty store of the tenant was found and is removed"; "tenantId" => %tenant_id, "storeId" => store_id);
         return inner.client.delete_store(store_id);
     }
     slog::warn!(inner.log, "The authorization server has a second store of the tenant's name, with permissions in it. It is not used; remove it";

@@ -54,7 +54,7 @@ pub(super) fn reconcile(
     Ok(ensured.pinned.store_id)
 }
 
-/// Tells what is marked and was not told.
+/// Applies what is marked and was not applied.
 fn apply_unapplied(
     inner: &SyncState,
     tenant_id: Uuid,
@@ -84,10 +84,10 @@ fn apply_unapplied(
     }
 }
 
-/// Tuples that nobody asked for are each logged.
+/// Logs each tuple that was removed because Postgres does not have it.
 fn say_removed(inner: &SyncState, tenant_id: Uuid, changed: &Changed) {
     for tuple in changed.removed.iter().filter(|_| changed.was_applied) {
-        slog::warn!(inner.log, "A permission that nothing asks for was removed from the authorization server";
+        slog::warn!(inner.log, "A permission that Postgres does not have was removed from the authorization server";
             "tenantId" => %tenant_id, "user" => &tuple.user, "relation" => &tuple.relation, "object" => &tuple.object);
     }
 }

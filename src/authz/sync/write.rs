@@ -19,8 +19,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// For telling one object where no request waits: an object may have very many tuples. Less than
-/// the database lets a transaction rest.
+/// For one object where no request waits: it may have very many tuples. Shorter than the database
+/// lets a transaction be idle.
 const PATIENCE: Duration = Duration::from_secs(45);
 
 /// What was changed of an object.
@@ -32,13 +32,13 @@ pub(super) struct Changed {
     pub(super) was_applied: bool,
 }
 
-/// When who tells an object, and has no request to answer, gives up.
+/// The deadline of a write for which no request waits.
 pub(super) fn patience() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// Tells one object, if it is not applied or `always`. All of it, the waits included, ends by the
-/// deadline, but for those of the database's pool.
+/// Writes one object, if it is not applied or `always`. All of it ends by the deadline, except waits
+/// for the database's pool.
 pub(super) fn apply(
     inner: &SyncState,
     tenant_id: Uuid,
@@ -115,18 +115,18 @@ fn write(
     deadline: Instant,
 ) -> Result<Changed, Fault> {
     let client = inner.client.until(deadline);
-    let told = client.read_object(&on.store_id, object)?;
+    let stored = client.read_object(&on.store_id, object)?;
     // A store that was lost reads as an empty one and takes what is written.
-    if told.is_empty() && !client.store_exists(&on.store_id)? {
+    if stored.is_empty() && !client.store_exists(&on.store_id)? {
         return Err(Failure::StoreUnknown.into());
     }
-    let extra = told.difference(desired);
+    let extra = stored.difference(desired);
     // What a newer program stores is not ours to judge.
     let removed: Vec<_> = extra
         .filter(|tuple| !is_newer || desired_tuples::is_known(tuple))
         .cloned()
         .collect();
-    let added: Vec<_> = desired.difference(&told).cloned().collect();
+    let added: Vec<_> = desired.difference(&stored).cloned().collect();
     client.write(on, &removed, &added)?;
     Ok(Changed {
         removed,

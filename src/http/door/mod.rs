@@ -107,7 +107,7 @@ impl Door {
     pub fn stop(mut self, within: Duration) -> bool {
         let deadline = Instant::now() + within;
         let drained = self.close(deadline);
-        // A thread that has just been told needs a moment, even where the deadline has passed.
+        // A thread that was just woken needs a moment, even where the deadline has passed.
         let grace = Instant::now() + Duration::from_millis(100);
         self.pool.join(deadline.max(grace)) && drained
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::Notify;
 
-/// The stop, as it is told to the door's thread and by it to every connection.
+/// The stop, as the door's thread and every connection see it.
 #[derive(Default)]
 pub(super) struct Stopping {
     begun: AtomicBool,

@@ -41,13 +41,13 @@ pub(super) enum Standing {
 pub(super) enum TextOutcome {
     /// The reader has it, or is not to have it.
     Done,
-    /// Its attempt has not begun, as far as the reader was told.
+    /// Its attempt has not begun, as far as the reader has seen.
     NotBegun,
     /// Text before it is missing: look it up.
     Fill,
 }
 
-/// The text of the newest attempt of a step that the reader was told of.
+/// The text of the newest attempt of a step that the reader has seen.
 #[derive(Debug, Default)]
 struct Text {
     /// Step and attempt.

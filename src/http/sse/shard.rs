@@ -192,7 +192,7 @@ impl Shard {
     fn on_hint(&mut self, hint: Hint) {
         match hint {
             Hint::Changed(run_id) => self.moved(run_id, None),
-            Hint::Events(run_id, events) => self.told(run_id, &events),
+            Hint::Events(run_id, events) => self.committed(run_id, &events),
             Hint::Delta(delta) => self.text(&delta),
         }
     }
@@ -210,7 +210,7 @@ impl Shard {
 
     /// Fresh events from their writer. They are passed on if they follow directly; otherwise they
     /// are read.
-    fn told(&mut self, run_id: Uuid, events: &[StoredEvent]) {
+    fn committed(&mut self, run_id: Uuid, events: &[StoredEvent]) {
         let (Some(first), Some(last)) = (events.first(), events.last()) else {
             return;
         };

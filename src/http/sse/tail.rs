@@ -56,8 +56,8 @@ struct Seen {
     events: Option<i64>,
     /// The positions before it that were not there, and since when.
     missing: BTreeMap<i64, Instant>,
-    /// The newest event of runs of which a thread could not be told.
-    untold: HashMap<Uuid, i64>,
+    /// The newest event of runs of which a hint could not be sent.
+    undelivered: HashMap<Uuid, i64>,
     /// Where the last look for text ended.
     text: Option<i64>,
 }
@@ -98,7 +98,7 @@ impl Seen {
     }
 
     /// The next look is a first one: it begins as far back, and the threads read their runs again, since what was missing,
-    /// and what they had not been told of, is not known any more.
+    /// and which hints were not sent, is not known any more.
     fn forget(&mut self) {
         self.events = None;
         self.text = None;
@@ -138,7 +138,7 @@ impl Tail {
     /// Notes the position, and forgets what only readers need.
     fn idle(&self, seen: &mut Seen) -> Result<()> {
         seen.forget();
-        seen.untold.clear();
+        seen.undelivered.clear();
         seen.begin();
         // What nobody follows needs no second reading.
         seen.settled = seen.reaches_back();
@@ -155,11 +155,11 @@ impl Tail {
         self.look_for_text(seen)?;
         let settles = !seen.settled && seen.reaches_back();
         if first || settles {
-            let mut told = true;
+            let mut is_sent = true;
             for shard in &self.shards {
-                told &= shard.try_send(Command::ReadAgain).is_ok();
+                is_sent &= shard.try_send(Command::ReadAgain).is_ok();
             }
-            if told {
+            if is_sent {
                 seen.settled |= settles;
             } else {
                 // The next look is a first one again.
@@ -177,7 +177,7 @@ impl Tail {
         };
         seen.events = Some(from);
         let mut missing = seen.missing();
-        let mut moved = std::mem::take(&mut seen.untold);
+        let mut moved = std::mem::take(&mut seen.undelivered);
         loop {
             let found = events::moved_since(&mut session, from, &missing, ROWS)?;
             let now = Instant::now();
@@ -194,7 +194,7 @@ impl Tail {
             }
         }
         moved.retain(|run_id, seq| self.feed.is_followed(*run_id) && !self.tell(*run_id, *seq));
-        seen.untold = moved;
+        seen.undelivered = moved;
         seen.marks.push_back((Instant::now(), from));
         seen.begin();
         Ok(())

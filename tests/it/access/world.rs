@@ -292,5 +292,5 @@ fn settle(app: &App, objects: &[Object]) {
         |tx: &mut agent_runtime::store::Tx<'_>| desired_tuples::mark(tx, tenant_id, objects);
     shared.store.transact(marked).unwrap();
     let permissions = shared.permissions.as_ref().unwrap();
-    permissions.settle(tenant_id, objects).unwrap();
+    permissions.apply(tenant_id, objects).unwrap();
 }

@@ -93,7 +93,7 @@ impl App {
     pub(crate) fn settle_soon(&self, object: Object) {
         eventually("it to be told", || {
             self.permissions()
-                .settle(self.seeds.tenant_id, &[object])
+                .apply(self.seeds.tenant_id, &[object])
                 .ok()
         });
     }
