@@ -172,6 +172,6 @@ fn record(cx: &Cx<'_>, enrolled: &Enrolled, token_id: Uuid, key: Key) -> Result<
             enrolled.user_id, enrolled.enrolment_id
         ),
     );
-    let checker = cx.asker_of(caller);
+    let checker = cx.checker_of(caller);
     checker.allow(Stage::Enrolment, "write", &resource, reason)
 }

@@ -357,12 +357,12 @@ fn mint(cx: &Cx<'_>, caller: Caller, Body(new): Body<NewToken>) -> Result<Create
 }
 
 fn list(cx: &Cx<'_>, caller: Caller, Query(query): Query<ListTokens>) -> Result<Found<Page<View>>> {
-    list_of(cx, reach(&cx.asker_of(caller)), &query)
+    list_of(cx, reach(&cx.checker_of(caller)), &query)
 }
 
 fn revoke(cx: &Cx<'_>, caller: Caller, _: Nothing) -> Result<Gone> {
     let token_id = id_in_path(cx, "tokenId", "token")?;
-    let checker = cx.asker_of(caller);
+    let checker = cx.checker_of(caller);
     if token_id != checker.caller().token_id {
         checker.needs(Capability::KeysWrite)?;
     }

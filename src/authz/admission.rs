@@ -1,5 +1,5 @@
-//! Admission control before the authorization server: how many requests may ask it at once, when
-//! nobody asks it, and which credentials have been denied too often.
+//! Admission control before the authorization server: a limit on checks in flight, a circuit breaker,
+//! and a limit on denials of one credential.
 //!
 //! Guarantees (`bounded-everything`, `bulkheads`): a bounded number of requests asks the
 //! authorization server at once, and none while it is known to be unreachable. When all permits are
@@ -18,10 +18,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// Failures in a row after which nobody asks for a while.
+/// Failures in a row that open the circuit breaker.
 const FAILURES: u32 = 5;
 
-/// How long nobody asks then; after it one asks for all.
+/// How long it stays open; then one request probes.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Credentials whose denials are counted at once. One that was forgotten begins anew.
@@ -47,7 +47,7 @@ pub struct Stats {
     pub checks_refused: u64,
     /// Checks without an answer, also those that were not asked because of it.
     pub checks_failed: u64,
-    /// Nobody asks, or one asks for all.
+    /// The circuit breaker is open: no request asks, or one probes.
     pub is_breaker_open: bool,
     /// Credentials that are not served because they were denied too often.
     pub credentials_limited: usize,
@@ -109,14 +109,14 @@ impl Admission {
                 "Too many requests wait for the authorization server. Try again shortly.",
             )
         })?;
-        self.ask_aside(tenant_id, asked)
+        self.ask_unlimited(tenant_id, asked)
     }
 
-    /// Asks on a thread that serves no requests.
+    /// Asks without a permit, on a thread that serves no requests.
     ///
     /// # Errors
     /// As [`Admission::ask`], without `overloaded`.
-    pub(super) fn ask_aside(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
+    pub(super) fn ask_unlimited(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
         let answer = self
             .breaker
             .call(Instant::now, || self.permissions.ask(tenant_id, asked));
@@ -148,18 +148,18 @@ impl Admission {
     }
 }
 
-/// Lets nobody ask for a while after several failures in a row, and then one.
+/// A circuit breaker: opens after several failures in a row, and lets one request probe after a pause.
 #[derive(Default)]
 struct Breaker(Mutex<Failures>);
 
 #[derive(Default)]
 struct Failures {
     in_a_row: u32,
-    /// Nobody asks until then.
+    /// Open until then.
     until: Option<Instant>,
-    /// One asks for all at this moment.
+    /// A probe is under way.
     probing: bool,
-    /// What the last one said.
+    /// The message of the last failure.
     said: String,
 }
 
@@ -221,7 +221,7 @@ fn is_outage(error: &Error) -> bool {
     failure.is_some_and(Failure::is_transient)
 }
 
-/// The one that asks for all; another may when it is dropped, however it ended.
+/// The probe. When it is dropped, however it ended, another request may probe.
 struct Probe<'a>(&'a Breaker);
 
 impl Drop for Probe<'_> {

@@ -17,7 +17,7 @@ use uuid::Uuid;
 pub enum Rule {
     /// Anybody; the reason says why.
     Open(&'static str),
-    /// Whoever brings an enrolment code in the body.
+    /// The holder of an enrolment code, which the body has.
     Enrolling,
     /// The user in the path, or who decides about the tenant.
     GrantsReader,
@@ -150,7 +150,7 @@ impl Access for Open {
     }
 }
 
-/// Whoever brings an enrolment code: the handler takes it, and refuses any other.
+/// The holder of an enrolment code: the handler takes the code, and refuses any other.
 #[derive(Debug)]
 pub struct Enrolling(());
 
@@ -285,7 +285,7 @@ impl Access for authz::RunReader {
         let run_id = path_id::<crate::store::runs::Run>(cx)?;
         match credential {
             Credential::Bearer(known) => {
-                let checker = cx.asker_of(cx.identify(known.caller));
+                let checker = cx.checker_of(cx.identify(known.caller));
                 authz::run_reader(&checker, known.expires_at, run_id)
             }
             Credential::Public(token) => authz::public_reader(cx.store(), &token, run_id),

@@ -248,7 +248,7 @@ impl Cx<'_> {
         self.authn().credential(self.header("authorization"))
     }
 
-    /// The caller behind a bearer token. A public run token is nobody here.
+    /// The caller behind a bearer token. A public run token has none.
     ///
     /// # Errors
     /// `unauthenticated`, `database-unavailable`.
@@ -271,11 +271,11 @@ impl Cx<'_> {
     /// # Errors
     /// As [`Cx::caller`].
     pub fn checker(&self) -> Result<Checker<'_>> {
-        Ok(self.asker_of(self.caller()?))
+        Ok(self.checker_of(self.caller()?))
     }
 
     /// Asks for somebody whom the request made known: by a credential, or by an enrolment code.
-    pub fn asker_of(&self, caller: Caller) -> Checker<'_> {
+    pub fn checker_of(&self, caller: Caller) -> Checker<'_> {
         let facts = self.facts.get_or_init(|| Facts {
             request_id: self.context.request_id(),
             trace_id: self.trace.trace_id(),

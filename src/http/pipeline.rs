@@ -107,7 +107,7 @@ impl Pipeline {
         self.missing().map_or(Ok(()), Err)
     }
 
-    /// What every answer carries, whoever gives it: the trace, and on some routes the headers for
+    /// What every answer carries: the trace, and on some routes the headers for
     /// browsers.
     fn dress(&self, response: &mut Response, context: &Context, trace: &TraceContext) {
         self.looks(context).put_on(response, context, trace);
@@ -259,7 +259,8 @@ impl App for Pipeline {
         if tickets.is_empty() {
             return responder.send(reply);
         }
-        // Whoever writes the record releases the answer (`audit-before-commit`): this thread, where nobody does.
+        // The thread that writes the record releases the answer (`audit-before-commit`): this one, if no
+        // other writes.
         let (ready, looks) = (responder.prepare(reply), self.looks(&context));
         let log = self
             .log

@@ -74,7 +74,7 @@ impl Operation {
         }
     }
 
-    /// Two words at least, each of letters and beginning with a small one.
+    /// At least two words, each of letters and with a small one first.
     fn is_well_formed(self) -> bool {
         let is_word = |word: &str| {
             word.starts_with(|first: char| first.is_ascii_lowercase())
@@ -381,5 +381,59 @@ impl Table {
             ),
             None => Found::OtherMethods(candidates.collect()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::access::Open;
+    use crate::http::input::Nothing;
+    use crate::http::output::Asset;
+
+    fn nothing(_: &Cx<'_>, _: Open, _: Nothing) -> Result<Asset> {
+        Err(Error::internal("it is not called"))
+    }
+
+    fn get(path: &'static str, operation: impl Into<Operation>) -> Route {
+        route(Method::Get, path, operation, "Reads", nothing)
+    }
+
+    #[test]
+    fn a_name_is_a_noun_and_a_verb_and_a_reason_is_not_empty() {
+        for name in ["runs.create", "agents.versions.list", "runs.checkUrl"] {
+            assert!(Operation::Named(name).is_well_formed(), "{name}");
+        }
+        for name in [
+            "",
+            "runs",
+            "runs.",
+            ".create",
+            "Runs.create",
+            "runs.check-url",
+        ] {
+            assert!(!Operation::Named(name).is_well_formed(), "{name}");
+        }
+        assert!(Operation::Unnamed("a page").is_well_formed());
+        assert!(!Operation::Unnamed("").is_well_formed());
+    }
+
+    #[test]
+    #[should_panic(expected = "another route has the name a.get")]
+    fn two_routes_of_one_name_refuse_to_start() {
+        let routes = vec![get("/a", "a.get"), get("/b", "a.get")];
+        let _ = Table::new(routes, |_| true);
+    }
+
+    #[test]
+    fn routes_without_a_name_are_as_many_as_there_are_reasons() {
+        let page = Operation::Unnamed("a page");
+        let table = Table::new(vec![get("/a", page), get("/b", page)], |_| true);
+        assert!(
+            table
+                .routes()
+                .iter()
+                .all(|route| route.operation.name().is_none())
+        );
     }
 }

@@ -20,7 +20,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Pause between looks at a database that is away.
+/// Pause between tries to reach an unreachable database.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// How often a ready server looks whether its database still answers, and for secrets to wipe.

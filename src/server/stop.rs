@@ -34,15 +34,17 @@ impl Work {
     /// could not be handed back, and waits until its lease has run out, or the permissions' thread
     /// has not ended.
     pub(super) fn stop(self, deadline: Instant) -> bool {
-        if let Some(keeper) = &self.permissions {
-            keeper.tell_to_stop();
+        if let Some(reconciler) = &self.permissions {
+            reconciler.tell_to_stop();
         }
         let stopped = self
             .runner
             .stop(deadline.saturating_duration_since(Instant::now()));
         drop(self.run_threads);
         drop(self.webhooks);
-        let kept = self.permissions.is_none_or(|keeper| keeper.stop(deadline));
+        let kept = self
+            .permissions
+            .is_none_or(|reconciler| reconciler.stop(deadline));
         kept && !stopped.leases_left
     }
 }
@@ -137,7 +139,7 @@ fn ended(ending: &mut Result<Ending>, deadline: Instant) -> bool {
     ending.as_mut().is_ok_and(|ending| ending.by(deadline))
 }
 
-/// A lock, whoever panicked under it.
+/// A lock; a panic under it is ignored.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

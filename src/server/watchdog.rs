@@ -199,7 +199,7 @@ fn say(watched: &Watched, stuck: Option<Part>) {
     }
 }
 
-/// Whether the database answers, asked aside: a connection to one that stands still hangs, and then
+/// Whether the database answers on a connection of its own: one to a frozen database hangs, and then
 /// the question stays under way.
 struct Question(Option<Receiver<bool>>);
 

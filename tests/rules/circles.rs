@@ -9,9 +9,10 @@ use crate::imports::{Arrows, Imports};
 use crate::source::{self, Source};
 
 /// The rooms without circles.
-const ROOMS: [&str; 5] = [
+const ROOMS: [&str; 6] = [
     "jobs/src/runner",
     "src/authz",
+    "src/http",
     "src/http/door",
     "src/runtime",
     "src/store",

@@ -47,7 +47,7 @@ pub struct Options {
     pub model: Model,
 }
 
-/// Whoever asks what somebody may do.
+/// A check: may the user do this to the object?
 #[derive(Debug)]
 pub struct Asked {
     /// The user, a person or a service account.
@@ -60,7 +60,7 @@ pub struct Asked {
     pub contextual: Option<Tuple>,
     /// The project that the answer depends on.
     pub project_id: Option<Uuid>,
-    /// What was seen of the tenant where the object was found, by whoever asks, after the request began.
+    /// The tenant's state as it was read with the object, after the request began.
     pub in_sync: Option<InSync>,
 }
 

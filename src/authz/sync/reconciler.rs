@@ -27,7 +27,7 @@ use uuid::Uuid;
 const PERIOD: Duration = Duration::from_secs(1);
 /// The first wait after a failure, doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// The longest: until then nobody is answered, though OpenFGA may be back.
+/// The longest: until then no check is answered, although OpenFGA may be back.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// Between looks at every tenant.
 const EVERYONE: Duration = Duration::from_secs(60);

@@ -157,7 +157,7 @@ fn verify(
     Ok(report)
 }
 
-/// How one object differs, while nobody writes it.
+/// How one object differs, under its lock.
 fn look(
     inner: &SyncState,
     tenant_id: Uuid,
@@ -168,7 +168,7 @@ fn look(
 ) -> Result<(), Fault> {
     let is_newer = ensured.model_version > inner.model.version();
     let (stored, desired) = inner.store.transact(|tx| {
-        // An object without a row is written by nobody.
+        // An object without a row is not written.
         authz::try_hold(tx, tenant_id, object)?;
         let stored = inner.client.read_object(&ensured.pinned.store_id, object);
         let desired = desired_tuples::tuples_of(tx, tenant_id, object)?;

@@ -18,3 +18,9 @@ pub(super) enum Command {
     /// The thread is to end.
     Stop,
 }
+
+/// Which thread serves a run: all its readers are served together.
+pub(super) fn shard_of(run_id: Uuid, shards: usize) -> usize {
+    let bytes = run_id.as_bytes();
+    usize::from(u16::from_le_bytes([bytes[14], bytes[15]])) % shards
+}

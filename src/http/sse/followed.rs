@@ -17,7 +17,7 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// Whether there is anything to do that nobody will give a hint of.
+    /// Whether there is work that no hint will announce.
     pub(super) fn is_restless(&self) -> bool {
         self.moved
             || self.readers.iter().any(|reader| {
@@ -89,7 +89,7 @@ impl Followed {
         }
     }
 
-    /// Gives a piece of text to whoever may have it: the readers that miss text before it, and
+    /// Sends a piece of text to the readers that may have it. Gives the readers that miss text before it, and
     /// whether one does not know its attempt.
     pub(super) fn say(&mut self, delta: &Delta) -> (Vec<usize>, bool) {
         let (mut missing, mut unknown) = (Vec::new(), false);

@@ -30,7 +30,7 @@ use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::runtime::progress::feed::Feed;
 use crate::store::Store;
-use command::Command;
+use command::{Command, shard_of};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use reader::Reader;
 use std::convert::Infallible;
@@ -38,7 +38,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
-use uuid::Uuid;
 
 /// Streams that wait to be taken up by a thread, at most.
 const JOINS: usize = 1024;
@@ -194,12 +193,6 @@ impl Streams {
 
 fn stopping() -> Error {
     Error::new(Code::ShuttingDown, "The server is stopping. Connect again.")
-}
-
-/// Which thread serves a run: all its readers are served together.
-fn shard_of(run_id: Uuid, shards: usize) -> usize {
-    let bytes = run_id.as_bytes();
-    usize::from(u16::from_le_bytes([bytes[14], bytes[15]])) % shards
 }
 
 fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {

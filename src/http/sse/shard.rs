@@ -287,7 +287,7 @@ impl Shard {
             .filter_map(|index| followed.readers.get(*index));
         let may_stream = missing.any(|reader| !reader.may.run().status.is_finished());
         let Some(reader) = followed.next().filter(|_| may_stream) else {
-            // Readers of a finished run get only its events, and slow readers get no text.
+            // A reader of a finished run gets its events alone; one that is behind gets no text.
             return self.welcome(run_id, readers, &[]);
         };
         // The text is never newer than the events, so the events of its step are among them.

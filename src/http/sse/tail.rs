@@ -9,7 +9,7 @@
 //! their runs again, because text is only found from then on. They do so once more when a process
 //! that has just started has recorded positions for long enough.
 
-use super::command::Command;
+use super::command::{Command, shard_of};
 use crate::error::Result;
 use crate::runtime::progress::feed::{Delta, Feed};
 use crate::store::{Store, deltas, events};
@@ -202,7 +202,7 @@ impl Tail {
 
     /// False: the thread has too much to do; the next look tells it.
     fn tell(&self, run_id: Uuid, seq: i64) -> bool {
-        self.shards[super::shard_of(run_id, self.shards.len())]
+        self.shards[shard_of(run_id, self.shards.len())]
             .try_send(Command::Moved { run_id, seq })
             .is_ok()
     }
@@ -217,7 +217,7 @@ impl Tail {
         seen.text = Some(pieces.last().map_or(from, |piece| piece.position));
         for piece in pieces {
             if self.feed.is_followed(piece.run_id) {
-                let shard = &self.shards[super::shard_of(piece.run_id, self.shards.len())];
+                let shard = &self.shards[shard_of(piece.run_id, self.shards.len())];
                 // A lost piece is found by its offset.
                 let _ = shard.try_send(Command::Text(Delta::from(piece)));
             }
