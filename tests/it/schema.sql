@@ -30,7 +30,7 @@ with relation as (
           then (select format(' partition of %s ', i.inhparent::regclass) from pg_inherits i where i.inhrelid = r.oid)
             || pg_get_expr(r.relpartbound, r.oid)
           else (
-            select format(E' (\n%s\n)', string_agg('  ' || p.line, E',\n' order by p.kind, p.number, p.place))
+            select format(E' (\n%s\n)', string_agg('  ' || p.line, E',\n' order by p.kind, p.number, p.place collate "C"))
             from part p where p.oid = r.oid
           ) end
         || coalesce(' partition by ' || r.partition_key, '')
@@ -39,7 +39,7 @@ with relation as (
         || coalesce((
           select string_agg(
             format(E'\n%s;', replace(pg_get_indexdef(i.indexrelid), format(' ON %I.', current_schema()), ' ON ')),
-            '' order by i.indexrelid::regclass::text
+            '' order by i.indexrelid::regclass::text collate "C"
           )
           from pg_index i
           where i.indrelid = r.oid and not r.relispartition

@@ -250,6 +250,10 @@ fn a_damaged_backup_is_refused_before_anything_is_changed() {
             "or later; this is",
         ),
         (
+            good.replacen("\"0001_baseline\"", "\"0001_tenants\"", 1),
+            "from before the first release",
+        ),
+        (
             good.replacen("\"postgresqlNumber\": ", "\"postgresqlNumber\": 9", 1),
             "or later",
         ),

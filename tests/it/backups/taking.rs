@@ -107,6 +107,25 @@ fn what_there_is_nothing_of_or_no_way_to_is_said_and_leaves_nothing() {
 }
 
 #[test]
+fn a_schema_that_no_release_made_is_not_backed_up() {
+    let database = Database::migrated();
+    database
+        .client()
+        .batch_execute(
+            "update agent_runtime_migrations set name = '0001_tenants' where name = '0001_baseline'",
+        )
+        .unwrap();
+    let shell = Shell::on(&database);
+    let said = shell.run(&["backup", text(&shell.path("b"))]).expect(1);
+    assert!(
+        said.err.contains("from before the first release"),
+        "{}",
+        said.err
+    );
+    assert!(!shell.path("b").exists());
+}
+
+#[test]
 fn a_backup_that_is_told_to_end_takes_its_child_and_its_files_with_it() {
     let database = Database::migrated();
     let url = database
