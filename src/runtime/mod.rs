@@ -12,7 +12,7 @@
 //! answered, its events and its usage are written in one transaction after it; a finished step is
 //! never done again; a finished run never changes; cancel wins over a late success; a run that
 //! waits holds no thread and no lease. After a crash the run goes on from its journal as soon as its
-//! job's lease has run out ([`turn::next`] decides how).
+//! job's lease has run out (`driver::recover` decides how).
 //!
 //! Not here: HTTP, access checks, SQL (`store`), the queue (`jobs`), what is said to a provider
 //! (`model`).
@@ -21,10 +21,12 @@ mod active_runs;
 mod clients;
 mod driver;
 mod fault_counter;
-mod journal;
+mod job;
+pub mod journal;
 mod maintenance;
 mod model_keys;
 mod options;
+mod program;
 pub mod progress;
 mod services;
 mod steps;
@@ -32,6 +34,7 @@ pub mod turn;
 
 pub use model_keys::ModelKeys;
 pub use options::Options;
+pub use program::BuiltIn;
 pub use services::Dependencies;
 
 use crate::error::{Error, Result};
@@ -41,29 +44,14 @@ use crate::store::runs::{self, Cancelled, NewRun, RequestKey, Run};
 use crate::store::{Sql, Store};
 use crate::tools::STACK_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use job::Advance;
 use progress::events::Event;
 use progress::feed::Feed;
 use progress::text;
-use serde::{Deserialize, Serialize};
 use services::Services;
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
-
-/// The job that carries a run on.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Advance {
-    tenant_id: Uuid,
-    run_id: Uuid,
-}
-
-impl jobs::Job for Advance {
-    const NAME: &'static str = "run.advance";
-    const QUEUE: &'static str = "runs";
-    // The run itself is ended long before, with a message: see `driver`.
-    const MAX_ATTEMPTS: u32 = 1_000_000;
-}
 
 /// Runs in this process. Cheap to clone.
 #[derive(Clone)]
@@ -121,7 +109,7 @@ impl Runtime {
             ..jobs::QueueOptions::default()
         };
         builder
-            .queue(<Advance as jobs::Job>::QUEUE, options)
+            .queue(job::QUEUE, options)
             .handle::<Advance>(move |claimed, job| driver::advance(&services, claimed, &job))
     }
 
@@ -175,7 +163,7 @@ impl Runtime {
 
     /// What the queue of runs has done in this process; none before it is started.
     pub fn queue_stats(&self) -> Option<jobs::Stats> {
-        self.0.queue.get()?.stats(<Advance as jobs::Job>::QUEUE)
+        self.0.queue.get()?.stats(job::QUEUE)
     }
 
     /// Hints for stream threads.
@@ -207,21 +195,14 @@ impl Runtime {
             tenant_id,
             run_id: run.run_id,
         };
-        let job = runs::NewJob {
-            queue: <Advance as jobs::Job>::QUEUE,
-            name: <Advance as jobs::Job>::NAME,
-            payload: serde_json::to_string(&job).map_err(Error::internal)?,
-            max_attempts: i32::try_from(<Advance as jobs::Job>::MAX_ATTEMPTS).unwrap_or(i32::MAX),
-        };
+        let job = job.new_job()?;
         let run = runs::insert(sql, may, run, &Event::created(run).row(), &job)?;
         Ok(Created::New(Box::new(run)))
     }
 
     /// A run was created and its transaction committed: begins at once instead of at the next poll.
     pub fn wake(&self) {
-        if let Some(queue) = self.0.queue.get() {
-            queue.wake(<Advance as jobs::Job>::QUEUE);
-        }
+        self.0.wake_queue();
     }
 
     /// Asks a run to end, and returns it as it stands then. A run that nobody carries on ends at

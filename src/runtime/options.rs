@@ -1,7 +1,8 @@
 //! How runs are run in this process.
 
+use super::program::BuiltIn;
 use crate::outbound::{HostAccess, Timeouts};
-use crate::store::steps::{Begun, StepKind};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// The longest wait before another attempt that a provider may ask for.
@@ -24,6 +25,8 @@ pub struct Options {
     pub first_wait: Duration,
     /// Deadlines of a model call.
     pub model_timeouts: Timeouts,
+    /// Built-in programs by `flowId`.
+    pub built_in: HashMap<String, BuiltIn>,
     /// Whether tenants may reach this host (specification section 1.4).
     pub host_access: HostAccess,
 }
@@ -42,23 +45,25 @@ impl Default for Options {
                 first_byte: Duration::from_secs(120),
                 total: Duration::from_secs(600),
             },
+            built_in: HashMap::new(),
             host_access: HostAccess::Deployed,
         }
     }
 }
 
 impl Options {
-    /// How long to wait after a failed attempt, or `None` when it was the last.
-    pub(super) fn wait(&self, begun: &Begun, asked: Option<Duration>) -> Option<Duration> {
-        let attempts = match begun.kind {
-            StepKind::Model => self.model_attempts,
-            StepKind::Tool => self.tool_attempts,
-        };
-        let failures = begun.failures + 1;
-        if failures >= attempts {
+    /// How long to wait after a failed attempt, or `None` when it was the last of `attempts`. `failures`: of the
+    /// step, before this one.
+    pub(super) fn wait(
+        &self,
+        failures: i32,
+        attempts: i32,
+        asked: Option<Duration>,
+    ) -> Option<Duration> {
+        if failures + 1 >= attempts {
             return None;
         }
-        let doublings = u32::try_from(begun.failures).unwrap_or(0).min(16);
+        let doublings = u32::try_from(failures).unwrap_or(0).min(16);
         let own = (self.first_wait * 2_u32.pow(doublings)).min(Duration::from_secs(60));
         Some(asked.unwrap_or_default().min(LONGEST_WAIT).max(own))
     }

@@ -5,6 +5,7 @@
 use super::active_runs::ActiveRuns;
 use super::clients::Idle;
 use super::fault_counter::FaultCounter;
+use super::job;
 use super::model_keys::ModelKeys;
 use super::options::Options;
 use super::progress::feed::Feed;
@@ -78,6 +79,13 @@ impl Services {
             idle_clients: Idle::default(),
             faults: FaultCounter::default(),
             queue: OnceLock::new(),
+        }
+    }
+
+    /// Lets jobs of runs that are due begin at once instead of at the next poll.
+    pub(super) fn wake_queue(&self) {
+        if let Some(queue) = self.queue.get() {
+            queue.wake(job::QUEUE);
         }
     }
 }

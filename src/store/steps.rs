@@ -20,6 +20,13 @@ texts! {
         Model = "model",
         /// A call of a tool.
         Tool = "tool",
+        // No route starts a run that has one of these, so the description has neither.
+        /// A wait for a time.
+        #[schemars(skip)]
+        Wait = "wait",
+        /// Child runs, until they have ended.
+        #[schemars(skip)]
+        Child = "child",
     }
 }
 

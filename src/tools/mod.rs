@@ -15,7 +15,7 @@ pub use http::HttpClients;
 pub use schema::{STACK_BYTES, Schemas};
 
 use crate::outbound::Switch;
-use crate::store::turns::Tool;
+use crate::store::turns::{Tool, ToolTarget};
 use std::time::Duration;
 
 /// Where a tool runs.
@@ -30,7 +30,9 @@ pub enum Target<'a> {
 
 impl<'a> From<&'a Tool> for Target<'a> {
     fn from(tool: &'a Tool) -> Self {
-        Self::Http { url: &tool.url }
+        match tool.target {
+            ToolTarget::Http => Self::Http { url: &tool.url },
+        }
     }
 }
 

@@ -60,6 +60,7 @@ mod tokens;
 mod tool_calls;
 mod tools;
 mod users;
+mod waiting;
 mod webhook_deliveries;
 mod webhook_endpoints;
 mod webhook_receiver;

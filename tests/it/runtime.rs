@@ -3,7 +3,7 @@
 
 mod crashes;
 mod faults;
-mod world;
+pub(crate) mod world;
 
 use crate::harness::PATIENCE;
 use agent_runtime::dev::provider::{Fault, Reply, Step};

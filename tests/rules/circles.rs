@@ -19,7 +19,7 @@ const ROOMS: [&str; 6] = [
 ];
 
 /// The rooms that still have circles. One that has none left leaves this list, and none is added.
-const STILL_CIRCULAR: [&str; 2] = ["src/store", "src/runtime"];
+const STILL_CIRCULAR: [&str; 1] = ["src/store"];
 
 /// The circles of a room, each with its shortest way round and the other arrows among its files.
 fn circles(imports: &Imports, room: &str) -> Vec<String> {

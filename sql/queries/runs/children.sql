@@ -1,7 +1,7 @@
--- What a child answered is read until its parent has taken its end.
+-- What children answered is read where $3 asks for it.
 select c.slot, c.child_run_id, c.path, c.state, c.seen, c.calls, c.cost_usd::float8 as cost_usd, c.prompt_tokens,
   c.completion_tokens, c.cache_read_tokens, c.cache_write_tokens, c.reasoning_tokens, r.failure_message,
-  case when not c.seen then
+  case when $3 then
     (select p.output from run_payloads p where p.tenant_id = c.tenant_id and p.run_id = c.child_run_id)
   end as output
 from run_children c

@@ -1,17 +1,23 @@
-//! Writing what an attempt of a step came to, together with what follows from it: the next step's
-//! row, a wait, or the run's end with its job.
+//! Writing what an attempt came to, together with what follows from it: the next step's row, a wait, or
+//! the run's end with its job. One commit a step.
 
-use super::{JobEnd, Turn};
-use crate::error::{Code, Result};
+use super::recover::{self, Plan, failed};
+use super::state::{JobEnd, State};
+use crate::error::{Code, Error, Result};
+use crate::ids::rfc3339;
 use crate::runtime::active_runs::Reason;
-use crate::runtime::journal::{self, decision::Next};
-use crate::runtime::progress::events::Event;
+use crate::runtime::job::{Advance, CHILD_JOB};
+use crate::runtime::journal::decision::ChildRun;
+use crate::runtime::journal::wait::{self, ChildrenRequest};
+use crate::runtime::progress::events::{Event, StepAnswer};
 use crate::runtime::services::Services;
-use crate::runtime::steps::{Outcome, Performed};
+use crate::runtime::steps;
+use crate::runtime::steps::attempt::{Outcome, Performed};
 use crate::store::Tx;
-use crate::store::runs::{self, End, StepCommit, Wait, WaitingFor};
+use crate::store::runs::{self, End, NewChild, Origin, Run, StepCommit, Wait};
 use crate::store::steps::{Begun, Ended, StepStatus};
 use jobs::Claimed;
+use serde_json::Value;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 
@@ -22,251 +28,342 @@ const LONGEST_WRITE_WAIT: Duration = Duration::from_secs(2);
 /// How long a database that is away is waited for with an answer in hand.
 const LONGEST_ABSENCE: Duration = Duration::from_secs(600);
 
-/// What settling a step came to.
+/// What a commit came to.
 pub(super) enum Committed {
-    /// The next step's row is written.
+    /// This attempt is to be performed. Its row is written.
     Next(Begun),
-    /// The turn is left.
+    /// The run has ended, waits, or is another's.
     Done(JobEnd),
 }
 
-/// A step that ended.
-pub(super) fn ended(
-    step: i32,
-    status: StepStatus,
-    result: Option<serde_json::Value>,
-    failures: i32,
-) -> Ended {
+/// Writes what an attempt came to.
+///
+/// # Errors
+/// The database's; `conflict`, when the job is another's.
+pub(super) fn commit(
+    services: &Services,
+    claimed: &Claimed,
+    state: &mut State,
+    begun: &Begun,
+    performed: Performed,
+    interrupted: Option<Reason>,
+) -> Result<Committed> {
+    let run_id = state.run.run_id;
+    let mut writer = Writer {
+        services,
+        claimed,
+        state,
+        begun,
+    };
+    let commit = StepCommit {
+        call: performed.call,
+        has_text: performed.has_text,
+        taken: performed.taken,
+        ended: Some(ended(begun, StepStatus::Failed, None, begun.failures)),
+        ..StepCommit::default()
+    };
+    let committed = match performed.outcome {
+        Outcome::Done { result, answer } => writer.done(commit, result, answer),
+        Outcome::Failed {
+            reason,
+            retryable,
+            retry_after,
+        } => {
+            let attempts = steps::attempts(begun.kind, &services.options);
+            let wait = services
+                .options
+                .wait(begun.failures, attempts, retry_after)
+                .filter(|_| retryable);
+            writer.failed(commit, reason, wait)
+        }
+        Outcome::Waits(wait) => writer.park(commit, wait),
+        Outcome::Interrupted => {
+            let end = match interrupted {
+                Some(Reason::TimedOut) => failed(writer.state.program.out_of_time()),
+                _ => End::Cancelled,
+            };
+            writer.end(commit, end)
+        }
+    };
+    if committed.is_err() {
+        // It may have been written all the same.
+        services.feed.changed(run_id);
+    }
+    committed
+}
+
+/// Adds what comes next.
+///
+/// # Errors
+/// Internal.
+pub(super) fn add_plan(
+    services: &Services,
+    state: &State,
+    plan: &Plan,
+    mut commit: StepCommit,
+) -> Result<StepCommit> {
+    match plan {
+        Plan::Begin {
+            begun, children, ..
+        } => {
+            let step = steps::step_ref(&state.journal, begun);
+            commit.events.push(Event::StepStarted(step).row());
+            commit.begun = Some(begun.clone());
+            if !children.is_empty() {
+                let children = new_children(services, &state.run, begun, children)?;
+                commit.children = Some((children, CHILD_JOB));
+            }
+            Ok(commit)
+        }
+        Plan::Resume(_) => Ok(commit),
+        Plan::End(end) => Ok(add_end(commit, end.clone())),
+    }
+}
+
+/// Adds the run's end, with the event that says so.
+pub(super) fn add_end(mut commit: StepCommit, end: End) -> StepCommit {
+    commit.events.push(Event::ended(&end).row());
+    commit.end = Some(end);
+    commit
+}
+
+/// Tells webhooks of a run's end, last in the transaction that ends it: an endpoint's row may be held from
+/// here to the commit.
+pub(super) fn announce(services: &Services, run: &Run, tx: &mut Tx<'_>) -> Result<()> {
+    let webhooks = &services.webhooks;
+    webhooks.run_finished(tx, run.tenant_id, run.run_id)
+}
+
+/// The rows of child runs. Whoever created the parent created them.
+fn new_children(
+    services: &Services,
+    parent: &Run,
+    begun: &Begun,
+    children: &[ChildRun],
+) -> Result<Vec<NewChild>> {
+    let request: ChildrenRequest =
+        serde_json::from_value(begun.request.clone()).map_err(Error::internal)?;
+    (request.first_slot..)
+        .zip(children)
+        .map(|(slot, child)| {
+            let job = Advance {
+                tenant_id: parent.tenant_id,
+                run_id: services.clock.new_id(),
+            };
+            Ok(NewChild {
+                run_id: job.run_id,
+                slot,
+                path: begun.path.clone(),
+                parent_step: Some(begun.step),
+                branch: child.branch.clone(),
+                flow_id: child.flow_id.clone(),
+                flow_version: child.flow_version.clone(),
+                agent: child.agent.clone(),
+                input: child.input.clone(),
+                first: created(parent, child).row(),
+                job_payload: job.payload()?,
+            })
+        })
+        .collect()
+}
+
+fn created(parent: &Run, child: &ChildRun) -> Event {
+    Event::RunCreated {
+        flow_id: child.flow_id.clone(),
+        flow_version: child.flow_version.clone(),
+        origin: Origin::Run,
+        dry_run: parent.dry_run,
+        agent: child.agent.clone(),
+    }
+}
+
+fn ended(begun: &Begun, status: StepStatus, result: Option<Value>, failures: i32) -> Ended {
     Ended {
-        step,
+        step: begun.step,
         status,
         result,
         failures,
     }
 }
 
-/// An end with a sentence that says why.
-pub(super) fn failed(failure_message: impl Into<String>) -> End {
-    End::Failed {
-        failure_message: failure_message.into(),
-    }
+/// Writes about one attempt.
+struct Writer<'a> {
+    services: &'a Services,
+    claimed: &'a Claimed,
+    state: &'a mut State,
+    begun: &'a Begun,
 }
 
-/// A movement that ends the run as well, with the event that says so.
-pub(super) fn ending(mut movement: StepCommit, end: End) -> StepCommit {
-    movement.events.push(Event::ended(&end).row());
-    movement.end = Some(end);
-    movement
-}
-
-impl Turn {
-    /// Writes what an attempt came to, and the row of what follows.
-    pub(super) fn commit(
-        &mut self,
-        services: &Services,
-        claimed: &Claimed,
-        begun: &Begun,
-        performed: Performed,
-        reason: Option<Reason>,
-    ) -> Result<Committed> {
-        let movement = StepCommit {
-            call: performed.call,
-            has_text: performed.has_text,
-            ended: Some(ended(begun.step, StepStatus::Failed, None, begun.failures)),
-            ..StepCommit::default()
-        };
-        let committed = match performed.outcome {
-            Outcome::Done { result, answer } => {
-                let step = self.step_ref(begun);
-                let event = Event::StepCompleted { step, answer };
-                self.done(services, claimed, begun, result, &event, movement)
-            }
-            Outcome::Failed {
-                reason,
-                retryable,
-                retry_after,
-            } => {
-                let wait = retryable.then(|| services.options.wait(begun, retry_after));
-                self.step_failed(services, claimed, begun, reason, wait.flatten(), movement)
-            }
-            Outcome::Interrupted => {
-                let end = match reason {
-                    Some(Reason::TimedOut) => self.out_of_time(),
-                    _ => End::Cancelled,
-                };
-                self.end(services, claimed, movement, end)
-            }
-        };
-        if committed.is_err() {
-            // It may have been written all the same.
-            services.feed.changed(self.run.run_id);
-        }
-        committed
-    }
-
+impl Writer<'_> {
+    /// The step is done, and what comes next begins with it.
     fn done(
         &mut self,
-        services: &Services,
-        claimed: &Claimed,
-        begun: &Begun,
-        result: serde_json::Value,
-        event: &Event,
-        mut movement: StepCommit,
+        mut commit: StepCommit,
+        result: Value,
+        answer: StepAnswer,
     ) -> Result<Committed> {
-        let now = services.clock.now();
-        if let Some(last) = self.journal.last_mut() {
-            last.status = StepStatus::Completed;
-            last.result = Some(result.clone());
-        }
-        self.held_bytes += journal::bytes(&result);
-        movement.ended = Some(ended(
-            begun.step,
+        let (begun, now) = (self.begun, self.services.clock.now());
+        let step = steps::step_ref(&self.state.journal, begun);
+        commit
+            .events
+            .push(Event::StepCompleted { step, answer }.row());
+        self.state.complete(result.clone());
+        commit.ended = Some(ended(
+            begun,
             StepStatus::Completed,
             Some(result),
             begun.failures,
         ));
-        movement.events.push(event.row());
-        let next = match self.decide() {
-            Next::End(end) => return self.end(services, claimed, movement, end),
-            Next::Begin { begun, .. } => begun,
+        let plan = recover::plan(self.state, now);
+        let next = match &plan {
+            Plan::End(end) => return self.end(commit, end.clone()),
+            Plan::Begin { begun, .. } | Plan::Resume(begun) => begun.clone(),
         };
-        let stopping = claimed.stopping();
-        let alone = movement.clone();
-        if !stopping {
-            self.announce(&mut movement, &next);
+        if self.claimed.stopping() {
+            return self.write(
+                &commit.clone(),
+                commit,
+                now,
+                Committed::Done(JobEnd::Stopping),
+            );
         }
-        match self.persist(services, claimed, &movement, now)? {
-            runs::Outcome::Written => {}
-            runs::Outcome::CancelAsked => {
-                return self.end(services, claimed, alone, End::Cancelled);
-            }
-            _ => return Ok(self.lost(services)),
-        }
-        services
-            .feed
-            .events(self.run.run_id, self.wrote(&movement, now));
-        if stopping {
-            return Ok(Committed::Done(JobEnd::Stopping));
-        }
-        self.begin(&next, now);
-        Ok(Committed::Next(next))
+        let whole = add_plan(self.services, self.state, &plan, commit.clone())?;
+        self.write(&whole, commit, now, Committed::Next(next))
     }
 
-    /// Waits for another attempt, or ends the run.
-    fn step_failed(
+    /// The step failed: the run waits for another attempt, or ends.
+    fn failed(
         &mut self,
-        services: &Services,
-        claimed: &Claimed,
-        begun: &Begun,
+        mut commit: StepCommit,
         reason: String,
         wait: Option<Duration>,
-        mut movement: StepCommit,
     ) -> Result<Committed> {
-        let now = services.clock.now();
+        let (begun, now) = (self.begun, self.services.clock.now());
         let failures = begun.failures + 1;
         let retry_at = wait
-            .filter(|wait| *wait < self.time_left())
+            .filter(|wait| *wait < self.state.time_left())
             .map(|wait| now + wait);
-        movement.ended = Some(ended(begun.step, StepStatus::Failed, None, failures));
+        commit.ended = Some(ended(begun, StepStatus::Failed, None, failures));
         let failed_event = Event::StepFailed {
-            step: self.step_ref(begun),
+            step: steps::step_ref(&self.state.journal, begun),
             reason: reason.clone(),
             will_retry: retry_at.is_some(),
         };
-        movement.events.push(failed_event.row());
+        commit.events.push(failed_event.row());
         let Some(retry_at) = retry_at else {
             let times = if failures > 1 {
                 format!(" It was tried {failures} times.")
             } else {
                 String::new()
             };
-            let end = failed(format!("{reason}{times}"));
-            return self.end(services, claimed, movement, end);
+            return self.end(commit, failed(format!("{reason}{times}")));
         };
-        let alone = movement.clone();
+        let mut whole = commit.clone();
         let waiting = Event::RunWaiting {
-            reason,
-            retry_at,
-            step: begun.step,
-            attempt: begun.attempt,
+            reason: Some(reason),
+            retry_at: Some(rfc3339::text(retry_at)),
+            step: Some(begun.step),
+            attempt: Some(begun.attempt),
         };
-        movement.events.push(waiting.row());
-        movement.wait = Some(Wait {
-            until: retry_at,
-            on: WaitingFor::Retry,
-        });
-        match self.persist(services, claimed, &movement, now)? {
-            runs::Outcome::Written => {}
-            runs::Outcome::CancelAsked => {
-                return self.end(services, claimed, alone, End::Cancelled);
-            }
-            _ => return Ok(self.lost(services)),
-        }
-        services
-            .feed
-            .events(self.run.run_id, self.wrote(&movement, now));
-        Ok(Committed::Done(JobEnd::Committed))
+        whole.events.push(waiting.row());
+        whole.wait = Some(wait::retry(retry_at));
+        self.write(&whole, commit, now, Committed::Done(JobEnd::Committed))
     }
 
-    /// Writes the last commit with the run's end and its job. A run that was asked to cancel ends so, whatever `end` says.
-    fn end(
+    /// The attempt is not done: the run is parked with it. If what it waits for has come meanwhile, it goes on.
+    fn park(&mut self, commit: StepCommit, wait: Wait) -> Result<Committed> {
+        let waiting = Event::RunWaiting {
+            reason: None,
+            retry_at: None,
+            step: Some(self.begun.step),
+            attempt: Some(self.begun.attempt),
+        };
+        let whole = StepCommit {
+            events: vec![waiting.row()],
+            ended: None,
+            wait: Some(wait),
+            ..commit.clone()
+        };
+        let now = self.services.clock.now();
+        self.write(&whole, commit, now, Committed::Done(JobEnd::Committed))
+    }
+
+    /// Ends the run. A run that was asked to cancel ends so, whatever `end` says.
+    fn end(&mut self, commit: StepCommit, end: End) -> Result<Committed> {
+        let now = self.services.clock.now();
+        let is_cancelled = end == End::Cancelled;
+        let whole = add_end(commit.clone(), end);
+        match self.persist(&whole, now)? {
+            // The event of the cancel stands among the others, nobody here knows where.
+            runs::Outcome::Written if is_cancelled => {
+                self.services.feed.changed(self.state.run.run_id);
+                self.wake_others(&whole);
+                Ok(Committed::Done(JobEnd::Committed))
+            }
+            runs::Outcome::Written => {
+                self.show(&whole, now);
+                Ok(Committed::Done(JobEnd::Committed))
+            }
+            runs::Outcome::CancelAsked if !is_cancelled => self.end(commit, End::Cancelled),
+            _ => Ok(self.lost()),
+        }
+    }
+
+    /// Writes `whole` and goes on with `then`. A run that was asked to cancel ends instead, with what `commit`
+    /// says of the attempt.
+    fn write(
         &mut self,
-        services: &Services,
-        claimed: &Claimed,
-        movement: StepCommit,
-        end: End,
+        whole: &StepCommit,
+        commit: StepCommit,
+        now: OffsetDateTime,
+        then: Committed,
     ) -> Result<Committed> {
-        let now = services.clock.now();
-        let asked = ending(movement.clone(), end);
-        match self.persist(services, claimed, &asked, now)? {
-            runs::Outcome::Written if asked.end != Some(End::Cancelled) => {
-                let events = self.wrote(&asked, now);
-                services.feed.events(self.run.run_id, events);
-                return Ok(Committed::Done(JobEnd::Committed));
+        match self.persist(whole, now)? {
+            runs::Outcome::Written => {
+                self.show(whole, now);
+                Ok(then)
             }
-            runs::Outcome::Written => {}
-            runs::Outcome::CancelAsked => {
-                let cancelled = ending(movement, End::Cancelled);
-                let outcome = self.persist(services, claimed, &cancelled, now)?;
-                if outcome != runs::Outcome::Written {
-                    return Ok(self.lost(services));
-                }
-            }
-            _ => return Ok(self.lost(services)),
+            runs::Outcome::NewsArrived => Ok(Committed::Next(self.begun.clone())),
+            runs::Outcome::CancelAsked => self.end(commit, End::Cancelled),
+            runs::Outcome::Lost => Ok(self.lost()),
         }
-        // The event of the cancel stands among the others, nobody here knows where.
-        services.feed.changed(self.run.run_id);
-        Ok(Committed::Done(JobEnd::Committed))
     }
 
-    fn lost(&self, services: &Services) -> Committed {
-        services.feed.changed(self.run.run_id);
+    /// A commit is written.
+    fn show(&mut self, commit: &StepCommit, now: OffsetDateTime) {
+        let events = self.state.committed(commit, now);
+        self.services.feed.events(self.state.run.run_id, events);
+        self.wake_others(commit);
+    }
+
+    /// Lets jobs of other runs that the commit made due begin at once.
+    fn wake_others(&self, commit: &StepCommit) {
+        let is_alone = self.state.run.parent.is_none() && !self.state.held.has_children;
+        if commit.children.is_some() || commit.end.is_some() && !is_alone {
+            self.services.wake_queue();
+        }
+    }
+
+    fn lost(&self) -> Committed {
+        self.services.feed.changed(self.state.run.run_id);
         Committed::Done(JobEnd::Lost)
     }
 
     /// Writes a commit, again and again while the database is away, so that its absence costs no finished step. It
     /// goes on when the job's lease should have run out by then: as long as nobody has taken the run over the write is
     /// good, and afterwards the fence refuses it. An earlier try whose answer was lost counts as written.
-    fn persist(
-        &self,
-        services: &Services,
-        claimed: &Claimed,
-        commit: &StepCommit,
-        now: OffsetDateTime,
-    ) -> Result<runs::Outcome> {
-        let announce = |tx: &mut Tx<'_>| {
-            let webhooks = &services.webhooks;
-            webhooks.run_finished(tx, self.run.tenant_id, self.run.run_id)
-        };
+    fn persist(&self, commit: &StepCommit, now: OffsetDateTime) -> Result<runs::Outcome> {
+        let (services, run) = (self.services, &self.state.run);
+        let announce = |tx: &mut Tx<'_>| announce(services, run, tx);
         let announce: &dyn Fn(&mut Tx<'_>) -> Result<()> = &announce;
         let announce = services.webhooks.is_on().then_some(announce);
         let gives_up_at = Instant::now() + LONGEST_ABSENCE;
         let mut wait = WRITE_WAIT;
         loop {
-            match runs::commit(&services.store, &self.held, commit, now, announce) {
+            match runs::commit(&services.store, &self.state.held, commit, now, announce) {
                 Err(error)
                     if error.code() == Code::DatabaseUnavailable
-                        && !claimed.lost()
+                        && !self.claimed.lost()
                         && Instant::now() < gives_up_at =>
                 {
                     std::thread::sleep(wait);

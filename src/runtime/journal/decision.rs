@@ -1,18 +1,58 @@
 //! What a run does next, as its program decides it from the journal.
 
-use crate::store::runs::End;
-use crate::store::steps::Begun;
+use crate::store::runs::{Agent, End};
+use crate::store::steps::StepKind;
+use serde_json::Value;
+use std::time::Duration;
 
 /// What comes next.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::runtime) enum Next {
-    /// A step begins. Its row is to be written first.
-    Begin {
-        /// The row.
-        begun: Begun,
-        /// The attempt that was lost to a crash, if one was.
-        lost_attempt: Option<i32>,
+pub enum Next {
+    /// A step that has an effect.
+    Begin(NewStep),
+    /// A step that waits so long. The run holds no thread and no lease meanwhile.
+    Wait {
+        /// Where it stands in the program.
+        path: String,
+        /// How long, from its beginning.
+        duration: Duration,
+    },
+    /// A step that begins child runs and waits until all have ended. The run holds no thread and no lease
+    /// meanwhile.
+    Spawn {
+        /// Where it stands in the program.
+        path: String,
+        /// 1 to [`CHILDREN_AT_ONCE`](crate::store::runs::CHILDREN_AT_ONCE).
+        children: Vec<ChildRun>,
     },
     /// The run ends.
     End(End),
+}
+
+/// A step to be begun. Its number and its attempt are the driver's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewStep {
+    /// What it is.
+    pub kind: StepKind,
+    /// The model's or the tool's name.
+    pub name: String,
+    /// Where it stands in the program; empty in an agent's turn.
+    pub path: String,
+    /// What it is asked.
+    pub request: Value,
+}
+
+/// A child run to be begun. Project, creator and `dryRun` are its parent's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChildRun {
+    /// What runs.
+    pub flow_id: String,
+    /// Its version.
+    pub flow_version: String,
+    /// For an agent's turn: without a conversation.
+    pub agent: Option<Agent>,
+    /// What it is given.
+    pub input: Value,
+    /// The parallel branch of its parent's program that it is.
+    pub branch: Option<String>,
 }

@@ -4,7 +4,8 @@
 //! A part that another version of this program wrote and that cannot be read is an error with a
 //! sentence: the run fails with it.
 
-pub(super) mod decision;
+pub mod decision;
+pub(super) mod wait;
 
 use super::progress::events::ToolCall;
 use crate::store::steps::Step;

@@ -4,14 +4,13 @@
 //! taken away or given another meaning. `seq` orders them without gaps; the last one of a run is
 //! `run.completed`, `run.failed` or `run.cancelled`, and no other event follows it.
 
-use crate::ids::rfc3339;
 use crate::store::events::NewEvent;
 use crate::store::runs::{Agent, End, NewRun, Origin};
 use crate::store::steps::{Counts, StepKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// An event: `kind` and `data`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,18 +35,26 @@ pub enum Event {
     #[serde(rename = "run.started")]
     RunStarted {},
     /// It waits, and holds nothing meanwhile. A `step.started` with a higher attempt follows.
+    // Each field is there where the wait has it. The description requires all, since every wait that a
+    // route can begin has all.
     #[serde(rename = "run.waiting", rename_all = "camelCase")]
     RunWaiting {
         /// Why, in a sentence.
-        reason: String,
-        /// About when it goes on.
-        #[serde(with = "rfc3339")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(with = "String")]
-        retry_at: OffsetDateTime,
+        reason: Option<String>,
+        /// About when it goes on.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "String")]
+        retry_at: Option<String>,
         /// The step that will be tried again.
-        step: i32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "i32")]
+        step: Option<i32>,
         /// The attempt that failed.
-        attempt: i32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "i32")]
+        attempt: Option<i32>,
     },
     /// An attempt of a step begins. Text of an earlier attempt of the step is void.
     #[serde(rename = "step.started")]
@@ -143,6 +150,25 @@ pub enum StepAnswer {
         /// Whether it was cut.
         output_truncated: bool,
     },
+    /// Child runs. Not described: no route starts a run that has any.
+    #[schemars(skip)]
+    Child {
+        /// In the order in which they were begun.
+        children: Vec<ChildEnd>,
+    },
+    /// A wait. Not described, as above. Last, since it reads from anything.
+    #[schemars(skip)]
+    Wait {},
+}
+
+/// How a child run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChildEnd {
+    /// The child.
+    pub run_id: Uuid,
+    /// `completed`, `failed` or `cancelled`.
+    pub status: String,
 }
 
 /// A call that a model asks for.

@@ -2,4 +2,4 @@
 
 pub mod events;
 pub mod feed;
-pub(super) mod text;
+pub mod text;

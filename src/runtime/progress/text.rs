@@ -1,7 +1,11 @@
-//! Text as a model says it: told to readers in this process at once, and gathered for the others.
+//! Text as a model writes it: readers in this process see it at once, and it is gathered for the others.
 //!
-//! One thread writes what has gathered, of every run at once, ten times a second. While the database
-//! is away text is kept, up to a bound, and then dropped: the truth is the step's whole message.
+//! Text is live, or held: nobody sees held text before it is released, and text that is discarded is
+//! never seen. One thread writes what has gathered, of every run at once, ten times a second. While
+//! the database is away text is kept, up to a bound, and then dropped: the truth is the step's whole
+//! message.
+//!
+//! Not here: who decides that text is released.
 
 use super::feed::{Delta, Feed};
 use crate::error::Code;
@@ -102,22 +106,34 @@ fn continues(last: &NewDelta, piece: &NewDelta) -> bool {
         && last.text.len() + piece.text.len() <= PIECE_BYTES
 }
 
-/// The text of one attempt of a step.
+/// When readers see text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Publication {
+    /// As it comes.
+    Live,
+    /// Once it is released.
+    Held,
+}
+
+/// The text of one attempt of a step. What is held when it is dropped is never seen.
 pub(in crate::runtime) struct Text<'a> {
     feed: &'a Feed,
     pending: &'a Pending,
     lease: Lease,
     step: i32,
     attempt: i32,
+    /// Of the next piece that is published, in Unicode code points.
     offset: i32,
+    publication: Publication,
+    /// What was written and is not published.
+    held: String,
 }
 
 impl<'a> Text<'a> {
     pub(in crate::runtime) fn new(
         (feed, pending): (&'a Feed, &'a Pending),
-        lease: Lease,
-        step: i32,
-        attempt: i32,
+        (lease, step, attempt): (Lease, i32, i32),
+        publication: Publication,
     ) -> Self {
         Self {
             feed,
@@ -126,20 +142,43 @@ impl<'a> Text<'a> {
             step,
             attempt,
             offset: 0,
+            publication,
+            held: String::new(),
         }
     }
 
-    /// The model said this.
-    pub(in crate::runtime) fn say(&mut self, text: &str) {
+    /// The model wrote this.
+    pub(in crate::runtime) fn say(&mut self, piece: &str) {
+        match self.publication {
+            Publication::Live => self.publish(piece),
+            Publication::Held => self.held.push_str(piece),
+        }
+    }
+
+    /// Publishes what is held. What comes from now on is live.
+    pub(in crate::runtime) fn release(&mut self) {
+        self.publication = Publication::Live;
+        let held = std::mem::take(&mut self.held);
+        if !held.is_empty() {
+            self.publish(&held);
+        }
+    }
+
+    /// Drops what is held.
+    pub(in crate::runtime) fn discard(&mut self) {
+        self.held.clear();
+    }
+
+    fn publish(&mut self, piece: &str) {
         let offset = self.offset;
-        self.offset = offset.saturating_add(points(text));
+        self.offset = offset.saturating_add(points(piece));
         if self.feed.is_followed(self.lease.run_id()) {
             self.feed.delta(Delta {
                 run_id: self.lease.run_id(),
                 step: self.step,
                 attempt: self.attempt,
                 offset,
-                text: text.into(),
+                text: piece.into(),
             });
         }
         self.pending.add(NewDelta {
@@ -147,7 +186,7 @@ impl<'a> Text<'a> {
             step: self.step,
             attempt: self.attempt,
             offset,
-            text: text.to_owned(),
+            text: piece.to_owned(),
         });
     }
 }
@@ -179,5 +218,86 @@ pub(in crate::runtime) fn write_gathered(
                 pending.restore(pieces);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::progress::feed::{Hint, Shard};
+
+    fn check(
+        publication: Publication,
+        act: impl FnOnce(&mut Text<'_>, &dyn Fn() -> Vec<(i32, String)>),
+    ) {
+        let (feed, pending) = (Feed::default(), Pending::default());
+        let lease = Lease::for_tests(Uuid::from_u128(1), Uuid::from_u128(2));
+        let reader = feed.shard(16);
+        reader.follow(lease.run_id());
+        let seen = || seen(&reader, &pending);
+        act(
+            &mut Text::new((&feed, &pending), (lease, 1, 1), publication),
+            &seen,
+        );
+    }
+
+    /// What a reader in this process has been shown since, which others are to read as well.
+    fn seen(reader: &Shard, pending: &Pending) -> Vec<(i32, String)> {
+        let shown: Vec<(i32, String)> = reader
+            .hints()
+            .try_iter()
+            .filter_map(|hint| match hint {
+                Hint::Delta(delta) => Some((delta.offset, delta.text.to_string())),
+                _ => None,
+            })
+            .collect();
+        let gathered: String = pending.take().into_iter().map(|piece| piece.text).collect();
+        let text: String = shown.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(gathered, text);
+        shown
+    }
+
+    fn piece(offset: i32, text: &str) -> (i32, String) {
+        (offset, text.to_owned())
+    }
+
+    #[test]
+    fn live_text_is_seen_as_it_comes() {
+        check(Publication::Live, |text, seen| {
+            text.say("grün ");
+            assert_eq!(seen(), [piece(0, "grün ")]);
+            text.say("blau");
+            text.release();
+            assert_eq!(seen(), [piece(5, "blau")]);
+        });
+    }
+
+    #[test]
+    fn held_text_is_seen_once_it_is_released() {
+        check(Publication::Held, |text, seen| {
+            text.say("grün ");
+            text.say("blau");
+            assert!(seen().is_empty());
+            text.release();
+            assert_eq!(seen(), [piece(0, "grün blau")]);
+            text.say("!");
+            assert_eq!(seen(), [piece(9, "!")]);
+        });
+    }
+
+    #[test]
+    fn discarded_text_is_never_seen() {
+        check(Publication::Held, |text, seen| {
+            text.say("secret");
+            text.discard();
+            text.release();
+            assert!(seen().is_empty());
+            text.say("said");
+            assert_eq!(seen(), [piece(0, "said")]);
+        });
+        check(Publication::Held, |text, seen| {
+            text.say("secret");
+            assert!(seen().is_empty());
+        });
     }
 }

@@ -1,103 +1,92 @@
-//! One attempt of a step: performed, and what came of it. Nothing here writes to the journal.
+//! Steps: how each kind is performed, told of, tried again, and gone on with after a crash. The only
+//! match on a step's kind.
 //!
-//! The only match on a step's kind that says what is done.
+//! Nothing here writes to the journal: the driver writes a step's row before it is performed, and
+//! what came of it afterwards (`journal-before-effect`).
 
+pub(super) mod attempt;
+mod child;
 mod model;
 mod tool;
+mod wait;
 
-pub(super) use model::lost_call;
-
-use super::active_runs::Interrupt;
-use super::clients::Clients;
-use super::progress::events::StepAnswer;
-use super::services::Services;
-use super::turn::definition::Definition;
-use crate::store::runs::{Lease, Run};
+use super::journal;
+use super::options::Options;
+use super::program::Program;
+use super::progress::events::StepRef;
+use crate::error::Result;
 use crate::store::steps::{Begun, ModelCall, Step, StepKind};
-use crate::tools::{Origin, Schemas};
-use serde_json::Value;
-use std::time::Duration;
+use attempt::{Attempt, Performed};
 
-/// What came of an attempt.
-pub(super) struct Performed {
-    /// The model call that it was.
-    pub(super) call: Option<ModelCall>,
-    /// Text of it may have been written.
-    pub(super) has_text: bool,
-    /// How it ended.
-    pub(super) outcome: Outcome,
+/// How a run goes on that was taken up with a step under way.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Recovery {
+    /// The attempt goes on: it had no effect yet.
+    Resume,
+    /// The attempt was lost. The next one begins.
+    Again,
+    /// Nobody knows whether the attempt took effect, and it may not be made twice.
+    Unknown,
 }
 
-/// How an attempt ended.
-pub(super) enum Outcome {
-    /// With an answer.
-    Done {
-        /// For the journal.
-        result: Value,
-        /// For readers.
-        answer: StepAnswer,
-    },
-    /// With a fault of the other side.
-    Failed {
-        /// A sentence.
-        reason: String,
-        /// Whether another try may help.
-        retryable: bool,
-        /// How long the other side asks to wait.
-        retry_after: Option<Duration>,
-    },
-    /// It was interrupted.
-    Interrupted,
+/// Performs the attempt that `begun` says, over the steps of `journal` before it.
+///
+/// # Errors
+/// The database's.
+pub(super) fn perform(
+    attempt: &mut Attempt<'_>,
+    journal: &[Step],
+    begun: &Begun,
+) -> Result<Performed> {
+    Ok(match begun.kind {
+        StepKind::Model => model::perform(attempt, journal, begun),
+        StepKind::Tool => tool::perform(attempt, journal, begun).into(),
+        StepKind::Wait => wait::perform(attempt, begun).into(),
+        StepKind::Child => child::perform(attempt, begun)?,
+    })
 }
 
-/// What an attempt needs.
-pub(super) struct Attempt<'a> {
-    pub(super) services: &'a Services,
-    pub(super) run: &'a Run,
-    pub(super) lease: Lease,
-    pub(super) definition: &'a Definition,
-    pub(super) interrupt: &'a Interrupt,
-    pub(super) clients: &'a mut Clients,
-    pub(super) schemas: &'a mut Schemas,
-}
-
-impl Attempt<'_> {
-    /// Performs the attempt that `begun` says, over the finished steps of `journal`.
-    pub(super) fn perform(&mut self, journal: &[Step], begun: &Begun) -> Performed {
-        match begun.kind {
-            StepKind::Model => model::perform(self, journal, begun),
-            StepKind::Tool => tool::perform(self, journal, begun).into(),
+/// How a step goes on whose process died, or which parked its run.
+pub(super) fn recover(step: &Step, program: &Program) -> Recovery {
+    match step.kind {
+        StepKind::Model => Recovery::Again,
+        // A tool that the program does not have is not called at all.
+        StepKind::Tool if program.tool(&step.name).is_none_or(|tool| tool.idempotent) => {
+            Recovery::Again
         }
-    }
-
-    fn origin(&self, begun: &Begun) -> Origin {
-        Origin {
-            run_id: self.run.run_id,
-            step: begun.step,
-            attempt: begun.attempt,
-            dry_run: self.run.dry_run,
-        }
+        StepKind::Tool => Recovery::Unknown,
+        StepKind::Wait | StepKind::Child => Recovery::Resume,
     }
 }
 
-impl From<Outcome> for Performed {
-    /// No model was called.
-    fn from(outcome: Outcome) -> Self {
-        Self {
-            call: None,
-            has_text: false,
-            outcome,
-        }
+/// What the lost attempt of a step used, if it was a model call: nobody knows how much.
+pub(super) fn lost_call(step: &Step, program: &Program) -> Option<ModelCall> {
+    match step.kind {
+        StepKind::Model => model::lost_call(step, program),
+        StepKind::Tool | StepKind::Wait | StepKind::Child => None,
     }
 }
 
-impl Outcome {
-    /// A fault that no other try mends, met before anything was sent.
-    fn refused(reason: String) -> Self {
-        Self::Failed {
-            reason,
-            retryable: false,
-            retry_after: None,
-        }
+/// How often a step is tried at most, the first time included.
+pub(super) fn attempts(kind: StepKind, options: &Options) -> i32 {
+    match kind {
+        StepKind::Model => options.model_attempts,
+        StepKind::Tool => options.tool_attempts,
+        StepKind::Wait | StepKind::Child => 1,
+    }
+}
+
+/// An attempt as readers see it.
+pub(super) fn step_ref(journal: &[Step], begun: &Begun) -> StepRef {
+    let call = match begun.kind {
+        StepKind::Tool => journal::call_of(journal, &begun.request).ok(),
+        StepKind::Model | StepKind::Wait | StepKind::Child => None,
+    };
+    StepRef {
+        step: begun.step,
+        attempt: begun.attempt,
+        kind: begun.kind,
+        name: begun.name.clone(),
+        call_id: call.map(|call| call.id),
     }
 }

@@ -1,16 +1,16 @@
 //! A step that asks a model.
 
-use super::{Attempt, Outcome, Performed};
+use super::attempt::{Attempt, Outcome, Performed};
 use crate::model::{self, Completion, Finish, ModelFailure};
 use crate::runtime::journal::ModelResult;
+use crate::runtime::program::Program;
 use crate::runtime::progress::events::{StepAnswer, ToolCall};
 use crate::runtime::progress::text::Text;
 use crate::runtime::services::Services;
-use crate::runtime::turn::definition::Definition;
-use crate::runtime::turn::prompt;
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
 use crate::store::steps::{Begun, CallOutcome, Counts, ModelCall, Step};
+use crate::store::turns::Turn;
 use serde_json::json;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -18,96 +18,82 @@ use uuid::Uuid;
 /// Asks the model, and publishes its text as it comes.
 pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun) -> Performed {
     let started_at = attempt.services.clock.now();
-    let (definition, services) = (attempt.definition, attempt.services);
+    let (program, services) = (attempt.program, attempt.services);
     let tenant_id = attempt.lease.tenant_id();
-    let prepared = prompt::request(definition, journal, &attempt.origin(begun))
+    let Some(turn) = program.model() else {
+        return Outcome::refused("This program asks no model.".to_owned()).into();
+    };
+    let prepared = program
+        .prompt(journal, &attempt.origin(begun))
         .map_err(Refused::from)
-        .and_then(|request| Ok((provider(services, tenant_id, definition)?, request)));
+        .and_then(|request| Ok((provider(services, tenant_id, turn)?, request)));
     let (provider, request) = match prepared {
         Ok(prepared) => prepared,
         Err(refused) => return refused.outcome().into(),
     };
     let mut text = Text::new(
         (&services.feed, &services.text),
-        attempt.lease,
-        begun.step,
-        begun.attempt,
+        (attempt.lease, begun.step, begun.attempt),
+        program.publication(),
     );
     let client = attempt.clients.model(&attempt.interrupt.switch);
-    let mut say = |said: &str| text.say(said);
+    let mut say = |piece: &str| text.say(piece);
     let answer = model::chat(&services.clock, client, &provider, &request, &mut say);
+    match &answer {
+        Ok(_) => text.release(),
+        Err(_) => text.discard(),
+    }
     let has_text = services.text.forget(&attempt.lease);
-    let call = |outcome, failure, usage| {
-        Some(model_call(
-            definition, begun, started_at, outcome, failure, usage,
-        ))
-    };
-    match answer {
-        Ok(completion) => Performed {
-            call: call(CallOutcome::Completed, None, completion.usage),
-            has_text,
-            outcome: answered(completion),
-        },
-        Err(failure) if failure.cancelled => Performed {
-            call: call(
-                CallOutcome::Cancelled,
-                None,
-                failure.usage.map(|usage| *usage),
-            ),
-            has_text,
-            outcome: Outcome::Interrupted,
-        },
-        Err(failure) => {
-            let ModelFailure {
-                message,
-                retryable,
-                retry_after,
-                usage,
-                ..
-            } = failure;
-            Performed {
-                call: call(
-                    CallOutcome::Failed,
-                    Some(message.clone()),
-                    usage.map(|usage| *usage),
-                ),
-                has_text,
-                outcome: Outcome::Failed {
-                    reason: message,
-                    retryable,
-                    retry_after,
-                },
-            }
+    let (outcome, failure, usage, ended) = match answer {
+        Ok(completion) => {
+            let usage = completion.usage;
+            (CallOutcome::Completed, None, usage, answered(completion))
         }
+        Err(failure) => failed(failure),
+    };
+    Performed {
+        call: Some(ModelCall {
+            outcome,
+            failure,
+            counts: usage.map(counts).unwrap_or_default(),
+            ..call(turn, (begun.step, begun.attempt), started_at)
+        }),
+        has_text,
+        ..Performed::from(ended)
     }
 }
 
-/// The call of an attempt that a process that died had begun.
-pub(in crate::runtime) fn lost_call(
-    definition: &Definition,
-    lost: &Begun,
-    began_at: OffsetDateTime,
-) -> ModelCall {
-    model_call(definition, lost, began_at, CallOutcome::Lost, None, None)
+fn failed(failure: ModelFailure) -> (CallOutcome, Option<String>, Option<model::Usage>, Outcome) {
+    let usage = failure.usage.map(|usage| *usage);
+    if failure.cancelled {
+        return (CallOutcome::Cancelled, None, usage, Outcome::Interrupted);
+    }
+    let reason = failure.message;
+    let outcome = Outcome::Failed {
+        reason: reason.clone(),
+        retryable: failure.retryable,
+        retry_after: failure.retry_after,
+    };
+    (CallOutcome::Failed, Some(reason), usage, outcome)
 }
 
-fn model_call(
-    definition: &Definition,
-    begun: &Begun,
-    started_at: OffsetDateTime,
-    outcome: CallOutcome,
-    failure: Option<String>,
-    usage: Option<model::Usage>,
-) -> ModelCall {
+/// The call of an attempt that a process that died had begun.
+pub(super) fn lost_call(lost: &Step, program: &Program) -> Option<ModelCall> {
+    let turn = program.model()?;
+    Some(call(turn, (lost.step, lost.attempt), lost.started_at))
+}
+
+/// A call of which nothing is known yet but that it was begun.
+fn call(turn: &Turn, (step, attempt): (i32, i32), started_at: OffsetDateTime) -> ModelCall {
     ModelCall {
-        step: begun.step,
-        attempt: begun.attempt,
-        model_provider_id: definition.turn.model_provider_id,
-        model: definition.turn.model.clone(),
-        outcome,
-        failure,
-        counts: usage.map(counts).unwrap_or_default(),
-        prices: definition.turn.prices.clone(),
+        step,
+        attempt,
+        model_provider_id: turn.model_provider_id,
+        model: turn.model.clone(),
+        outcome: CallOutcome::Lost,
+        failure: None,
+        counts: Counts::default(),
+        prices: turn.prices.clone(),
         started_at,
     }
 }
@@ -193,12 +179,7 @@ impl Refused {
 }
 
 /// The provider with its key as it is at this moment.
-fn provider(
-    services: &Services,
-    tenant_id: Uuid,
-    definition: &Definition,
-) -> Result<model::Provider, Refused> {
-    let turn = &definition.turn;
+fn provider(services: &Services, tenant_id: Uuid, turn: &Turn) -> Result<model::Provider, Refused> {
     let base_url = turn.base_url.clone();
     let api_key = match (&turn.api_key_name, &turn.api_key_secret) {
         (Some(name), _) => Some(services.model_keys.of(name, &base_url)?.clone()),

@@ -1,9 +1,8 @@
 //! A step that calls a tool.
 
-use super::{Attempt, Outcome};
+use super::attempt::{Attempt, Outcome};
 use crate::runtime::journal;
 use crate::runtime::progress::events::StepAnswer;
-use crate::runtime::turn::definition::tool_of;
 use crate::store::steps::{Begun, Step};
 use crate::tools::{self, Answer, Called, Input, Target};
 use serde_json::json;
@@ -18,7 +17,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         Ok(call) => call,
         Err(reason) => return Outcome::refused(reason),
     };
-    let Some(tool) = tool_of(attempt.definition, &call.name) else {
+    let Some(tool) = attempt.program.tool(&call.name) else {
         return answered(Answer::error(format!(
             "There is no tool {:?}.",
             call.name.chars().take(100).collect::<String>()

@@ -1,115 +1,60 @@
-//! What a turn does next, decided from its journal alone.
+//! What an agent's turn does next, decided from its journal alone.
 //!
-//! [`next`] is a pure function: whoever takes a turn up, at whatever moment the one before died,
-//! comes to the same decision. A finished step is never done again, and every journal ends.
+//! [`next`] is a pure function of a journal whose steps are all completed: the model is asked, then each
+//! tool that it wants is called, one after another, then it is asked again, until it wants none.
 //!
-//! Not here: doing it (`driver`), and how often a step that failed is tried again, which is decided
-//! when it fails.
+//! Not here: a step that is not done (`driver::recover`), and performing steps (`steps`).
 
-use super::definition::{Definition, tool_of};
-use crate::runtime::journal::decision::Next;
+use super::definition::Definition;
+use crate::runtime::journal::decision::{NewStep, Next};
 use crate::runtime::journal::{ModelResult, ToolRequest, read, unreadable};
 use crate::store::runs::End;
-use crate::store::steps::{Begun, Step, StepKind, StepStatus};
-use serde_json::{Value, json};
-
-/// How many attempts of a step may be lost to dying processes.
-pub(in crate::runtime) const LOST_ATTEMPTS: i32 = 50;
+use crate::store::steps::{Step, StepKind};
+use serde_json::json;
 
 /// Decides what comes next.
 pub(in crate::runtime) fn next(journal: &[Step], definition: &Definition) -> Next {
-    let Some(last) = journal.last() else {
-        return begin(journal, definition, model_step(definition));
+    let following = match journal.is_empty() {
+        true => Ok(Following::Model),
+        false => following(journal),
     };
-    match last.status {
-        StepStatus::Running => again_after_crash(last, definition),
-        StepStatus::Failed => again(last, None),
-        StepStatus::Completed => match following(journal) {
-            Ok(Following::Tool(request, name)) => {
-                begin(journal, definition, (StepKind::Tool, name, json!(request)))
-            }
-            Ok(Following::Model) => begin(journal, definition, model_step(definition)),
-            Ok(Following::Nothing(text)) => Next::End(End::Completed {
-                output: json!({ "text": text }),
-                message: Some(text),
-            }),
-            Err(unreadable) => fail(unreadable),
-        },
+    match following {
+        Ok(Following::Model) => {
+            let name = definition.turn.model.clone();
+            begin(journal, definition, (StepKind::Model, name, json!({})))
+        }
+        Ok(Following::Tool(request, name)) => {
+            begin(journal, definition, (StepKind::Tool, name, json!(request)))
+        }
+        Ok(Following::Nothing(text)) => Next::End(End::Completed {
+            output: json!({ "text": text }),
+            message: Some(text),
+        }),
+        Err(unreadable) => fail(unreadable),
     }
 }
 
-fn fail(failure_message: impl Into<String>) -> Next {
-    Next::End(End::Failed {
-        failure_message: failure_message.into(),
-    })
-}
-
-fn model_step(definition: &Definition) -> (StepKind, String, Value) {
-    (StepKind::Model, definition.turn.model.clone(), json!({}))
+fn fail(failure_message: String) -> Next {
+    Next::End(End::Failed { failure_message })
 }
 
 fn begin(
     journal: &[Step],
     definition: &Definition,
-    (kind, name, request): (StepKind, String, Value),
+    (kind, name, request): (StepKind, String, serde_json::Value),
 ) -> Next {
-    let step = journal.last().map_or(0, |last| last.step) + 1;
     let max = definition.limits.max_steps;
-    if i64::from(step) > i64::from(max) {
+    if journal.len() >= usize::from(max) {
         return fail(format!(
             "The turn reached its limit of {max} steps (maxSteps) before the model gave an answer."
         ));
     }
-    Next::Begin {
-        begun: Begun {
-            step,
-            kind,
-            name,
-            path: String::new(),
-            attempt: 1,
-            failures: 0,
-            request,
-        },
-        lost_attempt: None,
-    }
-}
-
-fn again_after_crash(last: &Step, definition: &Definition) -> Next {
-    let lost = last.attempt - last.failures;
-    if lost > LOST_ATTEMPTS {
-        return fail(format!(
-            "The server stopped {lost} times during step {} ({}).",
-            last.step, last.name
-        ));
-    }
-    let may_be_called_again = match last.kind {
-        StepKind::Model => true,
-        // A tool that the version does not have is not called at all.
-        StepKind::Tool => tool_of(definition, &last.name).is_none_or(|tool| tool.idempotent),
-    };
-    if !may_be_called_again {
-        return fail(format!(
-            "The server stopped while the tool {} was being called in step {}. Nobody knows whether the call took \
-             effect, and the tool is not declared idempotent, so it was not called again.",
-            last.name, last.step
-        ));
-    }
-    again(last, Some(last.attempt))
-}
-
-fn again(last: &Step, lost_attempt: Option<i32>) -> Next {
-    Next::Begin {
-        begun: Begun {
-            step: last.step,
-            kind: last.kind,
-            name: last.name.clone(),
-            path: last.path.clone(),
-            attempt: last.attempt + 1,
-            failures: last.failures,
-            request: last.request.clone(),
-        },
-        lost_attempt,
-    }
+    Next::Begin(NewStep {
+        kind,
+        name,
+        path: String::new(),
+        request,
+    })
 }
 
 enum Following {
@@ -141,6 +86,3 @@ fn following(journal: &[Step]) -> Result<Following, String> {
         ),
     })
 }
-
-#[cfg(test)]
-mod tests;

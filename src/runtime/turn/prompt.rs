@@ -84,5 +84,6 @@ fn message(journal: &[Step], step: &Step) -> Result<Message, String> {
                 content: result.output,
             })
         }
+        _ => Err(journal::unreadable()),
     }
 }

@@ -91,7 +91,7 @@ pub struct Child {
     pub usage: Usage,
     /// Why it failed.
     pub failure_message: Option<String>,
-    /// What it answered, until its parent has taken its end.
+    /// What it answered, where that is asked for.
     pub output: Option<Value>,
 }
 
@@ -99,8 +99,15 @@ pub struct Child {
 ///
 /// # Errors
 /// The database's.
-pub fn children(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Vec<Child>> {
-    let rows = sql.query(sql!("runs/children"), &[&may.tenant_id(), &may.object_id()])?;
+pub fn children(
+    sql: &mut impl Sql,
+    may: &impl May<Read, Run>,
+    with_outputs: bool,
+) -> Result<Vec<Child>> {
+    let rows = sql.query(
+        sql!("runs/children"),
+        &[&may.tenant_id(), &may.object_id(), &with_outputs],
+    )?;
     rows.iter().map(child_of).collect()
 }
 

@@ -24,6 +24,17 @@ impl Lease {
         }
     }
 
+    /// A hold that stands for no claim.
+    #[cfg(test)]
+    pub(crate) fn for_tests(tenant_id: Uuid, run_id: Uuid) -> Self {
+        Self {
+            tenant_id,
+            run_id,
+            epoch: 1,
+            parent: None,
+        }
+    }
+
     /// The tenant.
     pub fn tenant_id(&self) -> Uuid {
         self.tenant_id

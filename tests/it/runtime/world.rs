@@ -8,7 +8,7 @@ use agent_runtime::ids::Clock;
 use agent_runtime::outbound::{self, HostAccess, Outbound};
 use agent_runtime::proof::{Action, Kind, May};
 use agent_runtime::runtime::progress::feed::Shard;
-use agent_runtime::runtime::{Created, ModelKeys, Options, Runtime, Threads};
+use agent_runtime::runtime::{BuiltIn, Created, ModelKeys, Options, Runtime, Threads};
 use agent_runtime::secret::Secret;
 use agent_runtime::secrets::Secrets;
 use agent_runtime::store::events::{self, StoredEvent};
@@ -16,6 +16,7 @@ use agent_runtime::store::runs::{self, Agent, NewRun, Origin, Run, Via};
 use agent_runtime::store::{self, Sql, Store};
 use agent_runtime::webhooks::{self, Webhooks};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -30,7 +31,7 @@ fn options(url: &str) -> store::Options {
 }
 
 /// Whoever may do everything, in tests.
-pub(super) struct Root(pub(super) Uuid, pub(super) Uuid);
+pub(crate) struct Root(pub(crate) Uuid, pub(crate) Uuid);
 
 impl<A: Action, K: Kind> May<A, K> for Root {
     fn tenant_id(&self) -> Uuid {
@@ -43,14 +44,14 @@ impl<A: Action, K: Kind> May<A, K> for Root {
 }
 
 /// The idempotency key and the body of a request.
-pub(super) type Asked = (Option<String>, Value);
+pub(crate) type Asked = (Option<String>, Value);
 
 /// A tool that records what it was asked.
-pub(super) struct ToolServer {
+pub(crate) struct ToolServer {
     url: String,
-    pub(super) asked: Arc<Mutex<Vec<Asked>>>,
+    pub(crate) asked: Arc<Mutex<Vec<Asked>>>,
     /// Answers are held back while this is locked.
-    pub(super) gate: Arc<Mutex<()>>,
+    pub(crate) gate: Arc<Mutex<()>>,
     server: Arc<tiny_http::Server>,
 }
 
@@ -89,7 +90,7 @@ impl ToolServer {
         }
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -102,27 +103,28 @@ impl Drop for ToolServer {
     }
 }
 
-pub(super) struct World {
-    pub(super) store: Store,
-    pub(super) clock: Clock,
-    pub(super) provider: Provider,
-    pub(super) tool: ToolServer,
-    pub(super) tenant_id: Uuid,
-    pub(super) user_id: Uuid,
-    pub(super) project_id: Uuid,
-    pub(super) agent_id: Uuid,
-    pub(super) conversation_id: Uuid,
+pub(crate) struct World {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) provider: Provider,
+    pub(crate) tool: ToolServer,
+    pub(crate) tenant_id: Uuid,
+    pub(crate) user_id: Uuid,
+    pub(crate) project_id: Uuid,
+    pub(crate) agent_id: Uuid,
+    pub(crate) conversation_id: Uuid,
     /// Of a process that is made from here on.
-    pub(super) lease: Duration,
+    pub(crate) lease: Duration,
+    pub(crate) built_in: HashMap<String, BuiltIn>,
     /// After the store: it is dropped with its last connection.
-    pub(super) database: Database,
+    pub(crate) database: Database,
 }
 
 /// A process that runs runs.
-pub(super) struct Process {
-    pub(super) runtime: Runtime,
-    pub(super) shard: Shard,
-    pub(super) runner: Option<jobs::Runner>,
+pub(crate) struct Process {
+    pub(crate) runtime: Runtime,
+    pub(crate) shard: Shard,
+    pub(crate) runner: Option<jobs::Runner>,
     _keepers: Option<Threads>,
 }
 
@@ -135,7 +137,7 @@ impl Drop for Process {
 }
 
 impl World {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let database = Database::migrated();
         let store = Store::open(&options(&database.url()), log()).unwrap();
         let id = || Clock::system().new_id();
@@ -150,6 +152,7 @@ impl World {
             agent_id: id(),
             conversation_id: id(),
             lease: Duration::from_secs(15),
+            built_in: HashMap::new(),
             database,
         };
         world.seed(&json!({}));
@@ -194,14 +197,14 @@ impl World {
         self.batch(&script);
     }
 
-    pub(super) fn batch(&self, script: &str) {
+    pub(crate) fn batch(&self, script: &str) {
         self.store
             .transact(|tx| Ok(tx.raw().batch_execute(script)?))
             .unwrap();
     }
 
     /// A provider whose every word the test says, in place of the scripted one.
-    pub(super) fn puppet(&self) -> Puppet {
+    pub(crate) fn puppet(&self) -> Puppet {
         let puppet = Puppet::start();
         self.batch(&format!(
             "update model_providers set base_url = '{}'",
@@ -211,12 +214,13 @@ impl World {
     }
 
     /// A process with run threads, or none.
-    pub(super) fn process(&self, threads: usize, keepers: bool) -> Process {
+    pub(crate) fn process(&self, threads: usize, keepers: bool) -> Process {
         let outbound = Outbound::new(outbound::Options::default()).unwrap();
         let options = Options {
             threads: threads.max(1),
             first_wait: Duration::from_millis(20),
             host_access: HostAccess::Local,
+            built_in: self.built_in.clone(),
             ..Options::default()
         };
         let webhooks = Webhooks::new(
@@ -259,7 +263,7 @@ impl World {
         }
     }
 
-    pub(super) fn new_run(&self, conversation: bool) -> NewRun {
+    pub(crate) fn new_run(&self, conversation: bool) -> NewRun {
         NewRun {
             run_id: self.clock.new_id(),
             project_id: self.project_id,
@@ -280,7 +284,7 @@ impl World {
         }
     }
 
-    pub(super) fn create(&self, process: &Process, conversation: bool) -> Uuid {
+    pub(crate) fn create(&self, process: &Process, conversation: bool) -> Uuid {
         let run = self.new_run(conversation);
         let root = Root(self.tenant_id, self.agent_id);
         process.shard.follow(run.run_id);
@@ -294,7 +298,7 @@ impl World {
     }
 
     /// Reads, past connections that a restart of the database broke.
-    pub(super) fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         read: impl Fn(&mut store::Session) -> agent_runtime::error::Result<T>,
     ) -> T {
@@ -311,21 +315,21 @@ impl World {
         panic!("the database stays away");
     }
 
-    pub(super) fn run(&self, run_id: Uuid) -> Run {
+    pub(crate) fn run(&self, run_id: Uuid) -> Run {
         self.read(|session| runs::find(session, self.tenant_id, run_id))
     }
 
-    pub(super) fn root(&self, run_id: Uuid) -> Root {
+    pub(crate) fn root(&self, run_id: Uuid) -> Root {
         Root(self.tenant_id, run_id)
     }
 
-    pub(super) fn events(&self, run_id: Uuid) -> Vec<StoredEvent> {
+    pub(crate) fn events(&self, run_id: Uuid) -> Vec<StoredEvent> {
         self.read(|session| events::after(session, &self.root(run_id), 0, 1000, i64::MAX))
             .events
     }
 
     /// The kinds of the events, after checking that their numbers have no gap.
-    pub(super) fn kinds(&self, run_id: Uuid) -> Vec<String> {
+    pub(crate) fn kinds(&self, run_id: Uuid) -> Vec<String> {
         let events = self.events(run_id);
         for (at, event) in (1_i64..).zip(&events) {
             assert_eq!(event.seq, at);
@@ -333,12 +337,12 @@ impl World {
         events.into_iter().map(|event| event.kind).collect()
     }
 
-    pub(super) fn number(&self, query: &'static str) -> i64 {
+    pub(crate) fn number(&self, query: &'static str) -> i64 {
         self.read(|session| Ok(session.query_one(query, &[])?.get(0)))
     }
 
     /// Waits until the run is as wanted, woken by the feed.
-    pub(super) fn until(
+    pub(crate) fn until(
         &self,
         process: &Process,
         run_id: Uuid,
@@ -362,7 +366,7 @@ impl World {
         }
     }
 
-    pub(super) fn finished(&self, process: &Process, run_id: Uuid) -> Run {
+    pub(crate) fn finished(&self, process: &Process, run_id: Uuid) -> Run {
         let run = self.until(process, run_id, |run| run.status.is_finished());
         assert_eq!(
             self.number("select count(*) from job_jobs"),
@@ -386,7 +390,7 @@ impl World {
     }
 
     /// Waits for something that no event tells of.
-    pub(super) fn eventually(&self, mut what: impl FnMut() -> bool) {
+    pub(crate) fn eventually(&self, mut what: impl FnMut() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !what() {
             assert!(Instant::now() < deadline);
@@ -395,7 +399,7 @@ impl World {
     }
 
     /// Ends every connection to the database, and takes no new ones.
-    pub(super) fn take_away(&self) {
+    pub(crate) fn take_away(&self) {
         let (mut admin, name) = self.admin();
         admin
             .batch_execute(&format!(
@@ -413,7 +417,7 @@ impl World {
     }
 
     /// Takes connections again.
-    pub(super) fn bring_back(&self) {
+    pub(crate) fn bring_back(&self) {
         let (mut admin, name) = self.admin();
         admin
             .batch_execute(&format!(
@@ -431,7 +435,7 @@ impl World {
     }
 
     /// As if the process that holds the run had died: its job is given to others at once.
-    pub(super) fn expire_leases(&self) {
+    pub(crate) fn expire_leases(&self) {
         let mut session = self.store.session().unwrap();
         session
             .transact(|tx| {
@@ -445,7 +449,7 @@ impl World {
     }
 }
 
-pub(super) fn calls_weather() -> Step {
+pub(crate) fn calls_weather() -> Step {
     Step::new(Reply::ToolCalls(vec![(
         "weather".to_owned(),
         json!({"city": "Rome"}),

@@ -1,8 +1,9 @@
 //! A turn run against random scripts, with crashes at every point at which a process can die.
 
-use super::super::definition::Limits;
 use super::*;
+use crate::runtime::journal::ModelResult;
 use crate::runtime::progress::events::ToolCall;
+use crate::runtime::turn::definition::{Definition, Limits};
 use crate::store::steps::Prices;
 use crate::store::turns::{Tool, ToolTarget, Turn};
 use crate::tools::Answer;
@@ -11,7 +12,7 @@ use std::collections::HashMap;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-fn definition(max_steps: u16) -> Definition {
+fn program(max_steps: u16) -> Program {
     let tool = |name: &str, idempotent| Tool {
         name: name.to_owned(),
         description: String::new(),
@@ -21,7 +22,7 @@ fn definition(max_steps: u16) -> Definition {
         timeout_ms: 1000,
         idempotent,
     };
-    Definition {
+    Program::Turn(Box::new(Definition {
         turn: Turn {
             instructions: String::new(),
             model: "m".to_owned(),
@@ -41,7 +42,12 @@ fn definition(max_steps: u16) -> Definition {
             max_steps,
             ..Limits::default()
         },
-    }
+    }))
+}
+
+/// What comes next, which does not depend on the moment.
+fn decide(journal: &[Step], program: &Program) -> Plan {
+    next(journal, program, OffsetDateTime::UNIX_EPOCH)
 }
 
 /// The journal as the database would hold it, and what was done outside.
@@ -86,7 +92,7 @@ impl World {
         }
     }
 
-    fn act(&mut self) {
+    fn perform(&mut self) {
         let step = self.journal.last().unwrap();
         let times = self.effects.entry((step.step, step.attempt)).or_default();
         *times += 1;
@@ -94,7 +100,7 @@ impl World {
     }
 
     /// What the step answers: the model asks for the tools that the script gives it.
-    fn settle(&mut self, tools: &[&str], fails: bool) {
+    fn commit(&mut self, tools: &[&str], fails: bool) {
         let step = self.journal.last_mut().unwrap();
         if fails {
             step.status = StepStatus::Failed;
@@ -120,6 +126,7 @@ impl World {
                 is_error: false,
                 output: "ok".to_owned(),
             }),
+            StepKind::Wait | StepKind::Child => panic!("a turn has no such step"),
         });
     }
 }
@@ -159,17 +166,18 @@ proptest! {
         max_steps in 1..12_u16,
         script in proptest::collection::vec((fate(), tools()), 0..60),
     ) {
-        let definition = definition(max_steps);
+        let program = program(max_steps);
         let mut world = World::default();
         let mut script = script.into_iter();
         // Beyond its script the world is kind, so that a turn which does not end by itself shows.
         for _ in 0..200 {
-            let decided = next(&world.journal, &definition);
-            prop_assert_eq!(&decided, &next(&world.journal, &definition));
+            let decided = decide(&world.journal, &program);
+            prop_assert_eq!(&decided, &decide(&world.journal, &program));
             let (fate, tools) = script.next().unwrap_or((Fate::Done, Vec::new()));
             let (begun, lost) = match decided {
-                Next::Begin { begun, lost_attempt } => (begun, lost_attempt),
-                Next::End(end) => return judge(&world, &end, max_steps),
+                Plan::Begin { begun, lost_attempt, .. } => (begun, lost_attempt),
+                Plan::Resume(_) => panic!("an effect goes on"),
+                Plan::End(end) => return judge(&world, &end, max_steps),
             };
             if fate == Fate::DiesBeforeTheRow {
                 continue;
@@ -178,9 +186,9 @@ proptest! {
             if fate == Fate::DiesBeforeTheEffect {
                 continue;
             }
-            world.act();
+            world.perform();
             if fate != Fate::DiesAfterTheEffect {
-                world.settle(&tools, fate == Fate::Fails);
+                world.commit(&tools, fate == Fate::Fails);
             }
         }
         prop_assert!(false, "the turn did not end");
@@ -219,18 +227,19 @@ fn judge(world: &World, end: &End, max_steps: u16) -> Result<(), TestCaseError> 
 
 #[test]
 fn a_process_that_dies_again_and_again_in_one_step_fails_the_run() {
-    let definition = definition(4);
+    let program = program(4);
     let mut world = World::default();
     for _ in 0..=LOST_ATTEMPTS {
-        match next(&world.journal, &definition) {
-            Next::Begin {
+        match decide(&world.journal, &program) {
+            Plan::Begin {
                 begun,
                 lost_attempt,
+                ..
             } => world.begin(begun, lost_attempt),
-            Next::End(end) => panic!("ended early: {end:?}"),
+            other => panic!("ended early: {other:?}"),
         }
     }
-    let Next::End(End::Failed { failure_message }) = next(&world.journal, &definition) else {
+    let Plan::End(End::Failed { failure_message }) = decide(&world.journal, &program) else {
         panic!("it goes on for ever");
     };
     assert!(

@@ -1,0 +1,284 @@
+//! Taking a run up: claimed, loaded, and the row of its next step or its end written, in one transaction;
+//! the first time in one statement.
+
+use super::commit::{add_end, add_plan, announce};
+use super::recover::{self, Plan, failed};
+use super::state::{JobEnd, State};
+use crate::error::{Code, Error, Result};
+use crate::runtime::job::Advance;
+use crate::runtime::program::Program;
+use crate::runtime::progress::events::{Event, StepRef};
+use crate::runtime::services::Services;
+use crate::runtime::steps;
+use crate::store::Tx;
+use crate::store::runs::{self, End, HeldJob, Outcome, StepCommit};
+use crate::store::steps::{Begun, Ended, StepKind, StepStatus};
+use jobs::Claimed;
+use time::OffsetDateTime;
+
+/// How often a run's job is taken up at most. Waits do not count.
+pub(super) const JOB_ATTEMPTS: u32 = 100;
+
+/// What taking a run up came to.
+pub(super) enum Taken {
+    /// There is nothing to perform.
+    Done(JobEnd),
+    /// This attempt is to be performed. Its row is written.
+    Begun(Box<State>, Begun),
+}
+
+/// Takes a run up.
+///
+/// # Errors
+/// The database's; internal, when it holds what cannot be read; `conflict`, when the job is another's.
+pub(super) fn claim(services: &Services, claimed: &Claimed, job: &Advance) -> Result<Taken> {
+    let now = services.clock.now();
+    if claimed.attempt() == 1
+        && let Some((state, begun)) = claim_first(services, claimed, job, now)?
+    {
+        return Ok(Taken::Begun(Box::new(state), begun));
+    }
+    let (taken, commit) = services
+        .store
+        .transact(|tx| claim_in(tx, services, claimed, job, now))?;
+    match taken {
+        Taken::Begun(mut state, begun) => {
+            let events = state.committed(&commit, now);
+            services.feed.events(job.run_id, events);
+            if commit.children.is_some() {
+                services.wake_queue();
+            }
+            Ok(Taken::Begun(state, begun))
+        }
+        Taken::Done(end) => {
+            services.faults.forget(job.run_id);
+            services.feed.changed(job.run_id);
+            Ok(Taken::Done(end))
+        }
+    }
+}
+
+/// Takes up a run that nobody has taken up before, where one statement suffices.
+fn claim_first(
+    services: &Services,
+    claimed: &Claimed,
+    job: &Advance,
+    now: OffsetDateTime,
+) -> Result<Option<(State, Begun)>> {
+    let ids = (job.tenant_id, job.run_id);
+    let mut session = services.store.session()?;
+    let begun = Program::begin(&mut session, ids, job_of(claimed), &first_step(), now)?;
+    drop(session);
+    let Some((run, held, loaded)) = begun else {
+        return Ok(None);
+    };
+    let mut state = State::new(run, held, loaded, now);
+    let plan = first_plan(&state, claimed, now);
+    let commit = first_commit(services, &state, &plan)?;
+    let Plan::Begin { begun, .. } = plan else {
+        return Err(Error::internal("a turn has no first step"));
+    };
+    let events = state.committed(&commit, now);
+    services.feed.events(job.run_id, events);
+    Ok(Some((state, begun)))
+}
+
+fn claim_in(
+    tx: &mut Tx<'_>,
+    services: &Services,
+    claimed: &Claimed,
+    job: &Advance,
+    now: OffsetDateTime,
+) -> Result<(Taken, StepCommit)> {
+    let ids = (job.tenant_id, job.run_id);
+    let Some((run, held)) = runs::claim(tx, ids, job_of(claimed), now)? else {
+        return Ok((Taken::Done(JobEnd::Finished), StepCommit::default()));
+    };
+    let Some(loaded) = Program::load(tx, &services.options.built_in, (&run, &held))? else {
+        let end = failed(format!(
+            "This version of the service cannot run the flow {}.",
+            run.flow_id
+        ));
+        let end = if_not_cancelled(&run, end);
+        let commit = write(
+            tx,
+            services,
+            &held,
+            &run,
+            add_end(StepCommit::default(), end),
+            now,
+        )?;
+        return Ok((Taken::Done(JobEnd::Committed), commit));
+    };
+    let state = State::new(run, held, loaded, now);
+    let plan = first_plan(&state, claimed, now);
+    let commit = first_commit(services, &state, &plan)?;
+    let taken = match plan {
+        Plan::Resume(begun) => return Ok((Taken::Begun(Box::new(state), begun), commit)),
+        Plan::End(_) => None,
+        Plan::Begin { begun, .. } => Some(begun),
+    };
+    let commit = write(tx, services, &state.held, &state.run, commit, now)?;
+    Ok(match taken {
+        Some(begun) => (Taken::Begun(Box::new(state), begun), commit),
+        None => (Taken::Done(JobEnd::Committed), commit),
+    })
+}
+
+/// Writes in the transaction that claimed the run, so that nothing can have come between.
+fn write(
+    tx: &mut Tx<'_>,
+    services: &Services,
+    held: &runs::Held,
+    run: &runs::Run,
+    commit: StepCommit,
+    now: OffsetDateTime,
+) -> Result<StepCommit> {
+    match runs::commit_in(tx, held, &commit, now, |tx| announce(services, run, tx))? {
+        Outcome::Written => Ok(commit),
+        _ => Err(Error::internal("a run that was just claimed took no write")),
+    }
+}
+
+/// The end of a run, or of one that was asked to cancel.
+fn if_not_cancelled(run: &runs::Run, end: End) -> End {
+    match run.cancel_requested_at {
+        Some(_) => End::Cancelled,
+        None => end,
+    }
+}
+
+/// What comes next as a run is taken up.
+fn first_plan(state: &State, claimed: &Claimed, now: OffsetDateTime) -> Plan {
+    if state.run.cancel_requested_at.is_some() {
+        return Plan::End(End::Cancelled);
+    }
+    if claimed.attempt() > JOB_ATTEMPTS {
+        return Plan::End(failed(format!(
+            "The run was taken up {JOB_ATTEMPTS} times without coming to an end."
+        )));
+    }
+    recover::plan(state, now)
+}
+
+/// What taking the run up writes when this comes next. Nothing where an attempt goes on.
+fn first_commit(services: &Services, state: &State, plan: &Plan) -> Result<StepCommit> {
+    let mut commit = StepCommit::default();
+    if let Plan::Resume(_) = plan {
+        return Ok(commit);
+    }
+    if state.run.last_seq == 1 {
+        commit.events.push(Event::RunStarted {}.row());
+    }
+    add_lost_attempt(state, plan, &mut commit);
+    add_plan(services, state, plan, commit)
+}
+
+/// Of the attempt that was under way when the run's holder died: what it used, and what becomes of its step.
+fn add_lost_attempt(state: &State, plan: &Plan, commit: &mut StepCommit) {
+    let Some(last) = state.journal.last() else {
+        return;
+    };
+    if last.status != StepStatus::Running {
+        return;
+    }
+    commit.call = steps::lost_call(last, &state.program);
+    commit.has_text = commit.call.is_some();
+    match plan {
+        Plan::Begin { begun, .. } => {
+            let restarted = Event::StepRestarted {
+                step: steps::step_ref(&state.journal, begun),
+                lost_attempt: last.attempt,
+            };
+            commit.events.push(restarted.row());
+        }
+        Plan::Resume(_) => {}
+        Plan::End(_) => {
+            commit.ended = Some(Ended {
+                step: last.step,
+                status: StepStatus::Failed,
+                result: None,
+                failures: last.failures,
+            });
+        }
+    }
+}
+
+/// What taking an agent's turn up for the first time writes, but for the model's name.
+fn first_step() -> StepCommit {
+    let begun = Begun {
+        step: 1,
+        kind: StepKind::Model,
+        name: String::new(),
+        path: String::new(),
+        attempt: 1,
+        failures: 0,
+        request: serde_json::json!({}),
+    };
+    let step = StepRef {
+        step: begun.step,
+        attempt: begun.attempt,
+        kind: begun.kind,
+        name: String::new(),
+        call_id: None,
+    };
+    StepCommit {
+        events: vec![Event::RunStarted {}.row(), Event::StepStarted(step).row()],
+        begun: Some(begun),
+        ..StepCommit::default()
+    }
+}
+
+fn job_of(claimed: &Claimed) -> HeldJob {
+    HeldJob {
+        job_id: claimed.id(),
+        lease_id: claimed.lease_id(),
+    }
+}
+
+/// Ends a run that cannot be carried on through a fault of the service's own. Its last step ends with it, where
+/// its program can be read.
+///
+/// # Errors
+/// The database's.
+pub(super) fn give_up(services: &Services, claimed: &Claimed, job: &Advance) -> Result<JobEnd> {
+    let end = match give_up_with(services, claimed, job, true) {
+        Err(error) if error.code() == Code::Internal => {
+            give_up_with(services, claimed, job, false)?
+        }
+        end => end?,
+    };
+    services.faults.forget(job.run_id);
+    services.feed.changed(job.run_id);
+    Ok(end)
+}
+
+fn give_up_with(
+    services: &Services,
+    claimed: &Claimed,
+    job: &Advance,
+    is_loaded: bool,
+) -> Result<JobEnd> {
+    let now = services.clock.now();
+    services.store.transact(|tx| {
+        let ids = (job.tenant_id, job.run_id);
+        let Some((run, held)) = runs::claim(tx, ids, job_of(claimed), now)? else {
+            return Ok(JobEnd::Finished);
+        };
+        let end = failed("The server met a fault of its own. Its log has the cause.");
+        let end = if_not_cancelled(&run, end);
+        let loaded = match is_loaded {
+            true => Program::load(tx, &services.options.built_in, (&run, &held))?,
+            false => None,
+        };
+        let commit = match loaded {
+            Some(loaded) => {
+                let state = State::new(run.clone(), held, loaded, now);
+                first_commit(services, &state, &Plan::End(end))?
+            }
+            None => add_end(StepCommit::default(), end),
+        };
+        write(tx, services, &held, &run, commit, now)?;
+        Ok(JobEnd::Committed)
+    })
+}

@@ -1,0 +1,176 @@
+//! What a run does next, from its journal alone: what its program says, or what a step that is not
+//! done asks for.
+//!
+//! [`next`] is a pure function: whoever takes a run up, at whatever moment the one before died, comes to
+//! the same decision. A finished step is never done again, and every journal of a turn ends.
+//!
+//! Not here: how often a step that failed is tried again, which is decided when it fails (`commit`).
+
+use super::state::State;
+use crate::runtime::journal::decision::{ChildRun, NewStep, Next};
+use crate::runtime::journal::wait::{ChildrenRequest, TimerRequest, free_slot};
+use crate::runtime::program::Program;
+use crate::runtime::steps::{self, Recovery};
+use crate::store::runs::{CHILDREN_AT_ONCE, End};
+use crate::store::steps::{Begun, Step, StepKind, StepStatus};
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+
+/// How many attempts of a step may be lost to dying processes.
+pub(super) const LOST_ATTEMPTS: i32 = 50;
+
+/// What a run's steps may answer together: all of it is read when the run is taken up again, and told to
+/// a model. The last answer may go beyond.
+const ANSWER_BYTES: usize = 32 * 1024 * 1024;
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Plan {
+    /// An attempt of a step begins. Its row is to be written first.
+    Begin {
+        /// The row.
+        begun: Begun,
+        /// The attempt that was lost to a crash, if one was.
+        lost_attempt: Option<i32>,
+        /// The child runs that begin with it, from the slot that its request says.
+        children: Vec<ChildRun>,
+    },
+    /// An attempt goes on whose row is written.
+    Resume(Begun),
+    /// The run ends.
+    End(End),
+}
+
+/// What comes next, within the run's limits.
+pub(super) fn plan(state: &State, now: OffsetDateTime) -> Plan {
+    let program = &state.program;
+    match next(&state.journal, program, now) {
+        Plan::Begin { .. } if state.time_left().is_zero() => fail(program.out_of_time()),
+        Plan::Begin { .. } if state.answer_bytes > ANSWER_BYTES => {
+            let noun = program.noun();
+            fail(format!(
+                "The {noun}'s steps answered more than {} MiB together, which is as much as a {noun} holds.",
+                ANSWER_BYTES >> 20
+            ))
+        }
+        plan => plan,
+    }
+}
+
+/// What comes next, of a run without limits.
+pub(super) fn next(journal: &[Step], program: &Program, now: OffsetDateTime) -> Plan {
+    match journal.last() {
+        Some(last) if last.status == StepStatus::Running => go_on(last, program),
+        Some(last) if last.status == StepStatus::Failed => again(last, None),
+        _ => match program.next(journal) {
+            Next::Begin(step) => begin(journal, step, Vec::new()),
+            Next::Wait { path, duration } => {
+                let request = TimerRequest {
+                    until: now + duration,
+                };
+                begin(
+                    journal,
+                    step_of(StepKind::Wait, path, json!(request)),
+                    Vec::new(),
+                )
+            }
+            Next::Spawn { path, children } => spawn(journal, path, children),
+            Next::End(end) => Plan::End(end),
+        },
+    }
+}
+
+/// The end of a run that is failed, with a sentence that says why.
+pub(super) fn failed(failure_message: impl Into<String>) -> End {
+    End::Failed {
+        failure_message: failure_message.into(),
+    }
+}
+
+fn fail(failure_message: impl Into<String>) -> Plan {
+    Plan::End(failed(failure_message))
+}
+
+fn spawn(journal: &[Step], path: String, children: Vec<ChildRun>) -> Plan {
+    let count = i32::try_from(children.len()).unwrap_or(i32::MAX);
+    if children.is_empty() || children.len() > CHILDREN_AT_ONCE {
+        return fail(format!(
+            "The program began {count} child runs at once. A step begins 1 to {CHILDREN_AT_ONCE}."
+        ));
+    }
+    let first_slot = match free_slot(journal) {
+        Ok(slot) => slot,
+        Err(unreadable) => return fail(unreadable),
+    };
+    let request = json!(ChildrenRequest { first_slot, count });
+    begin(journal, step_of(StepKind::Child, path, request), children)
+}
+
+fn step_of(kind: StepKind, path: String, request: Value) -> NewStep {
+    NewStep {
+        kind,
+        name: kind.text().to_owned(),
+        path,
+        request,
+    }
+}
+
+fn begin(journal: &[Step], step: NewStep, children: Vec<ChildRun>) -> Plan {
+    Plan::Begin {
+        begun: Begun {
+            step: journal.last().map_or(0, |last| last.step) + 1,
+            kind: step.kind,
+            name: step.name,
+            path: step.path,
+            attempt: 1,
+            failures: 0,
+            request: step.request,
+        },
+        lost_attempt: None,
+        children,
+    }
+}
+
+fn go_on(last: &Step, program: &Program) -> Plan {
+    let lost = last.attempt - last.failures;
+    match steps::recover(last, program) {
+        Recovery::Resume => Plan::Resume(begun_of(last)),
+        _ if lost > LOST_ATTEMPTS => fail(format!(
+            "The server stopped {lost} times during step {} ({}).",
+            last.step, last.name
+        )),
+        Recovery::Again => again(last, Some(last.attempt)),
+        Recovery::Unknown => fail(format!(
+            "The server stopped while the tool {} was being called in step {}. Nobody knows whether the call took \
+             effect, and the tool is not declared idempotent, so it was not called again.",
+            last.name, last.step
+        )),
+    }
+}
+
+fn again(last: &Step, lost_attempt: Option<i32>) -> Plan {
+    Plan::Begin {
+        begun: Begun {
+            attempt: last.attempt + 1,
+            ..begun_of(last)
+        },
+        lost_attempt,
+        children: Vec::new(),
+    }
+}
+
+/// The attempt that a row of the journal says was begun.
+fn begun_of(step: &Step) -> Begun {
+    Begun {
+        step: step.step,
+        kind: step.kind,
+        name: step.name.clone(),
+        path: step.path.clone(),
+        attempt: step.attempt,
+        failures: step.failures,
+        request: step.request.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

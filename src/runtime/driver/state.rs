@@ -1,0 +1,106 @@
+//! A held run as its holder knows it: kept equal to what the database has.
+
+use crate::runtime::journal;
+use crate::runtime::program::{Loaded, Program};
+use crate::store::events::StoredEvent;
+use crate::store::runs::{Held, Run, StepCommit};
+use crate::store::steps::{Begun, Step, StepStatus};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+use time::OffsetDateTime;
+
+/// How a run's job ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum JobEnd {
+    /// In the commit that ended or parked the run.
+    Committed,
+    /// The run had finished before: nothing was to be done.
+    Finished,
+    /// The run is another's now, or the job is.
+    Lost,
+    /// The server is stopping: the next step is another's.
+    Stopping,
+}
+
+/// A run that this thread carries on.
+pub(super) struct State {
+    pub(super) run: Run,
+    pub(super) held: Held,
+    pub(super) program: Program,
+    pub(super) journal: Vec<Step>,
+    /// What the steps answered, in bytes.
+    pub(super) answer_bytes: usize,
+    /// When its time is over. A wall clock that is set meanwhile does not move it.
+    ends_by: Instant,
+}
+
+impl State {
+    /// The run as it was claimed at `now`.
+    pub(super) fn new(
+        run: Run,
+        held: Held,
+        (program, journal): Loaded,
+        now: OffsetDateTime,
+    ) -> Self {
+        let time_left = program.time_limit().saturating_sub(run.active_time(now));
+        Self {
+            ends_by: Instant::now() + time_left,
+            answer_bytes: journal.iter().map(journal::bytes_of).sum(),
+            run,
+            held,
+            program,
+            journal,
+        }
+    }
+
+    /// How long it may go on.
+    pub(super) fn time_left(&self) -> Duration {
+        self.ends_by.saturating_duration_since(Instant::now())
+    }
+
+    /// The step of the journal's last row is done. To be called before its commit, which says what follows
+    /// from it; a commit that is not written ends the hold on the run or the run.
+    pub(super) fn complete(&mut self, result: Value) {
+        self.answer_bytes += journal::bytes(&result);
+        if let Some(last) = self.journal.last_mut() {
+            last.status = StepStatus::Completed;
+            last.result = Some(result);
+        }
+    }
+
+    /// A commit is written. Says the events that readers are to be shown. Not for a commit that ends a run
+    /// which was asked to cancel: the event of the cancel takes a number too, nobody here knows which.
+    pub(super) fn committed(
+        &mut self,
+        commit: &StepCommit,
+        now: OffsetDateTime,
+    ) -> Vec<StoredEvent> {
+        let numbered = (self.held.events_written + 1..).zip(&commit.events);
+        let events: Vec<StoredEvent> = numbered
+            .map(|(seq, event)| event.stored(seq, now))
+            .collect();
+        self.held.events_written += i64::try_from(events.len()).unwrap_or(i64::MAX);
+        self.held.has_children |= commit.children.is_some();
+        if let Some(begun) = &commit.begun {
+            self.begin(begun, now);
+        }
+        events
+    }
+
+    fn begin(&mut self, begun: &Begun, now: OffsetDateTime) {
+        self.journal.retain(|step| step.step != begun.step);
+        self.journal.push(Step {
+            step: begun.step,
+            kind: begun.kind,
+            name: begun.name.clone(),
+            path: begun.path.clone(),
+            status: StepStatus::Running,
+            attempt: begun.attempt,
+            failures: begun.failures,
+            request: begun.request.clone(),
+            result: None,
+            started_at: now,
+            completed_at: None,
+        });
+    }
+}

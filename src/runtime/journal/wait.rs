@@ -1,0 +1,92 @@
+//! Steps that wait, as the journal keeps them, and what each waits for.
+//!
+//! A run that waits is parked: its row says what for and until when, its job is due then, and it
+//! holds no thread and no lease. What it waits for makes the job due before (`no-lost-wake-up`).
+//! Whoever takes it up looks again, so a wake that comes early or twice does no harm.
+
+use crate::ids::rfc3339;
+use crate::store::runs::{Wait, WaitingFor};
+use crate::store::steps::{Step, StepKind};
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// When a run that waits for its children is taken up at the latest, although none has ended.
+const CHILDREN_LOOK: time::Duration = time::Duration::days(400);
+
+/// What a step `wait` is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::runtime) struct TimerRequest {
+    /// When it is over.
+    #[serde(with = "rfc3339")]
+    pub until: OffsetDateTime,
+}
+
+/// What a step `child` is asked. The children stand beside the run, by slot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::runtime) struct ChildrenRequest {
+    /// The slot of the first child.
+    pub first_slot: i32,
+    /// How many there are.
+    pub count: i32,
+}
+
+/// How one child run ended, in the result of its step: an array in the order of the slots.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::runtime) struct ChildResult {
+    /// The child.
+    pub run_id: Uuid,
+    /// `completed`, `failed` or `cancelled`.
+    pub status: String,
+    /// What it answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<serde_json::Value>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_message: Option<String>,
+}
+
+impl ChildrenRequest {
+    /// Whether the child of this slot is the step's.
+    pub(in crate::runtime) fn has(&self, slot: i32) -> bool {
+        (self.first_slot..self.first_slot.saturating_add(self.count)).contains(&slot)
+    }
+}
+
+/// The first slot that no step of the journal has given to a child.
+///
+/// # Errors
+/// A sentence, when another version of this program wrote the journal.
+pub(in crate::runtime) fn free_slot(journal: &[Step]) -> Result<i32, String> {
+    let newest = journal.iter().rfind(|step| step.kind == StepKind::Child);
+    newest.map_or(Ok(0), |step| {
+        let request: ChildrenRequest = super::read(Some(&step.request))?;
+        Ok(request.first_slot.saturating_add(request.count))
+    })
+}
+
+/// Until another attempt of a step.
+pub(in crate::runtime) fn retry(until: OffsetDateTime) -> Wait {
+    Wait {
+        until,
+        on: WaitingFor::Retry,
+    }
+}
+
+/// Until a time that the program named.
+pub(in crate::runtime) fn timer(until: OffsetDateTime) -> Wait {
+    Wait {
+        until,
+        on: WaitingFor::Timer,
+    }
+}
+
+/// Until a child run has ended.
+pub(in crate::runtime) fn children(now: OffsetDateTime) -> Wait {
+    Wait {
+        until: now + CHILDREN_LOOK,
+        on: WaitingFor::Children,
+    }
+}

@@ -1,0 +1,171 @@
+//! What a run runs: loaded when the run is claimed, and asked what comes next. The only match on
+//! kinds of programs.
+//!
+//! A program is pure: what comes next follows from the journal alone, so whoever takes the run up
+//! comes to the same decision.
+//!
+//! Not here: performing steps (`steps`), and what a run may not exceed (`driver::recover`).
+
+use super::journal::decision::Next;
+use super::progress::text::Publication;
+use super::turn::definition::{AGENT_TURN, Definition, tool_of};
+use super::turn::{next, prompt};
+use crate::error::Result;
+use crate::model::ChatRequest;
+use crate::store::runs::{self, Held, HeldJob, Run, StepCommit};
+use crate::store::steps::{self, Step};
+use crate::store::turns::{self, Tool, Turn};
+use crate::store::{Session, Sql};
+use crate::tools::Origin;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::time::Duration;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A program that this process has built in, and that no version in the database describes.
+#[derive(Debug, Clone, Copy)]
+pub struct BuiltIn {
+    /// What comes next, from the run's input and its journal, which ends with a completed step if it
+    /// has any. Pure: the same input and journal give the same answer.
+    pub next: fn(&Value, &[Step]) -> Next,
+    /// How long a run of it may be active. Time in which it is parked does not count.
+    pub time_limit: Duration,
+}
+
+/// What one run runs.
+pub(super) enum Program {
+    /// A turn of an agent.
+    Turn(Box<Definition>),
+    /// A built-in program, with the run's input.
+    BuiltIn(BuiltIn, Value),
+}
+
+/// A program, and the journal of its run.
+pub(super) type Loaded = (Program, Vec<Step>);
+
+impl Program {
+    /// Loads the program of a held run, and the run's journal. `None`: this version of the service
+    /// has no such program.
+    ///
+    /// # Errors
+    /// The database's; internal, when it holds what cannot be read.
+    pub(super) fn load(
+        sql: &mut impl Sql,
+        built_in: &HashMap<String, BuiltIn>,
+        (run, held): (&Run, &Held),
+    ) -> Result<Option<Loaded>> {
+        let has_begun = held.events_written > 1;
+        if run.flow_id == AGENT_TURN {
+            let turn = turns::load(sql, &held.lease, has_begun)?;
+            return turn.map(Self::of_turn).transpose();
+        }
+        let Some(program) = built_in.get(&run.flow_id) else {
+            return Ok(None);
+        };
+        let input = runs::payload(sql, &held.lease)?.input;
+        let journal = match has_begun {
+            true => steps::of_run(sql, &held.lease)?,
+            false => Vec::new(),
+        };
+        Ok(Some((Self::BuiltIn(*program, input), journal)))
+    }
+
+    /// Claims and loads a run that is taken up for the first time, and writes `first` with it, all in
+    /// one statement. `None`, and nothing is written, where that does not suit the run.
+    ///
+    /// # Errors
+    /// As [`Program::load`].
+    pub(super) fn begin(
+        session: &mut Session,
+        run: (Uuid, Uuid),
+        job: HeldJob,
+        first: &StepCommit,
+        now: OffsetDateTime,
+    ) -> Result<Option<(Run, Held, Loaded)>> {
+        let begun = turns::begin(session, run, job, AGENT_TURN, first, now)?;
+        let Some((run, held, turn)) = begun else {
+            return Ok(None);
+        };
+        Ok(Some((run, held, Self::of_turn(turn)?)))
+    }
+
+    fn of_turn(mut turn: Turn) -> Result<Loaded> {
+        let journal = std::mem::take(&mut turn.journal);
+        Ok((Self::Turn(Box::new(Definition::new(turn)?)), journal))
+    }
+
+    /// What comes next, where every step of the journal is completed.
+    pub(super) fn next(&self, journal: &[Step]) -> Next {
+        match self {
+            Self::Turn(definition) => next::next(journal, definition),
+            Self::BuiltIn(program, input) => (program.next)(input, journal),
+        }
+    }
+
+    /// How long a run of it may be active: see [`Run::active_time`].
+    pub(super) fn time_limit(&self) -> Duration {
+        match self {
+            Self::Turn(definition) => {
+                Duration::from_millis(u64::from(definition.limits.turn_timeout_ms))
+            }
+            Self::BuiltIn(program, _) => program.time_limit,
+        }
+    }
+
+    /// Why a run of it ends whose time is over, as a sentence.
+    pub(super) fn out_of_time(&self) -> String {
+        match self {
+            Self::Turn(definition) => format!(
+                "The turn took longer than its limit of {} ms (turnTimeoutMs).",
+                definition.limits.turn_timeout_ms
+            ),
+            Self::BuiltIn(program, _) => format!(
+                "The run took longer than its limit of {} ms.",
+                program.time_limit.as_millis()
+            ),
+        }
+    }
+
+    /// What it is called in a sentence.
+    pub(super) fn noun(&self) -> &'static str {
+        match self {
+            Self::Turn(_) => "turn",
+            Self::BuiltIn(..) => "run",
+        }
+    }
+
+    /// The model that its steps ask, with the model's provider.
+    pub(super) fn model(&self) -> Option<&Turn> {
+        match self {
+            Self::Turn(definition) => Some(&definition.turn),
+            Self::BuiltIn(..) => None,
+        }
+    }
+
+    /// When readers see the text of its model steps.
+    pub(super) fn publication(&self) -> Publication {
+        match self {
+            Self::Turn(_) | Self::BuiltIn(..) => Publication::Live,
+        }
+    }
+
+    /// What a model step asks.
+    ///
+    /// # Errors
+    /// A sentence: the journal cannot be read, or the program asks no model.
+    pub(super) fn prompt(&self, journal: &[Step], origin: &Origin) -> Result<ChatRequest, String> {
+        match self {
+            Self::Turn(definition) => prompt::request(definition, journal, origin),
+            Self::BuiltIn(..) => Err("This program asks no model.".to_owned()),
+        }
+    }
+
+    /// Its tool of that name.
+    pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
+        match self {
+            Self::Turn(definition) => tool_of(definition, name),
+            Self::BuiltIn(..) => None,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! One attempt of a step: what it needs, and what came of it.
+
+use crate::runtime::active_runs::Interrupt;
+use crate::runtime::clients::Clients;
+use crate::runtime::program::Program;
+use crate::runtime::progress::events::StepAnswer;
+use crate::runtime::services::Services;
+use crate::store::runs::{Lease, Run, Wait};
+use crate::store::steps::{Begun, ModelCall};
+use crate::tools::{Origin, Schemas};
+use serde_json::Value;
+use std::time::Duration;
+
+/// What an attempt needs.
+pub(in crate::runtime) struct Attempt<'a> {
+    pub(in crate::runtime) services: &'a Services,
+    pub(in crate::runtime) run: &'a Run,
+    pub(in crate::runtime) lease: Lease,
+    pub(in crate::runtime) program: &'a Program,
+    pub(in crate::runtime) interrupt: &'a Interrupt,
+    pub(in crate::runtime) clients: &'a mut Clients,
+    pub(in crate::runtime) schemas: &'a mut Schemas,
+}
+
+/// What came of an attempt.
+pub(in crate::runtime) struct Performed {
+    /// The model call that it was.
+    pub(in crate::runtime) call: Option<ModelCall>,
+    /// Text of it may have been written.
+    pub(in crate::runtime) has_text: bool,
+    /// Slots of children whose ends it has read.
+    pub(in crate::runtime) taken: Vec<i32>,
+    /// How it ended.
+    pub(in crate::runtime) outcome: Outcome,
+}
+
+/// How an attempt ended.
+pub(in crate::runtime) enum Outcome {
+    /// With an answer.
+    Done {
+        /// For the journal.
+        result: Value,
+        /// For readers.
+        answer: StepAnswer,
+    },
+    /// With a fault of the other side.
+    Failed {
+        /// A sentence.
+        reason: String,
+        /// Whether another try may help.
+        retryable: bool,
+        /// How long the other side asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// Not yet: the run is to be parked, and the same attempt goes on when it is taken up again.
+    Waits(Wait),
+    /// It was interrupted.
+    Interrupted,
+}
+
+impl Attempt<'_> {
+    /// Where a call of this attempt comes from.
+    pub(super) fn origin(&self, begun: &Begun) -> Origin {
+        Origin {
+            run_id: self.run.run_id,
+            step: begun.step,
+            attempt: begun.attempt,
+            dry_run: self.run.dry_run,
+        }
+    }
+}
+
+impl From<Outcome> for Performed {
+    /// No model was called and no child has ended.
+    fn from(outcome: Outcome) -> Self {
+        Self {
+            call: None,
+            has_text: false,
+            taken: Vec::new(),
+            outcome,
+        }
+    }
+}
+
+impl Outcome {
+    /// A fault that no other try mends, met before anything was sent.
+    pub(super) fn refused(reason: String) -> Self {
+        Self::Failed {
+            reason,
+            retryable: false,
+            retry_after: None,
+        }
+    }
+}

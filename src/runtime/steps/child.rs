@@ -1,0 +1,76 @@
+//! A step that waits for the child runs that it began.
+//!
+//! Each time it is performed it takes the children that have ended since: the commit that follows adds
+//! what they used to the run, each child once.
+
+use super::attempt::{Attempt, Outcome, Performed};
+use crate::error::{Error, Result};
+use crate::runtime::journal::read;
+use crate::runtime::journal::wait::{self, ChildResult, ChildrenRequest};
+use crate::runtime::progress::events::{ChildEnd, StepAnswer};
+use crate::store::Session;
+use crate::store::runs::{self, Child, ChildState, Lease};
+use crate::store::steps::Begun;
+use serde_json::json;
+
+/// Done once all children have ended.
+pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed> {
+    let request: ChildrenRequest = match read(Some(&begun.request)) {
+        Ok(request) => request,
+        Err(reason) => return Ok(Outcome::refused(reason).into()),
+    };
+    let services = attempt.services;
+    let mut session = services.store.session()?;
+    let children = read_children(&mut session, &attempt.lease, &request, false)?;
+    let ended = |child: &&Child| child.state != ChildState::Started;
+    let unseen = children.iter().filter(ended).filter(|child| !child.is_seen);
+    let taken = unseen.map(|child| child.slot).collect();
+    let outcome = match children.iter().all(|child| ended(&child)) {
+        true => done(&read_children(
+            &mut session,
+            &attempt.lease,
+            &request,
+            true,
+        )?),
+        false => Outcome::Waits(wait::children(services.clock.now())),
+    };
+    Ok(Performed {
+        taken,
+        ..Performed::from(outcome)
+    })
+}
+
+/// The step's children, all of them.
+fn read_children(
+    session: &mut Session,
+    lease: &Lease,
+    request: &ChildrenRequest,
+    with_outputs: bool,
+) -> Result<Vec<Child>> {
+    let mut children = runs::children(session, lease, with_outputs)?;
+    children.retain(|child| request.has(child.slot));
+    match i32::try_from(children.len()) {
+        Ok(count) if count == request.count => Ok(children),
+        _ => Err(Error::internal("a step's children are not all there")),
+    }
+}
+
+fn done(children: &[Child]) -> Outcome {
+    let results = children.iter().map(|child| ChildResult {
+        run_id: child.run_id,
+        status: child.state.text().to_owned(),
+        output: child.output.clone(),
+        failure_message: child.failure_message.clone(),
+    });
+    let results: Vec<ChildResult> = results.collect();
+    let ends = results.iter().map(|child| ChildEnd {
+        run_id: child.run_id,
+        status: child.status.clone(),
+    });
+    Outcome::Done {
+        answer: StepAnswer::Child {
+            children: ends.collect(),
+        },
+        result: json!(results),
+    }
+}
