@@ -21,17 +21,21 @@ fail() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Waits for whoever installs something else at this time, and keeps others waiting until this script ends.
+# lock NAME: waits for whoever makes the same part at this time, and keeps others waiting until the shell ends or
+# locks another.
 lock() {
   mkdir -p "$PARTS"
-  exec 9>"$PARTS/.lock"
+  exec 9>"$PARTS/.lock-$1"
   if have flock; then flock 9; fi
 }
 
-# install_package NEED APT DNF BREW: installs the system package, or says how and ends.
-install_package() {
+# install_package NEED APT DNF BREW: installs the system package, or says how and ends. One at a time, and in a shell
+# of its own, whose end lets the next one in.
+install_package() (
   need=$1
-  lock
+  mkdir -p "$PARTS"
+  exec 8>"$PARTS/.lock-system"
+  if have flock; then flock 8; fi
   if have apt-get; then
     line="apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $2"
   elif have dnf; then
@@ -39,7 +43,7 @@ install_package() {
   elif have brew; then
     say "installing $need: brew install $4"
     brew install "$4"
-    return
+    exit
   else
     fail "$need is missing, and neither apt-get, dnf nor brew is here. Install $need and run this again."
   fi
@@ -53,12 +57,12 @@ install_package() {
   say "installing $need: $line"
   # A fresh image has no package lists yet.
   if have apt-get; then
-    $as_root env DEBIAN_FRONTEND=noninteractive $line </dev/null >/dev/null 2>&1 && return
+    $as_root env DEBIAN_FRONTEND=noninteractive $line </dev/null >/dev/null 2>&1 && exit
     $as_root apt-get update </dev/null >/dev/null
     line="env DEBIAN_FRONTEND=noninteractive $line"
   fi
   $as_root $line </dev/null || fail "$need could not be installed. Try it by hand: $line"
-}
+)
 
 # From 1.21 on, Go fetches the newer one of itself that a module asks for.
 knows_newer_ones() {
@@ -90,7 +94,7 @@ stands() { [ "$(cat "$PARTS/$1/.version" 2>/dev/null)" = "$2" ]; }
 # else makes it from here on.
 finished() {
   stands "$1" "$2" && return
-  lock
+  lock "$1"
   stands "$1" "$2"
 }
 
@@ -107,6 +111,22 @@ finish() {
   mv "$PARTS/$1.new" "$PARTS/$1"
 }
 
+# cargo_tool NAME VERSION FEATURES…: a cargo subcommand in a directory of its own. With little optimisation, since each
+# runs for seconds. One target directory for all, which whoever calls this removes.
+cargo_tool() {
+  name=$1 version=$2
+  shift 2
+  if ! finished "$name" "$version"; then
+    begin "$name"
+    say "building $name $version, once"
+    CARGO_TARGET_DIR="$PARTS/cargo-tools.build" CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+      CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+      cargo install --locked --quiet --no-track --root "$PARTS/$name.new" "$@" "$name@$version" </dev/null
+    finish "$name" "$version"
+  fi
+  say "$name: $version in $PARTS/$name/bin"
+}
+
 # install_python_part NAME: a virtual environment with what NAME.txt beside this file lists.
 install_python_part() {
   list=$(dirname "$0")/$1.txt
@@ -114,7 +134,7 @@ install_python_part() {
   have python3 || install_package Python python3 python3 python3
   if ! finished "$1" "$wanted" || ! "$PARTS/$1/bin/python" -c '' 2>/dev/null; then
     # No begin and finish: a virtual environment knows its own path and cannot be moved.
-    lock
+    lock "$1"
     rm -rf "${PARTS:?}/$1"
     if ! python3 -m venv "$PARTS/$1" >/dev/null 2>&1; then
       install_package "Python's venv" python3-venv python3 python3
