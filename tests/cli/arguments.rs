@@ -1,6 +1,6 @@
 //! What every user of the host can read of running processes: no secret is among their arguments.
 
-use crate::harness::{PATIENCE, Running, command, directory};
+use crate::harness::{Running, command, directory, eventually};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -9,7 +9,6 @@ use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// The arguments of every process that has one of these texts among them.
 fn shown(secrets: &[&str]) -> Vec<String> {
@@ -47,14 +46,9 @@ fn ask(data: &Path, method: &str, path: &str, body: &Value) -> Value {
 #[track_caller]
 fn accept(listener: &TcpListener) -> TcpStream {
     listener.set_nonblocking(true).unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Ok((stream, _)) = listener.accept() {
-            return stream;
-        }
-        assert!(Instant::now() < deadline, "nobody came");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually("somebody to come", || {
+        listener.accept().ok().map(|(stream, _)| stream)
+    })
 }
 
 #[test]

@@ -137,14 +137,21 @@ impl Running {
     /// Its exit code, once it has ended.
     #[track_caller]
     pub(crate) fn wait(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code();
-            }
-            assert!(Instant::now() < deadline, "it does not end");
-            std::thread::sleep(Duration::from_millis(10));
+        let status = eventually("its end", || self.child.try_wait().unwrap());
+        status.code()
+    }
+}
+
+/// Waits until `look` gives something.
+#[track_caller]
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
         }
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -3,7 +3,7 @@
 mod lost;
 mod openfga;
 
-use crate::harness::{PATIENCE, Said, command, directory, run};
+use crate::harness::{Said, command, directory, eventually, run};
 use agent_runtime::dev::cluster::{Cluster, Options};
 use postgres::{Client, NoTls};
 use serde_json::Value;
@@ -14,7 +14,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
 
 const ENV_FILE: &str = "etc/agent-runtime/agent-runtime.env";
 const CREDENTIALS: &str = "etc/agent-runtime/credentials";
@@ -347,16 +346,11 @@ fn a_doctor_that_looks_as_the_service_finds_all_well_but_the_license() {
         said.out
     );
     // Those of other doctors on this host come and go.
-    let deadline = Instant::now() + PATIENCE;
     let mut left = &copies() - &before;
-    while !left.is_empty() {
-        assert!(
-            Instant::now() < deadline,
-            "copies of credentials stay: {left:?}"
-        );
-        std::thread::sleep(Duration::from_millis(20));
+    eventually("no copy of credentials to stay", || {
         left = &left & &copies();
-    }
+        left.is_empty().then_some(())
+    });
 
     let key = host.path(CREDENTIALS).join("SVC_SECRETS_AAD_KEY_PATH");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();

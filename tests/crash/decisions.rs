@@ -5,13 +5,13 @@ use crate::access::{Person, authorized, project, verify_audit};
 use crate::openfga::OpenFga;
 use crate::random::Random;
 use crate::server::{Client, Place, Server};
+use crate::wait::moment;
 use crate::world::cluster;
-use crate::{report, setting};
+use crate::{eventually, report, setting};
 use postgres::NoTls;
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use uuid::Uuid;
 
 const CLIENTS: usize = 6;
@@ -31,7 +31,11 @@ struct Row {
 }
 
 /// Makes requests of each kind in turn until told to stop.
-fn load(clients: &[Client; 3], project_id: Uuid, stop: &AtomicBool) -> Vec<Sent> {
+fn load(
+    clients: &[Client; 3],
+    project_id: Uuid,
+    (stop, answered): (&AtomicBool, &AtomicUsize),
+) -> Vec<Sent> {
     let [admin, member, stranger] = clients;
     let read = format!("/v1/projects/{project_id}");
     let mut sent = Vec::new();
@@ -50,7 +54,7 @@ fn load(clients: &[Client; 3], project_id: Uuid, stop: &AtomicBool) -> Vec<Sent>
             _ => stranger.send("POST", "/v1/teams", Some(&team), &headers),
         };
         if answer.is_err() {
-            std::thread::sleep(Duration::from_millis(10));
+            moment();
         }
         let answer = answer.ok().map(|answer| {
             let status = answer.status;
@@ -61,6 +65,7 @@ fn load(clients: &[Client; 3], project_id: Uuid, stop: &AtomicBool) -> Vec<Sent>
             };
             // What the database's restarts and the kills make of it.
             assert!(right || [500, 503, 504].contains(&status), "{answer:?}");
+            answered.fetch_add(usize::from(right), Ordering::Relaxed);
             (status, answer.request_id)
         });
         sent.push(Sent { trace, answer });
@@ -151,13 +156,13 @@ fn as_many_decisions_are_recorded_as_took_effect() {
     let clients = [admin, member.at(&place), stranger.at(&place)];
     let before = rows(&place);
     let faults = setting("CRASH_RESTARTS", 6);
-    let stop = AtomicBool::new(false);
+    let (stop, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let (sent, server): (Vec<Sent>, Server) = std::thread::scope(|scope| {
         let loads: Vec<_> = (0..CLIENTS)
-            .map(|_| scope.spawn(|| load(&clients, project_id, &stop)))
+            .map(|_| scope.spawn(|| load(&clients, project_id, (&stop, &answered))))
             .collect();
         for number in 0..faults {
-            std::thread::sleep(Duration::from_millis(700) + random.within(1300));
+            random.let_pass(700, 2000);
             if number % 2 == 0 {
                 server.kill();
                 server = place.start();
@@ -165,7 +170,11 @@ fn as_many_decisions_are_recorded_as_took_effect() {
                 cluster.restart().unwrap();
             }
         }
-        std::thread::sleep(Duration::from_millis(1500));
+        // And then all is well again for a while.
+        let before = answered.load(Ordering::Relaxed);
+        eventually("more answers", || {
+            (answered.load(Ordering::Relaxed) > before + 50).then_some(())
+        });
         stop.store(true, Ordering::Relaxed);
         let each = loads.into_iter().flat_map(|load| load.join().unwrap());
         (each.collect(), server)

@@ -2,6 +2,7 @@
 //! number of the last event that it has, whatever happened to the connection or to the server.
 
 use crate::server::Client;
+use crate::wait::{eventually_within, moment};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -100,25 +101,23 @@ impl Follower {
 }
 
 /// Longer than any fault that the tests make.
+const LONGEST_FAULT: Duration = crate::PATIENCE.saturating_mul(2);
+
 fn deadline() -> Instant {
-    Instant::now() + crate::PATIENCE * 2
+    Instant::now() + LONGEST_FAULT
 }
 
 pub(crate) fn start(client: &Client, turn: &Value, key: &str) -> Uuid {
-    let deadline = deadline();
-    loop {
-        let answer = client.send("POST", "/v1/runs", Some(turn), &[("idempotency-key", key)]);
-        match answer {
-            Ok(answer) if answer.status == 202 => {
-                return answer.body["run"]["id"].as_str().unwrap().parse().unwrap();
-            }
-            // Nobody there, not ready, or the first request of this key has not ended.
-            Ok(answer) => assert!([409, 503, 504].contains(&answer.status), "{}", answer.body),
-            Err(_) => {}
-        }
-        assert!(Instant::now() < deadline, "the run was never started");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    eventually_within(LONGEST_FAULT, "the run to be started", || {
+        // Nobody there, not ready, or the first request of this key has not ended.
+        let answer = client
+            .send("POST", "/v1/runs", Some(turn), &[("idempotency-key", key)])
+            .ok()?;
+        let accepted = answer.status == 202;
+        let in_vain = [409, 503, 504].contains(&answer.status);
+        assert!(accepted || in_vain, "{}", answer.body);
+        accepted.then(|| answer.body["run"]["id"].as_str().unwrap().parse().unwrap())
+    })
 }
 
 fn follow(client: &Client, run_id: Uuid, seen: &Mutex<Seen>) {
@@ -138,7 +137,7 @@ fn follow(client: &Client, run_id: Uuid, seen: &Mutex<Seen>) {
             (had, deadline) = (has, self::deadline());
         }
         assert!(Instant::now() < deadline, "run {run_id} did not go on");
-        std::thread::sleep(Duration::from_millis(20));
+        moment();
     }
 }
 

@@ -99,7 +99,7 @@ fn round(place: &Place, random: &mut Random, kills: u64) -> Round {
                 (agents.provider.count() > 0).then_some(())
             });
         } else {
-            std::thread::sleep(a_life(random));
+            live(random);
         }
         server = one_kill(place, random, server, &mut killed_at, &mut round.starts);
     }
@@ -118,9 +118,9 @@ fn round(place: &Place, random: &mut Random, kills: u64) -> Round {
     round
 }
 
-/// How long a server lives.
-pub(crate) fn a_life(random: &mut Random) -> Duration {
-    random.within(LONGEST_LIFE_MS)
+/// The time that a server lives.
+pub(crate) fn live(random: &mut Random) {
+    random.let_pass(0, LONGEST_LIFE_MS);
 }
 
 /// Kills the server and starts the next, which now and then is killed while it starts.
@@ -135,7 +135,7 @@ pub(crate) fn one_kill(
     killed_at.push(Instant::now());
     if random.below(4) == 0 {
         let starting = place.spawn();
-        std::thread::sleep(random.within(300));
+        random.let_pass(0, 300);
         starting.kill();
     }
     let mut server = place.spawn();

@@ -8,6 +8,7 @@ use crate::openfga::{OpenFga, Relay};
 use crate::random::Random;
 use crate::server::{Answer, Client, Place, Server};
 use crate::trap::{Half, Trap};
+use crate::wait::moment;
 use crate::world::shared_database;
 use crate::{eventually, report, setting};
 use postgres::NoTls;
@@ -235,7 +236,7 @@ fn change_at_random(
             Ok(answer) if [200, 201, 204].contains(&answer.status) => acknowledged += 1,
             // It was so already, or the server is about to be killed.
             Ok(answer) => assert!([404, 409, 500, 503].contains(&answer.status), "{answer:?}"),
-            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            Err(_) => moment(),
         }
     }
     acknowledged
@@ -272,7 +273,7 @@ fn permissions_agree_after_kills_at_random_moments() {
                     scope.spawn(move || change_at_random(client, ways, person.id, own, stop))
                 })
                 .collect();
-            std::thread::sleep(Duration::from_millis(200) + random.within(1500));
+            random.let_pass(200, 1700);
             dying.kill();
             stop.store(true, Ordering::Relaxed);
             let each = changing.into_iter().map(|thread| thread.join().unwrap());
@@ -359,7 +360,7 @@ fn give_and_take(
 fn hurt(fga: &OpenFga, relay: &Relay, random: &mut Random, until: Instant) -> [usize; 3] {
     let mut hurts = [0; 3];
     for way in (0..3).cycle() {
-        std::thread::sleep(Duration::from_millis(700) + random.within(800));
+        random.let_pass(700, 1500);
         if Instant::now() >= until {
             break;
         }
@@ -368,7 +369,7 @@ fn hurt(fga: &OpenFga, relay: &Relay, random: &mut Random, until: Instant) -> [u
             1 => fga.pause(),
             _ => relay.slow(Duration::from_millis(100) + random.within(2500)),
         }
-        std::thread::sleep(Duration::from_millis(100) + random.within(1500));
+        random.let_pass(100, 1600);
         match way {
             0 => fga.start(),
             1 => fga.go_on(),

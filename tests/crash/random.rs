@@ -37,4 +37,11 @@ impl Random {
     pub(crate) fn within(&mut self, end_ms: u64) -> Duration {
         Duration::from_micros(self.below(end_ms * 1000))
     }
+
+    /// Lets a random time pass, so that a fault meets any moment, or lasts any time. Nothing is expected to have
+    /// happened by its end.
+    pub(crate) fn let_pass(&mut self, least_ms: u64, end_ms: u64) {
+        let least = Duration::from_millis(least_ms);
+        std::thread::sleep(least + self.within(end_ms - least_ms));
+    }
 }

@@ -1,21 +1,19 @@
 //! Two replicas that are restarted one after the other under load, as an upgrade does it.
 
-use crate::server::{Answer, Client};
+use crate::server::Client;
+use crate::wait::moment;
 use crate::world::{Agents, Pace, id_of, place, shared_database};
 use crate::{eventually, report};
 use agent_runtime::ids::Clock;
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Scope;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// Restarts of each replica.
 const ROUNDS: usize = 2;
 const CLIENTS: usize = 4;
-/// Within this a request is made again, unless the machine stands still.
-const HELD_UP: Duration = Duration::from_millis(700);
-
 /// What one client met.
 #[derive(Default)]
 struct Met {
@@ -41,23 +39,10 @@ impl Patient<'_> {
         let headers = [("idempotency-key", key)];
         let headers = if key.is_empty() { &[][..] } else { &headers };
         let ask = |at: usize| self.replicas[at % 2].send(method, path, body, headers);
-        let is_answer = |asked: &Result<Answer, String>| {
-            asked.as_ref().is_ok_and(|answer| answer.status != 503)
-        };
-        let mut began = Instant::now();
         let mut asked = ask(self.next);
-        for _ in 0..5 {
-            if is_answer(&asked) {
-                break;
-            }
+        if !asked.as_ref().is_ok_and(|answer| answer.status != 503) {
             self.met.repeated += 1;
             asked = ask(self.next + 1);
-            // A client that the machine held up meets the next restart: that is another request.
-            if is_answer(&asked) || began.elapsed() < HELD_UP {
-                break;
-            }
-            began = Instant::now();
-            asked = ask(self.next);
         }
         match asked {
             Ok(answer) if answer.status < 300 => Some(answer.body),
@@ -73,7 +58,7 @@ fn client<'scope>(
     scope: &'scope Scope<'scope, '_>,
     replicas: &'scope [Client; 2],
     turn: &'scope Value,
-    stop: &'scope AtomicBool,
+    (stop, rounds): (&'scope AtomicBool, &'scope AtomicUsize),
 ) -> std::thread::ScopedJoinHandle<'scope, Met> {
     scope.spawn(move || {
         let clock = Clock::system();
@@ -93,7 +78,8 @@ fn client<'scope>(
             let project = json!({"name": key});
             patient.send("POST", "/v1/projects", Some(&project), "");
             patient.send("GET", "/v1/projects", None, "");
-            std::thread::sleep(Duration::from_millis(20));
+            rounds.fetch_add(1, Ordering::Relaxed);
+            moment();
         }
         patient.met
     })
@@ -113,9 +99,11 @@ fn a_rolling_restart_fails_no_request_that_is_made_again_once() {
     let turn = agents.turn(agents.repeatable);
     let replicas = [places[0].client(), places[1].client()];
     let stop = AtomicBool::new(false);
+    let rounds: [AtomicUsize; CLIENTS] = Default::default();
+    let counts = || rounds.each_ref().map(|count| count.load(Ordering::Relaxed));
     let met: Vec<Met> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
-            .map(|_| client(scope, &replicas, &turn, &stop))
+            .map(|number| client(scope, &replicas, &turn, (&stop, &rounds[number])))
             .collect();
         for _ in 0..ROUNDS {
             for (server, place) in servers.iter_mut().zip(&places) {
@@ -123,7 +111,12 @@ fn a_rolling_restart_fails_no_request_that_is_made_again_once() {
                 assert!(status.success(), "{status}: see {}", place.log.display());
                 *server = Some(place.start());
                 // Who met this one while it was away asks the other one: that is not to be gone by then.
-                std::thread::sleep(HELD_UP);
+                let before = counts();
+                eventually("each client to go on", || {
+                    let each = counts();
+                    let mut pairs = before.iter().zip(&each);
+                    pairs.all(|(before, now)| *now > before + 1).then_some(())
+                });
             }
         }
         stop.store(true, Ordering::Relaxed);

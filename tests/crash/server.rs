@@ -153,7 +153,7 @@ impl Server {
                 "never ready: see {}",
                 self.place.log.display()
             );
-            std::thread::sleep(Duration::from_millis(5));
+            crate::wait::moment();
         }
     }
 

@@ -7,7 +7,7 @@ mod receivers;
 mod scene;
 
 use crate::database::send;
-use crate::kills::{a_life, one_kill};
+use crate::kills::{live, one_kill};
 use crate::random::Random;
 use crate::world::{cluster, place, shared_database};
 use crate::{middle_and_most, report, setting};
@@ -83,7 +83,7 @@ fn killed(random: &mut Random, kills: u64, starts: &mut Vec<Duration>) -> (Figur
         {
             unregistering.push(scene.unregister(*endpoint));
         }
-        std::thread::sleep(a_life(random));
+        live(random);
         server = one_kill(&place, random, server, &mut killed_at, starts);
     }
     let mut emitted: Vec<Emitted> = emitter.join().unwrap();
@@ -116,11 +116,11 @@ fn webhooks_outlive_restarts_and_crashes_of_the_database() {
     let emitter = scene.emit(1000, over);
     let runs = scene.run(10, over);
     for number in 0..faults {
-        std::thread::sleep(random.within(2000));
+        random.let_pass(0, 2000);
         if number % 2 == 1 {
             // As `pg_ctl stop -m immediate` does.
             send(cluster.pid().unwrap(), Signal::QUIT);
-            std::thread::sleep(random.within(500));
+            random.let_pass(0, 500);
         }
         cluster.restart().unwrap();
     }

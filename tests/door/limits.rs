@@ -1,6 +1,6 @@
 //! Every bound is reached: its answer or its close, and others are served meanwhile.
 
-use crate::harness::{Client, House, PATIENCE, get, limits, post};
+use crate::harness::{Client, House, PATIENCE, get, limits, moment, post};
 use agent_runtime::http::door::Limits;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn a_slow_header_gets_408() {
     let began = Instant::now();
     while client.flood(b"G", 1) == 1 {
         assert!(began.elapsed() < PATIENCE, "it is never closed");
-        std::thread::sleep(SHORT / 10);
+        moment();
     }
     house.serves_others();
 }

