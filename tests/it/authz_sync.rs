@@ -438,12 +438,14 @@ fn settle_all(
             scope.spawn(move || app.permissions().apply(tenant_id, &[object]))
         };
         let threads: Vec<_> = teams.iter().map(settle).collect();
-        std::thread::sleep(Duration::from_millis(500));
-        // The pool has eight connections.
+        // All the while, of the eight connections of the pool.
         let store = &app.server().shared().store;
-        let sessions: Vec<_> = (0..6).map(|_| store.session()).collect();
-        assert!(sessions.iter().all(Result::is_ok));
-        drop(sessions);
+        eventually("all to be told", || {
+            let sessions: Vec<_> = (0..6).map(|_| store.session()).collect();
+            assert!(sessions.iter().all(Result::is_ok));
+            let mut each = threads.iter();
+            each.all(|thread| thread.is_finished()).then_some(())
+        });
         let joined = threads.into_iter().map(|thread| thread.join().unwrap());
         joined.collect::<Vec<_>>()
     });

@@ -236,7 +236,7 @@ fn a_cancel_that_races_the_end_changes_no_finished_run() {
     while round < 60 || ((completed == 0 || cancelled == 0) && round < 400) {
         round += 1;
         let id = app.start_turn(agent, "a");
-        std::thread::sleep(wait);
+        crate::harness::let_time_pass(wait);
         let answered = app.cancel(&id);
         let run = app.finished(&id);
         if is_finished(&answered) {

@@ -81,12 +81,10 @@ fn runs_go_on_when_their_connections_are_cut() {
     for piece in ["One, ", "two, ", "three."] {
         cut_connections(&app);
         call.say(piece);
-        let began = Instant::now();
         for path in [format!("/v1/runs/{id}"), "/v1/runs".to_owned()] {
             let answer = app.get(&path);
             assert!([200, 503].contains(&answer.status), "{answer:?}");
         }
-        assert!(began.elapsed() < DEADLINE);
     }
     cut_connections(&app);
     call.finish();

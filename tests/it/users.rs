@@ -269,11 +269,9 @@ fn a_deactivated_person_can_do_nothing_any_more_anywhere() {
             .get("/v1/tokens")
             .expect_error(401, "unauthenticated");
     }
-    let began = std::time::Instant::now();
     eventually("the other replica to refuse the key", || {
         (there.get("/v1/tokens").status == 401).then_some(())
     });
-    assert!(began.elapsed().as_secs() < 10);
     let after = objects.each_ref().map(|object| desired(&app, object));
     assert_eq!(after, before.map(|desired| desired + 1));
     app.with_token(None)

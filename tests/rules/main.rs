@@ -8,10 +8,12 @@
 
 mod circles;
 mod imports;
+mod invariants;
 mod layers;
 mod packages;
 mod pages;
 mod rules;
+mod sleeps;
 mod source;
 
 use source::Source;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A figure, by its name and labels.
 #[track_caller]
-fn figure(world: &World, series: &str) -> f64 {
+pub(crate) fn figure(world: &World, series: &str) -> f64 {
     let text = world.app.get("/metrics").text;
     let line = text.lines().find_map(|line| {
         let (name, value) = line.rsplit_once(' ')?;

@@ -5,6 +5,8 @@ use crate::harness::openfga::{OpenFga, Relay};
 use crate::harness::{Puppet, end_of, eventually};
 use std::time::Duration;
 
+const CHECKS_FAILED: &str = "agent_runtime_authorization_checks_failed_total";
+
 fn watchful(options: &mut agent_runtime::server::Options) {
     options.streams.recheck_every = Duration::from_millis(100);
 }
@@ -80,7 +82,12 @@ fn while_the_authorization_server_is_away_streams_go_on() {
     });
     let decided = || world.rows("key_id = $1", &[&key.key_id]).len();
     let before = decided();
-    std::thread::sleep(Duration::from_millis(500));
+    // Nobody asks any more but the stream.
+    let failed = || super::metrics::figure(&world, CHECKS_FAILED);
+    let earlier = failed();
+    eventually("the stream's checks to fail", || {
+        (failed() > earlier + 3.0).then_some(())
+    });
     assert!(decided() <= before + 1, "no decision without an answer");
     call.say("on");
     call.finish();

@@ -6,7 +6,6 @@ use crate::harness::{App, Database, Puppet, authorization, eventually};
 use agent_runtime::authz::desired_tuples::Object;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Verifies permissions and the record of decisions, as an operator does.
 #[track_caller]
@@ -313,8 +312,15 @@ fn who_is_about_to_end_is_waited_for() {
             let is_begun: bool = begun.unwrap().get(0);
             (is_begun || restoring.try_wait().unwrap().is_some()).then_some(())
         });
-        // For some of its looks.
-        std::thread::sleep(Duration::from_millis(500));
+        let looks = "select query_start::text from pg_stat_activity
+            where datname = current_database() and pid <> pg_backend_pid() and query like '%client backend%'";
+        let mut seen = std::collections::BTreeSet::new();
+        eventually("some of its looks, or its refusal", || {
+            let rows = client.query(looks, &[]).unwrap();
+            seen.extend(rows.iter().map(|row| row.get::<_, String>(0)));
+            let is_over = restoring.try_wait().unwrap().is_some();
+            (seen.len() > 2 || is_over).then_some(())
+        });
         drop(client);
         restoring.wait_with_output().unwrap().status.success()
     };

@@ -257,7 +257,7 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
             std::time::Instant::now() < deadline,
             "waited in vain for {what}"
         );
-        std::thread::sleep(Duration::from_millis(10));
+        moment();
     }
 }
 
@@ -267,6 +267,17 @@ pub(crate) fn rounds(whole: usize) -> usize {
         Some(_) => whole,
         None => (whole / 10).max(1),
     }
+}
+
+/// Between two looks of a loop that has a deadline or an end.
+pub(crate) fn moment() {
+    std::thread::sleep(Duration::from_millis(10));
+}
+
+/// Lets time pass, where that is what the test puts in: the age of a connection, a lease that runs out, a client's pause,
+/// the moment of a race. Nothing is expected to have happened by its end.
+pub(crate) fn let_time_pass(time: Duration) {
+    std::thread::sleep(time);
 }
 
 /// Measures what is to take no longer than this; again where it did, for a busy machine adds to a

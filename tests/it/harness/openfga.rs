@@ -296,6 +296,8 @@ struct Now {
     is_cut: bool,
     is_over: bool,
     open: Vec<TcpStream>,
+    /// Answers that are held back.
+    held: usize,
 }
 
 impl Relay {
@@ -337,6 +339,17 @@ impl Relay {
     /// Breaks the connections there are; new ones pass.
     pub(crate) fn cut_once(&self) {
         self.rules.change(Now::close);
+    }
+
+    /// Waits until an answer is held back.
+    pub(crate) fn wait_for_answer(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut now = self.rules.lock();
+        while now.held == 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "nothing was asked");
+            now = self.rules.changed.wait_timeout(now, left).unwrap().0;
+        }
     }
 
     /// Passes all again at once, what was held back too.
@@ -381,13 +394,16 @@ impl Rules {
     /// Waits until what came at this moment may pass.
     fn hold(&self, came: Instant) {
         let mut now = self.lock();
+        now.held += 1;
+        self.changed.notify_all();
         while !now.is_over {
             let left = (came + now.delay).saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return;
+                break;
             }
             now = self.changed.wait_timeout(now, left).unwrap().0;
         }
+        now.held -= 1;
     }
 }
 

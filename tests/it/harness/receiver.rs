@@ -184,7 +184,7 @@ fn act(mut connection: TcpStream, reply: Reply) {
         Reply::Drip => {
             let _ = connection.write_all(head);
             while connection.write_all(b"1\r\n.\r\n").is_ok() {
-                std::thread::sleep(Duration::from_millis(50));
+                drip();
             }
         }
         Reply::Endless => {
@@ -195,7 +195,7 @@ fn act(mut connection: TcpStream, reply: Reply) {
         Reply::DripHead => {
             let _ = connection.write_all(b"HTTP/1.1 200 OK\r\nx: ");
             while connection.write_all(b"y").is_ok() {
-                std::thread::sleep(Duration::from_millis(50));
+                drip();
             }
         }
         Reply::Held(held) => {
@@ -203,6 +203,11 @@ fn act(mut connection: TcpStream, reply: Reply) {
             let _ = connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
         }
     }
+}
+
+/// Between two pieces of an answer that goes on until the client has had enough of its slowness.
+fn drip() {
+    std::thread::sleep(Duration::from_millis(50));
 }
 
 fn until_closed(connection: &mut TcpStream) {

@@ -116,8 +116,8 @@ fn a_cancelled_run_whose_holder_died_is_ended_by_the_next() {
     assert_eq!(world.provider.count(), 1);
 }
 
-/// A run whose holder was told to stop while a tool was called. None: the stop came too late.
-fn stopped_in_a_tool() -> Option<(World, Uuid)> {
+/// A run whose holder was told to stop while a tool was called.
+fn stopped_in_a_tool() -> (World, Uuid) {
     let world = World::new();
     let mut first = world.process(1, true);
     let closed = world.tool.gate.lock().unwrap();
@@ -126,20 +126,21 @@ fn stopped_in_a_tool() -> Option<(World, Uuid)> {
     let run_id = world.create(&first, true);
     world.eventually(|| world.tool.asked().len() == 1);
     let runner = first.runner.take().unwrap();
+    let handle = runner.handle();
     let stopping = std::thread::Builder::new()
         .name("stop".to_owned())
         .spawn(move || runner.stop(PATIENCE))
         .unwrap();
-    std::thread::park_timeout(Duration::from_millis(50));
+    world.eventually(|| handle.is_stopping());
     drop(closed);
     stopping.join().unwrap();
-    (world.run(run_id).status == Status::Running).then_some((world, run_id))
+    assert_eq!(world.run(run_id).status, Status::Running);
+    (world, run_id)
 }
 
 #[test]
 fn a_stop_between_steps_hands_the_run_over() {
-    let stopped = (0..5).find_map(|_| stopped_in_a_tool());
-    let (world, run_id) = stopped.expect("a run that was handed over");
+    let (world, run_id) = stopped_in_a_tool();
     let second = world.process(1, true);
     let run = world.finished(&second, run_id);
     assert_eq!((run.status, run.usage.calls), (Status::Completed, 2));
@@ -248,7 +249,7 @@ fn leases_that_run_out_at_any_moment_lose_and_repeat_nothing() {
             break;
         }
         // Moments that no other clock of the test shares.
-        std::thread::park_timeout(Duration::from_millis(round * 7 % 23));
+        crate::harness::let_time_pass(Duration::from_millis(round * 7 % 23));
         world.expire_leases();
         for process in &processes {
             process.runtime.wake();

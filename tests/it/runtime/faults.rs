@@ -30,8 +30,7 @@ fn an_absence_of_the_database_beyond_the_lease_costs_no_answer() {
     world.eventually(|| world.tool.asked().len() == 1);
     world.take_away();
     drop(closed);
-    // That time passes is what the test is about.
-    std::thread::sleep(world.lease * 2);
+    crate::harness::let_time_pass(world.lease * 2);
     world.bring_back();
     let run = world.finished(&processes[0], run_id);
     assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);

@@ -394,7 +394,7 @@ impl World {
         let deadline = Instant::now() + PATIENCE;
         while !what() {
             assert!(Instant::now() < deadline);
-            std::thread::park_timeout(Duration::from_millis(5));
+            crate::harness::moment();
         }
     }
 

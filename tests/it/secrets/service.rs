@@ -101,6 +101,7 @@ fn an_earlier_value_that_cannot_be_read_costs_its_time_once() {
     assert_eq!(resolve(&replica, "prod", "A").unwrap(), "second");
     service.fault(Fault::Hang, usize::MAX);
     let began = Instant::now();
+    const LONG: Duration = Duration::from_secs(60);
     let within = |time: Duration| {
         let (tenant_id, secrets) = (app.seeds.tenant_id, backend(&replica));
         let until = || Instant::now() + time;
@@ -111,9 +112,9 @@ fn an_earlier_value_that_cannot_be_read_costs_its_time_once() {
     };
     assert_eq!(within(Duration::from_millis(300)), (1, false));
     let asked = service.counts().decrypt;
-    assert_eq!(within(Duration::from_secs(30)), (1, false));
+    assert_eq!(within(LONG), (1, false));
     assert_eq!(service.counts().decrypt, asked, "it just failed");
-    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(began.elapsed() < LONG, "it is asked again");
     service.mend();
     // A put forgets what failed.
     put(&replica, "prod", "A", "third");

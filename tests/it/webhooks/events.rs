@@ -128,7 +128,7 @@ fn every_way_a_run_ends_is_told_and_runs_inside_runs_are_not() {
         if let Some(call) = puppet.waiting() {
             drop(call);
         }
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        crate::harness::moment();
     }
     let run = told(4, &failing, "failed");
     assert!(run["failureMessage"].is_string());

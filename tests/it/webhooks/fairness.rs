@@ -1,7 +1,7 @@
 //! What receivers that are slow or hang, and jobs that cannot be read, cost the others.
 
 use super::world::{World, approval, test};
-use crate::harness::{Receiver, Reply, eventually};
+use crate::harness::{Receiver, Reply, eventually, let_time_pass};
 use agent_runtime::outbound::{self, Outbound};
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr};
@@ -87,7 +87,7 @@ fn one_is_slow() -> Option<()> {
     }
     receiver.once(4);
     // Longer than a quick one takes.
-    std::thread::sleep(Duration::from_millis(2100));
+    let_time_pass(Duration::from_millis(2100));
     for _ in 0..3 {
         release.send(()).unwrap();
     }
@@ -223,7 +223,7 @@ fn one_holds_the_thread() -> Option<()> {
     let url = json!({"url": after.url()});
     world.app.patch(&path, &url).expect(200);
     // The wait is what this is about.
-    std::thread::sleep(Duration::from_millis(1500));
+    let_time_pass(Duration::from_millis(1500));
     drop(hold);
     after.once(QUICK);
     assert_eq!(before.received().len(), QUICK + 1);
