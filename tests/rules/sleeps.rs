@@ -26,13 +26,6 @@ const HELPERS: [(&str, &str); 12] = [
     ("tests/a.rs", "helper"),
 ];
 
-/// What still sleeps: these files go with what they test.
-const STILL_SLEEPING: [&str; 3] = [
-    "jobs/tests/it/claims.rs",
-    "jobs/tests/it/runner/alone.rs",
-    "tests/it/webhooks/at_once.rs",
-];
-
 /// The sleeps of a file: the function that each stands in, and its line.
 fn sleeps(file: &Source) -> Vec<(&str, usize)> {
     let mut found = Vec::new();
@@ -61,9 +54,6 @@ fn is_test(file: &Source) -> bool {
 fn sleeping(files: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     for file in files.iter().filter(|file| is_test(file)) {
-        if STILL_SLEEPING.contains(&file.path.as_str()) {
-            continue;
-        }
         for (name, line) in sleeps(file) {
             if !HELPERS.contains(&(file.path.as_str(), name)) {
                 faults.push(format!("{}:{line}: in {name}", file.path));

@@ -80,12 +80,12 @@ def circles():
 
 
 def schema():
-    run, passed = tests("schema_dump")
+    run, passed = tests("the_dump_in_the_tree_is_the_schema")
     point("the dump of the schema equals the schema", passed, f"{run} tests passed")
 
 
 def waits():
-    run, passed = tests("parking", "waiting")
+    run, passed = tests("parking::", "waiting::")
     say = f"0 found by {run} tests, each of which asks for such runs" if passed else "tests failed"
     point("no run waits with nothing to wake it", passed, say)
 
