@@ -1,4 +1,4 @@
-//! What people and other parts of a service do with jobs from outside: cancel, look, revive.
+//! Operations on jobs from outside a handler: cancel, inspect, revive.
 
 use crate::job::CAP;
 use crate::{Error, Result};

@@ -1,4 +1,5 @@
-//! Waits between tries: exponential, capped, jittered so that many do not return at once.
+//! Backoff between attempts: exponential, capped, and jittered so that retries do not come
+//! together.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;

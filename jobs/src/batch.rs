@@ -1,6 +1,7 @@
-//! The jobs of one lease in this process: where each stands, and whether its handler should go on.
+//! The jobs of one lease in this process: the stage of each, and whether its handler should
+//! continue.
 //!
-//! Imports nothing of the runner's: every thread of it works on batches.
+//! It imports nothing of the runner, because every thread of the runner works on batches.
 
 use crate::protocol::Ending;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! A job in a handler's hands: what it is, whether it should go on, and how to settle it in a transaction of its own.
+//! A job in a handler: its content, whether to continue, and how to end it in a transaction of the
+//! handler's own.
 
 use crate::batch::CancelToken;
 use crate::protocol::{Became, ClaimedRow, Ending, Settlement, settle};

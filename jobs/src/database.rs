@@ -1,4 +1,5 @@
-//! How the threads of a runner reach Postgres: any r2d2 pool whose connections hold a `postgres::Client`.
+//! How a runner's threads reach PostgreSQL: any r2d2 pool whose connections hold a
+//! `postgres::Client`.
 
 use crate::{Error, Result};
 use postgres::Client;

@@ -1,15 +1,23 @@
 //! A job queue on PostgreSQL for synchronous Rust.
 //!
-//! A job is a row written in the caller's own transaction ([`enqueue`]); threads of a [`Runner`] claim rows in batches
-//! under a lease, call the handler registered for the job's name, and settle the row: delete it, put it back for
-//! later, or move it to the dead.
+//! A job is a row that is written in the caller's own transaction ([`enqueue`]). Threads of a
+//! [`Runner`] claim rows in batches under a lease and call the handler that is registered for the
+//! job's name. Then they end the claim: the row is deleted, put back for later, or marked dead.
 //!
-//! Guarantees: a job that was committed runs until it is done, dead or cancelled; at most one lease on a job stands at
-//! a time, and only its holder can settle the job; a cancelled job never starts again; a concurrency key never has more
-//! jobs claimed than its cap. A job can run more than once (a process can die after the effect and before the
-//! settlement), unless the handler settles it in the transaction of its effect ([`Claimed::complete_in`]).
+//! Guarantees:
 //!
-//! Deliberately absent: NOTIFY, session state, async, cron, results, workflows, and any clock but Postgres's own.
+//! - A committed job runs until it is done, dead or cancelled. A cancelled job never starts again.
+//!
+//! - A job has at most one lease at a time, and only its holder can end the claim.
+//!
+//! - A concurrency key never has more jobs claimed than its cap.
+//!
+//! - A job can run more than once, because a process can die after the effect and before the
+//!   completion. A handler that completes the job in the transaction of its effect
+//!   ([`Claimed::complete_in`]) avoids that.
+//!
+//! Deliberately absent: NOTIFY, session state, async, cron, results, workflows, and any clock but
+//! PostgreSQL's own.
 
 mod admin;
 mod backoff;

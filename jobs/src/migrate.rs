@@ -1,7 +1,9 @@
-//! The schema: tables, which only ever move forward, and functions, which are replaced as a set.
+//! The schema: tables, which migrations change forward only, and functions, which are replaced as a
+//! set.
 //!
-//! An embedding service applies [`MIGRATIONS`] and [`FUNCTIONS`] within its own; others call [`migrate`]. Tables, sequences
-//! and functions stand in the connection's current schema, and their names begin with `job_`.
+//! An embedding service applies [`MIGRATIONS`] and [`FUNCTIONS`] in its own migrations; others call
+//! [`migrate`]. Tables, sequences and functions are in the connection's current schema, and their
+//! names begin with `job_`.
 
 use crate::Result;
 use postgres::types::Type;

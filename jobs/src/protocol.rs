@@ -1,8 +1,10 @@
-//! The statements under the runner, for callers who bring threads of their own: claim, settle, renew, watch, rescue.
+//! The statements under the runner, for callers with threads of their own: claim, complete, renew,
+//! watch, rescue.
 //!
-//! Every claim makes one lease for its whole batch, and the lease's id is the fence: a settlement names (job, lease),
-//! and touches nothing if the job is no longer under that lease. Lease ids never repeat, attempts can (a snooze gives
-//! its attempt back, a crash of Postgres may undo a claim), which is why the fence is not the attempt.
+//! Every claim makes one lease for its whole batch. The lease's id is the fence: a completion names
+//! job and lease, and changes nothing if the job is no longer under that lease. Lease ids never
+//! repeat. Attempt numbers can, because a snooze takes its attempt back and a crash of PostgreSQL
+//! may undo a claim; so the attempt cannot be the fence.
 
 use crate::Result;
 use crate::job::millis;

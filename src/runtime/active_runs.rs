@@ -1,8 +1,8 @@
 //! The runs that this process carries on, and how to interrupt one.
 //!
-//! A run is interrupted at once when its cancel comes through this process. One that comes through
-//! another replica is found by a thread that asks the database for all held runs in one query. A
-//! blocked read is cut, not waited for.
+//! A cancel that comes through this process interrupts the run immediately. A thread finds those
+//! that come through other replicas, by one query for all held runs. A blocked read is cut, not
+//! waited for.
 
 use crate::outbound::Switch;
 use crate::store::Store;

@@ -1,10 +1,11 @@
-//! How often a run met a fault of the service's own in this process since it last moved: when it was taken
-//! up, or when a step was to be written.
+//! Counts the internal faults of a run in this process since its last progress: when it was
+//! claimed, or when a step was to be written.
 //!
-//! The attempts of its job do not say that: they count leases that ran out, and times at which the
-//! database was away, and neither is a reason to give a run up.
+//! The attempts of its job cannot serve for that: they also count leases that ran out and times at
+//! which the database was unreachable, and neither is a reason to fail a run.
 //!
-//! Not here: giving up (`driver`). Another replica counts for itself, and so does this one after a start.
+//! Not here: failing the run (`driver`). Each replica counts for itself, and starts again after a
+//! restart.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! What the tables of runs need from time to time: partitions made ahead, old request keys and
-//! left-over text deleted. Safe on every replica at once.
+//! Maintenance of the tables of runs: makes partitions ahead, deletes old idempotency keys and
+//! left-over text. Safe on every replica at once.
 
 use crate::error::Result;
 use crate::ids::Clock;

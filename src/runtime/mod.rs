@@ -1,4 +1,4 @@
-//! Runs: created, carried on to their end by threads of their own, cancelled.
+//! Runs: created, carried to their end by threads of their own, cancelled.
 //!
 //! ```text
 //! queued ──claim──► running ──► completed | failed | cancelled
@@ -8,14 +8,21 @@
 //!    └──cancel──►  waiting ──cancel──► cancelled
 //! ```
 //!
-//! Guarantees: a run's journal row stands before the effect of a step begins, and what the step
-//! answered, its events and its usage are written in one transaction after it; a finished step is
-//! never done again; a finished run never changes; cancel wins over a late success; a run that
-//! waits holds no thread and no lease. After a crash the run goes on from its journal as soon as its
-//! job's lease has run out (`driver::recover` decides how).
+//! Guarantees:
 //!
-//! Not here: HTTP, access checks, SQL (`store`), the queue (`jobs`), what is said to a provider
-//! (`model`).
+//! - A step's row is committed before its effect begins, and its answer, events and usage in one
+//!   transaction afterwards (`journal-before-effect`). A completed step is never repeated.
+//!
+//! - A finished run never changes, and a cancel wins over a late success (`fenced-run`).
+//!
+//! - A run that waits holds no thread and no lease (`cheap-waiting`), and something always wakes it
+//!   (`no-lost-wake-up`).
+//!
+//! - After a crash a run continues from its journal once its job's lease has run out
+//!   (`driver::recover` decides how).
+//!
+//! Not here: HTTP, access checks, SQL (`store`), the queue (`jobs`), the protocol of model
+//! providers (`model`).
 
 mod active_runs;
 mod clients;

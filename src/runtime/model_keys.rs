@@ -1,8 +1,8 @@
-//! The keys of model providers: by name, each for one origin.
+//! The operator's API keys for model providers: by name, each for one origin.
 //!
-//! A tenant chooses a provider's base URL and names a key that the operator listed. A key goes to
-//! the origin that the operator listed it for and nowhere else, so that naming somebody's key does
-//! not send it to one's own host.
+//! A tenant chooses a provider's base URL and names one of the operator's keys. The key is sent
+//! only to the origin that the operator listed for it, so naming it does not reveal it to a host of
+//! the tenant's choice.
 
 use crate::secret::Secret;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! How runs are run in this process.
+//! Options of the runtime.
 
 use super::program::BuiltIn;
 use crate::outbound::{HostAccess, Timeouts};

@@ -1,10 +1,10 @@
-//! What a run runs: loaded when the run is claimed, and asked what comes next. The only match on
-//! kinds of programs.
+//! Programs: what a run executes. Loaded when the run is claimed, and asked for the next step. The
+//! only match on kinds of programs.
 //!
-//! A program is pure: what comes next follows from the journal alone, so whoever takes the run up
-//! comes to the same decision.
+//! A program is pure: the journal alone decides what comes next, so every process that takes the
+//! run over comes to the same decision.
 //!
-//! Not here: performing steps (`steps`), and what a run may not exceed (`driver::recover`).
+//! Not here: performing steps (`steps`), and the limits of a run (`driver::recover`).
 
 use super::journal::decision::Next;
 use super::progress::text::Publication;

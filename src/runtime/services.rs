@@ -1,6 +1,7 @@
-//! What the modules that carry runs on are built from, in one value.
+//! The parts that the runtime's modules need, in one value.
 //!
-//! It imports them and none of them imports it, but for those that carry a run on (`driver`, `steps`).
+//! It imports those parts. None of them imports it, except the modules that carry a run on
+//! (`driver`, `steps`).
 
 use super::active_runs::ActiveRuns;
 use super::clients::Idle;

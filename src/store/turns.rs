@@ -1,5 +1,5 @@
-//! What an agent's turn is made of, read when the turn is taken up: in one statement, and its journal,
-//! once it has one, in another. The first time the same statement takes it up.
+//! The definition of an agent's turn, read when the turn is claimed: in one statement, and its
+//! journal, if it has one, in another. The first time the same statement claims the run.
 
 use super::runs::{self, Held, HeldJob, Lease, Run, StepCommit};
 use super::secrets::SecretRef;

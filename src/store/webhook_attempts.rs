@@ -1,9 +1,12 @@
-//! Attempts at deliveries: their beginning and their end, many at once, and those whose end was lost.
+//! Webhook attempts in the database: their beginning and their end, many at once, and those whose
+//! end was lost.
 //!
-//! An attempt has a row once it has ended. The one under way is always number `attempts + 1` of its delivery, and is over
-//! with the lease of its job. Postgres's clock says when something is due or over.
+//! An attempt gets a row when it has ended. The one in flight always has the number `attempts + 1`
+//! of its delivery, and ends at the latest with the lease of its job. PostgreSQL's clock decides
+//! when something is due or over.
 //!
-//! Not here: what is sent (`webhooks::deliver`), and attempts as people see them (`webhook_deliveries`).
+//! Not here: the requests (`webhooks::deliver`), and attempts as people see them
+//! (`webhook_deliveries`).
 
 use super::secrets::{self, Stored};
 use super::{Columns, Sql, Tx};

@@ -1,8 +1,10 @@
-//! Events and their deliveries: written by whoever emits, by the end of an endpoint and by the upkeep; read by people.
+//! Webhook events and their deliveries: written by emitters, by unregistering and by maintenance;
+//! read by people.
 //!
-//! A delivery is changed by the holder of its job alone. Postgres's clock says when something is due or over.
+//! Only the holder of its job changes a delivery. PostgreSQL's clock decides when something is due
+//! or over.
 //!
-//! Not here: the beginning and the end of attempts (`webhook_attempts`), and endpoints as people change them
+//! Not here: attempts (`webhook_attempts`), and endpoints as people change them
 //! (`webhook_endpoints`).
 
 use super::page::Request;

@@ -1,10 +1,9 @@
-//! Webhook endpoints of a tenant: where events go, which ones, and which secret signs them.
+//! Webhook endpoints of a tenant: their URLs, their events, and the names of their signing secrets.
 //!
-//! The name of a secret is kept, never a value. An endpoint that was unregistered is not there any
-//! more for anything in this file.
+//! Only the name of a secret is stored, never a value. For this file an unregistered endpoint does
+//! not exist.
 //!
-//! Not here: deliveries (`webhook_deliveries`), and
-//! unregistering, which ends them.
+//! Not here: deliveries (`webhook_deliveries`), and unregistering, which ends them.
 
 use super::page::Request;
 use super::secrets::SecretRef;

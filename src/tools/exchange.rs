@@ -1,4 +1,4 @@
-//! What a call of a tool is given, and how it went.
+//! The input and the result of a tool call.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

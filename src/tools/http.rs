@@ -1,11 +1,11 @@
-//! Calling an HTTP tool.
+//! Calls an HTTP tool.
 //!
 //! The request is a POST of `{"tool", "arguments", "runId", "step", "dryRun"}` with the headers
-//! `Idempotency-Key: <runId>-<step>`, the same for every attempt of the step, and `traceparent`.
-//! The body of a 2xx answer, as text, is the tool's answer. Any other status is an error that the
-//! model is told.
+//! `Idempotency-Key: <runId>-<step>`, equal for every attempt of the step, and `traceparent`. The
+//! body of a 2xx answer, as text, is the tool's answer. Any other status becomes an error for the
+//! model.
 //!
-//! The tenant chose the host, so the deployment's host-access mode judges it (section 1.4).
+//! The tenant chose the host, so the deployment's host-access mode applies (section 1.4).
 
 use super::exchange::{Answer, Called, Input};
 use crate::outbound::{Client, Failure, HostAccess, Kind, Outbound, Policy, Switch, Timeouts};

@@ -1,10 +1,10 @@
-//! Tools: what a run calls, wherever it runs.
+//! Tools: what a run can call, wherever it runs.
 //!
-//! [`call`] makes one attempt at a call and says how it went. Whatever the model can mend or work
-//! around (arguments that do not fit, a status that is an error, an answer that is too long) is an
-//! answer with `is_error`: it never fails the run.
+//! [`call`] makes one attempt. Errors that the model can correct or work around are answers with
+//! `is_error` and never fail the run: arguments that do not fit, an error status, an answer that is
+//! too long.
 //!
-//! Not here: journaling calls and trying again (`runtime`).
+//! Not here: the journal, and retries (`runtime`).
 
 mod exchange;
 mod http;

@@ -1,8 +1,8 @@
-//! The JSON Schemas of tools' arguments: compiled, and arguments checked against them.
+//! The JSON Schemas of tools' arguments: compiling them, and checking arguments.
 //!
-//! A tenant writes a schema and a run thread uses it, so a schema is bounded before it is compiled:
-//! it stands alone, and with its references followed it is a small tree. Compiling it and checking
-//! arguments against it then takes little time, memory and stack, whoever wrote it.
+//! A tenant writes a schema and a run thread uses it, so a schema is bounded before it is compiled.
+//! It must be self-contained, and a small tree once its references are followed. So compiling it
+//! and checking arguments takes little time, memory and stack, whoever wrote it.
 
 use super::exchange::Answer;
 use jsonschema::{PatternOptions, Validator};

@@ -1,10 +1,12 @@
-//! The beginning of attempts whose jobs were just claimed: one statement for a whole claim, after it has committed.
+//! Begins the attempts of jobs that were just claimed: one statement for a whole claim, after the
+//! claim has committed.
 //!
-//! From the claim on, the job's lease says that the receiver may hear of the delivery. The commit of this statement comes
-//! before every POST, and brings the claim to disk.
+//! From the claim on, the job's lease says that the receiver may get the delivery. The commit of
+//! this statement comes before every POST, and brings the claim to disk.
 //!
-//! An attempt may not begin with the others: its delivery is over, an earlier claim was lost, somebody changes its endpoint,
-//! or the database does not answer. Then its job reaches the worker without one, and the worker looks at it (`deliver`).
+//! Some attempts cannot begin with the others: the delivery is over, an earlier claim was lost, the
+//! endpoint is being changed, or the database does not answer. Such a job reaches the worker
+//! without an attempt, and the worker handles it (`deliver`).
 
 use super::{Deliver, Inner};
 use crate::error::Result;

@@ -1,12 +1,13 @@
 //! The worker: one job, one attempt at one delivery.
 //!
-//! The attempt begins when the job is claimed (`begin`). The request is signed and sent, over a connection of its own. Then
-//! the attempt is written together with others (`finish`); the thread does not wait for that if it has another delivery to
-//! make.
+//! The attempt begins when the job is claimed (`begin`). The request is signed and sent over a
+//! connection of its own. Then the attempt is written together with others (`finish`). If the
+//! thread has another delivery to make, it does not wait for that.
 //!
-//! Nothing is sent later than the job's lease stands without being renewed. So a job that was claimed before and not given
-//! back hides an attempt that is over and whose outcome was lost, by a crash most often: it counts, as a failed connection.
-//! If nothing was sent, and the service itself is why, the job is given back, and nothing counts.
+//! Nothing is sent after the job's lease would run out without a renewal. So a job that was claimed
+//! before and not handed back hides an attempt whose outcome is lost, most often by a crash; that
+//! attempt counts as a failed connection. If nothing was sent because of a fault of the service
+//! itself, the job is handed back, and no attempt counts.
 
 use super::begin::Ready;
 use super::finish::{Begun, Made, Waiter, anothers};

@@ -1,8 +1,7 @@
-//! The one list of what receivers can be told, with what each kind carries (specification sections
-//! 2.7, 2.8 and 6.3). An event never carries what a run was given or answered, nor what an approval
-//! is about.
+//! The events that receivers can get, and the content of each (specification sections 2.7, 2.8 and
+//! 6.3). An event never contains the input or output of a run, nor the subject of an approval.
 //!
-//! Not here: when an event is emitted (its source says so), and to whom (`emit`).
+//! Not here: when an event is emitted (its source), and to which endpoints (`emit`).
 
 use crate::error::{Error, Result};
 use crate::ids::rfc3339;

@@ -1,10 +1,11 @@
-//! The end of attempts, many at once: their rows, what becomes of their deliveries, the jobs of the next attempts and the
-//! endpoints' figures, in one transaction with the completion of their jobs.
+//! Ends attempts, many at once: their rows, the new states of their deliveries, the jobs of the
+//! next attempts and the endpoints' metrics, in one transaction with the completion of their jobs.
 //!
-//! Guarantees: each attempt is written once. If that fails, its job was claimed and not given back, and whoever gets the job
-//! finds it so. While the database is away the write is tried again, and the job's lease is kept.
+//! Guarantees: each attempt is written once. If the write fails, its job stays claimed and is not
+//! handed back, which the next holder of the job notices. While the database is unreachable the
+//! write is retried, and the job's lease is kept.
 //!
-//! Not here: who writes them, and with which others (`store::group_commit`); how an attempt is made (`deliver`).
+//! Not here: grouping the writes (`store::db::group_commit`), and making an attempt (`deliver`).
 
 use super::deliver::Deliver;
 use super::reason::Reason;

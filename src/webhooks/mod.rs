@@ -1,4 +1,4 @@
-//! Outbound webhooks: events told to a tenant's receivers, signed, at least once.
+//! Outbound webhooks: events for a tenant's receivers, signed, delivered at least once.
 //!
 //! ```text
 //! being-sent ──2xx──► delivered
@@ -7,14 +7,22 @@
 //!    └──attempts used up, or the endpoint unregistered──► failed
 //! ```
 //!
-//! Guarantees: an event and its deliveries commit with what they report, or not at all; a delivery that
-//! committed is attempted until it is delivered or failed, whatever happens to the process; its job is
-//! under a lease before anything is sent, so an attempt counts even if a crash hid its outcome; nothing goes out
-//! after [`Webhooks::unregister`] has answered; no endpoint has more attempts in flight than its share; one whose newest
-//! attempt failed or was slow has one, and all of those hold at most half of the threads.
+//! Guarantees:
 //!
-//! Not here: the routes (`api::webhook_endpoints`), the rows (`store`), which addresses a receiver may
-//! have (`outbound`).
+//! - An event and its deliveries commit with what they report, or not at all
+//!   (`event-with-its-cause`).
+//!
+//! - A committed delivery is attempted until it is delivered or failed, whatever happens to the
+//!   process. Its job is under a lease before anything is sent, so an attempt counts even if a
+//!   crash hid its outcome.
+//!
+//! - Nothing is sent after [`Webhooks::unregister`] has returned.
+//!
+//! - No endpoint has more attempts in flight than its share. An endpoint whose newest attempt
+//!   failed or was slow has one, and all such endpoints together hold at most half of the threads.
+//!
+//! Not here: the routes (`api::webhook_endpoints`), the rows (`store`), the allowed addresses of
+//! receivers (`outbound`).
 
 mod begin;
 mod deliver;

@@ -1,5 +1,5 @@
-//! Why an attempt failed: the typed reasons, their texts in the API and in the database, and the words
-//! of specification section 6.4. Nothing else says them.
+//! Why an attempt failed: the reasons, and their texts in the API and in the database
+//! (specification section 6.4).
 
 use crate::outbound::{Failure, Kind, Phase};
 use schemars::JsonSchema;

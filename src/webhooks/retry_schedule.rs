@@ -1,4 +1,4 @@
-//! When a delivery is tried again (specification section 6.2, rule 1), as Standard Webhooks advises.
+//! When a delivery is retried (specification section 6.2, rule 1), following Standard Webhooks.
 
 use std::time::Duration;
 use time::macros::format_description;

@@ -1,8 +1,8 @@
-//! Signatures of Standard Webhooks 1.0, and which secrets are strong enough to make them (specification
-//! sections 2.6 and 8).
+//! Signatures of Standard Webhooks 1.0, and which secrets are strong enough (specification sections
+//! 2.6 and 8).
 //!
-//! HMAC-SHA256 over `id.timestamp.body`, exact bytes. The key is the base64 after `whsec_`. While a
-//! secret rotates there are several signatures, separated by a space, the newest secret's first.
+//! HMAC-SHA256 over `id.timestamp.body`, exact bytes. The key is the base64 after `whsec_`. During
+//! a rotation there are several signatures, separated by a space, the newest secret's first.
 
 use crate::secret::{Secret, decoded};
 use base64::Engine;

@@ -1,4 +1,4 @@
-//! What this process has sent, for `/metrics`.
+//! The metrics of webhooks in this process.
 
 use super::Inner;
 use super::deliver::Deliver;

@@ -1,4 +1,4 @@
-//! The end of an endpoint: nothing goes out to it once [`Webhooks::unregister`] has answered.
+//! Unregisters an endpoint: nothing is sent to it once [`Webhooks::unregister`] has returned.
 
 use super::reason::Reason;
 use super::{Inner, Webhooks};

@@ -1,5 +1,6 @@
-//! What the tables of webhooks need from time to time: partitions made ahead, months past their time dropped, endpoints
-//! without deliveries deleted, and what an unregistering left that broke off. Safe on every replica at once.
+//! Maintenance of the tables of webhooks: makes partitions ahead, drops months past their
+//! retention, deletes endpoints without deliveries, and finishes an interrupted unregistering. Safe
+//! on every replica at once.
 
 use super::Inner;
 use super::deliver::Deliver;

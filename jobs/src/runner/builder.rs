@@ -1,4 +1,4 @@
-//! Settings of a runner, and the start of its threads, in order, on one screen.
+//! The settings of a runner, and the start of its threads, in order.
 
 use super::claimer::Source;
 use super::handle::Runner;

@@ -1,5 +1,6 @@
-//! One thread a queue that claims: as many jobs as there is room for, continuously while there are more, else when woken
-//! and at each poll. It never runs a job itself, so no handler holds up a claim.
+//! One thread for each queue that claims as many jobs as there is room for: repeatedly while there
+//! are more, else when woken and at each poll. It never runs a job itself, so no handler delays a
+//! claim.
 
 use super::state::QueueState;
 use super::worker::{ReadBeside, WorkerContext, read_beside};

@@ -1,10 +1,11 @@
 //! The thread that vacuums the queue's tables.
 //!
-//! Dead rows of jobs, keys, moves and leases stay in the indexes, at the place where claims begin, until somebody vacuums.
-//! Autovacuum looks once a minute. By then a claim of a busy queue reads through hundreds of pages of them.
+//! Dead rows of jobs, keys, moves and leases stay in the indexes until a vacuum, exactly where
+//! claims begin. Autovacuum looks once a minute. By then a claim of a busy queue reads through
+//! hundreds of pages of them.
 //!
-//! Guarantees: at most one page of each table is vacuumed for each job that this process has claimed; nothing waits for
-//! this thread, a stop neither. Not here: anything that has to happen.
+//! Guarantees: it vacuums at most one page of each table for each job that this process has
+//! claimed. Nothing waits for this thread, not even a stop. Not here: anything that has to happen.
 
 use super::state::RunnerState;
 use crate::protocol::vacuum;

@@ -1,6 +1,7 @@
-//! One thread a queue that writes endings, as many at once as have come in. No timer, but for jobs that their handlers
-//! settled themselves: those are only checked, and wait to be checked together. While the database is away it keeps
-//! trying, and its bounded channel holds the handlers back meanwhile.
+//! One thread for each queue that writes outcomes, as many at once as have come in. It has no
+//! timer, except for jobs that their handlers completed themselves: those are only checked,
+//! together. While the database is unreachable it retries, and its bounded channel blocks the
+//! handlers.
 
 use super::job_end::Finished;
 use super::state::{QueueState, RunnerState};

@@ -1,4 +1,4 @@
-//! A running queue from outside: waking it, its figures, and its stop.
+//! A running queue from outside: waking it, its metrics, and its stop.
 
 use super::state::{QueueState, RunnerState, Stats};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};

@@ -1,4 +1,5 @@
-//! The way of a job's end to the completer: from the thread that ran its handler, or later from whoever writes the end.
+//! Passes a job's outcome to the completer: from the thread that ran its handler, or later from the
+//! code that writes the end.
 
 use super::outcome::Outcome;
 use super::state::QueueState;

@@ -1,5 +1,5 @@
-//! The thread that keeps this process's leases: renews them, watches for cancels and, at the end of a stop, hands back
-//! what did not finish.
+//! The thread that keeps this process's leases. It renews them, watches for cancels, and hands
+//! unfinished jobs back at the end of a stop.
 
 use super::state::RunnerState;
 use crate::Result;

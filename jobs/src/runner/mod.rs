@@ -1,11 +1,13 @@
-//! Threads that run jobs. For each queue one that claims, those that call handlers, one that completes; for all of them one
-//! that keeps leases, one that rescues what others left, and one that vacuums. Threads of handlers start when they are
-//! needed, up to their number; all end on a stop.
+//! The threads that run jobs. Each queue has one that claims, a pool that calls handlers, and one
+//! that completes. The runner has one that keeps leases, one that rescues jobs of dead processes,
+//! and one that vacuums. Handlers' threads start when they are needed, up to their number. All end
+//! on a stop.
 //!
-//! Data flows one way: claimer → thread pool → handlers → bounded channel → completer. A queue never has more jobs claimed
-//! than it has threads and prefetch free.
+//! Data flows one way: claimer → thread pool → handlers → bounded channel → completer. A queue
+//! never has more jobs claimed than it has free threads and prefetch.
 //!
-//! Imports point one way too: `builder` starts every thread, the threads know `state` and not each other.
+//! Imports point one way too: `builder` starts every thread, and the threads import `state` but not
+//! each other.
 
 mod builder;
 mod claimer;

@@ -1,4 +1,4 @@
-//! What a handler says of its job, and what the queue makes of it.
+//! The outcome that a handler returns, and what the queue does with it.
 
 use crate::Backoff;
 use crate::protocol::Ending;

@@ -1,4 +1,5 @@
-//! The thread that takes jobs from leases that have run out, whoever held them.
+//! The thread that returns jobs to the queue when their leases have run out, whichever process held
+//! them.
 
 use super::state::RunnerState;
 use crate::backoff::jittered;

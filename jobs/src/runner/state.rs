@@ -1,6 +1,6 @@
 //! What the threads of a runner share: the state of the runner, and of each queue.
 //!
-//! Threads know each other through this file alone; it imports none of them.
+//! Threads share data only through this file, and it imports none of them.
 
 use super::options::QueueOptions;
 use crate::Database;

@@ -1,8 +1,9 @@
-//! The threads of one queue: as many as its work needs at once, up to a limit.
+//! The threads of one queue: as many as its work needs at the moment, up to a limit.
 //!
-//! Work goes to the thread that was idle last, whose stack and memory are warm. It waits only if no thread is idle and
-//! all are started. So a queue that may have hundreds of threads touches the memory of as many as it has jobs at once. A
-//! thread that was idle for a while ends; the first stays.
+//! Work goes to the thread that was idle last, because its stack is in the caches. It waits only if
+//! no thread is idle and all are started. So a queue that may have hundreds of threads uses the
+//! memory of as many as it has concurrent jobs. An idle thread ends after a while; the first one
+//! stays.
 //!
 //! Knows nothing of jobs.
 

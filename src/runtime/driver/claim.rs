@@ -1,5 +1,5 @@
-//! Taking a run up: claimed, loaded, and the row of its next step or its end written, in one transaction;
-//! the first time in one statement.
+//! Claims a run, loads it, and writes the row of its next step or its end, in one transaction; the
+//! first time in one statement.
 
 use super::commit::{add_end, add_plan, announce};
 use super::recover::{self, Plan, failed};

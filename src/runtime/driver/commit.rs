@@ -1,5 +1,5 @@
-//! Writing what an attempt came to, together with what follows from it: the next step's row, a wait, or
-//! the run's end with its job. One commit a step.
+//! Commits the result of an attempt together with what follows from it: the next step's row, a
+//! wait, or the run's end with its job. One commit a step.
 
 use super::recover::{self, Plan, failed};
 use super::state::{JobEnd, State};

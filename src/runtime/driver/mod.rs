@@ -1,13 +1,14 @@
-//! Carrying a run on: claim → load → next → perform → commit, until it ends or is parked.
+//! The driver carries a run on: claim → load → next → perform → commit, until the run ends or is
+//! parked.
 //!
-//! 1. `claim`: the run and its program are loaded, and the row of its next step is written
-//! 2. `recover`: what comes next, from the journal alone
-//! 3. `steps`: the step is performed
-//! 4. `commit`: what came of it is written, with the row of the next step, a wait, or the run's end
+//! 1. `claim`: loads the run and its program, and writes the row of the next step
+//! 2. `recover`: decides what comes next, from the journal alone
+//! 3. `steps`: performs the step
+//! 4. `commit`: writes the result, with the row of the next step, a wait, or the run's end
 //!
-//! 1 and 4 are one transaction each, and mostly one statement: a step costs one commit. Every write is
-//! fenced by the claim: a write that meets another's claim changes nothing, and this thread stops
-//! (`fenced-run`).
+//! 1 and 4 are one transaction each, and mostly one statement, so a step costs one commit. Every
+//! write is fenced by the claim: if another worker has claimed the run, the write changes nothing,
+//! and this thread stops (`fenced-run`).
 
 mod claim;
 mod commit;

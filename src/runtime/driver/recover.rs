@@ -1,10 +1,10 @@
-//! What a run does next, from its journal alone: what its program says, or what a step that is not
-//! done asks for.
+//! What a run does next, from its journal alone: what its program decides, or what an unfinished
+//! step needs.
 //!
-//! [`next`] is a pure function: whoever takes a run up, at whatever moment the one before died, comes to
-//! the same decision. A finished step is never done again, and every journal of a turn ends.
+//! [`next`] is a pure function, so any process that takes the run over comes to the same decision.
+//! A completed step is never repeated, and the journal of every turn ends.
 //!
-//! Not here: how often a step that failed is tried again, which is decided when it fails (`commit`).
+//! Not here: how often a failed step is retried, which is decided when it fails (`commit`).
 
 use super::state::State;
 use crate::runtime::journal::decision::{ChildRun, NewStep, Next};

@@ -1,4 +1,4 @@
-//! A held run as its holder knows it: kept equal to what the database has.
+//! A held run as its holder knows it, kept equal to the database.
 
 use crate::runtime::journal;
 use crate::runtime::program::{Loaded, Program};

@@ -1,4 +1,4 @@
-//! What a run does next, as its program decides it from the journal.
+//! A program's decision on what a run does next.
 
 use crate::store::runs::{Agent, End};
 use crate::store::steps::StepKind;

@@ -1,4 +1,4 @@
-//! What readers of a run see: its events, hints that there are new ones, and text as it is written.
+//! What readers of a run see: its events, hints about new ones, and text while it is written.
 
 pub mod events;
 pub mod feed;

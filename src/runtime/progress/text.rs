@@ -1,11 +1,12 @@
-//! Text as a model writes it: readers in this process see it at once, and it is gathered for the others.
+//! Text while a model writes it. Readers in this process see it immediately; for the others it is
+//! collected and stored.
 //!
-//! Text is live, or held: nobody sees held text before it is released, and text that is discarded is
-//! never seen. One thread writes what has gathered, of every run at once, ten times a second. While
-//! the database is away text is kept, up to a bound, and then dropped: the truth is the step's whole
-//! message.
+//! Text is live or held. Nobody sees held text before it is released, and discarded text is never
+//! seen. One thread stores the collected text of all runs, ten times a second. While the database
+//! is unreachable, text is kept up to a bound and then dropped: the step's whole message is the
+//! truth.
 //!
-//! Not here: who decides that text is released.
+//! Not here: the decision to release text.
 
 use super::feed::{Delta, Feed};
 use crate::error::Code;

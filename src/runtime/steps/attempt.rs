@@ -1,4 +1,4 @@
-//! One attempt of a step: what it needs, and what came of it.
+//! One attempt of a step: its input and its result.
 
 use crate::runtime::active_runs::Interrupt;
 use crate::runtime::clients::Clients;

@@ -1,7 +1,7 @@
-//! A step that waits for the child runs that it began.
+//! A step that waits for the child runs that it started.
 //!
-//! Each time it is performed it takes the children that have ended since: the commit that follows adds
-//! what they used to the run, each child once.
+//! Each time it is performed it takes the children that have ended since. The next commit adds
+//! their usage to the run, each child once.
 
 use super::attempt::{Attempt, Outcome, Performed};
 use crate::error::{Error, Result};

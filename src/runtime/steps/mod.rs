@@ -1,8 +1,8 @@
-//! Steps: how each kind is performed, told of, tried again, and gone on with after a crash. The only
+//! Steps: how each kind is performed, reported, retried, and continued after a crash. The only
 //! match on a step's kind.
 //!
-//! Nothing here writes to the journal: the driver writes a step's row before it is performed, and
-//! what came of it afterwards (`journal-before-effect`).
+//! Nothing here writes to the journal. The driver writes a step's row before the step is performed,
+//! and its result afterwards (`journal-before-effect`).
 
 pub(super) mod attempt;
 mod child;

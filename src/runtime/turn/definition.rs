@@ -1,5 +1,5 @@
-//! What a turn is made of, ready to be run: the version with its limits, its tools with their
-//! schemas, and what was said before.
+//! The definition of a turn: the agent version with its limits, its tools with their schemas, and
+//! the conversation so far.
 
 use crate::error::{Error, Result};
 use crate::store::turns::{Tool, Turn};

@@ -1,4 +1,4 @@
-//! An agent's turn: what it is made of, and what it does next. Pure: no database, no clock, no network.
+//! An agent's turn: its definition, and what it does next. Pure: no database, no clock, no network.
 
 pub mod definition;
 pub(super) mod next;

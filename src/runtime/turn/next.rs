@@ -1,9 +1,10 @@
 //! What an agent's turn does next, decided from its journal alone.
 //!
-//! [`next`] is a pure function of a journal whose steps are all completed: the model is asked, then each
-//! tool that it wants is called, one after another, then it is asked again, until it wants none.
+//! [`next`] is a pure function of a journal whose steps are all completed. The model is asked; each
+//! tool that it calls is called, one after another; then the model is asked again, until it calls
+//! no tool.
 //!
-//! Not here: a step that is not done (`driver::recover`), and performing steps (`steps`).
+//! Not here: an unfinished step (`driver::recover`), and performing steps (`steps`).
 
 use super::definition::Definition;
 use crate::runtime::journal::decision::{NewStep, Next};

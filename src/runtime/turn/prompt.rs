@@ -1,4 +1,4 @@
-//! What the model of an agent's turn is asked.
+//! The prompt of an agent's turn.
 
 use super::definition::Definition;
 use crate::model::{ChatRequest, Message, Parameters, Tool, ToolCall};

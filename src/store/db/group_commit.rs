@@ -1,14 +1,14 @@
-//! Group commit: what many threads have to write at once is written by one of them, while the others go on.
+//! Group commit: one thread writes what many threads have to write, while the others go on.
 //!
-//! Whoever comes while nobody writes leads: it writes what it has at once. The first that comes meanwhile waits and leads
-//! next, with all that has come by then; the others leave what they have and go. So a group is as large as there is need,
-//! and it takes no thread of its own and no timer.
+//! A thread that finds no leader leads, and writes what it has immediately. The first thread that
+//! comes meanwhile waits and leads next, with everything that has come by then; the others leave
+//! their part and go on. So a group is as large as needed, without a thread or a timer of its own.
 //!
-//! Guarantees: what is left here is written by a thread that is in [`GroupCommit::put`], so nothing is left once all have
-//! returned; at most [`MOST`] wait, and whoever finds more writes them at once; whoever has waited long for a write of
-//! others begins another.
+//! Guarantees: a thread inside [`GroupCommit::put`] writes what was left, so nothing is left once
+//! all calls have returned. At most [`MOST`] parts wait; a thread that finds more writes them
+//! itself. A thread that has waited long for the leader starts another write.
 //!
-//! Not here: what is made of a write that fails, and who is told.
+//! Not here: what happens after a failed write, and who learns of it.
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use std::sync::{Mutex, MutexGuard, PoisonError};

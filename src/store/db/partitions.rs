@@ -1,7 +1,8 @@
-//! The loop that keeps monthly partitions ahead of the clock, and drops those that are past their time.
+//! The loop that makes monthly partitions ahead of time, and drops those past their retention.
 //!
-//! A round comes at once, every hour, when the clock has come to another month (one that was set far ahead or back has no
-//! partitions there), and half a minute after a round that failed. Safe on every replica at once: so must rounds be.
+//! A round runs at the start, every hour, in a new month (a clock that jumped may have no
+//! partitions there), and half a minute after a failed round. It runs on every replica, so a round
+//! must be safe to run concurrently.
 
 use crate::error::{Error, Result};
 use crate::ids::Clock;

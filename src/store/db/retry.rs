@@ -1,4 +1,4 @@
-//! A write that outlasts a database that is away.
+//! Retries a write while the database is unreachable.
 //!
 //! ```ignore
 //! let written = retry_while_away(
@@ -7,10 +7,12 @@
 //! );
 //! ```
 //!
-//! Guarantees: the first try is made at once; later ones follow after 50 ms, doubled up to 2 s, for ten minutes at most, and
-//! only while the error is that the database is away. Any other answer is the caller's.
+//! Guarantees: the first attempt is immediate. Further ones follow after 50 ms, doubled up to 2 s,
+//! for ten minutes at most, and only while the error says that the database is unreachable. Any
+//! other result goes to the caller.
 //!
-//! Not here: whether a try that got no answer was committed. `write` is told that there was one, and looks.
+//! Not here: whether an attempt without an answer was committed. `write` learns that there was one,
+//! and checks.
 
 use crate::error::{Code, Result};
 use std::time::{Duration, Instant};

@@ -1,8 +1,9 @@
-//! Cancel of a run and of the runs below it.
+//! Cancels a run and its descendants.
 //!
-//! A cancel locks from the root to the leaves and ends what nobody holds. It takes some hundreds of runs a transaction. Where
-//! there are more, it asks all of them, the run itself first, and is called again; should its caller die, the holder of the
-//! run goes on with it, since the run's job is due.
+//! A cancel locks from the root to the leaves, and ends the runs that nobody holds. One transaction
+//! handles some hundreds of runs. If there are more, it first asks all of them to cancel, the run
+//! itself first, and is then called again. If its caller dies, the holder of the run continues,
+//! because the run's job is due.
 
 use super::lease::Held;
 use super::rows::Run;

@@ -1,8 +1,8 @@
-//! Child runs: made in a commit of their parent's, and taken back by it, each once.
+//! Child runs: a commit of the parent creates them, and a later one takes each of them back once.
 //!
-//! A child's end is written on its row of `run_children`, unseen, with what it used, under a share of its parent's row. The
-//! parent marks it as seen and adds the usage to its own, in a commit of its own. What a child uses after its parent has
-//! ended stands on the child alone.
+//! A child's end is written on its row of `run_children`, as unseen, with its usage, under a share
+//! lock on its parent's row. The parent marks it as seen and adds the usage to its own, in one
+//! commit. What a child uses after its parent has ended stays on the child alone.
 
 use super::lease::Lease;
 use super::rows::{Agent, Parent, Run, Usage, WaitingFor, usage_of};

@@ -1,4 +1,4 @@
-//! Taking a run up, and what a holder asks of the runs that it holds.
+//! Claims runs, and reads what a holder needs to know of its runs.
 
 use super::lease::{Held, HeldJob, Lease};
 use super::rows::{self, Run, Status, Usage, run_of};

@@ -1,4 +1,5 @@
-//! Runs that an app or the command line begins: roots of trees of runs. Child runs are made in a commit of their parent's.
+//! Creates runs for an app or the command line: roots of trees of runs. Child runs are created in a
+//! commit of their parent.
 
 use super::rows::{Agent, Origin, Run, Status, Usage};
 use super::storable;

@@ -1,4 +1,4 @@
-//! The hold on a run: who may write to it, and how far the holder has come.
+//! The lease on a run: who may write to it, and how far its holder has come.
 
 use super::rows::{Parent, Run};
 use crate::error::{Code, Error};

@@ -1,4 +1,4 @@
-//! Requests that name themselves, so that their repetition makes nothing new.
+//! Idempotency keys of requests: a repetition creates nothing new.
 
 use crate::error::{Code, Error, Result};
 use crate::sql;

@@ -1,4 +1,5 @@
-//! What PostgreSQL keeps otherwise than it is given: text from models and tools, where a NUL is replaced by U+FFFD; moments.
+//! Values that PostgreSQL cannot keep unchanged: text from models and tools, where U+FFFD replaces
+//! NUL; and points in time.
 //!
 //! `text` holds no NUL. `json` holds its escape, but no function reads a value that has one.
 
