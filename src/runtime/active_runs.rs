@@ -1,4 +1,4 @@
-//! The runs that this process carries on, and how to interrupt one.
+//! The runs that this process holds, and how to interrupt one.
 //!
 //! A cancel that comes through this process interrupts the run immediately. A thread finds those
 //! that come through other replicas, by one query for all held runs. A blocked read is cut, not

@@ -122,7 +122,7 @@ impl Runtime {
 
     /// Lets runs that are created here wake this process's queue. To be called once it is started.
     pub fn woken_by(&self, queue: jobs::Handle) {
-        // A second queue in one process would be told nothing, and polls.
+        // A second queue in one process is not woken, and polls.
         let _ = self.0.queue.set(queue);
     }
 
@@ -213,7 +213,7 @@ impl Runtime {
     }
 
     /// Asks a run to end, and returns it as it stands then. A run that nobody carries on ends at
-    /// once; one that is carried on in this process is cut at once; one on another replica within
+    /// once; one that this process holds is cut at once; one on another replica within
     /// about half a second. A finished run is returned as it is. Nothing is changed where
     /// `before_commit` fails.
     ///

@@ -17,7 +17,7 @@ pub struct Options {
     pub poll: Duration,
     /// How often a model call is tried before its run fails, at least 1.
     pub model_attempts: i32,
-    /// How often an idempotent tool is tried before the model is told that it cannot be reached.
+    /// How often an idempotent tool is tried before the model gets an error instead.
     pub tool_attempts: i32,
     /// The longest answer of a tool, in bytes.
     pub tool_answer_bytes: u64,

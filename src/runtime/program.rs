@@ -71,7 +71,7 @@ impl Program {
         Ok(Some((Self::BuiltIn(*program, input), journal)))
     }
 
-    /// Claims and loads a run that is taken up for the first time, and writes `first` with it, all in
+    /// Claims and loads a run for the first time, and writes `first` with it, all in
     /// one statement. `None`, and nothing is written, where that does not suit the run.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ pub struct Dependencies {
     pub model_keys: ModelKeys,
     /// Where the other API keys live.
     pub secrets: Secrets,
-    /// Who is told when a run ends.
+    /// Where the ends of runs are announced.
     pub webhooks: Webhooks,
 }
 

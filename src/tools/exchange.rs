@@ -60,7 +60,7 @@ pub enum Called {
     Interrupted,
 }
 
-/// What a model is told that a tool answered. The journal keeps it in this form.
+/// A tool's answer, as the model gets it. The journal keeps it in this form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {

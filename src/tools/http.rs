@@ -12,7 +12,7 @@ use crate::outbound::{Client, Failure, HostAccess, Kind, Outbound, Policy, Switc
 use serde_json::json;
 use std::time::Duration;
 
-/// Of an error's body, what the model is told, in bytes.
+/// How much of an error's body the model gets, in bytes.
 const ERROR_BYTES: usize = 4 * 1024;
 
 /// How long a tool may take to accept a connection.

@@ -16,10 +16,10 @@ use crate::store::steps::{Begun, Ended, StepKind, StepStatus};
 use jobs::Claimed;
 use time::OffsetDateTime;
 
-/// How often a run's job is taken up at most. Waits do not count.
+/// How often a run's job is claimed at most. Waits do not count.
 pub(super) const JOB_ATTEMPTS: u32 = 100;
 
-/// What taking a run up came to.
+/// What a claim came to.
 pub(super) enum Taken {
     /// There is nothing to perform.
     Done(JobEnd),
@@ -27,7 +27,7 @@ pub(super) enum Taken {
     Begun(Box<State>, Begun),
 }
 
-/// Takes a run up.
+/// Claims a run.
 ///
 /// # Errors
 /// The database's; internal, when it holds what cannot be read; `conflict`, when the job is another's.
@@ -58,7 +58,7 @@ pub(super) fn claim(services: &Services, claimed: &Claimed, job: &Advance) -> Re
     }
 }
 
-/// Takes up a run that nobody has taken up before, where one statement suffices.
+/// Claims a run that nobody has claimed before, where one statement suffices.
 fn claim_first(
     services: &Services,
     claimed: &Claimed,
@@ -148,7 +148,7 @@ fn if_not_cancelled(run: &runs::Run, end: End) -> End {
     }
 }
 
-/// What comes next as a run is taken up.
+/// What comes next after the claim.
 fn first_plan(state: &State, claimed: &Claimed, now: OffsetDateTime) -> Plan {
     if state.run.cancel_requested_at.is_some() {
         return Plan::End(End::Cancelled);
@@ -161,7 +161,7 @@ fn first_plan(state: &State, claimed: &Claimed, now: OffsetDateTime) -> Plan {
     recover::plan(state, now)
 }
 
-/// What taking the run up writes when this comes next. Nothing where an attempt goes on.
+/// What the claim writes when this comes next. Nothing where an attempt goes on.
 fn first_commit(services: &Services, state: &State, plan: &Plan) -> Result<StepCommit> {
     let mut commit = StepCommit::default();
     if let Plan::Resume(_) = plan {
@@ -204,7 +204,7 @@ fn add_lost_attempt(state: &State, plan: &Plan, commit: &mut StepCommit) {
     }
 }
 
-/// What taking an agent's turn up for the first time writes, but for the model's name.
+/// What the first claim of an agent's turn writes, but for the model's name.
 fn first_step() -> StepCommit {
     let begun = Begun {
         step: 1,
@@ -236,8 +236,8 @@ fn job_of(claimed: &Claimed) -> HeldJob {
     }
 }
 
-/// Ends a run that cannot be carried on through a fault of the service's own. Its last step ends with it, where
-/// its program can be read.
+/// Ends a run that the service cannot continue through a fault of its own. Its last step ends with it, if its
+/// program can be read.
 ///
 /// # Errors
 /// The database's.

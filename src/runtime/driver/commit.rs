@@ -3,7 +3,7 @@
 
 use super::recover::{self, Plan, failed};
 use super::state::{JobEnd, State};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::ids::rfc3339;
 use crate::runtime::active_runs::Reason;
 use crate::runtime::job::{Advance, CHILD_JOB};
@@ -14,19 +14,13 @@ use crate::runtime::services::Services;
 use crate::runtime::steps;
 use crate::runtime::steps::attempt::{Outcome, Performed};
 use crate::store::Tx;
+use crate::store::retry::retry_while_away;
 use crate::store::runs::{self, End, NewChild, Origin, Run, StepCommit, Wait};
 use crate::store::steps::{Begun, Ended, StepStatus};
 use jobs::Claimed;
 use serde_json::Value;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use time::OffsetDateTime;
-
-/// The wait before a write that the database did not answer is tried again, and its longest.
-const WRITE_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WRITE_WAIT: Duration = Duration::from_secs(2);
-
-/// How long a database that is away is waited for with an answer in hand.
-const LONGEST_ABSENCE: Duration = Duration::from_secs(600);
 
 /// What a commit came to.
 pub(super) enum Committed {
@@ -349,28 +343,17 @@ impl Writer<'_> {
         Committed::Done(JobEnd::Lost)
     }
 
-    /// Writes a commit, again and again while the database is away, so that its absence costs no finished step. It
-    /// goes on when the job's lease should have run out by then: as long as nobody has taken the run over the write is
-    /// good, and afterwards the fence refuses it. An earlier try whose answer was lost counts as written.
+    /// Writes a commit, again while the database is away, so that its absence costs no finished step. It goes on
+    /// after the job's lease should have run out: the write is good as long as nobody else has claimed the run, and
+    /// afterwards the fence refuses it. The store recognises a commit that an earlier try wrote.
     fn persist(&self, commit: &StepCommit, now: OffsetDateTime) -> Result<runs::Outcome> {
         let (services, run) = (self.services, &self.state.run);
         let announce = |tx: &mut Tx<'_>| announce(services, run, tx);
         let announce: &dyn Fn(&mut Tx<'_>) -> Result<()> = &announce;
         let announce = services.webhooks.is_on().then_some(announce);
-        let gives_up_at = Instant::now() + LONGEST_ABSENCE;
-        let mut wait = WRITE_WAIT;
-        loop {
-            match runs::commit(&services.store, &self.state.held, commit, now, announce) {
-                Err(error)
-                    if error.code() == Code::DatabaseUnavailable
-                        && !self.claimed.lost()
-                        && Instant::now() < gives_up_at =>
-                {
-                    std::thread::sleep(wait);
-                    wait = (wait * 2).min(LONGEST_WRITE_WAIT);
-                }
-                outcome => return outcome,
-            }
-        }
+        retry_while_away(
+            || self.claimed.lost(),
+            |_| runs::commit(&services.store, &self.state.held, commit, now, announce),
+        )
     }
 }

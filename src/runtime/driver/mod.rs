@@ -48,7 +48,7 @@ pub(super) fn advance(services: &Services, claimed: &Claimed, job: &Advance) -> 
             jobs::Outcome::retry(error.to_string())
         }
         Err(error) => {
-            slog::warn!(log, "A run could not be carried on; it will be tried again"; "error" => %error);
+            slog::warn!(log, "A run could not be continued; it will be tried again"; "error" => %error);
             jobs::Outcome::retry(error.to_string())
         }
     }
@@ -61,14 +61,13 @@ fn carry_on(
     log: &slog::Logger,
 ) -> Result<JobEnd> {
     if services.faults.is_spent(job.run_id) {
-        // It could not be ended either. No model is asked once more meanwhile.
+        // Its end could not be written either. Until it can be, no model is asked again.
         return give_up(services, claimed, job);
     }
     match run(services, claimed, job) {
         Err(error) if error.code() == Code::Internal && is_one_too_many(services, claimed, job) => {
-            // What this program could not read or write so often it cannot later either, and each time a
-            // model may be paid for.
-            slog::error!(log, "A run cannot be carried on"; "error" => %error);
+            // After so many failures another try will not succeed either, and each may cost a model call.
+            slog::error!(log, "A run cannot be continued"; "error" => %error);
             give_up(services, claimed, job)
         }
         end => end,

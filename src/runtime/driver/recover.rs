@@ -19,8 +19,8 @@ use time::OffsetDateTime;
 /// How many attempts of a step may be lost to dying processes.
 pub(super) const LOST_ATTEMPTS: i32 = 50;
 
-/// What a run's steps may answer together: all of it is read when the run is taken up again, and told to
-/// a model. The last answer may go beyond.
+/// What a run's steps may answer together: all of it is read at each claim of the run, and
+/// sent to a model. The last answer may go beyond.
 const ANSWER_BYTES: usize = 32 * 1024 * 1024;
 
 /// What comes next.

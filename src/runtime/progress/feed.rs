@@ -1,12 +1,13 @@
 //! Hints to the threads that serve streams, inside one process.
 //!
-//! A stream thread registers a [`Shard`] and says which runs its clients follow. Whatever moves a
-//! run tells the [`Feed`]: "this run has new events", the events themselves once they are committed, or
-//! "this run's model just said this". A run that nobody follows costs one look at a map. Hints may be
-//! lost, never the truth: when a shard's channel is full, the run is remembered as moved, and its reader
-//! looks the truth up (`store::events`, `store::deltas`).
+//! A stream thread registers a [`Shard`] and names the runs that its clients follow. The [`Feed`] sends
+//! it three kinds of [`Hint`]: the run has new events, these are its new events, this is new text. A run
+//! that nobody follows costs one look at a map.
 //!
-//! Not here: readers on other replicas, who tail the tables; and who may read a run.
+//! A hint may be lost, data never is (`wake-ups-are-hints`): when a shard's channel is full, the feed
+//! remembers the run, and its readers read the tables.
+//!
+//! Not here: readers on other replicas, which poll the tables; and who may read a run.
 
 use crate::store::deltas::StoredDelta;
 use crate::store::events::StoredEvent;
@@ -19,7 +20,7 @@ use uuid::Uuid;
 /// Maps by run, so that runs seldom wait for one another.
 const STRIPES: usize = 64;
 
-/// What a stream thread is told.
+/// What a stream thread receives.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hint {
     /// The run has events that its readers have not seen.
@@ -160,7 +161,7 @@ impl Feed {
 }
 
 impl Shard {
-    /// One more of this thread's clients follows the run. Hints that are told from now on arrive:
+    /// One more of this thread's clients follows the run. Hints that are sent from now on arrive:
     /// look the truth up after this call, not before.
     pub fn follow(&self, run_id: Uuid) {
         let mut stripe = self.feed.stripe(run_id);

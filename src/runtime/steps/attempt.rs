@@ -52,7 +52,7 @@ pub(in crate::runtime) enum Outcome {
         /// How long the other side asks to wait.
         retry_after: Option<Duration>,
     },
-    /// Not yet: the run is to be parked, and the same attempt goes on when it is taken up again.
+    /// Not yet: the run is to be parked, and the same attempt goes on after the next claim.
     Waits(Wait),
     /// It was interrupted.
     Interrupted,

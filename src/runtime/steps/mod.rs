@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::store::steps::{Begun, ModelCall, Step, StepKind};
 use attempt::{Attempt, Performed};
 
-/// How a run goes on that was taken up with a step under way.
+/// How a run goes on that was claimed with a step under way.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Recovery {
     /// The attempt goes on: it had no effect yet.
