@@ -4,6 +4,9 @@
 //! deadlines inside the process use `std::time::Instant`, which is not wall-clock time; leases and
 //! run-at use Postgres's clock and never this one.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use time::OffsetDateTime;
@@ -60,6 +63,42 @@ impl Clock {
 /// Whole milliseconds, as Postgres counts them: of what is longer than it can count, its most.
 pub fn whole_ms(time: std::time::Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A time as bodies and queries of the API hold it: RFC 3339 in UTC with milliseconds ([`rfc3339`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timestamp(pub OffsetDateTime);
+
+impl From<OffsetDateTime> for Timestamp {
+    fn from(at: OffsetDateTime) -> Self {
+        Self(at)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        rfc3339::serialize(&self.0, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        rfc3339::deserialize(deserializer).map(Self)
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({"type": "string", "format": "date-time"})
+    }
 }
 
 /// RFC 3339 in UTC with milliseconds, the form of every timestamp in the API.

@@ -3,26 +3,27 @@
 //! A version is live for an agent within the agent's project.
 
 use super::invalid_body;
+use super::page_query::PageQuery;
+use super::page_query::page_query;
 use crate::error::{Code, Error, Result};
 use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query, Text};
 use crate::http::output::{Created, Found};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::model::Parameters;
 use crate::proof::{Admin, Authorized, Listing, Read, Write};
 use crate::runtime::turn::definition::Limits;
 use crate::store::agent_versions::{self, AgentVersion, Listed, NewVersion};
 use crate::store::agents::{self, Agent};
-use crate::store::page::{Order, Page, Request, position_id};
+use crate::store::page::{Page, position_id};
 use crate::store::projects::Project;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashSet;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Instructions may have 200,000 characters, which JSON writes as several bytes each.
@@ -147,12 +148,8 @@ struct View {
     /// The version that was promoted for the project; null while none is.
     live_version: Option<String>,
     created_by: Uuid,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    updated_at: OffsetDateTime,
+    created_at: Timestamp,
+    updated_at: Timestamp,
 }
 
 impl From<Agent> for View {
@@ -165,8 +162,8 @@ impl From<Agent> for View {
             latest_version: agent.latest_version,
             live_version: agent.live_version,
             created_by: agent.created_by,
-            created_at: agent.created_at,
-            updated_at: agent.updated_at,
+            created_at: agent.created_at.into(),
+            updated_at: agent.updated_at.into(),
         }
     }
 }
@@ -187,9 +184,7 @@ struct VersionView {
     #[schemars(with = "Limits")]
     limits: Value,
     created_by: Uuid,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
+    created_at: Timestamp,
 }
 
 impl From<AgentVersion> for VersionView {
@@ -204,7 +199,7 @@ impl From<AgentVersion> for VersionView {
             tool_ids: version.tool_ids,
             limits: version.limits,
             created_by: version.created_by,
-            created_at: version.created_at,
+            created_at: version.created_at.into(),
         }
     }
 }
@@ -219,9 +214,7 @@ struct ListedView {
     model_provider_id: Uuid,
     model: String,
     created_by: Uuid,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
+    created_at: Timestamp,
 }
 
 impl From<Listed> for ListedView {
@@ -232,7 +225,7 @@ impl From<Listed> for ListedView {
             model_provider_id: version.model_provider_id,
             model: version.model,
             created_by: version.created_by,
-            created_at: version.created_at,
+            created_at: version.created_at.into(),
         }
     }
 }
@@ -292,23 +285,11 @@ struct Promotion {
     version: Option<SemanticVersion>,
 }
 
-/// Which agents.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ListAgents {
-    project_id: Option<Uuid>,
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
-}
-
-/// Which versions.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListAgentVersions {
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
+page_query! {
+    /// Which agents.
+    ListAgents {
+        project_id: Option<Uuid>,
+    }
 }
 
 fn create(
@@ -331,7 +312,7 @@ fn list(
     Query(query): Query<ListAgents>,
 ) -> Result<Found<Page<View>>> {
     let binding = ("agents", query.project_id);
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let rows = agents::list(
         &mut cx.store().session()?,
         &listing,
@@ -452,10 +433,10 @@ fn fault_of(body: &NewAgentVersion) -> Option<(String, String)> {
 fn list_versions(
     cx: &Cx<'_>,
     agent: Authorized<Agent, Read>,
-    Query(query): Query<ListAgentVersions>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<ListedView>>> {
     let binding = ("agent-versions", agent.row().agent_id);
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let rows = agent_versions::list(&mut cx.store().session()?, &agent, &page)?;
     let id = |row: &Listed| position_id(row.position);
     Ok(Found(page.page(rows, id, ListedView::from)))

@@ -7,14 +7,13 @@ use crate::http::context::Cx;
 use crate::http::input::Query;
 use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::Admin;
 use crate::store::audit::Outcome;
 use crate::store::audit::pages::{self, Filter};
 use crate::store::page::{self, Order, Page};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// The longest text of a filter, in characters.
@@ -43,13 +42,11 @@ struct ListDecisions {
     /// With this outcome.
     outcome: Option<Outcome>,
     /// Decided then or later (RFC 3339).
-    #[serde(default, with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    from: Option<OffsetDateTime>,
+    #[serde(default)]
+    from: Option<Timestamp>,
     /// Decided before then (RFC 3339).
-    #[serde(default, with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    to: Option<OffsetDateTime>,
+    #[serde(default)]
+    to: Option<Timestamp>,
     /// About this run.
     run_id: Option<Uuid>,
     /// `asc` if left out.
@@ -104,12 +101,13 @@ impl ListDecisions {
         if !action.is_none_or(|text| !text.is_empty() && fits(text)) {
             return Err(invalid("action", "an action such as read, write or admin"));
         }
-        for (name, at) in [("from", self.from), ("to", self.to)] {
+        let (from, to) = (self.from.map(|at| at.0), self.to.map(|at| at.0));
+        for (name, at) in [("from", from), ("to", to)] {
             if at.is_some_and(|at| !(1970..=9999).contains(&at.year())) {
                 return Err(invalid(name, "a time between the years 1970 and 9999"));
             }
         }
-        if self.from.zip(self.to).is_some_and(|(from, to)| from > to) {
+        if from.zip(to).is_some_and(|(from, to)| from > to) {
             return Err(invalid("to", "a time that is not before from"));
         }
         Ok(Filter {
@@ -117,8 +115,8 @@ impl ListDecisions {
             action: self.action,
             resource: self.resource,
             outcome: self.outcome,
-            from: self.from,
-            to: self.to,
+            from,
+            to,
             run_id: self.run_id,
         })
     }

@@ -1,19 +1,19 @@
 //! `/v1/conversations`: conversations with an agent, and their messages.
 
+use super::page_query::page_query;
 use crate::error::Result;
 use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
 use crate::http::input::{Nothing, Query, Text};
 use crate::http::output::{Created, Found};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Authorized, Listing, Read, Write};
 use crate::store::agents::Agent;
 use crate::store::conversations::{self, Conversation, Filter, Message};
-use crate::store::page::{Order, Page, Request, position_id};
+use crate::store::page::{Page, position_id};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -60,9 +60,7 @@ struct View {
     /// The turn that is under way: there is one at a time.
     active_run_id: Option<Uuid>,
     created_by: Uuid,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
+    created_at: Timestamp,
 }
 
 impl From<Conversation> for View {
@@ -75,7 +73,7 @@ impl From<Conversation> for View {
             title: conversation.title,
             active_run_id: conversation.active_run_id,
             created_by: conversation.created_by,
-            created_at: conversation.created_at,
+            created_at: conversation.created_at.into(),
         }
     }
 }
@@ -92,9 +90,7 @@ struct MessageView {
     content: String,
     /// The turn in which it was said.
     run_id: Uuid,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
+    created_at: Timestamp,
 }
 
 impl From<Message> for MessageView {
@@ -104,7 +100,7 @@ impl From<Message> for MessageView {
             role: message.role,
             content: message.content,
             run_id: message.run_id,
-            created_at: message.created_at,
+            created_at: message.created_at.into(),
         }
     }
 }
@@ -125,25 +121,20 @@ impl Names<Agent> for NewConversation {
     }
 }
 
-/// Which conversations.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ListConversations {
-    agent_id: Option<Uuid>,
-    project_id: Option<Uuid>,
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
+page_query! {
+    /// Which conversations.
+    ListConversations {
+        agent_id: Option<Uuid>,
+        project_id: Option<Uuid>,
+    }
 }
 
-/// Which messages.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListMessages {
-    cursor: Option<String>,
-    /// Messages at most, 1 to 200; 50 if left out. A page of long messages holds fewer.
-    limit: Option<u16>,
-    order: Option<Order>,
+page_query! {
+    /// Which messages.
+    ListMessages {}
+    limit: {
+        /// Messages at most, 1 to 200; 50 if left out. A page of long messages holds fewer.
+    }
 }
 
 fn create(
@@ -169,7 +160,7 @@ fn list(
     Query(query): Query<ListConversations>,
 ) -> Result<Found<Page<View>>> {
     let binding = ("conversations", query.agent_id, query.project_id);
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let filter = Filter {
         agent_id: query.agent_id,
         project_id: query.project_id,
@@ -196,7 +187,7 @@ fn list_messages(
     Query(query): Query<ListMessages>,
 ) -> Result<Found<Page<MessageView>>> {
     let binding = ("messages", conversation.row().conversation_id);
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let (rows, has_more) =
         conversations::messages(&mut cx.store().session()?, &conversation, &page)?;
     let id = |row: &Message| position_id(row.position);

@@ -13,7 +13,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Text};
 use crate::http::output::Created;
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Caller, Capability, Key};
 use crate::secret::Secret;
 use crate::store::enrolments::Enrolled;
@@ -60,9 +60,7 @@ pub(super) fn routes() -> Vec<Route> {
 pub(super) struct Enrolment {
     /// The code itself: shown here, and never again.
     code: String,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    expires_at: OffsetDateTime,
+    expires_at: Timestamp,
 }
 
 /// A code, and what is kept of it.
@@ -102,7 +100,7 @@ impl Code {
     pub(super) fn show(self) -> Enrolment {
         Enrolment {
             code: self.text.expose().to_owned(),
-            expires_at: self.row.expires_at,
+            expires_at: self.row.expires_at.into(),
         }
     }
 }

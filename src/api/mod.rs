@@ -8,6 +8,7 @@ pub mod enrolments;
 pub mod grants;
 pub mod model_providers;
 pub mod orgs;
+mod page_query;
 pub mod project_access;
 pub mod project_memberships;
 pub mod projects;

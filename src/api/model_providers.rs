@@ -1,5 +1,6 @@
 //! `/v1/model-providers`: the tenant's model providers, their models and prices.
 
+use super::page_query::PageQuery;
 use super::{check_url, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
@@ -7,16 +8,15 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Capability, Listing, Read};
 use crate::secrets::SecretRef;
 use crate::store::model_providers::{self, About, ModelProvider, Models};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::collections::HashSet;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Models of a provider at most.
@@ -132,12 +132,8 @@ struct View {
     #[schemars(with = "Vec<Model>")]
     models: serde_json::Value,
     created_by: Uuid,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    updated_at: OffsetDateTime,
+    created_at: Timestamp,
+    updated_at: Timestamp,
 }
 
 impl From<ModelProvider> for View {
@@ -150,8 +146,8 @@ impl From<ModelProvider> for View {
             api_key_secret_ref: provider.api_key_secret,
             models: provider.models,
             created_by: provider.created_by,
-            created_at: provider.created_at,
-            updated_at: provider.updated_at,
+            created_at: provider.created_at.into(),
+            updated_at: provider.updated_at.into(),
         }
     }
 }
@@ -198,15 +194,6 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
-}
-
-/// Which model providers.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListModelProviders {
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
 }
 
 fn create(
@@ -292,10 +279,10 @@ fn checked(models: &[Model]) -> Result<Models<'_>> {
 fn list(
     cx: &Cx<'_>,
     listing: Listing<ModelProvider>,
-    Query(query): Query<ListModelProviders>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<View>>> {
     let binding = "model-providers";
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let rows = model_providers::list(&mut cx.store().session()?, &listing, &page)?;
     Ok(Found(page.page(
         rows,

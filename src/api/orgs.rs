@@ -1,5 +1,6 @@
 //! `/v1/orgs`: orgs, whose admins are admins of every project of the org (section 5.4).
 
+use super::page_query::PageQuery;
 use super::projects::View as ProjectView;
 use super::{Whom, change_access, id_in_path};
 use crate::authz::desired_tuples::Object;
@@ -9,14 +10,13 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Capability, Listing, Read};
 use crate::store::orgs::{self, Org, OrgAdmin};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::projects;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -83,12 +83,8 @@ struct View {
     id: Uuid,
     name: String,
     created_by: Uuid,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    updated_at: OffsetDateTime,
+    created_at: Timestamp,
+    updated_at: Timestamp,
 }
 
 impl From<Org> for View {
@@ -97,8 +93,8 @@ impl From<Org> for View {
             id: org.org_id,
             name: org.name,
             created_by: org.created_by,
-            created_at: org.created_at,
-            updated_at: org.updated_at,
+            created_at: org.created_at.into(),
+            updated_at: org.updated_at.into(),
         }
     }
 }
@@ -112,9 +108,7 @@ struct AdminView {
     user_id: Uuid,
     display_name: String,
     primary_email: Option<String>,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    joined_at: OffsetDateTime,
+    joined_at: Timestamp,
 }
 
 fn admin_view(org_id: Uuid, admin: OrgAdmin) -> AdminView {
@@ -123,7 +117,7 @@ fn admin_view(org_id: Uuid, admin: OrgAdmin) -> AdminView {
         user_id: admin.user_id,
         display_name: admin.display_name,
         primary_email: admin.email,
-        joined_at: admin.joined_at,
+        joined_at: admin.joined_at.into(),
     }
 }
 
@@ -150,15 +144,6 @@ struct AddOrgAdmin {
     email: Option<Text<1, 320>>,
 }
 
-/// Which orgs, or which of an org's admins.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListOrgs {
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
-}
-
 fn create(cx: &Cx<'_>, tenant: OnTenant<Admin>, Body(new): Body<OrgName>) -> Result<Created<View>> {
     let OnTenant(may) = tenant;
     let (caller, id, now) = (may.caller(), cx.new_id(), cx.now());
@@ -171,9 +156,9 @@ fn create(cx: &Cx<'_>, tenant: OnTenant<Admin>, Body(new): Body<OrgName>) -> Res
 fn list(
     cx: &Cx<'_>,
     listing: Listing<Org>,
-    Query(query): Query<ListOrgs>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<View>>> {
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &"orgs")?;
+    let page = query.page(&"orgs")?;
     let rows = orgs::list(&mut cx.store().session()?, &listing, &page)?;
     Ok(Found(page.page(rows, |row| row.org_id, View::from)))
 }
@@ -208,11 +193,11 @@ fn add_admin(
 fn list_admins(
     cx: &Cx<'_>,
     org: Authorized<Org, Admin>,
-    Query(query): Query<ListOrgs>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<AdminView>>> {
     let org_id = org.row().org_id;
     let binding = ("org-admins", org_id);
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let rows = orgs::list_admins(&mut cx.store().session()?, &org, &page)?;
     let view = |admin| admin_view(org_id, admin);
     Ok(Found(page.page(rows, |row| row.user_id, view)))

@@ -1,5 +1,6 @@
 //! `/v1/projects/{projectId}/memberships`: direct roles on a project (section 4.3).
 
+use super::page_query::PageQuery;
 use super::{Whom, change_access, given_role, given_roles, id_in_path};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
@@ -7,16 +8,15 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Capability, Write};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
 use crate::store::project_access;
 use crate::store::project_memberships::{self, Membership, Role};
 use crate::store::projects::Project;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -79,13 +79,10 @@ struct View {
     #[serde(skip_serializing_if = "Option::is_none")]
     primary_email: Option<String>,
     role: Role,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    joined_at: OffsetDateTime,
+    joined_at: Timestamp,
     /// Since when the user can do nothing any more, whatever their role.
-    #[serde(with = "rfc3339::option", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    deactivated_at: Option<OffsetDateTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deactivated_at: Option<Timestamp>,
 }
 
 /// Of a project, to somebody who may see emails or not.
@@ -97,8 +94,8 @@ fn view(project_id: Uuid, sees_emails: bool, membership: Membership) -> View {
         display_name: membership.display_name,
         primary_email: membership.primary_email.filter(|_| sees_emails),
         role: membership.role,
-        joined_at: membership.joined_at,
-        deactivated_at: membership.deactivated_at,
+        joined_at: membership.joined_at.into(),
+        deactivated_at: membership.deactivated_at.map(Into::into),
     }
 }
 
@@ -121,15 +118,6 @@ struct ChangeMembership {
     role: Role,
 }
 
-/// Which members.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListMemberships {
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
-}
-
 fn add(
     cx: &Cx<'_>,
     project: Authorized<Project, Admin>,
@@ -148,11 +136,11 @@ fn add(
 fn list(
     cx: &Cx<'_>,
     project: Authorized<Project, Write>,
-    Query(query): Query<ListMemberships>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<View>>> {
     let project_id = project.row().project_id;
     let binding = ("memberships", project_id);
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let mut session = cx.store().session()?;
     let rows = project_memberships::list(&mut session, &project, &page)?;
     let user_id = project.caller().user_id;

@@ -1,6 +1,7 @@
 //! `/v1/projects`.
 
 use super::change_access;
+use super::page_query::PageQuery;
 use crate::authz::desired_tuples::Object;
 use crate::error::Result;
 use crate::http::access::OnTenant;
@@ -8,13 +9,12 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Listing, Read, Write};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::projects::{self, Project};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -59,12 +59,8 @@ pub(super) struct View {
     id: Uuid,
     name: String,
     created_by: Uuid,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    updated_at: OffsetDateTime,
+    created_at: Timestamp,
+    updated_at: Timestamp,
 }
 
 impl From<Project> for View {
@@ -73,8 +69,8 @@ impl From<Project> for View {
             id: project.project_id,
             name: project.name,
             created_by: project.created_by,
-            created_at: project.created_at,
-            updated_at: project.updated_at,
+            created_at: project.created_at.into(),
+            updated_at: project.updated_at.into(),
         }
     }
 }
@@ -84,15 +80,6 @@ impl From<Project> for View {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ProjectName {
     name: Name,
-}
-
-/// Which projects.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListProjects {
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
 }
 
 fn create(
@@ -111,14 +98,9 @@ fn create(
 fn list(
     cx: &Cx<'_>,
     listing: Listing<Project>,
-    Query(query): Query<ListProjects>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<View>>> {
-    let page = Request::new(
-        query.cursor.as_deref(),
-        query.limit,
-        query.order,
-        &"projects",
-    )?;
+    let page = query.page(&"projects")?;
     let rows = projects::list(&mut cx.store().session()?, &listing, &page)?;
     Ok(Found(page.page(rows, |row| row.project_id, View::from)))
 }

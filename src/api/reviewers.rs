@@ -1,5 +1,6 @@
 //! `/v1/reviewers`: the people who review, and their roles (section 5.2).
 
+use super::page_query::PageQuery;
 use super::{Whom, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
@@ -8,7 +9,7 @@ use crate::http::input::{Body, Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::proof::{Admin, Authorized, Capability};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::reviewers::{self, Reviewer};
 use crate::store::users::Person;
 use schemars::JsonSchema;
@@ -80,15 +81,6 @@ struct RegisterReviewer {
     role: Text<1, 40>,
 }
 
-/// Which reviewers.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListReviewers {
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
-}
-
 fn is_role(text: &str) -> bool {
     let of_role = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=40).contains(&text.len()) && text.bytes().all(of_role) && !text.starts_with('-')
@@ -114,10 +106,9 @@ fn register(
 fn list(
     cx: &Cx<'_>,
     tenant: OnTenant<Admin>,
-    Query(query): Query<ListReviewers>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<View>>> {
-    let cursor = query.cursor.as_deref();
-    let page = Request::new(cursor, query.limit, query.order, &"reviewers")?;
+    let page = query.page(&"reviewers")?;
     let rows = reviewers::list(&mut cx.store().session()?, &tenant.0, &page)?;
     Ok(Found(page.page(rows, |row| row.user_id, View::from)))
 }

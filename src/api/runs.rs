@@ -9,7 +9,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Nothing, Query};
 use crate::http::output::{Accepted, Events, Found};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Authorized, Listing, Read, Write};
 use crate::runtime::Created;
 use crate::runtime::progress::events;
@@ -25,7 +25,6 @@ use crate::webhooks::event::RunFields;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// The longest message of a turn, in bytes.
@@ -80,9 +79,7 @@ pub(super) fn routes() -> Vec<Route> {
 struct View {
     #[serde(flatten)]
     fields: RunFields,
-    #[serde(with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    started_at: Option<OffsetDateTime>,
+    started_at: Option<Timestamp>,
     /// Who began it: an app, the command line, or another run.
     origin: Origin,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,7 +94,7 @@ struct View {
 impl From<Run> for View {
     fn from(run: Run) -> Self {
         Self {
-            started_at: run.started_at,
+            started_at: run.started_at.map(Into::into),
             origin: run.origin,
             parent_run_id: run.parent.map(|parent| parent.run_id),
             created_by: run.created_by,
@@ -203,9 +200,7 @@ struct Progress {
 struct EventView {
     /// Its number in the run, from 1 without gaps.
     seq: i64,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
+    created_at: Timestamp,
     #[serde(flatten)]
     #[schemars(with = "events::Event")]
     event: Value,
@@ -367,7 +362,7 @@ fn read_progress(
             .into_iter()
             .map(|event| EventView {
                 seq: event.seq,
-                created_at: event.created_at,
+                created_at: event.created_at.into(),
                 event: json!({"kind": event.kind, "data": event.data}),
             })
             .collect(),

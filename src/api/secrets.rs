@@ -7,7 +7,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Nothing, Query, SecretBody};
 use crate::http::output::{Found, Gone, Put};
 use crate::http::route::{Method, Mount, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Admin, Capability};
 use crate::secret::Secret;
 use crate::secrets::{self, OVERLAP, SecretRef, VALUE_MAX_BYTES};
@@ -85,13 +85,10 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error
 #[serde(rename_all = "camelCase")]
 struct SecretVersion {
     version: i32,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
+    created_at: Timestamp,
     /// Until when it still signs webhooks, beside the version that stands.
-    #[serde(with = "rfc3339::option", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    expires_at: Option<OffsetDateTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Timestamp>,
 }
 
 /// A secret, without its value.
@@ -103,12 +100,8 @@ struct View {
     name: String,
     /// The version that stands.
     version: i32,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    updated_at: OffsetDateTime,
+    created_at: Timestamp,
+    updated_at: Timestamp,
     /// Who put it first; null in env files, which do not say.
     created_by: Option<Uuid>,
     /// The versions that are kept, the newest first: the one that stands and the one before it.
@@ -122,8 +115,10 @@ impl From<Described> for View {
         for (version, created_at) in secret.versions {
             versions.push(SecretVersion {
                 version,
-                created_at,
-                expires_at: superseded_at.and_then(|at| at.checked_add(OVERLAP)),
+                created_at: created_at.into(),
+                expires_at: superseded_at
+                    .and_then(|at| at.checked_add(OVERLAP))
+                    .map(Timestamp::from),
             });
             superseded_at = Some(created_at);
         }
@@ -131,8 +126,8 @@ impl From<Described> for View {
             environment: secret.at.environment,
             name: secret.at.name,
             version: secret.version,
-            created_at: secret.created_at,
-            updated_at: secret.updated_at,
+            created_at: secret.created_at.into(),
+            updated_at: secret.updated_at.into(),
             created_by: secret.created_by,
             versions,
         }

@@ -2,7 +2,8 @@
 //!
 //! A service account is a member of the tenant, never an admin, and never a project's owner.
 
-use super::tokens::{self as tokens_api, ListTokens, MintedToken, NewToken};
+use super::page_query::{PageQuery, page_query};
+use super::tokens::{self as tokens_api, MintedToken, NewToken};
 use super::users::{Status, end};
 use super::{change_access, id_in_path};
 use crate::authz::desired_tuples::Object;
@@ -12,15 +13,14 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Capability};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
 use crate::store::tokens::Owner;
 use crate::store::users::{self, Filter, ServiceAccount, User};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -106,12 +106,8 @@ struct View {
     id: Uuid,
     name: String,
     created_by: Option<Uuid>,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
-    #[serde(with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    deactivated_at: Option<OffsetDateTime>,
+    created_at: Timestamp,
+    deactivated_at: Option<Timestamp>,
 }
 
 impl From<User> for View {
@@ -120,8 +116,8 @@ impl From<User> for View {
             id: user.user_id,
             name: user.display_name,
             created_by: user.created_by,
-            created_at: user.created_at,
-            deactivated_at: user.deactivated_at,
+            created_at: user.created_at.into(),
+            deactivated_at: user.deactivated_at.map(Into::into),
         }
     }
 }
@@ -133,14 +129,11 @@ struct ServiceAccountName {
     name: Name,
 }
 
-/// Which service accounts.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListServiceAccounts {
-    status: Option<Status>,
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
+page_query! {
+    /// Which service accounts.
+    ListServiceAccounts {
+        status: Option<Status>,
+    }
 }
 
 fn add(
@@ -163,7 +156,7 @@ fn list(
     Query(query): Query<ListServiceAccounts>,
 ) -> Result<Found<Page<View>>> {
     let binding = ("service-accounts", query.status);
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let filter = Filter {
         active: query.status.map(|status| status == Status::Active),
         ..Filter::default()
@@ -205,7 +198,7 @@ fn mint(
 fn list_tokens(
     cx: &Cx<'_>,
     account: Authorized<ServiceAccount, Admin>,
-    Query(query): Query<ListTokens>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<tokens_api::View>>> {
     tokens_api::list_of(cx, Owner::account(&account), &query)
 }

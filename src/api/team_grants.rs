@@ -1,6 +1,7 @@
 //! `/v1/projects/{projectId}/team-grants`: roles of teams on projects (section 4.5).
 //! `/v1/teams/{teamId}/project-grants`: the same by team.
 
+use super::page_query::PageQuery;
 use super::{change_access, given_role, id_in_path, invalid_body};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
@@ -9,16 +10,15 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Capability, Read, Write};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::project_memberships::Role;
 use crate::store::projects::Project;
 use crate::store::team_grants::{self, TeamGrant};
 use crate::store::teams::Team;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -81,12 +81,8 @@ struct View {
     #[schemars(schema_with = "team_roles")]
     role: Role,
     created_by: Uuid,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    updated_at: OffsetDateTime,
+    created_at: Timestamp,
+    updated_at: Timestamp,
 }
 
 impl From<TeamGrant> for View {
@@ -98,8 +94,8 @@ impl From<TeamGrant> for View {
             team_name: grant.team_name,
             role: grant.role,
             created_by: grant.created_by,
-            created_at: grant.created_at,
-            updated_at: grant.updated_at,
+            created_at: grant.created_at.into(),
+            updated_at: grant.updated_at.into(),
         }
     }
 }
@@ -125,15 +121,6 @@ impl Names<Team> for NewTeamGrant {
 struct ChangeTeamGrant {
     #[schemars(schema_with = "team_roles")]
     role: Role,
-}
-
-/// Which grants.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListTeamGrants {
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
 }
 
 /// The project roles that a team may have.
@@ -169,10 +156,10 @@ fn add(
 fn list(
     cx: &Cx<'_>,
     project: Authorized<Project, Write>,
-    Query(query): Query<ListTeamGrants>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<View>>> {
     let binding = ("team grants", project.row().project_id);
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let rows = team_grants::list(&mut cx.store().session()?, &project, &page)?;
     Ok(Found(page.page(rows, |row| row.team_id, View::from)))
 }
@@ -203,10 +190,10 @@ fn remove(cx: &Cx<'_>, project: Authorized<Project, Admin>, _: Nothing) -> Resul
 fn list_of_team(
     cx: &Cx<'_>,
     team: Authorized<Team, Admin>,
-    Query(query): Query<ListTeamGrants>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<View>>> {
     let binding = ("project grants", team.row().team_id);
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let rows = team_grants::list_of_team(&mut cx.store().session()?, &team, &page)?;
     Ok(Found(page.page(rows, |row| row.project_id, View::from)))
 }

@@ -2,6 +2,7 @@
 //!
 //! A plain member may read the team, but not its members.
 
+use super::page_query::PageQuery;
 use super::{Whom, change_access, id_in_path};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
@@ -9,15 +10,14 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Capability};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
 use crate::store::team_memberships::{self, Role, TeamMembership};
 use crate::store::teams::Team;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -70,13 +70,10 @@ struct View {
     kind: PrincipalKind,
     display_name: String,
     role: Role,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    joined_at: OffsetDateTime,
+    joined_at: Timestamp,
     /// Since when the user can do nothing any more, whatever their role.
-    #[serde(with = "rfc3339::option", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    deactivated_at: Option<OffsetDateTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deactivated_at: Option<Timestamp>,
 }
 
 impl From<TeamMembership> for View {
@@ -87,8 +84,8 @@ impl From<TeamMembership> for View {
             kind: membership.kind,
             display_name: membership.display_name,
             role: membership.role,
-            joined_at: membership.joined_at,
-            deactivated_at: membership.deactivated_at,
+            joined_at: membership.joined_at.into(),
+            deactivated_at: membership.deactivated_at.map(Into::into),
         }
     }
 }
@@ -110,15 +107,6 @@ struct ChangeTeamMembership {
     role: Role,
 }
 
-/// Which of those who are in a team.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListTeamMemberships {
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
-}
-
 fn add(
     cx: &Cx<'_>,
     team: Authorized<Team, Admin>,
@@ -136,10 +124,10 @@ fn add(
 fn list(
     cx: &Cx<'_>,
     team: Authorized<Team, Admin>,
-    Query(query): Query<ListTeamMemberships>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<View>>> {
     let binding = ("team memberships", team.row().team_id);
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let rows = team_memberships::list(&mut cx.store().session()?, &team, &page)?;
     Ok(Found(page.page(rows, |row| row.user_id, View::from)))
 }

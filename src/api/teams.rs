@@ -1,6 +1,7 @@
 //! `/v1/teams`: people and service accounts that get roles on projects together (section 4.4).
 
 use super::change_access;
+use super::page_query::PageQuery;
 use crate::authz::desired_tuples::{Object, mark};
 use crate::error::{Code, Result};
 use crate::http::access::OnTenant;
@@ -8,14 +9,13 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Capability, Listing, Read};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::teams::{self, New, Team};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 const SLUG_CHARACTERS_MOST: usize = 100;
@@ -101,12 +101,8 @@ struct View {
     slug: String,
     description: Option<String>,
     created_by: Uuid,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    updated_at: OffsetDateTime,
+    created_at: Timestamp,
+    updated_at: Timestamp,
 }
 
 impl From<Team> for View {
@@ -117,8 +113,8 @@ impl From<Team> for View {
             slug: team.slug,
             description: team.description,
             created_by: team.created_by,
-            created_at: team.created_at,
-            updated_at: team.updated_at,
+            created_at: team.created_at.into(),
+            updated_at: team.updated_at.into(),
         }
     }
 }
@@ -139,15 +135,6 @@ struct NewTeam {
 struct ChangeTeam {
     name: Option<Name>,
     description: Option<Text<0, 4000>>,
-}
-
-/// Which teams.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListTeams {
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
 }
 
 fn create(
@@ -172,9 +159,9 @@ fn create(
 fn list(
     cx: &Cx<'_>,
     listing: Listing<Team>,
-    Query(query): Query<ListTeams>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<View>>> {
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &"teams")?;
+    let page = query.page(&"teams")?;
     let rows = teams::list(&mut cx.store().session()?, &listing, &page)?;
     Ok(Found(page.page(rows, |row| row.team_id, View::from)))
 }

@@ -1,5 +1,6 @@
 //! `/v1/tokens`: the caller's bearer tokens, and public run tokens.
 
+use super::page_query::PageQuery;
 use super::{id_in_path, invalid_body};
 use crate::authn::{Credential, PublicToken, bearer, public};
 use crate::authz::{self, Checker, Stage};
@@ -8,10 +9,10 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Caller, Capabilities, Capability, Key, KeyRole, Read};
 use crate::secret::Secret;
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::projects::Project;
 use crate::store::runs::Run;
 use crate::store::tokens::{self, Owner, Token};
@@ -76,12 +77,8 @@ pub(super) struct View {
     last_four: String,
     /// The token came with the tenant.
     seed: bool,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
-    #[serde(with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    expires_at: Option<OffsetDateTime>,
+    created_at: Timestamp,
+    expires_at: Option<Timestamp>,
     role: KeyRole,
     capabilities: Vec<Capability>,
     /// The one project that the token is limited to.
@@ -95,8 +92,8 @@ impl From<Token> for View {
             name: token.name,
             last_four: token.last_four,
             seed: token.seed,
-            created_at: token.created_at,
-            expires_at: token.expires_at,
+            created_at: token.created_at.into(),
+            expires_at: token.expires_at.map(Into::into),
             role: token.key.role,
             capabilities: token.key.capabilities.iter().collect(),
             project_id: token.key.project_id,
@@ -116,9 +113,8 @@ pub(super) struct NewToken {
     /// The one project that the token is limited to.
     project_id: Option<Uuid>,
     /// When the token ends by itself.
-    #[serde(default, with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    expires_at: Option<OffsetDateTime>,
+    #[serde(default)]
+    expires_at: Option<Timestamp>,
 }
 
 /// A bearer token that was minted.
@@ -128,15 +124,6 @@ pub(super) struct MintedToken {
     about: View,
     /// The token itself: shown here, and never again.
     token: String,
-}
-
-/// Which tokens.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ListTokens {
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
 }
 
 /// A public run token to mint.
@@ -157,9 +144,7 @@ struct NewPublicToken {
 pub(super) struct MintedPublicToken {
     /// The token itself.
     token: String,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    expires_at: OffsetDateTime,
+    expires_at: Timestamp,
 }
 
 /// A token, and what is kept of it.
@@ -314,7 +299,7 @@ fn project_of(
 /// Mints a key for its owner, within what the key of the request may do.
 pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Created<MintedToken>> {
     let (checker, now) = (cx.checker()?, cx.now());
-    let expires_at = end_of(new.expires_at, maker_ends(cx)?, now)?;
+    let expires_at = end_of(new.expires_at.map(|at| at.0), maker_ends(cx)?, now)?;
     let caller = checker.caller();
     let user = users::find(
         &mut cx.store().session()?,
@@ -334,9 +319,9 @@ pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Creat
 }
 
 /// A page of the owner's keys.
-pub(super) fn list_of(cx: &Cx<'_>, owner: Owner, query: &ListTokens) -> Result<Found<Page<View>>> {
+pub(super) fn list_of(cx: &Cx<'_>, owner: Owner, query: &PageQuery) -> Result<Found<Page<View>>> {
     let binding = ("tokens", owner.user_id());
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let rows = tokens::list(&mut cx.store().session()?, owner, &page, cx.now())?;
     Ok(Found(page.page(rows, |row| row.token_id, View::from)))
 }
@@ -356,7 +341,7 @@ fn mint(cx: &Cx<'_>, caller: Caller, Body(new): Body<NewToken>) -> Result<Create
     mint_for(cx, Owner::caller(&caller), new)
 }
 
-fn list(cx: &Cx<'_>, caller: Caller, Query(query): Query<ListTokens>) -> Result<Found<Page<View>>> {
+fn list(cx: &Cx<'_>, caller: Caller, Query(query): Query<PageQuery>) -> Result<Found<Page<View>>> {
     list_of(cx, reach(&cx.checker_of(caller)), &query)
 }
 
@@ -432,6 +417,6 @@ pub(super) fn public_token(
     let token = signer.mint(&about)?;
     Ok(Some(MintedPublicToken {
         token: token.expose().to_owned(),
-        expires_at: about.expires_at,
+        expires_at: about.expires_at.into(),
     }))
 }

@@ -1,5 +1,6 @@
 //! `/v1/tools`: HTTP tools, which the agents of their project may call.
 
+use super::page_query::page_query;
 use super::{check_url, invalid_body};
 use crate::error::{Code, Result};
 use crate::http::access::{BodyOn, Names};
@@ -7,16 +8,15 @@ use crate::http::context::Cx;
 use crate::http::input::{Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Listing, Read};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::projects::Project;
 use crate::store::tools::{self, Tool};
 use crate::tools::schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 const TIMEOUT_MS_DEFAULT: i32 = 30_000;
@@ -67,9 +67,7 @@ struct View {
     timeout_ms: i32,
     idempotent: bool,
     created_by: Uuid,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
+    created_at: Timestamp,
 }
 
 impl From<Tool> for View {
@@ -84,7 +82,7 @@ impl From<Tool> for View {
             timeout_ms: tool.timeout_ms,
             idempotent: tool.idempotent,
             created_by: tool.created_by,
-            created_at: tool.created_at,
+            created_at: tool.created_at.into(),
         }
     }
 }
@@ -118,14 +116,11 @@ impl Names<Project> for NewTool {
     }
 }
 
-/// Which HTTP tools.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ListTools {
-    project_id: Option<Uuid>,
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
+page_query! {
+    /// Which HTTP tools.
+    ListTools {
+        project_id: Option<Uuid>,
+    }
 }
 
 fn is_tool_name(name: &str) -> bool {
@@ -173,7 +168,7 @@ fn list(
     Query(query): Query<ListTools>,
 ) -> Result<Found<Page<View>>> {
     let binding = ("tools", query.project_id);
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let rows = tools::list(
         &mut cx.store().session()?,
         &listing,

@@ -1,6 +1,7 @@
 //! `/v1/identity/users`: the tenant's people (section 2.1).
 
 use super::enrolments::{self, Enrolment};
+use super::page_query::page_query;
 use super::{change_access, invalid_body};
 use crate::authz::desired_tuples::{Object, mark};
 use crate::error::{Code, Result};
@@ -9,15 +10,14 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query, Text};
 use crate::http::output::{Created, Found};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Capability, Kind};
 use crate::store::deactivation::{self, Standing};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
 use crate::store::users::{self, Filter, NewPerson, Person, TenantRole, User};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -72,12 +72,8 @@ struct View {
     tenant_role: TenantRole,
     /// Who added the person. The seed user was added by nobody.
     created_by: Option<Uuid>,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
-    #[serde(with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    deactivated_at: Option<OffsetDateTime>,
+    created_at: Timestamp,
+    deactivated_at: Option<Timestamp>,
 }
 
 impl From<User> for View {
@@ -88,8 +84,8 @@ impl From<User> for View {
             display_name: user.display_name,
             tenant_role: user.tenant_role,
             created_by: user.created_by,
-            created_at: user.created_at,
-            deactivated_at: user.deactivated_at,
+            created_at: user.created_at.into(),
+            deactivated_at: user.deactivated_at.map(Into::into),
         }
     }
 }
@@ -131,17 +127,14 @@ pub(super) enum Status {
     Deactivated,
 }
 
-/// Which people.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ListUsers {
-    tenant_role: Option<TenantRole>,
-    status: Option<Status>,
-    /// The whole email, in any case.
-    email: Option<Text<1, 320>>,
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
+page_query! {
+    /// Which people.
+    ListUsers {
+        tenant_role: Option<TenantRole>,
+        status: Option<Status>,
+        /// The whole email, in any case.
+        email: Option<Text<1, 320>>,
+    }
 }
 
 /// One `@` between two texts, nothing that is blank or a control character.
@@ -189,7 +182,7 @@ fn list(
 ) -> Result<Found<Page<View>>> {
     let email = query.email.as_ref().map(Text::as_str);
     let binding = ("users", query.tenant_role, query.status, email);
-    let page = Request::new(query.cursor.as_deref(), query.limit, query.order, &binding)?;
+    let page = query.page(&binding)?;
     let filter = Filter {
         tenant_role: query.tenant_role,
         active: query.status.map(|status| status == Status::Active),

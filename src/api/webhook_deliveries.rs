@@ -2,15 +2,16 @@
 //! and what a person can do about it. Specification sections 3.4 and 6.4.
 
 use super::id_in_path;
+use super::page_query::page_query;
 use super::webhook_endpoints::is_on;
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query};
 use crate::http::output::{Accepted, Found};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::{Timestamp, rfc3339};
 use crate::proof::{Admin, Authorized};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::webhook_deliveries::{self, Attempt, Delivery, State};
 use crate::store::webhook_endpoints::{self, WebhookEndpoint};
 use crate::webhooks::event::TEST;
@@ -18,7 +19,6 @@ use crate::webhooks::reason::Reason;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Deliveries that one request sends again at most.
@@ -99,21 +99,15 @@ struct View {
     summary: String,
     /// Attempts that have ended.
     attempt_count: i32,
-    #[serde(with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    next_attempt_at: Option<OffsetDateTime>,
+    next_attempt_at: Option<Timestamp>,
     /// Why the newest attempt failed.
     #[schemars(with = "Option<Reason>")]
     last_error: Option<String>,
     /// The HTTP status that it failed with.
     last_status: Option<i16>,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
+    created_at: Timestamp,
     /// When it was delivered, or failed for good.
-    #[serde(with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    ended_at: Option<OffsetDateTime>,
+    ended_at: Option<Timestamp>,
 }
 
 /// One attempt of a delivery.
@@ -123,13 +117,9 @@ struct View {
 struct AttemptView {
     /// From 1.
     attempt: i32,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    begun_at: OffsetDateTime,
+    begun_at: Timestamp,
     /// Null where the version before began it, and it is under way.
-    #[serde(with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    ended_at: Option<OffsetDateTime>,
+    ended_at: Option<Timestamp>,
     duration_ms: Option<i32>,
     /// Why it failed; null unless it did.
     #[schemars(with = "Option<Reason>")]
@@ -156,15 +146,12 @@ struct WholeView {
     event: Option<Value>,
 }
 
-/// Which deliveries.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListDeliveries {
-    /// In this state alone.
-    state: Option<State>,
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
+page_query! {
+    /// Which deliveries.
+    ListDeliveries {
+        /// In this state alone.
+        state: Option<State>,
+    }
 }
 
 /// From when on.
@@ -172,9 +159,7 @@ struct ListDeliveries {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ResendFailed {
     /// Deliveries that failed for good then or later.
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    failed_since: OffsetDateTime,
+    failed_since: Timestamp,
 }
 
 /// What is sent again.
@@ -239,11 +224,11 @@ impl From<Delivery> for View {
             resent_as: delivery.resent_as,
             state: delivery.state,
             attempt_count: delivery.attempts,
-            next_attempt_at: delivery.next_attempt_at,
+            next_attempt_at: delivery.next_attempt_at.map(Into::into),
             last_error: delivery.last_error,
             last_status: delivery.last_status,
-            created_at: delivery.created_at,
-            ended_at: delivery.ended_at,
+            created_at: delivery.created_at.into(),
+            ended_at: delivery.ended_at.map(Into::into),
         }
     }
 }
@@ -255,8 +240,8 @@ impl From<Attempt> for AttemptView {
         let in_words = in_words.map(|reason| sentence(reason, attempt.status));
         Self {
             attempt: attempt.attempt,
-            begun_at: attempt.begun_at,
-            ended_at: attempt.ended_at,
+            begun_at: attempt.begun_at.into(),
+            ended_at: attempt.ended_at.map(Into::into),
             duration_ms: attempt.duration_ms,
             message: attempt.message.or(in_words),
             reason: attempt.reason,
@@ -300,7 +285,7 @@ fn resend_failed(
     Body(from): Body<ResendFailed>,
 ) -> Result<Accepted<Resent>> {
     is_on(cx)?;
-    let since = from.failed_since;
+    let since = from.failed_since.0;
     if !(1970..=9999).contains(&since.year()) {
         let expected = "a time between the years 1970 and 9999";
         return Err(super::invalid_body("$.failedSince", expected));
@@ -320,16 +305,11 @@ fn list(
     Query(query): Query<ListDeliveries>,
 ) -> Result<Found<Page<View>>> {
     is_on(cx)?;
-    let page = Request::new(
-        query.cursor.as_deref(),
-        query.limit,
-        query.order,
-        &(
-            "webhook-deliveries",
-            endpoint.row().endpoint_id,
-            query.state,
-        ),
-    )?;
+    let page = query.page(&(
+        "webhook-deliveries",
+        endpoint.row().endpoint_id,
+        query.state,
+    ))?;
     let rows = webhook_deliveries::list(&mut cx.store().session()?, &endpoint, query.state, &page)?;
     Ok(Found(page.page(rows, |row| row.delivery_id, View::from)))
 }
@@ -349,6 +329,7 @@ fn read(cx: &Cx<'_>, endpoint: Endpoint, _: Nothing) -> Result<Found<WholeView>>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use time::OffsetDateTime;
     use time::macros::datetime;
 
     fn told(state: State, attempts: i32, error: Option<(&str, Option<i16>)>) -> String {

@@ -5,6 +5,7 @@
 //!
 //! Not here: deliveries (`webhook_deliveries`), which addresses are refused (`outbound`).
 
+use super::page_query::PageQuery;
 use super::{invalid_body, request_key};
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
@@ -12,11 +13,11 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::rfc3339;
+use crate::ids::Timestamp;
 use crate::outbound::{Failure, Verdict};
 use crate::proof::{Admin, Authorized};
 use crate::secrets::{SecretRef, Unreadable};
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::Page;
 use crate::store::webhook_endpoints::{self, About, Ending, WebhookEndpoint};
 use crate::store::{Find, runs};
 use crate::webhooks::event::Kind;
@@ -169,9 +170,7 @@ struct Counts {
 #[schemars(rename = "PreviousWebhookSecret")]
 struct PreviousSecret {
     secret_ref: SecretRef,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    signs_until: OffsetDateTime,
+    signs_until: Timestamp,
 }
 
 /// A receiver of webhooks.
@@ -193,32 +192,24 @@ struct View {
     state: State,
     deliveries: Counts,
     /// When an attempt last succeeded.
-    #[serde(with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    last_delivered_at: Option<OffsetDateTime>,
+    last_delivered_at: Option<Timestamp>,
     /// When an attempt last failed.
-    #[serde(with = "rfc3339::option")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    last_failed_at: Option<OffsetDateTime>,
+    last_failed_at: Option<Timestamp>,
     /// Why that attempt failed.
     #[schemars(with = "Option<Reason>")]
     last_error: Option<String>,
     /// The HTTP status that it failed with.
     last_status: Option<i16>,
     created_by: Uuid,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    created_at: OffsetDateTime,
-    #[serde(with = "rfc3339")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    updated_at: OffsetDateTime,
+    created_at: Timestamp,
+    updated_at: Timestamp,
 }
 
 impl From<WebhookEndpoint> for View {
     fn from(endpoint: WebhookEndpoint) -> Self {
-        let previous = |(secret_ref, signs_until)| PreviousSecret {
+        let previous = |(secret_ref, signs_until): (SecretRef, OffsetDateTime)| PreviousSecret {
             secret_ref,
-            signs_until,
+            signs_until: signs_until.into(),
         };
         Self {
             endpoint_id: endpoint.endpoint_id,
@@ -240,13 +231,13 @@ impl From<WebhookEndpoint> for View {
                 failed: endpoint.failed,
                 being_sent: endpoint.being_sent,
             },
-            last_delivered_at: endpoint.last_delivered_at,
-            last_failed_at: endpoint.last_failed_at,
+            last_delivered_at: endpoint.last_delivered_at.map(Into::into),
+            last_failed_at: endpoint.last_failed_at.map(Into::into),
             last_error: endpoint.last_error,
             last_status: endpoint.last_status,
             created_by: endpoint.created_by,
-            created_at: endpoint.created_at,
-            updated_at: endpoint.updated_at,
+            created_at: endpoint.created_at.into(),
+            updated_at: endpoint.updated_at.into(),
         }
     }
 }
@@ -286,15 +277,6 @@ struct ChangeWebhookEndpoint {
 /// Tells a null from a field that is left out.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Filter>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
-}
-
-/// Which webhook endpoints.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListWebhookEndpoints {
-    cursor: Option<String>,
-    limit: Option<u16>,
-    order: Option<Order>,
 }
 
 /// A URL to judge.
@@ -501,11 +483,10 @@ fn create(
 fn list(
     cx: &Cx<'_>,
     tenant: OnTenant<Admin>,
-    Query(query): Query<ListWebhookEndpoints>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Found<Page<View>>> {
     is_on(cx)?;
-    let cursor = query.cursor.as_deref();
-    let page = Request::new(cursor, query.limit, query.order, &"webhook-endpoints")?;
+    let page = query.page(&"webhook-endpoints")?;
     let rows = webhook_endpoints::list(&mut cx.store().session()?, &tenant.0, &page)?;
     Ok(Found(page.page(rows, |row| row.endpoint_id, View::from)))
 }

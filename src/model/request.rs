@@ -78,7 +78,7 @@ pub struct Tool {
     pub parameters: Value,
 }
 
-/// Parameters of an answer. The provider decides about those that are absent.
+/// How a model is to answer. What is absent is left to the provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[schemars(rename = "ModelParameters")]
@@ -89,8 +89,8 @@ pub struct Parameters {
     /// Nucleus sampling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// The longest answer in tokens. Sent as `max_tokens`, which most servers know; put
-    /// `max_completion_tokens` into `extra` for the others.
+    /// The longest answer, in tokens. Sent as `max_tokens`, which most servers know; put
+    /// `max_completion_tokens` into `extra` for those that want it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// Texts that end the answer.
@@ -99,7 +99,7 @@ pub struct Parameters {
     /// A seed for repeatable sampling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<i64>,
-    /// Further fields, sent unchanged. A null removes a field.
+    /// Further fields of the request, passed on as they are; a null takes a field out.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }

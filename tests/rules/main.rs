@@ -15,6 +15,7 @@ mod pages;
 mod rules;
 mod sleeps;
 mod source;
+mod sql;
 
 use source::Source;
 
@@ -276,5 +277,20 @@ fn every_link_leads_somewhere_and_every_page_is_found() {
     hold(
         &pages::lost_pages(&repository),
         "No line of docs/README.md names these pages. Say there in a few words what each is for.",
+    );
+}
+
+#[test]
+fn columns_are_read_by_name() {
+    let text = "row.get(0); row.get::<_, Option<i64>>(3)\nrow.try_get(first + 1); row.column(\"a\"); map.get(key)";
+    let files = [("src/store/a.rs", text), ("src/api/a.rs", text)];
+    assert_eq!(
+        found(sql::columns_by_number, &files),
+        ["src/store/a.rs:1", "src/store/a.rs:1", "src/store/a.rs:2"]
+    );
+    hold(
+        &sql::columns_by_number(&source::repository()),
+        "These lines read a column by its number. Read it by its name, with the helpers of \
+         src/store/db/row.rs.",
     );
 }

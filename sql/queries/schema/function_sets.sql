@@ -1,1 +1,1 @@
-select digest = $1, version from agent_runtime_function_sets
+select digest = $1 as is_own, version from agent_runtime_function_sets

@@ -5,6 +5,7 @@
 //! in the set any more is dropped. A program never brings an older set back: it leaves the functions alone where its set
 //! stood before, or where a set of a later version stands.
 
+use super::row::Columns;
 use crate::error::{Error, Result};
 use crate::sql;
 use postgres::{GenericClient, Transaction};
@@ -60,8 +61,8 @@ pub(super) fn is_pending(client: &mut impl GenericClient) -> Result<bool> {
     let parsed = |text: &str| semver::Version::parse(text).map_err(Error::internal);
     let own = parsed(env!("CARGO_PKG_VERSION"))?;
     for row in client.query(sql!("schema/function_sets"), &[&digest()])? {
-        let is_own: bool = row.get(0);
-        if is_own || parsed(row.get(1))? > own {
+        let is_own: bool = row.column("is_own")?;
+        if is_own || parsed(row.column("version")?)? > own {
             return Ok(false);
         }
     }
@@ -74,8 +75,10 @@ pub(super) fn is_pending(client: &mut impl GenericClient) -> Result<bool> {
 /// The database refuses, or cannot be reached.
 pub(super) fn replace(tx: &mut Transaction) -> Result<()> {
     let rows = tx.query(sql!("schema/functions"), &[])?;
-    let mut standing: BTreeMap<String, String> =
-        rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let mut standing: BTreeMap<String, String> = BTreeMap::new();
+    for row in &rows {
+        standing.insert(row.column("name")?, row.column("definition")?);
+    }
     for (name, text) in all() {
         let before = standing.remove(name);
         if before.as_deref() == Some(text) {
@@ -99,7 +102,7 @@ pub(super) fn replace(tx: &mut Transaction) -> Result<()> {
 
 fn drop_function(tx: &mut Transaction, name: &str) -> Result<()> {
     for row in tx.query(sql!("schema/drops_of_function"), &[&name])? {
-        tx.batch_execute(row.get(0))?;
+        tx.batch_execute(row.only()?)?;
     }
     Ok(())
 }

@@ -7,9 +7,10 @@
 
 use super::connect::Manager;
 use super::functions;
+use super::row::Columns;
 use crate::error::{Code, Error, Result};
 use crate::sql;
-use postgres::{GenericClient, Transaction};
+use postgres::{GenericClient, Row, Transaction};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -109,7 +110,7 @@ pub fn plan(client: &mut impl GenericClient) -> Result<Plan> {
 /// # Errors
 /// The database cannot be read.
 pub fn is_in_restore(client: &mut impl GenericClient) -> Result<bool> {
-    Ok(client.query_one(sql!("schema/is_in_restore"), &[])?.get(0))
+    client.query_one(sql!("schema/is_in_restore"), &[])?.only()
 }
 
 /// As [`plan`], of a database that may be in the middle of its restore.
@@ -117,7 +118,7 @@ fn look(client: &mut impl GenericClient) -> Result<Plan> {
     let mut plan = Plan::default();
     refuse_server(client, &mut plan)?;
     // Asked first: another replica that migrates just now records before it makes these.
-    let occupied: bool = client.query_one(sql!("schema/is_occupied"), &[])?.get(0);
+    let occupied: bool = client.query_one(sql!("schema/is_occupied"), &[])?.only()?;
     let applied = applied(client)?;
     if occupied && applied.is_none() {
         plan.refusals.push(
@@ -165,13 +166,16 @@ pub fn reason_to_refuse_older<'a>(
 
 /// The digest of each migration that was applied, by name; none where nothing is recorded.
 fn applied(client: &mut impl GenericClient) -> Result<Option<BTreeMap<String, Vec<u8>>>> {
-    let recorded: bool = client.query_one(sql!("schema/is_recorded"), &[])?.get(0);
+    let recorded: bool = client.query_one(sql!("schema/is_recorded"), &[])?.only()?;
     if !recorded {
         return Ok(None);
     }
     let rows = client.query(sql!("schema/applied"), &[])?;
-    let pairs = rows.iter().map(|row| (row.get(0), row.get(1)));
-    Ok(Some(pairs.collect()))
+    let pair = |row: &Row| Ok((row.column("name")?, row.column("digest")?));
+    rows.iter()
+        .map(pair)
+        .collect::<Result<BTreeMap<_, _>>>()
+        .map(Some)
 }
 
 /// What the database says of its schema, whichever program made it.
@@ -190,7 +194,7 @@ pub fn recorded(client: &mut impl GenericClient) -> Result<Recorded> {
 
 fn oldest_binary(client: &mut impl GenericClient) -> Result<Option<String>> {
     let row = client.query_opt(sql!("schema/oldest_binary"), &[])?;
-    Ok(row.map(|row| row.get(0)))
+    row.as_ref().map(Columns::only).transpose()
 }
 
 /// The server and the database, as our role finds them.
@@ -248,13 +252,13 @@ impl Server {
 pub fn server(client: &mut impl GenericClient) -> Result<Server> {
     let row = client.query_one(sql!("schema/server"), &[])?;
     Ok(Server {
-        number: row.get(0),
-        version: row.get(1),
-        is_read_only: row.get(2),
-        encoding: row.get(3),
-        may_create: row.get::<_, Option<bool>>(4) == Some(true),
-        role: row.get(5),
-        database: row.get(6),
+        number: row.column("number")?,
+        version: row.column("version")?,
+        is_read_only: row.column("is_read_only")?,
+        encoding: row.column("encoding")?,
+        may_create: row.column::<Option<bool>>("may_create")? == Some(true),
+        role: row.column("role")?,
+        database: row.column("database")?,
     })
 }
 
@@ -436,7 +440,7 @@ fn apply(
     applied: &mut Vec<&'static str>,
 ) -> Result<bool> {
     let mut tx = client.transaction()?;
-    let locked: bool = tx.query_one(sql!("schema/lock"), &[&LOCK])?.get(0);
+    let locked: bool = tx.query_one(sql!("schema/lock"), &[&LOCK])?.only()?;
     if !locked {
         return Ok(false);
     }

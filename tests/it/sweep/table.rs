@@ -1,6 +1,8 @@
 //! `table.txt`, read.
 
+use super::world::World;
 use agent_runtime::http::route::Route;
+use serde_json::Value;
 
 const TEXT: &str = include_str!("table.txt");
 
@@ -21,6 +23,10 @@ pub(super) struct Line {
     /// What a refusal of the key names.
     pub(super) named: Option<(&'static str, &'static str)>,
     pub(super) cells: Vec<Cell>,
+    /// A body that the route takes; `"$name"` in it stands for an id of the world.
+    body: Option<&'static str>,
+    /// The ids that stand for parameters of the path, where it is not those of their own names.
+    ids: Vec<(&'static str, &'static str)>,
 }
 
 /// What one caller meets on one route.
@@ -85,7 +91,8 @@ impl Cell {
 
 impl Line {
     fn read(text: &'static str, callers: usize) -> Self {
-        let mut words = text.split_whitespace();
+        let mut parts = text.split(" | ");
+        let mut words = parts.next().expect(text).split_whitespace();
         let mut word = || words.next().expect(text);
         let (method, path, off, checks) = (word(), word(), word(), word());
         let cells: Vec<Cell> = words.map(Cell::read).collect();
@@ -99,7 +106,14 @@ impl Line {
         } else {
             checks.split('+').map(check).collect()
         };
+        let (bodies, ids): (Vec<_>, Vec<_>) = parts.partition(|part| part.starts_with('{'));
         Self {
+            body: bodies.first().copied(),
+            ids: ids
+                .iter()
+                .flat_map(|ids| ids.split_whitespace())
+                .map(|id| id.split_once('=').expect(text))
+                .collect(),
             method,
             path,
             off: (off != "=").then(|| off.parse().expect(text)),
@@ -118,7 +132,42 @@ impl Line {
     }
 }
 
+impl Line {
+    /// The body as it is sent to this world.
+    pub(super) fn body(&self, world: &World) -> Option<Value> {
+        let mut body = serde_json::from_str(self.body?).expect("a body is JSON");
+        fill(&mut body, world);
+        Some(body)
+    }
+
+    /// The name of the world's id that stands for a parameter of the path.
+    pub(super) fn id(&self, parameter: &str) -> Option<&'static str> {
+        let named = self.ids.iter().find(|(name, _)| *name == parameter);
+        named.map(|(_, id)| *id)
+    }
+}
+
+/// Puts the world's ids in the place of their names.
+fn fill(value: &mut Value, world: &World) {
+    match value {
+        Value::String(text) => match text.strip_prefix('$') {
+            Some("code") => world.code().clone_into(text),
+            Some(name) => *text = world.id(name).to_string(),
+            None => {}
+        },
+        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, world)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| fill(field, world)),
+        _ => {}
+    }
+}
+
 impl Table {
+    /// The line of a route.
+    pub(super) fn line(&self, route: &Route) -> &Line {
+        let line = self.lines.iter().find(|line| line.is_of(route));
+        line.expect("every route has its line")
+    }
+
     pub(super) fn read() -> Self {
         let mut lines = TEXT
             .lines()
