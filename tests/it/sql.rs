@@ -195,3 +195,46 @@ fn no_statement_deletes_what_runs_point_to() {
         }
     }
 }
+
+/// What the text passes to each call of a function of this name.
+fn calls<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let call = format!("{name}(");
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    text.match_indices(&call)
+        .filter(|(at, _)| !text[..*at].ends_with(is_word))
+        .map(|(at, _)| &text[at + call.len()..])
+        .collect()
+}
+
+#[test]
+fn functions_are_called_with_named_arguments() {
+    assert_eq!(calls("select f(1), g_f(2), f(a => 3)", "f").len(), 2);
+    let database = Database::migrated();
+    let functions =
+        "select proname::text from pg_proc where pronamespace = current_schema()::regnamespace";
+    let functions: Vec<String> = database
+        .client()
+        .query(functions, &[])
+        .unwrap()
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql/queries");
+    let mut files = Vec::new();
+    queries(&root, &mut files);
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for name in &functions {
+            for arguments in calls(&text, name) {
+                let first = arguments.trim_start();
+                let end = first.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+                let is_named = first[end.unwrap_or(0)..].trim_start().starts_with("=>");
+                assert!(
+                    is_named || first.starts_with(')'),
+                    "{}: call {name} with its arguments by name (name => $1)",
+                    file.display()
+                );
+            }
+        }
+    }
+}
