@@ -179,11 +179,16 @@ fn a_commit_that_is_repeated_while_its_first_try_is_under_way_is_written_once() 
         world.kinds(run_id),
         ["run.created", "step.completed", "step.started"]
     );
-    // A cancel that comes between is no write of a holder, and the end that it asks for is the only one.
     let held = Held {
         events_written: held.events_written + 2,
         ..held
     };
+    ends_only_as_a_cancel_asks(&world, &process, &held);
+}
+
+/// A cancel that comes between is no write of a holder, and the end that it asks for is the only one.
+fn ends_only_as_a_cancel_asks(world: &World, process: &Process, held: &Held) {
+    let now = world.clock.now();
     let ends = |end| {
         let last = StepCommit {
             begun: None,
@@ -193,13 +198,13 @@ fn a_commit_that_is_repeated_while_its_first_try_is_under_way_is_written_once() 
         let announce = |_: &mut Tx<'_>| panic!("it is announced although nothing was written");
         world
             .store
-            .transact(|tx| runs::commit_in(tx, &held, &last, now, announce))
+            .transact(|tx| runs::commit_in(tx, held, &last, now, announce))
             .unwrap()
     };
     assert_eq!(ends(End::Cancelled), Outcome::Lost, "nobody asked for it");
     process
         .runtime
-        .cancel(&world.root(run_id), || Ok(()))
+        .cancel(&world.root(held.lease.run_id()), || Ok(()))
         .unwrap();
     let completed = End::Completed {
         output: json!({}),
@@ -213,7 +218,7 @@ fn a_commit_that_is_repeated_while_its_first_try_is_under_way_is_written_once() 
     };
     let mut announced = 0;
     let written = world.store.transact(|tx| {
-        runs::commit_in(tx, &held, &last, now, |_| {
+        runs::commit_in(tx, held, &last, now, |_| {
             announced += 1;
             Ok(())
         })
