@@ -6,13 +6,14 @@ use postgres::types::Type;
 use postgres::{GenericClient, Row};
 use std::time::Duration;
 
-/// What a cancel found.
+/// The result of a cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancelled {
-    /// It waited; it is gone once the transaction commits.
+    /// It waited; it is removed when the transaction commits.
     Removed,
-    /// It runs; it is told, and goes when its handler returns, whatever that says. After the commit call
-    /// [`crate::Handle::cancelled`], so that a runner of this process tells it at once; others find it by themselves.
+    /// It runs. Its handler is notified, and the job is removed when the handler returns, whatever
+    /// the outcome. After the commit call [`crate::Handle::cancelled`], so that a runner in this
+    /// process notifies the handler immediately; other processes notice by themselves.
     Running,
     /// No such job waits or runs.
     Unknown,
@@ -21,7 +22,7 @@ pub enum Cancelled {
 /// Cancels one job in the caller's transaction. No claim can start it before that ends.
 ///
 /// # Errors
-/// What Postgres says.
+/// The database's error.
 pub fn cancel(tx: &mut impl GenericClient, id: i64) -> Result<Cancelled> {
     Ok(cancel_all(tx, vec![id])?
         .first()
@@ -31,7 +32,7 @@ pub fn cancel(tx: &mut impl GenericClient, id: i64) -> Result<Cancelled> {
 /// Cancels every job of a queue and unique key, running ones and scheduled retries included.
 ///
 /// # Errors
-/// What Postgres says.
+/// The database's error.
 pub fn cancel_by_unique_key(
     tx: &mut impl GenericClient,
     queue: &str,
@@ -44,21 +45,22 @@ pub fn cancel_by_unique_key(
     cancel_all(tx, rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Makes a waiting job due now, in the caller's transaction; false when it runs, is due already or is gone. After the
-/// commit call [`crate::Handle::wake`].
+/// Makes a waiting job due now, in the caller's transaction. False: it runs, is due already, or
+/// does not exist. After the commit call [`crate::Handle::wake`].
 ///
 /// # Errors
-/// What Postgres says.
+/// The database's error.
 pub fn run_now(tx: &mut impl GenericClient, id: i64) -> Result<bool> {
     let sql = "SELECT job_run_now(p_id => $1)";
     Ok(tx.query_typed_one(sql, &[(&id, Type::INT8)])?.get(0))
 }
 
-/// Changes how many jobs of a key may be in flight at once, in the caller's transaction: until the next enqueue or call
-/// that says another cap. What is in flight already goes on. After the commit call [`crate::Handle::wake`].
+/// Sets how many jobs of a key may be in flight, in the caller's transaction. The next enqueue or
+/// call with another cap replaces it. Jobs in flight continue. After the commit call
+/// [`crate::Handle::wake`].
 ///
 /// # Errors
-/// [`Error::Invalid`] for the cap, else what Postgres says.
+/// [`Error::Invalid`] for the cap; the database's error.
 pub fn set_cap(tx: &mut impl GenericClient, queue: &str, key: &str, cap: u32) -> Result<()> {
     if !(1..=CAP).contains(&cap) {
         return Err(Error::Invalid(format!("a key's cap is 1 to {CAP}")));
@@ -89,7 +91,7 @@ fn cancel_all(tx: &mut impl GenericClient, ids: Vec<i64>) -> Result<Vec<(i64, Ca
         .collect())
 }
 
-/// A job that will not run again by itself.
+/// A dead job, which will not run again by itself.
 #[derive(Clone, Debug)]
 pub struct DeadJob {
     pub id: i64,
@@ -102,14 +104,14 @@ pub struct DeadJob {
     pub key: Option<String>,
     pub unique_key: Option<String>,
     pub reason: String,
-    /// How long ago, by Postgres's clock.
+    /// How long ago, by PostgreSQL's clock.
     pub dead_for: Duration,
 }
 
 /// Dead jobs of a queue by id, after the given id (0 for the first page), at most `limit` (1 to 1000).
 ///
 /// # Errors
-/// [`Error::Invalid`] for the limit, else what Postgres says.
+/// [`Error::Invalid`] for the limit; the database's error.
 pub fn dead_jobs(
     tx: &mut impl GenericClient,
     queue: &str,
@@ -147,10 +149,11 @@ fn dead_job(row: &Row) -> DeadJob {
     }
 }
 
-/// Puts dead jobs back, due now, under their old ids and with all their attempts; answers with the ids that were dead.
+/// Returns dead jobs to the queue, due now, with their old ids and all their attempts. Returns the
+/// ids that were dead.
 ///
 /// # Errors
-/// What Postgres says.
+/// The database's error.
 pub fn revive(tx: &mut impl GenericClient, ids: &[i64]) -> Result<Vec<i64>> {
     let rows = tx.query_typed(
         "SELECT id FROM job_revive(p_ids => $1) AS r (id)",
@@ -159,10 +162,10 @@ pub fn revive(tx: &mut impl GenericClient, ids: &[i64]) -> Result<Vec<i64>> {
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Drops at most `limit` jobs that have been dead for longer than `older_than`; answers with how many.
+/// Deletes at most `limit` jobs that have been dead for longer than `older_than`. Returns how many.
 ///
 /// # Errors
-/// What Postgres says.
+/// The database's error.
 pub fn purge_dead(tx: &mut impl GenericClient, older_than: Duration, limit: u32) -> Result<u64> {
     let older_than_ms = crate::job::millis(older_than);
     let sql = "DELETE FROM job_dead WHERE id = ANY (ARRAY(
@@ -185,14 +188,14 @@ pub struct Depth {
     pub due: u64,
     /// Waiting for a later time.
     pub later: u64,
-    /// Since when the longest waiting due job could have run.
+    /// How long the oldest due job has been waiting.
     pub oldest_due: Duration,
 }
 
-/// Counts a queue's jobs. Reads every one of them: for a page or a scrape, not for a loop.
+/// Counts a queue's jobs. It reads every one of them: use it for a page or a scrape, not in a loop.
 ///
 /// # Errors
-/// What Postgres says.
+/// The database's error.
 pub fn depth(client: &mut impl GenericClient, queue: &str) -> Result<Depth> {
     let row = client.query_typed_one(
         "SELECT count(*) FILTER (WHERE lease_id IS NOT NULL),

@@ -5,14 +5,14 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-/// The n-th wait is drawn from 75 to 125 % of `first * 2^(n-1)`, at most `most` (before the jitter).
+/// The n-th wait is 75 to 125 % of `first * 2^(n-1)`, at most `most` before the jitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     pub first: Duration,
     pub most: Duration,
 }
 
-/// Between tries while the database is away.
+/// Between attempts while the database is unreachable.
 pub(crate) const AWAY: Backoff = Backoff {
     first: Duration::from_millis(50),
     most: Duration::from_secs(2),
@@ -29,7 +29,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The wait after the given failed try, counted from 1.
+    /// The wait after the given failed attempt, counted from 1.
     #[must_use]
     pub fn after(&self, tries: u32) -> Duration {
         let doubled = 1_u32
@@ -42,7 +42,7 @@ impl Backoff {
 
 /// The wait, more or less by up to `percent`.
 pub(crate) fn jittered(wait: Duration, percent: u32) -> Duration {
-    // A fresh RandomState is keyed anew each time: randomness enough to spread waits.
+    // A new RandomState has new keys: enough randomness to spread waits.
     let drawn = RandomState::new().hash_one(0_u8) % u64::from(2 * percent + 1);
     wait.saturating_mul(100 - percent + drawn as u32) / 100
 }

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 type Callback = Box<dyn FnOnce() + Send>;
 
-/// Where a claimed job stands in this process.
+/// The stage of a claimed job in this process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Queued = 0,
     Running = 1,
-    /// The handler returned; the settlement is on its way.
+    /// The handler has returned; the completion is being written.
     Finished = 2,
     Settled = 3,
 }
@@ -34,16 +34,17 @@ pub(crate) struct Slot {
 /// The jobs of one lease.
 pub(crate) struct Batch {
     pub(crate) lease_id: i64,
-    /// Whether a stop that cuts a handler off uses its job's attempt up.
+    /// Whether a job loses its attempt if a stop interrupts its handler.
     cut_counts: bool,
     pub(crate) slots: Box<[Slot]>,
-    /// Jobs that are not settled.
+    /// Jobs whose end is not written yet.
     remaining: AtomicUsize,
-    /// One of them could not be: the lease is left to run out, or nobody would ever rescue that job.
+    /// The end of one could not be written. The lease is left to run out, because otherwise nobody
+    /// would rescue that job.
     is_left: AtomicBool,
     pub(crate) claimed_at: Instant,
-    /// Milliseconds after `claimed_at` until which the lease surely stands: counted from before the statement that
-    /// took or renewed it was sent.
+    /// Milliseconds after `claimed_at` for which the lease is certainly valid, counted from before
+    /// its claim or renewal was sent.
     good_for_ms: AtomicU64,
 }
 
@@ -78,7 +79,7 @@ impl Batch {
         Self { cut_counts, ..self }
     }
 
-    /// How a job ends whose handler a stop cut off.
+    /// The outcome of a job whose handler a stop interrupted.
     pub(crate) fn cut(&self) -> Ending {
         match self.cut_counts {
             true => Ending::Retry {
@@ -116,7 +117,7 @@ impl Batch {
         self.is_left.load(Ordering::Acquire)
     }
 
-    /// This one cannot be settled: it is rescued once the lease has run out.
+    /// The end of this job cannot be written: it is rescued once the lease has run out.
     pub(crate) fn leave(&self, index: usize) {
         self.is_left.store(true, Ordering::Release);
         self.settled(index);
@@ -138,7 +139,7 @@ impl Slot {
         self.stage.load(Ordering::Acquire) == stage as u8
     }
 
-    /// Tells the handler to end. What was said first stands.
+    /// Notifies the handler to end. The first reason stands.
     pub(crate) fn end(&self, cancelled: bool) {
         let fate = if cancelled { CANCELLED } else { LOST };
         if self.stage.load(Ordering::Acquire) >= Stage::Finished as u8 {
@@ -163,7 +164,7 @@ impl Slot {
     }
 }
 
-/// Says whether a job should go on; may be kept and asked from any thread.
+/// Says whether a job should continue. It may be kept, and used from any thread.
 #[derive(Clone)]
 pub struct CancelToken {
     batch: Arc<Batch>,
@@ -179,15 +180,16 @@ impl CancelToken {
         &self.batch.slots[self.index]
     }
 
-    /// The job was cancelled, handed back, or found to be under another's lease: what the handler still does cannot
-    /// be settled. A lease that merely was not renewed in time, because the database is away, may still stand: it is
-    /// not lost before the database has said so.
+    /// The job was cancelled, handed back, or is under another lease: its handler cannot complete
+    /// it any more. A lease that was not renewed in time, because the database is unreachable, may
+    /// still be valid, and does not count as lost until the database says so.
     #[must_use]
     pub fn lost(&self) -> bool {
         self.slot().fate.load(Ordering::Acquire) != GOES_ON
     }
 
-    /// Whether it would be wrong to begin: the job is lost, or may be, since its lease was not renewed in time.
+    /// Whether the job must not start: it is lost, or may be, because its lease was not renewed in
+    /// time.
     pub(crate) fn is_too_late_to_begin(&self) -> bool {
         self.lost() || self.batch.has_run_out()
     }
@@ -198,8 +200,9 @@ impl CancelToken {
         self.slot().fate.load(Ordering::Acquire) == CANCELLED
     }
 
-    /// Calls `callback` once when the job is cancelled or found lost (at once if it was already): to cut a
-    /// blocked read. It runs on a thread of the runner, or of whoever said the cancel: keep it short.
+    /// Calls `callback` once when the job is cancelled or lost, or immediately if it is already: to
+    /// interrupt a blocked read. It runs on a thread of the runner or of the code that reported the
+    /// cancel, so keep it short.
     pub fn on_lost(&self, callback: impl FnOnce() + Send + 'static) {
         let mut callbacks = self
             .slot()

@@ -42,8 +42,9 @@ impl Claimed {
         }
     }
 
-    /// For a job whose end is written after its handler has returned. The answer takes the outcome, once; what the handler
-    /// returns is ignored. The thread is free for the next job, and the lease is kept meanwhile.
+    /// For a job whose end is written after its handler has returned. The returned value takes the
+    /// outcome, once; what the handler returns is ignored. The thread is free for the next job, and
+    /// the lease is kept until then.
     #[must_use]
     pub fn later(&self) -> Option<Later> {
         let is_first = !self.is_later.swap(true, Ordering::AcqRel);
@@ -54,7 +55,8 @@ impl Claimed {
         self.is_later.load(Ordering::Acquire)
     }
 
-    /// What was read for this job with its claim ([`crate::Builder::read_beside`]), the first time that it is asked for.
+    /// What was read for this job with its claim ([`crate::Builder::read_beside`]); only the first
+    /// call returns it.
     #[must_use]
     pub fn take_beside<T: Any>(&self) -> Option<T> {
         let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,8 +96,7 @@ impl Claimed {
         self.row.key.as_deref()
     }
 
-    /// The cap that the key had when the job was claimed: a handler that knows better says so with
-    /// [`crate::set_cap`].
+    /// The key's cap when the job was claimed. A handler can change it with [`crate::set_cap`].
     #[must_use]
     pub fn key_cap(&self) -> Option<u32> {
         self.row.key_cap
@@ -133,13 +134,13 @@ impl Claimed {
     /// Completes the job in the handler's own transaction; after its commit return [`crate::Outcome::Settled`].
     ///
     /// # Errors
-    /// [`Error::LeaseLost`] or [`Error::Cancelled`]: roll back. Else what Postgres says.
+    /// [`Error::LeaseLost`] or [`Error::Cancelled`]: roll back. Otherwise the database's error.
     pub fn complete_in(&self, tx: &mut impl GenericClient) -> Result<()> {
         self.settle_in(tx, Ending::Done)
     }
 
-    /// Puts the job off in the handler's own transaction, without counting the attempt; after its commit return
-    /// [`crate::Outcome::Settled`].
+    /// Puts the job off in the handler's own transaction, without counting the attempt. After its
+    /// commit return [`crate::Outcome::Settled`].
     ///
     /// # Errors
     /// As [`Claimed::complete_in`].

@@ -7,11 +7,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug)]
 pub enum Error {
-    /// Postgres refused or the connection failed.
+    /// The database refused, or the connection failed.
     Database(postgres::Error),
-    /// No connection came from the pool in time.
+    /// The pool had no connection in time.
     Pool(r2d2::Error),
-    /// What the caller gave is outside its bounds; the text says what and which.
+    /// An argument is out of bounds; the text names it.
     Invalid(String),
     /// The payload cannot be written as, or read from, JSON.
     Payload(serde_json::Error),
@@ -24,13 +24,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the statement itself was at fault, so that saying it again cannot help.
+    /// Whether the statement itself is at fault, so that repeating it cannot help.
     pub(crate) fn is_about_the_statement(&self) -> bool {
         let Self::Database(error) = self else {
             return false;
         };
-        // 22: data, 23: constraints, 42: syntax and names. Everything else (connection, shutdown, deadlock, no room)
-        // may pass.
+        // 22: data, 23: constraints, 42: syntax and names. Everything else (connection, shutdown,
+        // deadlock, full disk) may pass.
         error
             .code()
             .is_some_and(|code| ["22", "23", "42"].contains(&&code.code()[..2]))

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A kind of job: the type is the payload.
 pub trait Job: Serialize + DeserializeOwned {
-    /// Finds the handler; never change it while jobs of that name wait.
+    /// Selects the handler. Never change it while jobs of that name wait.
     const NAME: &'static str;
     const QUEUE: &'static str;
     const MAX_ATTEMPTS: u32 = 10;
@@ -84,22 +84,23 @@ impl NewJob {
         self
     }
 
-    /// How often it may fail before it goes to the dead; at least 1.
+    /// How often it may fail before it is dead; at least 1.
     #[must_use]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
         self
     }
 
-    /// At most `cap` jobs of this queue and key are in flight at once, over all processes. The cap enqueued last holds.
+    /// At most `cap` jobs of this queue and key are in flight, over all processes. The last cap
+    /// wins.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>, cap: u32) -> Self {
         self.key = Some((key.into(), cap));
         self
     }
 
-    /// While a job of this queue and unique key waits, enqueueing another does nothing. One that runs does not count:
-    /// it may not see what the caller is about to commit.
+    /// While a job of this queue and unique key waits, enqueueing another one does nothing. A
+    /// running one does not count, because it may not see what the caller is about to commit.
     #[must_use]
     pub fn unique(mut self, unique_key: impl Into<String>) -> Self {
         self.unique_key = Some(unique_key.into());
@@ -145,7 +146,7 @@ impl NewJob {
     }
 }
 
-/// What an enqueue did.
+/// The result of an enqueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enqueued {
     pub id: i64,
@@ -156,13 +157,14 @@ pub struct Enqueued {
 /// Enqueues one job in the caller's transaction. After the commit, call [`crate::Handle::wake`].
 ///
 /// # Errors
-/// [`Error::Invalid`] before anything is sent, else what Postgres says.
+/// [`Error::Invalid`] before anything is sent; the database's error.
 pub fn enqueue(tx: &mut impl GenericClient, job: NewJob) -> Result<Enqueued> {
     let added = enqueue_many(tx, std::slice::from_ref(&job))?;
     Ok(added[0])
 }
 
-/// Enqueues many jobs with one statement (two if some have unique keys); the answer is in the order given.
+/// Enqueues many jobs with one statement (two if some have unique keys). The results are in the
+/// given order.
 ///
 /// # Errors
 /// As [`enqueue`]; then nothing was added, provided that the caller rolls back.
@@ -254,7 +256,7 @@ fn insert(tx: &mut impl GenericClient, jobs: &[&NewJob], unique: bool) -> Result
         .collect())
 }
 
-/// Whole milliseconds, rounded up, so that a short wait is never none.
+/// Whole milliseconds, rounded up, so that a short wait is never zero.
 pub(crate) fn millis(wait: Duration) -> i64 {
     i64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }

@@ -18,8 +18,9 @@ macro_rules! functions {
     };
 }
 
-/// Name and definition of each SQL function. No name has two definitions, and the order does not matter. Whoever applies
-/// them drops those that stand first, in one transaction: a definition may have other parameters than the one before.
+/// Name and definition of each SQL function. No name has two definitions, and the order does not
+/// matter. To apply them, first drop the existing ones, in one transaction: a definition may have
+/// other parameters than before.
 pub const FUNCTIONS: &[(&str, &str)] = functions![
     "job_cancel",
     "job_claim",
@@ -43,10 +44,11 @@ pub const FUNCTIONS: &[(&str, &str)] = functions![
 /// Any fixed number does; it is the crate's own.
 const MIGRATION_LOCK: i64 = 0x6a6f_6273;
 
-/// Brings the current schema up to date, all or nothing. May be called by many processes at once and again at will.
+/// Brings the current schema up to date, all or nothing. Processes may call it concurrently and
+/// repeatedly.
 ///
 /// # Errors
-/// What Postgres says.
+/// The database's error.
 pub fn migrate(client: &mut Client) -> Result<()> {
     let mut tx = client.transaction()?;
     tx.query_typed(
@@ -71,7 +73,7 @@ pub fn migrate(client: &mut Client) -> Result<()> {
     Ok(())
 }
 
-/// Replaces the functions, unless those that stand were made from the same texts.
+/// Replaces the functions, unless the existing ones were made from the same texts.
 fn replace_functions(tx: &mut Transaction<'_>) -> Result<()> {
     let texts: String = FUNCTIONS.iter().map(|(_, text)| *text).collect();
     let standing = tx.query_typed(

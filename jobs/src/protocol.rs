@@ -29,13 +29,13 @@ pub struct ClaimedRow {
 }
 
 impl ClaimedRow {
-    /// Its key does one job after the other.
+    /// Its key runs one job at a time.
     pub(crate) fn is_serial(&self) -> bool {
         self.key_cap == Some(1)
     }
 }
 
-/// What a claim may take.
+/// The limits of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Jobs in all.
@@ -80,27 +80,28 @@ pub struct Settlement {
     pub ending: Ending,
 }
 
-/// What became of a settled job.
+/// The result for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Became {
     Done,
     Waiting,
     Dead,
-    /// It had been cancelled while it ran, and is gone.
+    /// It had been cancelled while it ran, and is removed.
     Cancelled,
-    /// Another job of its unique key waits and does its work; this one is gone.
+    /// Another job of its unique key waits and replaces it.
     Merged,
 }
 
 const REASON_BYTES: usize = 2000;
 
-/// Claims due jobs of a queue as one leased batch, as many as there is room for. `keyed_first` decides whether jobs with a
-/// concurrency key are looked at before the others: alternate it.
+/// Claims due jobs of a queue as one leased batch, up to the limits. `keyed_first`: whether jobs
+/// with a concurrency key are considered first; alternate it.
 ///
-/// Other claims of the queue wait for a transaction in which this has looked at keys: end it soon.
+/// Other claims of the queue wait for a transaction in which this has read keys: end it soon.
 ///
 /// # Errors
-/// What Postgres says. If the connection was lost the claim may have happened; its lease then runs out by itself.
+/// The database's error. If the connection was lost the claim may have happened; its lease then
+/// runs out.
 pub fn claim(
     client: &mut impl GenericClient,
     queue: &str,
@@ -130,8 +131,9 @@ pub(crate) struct Claim<'a> {
     pub(crate) keyed_first: bool,
 }
 
-/// As [`claim`], under a lease id of [`draw_leases`]. Nobody waits until it is on disk:
-/// a crash of Postgres may undo it. `client` must not be in a transaction, whose commit would not be waited for either.
+/// As [`claim`], with a lease id of [`draw_leases`]. It does not wait for the disk, so a crash of
+/// PostgreSQL may undo it. `client` must not be in a transaction, because its commit would not wait
+/// either.
 pub(crate) fn claim_ahead(
     client: &mut Client,
     lease_id: i64,
@@ -140,8 +142,8 @@ pub(crate) fn claim_ahead(
     claim_as(client, Some(lease_id), claim)
 }
 
-/// Lease ids that nobody else has or will have, even after a crash of Postgres: they are on disk. To be called outside
-/// of a transaction.
+/// Lease ids that are never used elsewhere, even after a crash of PostgreSQL, because they are on
+/// disk. Call it outside a transaction.
 pub(crate) fn draw_leases(client: &mut Client) -> Result<Vec<i64>> {
     // More than the 32 that a sequence gives for one entry in the log: so this transaction makes an entry, and with its
     // own commit everybody's earlier ones are flushed.
@@ -187,7 +189,7 @@ fn claim_as(
         .collect())
 }
 
-/// Deletes done jobs; answers with the ids that were still under their lease.
+/// Deletes done jobs. Returns the ids that were still under their lease.
 ///
 /// # Errors
 /// What Postgres says.
@@ -199,10 +201,10 @@ pub fn complete(client: &mut impl GenericClient, ids: &[i64], leases: &[i64]) ->
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Settles jobs in any way; a job that is missing from the answer was no longer under its lease.
+/// Ends jobs in any way. A job that is missing from the result was no longer under its lease.
 ///
 /// # Errors
-/// What Postgres says; then none was settled.
+/// The database's error; then nothing was changed.
 pub fn settle(
     client: &mut impl GenericClient,
     settlements: &[Settlement],
@@ -250,8 +252,9 @@ fn became(text: &str) -> Became {
     }
 }
 
-/// Extends leases, none of which gets shorter, and drops those whose jobs are all settled; answers with the ids that
-/// still stand. A lease that ran out but that nobody has taken yet is extended like any other.
+/// Extends leases (never shortens one), and drops those without unfinished jobs. Returns the ids
+/// that are still valid. A lease that has run out and that nobody has taken yet is extended like
+/// any other.
 ///
 /// # Errors
 /// What Postgres says.
@@ -296,7 +299,8 @@ pub fn watch(
         .collect())
 }
 
-/// Puts the jobs of at most `limit` expired leases back, or among the dead if that was their last attempt.
+/// Returns the jobs of at most `limit` expired leases to the queue, or marks them dead if that was
+/// their last attempt.
 ///
 /// # Errors
 /// What Postgres says.
@@ -312,8 +316,9 @@ pub fn rescue(client: &mut impl GenericClient, limit: usize) -> Result<Vec<(i64,
         .collect())
 }
 
-/// Vacuums one of the queue's tables, if it has with its indexes at most so many pages and belongs to the caller's role; false:
-/// it does not. One that somebody else has locked is left alone. Not within a transaction.
+/// Vacuums one of the queue's tables, if it has at most so many pages with its indexes and belongs
+/// to the caller's role. False: it does not. A table that somebody else has locked is skipped. Not
+/// within a transaction.
 ///
 /// # Errors
 /// What Postgres says.
@@ -333,7 +338,7 @@ pub(crate) fn vacuum(client: &mut Client, table: &'static str, pages: u64) -> Re
     Ok(true)
 }
 
-/// Postgres takes no NUL, and a reason is for reading.
+/// PostgreSQL stores no NUL, and a reason is for people.
 fn bounded(reason: &str) -> String {
     let end = (0..=reason.len().min(REASON_BYTES))
         .rev()

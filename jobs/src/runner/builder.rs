@@ -30,7 +30,7 @@ pub struct Builder {
 }
 
 impl Runner {
-    /// `database` must give the runner's threads as many connections as two for each queue, and three more.
+    /// `database` must have two connections for each queue, and three more.
     #[must_use]
     pub fn builder(database: Database) -> Builder {
         Builder::new(database)
@@ -57,14 +57,14 @@ impl Builder {
         self
     }
 
-    /// Names this process in leases and in the reasons of jobs it lost. For people: nothing depends on it.
+    /// Names this process in leases and in the reasons of lost jobs. Only people read it.
     #[must_use]
     pub fn worker(mut self, name: impl Into<String>) -> Self {
         self.worker = name.into();
         self
     }
 
-    /// How long a job of a dead process stays taken; renewed at a third. At least 100 ms. Default 30 s.
+    /// How long a dead process keeps its jobs; renewed at a third. At least 100 ms. Default 30 s.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
@@ -84,7 +84,8 @@ impl Builder {
         self
     }
 
-    /// Registers the handler of a job type on its queue. A payload that does not read as one goes to the dead.
+    /// Registers the handler of a job type on its queue. A payload that cannot be parsed makes the
+    /// job dead.
     #[must_use]
     pub fn handle<J: Job>(
         self,
@@ -115,10 +116,10 @@ impl Builder {
         self
     }
 
-    /// Reads what handlers need for all jobs of a claim at once, in their order, before they are handed out:
-    /// [`Claimed::take_beside`] finds it. `read` is told when the claim was asked for; where it has nothing for a job, the
-    /// handler is called without. Nobody waits until the claim is on disk: a transaction that this commits, and that
-    /// writes, brings it there.
+    /// Reads what handlers need, for all jobs of a claim at once, in their order, before they are
+    /// handed out. [`Claimed::take_beside`] returns it. `read` gets the time of the claim; a job
+    /// without a result is handled without. The claim is not yet on disk; a transaction that this
+    /// commits, and that writes, brings it there.
     #[must_use]
     pub fn read_beside(
         mut self,
@@ -132,12 +133,12 @@ impl Builder {
         self
     }
 
-    /// Starts every thread but those of handlers beyond the first of each queue. The database may be away: they keep
-    /// trying.
+    /// Starts every thread, except the handlers beyond the first of each queue. If the database is
+    /// unreachable they keep trying.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a setting out of bounds or a handler on a queue that is not served;
-    /// [`Error::Thread`] if the system gives no thread.
+    /// [`Error::Thread`] if the system refuses a thread.
     pub fn start(mut self) -> Result<Runner> {
         self.check()?;
         let (give_up, giving_up) = bounded(0);

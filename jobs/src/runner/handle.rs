@@ -6,23 +6,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Reaches a runner from anywhere in the process. Cheap to clone; outlives the runner harmlessly.
+/// Controls a runner from anywhere in the process. Cheap to clone, and harmless after the runner
+/// has ended.
 #[derive(Clone)]
 pub struct Handle {
     state: Arc<RunnerState>,
 }
 
 impl Handle {
-    /// Call after the commit of an enqueue: the queue claims at once instead of at its next poll. A hint: costs next
-    /// to nothing, and forgetting it loses nothing.
+    /// Call after the commit of an enqueue: the queue claims immediately instead of at its next
+    /// poll. Cheap, and only a hint: without it nothing is lost.
     pub fn wake(&self, queue: &str) {
         if let Some(queue) = self.state.queue(queue) {
             queue.wake();
         }
     }
 
-    /// Call after the commit of a cancel that found the job running: tells it at once if it runs in this process;
-    /// answers whether it does. Other processes find it within their watch interval.
+    /// Call after the commit of a cancel that found the job running. Notifies its handler if it
+    /// runs in this process, and returns whether it does. Other processes notice within their watch
+    /// interval.
     pub fn cancelled(&self, id: i64) -> bool {
         self.state.cancelled(id)
     }
@@ -33,14 +35,14 @@ impl Handle {
         self.state.is_stopping()
     }
 
-    /// Figures of one queue; none for a queue that this runner does not serve.
+    /// Metrics of one queue; none if this runner does not serve it.
     #[must_use]
     pub fn stats(&self, queue: &str) -> Option<Stats> {
         self.state.queue(queue).map(|queue| queue.stats())
     }
 }
 
-/// A running set of threads. Dropping it is a stop with no time to finish, which nobody waits for.
+/// A running set of threads. Dropping it stops it without time to finish, and does not wait.
 pub struct Runner {
     pub(super) state: Arc<RunnerState>,
     /// Disconnected when every thread that claims, handles or completes has ended.
@@ -55,11 +57,12 @@ pub struct Runner {
 /// How a stop went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped {
-    /// Jobs given back: another process may take them at once.
+    /// Jobs handed back: another process may claim them immediately.
     pub handed_back: u64,
-    /// Handlers that still run: their threads end when they do, and what they return is fenced off.
+    /// Handlers that still run. Their threads end with them, and the fence refuses what they
+    /// return.
     pub unfinished: u64,
-    /// Something could not be given back in time: its lease will run out.
+    /// Something could not be handed back in time: its lease will run out.
     pub leases_left: bool,
 }
 
@@ -77,9 +80,10 @@ impl Runner {
         }
     }
 
-    /// Stops claiming, gives back what has not started, lets handlers finish until the deadline, then tells those that
-    /// still run that they have lost, and gives their jobs back ([`QueueOptions::cut_counts`]). Returns at most two
-    /// seconds after the deadline, even if the database is away; then the leases run out by themselves.
+    /// Stops claiming, hands back what has not started, and lets handlers finish until the
+    /// deadline. Then it notifies those that still run that they have lost their leases, and hands
+    /// their jobs back ([`QueueOptions::cut_counts`]). It returns at most two seconds after the
+    /// deadline, even if the database is unreachable; then the leases run out.
     pub fn stop(mut self, deadline: Duration) -> Stopped {
         self.state.tell_to_stop();
         let _ = self.workers.recv_deadline(Instant::now() + deadline);
@@ -88,7 +92,7 @@ impl Runner {
         let unfinished = self.state.queues.iter().map(running).sum();
         self.keep = None;
         let kept = self.keepers.recv_deadline(Instant::now() + LAST_WORDS);
-        // Handlers that heed what they were told are handed back by their own threads as well.
+        // A handler that reacts is handed back by its own thread as well.
         let _ = self.workers.recv_deadline(Instant::now() + HEEDING);
         Stopped {
             handed_back: self.state.handed_back.load(Ordering::Relaxed),

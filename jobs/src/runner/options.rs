@@ -12,11 +12,12 @@ pub struct QueueOptions {
     /// Claimed jobs that may wait here for a thread, at most 100,000. 0 for long jobs: never claim what cannot start.
     /// Thousands for short ones: batches are what makes them fast. Default 0.
     pub prefetch: usize,
-    /// If set, no more jobs are prefetched than got through their handlers within so much time of late: what takes long
-    /// is left to other processes, and waits for no thread here. Default zero: not set.
+    /// If set, no more jobs are prefetched than handlers finished within this time recently. So
+    /// slow jobs are left to other processes. Default zero: not set.
     pub prefetch_time: Duration,
-    /// Claimed jobs of serial keys at most, from 1: keys whose cap is 1. Where a cap of 1 means that a key's jobs are slow
-    /// or fail, many such keys leave the other threads to the rest. Default `None`: any number.
+    /// Claimed jobs of serial keys (keys whose cap is 1), at most; at least 1. If a cap of 1 means
+    /// that a key's jobs are slow or fail, this leaves the other threads to the rest. Default
+    /// `None`: any number.
     pub serial_most: Option<usize>,
     /// Jobs in a claim or a completion, 1 to 10,000. Default 500.
     pub batch: usize,
@@ -28,12 +29,12 @@ pub struct QueueOptions {
     /// The least time between two claims while jobs are in hand: claimed, or through their handlers with an end that is
     /// still being written. A claim then takes more jobs at once. Default zero.
     pub pace: Duration,
-    /// Whether a stop that cuts a handler off uses up its job's attempt, because what it did outside may have happened.
-    /// Default false: the job is as if it had never been claimed.
+    /// Whether a job loses its attempt if a stop interrupts its handler, because its effect may
+    /// have happened. Default false: as if it had never been claimed.
     pub cut_counts: bool,
-    /// A lease stands for this long at least, even if it is longer than the runner's. Default zero.
+    /// A lease is valid for at least this long, even if the runner's is shorter. Default zero.
     pub lease_at_least: Duration,
-    /// Waits after failures that name none of their own.
+    /// Waits after failures without a wait of their own.
     pub backoff: Backoff,
 }
 

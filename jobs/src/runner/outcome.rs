@@ -5,11 +5,11 @@ use crate::protocol::Ending;
 use std::any::Any;
 use std::time::Duration;
 
-/// What a handler says of its job.
+/// A handler's outcome for its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done,
-    /// The attempt failed. With no `after`, the queue's backoff says when to try again.
+    /// The attempt failed. Without `after`, the queue's backoff decides when to retry.
     Retry {
         after: Option<Duration>,
         reason: String,
@@ -18,15 +18,15 @@ pub enum Outcome {
     Snooze {
         after: Duration,
     },
-    /// It cannot succeed.
+    /// It can never succeed.
     Dead {
         reason: String,
     },
-    /// The handler settled the job in a transaction of its own, which it committed. If the job turns out to be still
-    /// under its lease (the commit failed), that counts as a failed attempt.
+    /// The handler ended the job in its own transaction and committed it. If the job turns out to
+    /// be still under its lease, the commit failed, and that counts as a failed attempt.
     Settled,
-    /// As [`Outcome::Settled`], by a statement that said that it completed the job, and whose commit was answered: the job
-    /// is not looked at again.
+    /// As [`Outcome::Settled`], by a statement that reported the completion and whose commit was
+    /// confirmed: the job is not checked again.
     Completed,
 }
 
