@@ -55,7 +55,7 @@ fn markdown() -> String {
     let mut out: Vec<String> = [
         "# Errors",
         "",
-        "Made from `src/error.rs` and `src/error/document.rs`; change it there, then run \
+        "Made from `src/error/mod.rs` and `src/error/document.rs`; change it there, then run \
          `UPDATE_GENERATED=1 cargo test --lib error::document`.",
         "",
         "```json",

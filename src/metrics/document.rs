@@ -74,7 +74,7 @@ fn markdown() -> String {
     let mut out = vec![
         "# Metrics".to_owned(),
         String::new(),
-        "Made from `src/metrics.rs`; change it there, then run \
+        "Made from `src/metrics/mod.rs`; change it there, then run \
          `UPDATE_GENERATED=1 cargo test --lib metrics::document`."
             .to_owned(),
         String::new(),

@@ -66,6 +66,24 @@ fn a_module_opens_with_what_it_is() {
 }
 
 #[test]
+fn a_module_with_a_directory_is_its_mod_file() {
+    let files = [
+        ("src/a.rs", ""),
+        ("src/a/b.rs", ""),
+        ("src/c/mod.rs", ""),
+        ("src/c/d.rs", ""),
+    ];
+    assert_eq!(
+        found(rules::modules_beside_their_directory, &files),
+        ["src/a.rs: move it to src/a/mod.rs"]
+    );
+    hold(
+        &rules::modules_beside_their_directory(&source::repository()),
+        "These modules have a file beside their directory. There is one style: `name/mod.rs`.",
+    );
+}
+
+#[test]
 fn sql_lives_in_sql_files() {
     let files = [
         ("src/store/a.rs", "q(\"SELECT 1\");\nq(\"Nothing.\");"),

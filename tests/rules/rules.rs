@@ -273,3 +273,15 @@ pub(crate) fn secrets_in_arguments(files: &[Source]) -> Vec<String> {
     }
     faults
 }
+
+/// Modules that have a file beside their directory instead of `mod.rs` in it.
+pub(crate) fn modules_beside_their_directory(files: &[Source]) -> Vec<String> {
+    let is_inside = |directory: &str| files.iter().any(|file| file.path.starts_with(directory));
+    files
+        .iter()
+        .filter_map(|file| {
+            let directory = format!("{}/", file.path.strip_suffix(".rs")?);
+            is_inside(&directory).then(|| format!("{}: move it to {directory}mod.rs", file.path))
+        })
+        .collect()
+}

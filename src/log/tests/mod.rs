@@ -257,7 +257,7 @@ fn an_error_has_name_message_code_and_where_wanted_its_stack() {
     let stack = written["error"]["stack"].as_str().unwrap();
     for part in [
         "conflict: The run",
-        "src/log/tests.rs:",
+        "src/log/tests/mod.rs:",
         "caused by: internal:",
         "disk on fire",
     ] {
@@ -491,7 +491,7 @@ fn a_panic_is_logged_with_its_thread_and_place() {
         record["place"]
             .as_str()
             .unwrap()
-            .starts_with("src/log/tests.rs:")
+            .starts_with("src/log/tests/mod.rs:")
     );
     assert_eq!(record["level"], "error");
 }

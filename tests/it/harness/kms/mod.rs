@@ -26,7 +26,7 @@ use wire::Request;
 
 const KEY: &str = "projects/test/locations/global/keyRings/ring/cryptoKeys/key";
 const ACCOUNT: &str = "runtime@test.iam.gserviceaccount.com";
-const ACCOUNT_KEY: &str = include_str!("kms_account.pem");
+const ACCOUNT_KEY: &str = include_str!("account.pem");
 const NONCE_LEN: usize = 12;
 /// Stands for no answer at all.
 const CUT: u16 = 0;
