@@ -24,12 +24,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub(super) fn routes() -> Vec<Route> {
-    use Method::{Delete, Get, Patch, Post};
+    use Method::{Get, Patch, Post};
     let all = "/v1/service-accounts";
     let one = "/v1/service-accounts/{serviceAccountId}";
-    let tokens = "/v1/service-accounts/{serviceAccountId}/tokens";
-    let told = Code::AuthorizationUnavailable;
-    vec![
+    let mut routes = vec![
         route(
             Post,
             all,
@@ -38,7 +36,7 @@ pub(super) fn routes() -> Vec<Route> {
             add,
         )
         .needs(Capability::AccessWrite)
-        .answers(&[Code::AlreadyExists, told]),
+        .answers(&[Code::AlreadyExists, Code::AuthorizationUnavailable]),
         route(
             Get,
             all,
@@ -70,7 +68,16 @@ pub(super) fn routes() -> Vec<Route> {
             deactivate,
         )
         .needs(Capability::AccessWrite)
-        .answers(&[Code::LastAdmin, told]),
+        .answers(&[Code::LastAdmin, Code::AuthorizationUnavailable]),
+    ];
+    routes.extend(token_routes());
+    routes
+}
+
+fn token_routes() -> Vec<Route> {
+    use Method::{Delete, Get, Post};
+    let tokens = "/v1/service-accounts/{serviceAccountId}/tokens";
+    vec![
         route(
             Post,
             tokens,

@@ -89,9 +89,8 @@ pub fn since_position(sql: &mut impl Sql, position: i64, limit: i64) -> Result<V
 /// # Errors
 /// The database's.
 pub fn last_position(sql: &mut impl Sql) -> Result<i64> {
-    Ok(sql
-        .query_one(sql!("deltas/last_position"), &[])?
-        .column("position")?)
+    sql.query_one(sql!("deltas/last_position"), &[])?
+        .column("position")
 }
 
 /// Deletes text that a process wrote after it had lost its run; says how much.

@@ -206,7 +206,6 @@ pub fn moved_since(
 /// # Errors
 /// The database's.
 pub fn last_position(sql: &mut impl Sql) -> Result<i64> {
-    Ok(sql
-        .query_one(sql!("events/last_position"), &[])?
-        .column("position")?)
+    sql.query_one(sql!("events/last_position"), &[])?
+        .column("position")
 }

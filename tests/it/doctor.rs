@@ -280,6 +280,27 @@ fn a_tenant_without_a_store_and_authorization_that_is_off_are_told() {
 }
 
 #[test]
+fn the_doctor_finds_a_run_that_nothing_wakes() {
+    let database = Database::migrated();
+    let mut sql = database.client();
+    let patient = Patient::on(&database.url());
+    let (tenant, run) = (Uuid::from_u128(7), Uuid::from_u128(8));
+    sql.execute(
+        "insert into runs (tenant_id, run_id, project_id, flow_id, flow_version, status, origin, root_run_id, dry_run,
+           created_by, created_at)
+         values ($1, $2, $1, 'test.flow', '1.0.0', 'waiting', 'app', $2, false, $1, now())",
+        &[&tenant, &run],
+    )
+    .unwrap();
+    patient
+        .examined()
+        .has_faults(&["runs"])
+        .says("runs", "fault", &run.to_string());
+    sql.batch_execute("delete from runs").unwrap();
+    patient.examined().says("runs", "ok", "carries it on");
+}
+
+#[test]
 fn the_doctor_finds_what_is_wrong_with_the_database() {
     let empty = Database::empty();
     Patient::on(&empty.url())
@@ -316,21 +337,6 @@ fn the_doctor_finds_what_is_wrong_with_the_database() {
         "fault",
         "900 replicas take up to 14400 connections",
     );
-
-    let (tenant, run) = (Uuid::from_u128(7), Uuid::from_u128(8));
-    sql.execute(
-        "insert into runs (tenant_id, run_id, project_id, flow_id, flow_version, status, origin, root_run_id, dry_run,
-           created_by, created_at)
-         values ($1, $2, $1, 'test.flow', '1.0.0', 'waiting', 'app', $2, false, $1, now())",
-        &[&tenant, &run],
-    )
-    .unwrap();
-    patient
-        .examined()
-        .has_faults(&["runs"])
-        .says("runs", "fault", &run.to_string());
-    sql.batch_execute("delete from runs").unwrap();
-    patient.examined().says("runs", "ok", "carries it on");
 
     let name = database.url();
     let name = name.rsplit_once('/').unwrap().1;

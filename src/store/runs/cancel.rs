@@ -86,5 +86,5 @@ pub(super) fn cancel_children(
     )?;
     jobs.removed.extend(row.column::<Vec<i64>>("removed_jobs")?);
     jobs.due.extend(row.column::<Vec<i64>>("due_jobs")?);
-    Ok(row.column("has_more")?)
+    row.column("has_more")
 }

@@ -87,6 +87,9 @@ enum Answer {
     More,
 }
 
+/// Tells the world of a run's end, in the transaction that writes it.
+pub type Announce<'a> = &'a dyn Fn(&mut Tx<'_>) -> Result<()>;
+
 /// Writes a commit under the fence, in a transaction of its own. `announce` is called in the transaction that ends a run
 /// that has no parent, last; none: nobody is to be told.
 ///
@@ -97,7 +100,7 @@ pub fn commit(
     held: &Held,
     commit: &StepCommit,
     now: OffsetDateTime,
-    announce: Option<&dyn Fn(&mut Tx<'_>) -> Result<()>>,
+    announce: Option<Announce<'_>>,
 ) -> Result<Outcome> {
     let mut session = store.session()?;
     if commit.is_one_statement(held) {

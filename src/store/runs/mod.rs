@@ -43,7 +43,7 @@ pub use cancel::{Cancelled, cancel};
 pub use children::{CHILDREN_AT_ONCE, Child, ChildJob, ChildState, NewChild, children};
 pub(super) use claim::begun_of;
 pub use claim::{claim, interrupted};
-pub use commit::{End, Outcome, StepCommit, Wait, commit, commit_in};
+pub use commit::{Announce, End, Outcome, StepCommit, Wait, commit, commit_in};
 pub use create::{NewJob, NewRun, insert};
 pub use lease::{Held, HeldJob, Lease, job_lost};
 pub use lists::{Filters, list};

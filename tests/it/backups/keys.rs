@@ -29,6 +29,19 @@ fn rehearse(shell: &Shell, code: i32, word: &str) {
     assert!(said.out.contains(word), "{}", said.out);
 }
 
+fn manifest_names_keys_and_holds_no_value(path: &std::path::Path) {
+    let manifest = std::fs::read_to_string(path.join("manifest.json")).unwrap();
+    assert!(!manifest.contains("hunter2"));
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(manifest["secretVersions"], 1);
+    let listed = manifest["keys"].as_array().unwrap();
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert!(
+        listed[0]["path"].as_str().unwrap().ends_with("aad.key"),
+        "{listed:?}"
+    );
+}
+
 #[test]
 fn secrets_are_readable_with_the_same_keys_and_others_are_named() {
     let keys = Keys::new();
@@ -42,16 +55,7 @@ fn secrets_are_readable_with_the_same_keys_and_others_are_named() {
     put.expect(201);
     let shell = with_keys(Shell::on(&app.database), &keys);
     let path = shell.backup("b");
-    let manifest = std::fs::read_to_string(path.join("manifest.json")).unwrap();
-    assert!(!manifest.contains("hunter2"));
-    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
-    assert_eq!(manifest["secretVersions"], 1);
-    let listed = manifest["keys"].as_array().unwrap();
-    assert_eq!(listed.len(), 2, "{listed:?}");
-    assert!(
-        listed[0]["path"].as_str().unwrap().ends_with("aad.key"),
-        "{listed:?}"
-    );
+    manifest_names_keys_and_holds_no_value(&path);
 
     let target = Database::empty();
     let other = Keys {

@@ -117,7 +117,7 @@ fn race(world: &World, client: &mut Client, round: usize) -> Uuid {
             scope.spawn(move || {
                 let mut client = world.client();
                 begin.wait();
-                let end = if round % 2 == 0 {
+                let end = if round.is_multiple_of(2) {
                     completed()
                 } else {
                     failed()
