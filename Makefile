@@ -92,6 +92,6 @@ upgrade-test: ## Run the program before the newest migration on the newest schem
 	cargo test --locked --test upgrade
 
 .PHONY: soak
-soak: ## Kill the server a thousand times during runs, for 90 minutes at most
+soak: ## All rounds of the hunts, then a thousand kills of the server during runs, for 90 minutes at most
 	@tests/setup/postgres
 	tests/soak/run

@@ -4,7 +4,7 @@
 //! follow from it ([`super::runs::commit`]). Here are the shapes and the reading.
 
 use super::{Columns, Sql};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::proof::{May, Read};
 use crate::sql;
 use crate::store::runs::{Lease, Run};
@@ -41,6 +41,9 @@ texts! {
         Failed = "failed",
     }
 }
+
+/// The newest form of what a step is asked and answers that this program reads.
+const FORMAT: i16 = 1;
 
 /// A row of the journal.
 #[derive(Debug, Clone, PartialEq)]
@@ -188,6 +191,11 @@ fn journal(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Vec<Step
     let rows = sql.query(sql!("steps/of_run"), &[&tenant_id, &run_id])?;
     rows.iter()
         .map(|row| {
+            if row.column::<i16>("format")? > FORMAT {
+                return Err(Error::internal(
+                    "a later version of this program wrote a step of the run",
+                ));
+            }
             Ok(Step {
                 step: row.column("step")?,
                 kind: row.column("kind")?,

@@ -10,8 +10,8 @@ use postgres::Row;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// Takes a run over, with the job that is to carry it on. `None` when it has finished. A wait ends with it, and the time
-/// that the run was parked is kept.
+/// Claims a run for the job that carries it on. `None` when it has finished. A claim ends a wait and adds its time to the
+/// parked time.
 ///
 /// # Errors
 /// The database's.

@@ -1,11 +1,10 @@
 //! What the holder of a run writes: one commit at a time, under the fence, whole or not at all.
 //!
-//! Guarantees: a commit is written once, however often it is repeated; a run that is to wait for its children does not,
-//! where one has ended that it has not seen (`no-lost-wake-up`); what others of the same tree write is locked before or
-//! after it in one order (`locks-from-root-to-leaf`).
+//! Guarantees: a commit is written once, however often it is repeated. A run does not wait for its children while one has
+//! ended that it has not seen (`no-lost-wake-up`). Locks are taken in one order (`locks-from-root-to-leaf`).
 //!
-//! A commit is one statement where that is all of it: a step's end mostly is, and so is the end of a run that has neither
-//! parent nor children and of which no endpoint is told. Callers do not see the difference.
+//! A commit is one statement if it needs no more: most ends of steps do not, nor does the end of a run that has neither
+//! parent nor children and of which no endpoint is notified. Callers do not see the difference.
 //!
 //! Not here: which commit comes next (`runtime`).
 
@@ -91,7 +90,7 @@ enum Answer {
 pub type Announce<'a> = &'a dyn Fn(&mut Tx<'_>) -> Result<()>;
 
 /// Writes a commit under the fence, in a transaction of its own. `announce` is called in the transaction that ends a run
-/// that has no parent, last; none: nobody is to be told.
+/// that has no parent, last. None: no endpoint is notified.
 ///
 /// # Errors
 /// `conflict` when the job of a run that waits or ends is another's; then nothing is written. Those of `announce`.
@@ -249,7 +248,7 @@ fn alone(
     }
 }
 
-/// Runs the statement. `alone`: with the job of a run that ends, and whether an endpoint may have to be told.
+/// Runs the statement. `alone`: with the job of a run that ends, and whether an endpoint may have to be notified.
 fn write(
     sql: &mut impl Sql,
     held: &Held,

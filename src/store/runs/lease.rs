@@ -97,8 +97,7 @@ pub struct Held {
     pub lease: Lease,
     /// The job that carries the run on.
     pub job: HeldJob,
-    /// How many events the run has, the one of a cancel not counted. A commit that is repeated is told by it from the next
-    /// one.
+    /// How many events the run has, the one of a cancel not counted. A repeated commit and the next one differ in it.
     pub events_written: i64,
     /// Whether the run has begun child runs.
     pub has_children: bool,
