@@ -458,6 +458,6 @@ mod tests {
         let error = Error::internal("disk on fire");
         assert!(!error.message().contains("fire"));
         assert!(error.to_string().contains("disk on fire"));
-        assert!(error.place().file().ends_with("error.rs"));
+        assert!(error.place().file().ends_with("src/error/mod.rs"));
     }
 }

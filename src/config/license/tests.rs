@@ -103,7 +103,7 @@ fn no_code_of_the_service_adds_a_trusted_key() {
         };
         assert_eq!(calls, allowed, "{name}");
     }
-    let own = include_str!("license.rs");
+    let own = include_str!("mod.rs");
     let served = own.split("#[cfg(test)]").next().unwrap();
     assert!(!served.contains("cfg(") && !served.contains("cfg!("));
     assert!(!served.contains("option_env!") && !served.contains("std::env"));

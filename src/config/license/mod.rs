@@ -283,5 +283,4 @@ impl<'a> Parts<'a> {
 }
 
 #[cfg(test)]
-#[path = "license_tests.rs"]
 pub(in crate::config) mod tests;
