@@ -51,10 +51,6 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// The least time between two claims while attempts are in flight: most of what a claim costs does not depend on how many
-/// it takes.
-const PACE: Duration = Duration::from_millis(5);
-
 /// How webhooks are sent from this process.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -177,7 +173,6 @@ impl Webhooks {
             serial_most: (self.0.options.endpoint_concurrency > 1)
                 .then(|| (self.0.options.threads / 2).max(1)),
             poll: self.0.options.poll,
-            pace: PACE,
             // The receiver may have been told.
             cut_counts: true,
             // No attempt outlasts its lease.

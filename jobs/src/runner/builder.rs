@@ -146,14 +146,12 @@ impl Builder {
         let mut queues = Vec::new();
         for (name, options) in std::mem::take(&mut self.queues) {
             let (poke, poked) = bounded(1);
-            let (ease, eased) = bounded(1);
             let handlers = self.handlers.remove(&name).unwrap_or_default();
             let source = Source {
                 poked,
-                eased,
                 read_beside: self.reads.remove(&name),
             };
-            queues.push(Arc::new(QueueState::new(name, options, poke, ease)));
+            queues.push(Arc::new(QueueState::new(name, options, poke)));
             starts.push((source, handlers));
         }
         let state = Arc::new(RunnerState {

@@ -16,8 +16,6 @@ use std::time::{Duration, Instant};
 /// Where the claimer learns that there is something to claim, and what it reads with it.
 pub(super) struct Source {
     pub(super) poked: Receiver<()>,
-    /// Told when nothing is in hand any more.
-    pub(super) eased: Receiver<()>,
     pub(super) read_beside: Option<ReadBeside>,
 }
 
@@ -119,7 +117,6 @@ struct Claimer<'a> {
     keyed_first: bool,
     failures: u32,
     next_poll: Instant,
-    claimed_at: Option<Instant>,
     /// After a failure, when to try again.
     not_before: Option<Instant>,
 }
@@ -135,7 +132,6 @@ pub(super) fn run(context: &Arc<WorkerContext>, source: Source) {
         keyed_first: false,
         failures: 0,
         next_poll: Instant::now(),
-        claimed_at: None,
         not_before: None,
     };
     while !context.runner.is_stopping() {
@@ -147,10 +143,6 @@ impl Claimer<'_> {
     fn claim_or_wait(&mut self) {
         let now = Instant::now();
         let queue = &*self.context.queue;
-        if let Some(until) = self.paced_until(now) {
-            let _ = self.source.eased.recv_deadline(until);
-            return;
-        }
         self.speed.see(queue, now);
         let room = room(queue);
         if let Some(wait) = self.idle_for(room, now) {
@@ -174,13 +166,6 @@ impl Claimer<'_> {
             Ok(rows) => self.claimed(rows, room, now),
             Err(error) => self.failed(&error),
         }
-    }
-
-    /// While jobs are in hand, when the next claim may begin, if not yet.
-    fn paced_until(&self, now: Instant) -> Option<Instant> {
-        let queue = &*self.context.queue;
-        let next = self.claimed_at? + queue.options.pace;
-        (next > now && queue.has_jobs_in_hand()).then_some(next)
     }
 
     /// How long there is nothing to do; none if it is time to claim.
@@ -207,7 +192,6 @@ impl Claimer<'_> {
         // Keys share a claim evenly, so one with more to give may have left room.
         self.more = rows.len() >= room.jobs || rows.iter().any(|row| row.key.is_some());
         self.next_poll = Instant::now() + jittered(queue.options.poll, 20);
-        self.claimed_at = Some(asked_at);
         if !rows.is_empty() {
             let outstanding =
                 rows.len() + queue.outstanding.fetch_add(rows.len(), Ordering::AcqRel);

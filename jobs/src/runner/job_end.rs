@@ -100,7 +100,6 @@ pub struct Later {
 
 impl Later {
     pub(crate) fn new(end: JobEnd) -> Self {
-        end.queue.ends_later();
         Self { end: Some(end) }
     }
 
@@ -112,7 +111,6 @@ impl Later {
     fn end(&mut self, outcome: Outcome) {
         if let Some(end) = self.end.take() {
             end.batch.slots[end.index].set_stage(Stage::Finished);
-            end.queue.ended_later();
             end.outcome(outcome);
         }
     }

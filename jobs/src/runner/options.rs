@@ -26,9 +26,6 @@ pub struct QueueOptions {
     /// How often an idle queue looks for jobs of other processes and retries that are due, jittered by a fifth; at least
     /// 1 ms. Default 200 ms.
     pub poll: Duration,
-    /// The least time between two claims while jobs are in hand: claimed, or through their handlers with an end that is
-    /// still being written. A claim then takes more jobs at once. Default zero.
-    pub pace: Duration,
     /// Whether a job loses its attempt if a stop interrupts its handler, because its effect may
     /// have happened. Default false: as if it had never been claimed.
     pub cut_counts: bool,
@@ -48,7 +45,6 @@ impl Default for QueueOptions {
             batch: 500,
             stack_bytes: 256 * 1024,
             poll: Duration::from_millis(200),
-            pace: Duration::ZERO,
             cut_counts: false,
             lease_at_least: Duration::ZERO,
             backoff: Backoff::default(),

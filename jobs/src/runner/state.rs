@@ -36,7 +36,6 @@ impl RunnerState {
         self.stopping.store(true, Ordering::Release);
         for queue in &self.queues {
             queue.poke();
-            queue.ease();
         }
     }
 
@@ -81,11 +80,8 @@ pub(super) struct QueueState {
     /// Of the outstanding ones, those of serial keys.
     pub(super) serial: AtomicUsize,
     pub(super) running: AtomicUsize,
-    /// Through their handlers, with an end that is still being written.
-    pub(super) later: AtomicUsize,
     pub(super) woken: AtomicBool,
     poke: Sender<()>,
-    ease: Sender<()>,
     pub(super) counts: Counts,
 }
 
@@ -125,13 +121,8 @@ pub struct Stats {
 }
 
 impl QueueState {
-    /// `poke` wakes the claimer, `ease` ends its pause between two claims.
-    pub(super) fn new(
-        name: String,
-        options: QueueOptions,
-        poke: Sender<()>,
-        ease: Sender<()>,
-    ) -> Self {
+    /// `poke` wakes the claimer.
+    pub(super) fn new(name: String, options: QueueOptions, poke: Sender<()>) -> Self {
         Self {
             name,
             outstanding: AtomicUsize::new(0),
@@ -140,10 +131,8 @@ impl QueueState {
             options,
             serial: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
-            later: AtomicUsize::new(0),
             woken: AtomicBool::new(false),
             poke,
-            ease,
             counts: Counts::default(),
         }
     }
@@ -154,24 +143,10 @@ impl QueueState {
         let _ = self.poke.try_send(());
     }
 
-    fn ease(&self) {
-        if !self.options.pace.is_zero() {
-            // One that waits already says the same.
-            let _ = self.ease.try_send(());
-        }
-    }
-
     /// There may be something to claim.
     pub(super) fn wake(&self) {
         self.woken.store(true, Ordering::Release);
         self.poke();
-    }
-
-    pub(super) fn has_jobs_in_hand(&self) -> bool {
-        let in_hand = [&self.outstanding, &self.later];
-        in_hand
-            .iter()
-            .any(|count| count.load(Ordering::Acquire) > 0)
     }
 
     /// So many outstanding jobs that no more are claimed. With prefetch, half of it has to be used up first, so that
@@ -191,21 +166,6 @@ impl QueueState {
         // With this one there is room again; with others there was.
         if outstanding == self.enough() {
             self.poke();
-        }
-        if outstanding == 1 {
-            self.ease();
-        }
-    }
-
-    /// A job is through its handler, and its end is written later.
-    pub(super) fn ends_later(&self) {
-        self.later.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// The end of such a job was written.
-    pub(super) fn ended_later(&self) {
-        if self.later.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.ease();
         }
     }
 

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const NEVER: Duration = Duration::from_secs(3600);
 const SOON: Duration = Duration::from_secs(20);
 
 #[derive(Serialize, Deserialize)]
@@ -187,53 +186,6 @@ fn what_stands_in_the_queue_says_whether_a_job_is_in_somebody_s_hands_and_for_ho
     assert_eq!(rescue(&mut client, 1).unwrap(), [(one.id, Became::Waiting)]);
     assert_eq!(standing(&mut client), (1, 0));
     assert!(!keep(&mut client, one.id, one.lease_id, 60_000));
-}
-
-#[test]
-fn claims_keep_their_pace_while_jobs_are_in_hand() {
-    let schema = schema();
-    let (go_on, goes_on) = bounded::<()>(0);
-    let calls = Arc::new(AtomicU32::new(0));
-    let called = Arc::clone(&calls);
-    let options = QueueOptions {
-        threads: 4,
-        poll: Duration::from_millis(5),
-        pace: NEVER,
-        ..QueueOptions::default()
-    };
-    let (polled, polls) = bounded(1);
-    let often = QueueOptions {
-        poll: Duration::from_millis(5),
-        ..QueueOptions::default()
-    };
-    let runner = doubling(&schema, options)
-        .queue("other", often)
-        .handle_named("other", "n", move |_| {
-            polled.send(()).unwrap();
-            Outcome::Done
-        })
-        .handle(move |_, _: Task| {
-            called.fetch_add(1, Ordering::SeqCst);
-            let _ = goes_on.recv();
-            Outcome::Done
-        })
-        .start()
-        .unwrap();
-    add(&schema, 1);
-    until("the first is begun", || calls.load(Ordering::SeqCst) == 1);
-    (2..5).for_each(|number| add(&schema, number));
-    runner.handle().wake("q");
-    // Each of these is found by a poll, and this queue would look as often.
-    for _ in 0..10 {
-        enqueue(&mut schema.client(), NewJob::named("other", "n", "1")).unwrap();
-        polls.recv_timeout(SOON).unwrap();
-    }
-    assert_eq!(runner.handle().stats("q").unwrap().claimed, 1);
-    // With nothing in hand, all that came is claimed at once.
-    go_on.send(()).unwrap();
-    until("the others are begun", || calls.load(Ordering::SeqCst) == 4);
-    drop(go_on);
-    until("all is done", || rows(&schema) == 0);
 }
 
 #[test]
