@@ -1,4 +1,4 @@
-//! Concurrency keys, unique keys, cancel, and settling in the transaction of the effect.
+//! Concurrency keys, unique keys, cancel, and ending in the transaction of the effect.
 //! `DATABASE_URL="host=… user=… dbname=…" cargo run -p jobs --example keys_and_cancel`
 
 use jobs::{
@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             // Whoever listened may be gone; the job is done all the same.
             Ok(()) => done
                 .send(claimed.id())
-                .map_or(Outcome::Settled, |()| Outcome::Settled),
+                .map_or(Outcome::EndedByHandler, |()| Outcome::EndedByHandler),
             Err(error) => Outcome::retry(error.to_string()),
         })
         .handle_named(QUEUE, "refresh", |_| Outcome::Done)

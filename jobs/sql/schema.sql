@@ -1,6 +1,6 @@
 -- The queue's tables. All names begin with `job_`; they stand in the connection's current schema.
 
--- Waiting and running jobs. A job is running while `lease_id` is set. Nothing that a claim or the settlement of a
+-- Waiting and running jobs. A job is running while `lease_id` is set. Nothing that a claim or the end of a
 -- waiting job changes stands in an index (`unique_held` aside, which most jobs leave null), and more than half of each
 -- page is kept free (a leased row is a little longer than a waiting one). So those updates stay on their page (HOT)
 -- and touch no index.
@@ -39,8 +39,8 @@ CREATE INDEX job_jobs_by_unique_key ON job_jobs (queue, unique_key) WHERE unique
 -- At most one job of a unique key waits. A claim clears `unique_held`.
 CREATE UNIQUE INDEX job_jobs_unique_held ON job_jobs (queue, unique_held) WHERE unique_held IS NOT NULL;
 
--- One row a claimed batch. Its id is the fence of every job in it: it comes from a sequence and never returns, so a
--- settlement that names (job, lease) cannot touch a later claim of the same job. Renewing a batch is one small update,
+-- One row a claimed batch. Its id is the fence of every job in it: it comes from a sequence and never returns, so an
+-- end that names (job, lease) cannot touch a later claim of the same job. Renewing a batch is one small update,
 -- and finding the expired ones reads this table, never the jobs.
 CREATE SEQUENCE job_lease_ids;
 CREATE TABLE job_leases (

@@ -17,7 +17,7 @@ pub(crate) enum Stage {
     Running = 1,
     /// The handler has returned; the completion is being written.
     Finished = 2,
-    Settled = 3,
+    Ended = 3,
 }
 
 const GOES_ON: u8 = 0;
@@ -100,12 +100,12 @@ impl Batch {
         self.claimed_at.elapsed().as_millis() as u64 >= self.good_for_ms.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn is_settled(&self) -> bool {
+    pub(crate) fn is_ended(&self) -> bool {
         self.remaining.load(Ordering::Acquire) == 0
     }
 
-    pub(crate) fn settled(&self, index: usize) {
-        self.slots[index].set_stage(Stage::Settled);
+    pub(crate) fn ended(&self, index: usize) {
+        self.slots[index].set_stage(Stage::Ended);
         if let Ok(mut callbacks) = self.slots[index].callbacks.lock() {
             callbacks.clear();
         }
@@ -120,7 +120,7 @@ impl Batch {
     /// The end of this job cannot be written: it is rescued once the lease has run out.
     pub(crate) fn leave(&self, index: usize) {
         self.is_left.store(true, Ordering::Release);
-        self.settled(index);
+        self.ended(index);
     }
 
     pub(crate) fn lose_all(&self) {

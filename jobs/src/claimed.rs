@@ -2,7 +2,7 @@
 //! handler's own.
 
 use crate::batch::CancelToken;
-use crate::protocol::{Became, ClaimedRow, Ending, Settlement, settle};
+use crate::protocol::{Became, ClaimedRow, EndedJob, Ending, end_jobs};
 use crate::runner::{JobEnd, Later};
 use crate::{Error, Result};
 use postgres::GenericClient;
@@ -131,30 +131,30 @@ impl Claimed {
         self.token.clone()
     }
 
-    /// Completes the job in the handler's own transaction; after its commit return [`crate::Outcome::Settled`].
+    /// Completes the job in the handler's own transaction; after its commit return [`crate::Outcome::EndedByHandler`].
     ///
     /// # Errors
     /// [`Error::LeaseLost`] or [`Error::Cancelled`]: roll back. Otherwise the database's error.
     pub fn complete_in(&self, tx: &mut impl GenericClient) -> Result<()> {
-        self.settle_in(tx, Ending::Done)
+        self.end_in(tx, Ending::Done)
     }
 
     /// Puts the job off in the handler's own transaction, without counting the attempt. After its
-    /// commit return [`crate::Outcome::Settled`].
+    /// commit return [`crate::Outcome::EndedByHandler`].
     ///
     /// # Errors
     /// As [`Claimed::complete_in`].
     pub fn snooze_in(&self, tx: &mut impl GenericClient, after: Duration) -> Result<()> {
-        self.settle_in(tx, Ending::Snooze { after })
+        self.end_in(tx, Ending::Snooze { after })
     }
 
-    fn settle_in(&self, tx: &mut impl GenericClient, ending: Ending) -> Result<()> {
-        let settlement = Settlement {
+    fn end_in(&self, tx: &mut impl GenericClient, ending: Ending) -> Result<()> {
+        let ended = EndedJob {
             id: self.row.id,
             lease_id: self.row.lease_id,
             ending,
         };
-        match settle(tx, &[settlement])?.first() {
+        match end_jobs(tx, &[ended])?.first() {
             None => Err(Error::LeaseLost),
             Some((_, Became::Cancelled)) => Err(Error::Cancelled),
             Some(_) => Ok(()),

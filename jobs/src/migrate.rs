@@ -37,7 +37,7 @@ pub const FUNCTIONS: &[(&str, &str)] = functions![
     "job_rescue",
     "job_revive",
     "job_run_now",
-    "job_settle",
+    "job_end",
     "job_standing",
 ];
 

@@ -74,7 +74,7 @@ pub enum Ending {
 }
 
 #[derive(Clone, Debug)]
-pub struct Settlement {
+pub struct EndedJob {
     pub id: i64,
     pub lease_id: i64,
     pub ending: Ending,
@@ -205,14 +205,11 @@ pub fn complete(client: &mut impl GenericClient, ids: &[i64], leases: &[i64]) ->
 ///
 /// # Errors
 /// The database's error; then nothing was changed.
-pub fn settle(
-    client: &mut impl GenericClient,
-    settlements: &[Settlement],
-) -> Result<Vec<(i64, Became)>> {
-    let ids: Vec<i64> = settlements.iter().map(|one| one.id).collect();
-    let leases: Vec<i64> = settlements.iter().map(|one| one.lease_id).collect();
+pub fn end_jobs(client: &mut impl GenericClient, ended: &[EndedJob]) -> Result<Vec<(i64, Became)>> {
+    let ids: Vec<i64> = ended.iter().map(|one| one.id).collect();
+    let leases: Vec<i64> = ended.iter().map(|one| one.lease_id).collect();
     let (mut kinds, mut delays_ms, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
-    for one in settlements {
+    for one in ended {
         let (kind, after, reason) = match &one.ending {
             Ending::Done => ("done", Duration::ZERO, None),
             Ending::Retry { after, reason } => ("retry", *after, Some(reason)),
@@ -225,7 +222,7 @@ pub fn settle(
         reasons.push(reason.map(|text| bounded(text)));
     }
     let rows = client.query_typed(
-        "SELECT id, became FROM job_settle(p_ids => $1, p_leases => $2, p_kinds => $3, p_delays_ms => $4, p_reasons => $5)",
+        "SELECT id, became FROM job_end(p_ids => $1, p_leases => $2, p_kinds => $3, p_delays_ms => $4, p_reasons => $5)",
         &[
             (&ids, Type::INT8_ARRAY),
             (&leases, Type::INT8_ARRAY),

@@ -27,7 +27,7 @@ begin
   what := run_cancel_one(of_tenant_id, of_run_id, at, not below.has_more);
   became := what.became;
   has_more := below.has_more;
-  perform run_settle_jobs(null, null,
+  perform run_update_jobs(null, null,
     below.removed_jobs || case when became = 'cancelled' then what.job end,
     below.due_jobs || case when became = 'asked' then what.job end
       || case when became = 'cancelled' and parent.status = 'waiting' and parent.waiting_for = 'children' then parent.job_id end);

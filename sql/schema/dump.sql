@@ -1024,6 +1024,14 @@ create table webhook_events (
 --   p_lease bigint
 -- ) returns boolean
 
+-- function job_end (
+--   p_ids bigint[],
+--   p_leases bigint[],
+--   p_kinds text[],
+--   p_delays_ms bigint[],
+--   p_reasons text[]
+-- ) returns TABLE(id bigint, became text)
+
 -- function job_enqueue (
 --   p_queue text[],
 --   p_name text[],
@@ -1100,14 +1108,6 @@ create table webhook_events (
 -- function job_run_now (
 --   p_id bigint
 -- ) returns boolean
-
--- function job_settle (
---   p_ids bigint[],
---   p_leases bigint[],
---   p_kinds text[],
---   p_delays_ms bigint[],
---   p_reasons text[]
--- ) returns TABLE(id bigint, became text)
 
 -- function job_standing (
 --   p_id bigint,
@@ -1191,18 +1191,18 @@ create table webhook_events (
 --   of_run_id uuid
 -- ) returns void
 
--- function run_settle_jobs (
---   done_job bigint,
---   done_lease bigint,
---   removed_jobs bigint[],
---   due_jobs bigint[]
--- ) returns boolean
-
 -- function run_take_children (
 --   of_tenant_id uuid,
 --   of_run_id uuid,
 --   slots integer[]
 -- ) returns bigint
+
+-- function run_update_jobs (
+--   done_job bigint,
+--   done_lease bigint,
+--   removed_jobs bigint[],
+--   due_jobs bigint[]
+-- ) returns boolean
 
 -- function run_write (
 --   of_tenant_id uuid,

@@ -3,6 +3,10 @@
 //!
 //! Group commit: one thread at a time leads, and writes all decisions that wait when it starts. The
 //! leader is a request thread that finds no other leader, or the writer's thread.
+//!
+//! Not on `store::db::group_commit`: there a part that has waited long starts a second write, and a
+//! writer that panics hands on to the next. A chain has one writer at a time in any case, keeps a
+//! batch whose commit is in doubt, and fails a decision at its own deadline.
 
 use super::ticket::{Reason, Resolution, Ticket};
 use super::writer::Open;

@@ -83,9 +83,9 @@ impl Deliver {
 enum Instead {
     /// There is nothing to do any more.
     Ended,
-    /// An earlier attempt whose outcome was lost was written, and the job settled.
+    /// An earlier attempt whose outcome was lost was written, and the job ended.
     Recovered(AttemptOutcome),
-    /// The endpoint is not registered any more: the delivery failed, and the job was settled.
+    /// The endpoint is not registered any more: the delivery failed, and the job was ended.
     Unregistered,
     /// It is to be looked at again after this time.
     Later(Duration),
@@ -165,7 +165,7 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
     };
     let finish = |all| inner.finish_all(all);
     inner.finishing.put((made, waiter), finish);
-    Ok(Outcome::Settled)
+    Ok(Outcome::EndedByHandler)
 }
 
 /// An earlier claim of the job was lost, and what came of it is not known.
@@ -185,11 +185,11 @@ fn instead(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Result<Outcome> {
         Instead::Ended => Outcome::Done,
         Instead::Recovered(outcome) => {
             inner.count(Some(Reason::ConnectionFailed), outcome);
-            Outcome::Settled
+            Outcome::EndedByHandler
         }
         Instead::Unregistered => {
             inner.counts.failed(1);
-            Outcome::Settled
+            Outcome::EndedByHandler
         }
         Instead::Later(after) => Outcome::Snooze { after },
     })

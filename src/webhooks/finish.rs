@@ -159,7 +159,7 @@ impl Inner {
     fn became(&self, made: &Made, became: Option<AttemptOutcome>, was_away: bool) -> Outcome {
         let Some(becomes) = became else {
             return match was_away {
-                true => Outcome::Settled,
+                true => Outcome::EndedByHandler,
                 false => Outcome::retry(anothers().to_string()),
             };
         };

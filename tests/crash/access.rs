@@ -1,15 +1,15 @@
 //! Authorization on: people with keys, what a server says that they may do, and what Postgres and
 //! the program's own commands say of it.
 
-use crate::server::{Answer, Client, Place};
-use crate::world::{id_of, place};
+use crate::server::{Answer, Client, ServerConfig};
+use crate::world::{config, id_of};
 use agent_runtime::ids::Clock;
 use serde_json::json;
 use uuid::Uuid;
 
-/// A place to start servers at that ask this authorization server.
-pub(crate) fn authorized(database_url: String, authorization_url: &str) -> Place {
-    place(database_url)
+/// How servers are started that ask this authorization server.
+pub(crate) fn authorized(database_url: String, authorization_url: &str) -> ServerConfig {
+    config(database_url)
         .with("SVC_AUTHZ_API_URL", authorization_url)
         .with("SVC_AUTHZ_TIMEOUT_MS", 10_000)
         .with("SVC_MAX_DENIALS_PER_MINUTE", 1_000_000)
@@ -36,15 +36,15 @@ impl Person {
     }
 
     /// Their client of a server.
-    pub(crate) fn at(&self, place: &Place) -> Client {
-        Client::new(place.port, &self.token)
+    pub(crate) fn at(&self, config: &ServerConfig) -> Client {
+        Client::new(config.port, &self.token)
     }
 
     /// What a server says that they may do to a project: read and write. None: it cannot say just
     /// now.
     #[track_caller]
-    pub(crate) fn may(&self, place: &Place, project_id: Uuid) -> Option<[bool; 2]> {
-        let client = self.at(place);
+    pub(crate) fn may(&self, config: &ServerConfig, project_id: Uuid) -> Option<[bool; 2]> {
+        let client = self.at(config);
         let reads = is_allowed(&client.get(&format!("/v1/projects/{project_id}")).unwrap())?;
         let path = format!("/v1/projects/{project_id}/memberships");
         let writes = is_allowed(&client.get(&path).unwrap())?;
@@ -110,35 +110,35 @@ pub(crate) fn wanted(sql: &mut postgres::Client, project_id: Uuid, user_id: Uuid
 #[track_caller]
 pub(crate) fn check_agrees(
     sql: &mut postgres::Client,
-    place: &Place,
+    config: &ServerConfig,
     project_id: Uuid,
     person: &Person,
 ) {
     let mut ask = || {
         let before = wanted(sql, project_id, person.id);
-        let said = person.may(place, project_id)?;
+        let said = person.may(config, project_id)?;
         let after = wanted(sql, project_id, person.id);
         (before == after).then_some((said, after))
     };
     let (said, wanted) = crate::eventually("an answer", &mut ask);
-    assert_eq!(said, wanted, "see {}", place.log.display());
+    assert_eq!(said, wanted, "see {}", config.log.display());
 }
 
 /// `authz verify`: the authorization server has what Postgres asks for.
 #[track_caller]
-pub(crate) fn verify_permissions(place: &Place) {
-    verify(place, &["authz", "verify"]);
+pub(crate) fn verify_permissions(config: &ServerConfig) {
+    verify(config, &["authz", "verify"]);
 }
 
 /// `audit verify`: the record is complete.
 #[track_caller]
-pub(crate) fn verify_audit(place: &Place) {
-    verify(place, &["audit", "verify"]);
+pub(crate) fn verify_audit(config: &ServerConfig) {
+    verify(config, &["audit", "verify"]);
 }
 
 #[track_caller]
-fn verify(place: &Place, arguments: &[&str]) {
-    let output = place.run(arguments);
+fn verify(config: &ServerConfig, arguments: &[&str]) {
+    let output = config.run(arguments);
     let said = String::from_utf8_lossy(&output.stdout);
     let complained = String::from_utf8_lossy(&output.stderr);
     assert_eq!(

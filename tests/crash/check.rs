@@ -5,7 +5,7 @@
 //! and with what the provider and the tool saw. Nothing is left over in the queue.
 
 use crate::follow::{Event, Seen};
-use crate::server::Place;
+use crate::server::ServerConfig;
 use crate::tool::{Call, attempt_of};
 use crate::world::Agents;
 use postgres::{Client, NoTls};
@@ -62,13 +62,13 @@ struct Ended<'a> {
 
 /// Checks runs that have ended, each with what its reader saw, and that nothing else is left.
 pub(crate) fn check(
-    place: &Place,
+    config: &ServerConfig,
     agents: &Agents,
     runs: &[(Uuid, Seen)],
     strict: Strict,
 ) -> Figures {
-    let mut sql = Client::connect(&place.database_url, NoTls).unwrap();
-    let client = place.client();
+    let mut sql = Client::connect(&config.database_url, NoTls).unwrap();
+    let client = config.client();
     let requests = agents.provider.requests();
     assert_eq!(
         agents.provider.count(),

@@ -7,8 +7,8 @@ use crate::eventually;
 use crate::follow::{Follower, Seen};
 use crate::openfga::OpenFga;
 use crate::report;
-use crate::server::{Client, Place};
-use crate::world::{Agents, Pace, id_of, place, shared_database};
+use crate::server::{Client, ServerConfig};
+use crate::world::{Agents, Pace, config, id_of, shared_database};
 use agent_runtime::ids::Clock;
 use ed25519_dalek::SigningKey;
 use ed25519_dalek::pkcs8::EncodePrivateKey;
@@ -37,9 +37,9 @@ const RUNS: usize = 3;
 
 /// The library that stands between a program and its wall clock.
 fn library() -> PathBuf {
-    let places = ["/usr/lib", "/usr/lib64"];
-    let inside = places.iter().flat_map(|place| {
-        let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+    let directories = ["/usr/lib", "/usr/lib64"];
+    let inside = directories.iter().flat_map(|directory| {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
         entries.map(|entry| entry.path())
     });
     let mut found = inside
@@ -65,18 +65,18 @@ impl Leap {
         std::fs::rename(&new, &self.0).unwrap();
     }
 
-    /// The place whose servers go by it; time that passes stays as it is.
-    pub(crate) fn govern(place: Place) -> (Self, Place) {
-        let leap = Self(place.log.with_extension("clock"));
+    /// The config whose servers go by it; time that passes stays as it is.
+    pub(crate) fn govern(config: ServerConfig) -> (Self, ServerConfig) {
+        let leap = Self(config.log.with_extension("clock"));
         leap.set(0);
         let file = |path: &Path| path.display().to_string();
-        let place = place
+        let config = config
             .with("LD_PRELOAD", file(&library()))
             .with("FAKETIME_TIMESTAMP_FILE", file(&leap.0))
             .with("FAKETIME_NO_CACHE", 1)
             .with("FAKETIME_DONT_FAKE_MONOTONIC", 1)
             .with("NO_FAKE_STAT", 1);
-        (leap, place)
+        (leap, config)
     }
 }
 
@@ -100,9 +100,9 @@ fn finish(followers: Vec<(Uuid, Follower)>) -> Vec<(Uuid, Seen)> {
 
 #[test]
 fn runs_outlive_leaps_of_the_clock() {
-    let (leap, place) = Leap::govern(place(shared_database()));
-    let mut server = place.start();
-    let client = place.client();
+    let (leap, config) = Leap::govern(config(shared_database()));
+    let mut server = config.start();
+    let client = config.client();
     let pace = Pace {
         tool: Duration::from_millis(300),
         ..Pace::default()
@@ -125,9 +125,9 @@ fn runs_outlive_leaps_of_the_clock() {
     let cut = start(&agents, &client);
     agents.tool.wait_for(cut.0);
     server.kill();
-    server = place.start();
+    server = config.start();
     runs.extend(finish(vec![cut]));
-    let figures = check(&place, &agents, &runs, Strict::Completed);
+    let figures = check(&config, &agents, &runs, Strict::Completed);
     assert!(server.runs());
     report(
         "clock",
@@ -151,8 +151,8 @@ fn key_for_an_hour(client: &Client) -> String {
 
 /// What somebody may do, once the server can say.
 #[track_caller]
-fn decided(member: &Person, place: &Place, project_id: Uuid) -> [bool; 2] {
-    eventually("an answer", || member.may(place, project_id))
+fn decided(member: &Person, config: &ServerConfig, project_id: Uuid) -> [bool; 2] {
+    eventually("an answer", || member.may(config, project_id))
 }
 
 fn signing_key(path: &Path) -> String {
@@ -167,26 +167,26 @@ fn signing_key(path: &Path) -> String {
 #[test]
 fn keys_and_decisions_outlive_leaps_of_the_clock() {
     let fga = OpenFga::own_in_memory();
-    let place = authorized(shared_database(), &fga.url());
-    let key = signing_key(&place.log.with_extension("pem"));
+    let config = authorized(shared_database(), &fga.url());
+    let key = signing_key(&config.log.with_extension("pem"));
     // Whatever the server's clock says, nothing is old enough to be purged.
-    let place = place
+    let config = config
         .with("SVC_COMPLIANCE_CLASSIFIER", "shipped")
         .with("SVC_AUDIT_SIGNING_KEY_PATH", key);
-    let (leap, place) = Leap::govern(place);
-    let mut server = place.start();
-    let admin = place.client();
+    let (leap, config) = Leap::govern(config);
+    let mut server = config.start();
+    let admin = config.client();
     let project_id = project(&admin);
     let member = Person::add(&admin);
     let path = format!("/v1/projects/{project_id}/memberships");
     admin.made(&path, &json!({"userId": member.id, "role": "viewer"}), 201);
-    let key = Client::new(place.port, &key_for_an_hour(&admin));
+    let key = Client::new(config.port, &key_for_an_hour(&admin));
     let read = format!("/v1/projects/{project_id}");
     let mut asked = 0;
     for seconds in LEAPS {
         leap.set(seconds);
         for _ in 0..5 {
-            assert_eq!(decided(&member, &place, project_id), [true, false]);
+            assert_eq!(decided(&member, &config, project_id), [true, false]);
             asked += 2;
         }
         // A key is over once this clock says so, and only for as long as it does.
@@ -201,11 +201,11 @@ fn keys_and_decisions_outlive_leaps_of_the_clock() {
     // A start at another time than the last one's.
     leap.set(100 * DAY);
     server.kill();
-    server = place.start();
-    assert_eq!(decided(&member, &place, project_id), [true, false]);
+    server = config.start();
+    assert_eq!(decided(&member, &config, project_id), [true, false]);
     asked += 2;
     assert!(server.terminate().0.success());
-    let mut sql = postgres::Client::connect(&place.database_url, postgres::NoTls).unwrap();
+    let mut sql = postgres::Client::connect(&config.database_url, postgres::NoTls).unwrap();
     let row = sql.query_one("select count(*) from audit_decisions", &[]);
     let recorded: i64 = row.unwrap().get(0);
     assert!(
@@ -213,7 +213,7 @@ fn keys_and_decisions_outlive_leaps_of_the_clock() {
         "{recorded} of {asked}"
     );
     leap.set(0);
-    verify_audit(&place);
+    verify_audit(&config);
     report(
         "clock decisions",
         &format!("asked={asked} recorded={recorded}"),

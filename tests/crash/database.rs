@@ -4,9 +4,9 @@ use crate::check::{Strict, check};
 use crate::follow::{Follower, Seen};
 use crate::probe::{Asked, Probe, all_at_once, all_within};
 use crate::random::Random;
-use crate::server::{Place, Server};
+use crate::server::{Server, ServerConfig};
 use crate::wait::until_due;
-use crate::world::{Agents, Pace, cluster, place};
+use crate::world::{Agents, Pace, cluster, config};
 use crate::{eventually, report, setting};
 use agent_runtime::dev::cluster::Cluster;
 use rustix::process::{Pid, Signal, kill_process};
@@ -24,8 +24,8 @@ const LONGEST_RECOVERY: Duration = Duration::from_secs(20);
 /// More at once than there are request threads.
 const CROWD: usize = 30;
 
-fn with_short_deadlines(place: Place) -> Place {
-    place
+fn with_short_deadlines(config: ServerConfig) -> ServerConfig {
+    config
         .with("SVC_REQUEST_DEADLINE_MS", DEADLINE.as_millis())
         .with("SVC_DATABASE_CHECKOUT_TIMEOUT_MS", 500)
         .with("SVC_DATABASE_STATEMENT_TIMEOUT_MS", 2000)
@@ -38,7 +38,12 @@ pub(crate) fn send(pid: u32, signal: Signal) {
 }
 
 /// Starts turns until told to stop, so that something is always under way.
-fn start_runs(place: &Place, agents: &Agents, followers: &mut Vec<Follower>, random: &mut Random) {
+fn start_runs(
+    config: &ServerConfig,
+    agents: &Agents,
+    followers: &mut Vec<Follower>,
+    random: &mut Random,
+) {
     let under_way = followers
         .iter()
         .filter(|follower| !follower.is_over())
@@ -49,7 +54,7 @@ fn start_runs(place: &Place, agents: &Agents, followers: &mut Vec<Follower>, ran
             _ => agents.repeatable,
         };
         followers.push(Follower::of_new_run(
-            place.client(),
+            config.client(),
             agent_id,
             agents.turn(agent_id),
         ));
@@ -64,11 +69,11 @@ fn finish(followers: Vec<Follower>) -> Vec<(Uuid, Seen)> {
 }
 
 /// The events of the run that took longest, with the times of their writing and of their reading.
-fn slowest(place: &Place, runs: &[(Uuid, Seen)]) -> String {
+fn slowest(config: &ServerConfig, runs: &[(Uuid, Seen)]) -> String {
     let over = |(_, seen): &&(Uuid, Seen)| seen.events.last().map(|event| event.at);
     let (_, seen) = runs.iter().max_by_key(over).unwrap();
     let run_id = seen.run_id.unwrap();
-    let mut sql = postgres::Client::connect(&place.database_url, postgres::NoTls).unwrap();
+    let mut sql = postgres::Client::connect(&config.database_url, postgres::NoTls).unwrap();
     let written = sql
         .query(
             "select (extract(epoch from created_at - min(created_at) over ()) * 1000)::bigint \
@@ -95,11 +100,11 @@ struct Watched {
 }
 
 impl Watched {
-    fn start(place: &Place, server: Server) -> Self {
+    fn start(config: &ServerConfig, server: Server) -> Self {
         Self {
             server,
-            probe: Probe::start(place.client(), PROBES),
-            requests: Probe::start(place.client(), REQUESTS),
+            probe: Probe::start(config.client(), PROBES),
+            requests: Probe::start(config.client(), REQUESTS),
         }
     }
 
@@ -126,14 +131,14 @@ impl Watched {
 fn runs_outlive_restarts_and_crashes_of_the_database() {
     let mut cluster = cluster("restarted");
     let mut random = Random::seeded("restarts");
-    let place = with_short_deadlines(place(cluster.url()));
-    let server = place.start();
-    let agents = Agents::make(&place.client(), Pace::default());
-    let watched = Watched::start(&place, server);
+    let config = with_short_deadlines(config(cluster.url()));
+    let server = config.start();
+    let agents = Agents::make(&config.client(), Pace::default());
+    let watched = Watched::start(&config, server);
     let mut followers = Vec::new();
     let faults = setting("CRASH_RESTARTS", 4);
     for number in 0..faults {
-        start_runs(&place, &agents, &mut followers, &mut random);
+        start_runs(&config, &agents, &mut followers, &mut random);
         random.let_pass(0, 900);
         if number % 2 == 1 {
             send(cluster.pid().unwrap(), Signal::KILL);
@@ -145,8 +150,8 @@ fn runs_outlive_restarts_and_crashes_of_the_database() {
     let runs = finish(followers);
     let recovery = restored_at.elapsed();
     let (_server, asked) = watched.stop();
-    let figures = check(&place, &agents, &runs, Strict::Crashes);
-    assert!(recovery < LONGEST_RECOVERY, "{}", slowest(&place, &runs));
+    let figures = check(&config, &agents, &runs, Strict::Crashes);
+    assert!(recovery < LONGEST_RECOVERY, "{}", slowest(&config, &runs));
     report(
         "restarts",
         &format!(
@@ -164,9 +169,9 @@ fn runs_outlive_restarts_and_crashes_of_the_database() {
 fn what_a_tool_answered_while_the_database_was_away_is_kept() {
     let mut cluster = cluster("away");
     // The lease outlives the outage, so nobody else may take the run up meanwhile.
-    let place = with_short_deadlines(place(cluster.url())).with("SVC_RUN_LEASE_MS", 20_000);
-    let _server = place.start();
-    let client = place.client();
+    let config = with_short_deadlines(config(cluster.url())).with("SVC_RUN_LEASE_MS", 20_000);
+    let _server = config.start();
+    let client = config.client();
     let pace = Pace {
         tool: Duration::from_millis(700),
         ..Pace::default()
@@ -181,12 +186,12 @@ fn what_a_tool_answered_while_the_database_was_away_is_kept() {
     });
     agents.tool.wait_for_answer(run_id);
     // What was asked for after that meets no database, as the run's own write does.
-    let asked = place.client().get("/v1/runs?limit=1").unwrap();
+    let asked = config.client().get("/v1/runs?limit=1").unwrap();
     assert!([503, 504].contains(&asked.status), "{}", asked.body);
     cluster.restart().unwrap();
     let seen = follower.finish();
     let figures = check(
-        &place,
+        &config,
         &agents,
         &[(agents.unrepeatable, seen)],
         Strict::Completed,
@@ -198,10 +203,10 @@ fn what_a_tool_answered_while_the_database_was_away_is_kept() {
 fn a_server_ends_in_time_while_its_database_does_not_answer() {
     let cluster = cluster("silent");
     let shutdown = Duration::from_secs(1);
-    let place = with_short_deadlines(place(cluster.url()))
+    let config = with_short_deadlines(config(cluster.url()))
         .with("SVC_SHUTDOWN_TIMEOUT_MS", shutdown.as_millis());
-    let server = place.start();
-    let client = place.client();
+    let server = config.start();
+    let client = config.client();
     let pace = Pace {
         tool: Duration::from_millis(300),
         ..Pace::default()
@@ -224,10 +229,10 @@ fn a_server_ends_in_time_while_its_database_does_not_answer() {
         Some(1),
         "it says that it left something behind"
     );
-    let _server = place.start();
+    let _server = config.start();
     let seen = follower.finish();
     check(
-        &place,
+        &config,
         &agents,
         &[(agents.repeatable, seen)],
         Strict::Completed,
@@ -284,17 +289,17 @@ fn processes(cluster: &Cluster) -> Vec<u32> {
 fn a_database_that_stops_answering_is_waited_for() {
     let cluster = cluster("stopped");
     let mut random = Random::seeded("stopped");
-    let place = with_short_deadlines(place(cluster.url()));
-    let server = place.start();
-    let agents = Agents::make(&place.client(), Pace::default());
-    let watched = Watched::start(&place, server);
+    let config = with_short_deadlines(config(cluster.url()));
+    let server = config.start();
+    let agents = Agents::make(&config.client(), Pace::default());
+    let watched = Watched::start(&config, server);
     let mut followers = Vec::new();
-    start_runs(&place, &agents, &mut followers, &mut random);
+    start_runs(&config, &agents, &mut followers, &mut random);
     random.let_pass(300, 800);
     let connections = connections(&followers);
     let stopped = stop_answering(&cluster);
     let crowd: Vec<Probe> = (0..CROWD)
-        .map(|_| Probe::start(place.client(), REQUESTS))
+        .map(|_| Probe::start(config.client(), REQUESTS))
         .collect();
     // Longer than any request may take: each of the crowd begins its fifth when four were given up.
     let stop_seconds = setting("CRASH_STOP_SECONDS", 0);
@@ -310,7 +315,7 @@ fn a_database_that_stops_answering_is_waited_for() {
         .sum();
     answer_again(&stopped);
     let restored_at = Instant::now();
-    let client = place.client();
+    let client = config.client();
     eventually("a request to be served again", || {
         let answer = client.get("/v1/runs?limit=1");
         answer
@@ -321,11 +326,11 @@ fn a_database_that_stops_answering_is_waited_for() {
     let crowd: Vec<Asked> = crowd.into_iter().flat_map(Probe::stop).collect();
     let crowd_refused = all_within(&crowd, &[200, 503, 504], DEADLINE + GRACE);
     assert!(crowd_refused >= CROWD, "requests were refused meanwhile");
-    start_runs(&place, &agents, &mut followers, &mut random);
+    start_runs(&config, &agents, &mut followers, &mut random);
     let runs = finish(followers);
     let recovery = restored_at.elapsed();
     let (_server, asked) = watched.stop();
-    let figures = check(&place, &agents, &runs, Strict::Crashes);
+    let figures = check(&config, &agents, &runs, Strict::Crashes);
     assert_eq!(reopened, 0, "streams stay open while the database is away");
     report(
         "stopped",

@@ -4,7 +4,7 @@
 use crate::access::{Person, authorized, project, verify_audit};
 use crate::openfga::OpenFga;
 use crate::random::Random;
-use crate::server::{Client, Place, Server};
+use crate::server::{Client, Server, ServerConfig};
 use crate::wait::moment;
 use crate::world::cluster;
 use crate::{eventually, report, setting};
@@ -74,8 +74,8 @@ fn load(
 }
 
 /// Every row of the record by its trace: a trace has one at most.
-fn rows(place: &Place) -> HashMap<String, Row> {
-    let mut sql = postgres::Client::connect(&place.database_url, NoTls).unwrap();
+fn rows(config: &ServerConfig) -> HashMap<String, Row> {
+    let mut sql = postgres::Client::connect(&config.database_url, NoTls).unwrap();
     let mut rows = HashMap::new();
     let all = "select trace_id, request_id, outcome, route from audit_decisions";
     for row in sql.query(all, &[]).unwrap() {
@@ -126,8 +126,8 @@ fn check_answers(sent: &[Sent], rows: &HashMap<String, Row>) -> Figures {
 }
 
 /// Each change that stands was decided, and was allowed. Gives how many there are.
-fn check_effects(place: &Place, rows: &HashMap<String, Row>) -> usize {
-    let mut sql = postgres::Client::connect(&place.database_url, NoTls).unwrap();
+fn check_effects(config: &ServerConfig, rows: &HashMap<String, Row>) -> usize {
+    let mut sql = postgres::Client::connect(&config.database_url, NoTls).unwrap();
     let teams = sql.query("select slug from teams", &[]).unwrap();
     for team in &teams {
         let trace: String = team.get(0);
@@ -143,18 +143,18 @@ fn as_many_decisions_are_recorded_as_took_effect() {
     let mut random = Random::seeded("decisions");
     let fga = OpenFga::own_in_memory();
     let mut cluster = cluster("decisions");
-    let place = authorized(cluster.url(), &fga.url())
+    let config = authorized(cluster.url(), &fga.url())
         .with("SVC_REQUEST_DEADLINE_MS", 4000)
         .with("SVC_DATABASE_CHECKOUT_TIMEOUT_MS", 500)
         .with("SVC_DATABASE_STATEMENT_TIMEOUT_MS", 2000);
-    let mut server = place.start();
-    let admin = place.client();
+    let mut server = config.start();
+    let admin = config.client();
     let project_id = project(&admin);
     let (member, stranger) = (Person::add(&admin), Person::add(&admin));
     let path = format!("/v1/projects/{project_id}/memberships");
     admin.made(&path, &json!({"userId": member.id, "role": "viewer"}), 201);
-    let clients = [admin, member.at(&place), stranger.at(&place)];
-    let before = rows(&place);
+    let clients = [admin, member.at(&config), stranger.at(&config)];
+    let before = rows(&config);
     let faults = setting("CRASH_RESTARTS", 6);
     let (stop, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let (sent, server): (Vec<Sent>, Server) = std::thread::scope(|scope| {
@@ -165,7 +165,7 @@ fn as_many_decisions_are_recorded_as_took_effect() {
             random.let_pass(700, 2000);
             if number % 2 == 0 {
                 server.kill();
-                server = place.start();
+                server = config.start();
             } else {
                 cluster.restart().unwrap();
             }
@@ -181,9 +181,9 @@ fn as_many_decisions_are_recorded_as_took_effect() {
     });
     // What is on its way to the disk gets there.
     assert!(server.terminate().0.success());
-    let rows = rows(&place);
+    let rows = rows(&config);
     let figures = check_answers(&sent, &rows);
-    let effects = check_effects(&place, &rows);
+    let effects = check_effects(&config, &rows);
     let known: HashSet<&String> = sent.iter().map(|sent| &sent.trace).collect();
     let others = rows.keys().filter(|trace| !known.contains(trace)).count();
     assert_eq!(others, before.len(), "rows of nobody's request");
@@ -192,7 +192,7 @@ fn as_many_decisions_are_recorded_as_took_effect() {
         recorded,
         figures.decided + figures.failed_recorded + figures.unanswered_recorded
     );
-    verify_audit(&place);
+    verify_audit(&config);
     report(
         "decisions",
         &format!(

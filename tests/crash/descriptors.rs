@@ -2,7 +2,7 @@
 
 use crate::check::{Strict, check};
 use crate::follow::Follower;
-use crate::world::{Agents, Pace, place, shared_database};
+use crate::world::{Agents, Pace, config, shared_database};
 use crate::{eventually, report};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -29,10 +29,10 @@ fn open_descriptors(pid: u32) -> usize {
 
 #[test]
 fn a_server_without_descriptors_serves_those_it_has() {
-    let mut place = place(shared_database());
-    place.descriptors = Some(DESCRIPTORS);
-    let mut server = place.start();
-    let client = place.client();
+    let mut config = config(shared_database());
+    config.descriptors = Some(DESCRIPTORS);
+    let mut server = config.start();
+    let client = config.client();
     let agents = Agents::make(&client, Pace::default());
     let address = client.address;
     let kept = TcpStream::connect(address).unwrap();
@@ -85,7 +85,7 @@ fn a_server_without_descriptors_serves_those_it_has() {
     let run_id = agents.start_turn(&client, agents.repeatable);
     let seen = Follower::of(client, agents.repeatable, run_id).finish();
     check(
-        &place,
+        &config,
         &agents,
         &[(agents.repeatable, seen)],
         Strict::Completed,

@@ -8,8 +8,8 @@ use crate::access::{Person, authorized, project, verify_audit};
 use crate::check::{Strict, check};
 use crate::follow::Follower;
 use crate::openfga::OpenFga;
-use crate::server::{Answer, Client, Place};
-use crate::world::{Agents, Pace, cluster_in, place, shared_database};
+use crate::server::{Answer, Client, ServerConfig};
+use crate::world::{Agents, Pace, cluster_in, config, shared_database};
 use crate::{eventually, report};
 use rustix::process::geteuid;
 use serde_json::json;
@@ -118,8 +118,8 @@ fn refused(code: &str, mut ask: impl FnMut() -> Answer) -> Answer {
 
 /// The servers of one database: one that checks what somebody may, and one that checks keys alone.
 struct Scene {
-    checking: Place,
-    open: Place,
+    checking: ServerConfig,
+    open: ServerConfig,
     member: Person,
     project: String,
 }
@@ -127,7 +127,7 @@ struct Scene {
 impl Scene {
     fn make(url: &str, fga: &OpenFga) -> Self {
         let checking = authorized(url.to_owned(), &fga.url());
-        let open = place(url.to_owned());
+        let open = config(url.to_owned());
         let _started = checking.start();
         let admin = checking.client();
         let project_id = project(&admin);

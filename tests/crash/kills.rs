@@ -3,8 +3,8 @@
 use crate::check::{Figures, Strict, check};
 use crate::follow::{Follower, Seen};
 use crate::random::Random;
-use crate::server::{Place, Server};
-use crate::world::{Agents, Pace, place, shared_database};
+use crate::server::{Server, ServerConfig};
+use crate::world::{Agents, Pace, config, shared_database};
 use crate::{middle_and_most, report, setting};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -36,10 +36,10 @@ fn runs_outlive_kills_at_random_moments() {
     let kills = setting("CRASH_KILLS", 10);
     let until = Instant::now() + Duration::from_secs(setting("CRASH_SECONDS", 3600));
     let mut random = Random::seeded("kills");
-    let place = place(shared_database());
+    let config = config(shared_database());
     let mut all = Round::default();
     while all.kills < kills && Instant::now() < until {
-        let round = round(&place, &mut random, KILLS_A_ROUND.min(kills - all.kills));
+        let round = round(&config, &mut random, KILLS_A_ROUND.min(kills - all.kills));
         all.kills += round.kills;
         all.runs += round.runs;
         all.connections += round.connections;
@@ -71,10 +71,10 @@ fn runs_outlive_kills_at_random_moments() {
 }
 
 /// Kills and starts, with runs throughout; then lets all come to their end, and checks.
-fn round(place: &Place, random: &mut Random, kills: u64) -> Round {
+fn round(config: &ServerConfig, random: &mut Random, kills: u64) -> Round {
     let mut round = Round::default();
-    let mut server = place.start();
-    let agents = Agents::make(&place.client(), Pace::default());
+    let mut server = config.start();
+    let agents = Agents::make(&config.client(), Pace::default());
     let mut followers: Vec<Follower> = Vec::new();
     let mut killed_at = Vec::new();
     for number in 0..kills {
@@ -88,7 +88,7 @@ fn round(place: &Place, random: &mut Random, kills: u64) -> Round {
                 _ => agents.repeatable,
             };
             followers.push(Follower::of_new_run(
-                place.client(),
+                config.client(),
                 agent_id,
                 agents.turn(agent_id),
             ));
@@ -101,14 +101,14 @@ fn round(place: &Place, random: &mut Random, kills: u64) -> Round {
         } else {
             live(random);
         }
-        server = one_kill(place, random, server, &mut killed_at, &mut round.starts);
+        server = one_kill(config, random, server, &mut killed_at, &mut round.starts);
     }
     let mut runs: Vec<(Uuid, Seen)> = Vec::new();
     for follower in followers {
         let agent_id = follower.agent_id;
         runs.push((agent_id, follower.finish()));
     }
-    round.figures = check(place, &agents, &runs, Strict::Crashes);
+    round.figures = check(config, &agents, &runs, Strict::Crashes);
     round.kills = kills;
     round.runs = runs.len();
     round.connections = runs.iter().map(|(_, seen)| seen.connections).sum();
@@ -125,7 +125,7 @@ pub(crate) fn live(random: &mut Random) {
 
 /// Kills the server and starts the next, which now and then is killed while it starts.
 pub(crate) fn one_kill(
-    place: &Place,
+    config: &ServerConfig,
     random: &mut Random,
     server: Server,
     killed_at: &mut Vec<Instant>,
@@ -134,11 +134,11 @@ pub(crate) fn one_kill(
     server.kill();
     killed_at.push(Instant::now());
     if random.below(4) == 0 {
-        let starting = place.spawn();
+        let starting = config.spawn();
         random.let_pass(0, 300);
         starting.kill();
     }
-    let mut server = place.spawn();
+    let mut server = config.spawn();
     starts.push(server.wait_ready());
     server
 }
@@ -160,9 +160,9 @@ fn recoveries(killed_at: &[Instant], runs: &[(Uuid, Seen)]) -> Vec<Duration> {
 
 #[test]
 fn a_tool_that_may_not_be_called_again_is_not() {
-    let place = place(shared_database());
-    let server = place.start();
-    let client = place.client();
+    let config = config(shared_database());
+    let server = config.start();
+    let client = config.client();
     // It does not answer before the server is killed.
     let pace = Pace {
         tool: Duration::from_secs(15),
@@ -173,7 +173,7 @@ fn a_tool_that_may_not_be_called_again_is_not() {
     let follower = Follower::of(client, agents.unrepeatable, run_id);
     agents.tool.wait_for(run_id);
     server.kill();
-    let _server = place.start();
+    let _server = config.start();
     let seen = follower.finish();
     assert_eq!(agents.tool.calls().len(), 1);
     let last = seen.events.last().unwrap();
@@ -184,7 +184,7 @@ fn a_tool_that_may_not_be_called_again_is_not() {
         "{message}"
     );
     check(
-        &place,
+        &config,
         &agents,
         &[(agents.unrepeatable, seen)],
         Strict::Crashes,
@@ -194,9 +194,9 @@ fn a_tool_that_may_not_be_called_again_is_not() {
 #[test]
 fn a_tool_that_may_be_called_again_is_told_the_same_key() {
     // Nobody takes up a run whose holder the machine holds up for a while.
-    let place = place(shared_database()).with("SVC_RUN_LEASE_MS", 5000);
-    let server = place.start();
-    let client = place.client();
+    let config = config(shared_database()).with("SVC_RUN_LEASE_MS", 5000);
+    let server = config.start();
+    let client = config.client();
     // It does not answer before the server is killed.
     let pace = Pace {
         tool: Duration::from_secs(15),
@@ -208,7 +208,7 @@ fn a_tool_that_may_be_called_again_is_told_the_same_key() {
     agents.tool.wait_for(run_id);
     server.kill();
     agents.tool.take(Duration::from_millis(50));
-    let _server = place.start();
+    let _server = config.start();
     let seen = follower.finish();
     let calls: Vec<(i32, i32)> = agents
         .tool
@@ -224,7 +224,7 @@ fn a_tool_that_may_be_called_again_is_told_the_same_key() {
         .unwrap();
     assert_eq!(restarted.data["lostAttempt"], 1);
     check(
-        &place,
+        &config,
         &agents,
         &[(agents.repeatable, seen)],
         Strict::Completed,

@@ -6,7 +6,7 @@ use crate::access::{
 };
 use crate::openfga::{OpenFga, Relay};
 use crate::random::Random;
-use crate::server::{Answer, Client, Place, Server};
+use crate::server::{Answer, Client, Server, ServerConfig};
 use crate::trap::{Half, Trap};
 use crate::wait::moment;
 use crate::world::shared_database;
@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-fn sql(place: &Place) -> postgres::Client {
-    postgres::Client::connect(&place.database_url, NoTls).unwrap()
+fn sql(config: &ServerConfig) -> postgres::Client {
+    postgres::Client::connect(&config.database_url, NoTls).unwrap()
 }
 
 /// One change of somebody's role in a project or a team.
@@ -87,7 +87,7 @@ const WRITE: [bool; 2] = [true, true];
 
 /// A server whose calls of OpenFGA go through a trap.
 struct Trapped {
-    place: Place,
+    config: ServerConfig,
     trap: Trap,
     project_id: Uuid,
     person: Person,
@@ -97,7 +97,7 @@ struct Trapped {
 impl Trapped {
     /// Sends the change and kills the server when it has come to the step.
     fn cut(&mut self, server: Server, step: Step, change: &Change) {
-        let mut holding = sql(&self.place);
+        let mut holding = sql(&self.config);
         let holder: i32 = holding
             .query_one("select pg_backend_pid()", &[])
             .unwrap()
@@ -115,7 +115,7 @@ impl Trapped {
                 held.execute(row, &[&object]).unwrap();
             }
         }
-        let client = self.place.client();
+        let client = self.config.client();
         let answer = std::thread::scope(|scope| {
             let asking = scope.spawn(|| change.send(&client));
             match step {
@@ -164,9 +164,9 @@ impl Trapped {
 fn a_change_cut_by_a_kill_at_any_step_ends_as_postgres_has_it() {
     let fga = OpenFga::own_in_memory();
     let trap = Trap::before(fga.address());
-    let place = authorized(shared_database(), &trap.url());
-    let mut server = place.start();
-    let client = place.client();
+    let config = authorized(shared_database(), &trap.url());
+    let mut server = config.start();
+    let client = config.client();
     let project_id = project(&client);
     let person = Person::add(&client);
     let of = format!("/v1/projects/{project_id}");
@@ -176,8 +176,8 @@ fn a_change_cut_by_a_kill_at_any_step_ends_as_postgres_has_it() {
         (Change::remove(&of, person.id), WRITE, NOTHING),
     ];
     let mut world = Trapped {
-        looking: sql(&place),
-        place,
+        looking: sql(&config),
+        config,
         trap,
         project_id,
         person,
@@ -190,11 +190,11 @@ fn a_change_cut_by_a_kill_at_any_step_ends_as_postgres_has_it() {
             kills += 1;
             let is_now = if stands { after } else { before };
             assert_eq!(world.wanted(), *is_now, "{step:?} {}", change.method);
-            server = world.place.start();
-            verify_permissions(&world.place);
+            server = world.config.start();
+            verify_permissions(&world.config);
             check_agrees(
                 &mut world.looking,
-                &world.place,
+                &world.config,
                 world.project_id,
                 &world.person,
             );
@@ -248,11 +248,11 @@ fn permissions_agree_after_kills_at_random_moments() {
     let until = Instant::now() + Duration::from_secs(setting("CRASH_SECONDS", 3600));
     let mut random = Random::seeded("permission kills");
     let fga = OpenFga::own_in_memory();
-    let place = authorized(shared_database(), &fga.url());
-    let mut dying = place.start();
-    let survivor = place.replica();
+    let config = authorized(shared_database(), &fga.url());
+    let mut dying = config.start();
+    let survivor = config.replica();
     let _survivor = survivor.start();
-    let client = place.client();
+    let client = config.client();
     let project_id = project(&client);
     let team_id = team(&client, project_id);
     let ways = [
@@ -260,7 +260,7 @@ fn permissions_agree_after_kills_at_random_moments() {
         format!("/v1/teams/{team_id}"),
     ];
     let people: Vec<Person> = (0..3).map(|_| Person::add(&client)).collect();
-    let mut looking = sql(&place);
+    let mut looking = sql(&config);
     let (mut killed, mut acknowledged) = (0, 0);
     while killed < kills && Instant::now() < until {
         let stop = AtomicBool::new(false);
@@ -283,10 +283,10 @@ fn permissions_agree_after_kills_at_random_moments() {
         for person in &people {
             check_agrees(&mut looking, &survivor, project_id, person);
         }
-        dying = place.start();
-        verify_permissions(&place);
+        dying = config.start();
+        verify_permissions(&config);
         for person in &people {
-            check_agrees(&mut looking, &place, project_id, person);
+            check_agrees(&mut looking, &config, project_id, person);
         }
     }
     dying.kill();
@@ -315,7 +315,7 @@ struct Seen {
 
 /// Gives and takes a role on one replica and checks it on the other, until then.
 fn give_and_take(
-    [here, there]: [&Place; 2],
+    [here, there]: [&ServerConfig; 2],
     of: &str,
     role: &str,
     (person, project_id): (&Person, Uuid),
@@ -340,17 +340,17 @@ fn give_and_take(
             seen.refused_but_stand += usize::from(has != had);
         }
         // Whatever the answer was: what Postgres has by now is what everybody answers from.
-        for place in [there, here] {
+        for config in [there, here] {
             let began = Instant::now();
             let said = eventually("an answer", || {
                 seen.checks += 1;
-                let said = person.may(place, project_id);
+                let said = person.may(config, project_id);
                 seen.undecided += usize::from(said.is_none());
                 said
             });
             seen.longest_wait = seen.longest_wait.max(began.elapsed());
             let change = (change.method, answer.status);
-            assert_eq!(said, has, "{change:?} see {}", place.log.display());
+            assert_eq!(said, has, "{change:?} see {}", config.log.display());
         }
     }
     seen
@@ -386,10 +386,10 @@ fn no_replica_answers_from_before_an_acknowledged_change() {
     let fga = OpenFga::own();
     let relay = Relay::before(fga.address());
     // Shorter than what is done to OpenFGA.
-    let place = authorized(shared_database(), &relay.url()).with("SVC_AUTHZ_TIMEOUT_MS", 1500);
-    let other = place.replica();
-    let _servers = [place.start(), other.start()];
-    let client = place.client();
+    let config = authorized(shared_database(), &relay.url()).with("SVC_AUTHZ_TIMEOUT_MS", 1500);
+    let other = config.replica();
+    let _servers = [config.start(), other.start()];
+    let client = config.client();
     let project_id = project(&client);
     let team_id = team(&client, project_id);
     let people: Vec<Person> = (0..4).map(|_| Person::add(&client)).collect();
@@ -400,15 +400,15 @@ fn no_replica_answers_from_before_an_acknowledged_change() {
             .enumerate()
             .map(|(number, person)| {
                 let who = (person, project_id);
-                let (place, other) = (&place, &other);
+                let (config, other) = (&config, &other);
                 scope.spawn(move || match number % 2 {
                     0 => {
                         let of = format!("/v1/projects/{project_id}");
-                        give_and_take([place, other], &of, "viewer", who, until)
+                        give_and_take([config, other], &of, "viewer", who, until)
                     }
                     _ => {
                         let of = format!("/v1/teams/{team_id}");
-                        give_and_take([other, place], &of, "member", who, until)
+                        give_and_take([other, config], &of, "member", who, until)
                     }
                 })
             })
@@ -420,13 +420,13 @@ fn no_replica_answers_from_before_an_acknowledged_change() {
     let sum = |of: fn(&Seen) -> usize| seen.iter().map(of).sum::<usize>();
     let acknowledged = sum(|seen| seen.acknowledged);
     assert!(acknowledged > 0);
-    let mut looking = sql(&place);
-    for place in [&place, &other] {
+    let mut looking = sql(&config);
+    for config in [&config, &other] {
         for person in &people {
-            check_agrees(&mut looking, place, project_id, person);
+            check_agrees(&mut looking, config, project_id, person);
         }
     }
-    verify_permissions(&place);
+    verify_permissions(&config);
     report(
         "stale answers",
         &format!(

@@ -3,7 +3,7 @@
 use crate::eventually;
 use crate::follow::Follower;
 use crate::server::{Client, free_port};
-use crate::world::{Agents, Pace, place, shared_database};
+use crate::world::{Agents, Pace, config, shared_database};
 use rustix::process::geteuid;
 use serde_json::json;
 use std::io::Write;
@@ -14,8 +14,8 @@ use std::time::Duration;
 const DOCUMENT: &str = include_str!("../../docs/proxy.md");
 
 fn program() -> &'static str {
-    let places = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
-    let found = places.into_iter().find(|path| Path::new(path).exists());
+    let paths = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
+    let found = paths.into_iter().find(|path| Path::new(path).exists());
     found.expect("nginx; tests/setup/nginx installs it")
 }
 
@@ -134,11 +134,11 @@ fn over_tls(port: u16, path: &str) -> String {
 
 #[test]
 fn a_stream_passes_the_proxy_event_by_event() {
-    let place = place(shared_database());
-    let _server = place.start();
+    let config = config(shared_database());
+    let _server = config.start();
     let ports = [free_port(), free_port()];
-    let _proxy = Proxy::start(place.port, ports);
-    let through = Client::new(ports[1], &place.token);
+    let _proxy = Proxy::start(config.port, ports);
+    let through = Client::new(ports[1], &config.token);
     eventually("the proxy", || {
         let answer = through.get("/readyz").ok()?;
         (answer.status == 200).then_some(())
@@ -147,7 +147,7 @@ fn a_stream_passes_the_proxy_event_by_event() {
         tool: Duration::from_secs(8),
         ..Pace::default()
     };
-    let agents = Agents::make(&place.client(), pace);
+    let agents = Agents::make(&config.client(), pace);
     let run_id = agents.start_turn(&through, agents.repeatable);
     let follower = Follower::of(through.clone(), agents.repeatable, run_id);
     agents.tool.wait_for(run_id);

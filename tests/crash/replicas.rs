@@ -2,7 +2,7 @@
 
 use crate::check::{Strict, check};
 use crate::follow::Follower;
-use crate::world::{Agents, Pace, place, shared_database};
+use crate::world::{Agents, Pace, config, shared_database};
 use crate::{eventually, report};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -16,12 +16,12 @@ fn pace() -> Pace {
 
 #[test]
 fn a_replica_takes_over_the_runs_of_one_that_died() {
-    let place = place(shared_database());
-    let dying = place.start();
-    let agents = Agents::make(&place.client(), pace());
-    let other = place.replica();
+    let config = config(shared_database());
+    let dying = config.start();
+    let agents = Agents::make(&config.client(), pace());
+    let other = config.replica();
     let run_ids: Vec<_> = (0..4)
-        .map(|_| agents.start_turn(&place.client(), agents.repeatable))
+        .map(|_| agents.start_turn(&config.client(), agents.repeatable))
         .collect();
     for run_id in &run_ids {
         agents.tool.wait_for(*run_id);
@@ -54,12 +54,12 @@ fn a_replica_takes_over_the_runs_of_one_that_died() {
 #[test]
 fn a_cancel_reaches_a_run_whose_holder_is_dead() {
     // The run is cancelled before anybody may take it up.
-    let place = place(shared_database()).with("SVC_RUN_LEASE_MS", 10_000);
-    let dying = place.start();
-    let agents = Agents::make(&place.client(), pace());
+    let config = config(shared_database()).with("SVC_RUN_LEASE_MS", 10_000);
+    let dying = config.start();
+    let agents = Agents::make(&config.client(), pace());
     agents.tool.take(Duration::from_secs(30));
-    let other = place.replica();
-    let run_id = agents.start_turn(&place.client(), agents.repeatable);
+    let other = config.replica();
+    let run_id = agents.start_turn(&config.client(), agents.repeatable);
     agents.tool.wait_for(run_id);
     let _survivor = other.start();
     dying.kill();
@@ -82,14 +82,14 @@ fn a_cancel_reaches_a_run_whose_holder_is_dead() {
 
 #[test]
 fn a_cancel_reaches_a_run_on_another_replica() {
-    let place = place(shared_database());
-    let _holder = place.start();
-    let agents = Agents::make(&place.client(), pace());
+    let config = config(shared_database());
+    let _holder = config.start();
+    let agents = Agents::make(&config.client(), pace());
     // Longer than anything here waits: the run cannot end by the tool's answer.
     agents.tool.take(Duration::from_secs(3600));
-    let run_id = agents.start_turn(&place.client(), agents.repeatable);
+    let run_id = agents.start_turn(&config.client(), agents.repeatable);
     agents.tool.wait_for(run_id);
-    let other = place.replica();
+    let other = config.replica();
     let _other = other.start();
     let client = other.client();
     let cancelled_at = Instant::now();

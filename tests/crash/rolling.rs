@@ -2,7 +2,7 @@
 
 use crate::server::Client;
 use crate::wait::moment;
-use crate::world::{Agents, Pace, id_of, place, shared_database};
+use crate::world::{Agents, Pace, config, id_of, shared_database};
 use crate::{eventually, report};
 use agent_runtime::ids::Clock;
 use serde_json::{Value, json};
@@ -87,17 +87,17 @@ fn client<'scope>(
 
 #[test]
 fn a_rolling_restart_fails_no_request_that_is_made_again_once() {
-    let first = place(shared_database());
+    let first = config(shared_database());
     let second = first.replica();
     let mut servers = [first.start(), second.start()].map(Some);
-    let places = [first, second];
+    let configs = [first, second];
     let pace = Pace {
         between: Duration::from_millis(2),
         tool: Duration::from_millis(10),
     };
-    let agents = Agents::make(&places[0].client(), pace);
+    let agents = Agents::make(&configs[0].client(), pace);
     let turn = agents.turn(agents.repeatable);
-    let replicas = [places[0].client(), places[1].client()];
+    let replicas = [configs[0].client(), configs[1].client()];
     let stop = AtomicBool::new(false);
     let rounds: [AtomicUsize; CLIENTS] = Default::default();
     let counts = || rounds.each_ref().map(|count| count.load(Ordering::Relaxed));
@@ -106,10 +106,10 @@ fn a_rolling_restart_fails_no_request_that_is_made_again_once() {
             .map(|number| client(scope, &replicas, &turn, (&stop, &rounds[number])))
             .collect();
         for _ in 0..ROUNDS {
-            for (server, place) in servers.iter_mut().zip(&places) {
+            for (server, config) in servers.iter_mut().zip(&configs) {
                 let (status, _) = server.take().unwrap().terminate();
-                assert!(status.success(), "{status}: see {}", place.log.display());
-                *server = Some(place.start());
+                assert!(status.success(), "{status}: see {}", config.log.display());
+                *server = Some(config.start());
                 // Who met this one while it was away asks the other one: that is not to be gone by then.
                 let before = counts();
                 eventually("each client to go on", || {
@@ -135,7 +135,7 @@ fn a_rolling_restart_fails_no_request_that_is_made_again_once() {
             (status == "completed").then_some(())
         });
     }
-    let mut sql = postgres::Client::connect(&places[0].database_url, postgres::NoTls).unwrap();
+    let mut sql = postgres::Client::connect(&configs[0].database_url, postgres::NoTls).unwrap();
     let row = sql.query_one("select count(*) from runs", &[]).unwrap();
     assert_eq!(
         row.get::<_, i64>(0),

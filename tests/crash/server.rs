@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 /// What a start of the program is given.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct ServerConfig {
     pub(crate) program: PathBuf,
     pub(crate) port: u16,
     pub(crate) database_url: String,
@@ -42,10 +42,10 @@ pub(crate) fn free_port() -> u16 {
 pub(crate) struct Server {
     child: Child,
     pub(crate) spawned_at: Instant,
-    place: Place,
+    config: ServerConfig,
 }
 
-impl Place {
+impl ServerConfig {
     /// The same with a setting on top.
     pub(crate) fn with(mut self, name: &'static str, value: impl ToString) -> Self {
         self.settings.push((name, value.to_string()));
@@ -93,7 +93,7 @@ impl Place {
         Server {
             child: command.spawn().unwrap(),
             spawned_at,
-            place: self.clone(),
+            config: self.clone(),
         }
     }
 
@@ -133,7 +133,7 @@ impl Place {
 impl Server {
     /// Waits until the server takes work; says how long that took since its start.
     pub(crate) fn wait_ready(&mut self) -> Duration {
-        let client = self.place.client();
+        let client = self.config.client();
         let deadline = self.spawned_at + crate::PATIENCE;
         loop {
             if client
@@ -145,13 +145,13 @@ impl Server {
             if let Some(status) = self.child.try_wait().unwrap() {
                 panic!(
                     "the server ended ({status}): see {}",
-                    self.place.log.display()
+                    self.config.log.display()
                 );
             }
             assert!(
                 Instant::now() < deadline,
                 "never ready: see {}",
-                self.place.log.display()
+                self.config.log.display()
             );
             crate::wait::moment();
         }

@@ -3,7 +3,7 @@
 use crate::check::{Strict, check};
 use crate::follow::{Follower, Seen};
 use crate::report;
-use crate::world::{Agents, Pace, place, shared_database};
+use crate::world::{Agents, Pace, config, shared_database};
 use postgres::NoTls;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
@@ -23,11 +23,11 @@ fn stop_and_start(between: Duration, shutdown: Duration) -> Stopped {
 }
 
 fn try_to_stop(between: Duration, shutdown: Duration) -> Option<Stopped> {
-    let place = place(shared_database())
+    let config = config(shared_database())
         .with("SVC_RUN_LEASE_MS", LEASE.as_millis())
         .with("SVC_SHUTDOWN_TIMEOUT_MS", shutdown.as_millis());
-    let server = place.start();
-    let client = place.client();
+    let server = config.start();
+    let client = config.client();
     let pace = Pace {
         between,
         ..Pace::default()
@@ -48,7 +48,7 @@ fn try_to_stop(between: Duration, shutdown: Duration) -> Option<Stopped> {
     if !is_streaming {
         return None;
     }
-    let mut sql = postgres::Client::connect(&place.database_url, NoTls).unwrap();
+    let mut sql = postgres::Client::connect(&config.database_url, NoTls).unwrap();
     let now = "select clock_timestamp()";
     let asked_at: OffsetDateTime = sql.query_one(now, &[]).unwrap().get(0);
     let (status, took) = server.terminate();
@@ -56,14 +56,14 @@ fn try_to_stop(between: Duration, shutdown: Duration) -> Option<Stopped> {
     if !status.success() && took > shutdown + Duration::from_millis(1500) {
         return None;
     }
-    assert!(status.success(), "{status}: see {}", place.log.display());
+    assert!(status.success(), "{status}: see {}", config.log.display());
     let over = "select count(*) from runs where completed_at <= $1";
     let over: i64 = sql.query_one(over, &[&asked_at]).unwrap().get(0);
     if over > 0 {
         return None;
     }
     let started_at = Instant::now();
-    let _server = place.start();
+    let _server = config.start();
     let runs: Vec<(Uuid, Seen)> = followers
         .into_iter()
         .map(|follower| (follower.agent_id, follower.finish()))
@@ -81,7 +81,7 @@ fn try_to_stop(between: Duration, shutdown: Duration) -> Option<Stopped> {
         );
         assert_eq!(seen.ends.last().unwrap(), "run-finished");
     }
-    let figures = check(&place, &agents, &runs, Strict::Completed);
+    let figures = check(&config, &agents, &runs, Strict::Completed);
     assert_eq!(figures.completed, runs.len());
     Some((took, over_after, runs))
 }

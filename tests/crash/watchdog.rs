@@ -4,8 +4,8 @@
 use crate::access::{Person, authorized, project};
 use crate::database::{answer_again, send, stop_answering};
 use crate::openfga::OpenFga;
-use crate::server::{Client, Place, Server};
-use crate::world::{cluster, place};
+use crate::server::{Client, Server, ServerConfig};
+use crate::world::{cluster, config};
 use crate::{eventually, report};
 use postgres::NoTls;
 use rustix::process::Signal;
@@ -33,20 +33,20 @@ struct Manager {
 }
 
 impl Manager {
-    /// With the place whose servers report to it, and give up soon.
-    fn of(place: Place) -> (Self, Place) {
-        let path = place.log.with_extension("notify");
+    /// With the config whose servers report to it, and give up soon.
+    fn of(config: ServerConfig) -> (Self, ServerConfig) {
+        let path = config.log.with_extension("notify");
         // A socket's path is short: about a hundred characters.
         let path = std::env::temp_dir().join(path.file_name().unwrap());
         let _ = std::fs::remove_file(&path);
         let socket = UnixDatagram::bind(&path).unwrap();
-        let place = place
+        let config = config
             .with("NOTIFY_SOCKET", path.display())
             .with("WATCHDOG_USEC", INTERVAL.as_micros())
             .with("SVC_DATABASE_POOL_SIZE", 2)
             .with("SVC_DATABASE_STATEMENT_TIMEOUT_MS", STATEMENT.as_millis())
             .with("SVC_DATABASE_CHECKOUT_TIMEOUT_MS", CHECKOUT.as_millis());
-        (Self { socket, path }, place)
+        (Self { socket, path }, config)
     }
 
     /// The next word within the time.
@@ -98,9 +98,9 @@ impl Drop for Manager {
 /// What the manager does next: ends the process and starts another one. The database's processes
 /// that stand still go on doing so.
 #[track_caller]
-fn restarted(server: Server, place: &Place, manager: &Manager) -> Server {
+fn restarted(server: Server, config: &ServerConfig, manager: &Manager) -> Server {
     server.kill();
-    let server = place.start();
+    let server = config.start();
     manager.is_fed_for(Duration::from_secs(3));
     server
 }
@@ -130,19 +130,19 @@ fn says_stuck(client: &Client, part: &str) {
 #[test]
 fn a_database_that_is_away_or_stands_still_starves_nobody() {
     let mut cluster = cluster("fed");
-    let (manager, place) = Manager::of(place(cluster.url()));
-    let mut server = place.start();
+    let (manager, config) = Manager::of(config(cluster.url()));
+    let mut server = config.start();
     manager.is_fed_for(INTERVAL * 4);
     let stopped = stop_answering(&cluster);
     manager.is_fed_for(LONG);
-    assert_eq!(place.client().get("/healthz").unwrap().status, 200);
+    assert_eq!(config.client().get("/healthz").unwrap().status, 200);
     answer_again(&stopped);
     send(cluster.pid().unwrap(), Signal::KILL);
     manager.is_fed_for(LONG);
-    assert_eq!(place.client().get("/healthz").unwrap().status, 200);
+    assert_eq!(config.client().get("/healthz").unwrap().status, 200);
     cluster.restart().unwrap();
     eventually("the server to take work again", || {
-        let answer = place.client().get("/v1/projects").ok()?;
+        let answer = config.client().get("/v1/projects").ok()?;
         (answer.status == 200).then_some(())
     });
     manager.is_fed_for(INTERVAL * 4);
@@ -152,9 +152,9 @@ fn a_database_that_is_away_or_stands_still_starves_nobody() {
 #[test]
 fn a_pool_that_hangs_while_the_database_answers_starves_the_watchdog() {
     let cluster = cluster("hangs");
-    let (manager, place) = Manager::of(place(cluster.url()));
-    let server = place.start();
-    let client = place.client();
+    let (manager, config) = Manager::of(config(cluster.url()));
+    let server = config.start();
+    let client = config.client();
     let mut sql = postgres::Client::connect(&cluster.url(), NoTls).unwrap();
     let mut looking = postgres::Client::connect(&cluster.url(), NoTls).unwrap();
     let mut lock = sql.transaction().unwrap();
@@ -185,10 +185,10 @@ fn a_pool_that_hangs_while_the_database_answers_starves_the_watchdog() {
     });
     let (part, starved_after) = starved;
     assert!(part.contains("pool"), "{part}");
-    says_stuck(&place.client(), "pool");
-    let server = restarted(server, &place, &manager);
+    says_stuck(&config.client(), "pool");
+    let server = restarted(server, &config, &manager);
     assert_eq!(
-        place.client().get("/v1/projects?limit=1").unwrap().status,
+        config.client().get("/v1/projects?limit=1").unwrap().status,
         200
     );
     drop(server);
@@ -205,16 +205,16 @@ fn a_pool_that_hangs_while_the_database_answers_starves_the_watchdog() {
 fn an_audit_writer_that_hangs_while_the_database_answers_starves_the_watchdog() {
     let fga = OpenFga::own_in_memory();
     let cluster = cluster("writer");
-    let (manager, place) = Manager::of(authorized(cluster.url(), &fga.url()));
-    let place = place.with("SVC_DATABASE_POOL_SIZE", 8);
-    let server = place.start();
-    let admin = place.client();
+    let (manager, config) = Manager::of(authorized(cluster.url(), &fga.url()));
+    let config = config.with("SVC_DATABASE_POOL_SIZE", 8);
+    let server = config.start();
+    let admin = config.client();
     let project_id = project(&admin);
     let member = Person::add(&admin);
     let path = format!("/v1/projects/{project_id}/memberships");
     admin.made(&path, &json!({"userId": member.id, "role": "viewer"}), 201);
     let read = format!("/v1/projects/{project_id}");
-    let asking = member.at(&place);
+    let asking = member.at(&config);
     assert_eq!(asking.get(&read).unwrap().status, 200);
     let mut sql = postgres::Client::connect(&cluster.url(), NoTls).unwrap();
     let mut looking = postgres::Client::connect(&cluster.url(), NoTls).unwrap();
@@ -243,7 +243,7 @@ fn an_audit_writer_that_hangs_while_the_database_answers_starves_the_watchdog() 
     let part = manager.starves();
     assert!(part.contains("audit writer"), "{part}");
     says_stuck(&admin, "audit writer");
-    let server = restarted(server, &place, &manager);
+    let server = restarted(server, &config, &manager);
     eventually("a decision to be recorded again", || {
         (asking.get(&read).unwrap().status == 200).then_some(())
     });

@@ -1,6 +1,6 @@
 //! A cluster, a database, an agent with a tool: what the program carries runs on in.
 
-use crate::server::{Client, Place, free_port};
+use crate::server::{Client, ServerConfig, free_port};
 use crate::tool::Tool;
 use agent_runtime::dev::cluster::{Cluster, Options};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
@@ -65,12 +65,12 @@ impl Database {
     }
 }
 
-/// A place to start servers at: leases are short, so that tests need not wait for long ones.
-pub(crate) fn place(database_url: String) -> Place {
+/// How servers are started: leases are short, so that tests need not wait for long ones.
+pub(crate) fn config(database_url: String) -> ServerConfig {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let clock = Clock::system();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    Place {
+    ServerConfig {
         program: env!("CARGO_BIN_EXE_agent-runtime").into(),
         port: free_port(),
         database_url,

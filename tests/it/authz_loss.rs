@@ -82,14 +82,14 @@ fn what_is_told_to_a_store_that_was_lost_reaches_the_one_that_takes_its_place() 
     let mut world = app.world();
     let (person, project) = (world.person("member"), world.project(None));
     let object = Object::Project(project);
-    app.settle_soon(object);
-    app.settle_soon(world.tenant());
+    app.apply_soon(object);
+    app.apply_soon(world.tenant());
     for role in ["editor", "viewer", "owner"] {
         let (before, _, _) = world.standing().unwrap();
-        // First: what stands in Postgres may be told by the reconciler before it is settled here.
+        // First: what stands in Postgres may be told by the reconciler before it is applied here.
         lose_everything(&fga);
         world.join(project, person, role);
-        app.settle_soon(object);
+        app.apply_soon(object);
         let (after, _, _) = world.standing().unwrap();
         assert_ne!(before, after);
         let told = told(&fga, &mut world, object);
@@ -319,17 +319,17 @@ fn what_is_gone_and_told_so_leaves_no_row() {
         let team = world.team();
         let object = Object::Team(team);
         world.join_team(team, person, "member");
-        app.settle_soon(object);
-        app.settle_soon(tenant);
+        app.apply_soon(object);
+        app.apply_soon(tenant);
         assert_eq!(rows(&mut world, object), 1);
         world.change(
             "delete from teams where tenant_id = $1 and team_id = $2",
             &[&team],
             &[object],
         );
-        // A repeat of the request settles once more.
+        // A repeat of the request applies it once more.
         for _ in 0..2 {
-            app.settle_soon(object);
+            app.apply_soon(object);
             assert_eq!(rows(&mut world, object), 0);
         }
     }

@@ -165,7 +165,7 @@ fn an_answer_lost_between_commit_and_apply_leaves_no_old_state_to_answer_from() 
     let object = Object::Project(project);
     for round in 0..3 {
         world.join(project, person, "editor");
-        app.settle_soon(object);
+        app.apply_soon(object);
         assert_eq!(may_soon(&replica, person, object), WRITE, "round {round}");
         relay.cut();
         other.cut();
@@ -184,7 +184,7 @@ fn an_answer_lost_between_commit_and_apply_leaves_no_old_state_to_answer_from() 
         assert_eq!(may_soon(&replica, person, object), NOTHING);
         relay.heal();
         // A repeat is as done.
-        app.settle_soon(object);
+        app.apply_soon(object);
         assert_eq!(may_soon(&app, person, object), NOTHING);
     }
     // Nobody asks: the reconciler tells it.
@@ -224,7 +224,7 @@ fn replicas_that_tell_the_same_objects_at_once_end_as_postgres_has_it() {
                         _ => world.join(project, person, "admin"),
                     }
                     // One that waits too long for the others is told so, and asks again.
-                    app.settle_soon(object);
+                    app.apply_soon(object);
                 }
             });
         }
@@ -248,7 +248,7 @@ fn a_grant_and_a_revoke_are_seen_elsewhere_at_once_whatever_befalls_openfga() {
     let object = Object::Project(project);
     let tenant_id = world.tenant_id;
     for object in [object, world.tenant()] {
-        app.settle_soon(object);
+        app.apply_soon(object);
     }
     for round in 0..24 {
         let is_member = round % 2 == 0;
@@ -263,10 +263,10 @@ fn a_grant_and_a_revoke_are_seen_elsewhere_at_once_whatever_befalls_openfga() {
             _ => {}
         }
         if [2, 5].contains(&(round % 8)) {
-            let settled = app.permissions().apply(tenant_id, &[Object::Team(team)]);
-            settled.unwrap_err();
+            let applied = app.permissions().apply(tenant_id, &[Object::Team(team)]);
+            applied.unwrap_err();
         } else {
-            app.settle_soon(Object::Team(team));
+            app.apply_soon(Object::Team(team));
         }
         match round % 8 {
             2 => fga.start(),
@@ -305,7 +305,7 @@ fn hundreds_of_people_on_one_object_come_and_go() {
         &objects,
     );
     for object in objects {
-        app.settle_soon(object);
+        app.apply_soon(object);
     }
     let report = verify(&app);
     assert!(report.is_equal(), "{report:?}");
@@ -324,7 +324,7 @@ fn hundreds_of_people_on_one_object_come_and_go() {
         &objects,
     );
     for object in objects {
-        app.settle_soon(object);
+        app.apply_soon(object);
     }
     check_equal(&app);
     assert_eq!(told(&mut world).len(), 731);
@@ -334,7 +334,7 @@ fn hundreds_of_people_on_one_object_come_and_go() {
         &objects,
     );
     for object in objects {
-        app.settle_soon(object);
+        app.apply_soon(object);
     }
     assert_eq!(told(&mut world).len(), 1);
     check_equal(&app);
@@ -419,7 +419,7 @@ fn a_store_is_compared_again_when_openfga_comes_back() {
 
 /// A person joins every team, and each team is told at once over a slow connection: how each went, and how long all took.
 /// Then all of it is told.
-fn settle_all(
+fn apply_all(
     app: &App,
     world: &mut World,
     relay: &Relay,
@@ -433,11 +433,11 @@ fn settle_all(
     let tenant_id = world.tenant_id;
     let began = Instant::now();
     let outcomes = std::thread::scope(|scope| {
-        let settle = |team: &Uuid| {
+        let apply = |team: &Uuid| {
             let object = Object::Team(*team);
             scope.spawn(move || app.permissions().apply(tenant_id, &[object]))
         };
-        let threads: Vec<_> = teams.iter().map(settle).collect();
+        let threads: Vec<_> = teams.iter().map(apply).collect();
         // All the while, of the eight connections of the pool.
         let store = &app.server().shared().store;
         eventually("all to be told", || {
@@ -470,7 +470,7 @@ fn at_most_two_applies_hold_a_connection_and_the_others_wait_no_longer_than_they
     // A busy machine may leave those that are in front too little time, or add to that of all: then once more.
     let mut rounds = Vec::new();
     let is_calm = (0..6).any(|_| {
-        let (outcomes, took) = settle_all(&app, &mut world, &relay, &teams);
+        let (outcomes, took) = apply_all(&app, &mut world, &relay, &teams);
         let count = |code: Option<Code>| {
             let codes = outcomes
                 .iter()
@@ -506,14 +506,14 @@ fn who_waits_too_long_for_another_replica_s_apply_is_told_so() {
         .unwrap();
     within(Duration::from_secs(4), || {
         let began = Instant::now();
-        let settled = app.permissions().apply(world.tenant_id, &[object]);
-        let error = settled.unwrap_err();
+        let applied = app.permissions().apply(world.tenant_id, &[object]);
+        let error = applied.unwrap_err();
         assert_eq!(error.code(), Code::AuthorizationUnavailable, "{error}");
         assert!(error.message().starts_with("FGA Error: "), "{error}");
         began.elapsed()
     });
     holding.rollback().unwrap();
-    app.settle_soon(object);
+    app.apply_soon(object);
     check_equal(&app);
 }
 

@@ -24,12 +24,12 @@ mod wait;
 mod world;
 
 use postgres::NoTls;
-use server::{Client, Place};
+use server::{Client, ServerConfig};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use uuid::Uuid;
 use wait::{PATIENCE, eventually};
-use world::{Agents, Pace, place, shared_database};
+use world::{Agents, Pace, config, shared_database};
 
 /// The programs that the schema must serve.
 fn earlier() -> Vec<PathBuf> {
@@ -70,18 +70,18 @@ fn listed(client: &Client) -> usize {
 }
 
 /// A backup that today's program makes of the earlier schema.
-fn restorable(today: &Place) -> tempfile::TempDir {
-    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let path = place.path().join("b");
+fn restorable(today: &ServerConfig) -> tempfile::TempDir {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = directory.path().join("b");
     let output = today.run(&["backup", path.to_str().unwrap()]);
     let fault = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{fault}");
-    place
+    directory
 }
 
 /// It is brought up to today's schema when it is put back.
-fn restores(backup: &tempfile::TempDir, today: &Place, is_pending: bool) {
-    let target = Place {
+fn restores(backup: &tempfile::TempDir, today: &ServerConfig, is_pending: bool) {
+    let target = ServerConfig {
         database_url: shared_database(),
         ..today.replica()
     };
@@ -110,11 +110,11 @@ fn earlier_programs_serve_the_newest_schema() {
 
 /// The program, whose schema is another than today's, serves today's; or today's serves what it made itself.
 fn serves(earlier: Option<&PathBuf>) {
-    let today: Place = place(shared_database());
+    let today: ServerConfig = config(shared_database());
     let mut old = today.replica();
     old.program = earlier.unwrap_or(&old.program).clone();
-    let check = |place: &Place| {
-        let output = place.run(&["migrate", "--check"]);
+    let check = |config: &ServerConfig| {
+        let output = config.run(&["migrate", "--check"]);
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let fault = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{said}{fault}");
@@ -132,8 +132,8 @@ fn serves(earlier: Option<&PathBuf>) {
     let today_server = today.start();
     completes(&old.client(), first);
     // Both serve, and each carries on what the other began.
-    for place in [&old, &today] {
-        let id = agents.start_turn(&place.client(), agents.repeatable);
+    for config in [&old, &today] {
+        let id = agents.start_turn(&config.client(), agents.repeatable);
         completes(&old.client(), id);
         completes(&today.client(), id);
     }

@@ -1,5 +1,5 @@
 -- Takes jobs from leases that have run out. Jobs that somebody holds locked, such as a handler in the middle of its own
--- settlement, are left for the next round.
+-- end, are left for the next round.
 --
 -- Also drops the rows of keys that have nothing in flight and nothing waiting, where no claim is under way: a claim that
 -- runs has read those rows.
@@ -18,7 +18,7 @@ BEGIN
             SELECT j.id FROM job_jobs j WHERE j.id = ANY (v_lease.job_ids) AND j.lease_id = v_lease.id
             FOR UPDATE SKIP LOCKED) h;
         IF v_ids IS NOT NULL THEN
-            RETURN QUERY SELECT s.id, s.became FROM job_settle(
+            RETURN QUERY SELECT s.id, s.became FROM job_end(
                 p_ids => v_ids, p_leases => array_fill(v_lease.id, ARRAY[cardinality(v_ids)]),
                 p_kinds => array_fill('expired'::text, ARRAY[cardinality(v_ids)]),
                 p_delays_ms => array_fill(0::bigint, ARRAY[cardinality(v_ids)]),

@@ -7,14 +7,14 @@ use super::job_end::Finished;
 use super::state::{QueueState, RunnerState};
 use crate::Result;
 use crate::backoff::AWAY;
-use crate::protocol::{Became, Ending, Settlement, complete, settle};
+use crate::protocol::{Became, EndedJob, Ending, complete, end_jobs};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use slog::{error, warn};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long jobs that their handlers settled may wait to be checked, so that many are checked at once.
+/// How long jobs that their handlers ended may wait to be checked, so that many are checked at once.
 const GATHER: Duration = Duration::from_millis(50);
 
 pub(super) fn run(runner: &RunnerState, queue: &QueueState, finished: &Receiver<Finished>) {
@@ -30,18 +30,18 @@ pub(super) fn run(runner: &RunnerState, queue: &QueueState, finished: &Receiver<
             let rest = finished.try_iter().take(queue.options.batch - 1);
             let all: Vec<Finished> = std::iter::once(first).chain(rest).collect();
             let keyed = all.iter().any(|one| one.keyed);
-            let (settled, others): (Vec<Finished>, Vec<Finished>) =
-                all.into_iter().partition(|one| one.settled_itself);
+            let (ended, others): (Vec<Finished>, Vec<Finished>) =
+                all.into_iter().partition(|one| one.ended_by_handler);
             let (done, other): (Vec<Finished>, Vec<Finished>) = others
                 .into_iter()
                 .partition(|one| one.ending == Ending::Done);
             write(runner, queue, &done, complete_all);
-            write(runner, queue, &other, settle_all);
+            write(runner, queue, &other, end_all);
             if keyed {
                 // Their keys may run others now.
                 queue.wake();
             }
-            themselves.extend(settled);
+            themselves.extend(ended);
         }
         if themselves.is_empty() {
             due = None;
@@ -49,7 +49,7 @@ pub(super) fn run(runner: &RunnerState, queue: &QueueState, finished: &Receiver<
             || themselves.len() >= queue.options.batch
             || due.is_some_and(|due| due <= Instant::now())
         {
-            write(runner, queue, &std::mem::take(&mut themselves), settle_all);
+            write(runner, queue, &std::mem::take(&mut themselves), end_all);
             due = None;
         } else if due.is_none() {
             due = Some(Instant::now() + GATHER);
@@ -71,13 +71,13 @@ fn complete_all(client: &mut postgres::Client, jobs: &[Finished]) -> Result<Vec<
         .collect())
 }
 
-fn settle_all(client: &mut postgres::Client, jobs: &[Finished]) -> Result<Vec<(i64, Became)>> {
-    let settlement = |one: &Finished| Settlement {
+fn end_all(client: &mut postgres::Client, jobs: &[Finished]) -> Result<Vec<(i64, Became)>> {
+    let ended = |one: &Finished| EndedJob {
         id: one.id(),
         lease_id: one.batch.lease_id,
         ending: one.ending.clone(),
     };
-    settle(client, &jobs.iter().map(settlement).collect::<Vec<_>>())
+    end_jobs(client, &jobs.iter().map(ended).collect::<Vec<_>>())
 }
 
 fn write(runner: &RunnerState, queue: &QueueState, jobs: &[Finished], write_all: Write) {
@@ -92,7 +92,7 @@ fn write(runner: &RunnerState, queue: &QueueState, jobs: &[Finished], write_all:
         };
         if problem.is_about_the_statement() {
             if let [one] = jobs {
-                error!(runner.log, "cannot settle a job; its lease will run out"; "queue" => &queue.name,
+                error!(runner.log, "cannot end a job; its lease will run out"; "queue" => &queue.name,
                     "jobId" => one.id(), "error" => %problem);
                 one.batch.leave(one.index);
                 return;
@@ -104,7 +104,7 @@ fn write(runner: &RunnerState, queue: &QueueState, jobs: &[Finished], write_all:
         }
         failures += 1;
         let wait = AWAY.after(failures);
-        warn!(runner.log, "cannot settle jobs"; "queue" => &queue.name, "error" => %problem, "failures" => failures,
+        warn!(runner.log, "cannot end jobs"; "queue" => &queue.name, "error" => %problem, "failures" => failures,
             "waitMs" => wait.as_millis() as u64);
         if runner.giving_up.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected) {
             return;
@@ -124,7 +124,7 @@ fn count(runner: &RunnerState, queue: &QueueState, jobs: &[Finished], became: Ve
             // The same job may be here twice, under a lost lease and a new one: the answer is for one of them.
             let became = became.get(&one.id()).filter(|_| seen.insert(one.id()));
             match (became, &one.ending) {
-                (None, _) if one.settled_itself => add(&counts.done),
+                (None, _) if one.ended_by_handler => add(&counts.done),
                 (None, _) => add(&counts.lost),
                 (Some(Became::Done), _) => add(&counts.done),
                 (Some(Became::Dead), _) => add(&counts.dead),
@@ -140,6 +140,6 @@ fn count(runner: &RunnerState, queue: &QueueState, jobs: &[Finished], became: Ve
         }
     }
     for one in jobs {
-        one.batch.settled(one.index);
+        one.batch.ended(one.index);
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Finished {
     pub(super) index: usize,
     pub(super) ending: Ending,
     pub(super) keyed: bool,
-    pub(super) settled_itself: bool,
+    pub(super) ended_by_handler: bool,
 }
 
 impl Finished {
@@ -56,17 +56,17 @@ impl JobEnd {
     /// Passes on what the handler said. False: the completer has ended, and the lease will run out.
     pub(super) fn outcome(self, outcome: Outcome) -> bool {
         if outcome == Outcome::Completed {
-            self.batch.settled(self.index);
+            self.batch.ended(self.index);
             self.queue.counts.done.fetch_add(1, Ordering::Relaxed);
             if self.keyed {
                 self.queue.wake();
             }
             return true;
         }
-        let settled_itself = outcome == Outcome::Settled;
+        let ended_by_handler = outcome == Outcome::EndedByHandler;
         let backoff = &self.queue.options.backoff;
         let ending = outcome.into_ending(backoff, self.attempt);
-        self.send(ending, settled_itself)
+        self.send(ending, ended_by_handler)
     }
 
     /// As [`JobEnd::outcome`], of a job whose handler a stop cut off.
@@ -80,20 +80,20 @@ impl JobEnd {
         self.send(Ending::HandBack, false)
     }
 
-    fn send(self, ending: Ending, settled_itself: bool) -> bool {
+    fn send(self, ending: Ending, ended_by_handler: bool) -> bool {
         let finished = Finished {
             batch: self.batch,
             index: self.index,
             ending,
             keyed: self.keyed,
-            settled_itself,
+            ended_by_handler,
         };
         self.completer.send(finished).is_ok()
     }
 }
 
 /// A job whose handler has returned, or is about to, while its end is still being written: its lease is kept until the
-/// outcome is known. Dropped without one it counts as [`Outcome::Settled`]: the job is looked at.
+/// outcome is known. Dropped without one it counts as [`Outcome::EndedByHandler`]: the job is looked at.
 pub struct Later {
     end: Option<JobEnd>,
 }
@@ -118,6 +118,6 @@ impl Later {
 
 impl Drop for Later {
     fn drop(&mut self) {
-        self.end(Outcome::Settled);
+        self.end(Outcome::EndedByHandler);
     }
 }

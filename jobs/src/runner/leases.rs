@@ -4,7 +4,7 @@
 use super::state::RunnerState;
 use crate::Result;
 use crate::batch::{Batch, Stage};
-use crate::protocol::{Became, Ending, Settlement, renew, settle, watch};
+use crate::protocol::{Became, EndedJob, Ending, end_jobs, renew, watch};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use slog::warn;
 use std::collections::{HashMap, HashSet};
@@ -32,13 +32,13 @@ pub(super) fn run(runner: &RunnerState, stop: &Receiver<()>) {
     }
 }
 
-/// Drops the leases of settled batches, but those that are left to run out; with `whole`, extends the others.
+/// Drops the leases of ended batches, but those that are left to run out; with `whole`, extends the others.
 fn renew_once(runner: &RunnerState, whole: bool) -> Result<()> {
     let (finished, live): (Vec<Arc<Batch>>, Vec<Arc<Batch>>) = runner
         .batches()
         .values()
         .cloned()
-        .partition(|batch| batch.is_settled());
+        .partition(|batch| batch.is_ended());
     let live = if whole { live } else { Vec::new() };
     if finished.is_empty() && live.is_empty() {
         return Ok(());
@@ -100,10 +100,10 @@ fn watch_once(runner: &RunnerState) -> Result<()> {
 /// At the end of a stop: what did not start or finish goes back. Its handler is told before anybody else can take it.
 fn hand_back(runner: &RunnerState) -> Result<()> {
     let batches: Vec<Arc<Batch>> = runner.batches().values().cloned().collect();
-    let mut settlements = Vec::new();
+    let mut ended = Vec::new();
     let mut over = Vec::new();
     for batch in &batches {
-        let mut rest_settled = true;
+        let mut rest_ended = true;
         for slot in &batch.slots {
             // Told first: whoever begins at this moment is seen to have begun, or finds that it lost.
             slot.end(false);
@@ -113,25 +113,23 @@ fn hand_back(runner: &RunnerState) -> Result<()> {
             } else if slot.is_at(Stage::Running) {
                 batch.cut()
             } else {
-                rest_settled &= slot.is_at(Stage::Settled);
+                rest_ended &= slot.is_at(Stage::Ended);
                 continue;
             };
-            settlements.push(Settlement {
+            ended.push(EndedJob {
                 id: slot.id,
                 lease_id: batch.lease_id,
                 ending,
             });
         }
-        if rest_settled && !batch.is_left() {
+        if rest_ended && !batch.is_left() {
             over.push(batch.lease_id);
         }
     }
-    if settlements.is_empty() {
+    if ended.is_empty() {
         return Ok(());
     }
-    let became = runner
-        .database
-        .with(|client| settle(client, &settlements))?;
+    let became = runner.database.with(|client| end_jobs(client, &ended))?;
     let waiting = became
         .iter()
         .filter(|(_, became)| *became == Became::Waiting)

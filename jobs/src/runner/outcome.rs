@@ -24,8 +24,8 @@ pub enum Outcome {
     },
     /// The handler ended the job in its own transaction and committed it. If the job turns out to
     /// be still under its lease, the commit failed, and that counts as a failed attempt.
-    Settled,
-    /// As [`Outcome::Settled`], by a statement that reported the completion and whose commit was
+    EndedByHandler,
+    /// As [`Outcome::EndedByHandler`], by a statement that reported the completion and whose commit was
     /// confirmed: the job is not checked again.
     Completed,
 }
@@ -58,10 +58,10 @@ impl Outcome {
             },
             Self::Snooze { after } => Ending::Snooze { after },
             Self::Dead { reason } => Ending::Dead { reason },
-            Self::Settled => Ending::Retry {
+            Self::EndedByHandler => Ending::Retry {
                 after: backoff.after(attempt),
                 reason:
-                    "the handler said that it settled the job, but its transaction did not commit"
+                    "the handler said that it ended the job, but its transaction did not commit"
                         .into(),
             },
         }

@@ -18,7 +18,7 @@ pub(super) struct RunnerState {
     pub(super) lease: Duration,
     pub(super) watch: Duration,
     pub(super) stopping: Arc<AtomicBool>,
-    /// Every unsettled lease of this process.
+    /// Every lease with unfinished jobs of this process.
     pub(super) batches: Mutex<BTreeMap<i64, Arc<Batch>>>,
     pub(super) queues: Vec<Arc<QueueState>>,
     pub(super) handed_back: AtomicU64,
@@ -111,7 +111,7 @@ pub struct Stats {
     pub cancelled: u64,
     /// Gone because another job of the same unique key waited.
     pub merged: u64,
-    /// No longer under their lease when they were to be settled.
+    /// No longer under their lease when they were to be ended.
     pub lost: u64,
     pub handed_back: u64,
     /// In a handler now.

@@ -1,7 +1,7 @@
 //! Cancel, the dead, figures.
 
 use crate::harness::schema;
-use jobs::protocol::{Became, Ending, Settlement, claim, complete, rescue, settle, watch};
+use jobs::protocol::{Became, EndedJob, Ending, claim, complete, end_jobs, rescue, watch};
 use jobs::{
     Cancelled, NewJob, cancel, cancel_by_unique_key, dead_jobs, depth, enqueue, enqueue_many,
     purge_dead, revive, run_now,
@@ -46,9 +46,9 @@ fn a_cancelled_job_never_starts_whether_it_waits_runs_or_is_to_be_tried_again() 
             [(id, lease_id, true)]
         );
         assert_eq!(
-            settle(
+            end_jobs(
                 &mut client,
-                &[Settlement {
+                &[EndedJob {
                     id,
                     lease_id,
                     ending
@@ -144,9 +144,9 @@ fn a_job_dies_after_its_last_attempt_and_can_be_revived_and_purged() {
         let rows = claim(&mut client, "q", "w", 10, LEASE, true).unwrap();
         assert_eq!(rows[0].attempt, attempt);
         last_lease = rows[0].lease_id;
-        settle(
+        end_jobs(
             &mut client,
-            &[Settlement {
+            &[EndedJob {
                 id,
                 lease_id: last_lease,
                 ending: retry(),
@@ -179,9 +179,9 @@ fn a_job_dies_after_its_last_attempt_and_can_be_revived_and_purged() {
             .is_empty()
     );
     let reason = "a\0b".to_string() + &"é".repeat(3000);
-    settle(
+    end_jobs(
         &mut client,
-        &[Settlement {
+        &[EndedJob {
             id,
             lease_id: rows[0].lease_id,
             ending: Ending::Dead { reason },

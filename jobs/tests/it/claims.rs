@@ -68,7 +68,7 @@ fn what_is_read_beside_a_claim_comes_with_each_job() {
     let mut given = given.lock().unwrap().clone();
     given.sort_unstable();
     assert_eq!(given, [(0, Some(0)), (1, None), (2, Some(4)), (3, None)]);
-    // Their leases are dropped like those of any settled batch.
+    // Their leases are dropped like those of any ended batch.
     until("the leases are gone", || {
         schema.count(&mut schema.client(), "SELECT count(*) FROM job_leases") == 0
     });
@@ -291,16 +291,16 @@ fn a_job_whose_end_comes_later_leaves_its_thread_and_keeps_its_lease() {
 }
 
 #[test]
-fn a_job_that_could_not_be_settled_is_rescued_once_its_lease_has_run_out() {
+fn a_job_that_could_not_be_ended_is_rescued_once_its_lease_has_run_out() {
     let schema = schema();
-    // The first settlement is refused. A sequence keeps its count when that is rolled back.
+    // The first end is refused. A sequence keeps its count when that is rolled back.
     schema
         .client()
         .batch_execute(
-            "CREATE SEQUENCE settlements;
+            "CREATE SEQUENCE ends;
              CREATE FUNCTION refuse_the_first() RETURNS trigger LANGUAGE plpgsql AS $$
              BEGIN
-               IF nextval('settlements') = 1 THEN
+               IF nextval('ends') = 1 THEN
                  RAISE EXCEPTION 'not this one' USING ERRCODE = '22000';
                END IF;
                RETURN OLD;

@@ -1,7 +1,7 @@
 //! Enqueueing: in the caller's transaction, unique keys, bounds.
 
 use crate::harness::schema;
-use jobs::protocol::{Became, Ending, Settlement, claim, settle};
+use jobs::protocol::{Became, EndedJob, Ending, claim, end_jobs};
 use jobs::{Enqueued, Error, NewJob, Priority, enqueue, enqueue_many};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -101,25 +101,25 @@ fn a_unique_key_holds_while_its_job_waits_and_not_while_it_runs() {
         after: Duration::from_secs(5),
         reason: "x".into(),
     };
-    let settled = settle(
+    let ended = end_jobs(
         &mut client,
-        &[Settlement {
+        &[EndedJob {
             id: first.id,
             lease_id: rows[0].lease_id,
             ending,
         }],
     )
     .unwrap();
-    assert_eq!(settled, [(first.id, Became::Merged)]);
+    assert_eq!(ended, [(first.id, Became::Merged)]);
     // A job that waits for a retry holds its key as well.
     let rows = claim(&mut client, "q", "w", 10, LEASE, false).unwrap();
     let ending = Ending::Retry {
         after: Duration::from_secs(5),
         reason: "x".into(),
     };
-    settle(
+    end_jobs(
         &mut client,
-        &[Settlement {
+        &[EndedJob {
             id: second.id,
             lease_id: rows[0].lease_id,
             ending,

@@ -1,9 +1,9 @@
 //! The queue beside a model of it, driven by random steps in which processes die at every point: after a claim, after
-//! the handler and before the settlement, in the middle of a settlement's transaction, after its commit and before
-//! anybody heard of it; leases run out, late settlements come, jobs are cancelled in every state.
+//! the handler and before its end, in the middle of the transaction that ends a job, after its commit and before
+//! anybody heard of it; leases run out, late ends come, jobs are cancelled in every state.
 
 use crate::harness::schema;
-use jobs::protocol::{Became, ClaimedRow, Ending, Settlement, claim, rescue, settle};
+use jobs::protocol::{Became, ClaimedRow, EndedJob, Ending, claim, end_jobs, rescue};
 use jobs::{Cancelled, NewJob, cancel, dead_jobs, enqueue};
 use postgres::Client;
 use proptest::prelude::*;
@@ -26,14 +26,14 @@ enum Step {
         limit: usize,
         keyed_first: bool,
     },
-    /// Settles a claim, which may be lost by now; `again` is the retry of a settlement whose answer was lost.
-    Settle {
+    /// Ends a claim, which may be lost by now; `again` is the retry of an end whose answer was lost.
+    End {
         which: prop::sample::Index,
         ending: u8,
         again: bool,
     },
-    /// The handler settles in its own transaction and dies before the commit.
-    DieInSettlement {
+    /// The handler ends the job in its own transaction and dies before the commit.
+    DieWhileEnding {
         which: prop::sample::Index,
     },
     /// The lease runs out, and somebody rescues. The holder does not know: what it says later comes late.
@@ -53,8 +53,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (prop::option::of(0..3_u8), prop::option::weighted(0.3, 0..2_u8), 1..4_u32)
             .prop_map(|(key, unique, max_attempts)| Step::Enqueue { key, unique, max_attempts }),
         4 => (1..4_usize, any::<bool>()).prop_map(|(limit, keyed_first)| Step::Claim { limit, keyed_first }),
-        5 => (which(), 0..5_u8, any::<bool>()).prop_map(|(which, ending, again)| Step::Settle { which, ending, again }),
-        1 => which().prop_map(|which| Step::DieInSettlement { which }),
+        5 => (which(), 0..5_u8, any::<bool>()).prop_map(|(which, ending, again)| Step::End { which, ending, again }),
+        1 => which().prop_map(|which| Step::DieWhileEnding { which }),
         2 => which().prop_map(|which| Step::Expire { which }),
         2 => (which(), any::<bool>()).prop_map(|(which, commit)| Step::Cancel { which, commit }),
         1 => Just(Step::TimePasses),
@@ -102,35 +102,35 @@ impl Model {
                 let ids: Vec<i64> = self.jobs.keys().copied().collect();
                 self.cancel(client, *which.get(&ids), *commit);
             }
-            Step::Settle {
+            Step::End {
                 which,
                 ending,
                 again,
             } if !self.claims.is_empty() => {
                 let row = which.get(&self.claims).clone();
-                self.settle(client, &row, *ending);
+                self.end(client, &row, *ending);
                 if *again {
                     let id = row.id;
-                    let settlement = Settlement {
+                    let ended = EndedJob {
                         id,
                         lease_id: row.lease_id,
                         ending: ending_of(*ending),
                     };
                     assert!(
-                        settle(client, &[settlement]).unwrap().is_empty(),
-                        "settled twice: {id}"
+                        end_jobs(client, &[ended]).unwrap().is_empty(),
+                        "ended twice: {id}"
                     );
                 }
             }
-            Step::DieInSettlement { which } if !self.claims.is_empty() => {
+            Step::DieWhileEnding { which } if !self.claims.is_empty() => {
                 let row = which.get(&self.claims);
                 let mut tx = client.transaction().unwrap();
-                let settlement = Settlement {
+                let ended = EndedJob {
                     id: row.id,
                     lease_id: row.lease_id,
                     ending: Ending::Done,
                 };
-                settle(&mut tx, &[settlement]).unwrap();
+                end_jobs(&mut tx, &[ended]).unwrap();
                 tx.rollback().unwrap();
             }
             Step::Expire { which } if !self.claims.is_empty() => {
@@ -207,24 +207,20 @@ impl Model {
         self.claims.extend(rows);
     }
 
-    fn settle(&mut self, client: &mut Client, row: &ClaimedRow, ending: u8) {
-        let settlement = Settlement {
+    fn end(&mut self, client: &mut Client, row: &ClaimedRow, ending: u8) {
+        let ended = EndedJob {
             id: row.id,
             lease_id: row.lease_id,
             ending: ending_of(ending),
         };
-        let became = settle(client, &[settlement]).unwrap();
+        let became = end_jobs(client, &[ended]).unwrap();
         let job = &self.jobs[&row.id];
         if job.state
             != (State::Running {
                 lease_id: row.lease_id,
             })
         {
-            assert!(
-                became.is_empty(),
-                "a late settlement of {} had an effect",
-                row.id
-            );
+            assert!(became.is_empty(), "a late end of {} had an effect", row.id);
             return;
         }
         let expected = match ending {
@@ -234,10 +230,10 @@ impl Model {
             4 => Became::Dead,
             _ => Became::Waiting,
         };
-        self.settled(row.id, became[0].1, expected, matches!(ending, 2 | 3));
+        self.ended(row.id, became[0].1, expected, matches!(ending, 2 | 3));
     }
 
-    fn settled(&mut self, id: i64, became: Became, expected: Became, give_back: bool) {
+    fn ended(&mut self, id: i64, became: Became, expected: Became, give_back: bool) {
         let unique = self.jobs[&id].unique;
         let state = match became {
             Became::Merged => {
@@ -287,7 +283,7 @@ impl Model {
                 job if job.attempt >= job.max_attempts => Became::Dead,
                 _ => Became::Waiting,
             };
-            self.settled(id, became, expected, false);
+            self.ended(id, became, expected, false);
         }
     }
 
@@ -324,7 +320,7 @@ impl Model {
             time_passes(client);
             self.claim(client, 100, true);
             for row in self.claims.clone() {
-                self.settle(client, &row, 0);
+                self.end(client, &row, 0);
             }
         }
         for (id, job) in &self.jobs {

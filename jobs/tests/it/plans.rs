@@ -192,7 +192,7 @@ fn moves_that_have_piled_up_are_read_once_also_by_a_plan_that_was_made_for_few()
 }
 
 #[test]
-fn jobs_are_completed_and_settled_by_their_ids_also_by_a_plan_that_was_made_for_few() {
+fn jobs_are_completed_and_ended_by_their_ids_also_by_a_plan_that_was_made_for_few() {
     const JOBS: usize = 100;
     let schema = schema();
     let mut client = schema.client();
@@ -202,19 +202,19 @@ fn jobs_are_completed_and_settled_by_their_ids_also_by_a_plan_that_was_made_for_
         let rows = claim(tx, "q", "w", JOBS, LEASE, true).unwrap();
         rows.iter().map(|row| (row.id, row.lease_id)).unzip()
     };
-    let settle = "SELECT id FROM job_settle($1::bigint[], $2, array_fill('retry'::text, ARRAY[cardinality($1::bigint[])]),
+    let end = "SELECT id FROM job_end($1::bigint[], $2, array_fill('retry'::text, ARRAY[cardinality($1::bigint[])]),
         array_fill(1000::bigint, ARRAY[cardinality($1::bigint[])]), array_fill('why'::text, ARRAY[cardinality($1::bigint[])]))";
     // The plans are made for a table that is known to hold one.
     client.execute(come, &[&1i64]).unwrap();
     client.batch_execute("VACUUM (ANALYZE) job_jobs").unwrap();
-    for statement in ["SELECT job_complete($1, $2)", settle] {
+    for statement in ["SELECT job_complete($1, $2)", end] {
         let mut tx = client.transaction().unwrap();
         let (ids, leases) = held(&mut tx);
         assert_eq!(tx.query(statement, &[&ids, &leases]).unwrap().len(), 1);
         tx.rollback().unwrap();
     }
     client.execute(come, &[&20_000i64]).unwrap();
-    for statement in ["SELECT job_complete($1, $2)", settle] {
+    for statement in ["SELECT job_complete($1, $2)", end] {
         let mut tx = client.transaction().unwrap();
         let (ids, leases) = held(&mut tx);
         let before = Work::so_far(&mut tx);

@@ -1,7 +1,7 @@
 //! Claim, fence, lease, rescue.
 
 use crate::harness::schema;
-use jobs::protocol::{Became, Ending, Settlement, claim, complete, renew, rescue, settle};
+use jobs::protocol::{Became, EndedJob, Ending, claim, complete, end_jobs, renew, rescue};
 use jobs::{NewJob, dead_jobs, enqueue, enqueue_many};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -63,9 +63,9 @@ fn a_late_completion_does_not_touch_a_later_claim() {
         },
     ] {
         assert!(
-            settle(
+            end_jobs(
                 &mut client,
-                &[Settlement {
+                &[EndedJob {
                     id,
                     lease_id: first[0].lease_id,
                     ending
@@ -105,9 +105,9 @@ fn a_snooze_gives_the_attempt_back_and_is_fenced_all_the_same() {
         }
         assert!(leases.insert(rows[0].lease_id));
         assert_eq!(
-            settle(
+            end_jobs(
                 &mut client,
-                &[Settlement {
+                &[EndedJob {
                     id,
                     lease_id: rows[0].lease_id,
                     ending
@@ -170,7 +170,7 @@ fn only_expired_leases_are_rescued_and_the_last_attempt_ends_among_the_dead() {
 }
 
 #[test]
-fn a_rescue_leaves_what_a_handler_is_settling_and_comes_back_for_it() {
+fn a_rescue_leaves_what_a_handler_is_ending_and_comes_back_for_it() {
     let schema = schema();
     let (mut one, mut two) = (schema.client(), schema.client());
     enqueue_many(&mut one, &[job(), job()]).unwrap();

@@ -34,7 +34,7 @@ pub(super) fn advance(services: &Services, claimed: &Claimed, job: &Advance) -> 
     let log = services.log.new(slog::o!(
         "tenantId" => job.tenant_id.to_string(), "runId" => job.run_id.to_string()));
     match carry_on(services, claimed, job, &log) {
-        Ok(JobEnd::Committed) => jobs::Outcome::Settled,
+        Ok(JobEnd::Committed) => jobs::Outcome::EndedByHandler,
         Ok(JobEnd::Finished) => jobs::Outcome::Done,
         Ok(JobEnd::Lost) => {
             slog::debug!(log, "The run is another's now");

@@ -11,13 +11,14 @@
 
 use super::{Outcome, Row};
 use crate::error::{Code, Error, Result};
-use crate::list_sql;
 use crate::proof::{Admin, May};
+use crate::sql;
 use crate::store::page::{Binding, Order};
 use crate::store::tenants::Tenant;
-use crate::store::{Columns, FromRow, Parameter, Sql};
+use crate::store::{Columns, FromRow, Ordered, Parameter, Sql};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -218,16 +219,41 @@ fn page(
         .collect()
 }
 
+/// The list's statement, and the same for each filter that has an index of its own. Those compare their filter without the
+/// test for null, so that the planner uses its index whatever the parameters are.
+struct Statements {
+    list: Ordered,
+    by_actor: Ordered,
+    by_resource: Ordered,
+    by_run: Ordered,
+}
+
+static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
+    let list = sql!("audit/list");
+    let given = |parameter: &str, comparison: &str| {
+        Ordered::of(&list.replace(
+            &format!("({parameter} is null or {comparison})"),
+            comparison,
+        ))
+    };
+    Statements {
+        list: Ordered::of(list),
+        by_actor: given("$9::text", "actor_subject = $9"),
+        by_resource: given("$10::text", "resource = $10"),
+        by_run: given("$11::uuid", "run_id = $11"),
+    }
+});
+
 /// The statement whose index the filter can use best.
 fn statement(filter: &Filter, order: Order) -> &'static str {
     let list = if filter.run_id.is_some() {
-        list_sql!("audit/list_run")
+        STATEMENTS.by_run
     } else if filter.resource.is_some() {
-        list_sql!("audit/list_resource")
+        STATEMENTS.by_resource
     } else if filter.actor_subject.is_some() {
-        list_sql!("audit/list_actor")
+        STATEMENTS.by_actor
     } else {
-        list_sql!("audit/list")
+        STATEMENTS.list
     };
     list.by(order)
 }
@@ -347,9 +373,27 @@ mod tests {
     }
 
     #[test]
-    fn a_place_comes_back_from_its_cursor() {
+    fn a_filter_with_an_index_is_compared_without_a_test_for_null() {
+        let any = STATEMENTS.list.by(Order::Asc);
+        for (filter, parameter) in [
+            (STATEMENTS.by_actor, "$9"),
+            (STATEMENTS.by_resource, "$10"),
+            (STATEMENTS.by_run, "$11"),
+        ] {
+            let test = format!("{parameter}::");
+            assert!(any.contains(&test));
+            assert!(!filter.by(Order::Asc).contains(&test), "{parameter}");
+            assert!(
+                filter.by(Order::Asc).contains(&format!("= {parameter}")),
+                "{parameter}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_cursor_can_be_read_back() {
         let binding = Binding::new(&"a", Order::Desc).unwrap();
-        let place = Cursor {
+        let cursor = Cursor {
             until_us: 70,
             seen: BTreeMap::from([(1, at(50, 5)), (7, at(60, 9))]),
             parts: vec![Part {
@@ -358,8 +402,8 @@ mod tests {
                 high: at(20, 3),
             }],
         };
-        let text = place.text(&binding).unwrap();
-        assert_eq!(Cursor::read(&binding, &text).unwrap(), place);
+        let text = cursor.text(&binding).unwrap();
+        assert_eq!(Cursor::read(&binding, &text).unwrap(), cursor);
         let other = Binding::new(&"a", Order::Asc).unwrap();
         for bad in [
             Cursor::read(&other, &text),
@@ -372,18 +416,18 @@ mod tests {
 
     #[test]
     fn newest_first_takes_in_what_was_committed_late_and_nothing_newer_than_its_beginning() {
-        let mut place = Cursor::default();
+        let mut cursor = Cursor::default();
         let begun = BTreeMap::from([(1, at(100, 10)), (2, at(90, 4))]);
-        assert_eq!(place.newest_first(&begun, true).len(), 2);
-        assert_eq!(place.until_us, 100);
+        assert_eq!(cursor.newest_first(&begun, true).len(), 2);
+        assert_eq!(cursor.until_us, 100);
         // Slot 2 commits something older than the end; slot 1 something newer; slot 3 appears.
         let later = BTreeMap::from([(1, at(120, 11)), (2, at(95, 6)), (3, at(99, 1))]);
-        let parts = place.newest_first(&later, false);
+        let parts = cursor.newest_first(&later, false);
         let news: Vec<_> = parts.iter().map(|part| (part.slot, part.low)).collect();
         assert_eq!(news, [(1, at(100, 10)), (2, at(90, 4)), (3, FIRST)]);
         // Slot 1 is past the end now: it adds no part any more.
         let last = BTreeMap::from([(1, at(130, 12)), (2, at(96, 7))]);
-        let parts = place.newest_first(&last, false);
+        let parts = cursor.newest_first(&last, false);
         assert_eq!(parts.iter().map(|part| part.slot).collect::<Vec<_>>(), [2]);
     }
 }

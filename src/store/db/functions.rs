@@ -40,7 +40,7 @@ const OWN: &[(&str, &str)] = functions![
     "run_cancel_one",
     "run_events_after",
     "run_record_end",
-    "run_settle_jobs",
+    "run_update_jobs",
     "run_take_children",
     "run_write",
     "webhook_begin_attempts",

@@ -124,7 +124,7 @@ fn cancel_some(sql: &mut impl Sql, held: &Held, end: &End, now: OffsetDateTime) 
     let mut jobs = OtherJobs::default();
     let is_cancelled = *end == End::Cancelled;
     let has_more = cancel_children(sql, held, is_cancelled, now, &mut jobs)?;
-    settle_jobs(sql, None, &jobs)?;
+    update_jobs(sql, None, &jobs)?;
     Ok(has_more)
 }
 
@@ -182,7 +182,7 @@ fn finish<S: Sql>(
     if let Some(parent) = parent {
         children::record_end(sql, &held.lease, parent)?;
     }
-    settle_jobs(sql, Some(held), jobs)?;
+    update_jobs(sql, Some(held), jobs)?;
     match parent {
         Some(_) => Ok(()),
         // Last, since the endpoint's row may be held from here to the commit.
@@ -208,13 +208,13 @@ fn put_off(sql: &mut impl Sql, held: &Held, wait: &Wait, now: OffsetDateTime) ->
 }
 
 /// Completes the job of the run that ended, and moves others.
-fn settle_jobs(sql: &mut impl Sql, ended: Option<&Held>, others: &OtherJobs) -> Result<()> {
+fn update_jobs(sql: &mut impl Sql, ended: Option<&Held>, others: &OtherJobs) -> Result<()> {
     let job = ended.map(|held| held.job);
     if job.is_none() && others.removed.is_empty() && others.due.is_empty() {
         return Ok(());
     }
     let row = sql.query_one(
-        sql!("runs/settle_jobs"),
+        sql!("runs/update_jobs"),
         &[
             &job.map(|job| job.job_id),
             &job.map(|job| job.lease_id),
@@ -222,7 +222,7 @@ fn settle_jobs(sql: &mut impl Sql, ended: Option<&Held>, others: &OtherJobs) -> 
             &others.due,
         ],
     )?;
-    match row.column("settled")? {
+    match row.column("ended")? {
         true => Ok(()),
         false => Err(job_lost()),
     }

@@ -73,7 +73,7 @@ impl Attempt {
 
 /// Waits until nothing is being sent any more, and no run is under way.
 pub(crate) fn come_to_rest(scene: &Scene) {
-    let mut sql = Client::connect(&scene.place.database_url, NoTls).unwrap();
+    let mut sql = Client::connect(&scene.config.database_url, NoTls).unwrap();
     let runs = "select count(*) from runs where status in ('queued', 'running', 'waiting')";
     let waiting = "select count(*) from webhook_deliveries where state = 'being-sent'";
     for (what, query) in [("runs", runs), ("deliveries", waiting)] {
@@ -87,7 +87,7 @@ pub(crate) fn come_to_rest(scene: &Scene) {
 /// Checks all of it; `emitted` was committed.
 pub(crate) fn check(scene: &Scene, emitted: &[Emitted]) -> Figures {
     scene.receivers.check();
-    let mut sql = Client::connect(&scene.place.database_url, NoTls).unwrap();
+    let mut sql = Client::connect(&scene.config.database_url, NoTls).unwrap();
     let receipts = scene.receivers.receipts();
     check_arrived(scene, &receipts, emitted);
     check_none_after(scene, &receipts);
@@ -267,7 +267,7 @@ fn check_events(sql: &mut Client, emitted: &[Emitted], figures: &mut Figures) {
 
 /// What the API says of each endpoint.
 fn check_counts(scene: &Scene, deliveries: &[Delivery]) {
-    let client = scene.place.client();
+    let client = scene.config.client();
     let unregistered = scene.unregistered.lock().unwrap();
     for (number, id) in scene.endpoints.iter().enumerate() {
         let answer = client.get(&format!("/v1/webhook-endpoints/{id}")).unwrap();

@@ -7,7 +7,7 @@ use super::scene::{Haste, Keys, Scene};
 use crate::clock::{DAY, HOUR, Leap};
 use crate::random::Random;
 use crate::wait::until_due;
-use crate::world::{place, shared_database};
+use crate::world::{config, shared_database};
 use crate::{eventually, report};
 use postgres::{Client, NoTls};
 use serde_json::json;
@@ -24,10 +24,10 @@ const OVER: Duration = Duration::from_millis(800);
 fn webhooks_outlive_leaps_of_the_clock() {
     let mut random = Random::seeded("webhooks-clock");
     let keys = Keys::new();
-    let (leap, place) = Leap::govern(keys.set(place(shared_database())));
-    let server = place.start();
-    let scene = Scene::make(&place, &keys, &mut random);
-    let haste = Haste::begin(&place.database_url);
+    let (leap, config) = Leap::govern(keys.set(config(shared_database())));
+    let server = config.start();
+    let scene = Scene::make(&config, &keys, &mut random);
+    let haste = Haste::begin(&config.database_url);
     let mut emitted = Vec::new();
     for seconds in LEAPS {
         leap.set(seconds);
@@ -73,26 +73,26 @@ fn rows(sql: &mut Client) -> Vec<i64> {
 fn a_server_that_is_weeks_ahead_drops_nothing_before_its_time() {
     let mut random = Random::seeded("webhooks-ahead");
     let keys = Keys::new();
-    let place = keys
-        .set(place(shared_database()))
+    let config = keys
+        .set(config(shared_database()))
         .with("SVC_WEBHOOK_RETENTION_DAYS", 14);
-    let server = place.start();
-    let scene = Scene::make(&place, &keys, &mut random);
-    let haste = Haste::begin(&place.database_url);
+    let server = config.start();
+    let scene = Scene::make(&config, &keys, &mut random);
+    let haste = Haste::begin(&config.database_url);
     let mut emitted = scene.emit(EVENTS, OVER).join().unwrap();
     emitted.extend(scene.run(RUNS, OVER).join().unwrap());
     come_to_rest(&scene);
-    let mut sql = Client::connect(&place.database_url, NoTls).unwrap();
+    let mut sql = Client::connect(&config.database_url, NoTls).unwrap();
     let before = rows(&mut sql);
     assert!(before.iter().all(|rows| *rows > 0), "{before:?}");
     // The last thing that a round of the upkeep does is to forget this one.
     let wanted = json!({"url": scene.receivers.url(0), "events": ["approval.requested"],
         "secretRef": {"envName": "test", "name": "HOOKS"}});
-    let made = place.client().made("/v1/webhook-endpoints", &wanted, 201);
+    let made = config.client().made("/v1/webhook-endpoints", &wanted, 201);
     let marker: uuid::Uuid = made["endpointId"].as_str().unwrap().parse().unwrap();
     let gone = "update webhook_endpoints set unregistered_at = now() - interval '2 days' where endpoint_id = $1";
     assert_eq!(sql.execute(gone, &[&marker]).unwrap(), 1);
-    let (leap, ahead) = Leap::govern(place.replica());
+    let (leap, ahead) = Leap::govern(config.replica());
     // By its clock every month that has rows is over for longer than the retention.
     leap.set(60 * DAY);
     let ahead = ahead.start();

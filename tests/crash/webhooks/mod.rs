@@ -9,7 +9,7 @@ mod scene;
 use crate::database::send;
 use crate::kills::{live, one_kill};
 use crate::random::Random;
-use crate::world::{cluster, place, shared_database};
+use crate::world::{cluster, config, shared_database};
 use crate::{middle_and_most, report, setting};
 use check::{Figures, check, come_to_rest};
 use rustix::process::Signal;
@@ -67,10 +67,10 @@ fn webhooks_outlive_kills_at_random_moments() {
 /// that took.
 fn killed(random: &mut Random, kills: u64, starts: &mut Vec<Duration>) -> (Figures, Duration) {
     let keys = Keys::new();
-    let place = keys.set(place(shared_database()));
-    let mut server = place.start();
-    let scene = Scene::make(&place, &keys, random);
-    let haste = Haste::begin(&place.database_url);
+    let config = keys.set(config(shared_database()));
+    let mut server = config.start();
+    let scene = Scene::make(&config, &keys, random);
+    let haste = Haste::begin(&config.database_url);
     let events = usize::try_from(setting("CRASH_EVENTS", 5000)).unwrap();
     let emitter = scene.emit(events, EMITTED_OVER);
     let runs = scene.run(RUNS, EMITTED_OVER);
@@ -84,7 +84,7 @@ fn killed(random: &mut Random, kills: u64, starts: &mut Vec<Duration>) -> (Figur
             unregistering.push(scene.unregister(*endpoint));
         }
         live(random);
-        server = one_kill(&place, random, server, &mut killed_at, starts);
+        server = one_kill(&config, random, server, &mut killed_at, starts);
     }
     let mut emitted: Vec<Emitted> = emitter.join().unwrap();
     emitted.extend(runs.join().unwrap());
@@ -105,12 +105,12 @@ fn webhooks_outlive_restarts_and_crashes_of_the_database() {
     let mut cluster = cluster("webhooks");
     let mut random = Random::seeded("webhooks-database");
     let keys = Keys::new();
-    let place = keys
-        .set(place(cluster.url()))
+    let config = keys
+        .set(config(cluster.url()))
         .with("SVC_DATABASE_CHECKOUT_TIMEOUT_MS", 500);
-    let mut server = place.start();
-    let scene = Scene::make(&place, &keys, &mut random);
-    let haste = Haste::begin(&place.database_url);
+    let mut server = config.start();
+    let scene = Scene::make(&config, &keys, &mut random);
+    let haste = Haste::begin(&config.database_url);
     let faults = setting("CRASH_RESTARTS", 4);
     let over = Duration::from_secs(2 * faults);
     let emitter = scene.emit(1000, over);

@@ -3,7 +3,7 @@
 
 use super::receivers::Receivers;
 use crate::random::Random;
-use crate::server::{Client, Place};
+use crate::server::{Client, ServerConfig};
 use crate::wait::{moment, until_due};
 use crate::world::{Agents, Pace, id_of};
 use agent_runtime::ids::Clock;
@@ -52,9 +52,9 @@ impl Keys {
         Self { local, aad }
     }
 
-    /// The place with a backend of secrets, and so with webhooks.
-    pub(crate) fn set(&self, place: Place) -> Place {
-        let path = place.log.with_extension("key");
+    /// The config with a backend of secrets, and so with webhooks.
+    pub(crate) fn set(&self, config: ServerConfig) -> ServerConfig {
+        let path = config.log.with_extension("key");
         let mut file = std::fs::OpenOptions::new()
             .create_new(true)
             .write(true)
@@ -62,7 +62,7 @@ impl Keys {
             .open(&path)
             .unwrap();
         std::io::Write::write_all(&mut file, &self.local).unwrap();
-        place
+        config
             .with("SVC_SECRETS_BACKEND", "postgres")
             .with("SVC_SECRETS_BACKEND_KMS", "local")
             .with("SVC_SECRETS_LOCAL_KEY_PATH", path.display())
@@ -97,7 +97,7 @@ struct Source {
 
 /// What stands before the faults begin.
 pub(crate) struct Scene {
-    pub(crate) place: Place,
+    pub(crate) config: ServerConfig,
     pub(crate) receivers: Receivers,
     pub(crate) endpoints: Vec<Uuid>,
     pub(crate) agents: Agents,
@@ -108,8 +108,8 @@ pub(crate) struct Scene {
 
 impl Scene {
     /// Makes it through the API of a ready server.
-    pub(crate) fn make(place: &Place, keys: &Keys, random: &mut Random) -> Self {
-        let client = place.client();
+    pub(crate) fn make(config: &ServerConfig, keys: &Keys, random: &mut Random) -> Self {
+        let client = config.client();
         let receivers = Receivers::start(DEAD, random);
         let secret = json!({"value": receivers.secret()});
         let put = client.send("PUT", "/v1/secrets/test/HOOKS", Some(&secret), &[]);
@@ -133,11 +133,11 @@ impl Scene {
             tool: Duration::from_millis(20),
         };
         Self {
-            place: place.clone(),
+            config: config.clone(),
             endpoints,
             agents: Agents::make(&client, pace),
             unregistered: Arc::default(),
-            source: Source::open(place, keys, projects),
+            source: Source::open(config, keys, projects),
             receivers,
         }
     }
@@ -163,7 +163,7 @@ impl Scene {
     /// Begins to start so many runs one after the other, every other of them cancelled at once; what
     /// it gives are the runs.
     pub(crate) fn run(&self, runs: usize, over: Duration) -> JoinHandle<Vec<Emitted>> {
-        let client = self.place.client();
+        let client = self.config.client();
         let turn = self.agents.turn(self.agents.repeatable);
         let between = over / u32::try_from(runs.max(1)).unwrap();
         thread("runs", move || {
@@ -185,7 +185,7 @@ impl Scene {
 
     /// Begins to unregister an endpoint, again and again until it is said to be.
     pub(crate) fn unregister(&self, endpoint: usize) -> JoinHandle<()> {
-        let client = self.place.client();
+        let client = self.config.client();
         let path = format!("/v1/webhook-endpoints/{}", self.endpoints[endpoint]);
         let unregistered = Arc::clone(&self.unregistered);
         thread("unregister", move || {
@@ -225,10 +225,10 @@ pub(crate) fn thread<T: Send + 'static>(
 }
 
 impl Source {
-    fn open(place: &Place, keys: &Keys, projects: Vec<Uuid>) -> Self {
+    fn open(config: &ServerConfig, keys: &Keys, projects: Vec<Uuid>) -> Self {
         let log = slog::Logger::root(slog::Discard, slog::o!());
         let options = store::Options {
-            url: Secret::new(&place.database_url),
+            url: Secret::new(&config.database_url),
             pool_size: 2,
             checkout_timeout: Duration::from_secs(1),
             statement_timeout: Duration::from_secs(10),
@@ -248,7 +248,7 @@ impl Source {
             store,
             webhooks,
             clock,
-            tenant_id: place.tenant_id,
+            tenant_id: config.tenant_id,
             projects: Arc::new(projects),
         }
     }
@@ -256,12 +256,12 @@ impl Source {
     /// Emits a batch in one transaction, again until it is committed.
     fn batch(&self, number: usize, size: usize) -> Vec<Emitted> {
         let events: Vec<(Event, Emitted)> = (0..size)
-            .map(|place| {
-                let endpoint = match place {
+            .map(|index| {
+                let endpoint = match index {
                     0 if number.is_multiple_of(DEAD_EVERY) => DEAD,
-                    _ => (number * BATCH + place) % DEAD,
+                    _ => (number * BATCH + index) % DEAD,
                 };
-                self.event(endpoint, place)
+                self.event(endpoint, index)
             })
             .collect();
         let (_, (first, _)) = &events[0];
@@ -293,10 +293,10 @@ impl Source {
         matches!(found, Ok(Some(_)))
     }
 
-    fn event(&self, endpoint: usize, place: usize) -> (Event, Emitted) {
+    fn event(&self, endpoint: usize, index: usize) -> (Event, Emitted) {
         let (id, project_id) = (self.clock.new_id(), self.projects[endpoint]);
         let now = self.clock.now();
-        let event = match place % 2 {
+        let event = match index % 2 {
             0 => Event::ApprovalRequested {
                 approval: Approval {
                     approval_id: id,

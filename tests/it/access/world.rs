@@ -141,7 +141,7 @@ impl World {
              values ($1, $2, 'somebody', now(), $3, $4)",
             &[&self.tenant_id(), &user_id, &kind, &tenant_role],
         );
-        self.settle(&[Object::Tenant(self.tenant_id())]);
+        self.apply(&[Object::Tenant(self.tenant_id())]);
         self.key(user_id, &Key::whole())
     }
 
@@ -177,7 +177,7 @@ impl World {
              values ($1, $2, $3, $4, now())",
             &[&self.tenant_id(), &project_id, &user_id, &role],
         );
-        self.settle(&[Object::Project(project_id)]);
+        self.apply(&[Object::Project(project_id)]);
     }
 
     /// Takes it away.
@@ -186,7 +186,7 @@ impl World {
             "delete from project_memberships where tenant_id = $1 and project_id = $2 and user_id = $3",
             &[&self.tenant_id(), &project_id, &user_id],
         );
-        self.settle(&[Object::Project(project_id)]);
+        self.apply(&[Object::Project(project_id)]);
     }
 
     /// A role on a project through a team.
@@ -204,7 +204,7 @@ impl World {
              select tenant_id, team_id, $3, 'member', now() from team",
             &[&tenant_id, &team_id, &user_id, &project_id, &role],
         );
-        self.settle(&[Object::Team(team_id), Object::Project(project_id)]);
+        self.apply(&[Object::Team(team_id), Object::Project(project_id)]);
     }
 
     /// Puts the project into an org with this admin.
@@ -222,7 +222,7 @@ impl World {
              where p.tenant_id = $1 and p.project_id = $4",
             &[&tenant_id, &org_id, &user_id, &project_id],
         );
-        self.settle(&[Object::Org(org_id), Object::Project(project_id)]);
+        self.apply(&[Object::Org(org_id), Object::Project(project_id)]);
     }
 
     pub(super) fn write(
@@ -237,8 +237,8 @@ impl World {
             .unwrap();
     }
 
-    pub(super) fn settle(&self, objects: &[Object]) {
-        settle(&self.app, objects);
+    pub(super) fn apply(&self, objects: &[Object]) {
+        apply(&self.app, objects);
     }
 
     /// The decisions of one request.
@@ -282,11 +282,11 @@ fn row(row: &postgres::Row) -> Row {
 
 fn project(app: &App) -> Uuid {
     let project = app.maker().project();
-    settle(app, &[Object::Project(project)]);
+    apply(app, &[Object::Project(project)]);
     project
 }
 
-fn settle(app: &App, objects: &[Object]) {
+fn apply(app: &App, objects: &[Object]) {
     let (shared, tenant_id) = (app.server().shared(), app.seeds.tenant_id);
     let marked =
         |tx: &mut agent_runtime::store::Tx<'_>| desired_tuples::mark(tx, tenant_id, objects);

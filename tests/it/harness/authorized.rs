@@ -90,7 +90,7 @@ impl App {
 
     /// Tells OpenFGA of an object of the seed tenant, again until it is told; see [`App::may_soon`].
     #[track_caller]
-    pub(crate) fn settle_soon(&self, object: Object) {
+    pub(crate) fn apply_soon(&self, object: Object) {
         eventually("it to be told", || {
             self.permissions()
                 .apply(self.seeds.tenant_id, &[object])

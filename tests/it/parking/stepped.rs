@@ -104,7 +104,7 @@ pub(super) fn interleave(database: &Database, works: Vec<Work<'_>>, choices: &[u
             });
         }
         let mut choices = choices.iter();
-        while let Some(ready) = actors.settle() {
+        while let Some(ready) = actors.run_until_blocked() {
             let choice = usize::from(choices.next().copied().unwrap_or_default());
             actors.let_go(ready[choice % ready.len()]);
         }
@@ -118,7 +118,7 @@ impl Actors {
     }
 
     /// Waits until every actor asks, waits for a lock, or is done. Those that ask; none once all are done.
-    fn settle(&mut self) -> Option<Vec<usize>> {
+    fn run_until_blocked(&mut self) -> Option<Vec<usize>> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.reports.recv_timeout(Duration::from_millis(1)) {

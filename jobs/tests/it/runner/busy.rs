@@ -98,7 +98,7 @@ fn a_panic_of_a_handler_ends_no_thread() {
         runner.handle().wake("q");
         starts.recv_timeout(SOON).unwrap();
     }
-    until("all are settled", || rows(&schema) == 0);
+    until("all have ended", || rows(&schema) == 0);
     assert_eq!(dead_jobs(&mut client, "q", 0, 10).unwrap().len(), 4);
     runner.stop(SOON);
 }

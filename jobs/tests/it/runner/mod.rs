@@ -1,7 +1,7 @@
 //! The runner's threads: outcomes, wake-ups, cancels, stop.
 
 mod busy;
-mod sweep;
+mod vacuum;
 
 use crate::harness::{Schema, schema, until};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -68,7 +68,7 @@ fn every_outcome(calls: &Calls, task: u32, attempt: u32) -> Outcome {
         },
         (3, _) => Outcome::dead("hopeless"),
         (4, _) => panic!("number {task}"),
-        (5, 1) => Outcome::Settled,
+        (5, 1) => Outcome::EndedByHandler,
         _ => Outcome::Done,
     }
 }
@@ -92,7 +92,7 @@ fn every_outcome_does_what_it_says() {
     .unwrap();
     enqueue(&mut client, NewJob::named("q", "task", "\"no number\"")).unwrap();
     runner.handle().wake("q");
-    until("all is settled", || rows(&schema) == 0);
+    until("all have ended", || rows(&schema) == 0);
     until("all is counted", || {
         let stats = runner.handle().stats("q").unwrap();
         (stats.dead, stats.done, stats.running, stats.queued) == (3, 4, 0, 0)
@@ -201,7 +201,7 @@ fn a_wake_starts_a_job_at_once_and_a_freed_key_its_next_one() {
                 .collect::<Vec<_>>(),
             [0, 1, 2]
         );
-        until("all are settled", || rows(&schema) == 0);
+        until("all have ended", || rows(&schema) == 0);
         is_asleep
     });
     assert!(is_woken, "jobs start without a wake");
@@ -449,7 +449,7 @@ fn stop_gives_back_what_does_not_finish_by_the_deadline_and_tells_it() {
 }
 
 #[test]
-fn a_handler_can_settle_in_the_transaction_of_its_effect() {
+fn a_handler_can_end_in_the_transaction_of_its_effect() {
     let schema = schema();
     let mut client = schema.client();
     client
@@ -470,18 +470,18 @@ fn a_handler_can_settle_in_the_transaction_of_its_effect() {
             if call == 2 {
                 cancel(&mut client_of(&config), claimed.id()).unwrap();
             }
-            let settled = match call {
+            let ended = match call {
                 0 => claimed.snooze_in(&mut tx, Duration::ZERO),
                 _ => claimed.complete_in(&mut tx),
             };
-            match (call, settled) {
-                // The effect of a transaction that is not committed is not there, nor is the settlement.
+            match (call, ended) {
+                // The effect of a transaction that is not committed is not there, nor is the end of the job.
                 (1, Ok(())) => tx.rollback().unwrap(),
                 (2, Err(jobs::Error::Cancelled)) => return Outcome::retry("cancelled"),
                 (_, Ok(())) => tx.commit().unwrap(),
                 other => panic!("{other:?}"),
             }
-            Outcome::Settled
+            Outcome::EndedByHandler
         })
         .start()
         .unwrap();

@@ -1,10 +1,10 @@
--- Settles running jobs in any way. Kinds: done, retry (counts, dead after the last attempt), snooze and handback (do not
+-- Ends running jobs in any way. Kinds: done, retry (counts, dead after the last attempt), snooze and handback (do not
 -- count; handback keeps the run-at), dead, expired (a retry at once). Says what became of each job that was still under
 -- its lease: done, waiting, dead, cancelled, or merged into another waiting job of its unique key.
 --
 -- The plan is kept and may have been made while the table was empty, so each statement names the rows by their ids:
 -- whatever plan it has reads no others.
-CREATE FUNCTION job_settle(p_ids bigint[], p_leases bigint[], p_kinds text[], p_delays_ms bigint[], p_reasons text[])
+CREATE FUNCTION job_end(p_ids bigint[], p_leases bigint[], p_kinds text[], p_delays_ms bigint[], p_reasons text[])
 RETURNS TABLE (id bigint, became text)
 LANGUAGE plpgsql
 SET jit = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -28,7 +28,7 @@ BEGIN
             RETURN;
         END IF;
     END IF;
-    -- Jobs that their handlers have settled: none is held any more.
+    -- Jobs that their handlers have ended: none is held any more.
     IF NOT EXISTS (
         SELECT FROM unnest(p_ids, p_leases) u (id, lease_id) JOIN job_jobs j ON j.id = u.id AND j.lease_id = u.lease_id
         WHERE j.id = ANY (p_ids)

@@ -11,7 +11,7 @@ const OTHERS: i64 = 200_000;
 const LONG: Duration = Duration::from_secs(120);
 
 /// How often tables were vacuumed by somebody who was told to: that of jobs, and the least vacuumed of the others.
-fn swept(client: &mut Client) -> (i64, i64) {
+fn vacuumed(client: &mut Client) -> (i64, i64) {
     let row = client.query_one(
         "SELECT min(vacuum_count) FILTER (WHERE relname = 'job_jobs'),
                 min(vacuum_count) FILTER (WHERE relname IN ('job_key_moves', 'job_keys', 'job_leases'))
@@ -67,7 +67,7 @@ fn quick(schema: &Schema) -> Runner {
 }
 
 #[test]
-fn what_many_jobs_leave_is_swept_up_and_a_larger_table_less_often() {
+fn what_many_jobs_leave_is_vacuumed_and_a_larger_table_less_often() {
     let others = format!(
         "INSERT INTO job_jobs (queue, name, priority, run_at, max_attempts, payload)
          SELECT 'other', 'n', 0, now(), 5, '{{}}' FROM generate_series(1, {OTHERS})"
@@ -79,16 +79,20 @@ fn what_many_jobs_leave_is_swept_up_and_a_larger_table_less_often() {
     assert!((5_500..9_000).contains(&pages), "{pages} pages");
     let runner = quick(&schema);
     work(&schema, &runner, MANY / 2);
-    assert_eq!(swept(&mut client), (0, 0));
+    assert_eq!(vacuumed(&mut client), (0, 0));
     work(&schema, &runner, MANY / 2);
-    until("what is left is swept up", || swept(&mut client) == (0, 1));
+    until("what is left is vacuumed away", || {
+        vacuumed(&mut client) == (0, 1)
+    });
     work(&schema, &runner, MANY);
-    until("the larger table is too", || swept(&mut client) == (1, 2));
+    until("the larger table is too", || {
+        vacuumed(&mut client) == (1, 2)
+    });
     runner.stop(SOON);
 }
 
 #[test]
-fn a_role_that_does_not_own_the_tables_sweeps_nothing_and_goes_on() {
+fn a_role_that_does_not_own_the_tables_vacuums_nothing_and_goes_on() {
     let mut schema = schema_beside("");
     let mut owner = schema.client();
     let (name, role) = (schema.name.clone(), format!("{}_guest", schema.name));
@@ -113,7 +117,7 @@ fn a_role_that_does_not_own_the_tables_sweeps_nothing_and_goes_on() {
         count("pg_total_relation_size") >= 4
     });
     work(&schema, &runner, 1);
-    assert_eq!(swept(&mut owner), (0, 0));
+    assert_eq!(vacuumed(&mut owner), (0, 0));
     // Nor does it ask for what it would be refused.
     assert_eq!((count("VACUUM"), count("permission denied")), (0, 0));
     let stopped = runner.stop(SOON);
@@ -123,11 +127,11 @@ fn a_role_that_does_not_own_the_tables_sweeps_nothing_and_goes_on() {
         .unwrap();
 }
 
-/// Has a sweep wait for a reader of an index alone, which keeps its page from being swept.
-fn waiting_sweep(schema: &Schema, runner: &Runner, reader: &mut Client, waiting: &str) -> bool {
+/// Has a VACUUM wait for a reader of an index alone, which keeps its page from being vacuumed.
+fn waiting_vacuum(schema: &Schema, runner: &Runner, reader: &mut Client, waiting: &str) -> bool {
     let mut client = schema.client();
     let started = Instant::now();
-    // Where another test's transaction is older than what is left, nothing can be swept while this reader reads.
+    // Where another test's transaction is older than what is left, nothing can be vacuumed while this reader reads.
     while started.elapsed() < LONG {
         work(schema, runner, MANY / 2);
         reader
@@ -147,7 +151,7 @@ fn waiting_sweep(schema: &Schema, runner: &Runner, reader: &mut Client, waiting:
 }
 
 #[test]
-fn a_sweep_that_waits_holds_up_no_rescue_and_no_stop() {
+fn a_vacuum_that_waits_holds_up_no_rescue_and_no_stop() {
     let schema = schema_beside("INSERT INTO job_key_moves (queue, key) VALUES ('other', 'k')");
     let (mut client, mut reader) = (schema.client(), schema.client());
     let runner = quick(&schema);
@@ -156,7 +160,7 @@ fn a_sweep_that_waits_holds_up_no_rescue_and_no_stop() {
          WHERE application_name = '{}' AND query LIKE 'VACUUM%' AND wait_event = 'BufferPin'",
         schema.name
     );
-    assert!(waiting_sweep(&schema, &runner, &mut reader, &waiting));
+    assert!(waiting_vacuum(&schema, &runner, &mut reader, &waiting));
     enqueue(&mut client, NewJob::named("other", "n", "1")).unwrap();
     claim(&mut client, "other", "w", 1, Duration::from_millis(1), true).unwrap();
     let lost = "SELECT count(*) FROM job_jobs WHERE lease_id IS NOT NULL";

@@ -1,6 +1,6 @@
 -- Completes the job of a run that ended, removes the jobs of runs that ended with it, and makes other jobs due now. In the
 -- order of their ids, in which the queue locks jobs too. False: the first job is not under that lease any more.
-create function run_settle_jobs(done_job bigint, done_lease bigint, removed_jobs bigint[], due_jobs bigint[]) returns boolean
+create function run_update_jobs(done_job bigint, done_lease bigint, removed_jobs bigint[], due_jobs bigint[]) returns boolean
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   one record;
