@@ -63,6 +63,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
                 "local" => HostAccess::Local,
                 _ => HostAccess::Deployed,
             },
+            host_access_origins: take.origins("SVC_HOST_ACCESS_ORIGINS"),
             dev_host_alias: take.text("SVC_DEV_HOST_ALIAS"),
             extra_certificates: take.certificates("SVC_OUTBOUND_CA_PATH"),
         },

@@ -191,7 +191,9 @@ pub struct ModelKey {
 pub struct Outbound {
     /// Which hosts a tenant may choose (section 1.4).
     pub host_access: HostAccess,
-    /// The host that replaces loopback addresses (development).
+    /// Origins on this host that a tenant may choose although `host_access` is `deployed`.
+    pub host_access_origins: Vec<Origin>,
+    /// The host that replaces loopback addresses that a tenant chose (development).
     pub dev_host_alias: Option<String>,
     /// Authorities trusted in addition to the system's.
     pub extra_certificates: Vec<CertificateDer<'static>>,

@@ -104,7 +104,7 @@ impl LogFormat {
 pub enum HostAccess {
     /// Everything, commands included.
     Local,
-    /// Neither this host nor cloud metadata endpoints nor commands.
+    /// Neither loopback nor cloud metadata endpoints nor commands.
     Deployed,
 }
 

@@ -19,7 +19,7 @@ const fn words(code: Code) -> (&'static str, &'static str) {
         Code::Unauthenticated => ("The credential is missing, unknown, expired or revoked.", "Send `Authorization: Bearer` with a live token."),
         Code::PermissionDenied => ("The caller may not do this; `details.reason` says what is lacking.", "Ask an admin of the project or tenant for the role. After too many in a minute: 429."),
         Code::KeyProjectMismatch => ("The key is limited to another project than the request's.", "Use a key of that project, or one without a limit."),
-        Code::HostAccessDenied => ("This deployment does not let a tenant reach that host, or run commands.", "Use another host; the operator decides by `SVC_HOST_ACCESS`."),
+        Code::HostAccessDenied => ("This deployment does not let a tenant reach that host, or run commands.", "Use another host; the operator decides by `SVC_HOST_ACCESS`, and can open exact origins on loopback with `SVC_HOST_ACCESS_ORIGINS`."),
         Code::RouteNotFound => ("No route has this path.", "See `/openapi.json`. `/v1/secrets` exists only with a secrets backend."),
         Code::NotFound => ("The tenant has no such object.", "Check the id. Objects of other tenants are not found either."),
         Code::MethodNotAllowed => ("The path is known, the method is not.", "Use one that the header `Allow` lists."),

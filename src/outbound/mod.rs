@@ -29,6 +29,7 @@ pub use transport::Timeouts;
 pub use ureq::http::{HeaderMap, Method};
 pub use webhook::{Refusal, Rule, WebhookAccess};
 
+use crate::config::Origin;
 use cancel::Token;
 use resolver::Resolver;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
@@ -46,8 +47,12 @@ const MAX_HOST_BYTES: usize = 254;
 
 /// Options of the way out.
 pub struct Options {
-    /// `SVC_DEV_HOST_ALIAS`: the host to connect to in place of a loopback address.
+    /// `SVC_DEV_HOST_ALIAS`: the host to connect to in place of a loopback address that a tenant
+    /// chose.
     pub host_alias: Option<String>,
+    /// `SVC_HOST_ACCESS_ORIGINS`: origins on this host that a tenant may choose under
+    /// [`HostAccess::Deployed`].
+    pub host_access_origins: Vec<Origin>,
     /// Certificates in PEM to trust beside the system's own.
     pub extra_roots_pem: Vec<u8>,
     /// Resolver threads.
@@ -65,6 +70,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             host_alias: None,
+            host_access_origins: Vec::new(),
             extra_roots_pem: Vec::new(),
             resolver_threads: 8,
             receiver_resolver_threads: 32,
@@ -106,6 +112,7 @@ struct Inner {
     /// Two pools: for receivers that answered recently, and for all others.
     receivers: [Receivers; 2],
     host_alias: Option<Host>,
+    host_access_origins: Vec<Origin>,
     tls: TlsConfig,
     rustls: Arc<RustlsConnector>,
 }
@@ -147,6 +154,7 @@ impl Outbound {
             Some(alias) => Some(parse_alias(&alias)?),
             None => None,
         };
+        policy::check_origins(&options.host_access_origins)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = TlsConfig::builder()
             .root_certs(RootCerts::Specific(Arc::new(roots(
@@ -164,6 +172,7 @@ impl Outbound {
                 lookup: Arc::clone(&lookup),
             }),
             host_alias,
+            host_access_origins: options.host_access_origins,
             tls,
             rustls: Arc::new(RustlsConnector::default()),
         })))
@@ -179,7 +188,7 @@ impl Outbound {
     /// look-up. Each exchange checks it again. Returns the normalised URL.
     pub fn check_url(&self, policy: Policy, text: &str) -> crate::error::Result<Url> {
         let url = parse(policy, text)?;
-        policy::check_url(self.as_reached(policy), &url)?;
+        self.check_host(self.as_reached(policy), &url)?;
         Ok(url)
     }
 
@@ -197,18 +206,19 @@ impl Outbound {
         let url = parse(policy, text)?;
         let policy = self.as_reached(policy);
         let mut addresses = Vec::new();
-        let verdict = match policy::check_url(policy, &url) {
+        let verdict = match self.check_host(policy, &url) {
             Err(failure) => {
                 addresses.extend(failure.address());
                 Verdict::Refused(failure)
             }
             Ok(()) => match self.resolver(policy, false).and_then(|resolver| {
-                self.look_up_url(resolver, &url, Instant::now() + timeout, &Token::new())
+                let deadline = Instant::now() + timeout;
+                self.look_up_url(policy, resolver, &url, deadline, &Token::new())
             }) {
                 Err(failure) => Verdict::Unresolved(failure),
                 Ok(found) => {
                     addresses = found;
-                    match check_each(policy, &url, &addresses) {
+                    match self.check_each(policy, &url, &addresses) {
                         Err(failure) => Verdict::Refused(failure),
                         Ok(()) => Verdict::Allowed,
                     }
@@ -233,11 +243,11 @@ impl Outbound {
         token: &Token,
     ) -> Result<Vec<SocketAddr>, Failure> {
         let policy = self.as_reached(policy);
-        policy::check_url(policy, url)?;
+        self.check_host(policy, url)?;
         let resolver = self.resolver(policy, is_well)?;
-        let mut addresses = self.look_up_url(resolver, url, deadline, token)?;
-        check_each(policy, url, &addresses)?;
-        if let Some(alias) = &self.0.host_alias
+        let mut addresses = self.look_up_url(policy, resolver, url, deadline, token)?;
+        self.check_each(policy, url, &addresses)?;
+        if let Some(alias) = self.alias(policy)
             && addresses.iter().all(|a| a.to_canonical().is_loopback())
         {
             // The operator configured the alias for development, so the tenant's policy does not
@@ -247,6 +257,24 @@ impl Outbound {
         let port = url.port_or_known_default().unwrap_or(443);
         let with_port = |address| SocketAddr::new(address, port);
         Ok(addresses.into_iter().map(with_port).collect())
+    }
+
+    /// Checks the host of a URL without a look-up.
+    fn check_host(&self, policy: Policy, url: &Url) -> Result<(), Failure> {
+        policy::check_url(policy, url, &self.0.host_access_origins)
+    }
+
+    fn check_each(&self, policy: Policy, url: &Url, addresses: &[IpAddr]) -> Result<(), Failure> {
+        let origins = &self.0.host_access_origins;
+        let check = |address: &IpAddr| policy::check_address(policy, url, *address, origins);
+        addresses.iter().try_for_each(check)
+    }
+
+    /// The alias, for hosts that a tenant chose. What the operator configured (the authorization
+    /// server, key management) is reached where it says.
+    fn alias(&self, policy: Policy) -> Option<&Host> {
+        let alias = self.0.host_alias.as_ref();
+        alias.filter(|_| policy != Policy::Operator)
     }
 
     /// The policy that applies here. Behind an alias (development only), loopback means another
@@ -274,6 +302,7 @@ impl Outbound {
 
     fn look_up_url(
         &self,
+        policy: Policy,
         resolver: &Resolver,
         url: &Url,
         deadline: Instant,
@@ -282,7 +311,7 @@ impl Outbound {
         let host = url.host().map(|host| host.to_owned());
         match &host.ok_or_else(|| invalid("The URL has no host."))? {
             // The alias replaces loopback names (RFC 6761), so they are not looked up.
-            Host::Domain(name) if self.0.host_alias.is_some() && is_localhost(name) => {
+            Host::Domain(name) if self.alias(policy).is_some() && is_localhost(name) => {
                 Ok(vec![IpAddr::from([127, 0, 0, 1])])
             }
             host => look_up(resolver, host, deadline, token),
@@ -301,11 +330,6 @@ fn look_up(
         Host::Ipv6(v6) => Ok(vec![IpAddr::V6(*v6)]),
         Host::Domain(name) => resolver.resolve(name, deadline, token),
     }
-}
-
-fn check_each(policy: Policy, url: &Url, addresses: &[IpAddr]) -> Result<(), Failure> {
-    let check = |address: &IpAddr| policy::check_address(policy, url, *address);
-    addresses.iter().try_for_each(check)
 }
 
 fn is_localhost(name: &str) -> bool {

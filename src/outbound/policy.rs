@@ -2,11 +2,15 @@
 //!
 //! A policy checks a name before it is resolved and every address afterwards. One refused address
 //! refuses the whole name. Specification section 1.4; section 6.1 is in [`super::webhook`].
+//!
+//! Private addresses are reachable, the host's own included: section 1.4 refuses link-local and
+//! loopback addresses alone. The operator can open loopback for exact origins, so that a model
+//! server on the same host can be used.
 
 use super::address::{self, Class, Classified};
 use super::failure::{Failure, Kind};
-use super::own::is_own;
 use super::webhook::{self, WebhookAccess};
+use crate::config::Origin;
 use std::net::IpAddr;
 use url::{Host, Url};
 
@@ -26,75 +30,110 @@ pub enum Policy {
 pub enum HostAccess {
     /// Everything may be reached: a machine where every token holder may run commands.
     Local,
-    /// Metadata services, link-local addresses and the service's own host are refused.
+    /// Metadata services and link-local addresses are refused, and loopback but for the origins
+    /// that the operator opened.
     Deployed,
 }
 
-/// Checks a URL without a look-up: its host name, or its literal address.
-pub(super) fn check_url(policy: Policy, url: &Url) -> Result<(), Failure> {
+/// Checks a URL without a look-up: its host name, or its literal address. `opened` are the origins
+/// that the operator opened.
+pub(super) fn check_url(policy: Policy, url: &Url, opened: &[Origin]) -> Result<(), Failure> {
     match policy {
         Policy::Operator | Policy::Tenant(HostAccess::Local) => Ok(()),
         Policy::Webhook(access) => webhook::check_url(access, url),
         Policy::Tenant(HostAccess::Deployed) => match url.host() {
             Some(Host::Domain(name)) => match address::known_name(name) {
-                Some((class, rule)) => Err(refused(&format!("The host {name}"), class, rule)),
+                Some((class, rule)) => {
+                    check_class(&format!("The host {name}"), class, rule, url, opened)
+                }
                 None => Ok(()),
             },
-            Some(Host::Ipv4(v4)) => check_deployed(IpAddr::V4(v4)),
-            Some(Host::Ipv6(v6)) => check_deployed(IpAddr::V6(v6)),
+            Some(Host::Ipv4(v4)) => check_deployed(IpAddr::V4(v4), url, opened),
+            Some(Host::Ipv6(v6)) => check_deployed(IpAddr::V6(v6), url, opened),
             None => Ok(()),
         },
     }
 }
 
-/// Checks one address of the URL's host.
-pub(super) fn check_address(policy: Policy, url: &Url, address: IpAddr) -> Result<(), Failure> {
+/// Checks one address of the URL's host. `opened` as in [`check_url`].
+pub(super) fn check_address(
+    policy: Policy,
+    url: &Url,
+    address: IpAddr,
+    opened: &[Origin],
+) -> Result<(), Failure> {
     match policy {
         Policy::Operator | Policy::Tenant(HostAccess::Local) => Ok(()),
-        Policy::Tenant(HostAccess::Deployed) => check_deployed(address),
+        Policy::Tenant(HostAccess::Deployed) => check_deployed(address, url, opened),
         Policy::Webhook(access) => webhook::check_address(access, url, address),
     }
 }
 
-fn check_deployed(address: IpAddr) -> Result<(), Failure> {
-    let subject = format!("The address {address}");
-    let classified = address::classify(address);
-    check_classified(&subject, classified)?;
-    for inner in classified.embedded.into_iter().flatten() {
-        check_classified(
-            &format!("The address {inner} inside {address}"),
-            address::classify(IpAddr::V4(inner)),
-        )?;
-    }
-    // A mapped address belongs to the host only in its IPv4 form.
-    if is_own(address.to_canonical()) {
-        return Err(Failure::new(
-            Kind::Refused,
-            format!(
-                "{subject} is the service's own host, which this deployment does not let a tenant reach."
-            ),
-        ));
+/// Checks that each origin of `SVC_HOST_ACCESS_ORIGINS` is one that the setting can open.
+pub(super) fn check_origins(opened: &[Origin]) -> Result<(), Failure> {
+    for origin in opened {
+        let url = Url::parse(origin.text());
+        let url = url.map_err(|error| Failure::new(Kind::Invalid, error.to_string()))?;
+        let checked = check_url(Policy::Tenant(HostAccess::Deployed), &url, opened);
+        if let Err(failure) = checked {
+            let message = format!("SVC_HOST_ACCESS_ORIGINS cannot open an origin: {failure}");
+            return Err(Failure::new(Kind::Invalid, message));
+        }
     }
     Ok(())
 }
 
-fn check_classified(subject: &str, classified: Classified) -> Result<(), Failure> {
-    match classified.class {
-        Class::Metadata | Class::Unspecified | Class::Loopback | Class::LinkLocal => {
-            Err(refused(subject, classified.class, classified.network))
-        }
-        Class::Private | Class::Multicast | Class::Reserved | Class::Embedded | Class::Public => {
-            Ok(())
-        }
+fn check_deployed(address: IpAddr, url: &Url, opened: &[Origin]) -> Result<(), Failure> {
+    let Classified {
+        class,
+        network,
+        embedded,
+    } = address::classify(address);
+    check_class(
+        &format!("The address {address}"),
+        class,
+        network,
+        url,
+        opened,
+    )?;
+    for inner in embedded.into_iter().flatten() {
+        let subject = format!("The address {inner} inside {address}");
+        let Classified { class, network, .. } = address::classify(IpAddr::V4(inner));
+        check_class(&subject, class, network, url, opened)?;
     }
+    Ok(())
 }
 
-fn refused(subject: &str, class: Class, rule: &str) -> Failure {
+/// Judges a class. `rule` is the network or the name that has it.
+fn check_class(
+    subject: &str,
+    class: Class,
+    rule: &str,
+    url: &Url,
+    opened: &[Origin],
+) -> Result<(), Failure> {
+    let remedy = match class {
+        Class::Metadata | Class::LinkLocal => String::new(),
+        // The kernel maps an unspecified address to the host itself.
+        Class::Unspecified | Class::Loopback => match Origin::of(url) {
+            Some(origin) if opened.contains(&origin) => return Ok(()),
+            Some(origin) => format!(
+                " The operator can open exactly {} with SVC_HOST_ACCESS_ORIGINS.",
+                origin.text()
+            ),
+            None => String::new(),
+        },
+        Class::Private | Class::Multicast | Class::Reserved | Class::Embedded | Class::Public => {
+            return Ok(());
+        }
+    };
     let what = class.describe();
-    Failure::new(
+    Err(Failure::new(
         Kind::Refused,
-        format!("{subject} is {what} ({rule}), which this deployment does not let a tenant reach."),
-    )
+        format!(
+            "{subject} is {what} ({rule}), which this deployment does not let a tenant reach.{remedy}"
+        ),
+    ))
 }
 
 #[cfg(test)]
@@ -104,11 +143,17 @@ mod tests {
     const DEPLOYED: Policy = Policy::Tenant(HostAccess::Deployed);
 
     fn check(policy: Policy, url: &str) -> Result<(), Failure> {
-        check_url(policy, &Url::parse(url).unwrap())
+        check_url(policy, &Url::parse(url).unwrap(), &[])
+    }
+
+    /// Checks as with `SVC_HOST_ACCESS_ORIGINS`.
+    fn check_opened(opened: &[&str], url: &str) -> Result<(), Failure> {
+        let opened: Vec<Origin> = opened.iter().map(|o| Origin::parse(o).unwrap()).collect();
+        check_url(DEPLOYED, &Url::parse(url).unwrap(), &opened)
     }
 
     #[test]
-    fn deployed_refuses_its_own_host_and_metadata() {
+    fn deployed_refuses_loopback_link_local_and_metadata() {
         for host in [
             "127.0.0.1",
             "0177.0.0.1",
@@ -180,5 +225,61 @@ mod tests {
         let failure = check(DEPLOYED, "http://[::ffff:169.254.169.254]/").unwrap_err();
         assert!(failure.message().contains("169.254.169.254/32"));
         assert!(failure.message().contains("inside ::ffff:169.254.169.254"));
+    }
+
+    #[test]
+    fn the_operator_opens_exact_origins_on_loopback() {
+        const OLLAMA: &str = "http://127.0.0.1:11434";
+        check_opened(&[OLLAMA], "http://127.0.0.1:11434/v1").unwrap();
+        // In every spelling of the same origin.
+        check_opened(&[OLLAMA], "http://0x7f.1:11434/v1").unwrap();
+        check_opened(&["http://localhost:8000"], "http://localhost:8000/v1").unwrap();
+        check_opened(&["https://[::1]"], "https://[::1]:443/").unwrap();
+        for other in [
+            "http://127.0.0.1/v1",
+            "http://127.0.0.1:11435/v1",
+            "https://127.0.0.1:11434/v1",
+            "http://127.0.0.2:11434/v1",
+            "http://localhost:11434/v1",
+            "http://[::1]:11434/v1",
+        ] {
+            let failure = check_opened(&[OLLAMA], other).unwrap_err();
+            let message = failure.message();
+            assert!(message.contains("SVC_HOST_ACCESS_ORIGINS"), "{message}");
+            let origin = Origin::of(&Url::parse(other).unwrap()).unwrap();
+            assert!(message.contains(origin.text()), "{message}");
+        }
+    }
+
+    #[test]
+    fn no_origin_opens_link_local_or_metadata_addresses() {
+        for origin in [
+            "http://169.254.169.254",
+            "http://169.254.1.1",
+            "http://[fe80::1]",
+            "http://[fd00:ec2::254]",
+            "http://100.100.100.200",
+            "http://metadata.google.internal",
+        ] {
+            let failure = check_opened(&[origin], origin).unwrap_err();
+            assert!(!failure.message().contains("SVC_"), "{failure}");
+            let parsed = Origin::parse(origin).unwrap();
+            let failure = check_origins(&[parsed]).unwrap_err();
+            assert!(
+                failure.message().starts_with("SVC_HOST_ACCESS_ORIGINS"),
+                "{failure}"
+            );
+        }
+        // Nor does the name of an opened origin that resolves to one.
+        let opened = [Origin::parse("http://model.test").unwrap()];
+        let url = Url::parse("http://model.test/v1").unwrap();
+        let address = |text: &str| {
+            let address: IpAddr = text.parse().unwrap();
+            check_address(DEPLOYED, &url, address, &opened)
+        };
+        address("127.0.0.1").unwrap();
+        address("169.254.169.254").unwrap_err();
+        address("::ffff:169.254.169.254").unwrap_err();
+        check_origins(&opened).unwrap();
     }
 }

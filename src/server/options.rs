@@ -136,6 +136,7 @@ impl Options {
 pub fn outbound(settings: &Settings) -> Result<Outbound> {
     Outbound::new(outbound::Options {
         host_alias: settings.outbound.dev_host_alias.clone(),
+        host_access_origins: settings.outbound.host_access_origins.clone(),
         extra_roots_pem: pem(&settings.outbound.extra_certificates),
         ..outbound::Options::default()
     })

@@ -16,7 +16,6 @@ fn serve(url: &str, more: &[(&str, &str)]) -> Running {
     let mut variables = vec![
         ("SVC_DEV", "1"),
         ("SVC_HTTP_PORT", "0"),
-        ("SVC_BIND_ADDRESS", "127.0.0.1"),
         ("SVC_LOG_FORMAT", "json"),
         ("SVC_DATABASE_URL", url),
     ];
@@ -165,6 +164,14 @@ fn a_port_that_is_taken_is_named() {
     )
     .expect(1);
     assert!(said.err.contains("SVC_HTTP_PORT"), "{}", said.err);
+}
+
+/// Section 1.3: the development mode keeps the server off the network on Linux.
+#[test]
+fn a_development_server_listens_on_loopback_alone() {
+    let mut server = serve(&database(), &[]);
+    let address = address(&mut server);
+    assert!(address.starts_with("http://127.0.0.1:"), "{address}");
 }
 
 #[test]

@@ -2,8 +2,9 @@
 //! with a sentence that says why.
 
 use crate::harness::{App, Deaf, NewVersion, Puppet, kinds};
+use agent_runtime::config::Origin;
 use agent_runtime::dev::provider::{Fault, Provider, Reply, Script, Step};
-use agent_runtime::outbound::{HostAccess, Timeouts};
+use agent_runtime::outbound::{self, HostAccess, Outbound, Timeouts};
 use agent_runtime::runtime::ModelKeys;
 use agent_runtime::secret::Secret;
 use agent_runtime::server::Options;
@@ -307,6 +308,21 @@ fn a_deployed_server_does_not_call_itself() {
         check_failed(&run, 1, &["does not let a tenant reach"]);
     }
     assert_eq!(provider.count(), 0);
+    // The operator may open exactly one origin on loopback.
+    let origin = provider.base_url();
+    let origin = Origin::parse(origin.trim_end_matches("/v1")).unwrap();
+    let app = restart(app, |options| {
+        options.runs.host_access = HostAccess::Deployed;
+        options.outbound = Outbound::new(outbound::Options {
+            host_access_origins: vec![origin],
+            ..outbound::Options::default()
+        })
+        .unwrap();
+    });
+    let run = |agent| app.finished(&app.start_turn(agent, "a"));
+    assert_eq!(run(agents[0])["status"], "completed");
+    check_failed(&run(agents[1]), 1, &["SVC_HOST_ACCESS_ORIGINS"]);
+    assert_eq!(provider.count(), 1);
 }
 
 #[test]

@@ -78,8 +78,11 @@ fn in_a_deployment_a_tool_is_not_on_this_host() {
     });
     let project = made::project(&app);
     let mut body = made::tool(&project, "clock");
-    app.post("/v1/tools", &body)
+    let error = app
+        .post("/v1/tools", &body)
         .expect_error(403, "host-access-denied");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("SVC_HOST_ACCESS_ORIGINS"), "{message}");
     body["url"] = json!("http://10.0.0.1/clock");
     app.post("/v1/tools", &body).expect(201);
 }

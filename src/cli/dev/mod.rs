@@ -203,14 +203,9 @@ fn model(vars: &Vars, arguments: &Arguments) -> Outcome<Model> {
 /// The environment for the server.
 fn vars(given: &Vars, home: &Home, model: &Model) -> Outcome<Vars> {
     let mut vars = given.clone();
-    for (name, value) in [
-        ("SVC_BIND_ADDRESS", "127.0.0.1"),
-        // Warnings only on the screen; SVC_LOG_LEVEL=info shows the rest.
-        ("SVC_LOG_LEVEL", "warn"),
-    ] {
-        if vars.raw(name).is_none() {
-            vars = vars.with(name, value);
-        }
+    // Warnings only on the screen; SVC_LOG_LEVEL=info shows the rest.
+    if vars.raw("SVC_LOG_LEVEL").is_none() {
+        vars = vars.with("SVC_LOG_LEVEL", "warn");
     }
     vars = vars
         .with("SVC_DEV", "true")

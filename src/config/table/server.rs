@@ -41,10 +41,16 @@ pub(super) static SERVER: &[Setting] = &[
         "SVC_BIND_ADDRESS",
         Kind::IpAddress,
         MEANT,
-        "The address that the server listens on. 127.0.0.1 keeps it off the network. The default \
-         is all interfaces, IPv6 and IPv4.",
+        "The address that the server listens on. 127.0.0.1 keeps it off the network; :: is all \
+         interfaces, IPv6 and IPv4.",
     )
-    .default_value("::"),
+    .default_derived(
+        "127.0.0.1 in development on Linux, :: otherwise",
+        |_, development| {
+            let off_network = development && cfg!(target_os = "linux");
+            Some(if off_network { "127.0.0.1" } else { "::" }.to_owned())
+        },
+    ),
     Setting::new(
         "SVC_DOCS",
         Kind::Boolean,
@@ -173,20 +179,32 @@ pub(super) static OUTBOUND: &[Setting] = &[
         "SVC_HOST_ACCESS",
         Kind::Choice(&[Word::built("local"), Word::built("deployed")]),
         MEANT,
-        "deployed refuses hosts chosen by a tenant that are this machine or a cloud metadata \
-         endpoint, and tool servers that are commands. local allows them, and is only for a \
-         machine where every token holder may run commands. A value that is set always wins.",
+        "deployed refuses hosts chosen by a tenant at a loopback, link-local or cloud metadata \
+         address, and tool servers that are commands; private networks stay reachable. local \
+         allows all of that, and is only for a machine where every token holder may run commands. \
+         A value that is set always wins.",
     )
     .default_derived(
         "local in development, deployed otherwise",
         |_, development| Some(if development { "local" } else { "deployed" }.to_owned()),
     ),
     Setting::new(
+        "SVC_HOST_ACCESS_ORIGINS",
+        Kind::List(Item::Origin),
+        Source::Ours,
+        "Origins on this host that a tenant may choose all the same where SVC_HOST_ACCESS is \
+         deployed, such as a model server's on loopback. Whoever may register a provider or a \
+         tool can then call what listens there. It opens no link-local or metadata address, and \
+         none for webhooks.",
+    )
+    .default_told("none"),
+    Setting::new(
         "SVC_DEV_HOST_ALIAS",
         Kind::Host,
         SPEC,
-        "The host that the server's calls to a loopback address connect to instead. URL, Host \
-         header and TLS server name stay as written.",
+        "The host that calls to a loopback address connect to instead, where a tenant chose the \
+         address: webhooks, HTTP tools, model providers. URL, Host header and TLS server name \
+         stay as written.",
     )
     .development_only(),
     Setting::new(

@@ -9,7 +9,8 @@ pub(super) static WEBHOOKS: &[Setting] = &[
         Source::Named("6.1"),
         "allow opens webhook receivers on private networks, over https only: 10.0.0.0/8, \
          172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10 and fc00::/7. Metadata addresses inside \
-         them, this server's own host and every other special network stay refused.",
+         them, loopback and every other special network stay refused. This server's own private \
+         addresses are judged as private ones, and where it listens is refused.",
     )
     .default_told("none: receivers must be on public addresses"),
     Setting::new(

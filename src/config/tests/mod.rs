@@ -65,7 +65,13 @@ fn signing_key_pem() -> String {
 fn development_starts_with_nothing_else() {
     let settings = load(&development(&[]), &clock()).unwrap();
     assert!(settings.development);
-    assert_eq!(settings.http.address.to_string(), "[::]:4000");
+    // Off the network on Linux (section 1.3).
+    let expected = if cfg!(target_os = "linux") {
+        "127.0.0.1:4000"
+    } else {
+        "[::]:4000"
+    };
+    assert_eq!(settings.http.address.to_string(), expected);
     assert_eq!(
         settings.database.url.expose(),
         "postgres://localhost:5432/agent_runtime"
@@ -118,7 +124,9 @@ fn production_needs_a_license_and_a_database() {
     let settings = load_trusting(&vars, &clock(), &trusted).unwrap();
     assert!(!settings.development && settings.warnings.is_empty());
     assert_eq!(settings.license.unwrap().licensee, "Example Works");
+    assert_eq!(settings.http.address.to_string(), "[::]:4000");
     assert_eq!(settings.outbound.host_access, HostAccess::Deployed);
+    assert!(settings.outbound.host_access_origins.is_empty());
     assert!(matches!(settings.public_token_key, PublicTokenKey::Off));
     // The keys that this build trusts do not include the test's.
     faulty(&vars, &["SVC_LICENSE_KEY"]);
@@ -160,6 +168,7 @@ fn right_values_are_taken() {
             ("SVC_DOCS", "0"),
             ("SVC_ALLOWED_ORIGINS", "https://a.com, http://localhost:3000"),
             ("SVC_HOST_ACCESS", "deployed"),
+            ("SVC_HOST_ACCESS_ORIGINS", "http://127.0.0.1:11434, http://[::1]:8000"),
             ("SVC_LOG_LEVEL", "debug"),
             ("SVC_LOG_LEVELS", "http=warn, runtime.steps=trace"),
             ("SVC_LOG_REDACT_KEYS", "ssn,x-internal"),
@@ -187,6 +196,9 @@ fn right_values_are_taken() {
     );
     assert_eq!(settings.http.request_threads, 24);
     assert_eq!(settings.outbound.host_access, HostAccess::Deployed);
+    let opened = settings.outbound.host_access_origins.iter();
+    let opened: Vec<_> = opened.map(|origin| origin.text()).collect();
+    assert_eq!(opened, ["http://127.0.0.1:11434", "http://[::1]:8000"]);
     assert_eq!(
         settings.outbound.dev_host_alias.as_deref(),
         Some("host.internal")

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 mod attempts;
+mod hosts;
 mod receivers;
 mod tls;
 mod waits;
@@ -227,16 +228,6 @@ fn a_name_is_checked_by_every_address_it_has() {
 }
 
 #[test]
-fn a_tenant_reaches_loopback_in_local_mode_only() {
-    let server = Server::answering(HELLO);
-    let local = Policy::Tenant(HostAccess::Local);
-    post(&mut outbound().client(local, timeouts()), &server.url()).unwrap();
-    let refused = post(&mut outbound().client(DEPLOYED, timeouts()), &server.url());
-    fails(refused, Kind::Refused);
-    assert_eq!(server.accepted(), 1);
-}
-
-#[test]
 fn the_name_stays_while_the_address_is_the_checked_one() {
     let host = Arc::new(Mutex::new(String::new()));
     let sees = Arc::clone(&host);
@@ -255,41 +246,6 @@ fn the_name_stays_while_the_address_is_the_checked_one() {
             .to_ascii_lowercase()
             .contains(&expected)
     );
-}
-
-#[test]
-fn an_alias_takes_the_place_of_loopback() {
-    let server = Server::answering(HELLO);
-    let port = server.address.port();
-    let outbound = Outbound::new(Options {
-        host_alias: Some("host.alias".to_owned()),
-        lookup: Some(Arc::new(|name: &str| match name {
-            "host.alias" => Ok(vec![IpAddr::from([127, 0, 0, 1])]),
-            // An address of this test's own where nobody listens.
-            "loop.test" => Ok(vec![IpAddr::from([127, 9, 9, 9])]),
-            _ => Err(std::io::Error::other("asked for another name")),
-        })),
-        ..Options::default()
-    })
-    .unwrap();
-    let mut client = outbound.client(Policy::Operator, timeouts());
-    for host in [
-        "127.9.9.9",
-        "localhost",
-        "app.localhost",
-        "[::1]",
-        "loop.test",
-    ] {
-        post(&mut client, &format!("http://{host}:{port}/")).unwrap();
-    }
-    assert_eq!(server.accepted(), 5);
-    for alias in ["a b", "host:80", ""] {
-        let options = Options {
-            host_alias: Some(alias.to_owned()),
-            ..Options::default()
-        };
-        assert!(Outbound::new(options).is_err(), "{alias}");
-    }
 }
 
 #[test]
