@@ -103,7 +103,8 @@ struct View {
     /// Why the newest attempt failed.
     #[schemars(with = "Option<Reason>")]
     last_error: Option<String>,
-    /// The HTTP status that it failed with.
+    /// The HTTP status that the newest attempt was answered with, once delivered a 2xx. Null before
+    /// the first attempt, without an answer, and if unregistering the endpoint ended the delivery.
     last_status: Option<i16>,
     created_at: Timestamp,
     /// When it was delivered, or failed for good.

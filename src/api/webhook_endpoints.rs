@@ -252,7 +252,7 @@ struct NewWebhookEndpoint {
     /// Each kind once.
     #[schemars(length(min = 1, max = 3))]
     events: Vec<Kind>,
-    /// The secret that signs: `whsec_` and the base64 of 24 to 64 bytes.
+    /// The secret that signs: `whsec_` and the base64 of at least 24 bytes.
     secret_ref: SecretRef,
     /// Left out: every event of these kinds.
     filter: Option<Filter>,

@@ -15,7 +15,7 @@ const fn words(code: Code) -> (&'static str, &'static str) {
         Code::RoleExceedsPrincipal => ("A key may not have a higher role than the key that mints it.", "Mint it with a role or capabilities that the minting key has."),
         Code::WebhookUrlRefused => ("This deployment refuses the receiver's URL.", "Use another address; for private networks the operator sets `SVC_WEBHOOK_PRIVATE_NETWORKS=allow`."),
         Code::WebhookSecretNotFound => ("The named secret does not exist in the named environment.", "Store it first: `PUT /v1/secrets/{envName}/{name}`."),
-        Code::WebhookSecretWeak => ("The named secret is not a signing secret, or is too weak.", "Store `whsec_` and the base64 of 24 to 64 random bytes."),
+        Code::WebhookSecretWeak => ("The named secret is not a signing secret, or is too weak.", "Store `whsec_` and the base64 of at least 24 random bytes."),
         Code::Unauthenticated => ("The credential is missing, unknown, expired or revoked.", "Send `Authorization: Bearer` with a live token."),
         Code::PermissionDenied => ("The caller may not do this; `details.reason` says what is lacking.", "Ask an admin of the project or tenant for the role. After too many in a minute: 429."),
         Code::KeyProjectMismatch => ("The key is limited to another project than the request's.", "Use a key of that project, or one without a limit."),

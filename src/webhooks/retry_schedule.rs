@@ -20,7 +20,8 @@ const INTERVALS_SECONDS: [u64; 9] = [
     24 * HOUR,
 ];
 
-/// More or less by this many thousandths, so that what failed together does not return together.
+/// Longer by up to this many thousandths, so that what failed together does not return together.
+/// Never shorter: the specification names the intervals.
 const JITTER: u32 = 200;
 
 /// How long to wait after the given number of failed attempts, or `None` when that was the last.
@@ -30,8 +31,8 @@ pub(super) fn wait(attempts: i32, asked: Option<Duration>) -> Option<Duration> {
     let mut random = [0; 4];
     // Without random bytes there is no jitter, and still a wait.
     let drawn = match getrandom::fill(&mut random) {
-        Ok(()) => u32::from_ne_bytes(random) % (2 * JITTER + 1),
-        Err(_) => JITTER,
+        Ok(()) => u32::from_ne_bytes(random) % (JITTER + 1),
+        Err(_) => 0,
     };
     wait_drawn(attempts, asked, drawn)
 }
@@ -41,7 +42,7 @@ fn wait_drawn(attempts: i32, asked: Option<Duration>, drawn: u32) -> Option<Dura
     let interval = Duration::from_secs(*INTERVALS_SECONDS.get(place)?);
     Some(match asked {
         Some(asked) => asked.clamp(interval, 2 * interval),
-        None => interval * (1000 - JITTER + drawn) / 1000,
+        None => interval * (1000 + drawn) / 1000,
     })
 }
 
@@ -90,16 +91,16 @@ mod tests {
     use time::macros::datetime;
 
     #[test]
-    fn ten_attempts_with_waits_around_the_intervals() {
+    fn ten_attempts_with_waits_no_shorter_than_the_intervals() {
         let expected = [60, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
         for (attempts, seconds) in (1..).zip(expected) {
             let interval = Duration::from_secs(seconds);
             let drawn = |drawn| wait_drawn(attempts, None, drawn);
-            assert_eq!(drawn(0), Some(interval * 8 / 10));
-            assert_eq!(drawn(200), Some(interval));
-            assert_eq!(drawn(400), Some(interval * 12 / 10));
+            assert_eq!(drawn(0), Some(interval));
+            assert_eq!(drawn(100), Some(interval * 11 / 10));
+            assert_eq!(drawn(200), Some(interval * 12 / 10));
             let waits: Vec<_> = (0..50).map(|_| wait(attempts, None).unwrap()).collect();
-            let bounds = interval * 8 / 10..=interval * 12 / 10;
+            let bounds = interval..=interval * 12 / 10;
             assert!(waits.iter().all(|wait| bounds.contains(wait)));
             assert!(waits.iter().any(|wait| *wait != waits[0]), "no jitter");
         }

@@ -259,6 +259,9 @@ fn the_secret_must_be_there_and_strong() {
         assert!(!answer.text.contains(weak), "{}", answer.text);
         answer.expect_error(400, "webhook-secret-weak");
     }
+    // However long it is.
+    app.put_secret("signing", &format!("whsec_{}", "c2lnbmluZyBz".repeat(100)));
+    app.endpoint("https://public.example/");
     app.put_secret("signing", SIGNING);
     let path = format!("{ENDPOINTS}/{}", app.endpoint("https://public.example/"));
     let other = json!({"secretRef": {"envName": "live", "name": "other"}});
