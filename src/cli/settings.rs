@@ -1,7 +1,9 @@
 //! `check-config` prints what the server would read. `settings` documents every setting.
 
 use super::{Failure, Outcome, World, terminal};
-use crate::config::{self, render};
+use crate::config::{self, Report, Vars, render};
+use crate::ids::Clock;
+use crate::log;
 use clap::{Args, ValueEnum};
 
 const CHECK_EXAMPLES: &str = "\
@@ -50,12 +52,30 @@ enum Format {
     Markdown,
 }
 
+/// The report on the settings, with what the log says of `SVC_LOG_LEVELS`: a subsystem that nobody
+/// logs under is a warning (specification section 1.5).
+pub(super) fn report(vars: &Vars, clock: &Clock) -> Report {
+    const LEVELS: &str = "SVC_LOG_LEVELS";
+    let mut report = config::check(vars, clock);
+    let row = report.settings.iter().find(|row| row.name == LEVELS);
+    let parsed = log::Options::parse(log::Given {
+        levels: row.and_then(|row| row.value.as_deref()),
+        ..log::Given::default()
+    });
+    // A list that is wrong is a fault of the settings already.
+    let (_, problems) = parsed.unwrap_or_default();
+    let warnings = problems.iter();
+    let warnings = warnings.map(|problem| format!("{LEVELS}: {problem}."));
+    report.warnings.extend(warnings);
+    report
+}
+
 /// Prints every setting with its value, and what is wrong.
 ///
 /// # Errors
 /// The server would not start.
 pub fn check(world: &World, arguments: &CheckArguments) -> Outcome {
-    let report = config::check(&world.vars, &world.clock);
+    let report = report(&world.vars, &world.clock);
     if arguments.json {
         terminal::say_json(&report)?;
     } else {

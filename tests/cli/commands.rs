@@ -166,6 +166,27 @@ fn check_config_says_the_same_and_shows_no_secret() {
 }
 
 #[test]
+fn check_config_warns_of_a_subsystem_that_nobody_logs_under() {
+    let variables = [
+        ("SVC_DEV", "1"),
+        ("SVC_LOG_LEVELS", "http=warn,htpt=debug"),
+        ("SVC_DATABASE_URL", "postgres://127.0.0.1:1/none"),
+    ];
+    let said = run(&["check-config"], &variables).expect(0);
+    let warning = "warning: SVC_LOG_LEVELS: no code logs under the subsystem \"htpt\"; known are ";
+    assert!(said.out.contains(warning), "{}", said.out);
+    assert!(said.out.contains("The settings are right."), "{}", said.out);
+    let report = run(&["check-config", "--json"], &variables)
+        .expect(0)
+        .json();
+    assert_eq!(report["ok"], json!(true));
+    assert_eq!(report["warnings"].as_array().unwrap().len(), 1, "{report}");
+    // The doctor says what check-config says.
+    let said = run(&["doctor", "--json"], &variables);
+    assert!(said.out.contains("htpt"), "{}", said.out);
+}
+
+#[test]
 fn the_documents_of_the_settings_are_printed() {
     for (format, has) in [
         ("help", "SVC_HTTP_PORT\n"),

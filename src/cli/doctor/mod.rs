@@ -196,7 +196,7 @@ fn as_service(service: &Account, vars: &Vars, replicas: u32) -> Group {
 
 /// All checks except those of files.
 fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
-    let report = config::check(vars, clock);
+    let report = super::settings::report(vars, clock);
     let now = clock.now();
     let usable = config::load_for_upkeep(vars, clock).ok();
     let usable = usable.map(|(settings, _)| settings);
