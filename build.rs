@@ -1,57 +1,25 @@
-//! What the binary carries and the source does not.
+//! What the binary carries and the source does not: the license keys that this build trusts.
 //!
-//! The files of the API reference UI are unpacked from the crate that has them. The license keys
-//! that this build trusts come from a file, so that nothing at run time can add one: the file is `packaging/license-keys.pub`, or the one that `AGENT_RUNTIME_LICENSE_KEYS_FILE`
-//! names when the project is built (relative to the package). Its form stands in its own comment.
-//! A file that is not of that form fails the build.
+//! They come from a file, so that nothing at run time can add one. The file is
+//! `packaging/license-keys.pub`, or the one that `AGENT_RUNTIME_LICENSE_KEYS_FILE` names when the
+//! project is built (relative to the package). Its form stands in its own comment. A file that is
+//! not of that form fails the build.
 #![allow(
     clippy::disallowed_methods,
     reason = "cargo hands a build script its input in the environment"
 )]
 
-use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 const VARIABLE: &str = "AGENT_RUNTIME_LICENSE_KEYS_FILE";
 const DEFAULT_FILE: &str = "packaging/license-keys.pub";
 const MAX_KEYS: usize = 2;
-const REFERENCE_FILES: [&str; 2] = ["swagger-ui-bundle.js", "swagger-ui.css"];
 
 fn main() {
     println!("cargo::rerun-if-env-changed={VARIABLE}");
-    for fault in [license_keys(), reference()]
-        .into_iter()
-        .filter_map(Result::err)
-    {
+    if let Err(fault) = license_keys() {
         println!("cargo::error={fault}");
     }
-}
-
-fn reference() -> Result<(), String> {
-    let out = directory("OUT_DIR")?;
-    let archive = Cursor::new(utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED);
-    let fault = |cause: &dyn std::fmt::Display| format!("the API reference UI: {cause}");
-    let mut archive = zip::ZipArchive::new(archive).map_err(|cause| fault(&cause))?;
-    let mut found = 0;
-    for index in 0..archive.len() {
-        let mut file = archive.by_index(index).map_err(|cause| fault(&cause))?;
-        let path = file.name().map_err(|cause| fault(&cause))?.into_owned();
-        let wanted = |name: &&&str| path.ends_with(&format!("/dist/{name}"));
-        let Some(name) = REFERENCE_FILES.iter().find(wanted) else {
-            continue;
-        };
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)
-            .map_err(|cause| fault(&cause))?;
-        std::fs::write(out.join(name), bytes).map_err(|cause| fault(&cause))?;
-        found += 1;
-    }
-    if found == REFERENCE_FILES.len() {
-        return Ok(());
-    }
-    Err(format!(
-        "the API reference UI: its archive lacks one of {REFERENCE_FILES:?}"
-    ))
 }
 
 fn license_keys() -> Result<(), String> {

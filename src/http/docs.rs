@@ -1,8 +1,8 @@
 //! `/openapi.json`, and at `/docs` a reference UI that works without a network, under a strict
 //! content security policy.
 //!
-//! The UI's files come from a crate and are unpacked by the build; the page and its start script
-//! are in the repository.
+//! The UI's files are those of its npm package (`packaging/swagger-ui` takes them); the page and its
+//! start script are ours.
 
 use super::access::Open;
 use super::context::Cx;
@@ -11,8 +11,8 @@ use super::output::Asset;
 use super::route::{Method, Mount, Operation, Route, route};
 use crate::error::Result;
 
-const BUNDLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/swagger-ui-bundle.js"));
-const STYLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/swagger-ui.css"));
+const BUNDLE: &[u8] = include_bytes!("../../static/docs/swagger-ui/swagger-ui-bundle.js");
+const STYLE: &[u8] = include_bytes!("../../static/docs/swagger-ui/swagger-ui.css");
 const PAGE: &[u8] = include_bytes!("../../static/docs/index.html");
 const START: &[u8] = include_bytes!("../../static/docs/start.js");
 const THEME: &[u8] = include_bytes!("../../static/docs/theme.css");

@@ -198,6 +198,18 @@ fn the_reference_loads_nothing_from_elsewhere() {
     }
 }
 
+/// `tests/setup/browser-files` checks the version that the package names for known faults, so it is
+/// to be the one that is served.
+#[test]
+fn the_reference_is_the_version_that_is_checked() {
+    let package: Value =
+        serde_json::from_str(include_str!("../../static/docs/swagger-ui/package.json")).unwrap();
+    let version = package["dependencies"]["swagger-ui-dist"].as_str().unwrap();
+    let app = App::start();
+    let bundle = app.with_token(None).get("/docs/swagger-ui-bundle.js");
+    assert!(bundle.text.contains(&format!("\"{version}\"")), "{version}");
+}
+
 impl crate::harness::Answer {
     pub(crate) fn json_code(&self) -> Option<String> {
         let body: Value = serde_json::from_str(&self.text).ok()?;

@@ -6,6 +6,7 @@
     reason = "this is a test throughout, its helpers included"
 )]
 
+mod browser_files;
 mod circles;
 mod imports;
 mod invariants;

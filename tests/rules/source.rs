@@ -7,7 +7,12 @@ use std::path::{Path, PathBuf};
 /// Directories that hold nothing of ours.
 const SKIPPED: [&str; 5] = ["target", ".git", "node_modules", "__pycache__", ".venv"];
 /// Files that tools write.
-const WRITTEN: [&str; 2] = ["Cargo.lock", "package-lock.json"];
+const WRITTEN: [&str; 4] = [
+    "Cargo.lock",
+    "package-lock.json",
+    "swagger-ui-bundle.js",
+    "swagger-ui.css",
+];
 /// What is not read as text.
 const BINARY: [&str; 7] = ["png", "ico", "woff2", "jar", "gz", "jpg", "pdf"];
 
