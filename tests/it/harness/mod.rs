@@ -9,6 +9,7 @@ pub(crate) mod kms;
 pub(crate) mod made;
 mod objects;
 pub(crate) mod openfga;
+pub(crate) mod page;
 mod people;
 mod puppet;
 mod receiver;

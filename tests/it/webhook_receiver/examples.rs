@@ -1,10 +1,11 @@
 //! What else the page says: examples of events, the statement that keeps one, the reasons.
 
 use super::{SECRET, app, finish_run, page, register, secret};
+use crate::harness::page::shape;
 use crate::harness::{Database, Receiver};
 use agent_runtime::webhooks::event::{Approval, Event, ImprovementPass, PassOutcome, PassStatus};
 use agent_runtime::webhooks::reason::Reason;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -15,24 +16,6 @@ fn example(kind: &str) -> Value {
     let mut examples = examples.map(|text| serde_json::from_str::<Value>(&text).unwrap());
     let found = examples.find(|example| example["type"] == kind);
     found.unwrap_or_else(|| panic!("the page has no example of {kind}"))
-}
-
-/// The names and the types of what is in it; null may stand for anything.
-fn shape(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, value)| (name.clone(), shape(value)))
-            .collect::<Map<_, _>>()
-            .into(),
-        Value::Null => Value::Null,
-        Value::String(text) if Uuid::parse_str(text).is_ok() => json!("an id"),
-        Value::String(text) if text.ends_with('Z') && text.len() == 24 => json!("a time"),
-        Value::String(_) => json!("a text"),
-        Value::Number(_) => json!("a number"),
-        Value::Bool(_) => json!("a boolean"),
-        Value::Array(_) => json!("a list"),
-    }
 }
 
 #[test]

@@ -1,23 +1,17 @@
 //! The page, and the code in it.
 
-use std::path::Path;
+use crate::harness::page::Page;
 
 /// The page as it stands.
+#[track_caller]
 pub(super) fn text() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/webhooks-receiver.md");
-    std::fs::read_to_string(path).unwrap()
+    Page::read("webhooks-receiver.md").text
 }
 
 /// The blocks of code in this language, in order.
+#[track_caller]
 pub(super) fn blocks(language: &str) -> Vec<String> {
-    let text = text();
-    let opening = format!("```{language}\n");
-    let blocks = text.split(&opening).skip(1);
-    let blocks: Vec<String> = blocks
-        .map(|rest| rest.split("\n```").next().unwrap().to_owned() + "\n")
-        .collect();
-    assert!(!blocks.is_empty(), "there is no {language} on the page");
-    blocks
+    Page::read("webhooks-receiver.md").blocks(language)
 }
 
 /// The files that blocks of code say they are, in their first lines: name and text.

@@ -2,6 +2,7 @@
 //! `make setup` puts in place.
 
 use super::page;
+use crate::harness::page::part;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -27,20 +28,6 @@ pub(super) enum Language {
 pub(super) struct Directory {
     path: PathBuf,
     language: Language,
-}
-
-/// Where `make setup` puts this.
-fn part(name: &str) -> PathBuf {
-    let setup = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/setup");
-    let parts = Command::new(setup.join("where")).output().unwrap();
-    let parts = String::from_utf8(parts.stdout).unwrap();
-    let part = Path::new(parts.trim()).join(name);
-    assert!(
-        part.exists(),
-        "{} is missing: run make setup",
-        part.display()
-    );
-    part
 }
 
 impl Language {
