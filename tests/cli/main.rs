@@ -12,5 +12,7 @@ mod commands;
 mod dev;
 mod documents;
 mod harness;
+mod quickstart;
+mod readme;
 mod serve;
 mod setup;

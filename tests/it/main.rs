@@ -32,6 +32,7 @@ mod kms;
 mod migrations;
 mod model_providers;
 mod orgs;
+mod pages;
 mod parking;
 mod project_access;
 mod project_memberships;

@@ -85,4 +85,19 @@ mod tests {
         assert!(lines[2].starts_with("data: {") && lines[2].contains("a\\nb"));
         assert_eq!(lines.len(), 4);
     }
+    #[test]
+    fn the_page_for_readers_has_every_way_a_stream_ends() {
+        let page = include_str!("../../../docs/streaming.md");
+        let ends = [End::Finished, End::Credential, End::Access, End::Stopping];
+        let events = ends.map(End::event).into_iter().chain([reset()]);
+        for event in events {
+            let text = String::from_utf8(event.to_vec()).unwrap();
+            let lines: Vec<&str> = text.lines().collect();
+            let kind = lines[0].strip_prefix("event: ").unwrap();
+            let data: Value =
+                serde_json::from_str(lines[1].strip_prefix("data: ").unwrap()).unwrap();
+            let row = format!("| `{kind}` | `{}` |", data["reason"].as_str().unwrap());
+            assert!(page.contains(&row), "docs/streaming.md has no row {row}");
+        }
+    }
 }
