@@ -192,3 +192,41 @@ fn units_read_what_packages_install() {
         assert!(manifest.contains(&format!("\"{file}\", \"640\"]")));
     }
 }
+
+/// What the specification says of the authorization server's place (section 1.2): a migration before each start, no
+/// way in from another host, and no setting of idle connections that means another thing to another version.
+#[test]
+fn the_companion_migrates_first_and_stays_on_its_host() {
+    let unit = read("packaging/openfga/agent-runtime-openfga.service");
+    let at = |line: &str| {
+        let found = unit.lines().position(|other| other == line);
+        found.unwrap_or_else(|| panic!("the unit does not say {line}"))
+    };
+    let program = "/usr/lib/agent-runtime-openfga/openfga";
+    assert!(
+        at(&format!("ExecStartPre={program} migrate")) < at(&format!("ExecStart={program} run"))
+    );
+    assert!(at("IPAddressDeny=any") < at("IPAddressAllow=localhost"));
+    let settings = read("packaging/openfga/openfga.env");
+    let set = |name: &str| {
+        let prefix = format!("{name}=");
+        settings.lines().find_map(|line| line.strip_prefix(&prefix))
+    };
+    for name in ["OPENFGA_HTTP_ADDR", "OPENFGA_GRPC_ADDR"] {
+        assert!(
+            set(name).is_some_and(|at| at.starts_with("127.0.0.1:")),
+            "{name}"
+        );
+    }
+    assert!(
+        set("OPENFGA_DATASTORE_URI").is_some_and(|uri| uri.contains("/agent_runtime_openfga?"))
+    );
+    for name in ["OPENFGA_AUTHN_METHOD", "OPENFGA_DATASTORE_MAX_IDLE_CONNS"] {
+        assert_eq!(set(name), None, "{name}");
+    }
+    let page = read("docs/openfga.md");
+    let row = page
+        .lines()
+        .find(|line| line.contains("`OPENFGA_DATASTORE_MIN_IDLE_CONNS`"));
+    assert!(row.is_some_and(|row| row.contains("1.11") && row.contains("minimum")));
+}
