@@ -263,7 +263,10 @@ fn start(
         created_by: on.caller().user_id,
         created_at: cx.now(),
     };
-    match cx.runtime().create(sql, on, &run, request)? {
+    match cx
+        .runtime()
+        .create(sql, on, (&run, cx.started_by()), request)?
+    {
         Created::New(run) => Ok(*run),
         Created::Earlier(earlier) => runs::find(sql, tenant_id, earlier),
     }

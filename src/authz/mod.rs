@@ -165,6 +165,11 @@ impl Again {
         self.run_id
     }
 
+    /// Its tenant.
+    pub fn tenant_id(&self) -> Uuid {
+        self.bearer.caller.tenant_id
+    }
+
     /// The bearer token.
     pub fn token_id(&self) -> Uuid {
         self.bearer.caller.token_id

@@ -368,7 +368,7 @@ impl Drop for Cluster {
             };
             if let Err(fault) = removed {
                 warn!(self.options.log, "could not remove a part of a private PostgreSQL";
-                    "path" => %path.display(), "reason" => %fault);
+                    "path" => %path.display(), crate::log::ErrorValue(&fault));
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::ids::Clock;
 use crate::log::trace::TraceContext;
 use crate::outbound::{Failure, Inspection, Outbound, Policy};
 use crate::proof::{Caller, Capability};
-use crate::runtime::{ModelKeys, Runtime};
+use crate::runtime::{ModelKeys, Runtime, StartedBy};
 use crate::secrets::Secrets;
 use crate::store::{Store, Tx};
 use crate::webhooks::Webhooks;
@@ -70,13 +70,51 @@ pub(super) struct Matched {
     pub(super) body_bytes: u64,
 }
 
+/// Parameters of paths that records carry.
+const NAMED: [&str; 4] = ["projectId", "runId", "agentId", "toolId"];
+
+/// What records of a request carry as far as it is known.
+pub(super) struct Known {
+    /// Tenant and user.
+    caller: Option<(Uuid, Uuid)>,
+    /// What [`NAMED`] names.
+    named: [Option<Uuid>; NAMED.len()],
+}
+
+impl Known {
+    pub(super) fn new(caller: Option<&Caller>, parameters: &Parameters<'_>) -> Self {
+        Self {
+            caller: caller.map(|caller| (caller.tenant_id, caller.user_id)),
+            named: NAMED.map(|name| {
+                let mut parameters = parameters.iter();
+                let (_, raw) = parameters.find(|(parameter, _)| parameter == name)?;
+                raw.parse().ok()
+            }),
+        }
+    }
+}
+
+impl slog::KV for Known {
+    fn serialize(&self, _: &slog::Record<'_>, out: &mut dyn slog::Serializer) -> slog::Result {
+        if let Some((tenant_id, user_id)) = self.caller {
+            out.emit_arguments("userId", &format_args!("{user_id}"))?;
+            out.emit_arguments("tenantId", &format_args!("{tenant_id}"))?;
+        }
+        for (name, id) in NAMED.into_iter().zip(self.named) {
+            if let Some(id) = id {
+                out.emit_arguments(name, &format_args!("{id}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// One request.
 pub struct Cx<'a> {
     pub(super) shared: &'a Shared,
     pub(super) request: &'a rouille::Request,
     pub(super) parameters: Parameters<'a>,
     pub(super) context: &'a Arc<door::Context>,
-    pub(super) trace: &'a TraceContext,
     pub(super) description: &'a str,
     pub(super) log: slog::Logger,
     /// Wiped when the request is over: it may hold a secret.
@@ -183,7 +221,15 @@ impl Cx<'_> {
 
     /// The request's trace.
     pub fn trace(&self) -> &TraceContext {
-        self.trace
+        self.context.trace()
+    }
+
+    /// What starts a run that this request makes.
+    pub fn started_by(&self) -> StartedBy {
+        StartedBy {
+            request_id: self.context.request_id(),
+            traceparent: self.trace().traceparent(),
+        }
     }
 
     /// The request's logger, with its ids.
@@ -206,15 +252,10 @@ impl Cx<'_> {
         &self.shared.model_keys
     }
 
-    /// The request's logger, with the tenant and the user as far as they are known.
+    /// The request's logger, with what is known of its caller and of the objects that its path names.
     pub(super) fn known_log(&self) -> slog::Logger {
-        match self.identified.get() {
-            Some(caller) => self.log.new(slog::o!(
-                "tenantId" => caller.tenant_id.to_string(),
-                "userId" => caller.user_id.to_string(),
-            )),
-            None => self.log.clone(),
-        }
+        let known = Known::new(self.identified.get(), &self.parameters);
+        self.log.new(slog::o!(known))
     }
 
     /// Checks a URL that the tenant chose against the policy.
@@ -278,7 +319,7 @@ impl Cx<'_> {
     pub fn checker_of(&self, caller: Caller) -> Checker<'_> {
         let facts = self.facts.get_or_init(|| Facts {
             request_id: self.context.request_id(),
-            trace_id: self.trace.trace_id(),
+            trace_id: self.trace().trace_id(),
             route: format!("{} {}", self.matched.method, self.matched.path),
             client_address: self.context.peer().ip(),
             capability: self.matched.capability,

@@ -2,14 +2,13 @@
 //! It is the [`App`] behind the door.
 
 use super::access::Rule;
-use super::context::{Cx, Matched, Parameters, Shared};
+use super::context::{Cx, Known, Matched, Parameters, Shared};
 use super::door::{App, Context, Reply, Responder};
 use super::probes::Probes;
 use super::route::{Found, Route, Table};
 use super::{cors, reply};
 use crate::authz::Tickets;
 use crate::error::{Code, Error, Result};
-use crate::log::trace::TraceContext;
 use rouille::Response;
 use std::sync::{Arc, OnceLock};
 
@@ -47,7 +46,6 @@ impl Pipeline {
         &self,
         request: &rouille::Request,
         context: &Arc<Context>,
-        trace: &TraceContext,
         tickets: &Tickets,
     ) -> Reply {
         let (route, parameters) = match self.locate(context) {
@@ -59,11 +57,8 @@ impl Pipeline {
             request,
             parameters,
             context,
-            trace,
             description: &self.description,
-            log: self
-                .log
-                .new(slog::o!("requestId" => reply::request_id(context), trace.clone())),
+            log: context.log(&self.log),
             body: OnceLock::new(),
             identified: OnceLock::new(),
             matched: Matched {
@@ -109,8 +104,8 @@ impl Pipeline {
 
     /// What every answer carries: the trace, and on some routes the headers for
     /// browsers.
-    fn dress(&self, response: &mut Response, context: &Context, trace: &TraceContext) {
-        self.looks(context).put_on(response, context, trace);
+    fn dress(&self, response: &mut Response, context: &Context) {
+        self.looks(context).put_on(response, context);
     }
 
     fn looks(&self, context: &Context) -> Looks {
@@ -139,10 +134,11 @@ impl Pipeline {
 struct Looks(Option<Arc<Shared>>);
 
 impl Looks {
-    fn put_on(&self, response: &mut Response, context: &Context, trace: &TraceContext) {
+    fn put_on(&self, response: &mut Response, context: &Context) {
+        let trace = context.trace().traceresponse();
         response
             .headers
-            .push(("traceresponse".into(), trace.traceresponse().into()));
+            .push(("traceresponse".into(), trace.into()));
         if let Some(shared) = &self.0 {
             cors::add(&shared.allowed_origins, context, response);
         }
@@ -218,17 +214,16 @@ fn note(log: &slog::Logger, route: &Route, error: &Error) {
     }
 }
 
-fn trace_of(context: &Context) -> TraceContext {
-    TraceContext::incoming(context.header("traceparent"), context.header("tracestate"))
-}
-
 impl App for Pipeline {
-    fn probe(&self, method: &str, path: &str) -> Option<Response> {
-        self.probes.answer(method, path)
+    fn probe(&self, context: &Context) -> Option<Response> {
+        let answer = self.probes.answer(context.method(), path_of(context))?;
+        let mut answer = reply::with_common(answer, context);
+        self.dress(&mut answer, context);
+        Some(answer)
     }
 
     fn admit(&self, _: &rouille::Request, context: &Context) -> Result<u64, Response> {
-        let admitted = self.locate(context).and_then(|(route, _)| {
+        let admitted = self.locate(context).and_then(|(route, parameters)| {
             let known = |()| {
                 if !route.rule.needs_bearer() {
                     return Ok(());
@@ -240,37 +235,35 @@ impl App for Pipeline {
                 .and_then(known)
                 .map(|()| route.body_bytes)
                 .map_err(|error| {
-                    note(&self.log, route, &error);
+                    let known = Known::new(None, &parameters);
+                    note(&context.log(&self.log).new(slog::o!(known)), route, &error);
                     reply::error(&error, context)
                 })
         });
         admitted.map_err(|mut refusal| {
-            self.dress(&mut refusal, context, &trace_of(context));
+            self.dress(&mut refusal, context);
             refusal
         })
     }
 
     fn handle(&self, request: &rouille::Request, responder: Responder) {
         let context = Arc::clone(responder.context());
-        let trace = trace_of(&context);
         let tickets = Tickets::default();
-        let mut reply = self.answer(request, &context, &trace, &tickets);
-        self.dress(reply::head(&mut reply), &context, &trace);
+        let mut reply = self.answer(request, &context, &tickets);
+        self.dress(reply::head(&mut reply), &context);
         if tickets.is_empty() {
             return responder.send(reply);
         }
         // The thread that writes the record releases the answer (`audit-before-commit`): this one, if no
         // other writes.
         let (ready, looks) = (responder.prepare(reply), self.looks(&context));
-        let log = self
-            .log
-            .new(slog::o!("requestId" => reply::request_id(&context)));
+        let log = self.log.clone();
         tickets.then(move |recorded| match recorded {
             Ok(()) => ready.send(),
             Err(error) => {
-                slog::warn!(log, "An answer is withheld: its decision could not be recorded"; crate::log::ErrorValue(&error));
+                slog::warn!(context.log(&log), "An answer is withheld: its decision could not be recorded"; crate::log::ErrorValue(&error));
                 let mut refusal = reply::error(&error, &context);
-                looks.put_on(&mut refusal, &context, &trace);
+                looks.put_on(&mut refusal, &context);
                 ready.send_instead(Reply::Full(refusal));
             }
         });
@@ -278,7 +271,7 @@ impl App for Pipeline {
 
     fn refuse(&self, error: &Error, context: &Context) -> Response {
         let mut response = reply::error(error, context);
-        self.dress(&mut response, context, &trace_of(context));
+        self.dress(&mut response, context);
         response
     }
 }

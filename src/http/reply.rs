@@ -100,11 +100,12 @@ pub(super) fn head(reply: &mut Reply) -> &mut Response {
 }
 
 /// `req-<uuid>` (section 7).
-pub(super) fn request_id(context: &Context) -> String {
+fn request_id(context: &Context) -> String {
     format!("req-{}", context.request_id())
 }
 
-fn with_common(mut response: Response, context: &Context) -> Response {
+/// Adds the headers that every answer has.
+pub(super) fn with_common(mut response: Response, context: &Context) -> Response {
     let named = |wanted: &str| {
         response
             .headers

@@ -12,10 +12,10 @@ type Dyn<'a> = &'a (dyn std::error::Error + 'static);
 /// Further causes are dropped.
 const CAUSES_MAX: usize = 16;
 
-/// An error as the field `error` of a record:
+/// An error as the field `error` of a record, and the only form of one (`tests/rules`):
 /// `slog::error!(log, "the run failed"; ErrorValue(&error))`.
 ///
-/// slog's own form, `"other" => #&error`, writes the same under another key.
+/// slog's own form, `"error" => #error`, writes the same; it is for the crate `jobs`, which knows nothing of this one.
 pub struct ErrorValue<'a>(pub &'a (dyn std::error::Error + 'static));
 
 impl slog::KV for ErrorValue<'_> {
@@ -61,7 +61,8 @@ pub(super) fn object(room: &mut Room<'_>, error: Dyn<'_>, with_stack: bool) -> V
     let mut object = Map::new();
     object.insert("name".to_owned(), room.text(&name(error), true));
     object.insert("message".to_owned(), room.text(&message.text, !message.cut));
-    let code = match code(error) {
+    // Of an error that only says where another was met, the other's.
+    let code = match chain(error).find_map(code) {
         Some(code) => room.text(&code, true),
         None => Value::Null,
     };
@@ -78,6 +79,11 @@ pub(super) fn object(room: &mut Room<'_>, error: Dyn<'_>, with_stack: bool) -> V
     Value::from(object)
 }
 
+/// The error and its causes.
+fn chain(error: Dyn<'_>) -> impl Iterator<Item = Dyn<'_>> {
+    std::iter::successors(Some(error), |error| error.source()).take(CAUSES_MAX)
+}
+
 /// The error's own sentence, followed by its first cause unless the sentence contains it.
 fn message(error: Dyn<'_>) -> Bounded {
     let mut message = sentence(error);
@@ -92,8 +98,13 @@ fn message(error: Dyn<'_>) -> Bounded {
 }
 
 fn sentence(error: Dyn<'_>) -> Bounded {
-    match error.downcast_ref::<Error>() {
-        Some(error) => Bounded::of(format_args!("{}", error.message())),
+    if let Some(error) = error.downcast_ref::<Error>() {
+        return Bounded::of(format_args!("{}", error.message()));
+    }
+    // Its own sentence is "db error". The detail, which has values of the row, is in the stack alone.
+    let database = error.downcast_ref::<postgres::Error>();
+    match database.and_then(postgres::Error::as_db_error) {
+        Some(said) => Bounded::of(format_args!("{}", said.message())),
         None => Bounded::of(format_args!("{error}")),
     }
 }
@@ -152,9 +163,7 @@ impl Write for Start {
 /// The chain of causes, each with its source location if it has one.
 fn stack(error: Dyn<'_>) -> Bounded {
     let mut stack = Bounded::default();
-    let mut next = Some(error);
-    for index in 0..CAUSES_MAX {
-        let Some(error) = next else { break };
+    for (index, error) in chain(error).enumerate() {
         let lead = if index == 0 { "" } else { "\ncaused by: " };
         let sentence = sentence(error);
         let _ = match error.downcast_ref::<Error>() {
@@ -168,12 +177,13 @@ fn stack(error: Dyn<'_>) -> Bounded {
             None => write!(stack, "{lead}{}: {}", name(error), sentence.text),
         };
         if let Some(panic) = error.downcast_ref::<Panic>() {
-            let _ = write!(stack, "\n  at {}", panic.place);
+            if let Some(place) = &panic.place {
+                let _ = write!(stack, "\n  at {place}");
+            }
             if let Some(frames) = &panic.frames {
                 let _ = write!(stack, "\n{frames}");
             }
         }
-        next = error.source();
     }
     stack
 }

@@ -29,7 +29,7 @@ mod tests;
 
 pub use failure::ErrorValue;
 pub use options::{Fault, Format, Given, Level, Options, Problem, Setting};
-pub use panics::install_panic_hook;
+pub use panics::{Panic, install_panic_hook};
 pub use subsystem::Subsystem;
 
 use crate::ids::Clock;

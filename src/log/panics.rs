@@ -2,15 +2,33 @@
 
 use super::failure::{Bounded, ErrorValue};
 use slog::Logger;
+use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt;
 
 /// A panic as an error of the log.
-pub(super) struct Panic {
+pub struct Panic {
     message: String,
-    pub(super) place: String,
+    /// Where it began, if that is known.
+    pub(super) place: Option<String>,
     /// The stack frames, if `RUST_BACKTRACE` is set.
     pub(super) frames: Option<String>,
+}
+
+impl Panic {
+    /// A panic that was caught. Its place is in the record of the panic hook.
+    pub fn caught(payload: &(dyn Any + Send)) -> Self {
+        let message = payload
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("a panic without a message");
+        Self {
+            message: message.to_owned(),
+            place: None,
+            frames: None,
+        }
+    }
 }
 
 impl fmt::Debug for Panic {
@@ -40,22 +58,17 @@ fn report(log: &Logger, info: &std::panic::PanicHookInfo<'_>) {
     let backtrace = Backtrace::capture();
     let frames = (backtrace.status() == BacktraceStatus::Captured)
         .then(|| Bounded::of(format_args!("{backtrace}")).text);
-    let payload = info.payload();
-    let message = payload
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a panic without a message");
+    let place = info
+        .location()
+        .map_or_else(|| "unknown".to_owned(), ToString::to_string);
     let panic = Panic {
-        message: message.to_owned(),
-        place: info
-            .location()
-            .map_or_else(|| "unknown".to_owned(), ToString::to_string),
+        place: Some(place.clone()),
         frames,
+        ..Panic::caught(info.payload())
     };
     let thread = std::thread::current();
     slog::error!(log, "a thread panicked";
         "thread" => thread.name().unwrap_or("unnamed"),
-        "place" => &panic.place,
+        "place" => place,
         ErrorValue(&panic));
 }

@@ -167,7 +167,7 @@ pub(super) fn watch(active: &ActiveRuns, store: &Store, log: &slog::Logger, stop
                 }
             }
             Err(error) => {
-                slog::debug!(log, "Active runs were not checked for cancels"; "error" => %error);
+                slog::debug!(log, "Active runs were not checked for cancels"; crate::log::ErrorValue(&error));
             }
         }
     }

@@ -1,16 +1,32 @@
 //! The job that carries a run on.
 
 use crate::error::{Error, Result};
+use crate::log::trace::TraceContext;
 use crate::store::runs::{ChildJob, NewJob};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Carries one run on, to its end or its next wait.
+/// Carries one run on, to its end or its next wait. What is here beside the ids of tenant and run is for the log, whose
+/// records may be written before the run is read, or where it cannot be.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Advance {
     pub(super) tenant_id: Uuid,
     pub(super) run_id: Uuid,
+    pub(super) project_id: Uuid,
+    /// Of an agent's turn.
+    pub(super) agent_id: Option<Uuid>,
+    pub(super) started_by: StartedBy,
+}
+
+/// The request that started a run. A child run has its parent's.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StartedBy {
+    /// The request's id.
+    pub request_id: Uuid,
+    /// Its trace and its span there, as the header of that name.
+    pub traceparent: String,
 }
 
 impl jobs::Job for Advance {
@@ -23,7 +39,29 @@ impl jobs::Job for Advance {
 /// The queue of runs.
 pub(super) const QUEUE: &str = "runs";
 
+impl slog::KV for Advance {
+    fn serialize(&self, _: &slog::Record<'_>, out: &mut dyn slog::Serializer) -> slog::Result {
+        if let Some(agent_id) = self.agent_id {
+            out.emit_arguments("agentId", &format_args!("{agent_id}"))?;
+        }
+        out.emit_arguments("runId", &format_args!("{}", self.run_id))?;
+        out.emit_arguments("projectId", &format_args!("{}", self.project_id))?;
+        out.emit_arguments("tenantId", &format_args!("{}", self.tenant_id))?;
+        out.emit_arguments(
+            "requestId",
+            &format_args!("req-{}", self.started_by.request_id),
+        )
+    }
+}
+
 impl Advance {
+    /// A logger for the run: its records carry its ids and the id of the request that started it, in a span of their own
+    /// in that request's trace.
+    pub(super) fn log(&self, log: &slog::Logger) -> slog::Logger {
+        let trace = TraceContext::incoming(Some(&self.started_by.traceparent), None);
+        log.new(slog::o!(self.clone(), trace))
+    }
+
     /// The job's payload.
     ///
     /// # Errors

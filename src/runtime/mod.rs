@@ -39,6 +39,7 @@ mod services;
 mod steps;
 pub mod turn;
 
+pub use job::StartedBy;
 pub use model_keys::ModelKeys;
 pub use options::Options;
 pub use program::BuiltIn;
@@ -188,7 +189,7 @@ impl Runtime {
         &self,
         sql: &mut impl Sql,
         may: &impl May<Write, K>,
-        run: &NewRun,
+        (run, started_by): (&NewRun, StartedBy),
         request: Option<&RequestKey>,
     ) -> Result<Created> {
         let tenant_id = may.tenant_id();
@@ -201,6 +202,9 @@ impl Runtime {
         let job = Advance {
             tenant_id,
             run_id: run.run_id,
+            project_id: run.project_id,
+            agent_id: run.agent.as_ref().map(|agent| agent.id),
+            started_by,
         };
         let job = job.new_job()?;
         let run = runs::insert(sql, may, run, &Event::created(run).row(), &job)?;

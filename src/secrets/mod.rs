@@ -70,6 +70,20 @@ impl Unreadable {
     }
 }
 
+/// For the log, whose records name the secret in fields of their own.
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::NotFound => "There is no secret of this name in its environment.",
+            Self::Altered(sentence)
+            | Self::Unavailable(sentence)
+            | Self::DatabaseAway(sentence) => sentence,
+        })
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
 /// The backend (`SVC_SECRETS_BACKEND`).
 #[derive(Debug, Clone)]
 pub enum Options {

@@ -76,7 +76,7 @@ impl Postgres {
             Err(unreadable) => {
                 slog::warn!(self.log, "A secret cannot be read"; "tenantId" => %tenant_id,
                     "environment" => &at.environment, "secretName" => &at.name,
-                    "version" => sealed.version, "reason" => unreadable.sentence(at));
+                    "version" => sealed.version, crate::log::ErrorValue(unreadable));
             }
         }
         opened

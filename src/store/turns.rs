@@ -63,6 +63,8 @@ pub enum ToolTarget {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tool {
+    /// Its id.
+    pub id: Uuid,
     /// The name by which the model calls it.
     pub name: String,
     /// What the model is told of it.

@@ -96,7 +96,12 @@ enum Went {
     /// It was made: how it ended, and how long a wait the receiver asks for.
     Ended(Ended, Option<Duration>),
     /// Nothing was sent, and that is the service's own fault; why.
-    NotMade(String),
+    NotMade(Error),
+}
+
+/// The service's own database is away: the reason why an attempt was not made.
+fn away(sentence: impl Into<String>) -> Error {
+    Error::new(Code::DatabaseUnavailable, sentence)
 }
 
 /// Handles a job.
@@ -131,7 +136,7 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
     };
     let began = Instant::now();
     let went = match ready.since.elapsed() > LATEST_BEGINNING {
-        true => Went::NotMade("It waited too long for the database.".to_owned()),
+        true => Went::NotMade(away("It waited too long for the database.")),
         false => make(inner, claimed, job, &ready),
     };
     let attempt = &ready.begun;
@@ -142,7 +147,7 @@ fn attempt(inner: &Inner, claimed: &Claimed, job: &Deliver, log: &slog::Logger) 
     let (mut ended, asked) = match went {
         Went::Ended(ended, asked) => (ended, asked),
         Went::NotMade(why) => {
-            slog::info!(log, "An attempt could not be made, and does not count"; "attempt" => attempt.number, "because" => why);
+            slog::info!(log, "An attempt could not be made, and does not count"; "attempt" => attempt.number, crate::log::ErrorValue(&why));
             return Ok(Outcome::Snooze {
                 after: GIVEN_BACK_WAIT,
             });
@@ -262,7 +267,9 @@ fn make(inner: &Inner, claimed: &Claimed, job: &Deliver, ready: &Ready) -> Went 
     claimed.token().on_lost(move || handle.cancel());
     match send(&mut client, attempt, timestamp, &signature) {
         Ok(stream) => answered(inner, stream),
-        Err(failure) if failure.kind() == Kind::Busy => Went::NotMade(failure.message().to_owned()),
+        Err(failure) if failure.kind() == Kind::Busy => {
+            Went::NotMade(Error::new(Code::Overloaded, failure.message()))
+        }
         Err(failure) => {
             let mut ended = failed(Reason::from(&failure), failure.message());
             ended.address = failure.address();
@@ -362,7 +369,9 @@ impl Inner {
                     was_away = true;
                     std::thread::sleep(DATABASE_WAIT);
                 }
-                Err((Unreadable::DatabaseAway(_), message)) => return Err(Went::NotMade(message)),
+                Err((Unreadable::DatabaseAway(_), message)) => {
+                    return Err(Went::NotMade(away(message)));
+                }
                 Err((_, message)) => return Err(unusable(message)),
             }
         };
@@ -370,7 +379,7 @@ impl Inner {
         if started.elapsed() > SECRETS_TIME {
             let message = "Reading the signing secret took too long.".to_owned();
             return Err(match was_away {
-                true => Went::NotMade(message),
+                true => Went::NotMade(away(message)),
                 false => unusable(message),
             });
         }

@@ -43,7 +43,7 @@ impl Select {
 }
 
 impl App for Select {
-    fn probe(&self, _: &str, _: &str) -> Option<rouille::Response> {
+    fn probe(&self, _: &Context) -> Option<rouille::Response> {
         None
     }
 

@@ -27,8 +27,9 @@ struct Service {
 }
 
 impl App for Service {
-    fn probe(&self, method: &str, path: &str) -> Option<Response> {
-        (method == "GET" && path == "/healthz").then(|| Response::text("alive"))
+    fn probe(&self, context: &Context) -> Option<Response> {
+        let asks = ["GET", "HEAD"].contains(&context.method()) && context.target() == "/healthz";
+        asks.then(|| Response::text("alive"))
     }
 
     fn admit(&self, head: &Request, _: &Context) -> Result<u64, Response> {

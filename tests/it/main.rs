@@ -29,6 +29,7 @@ mod grants;
 mod idempotency;
 mod identifiers;
 mod kms;
+mod log_records;
 mod migrations;
 mod model_providers;
 mod orgs;

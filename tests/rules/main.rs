@@ -13,6 +13,7 @@ mod invariants;
 mod layers;
 mod packages;
 mod pages;
+mod records;
 mod rules;
 mod sleeps;
 mod source;

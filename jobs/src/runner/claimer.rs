@@ -211,7 +211,7 @@ impl Claimer<'_> {
         self.more = true;
         let wait = AWAY.after(self.failures);
         self.not_before = Some(Instant::now() + wait);
-        warn!(self.context.runner.log, "cannot claim jobs"; "queue" => &self.context.queue.name, "error" => %error,
+        warn!(self.context.runner.log, "cannot claim jobs"; "queue" => &self.context.queue.name, "error" => #error,
             "failures" => self.failures, "waitMs" => wait.as_millis() as u64);
     }
 }

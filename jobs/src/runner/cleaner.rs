@@ -66,7 +66,7 @@ impl Table {
             Err(error) => {
                 // Sooner or later the server does it by itself.
                 self.vacuumed = claimed;
-                info!(runner.log, "cannot vacuum a table of the queue"; "table" => self.name, "error" => %error);
+                info!(runner.log, "cannot vacuum a table of the queue"; "table" => self.name, "error" => #error);
             }
         }
     }

@@ -93,7 +93,7 @@ fn write(runner: &RunnerState, queue: &QueueState, jobs: &[Finished], write_all:
         if problem.is_about_the_statement() {
             if let [one] = jobs {
                 error!(runner.log, "cannot end a job; its lease will run out"; "queue" => &queue.name,
-                    "jobId" => one.id(), "error" => %problem);
+                    "jobId" => one.id(), "error" => #problem);
                 one.batch.leave(one.index);
                 return;
             }
@@ -104,7 +104,7 @@ fn write(runner: &RunnerState, queue: &QueueState, jobs: &[Finished], write_all:
         }
         failures += 1;
         let wait = AWAY.after(failures);
-        warn!(runner.log, "cannot end jobs"; "queue" => &queue.name, "error" => %problem, "failures" => failures,
+        warn!(runner.log, "cannot end jobs"; "queue" => &queue.name, "error" => #problem, "failures" => failures,
             "waitMs" => wait.as_millis() as u64);
         if runner.giving_up.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected) {
             return;

@@ -19,7 +19,7 @@ pub(super) fn run(runner: &RunnerState, stop: &Receiver<()>) {
         let whole = last_renewal.elapsed() + tick > runner.lease / 3;
         let kept = renew_once(runner, whole).and_then(|()| watch_once(runner));
         if let Err(error) = kept {
-            warn!(runner.log, "cannot renew leases"; "error" => %error);
+            warn!(runner.log, "cannot renew leases"; "error" => #error);
             continue;
         }
         if whole {
@@ -28,7 +28,7 @@ pub(super) fn run(runner: &RunnerState, stop: &Receiver<()>) {
     }
     if let Err(error) = hand_back(runner).and_then(|()| renew_once(runner, false)) {
         runner.leases_left.store(true, Ordering::Relaxed);
-        warn!(runner.log, "cannot hand jobs back; their leases will run out"; "error" => %error);
+        warn!(runner.log, "cannot hand jobs back; their leases will run out"; "error" => #error);
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::Backoff;
 use crate::protocol::Ending;
 use std::any::Any;
+use std::fmt;
 use std::time::Duration;
 
 /// A handler's outcome for its job.
@@ -68,9 +69,33 @@ impl Outcome {
     }
 }
 
-pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let literal = panic.downcast_ref::<&str>().copied();
     literal
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("with no text")
 }
+
+/// What went wrong with a handler, as an error of the log.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It said that the job failed, and why.
+    Failed(String),
+    /// It panicked.
+    Panicked(String),
+}
+
+impl Fault {
+    pub(super) fn panicked(panic: &(dyn Any + Send)) -> Self {
+        Self::Panicked(panic_text(panic).to_owned())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Failed(text) | Self::Panicked(text)) = self;
+        out.write_str(text)
+    }
+}
+
+impl std::error::Error for Fault {}

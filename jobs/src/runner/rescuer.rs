@@ -26,7 +26,7 @@ impl Amnesty {
             .database
             .with(|client| Ok(client.simple_query("SELECT FROM job_leases LIMIT 1")?));
         if let Err(error) = asked {
-            warn!(runner.log, "cannot look for leases that ran out"; "error" => %error);
+            warn!(runner.log, "cannot look for leases that ran out"; "error" => #error);
             self.away = true;
             return true;
         }
@@ -57,7 +57,7 @@ pub(super) fn run(runner: &RunnerState, stop: &Receiver<()>) {
                 }
             }
             Err(error) => {
-                warn!(runner.log, "cannot look for leases that ran out"; "error" => %error)
+                warn!(runner.log, "cannot look for leases that ran out"; "error" => #error)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The threads that call handlers, and what those of one queue share.
 
 use super::job_end::{Finished, JobEnd};
-use super::outcome::{Outcome, panic_text};
+use super::outcome::{Fault, Outcome};
 use super::state::{QueueState, RunnerState};
 use super::thread;
 use super::thread_pool::ThreadPool;
@@ -97,7 +97,7 @@ impl WorkerContext {
         let start = |number| self.start(number);
         if let Err(error) = self.pool.hand_out(work, outstanding, start) {
             warn!(self.runner.log, "cannot start another thread; jobs wait for those that run"; "queue" => &self.queue.name,
-                "error" => %error);
+                "error" => #error);
         }
     }
 
@@ -161,7 +161,7 @@ impl WorkerContext {
         let outcome = outcome.unwrap_or_else(|panic| Outcome::panicked(panic.as_ref()));
         if let Outcome::Retry { reason, .. } | Outcome::Dead { reason } = &outcome {
             debug!(log, "a job failed"; "queue" => &queue.name, "jobName" => claimed.name(), "jobId" => claimed.id(),
-                "attempt" => claimed.attempt(), "reason" => reason);
+                "attempt" => claimed.attempt(), "error" => #Fault::Failed(reason.clone()));
         }
         (outcome, claimed.is_later())
     }
@@ -180,7 +180,7 @@ pub(super) fn read_beside(
 ) -> Vec<Option<Beside>> {
     let read = catch_unwind(AssertUnwindSafe(|| read(rows, asked_at)));
     read.unwrap_or_else(|panic| {
-        warn!(log, "reading for claimed jobs panicked"; "panic" => panic_text(panic.as_ref()));
+        warn!(log, "reading for claimed jobs panicked"; "error" => #Fault::panicked(panic.as_ref()));
         Vec::new()
     })
 }

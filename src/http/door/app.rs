@@ -9,7 +9,7 @@ use crate::error::Error;
 /// What stands behind the door: the pipeline in production, small services in the tests.
 pub trait App: Send + Sync + 'static {
     /// Answers a probe on the door's own thread, so it never blocks. `None`: not a probe.
-    fn probe(&self, method: &str, path: &str) -> Option<rouille::Response>;
+    fn probe(&self, context: &Context) -> Option<rouille::Response>;
 
     /// Before more than [`Limits::small_body_bytes`] of a body is read, and only then: is the
     /// caller known and the route too, and how many bytes may the body have? On a request thread;

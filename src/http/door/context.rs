@@ -1,9 +1,11 @@
-//! Facts about a request, for handlers, refusals and the log.
+//! Facts about a request, for handlers, refusals and the log. Its id and its place in its caller's trace are made once, so
+//! the answer and every record say the same.
 
 use super::head;
 use super::limits::Limits;
 use crate::error::Result;
 use crate::ids::Clock;
+use crate::log::trace::TraceContext;
 use hyper::http::request::Parts;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
@@ -17,6 +19,7 @@ pub struct Context {
     arrived: Instant,
     clock: Clock,
     id: OnceLock<Uuid>,
+    trace: OnceLock<TraceContext>,
 }
 
 impl Context {
@@ -27,12 +30,26 @@ impl Context {
             arrived: Instant::now(),
             clock: clock.clone(),
             id: OnceLock::new(),
+            trace: OnceLock::new(),
         }
     }
 
     /// The request's id, made when it is first asked for and the same ever after.
     pub fn request_id(&self) -> Uuid {
         *self.id.get_or_init(|| self.clock.new_id())
+    }
+
+    /// The request's place in its caller's trace, or in a trace of its own.
+    pub fn trace(&self) -> &TraceContext {
+        self.trace.get_or_init(|| {
+            TraceContext::incoming(self.header("traceparent"), self.header("tracestate"))
+        })
+    }
+
+    /// This logger for the request: its records carry the request's id and trace.
+    pub fn log(&self, log: &slog::Logger) -> slog::Logger {
+        let request_id = format!("req-{}", self.request_id());
+        log.new(slog::o!("requestId" => request_id, self.trace().clone()))
     }
 
     /// The address at the other end of the connection. No header changes it.

@@ -99,7 +99,7 @@ async fn accept_until_stop(listener: TcpListener, shared: Arc<Shared>) {
                 let before = failures.fetch_add(1, Ordering::Relaxed);
                 if before.is_multiple_of(100) {
                     error!(shared.log, "no connection can be accepted; trying again";
-                        "cause" => %cause, "failures" => before + 1);
+                        "failures" => before + 1, crate::log::ErrorValue(&cause));
                 }
                 turn_away(&listener, &mut reserve).await;
                 tokio::time::sleep(ACCEPT_PAUSE).await;

@@ -14,6 +14,7 @@ use super::queue::{Queue, Seat};
 use super::reply::{Answer, Reply, Responder, convert};
 
 use crate::error::{Code, Error};
+use crate::log::{ErrorValue, Panic};
 use slog::{error, warn};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -165,7 +166,7 @@ impl Pool {
             .fetch_add(stuck, Ordering::Relaxed);
         drop(members);
         if let Err(cause) = self.fill() {
-            error!(self.log, "a request thread could not be started"; "cause" => %cause);
+            error!(self.log, "a request thread could not be started"; ErrorValue(&cause));
         }
     }
 
@@ -250,13 +251,7 @@ impl Pool {
 
     fn note_panic(&self, context: &Context, panic: &(dyn Any + Send)) {
         self.counters.panics.fetch_add(1, Ordering::Relaxed);
-        let text = panic
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("not a text");
-        error!(self.log, "a handler panicked"; "panic" => text,
-            "requestId" => format!("req-{}", context.request_id()));
+        error!(context.log(&self.log), "a handler panicked"; ErrorValue(&Panic::caught(panic)));
     }
 
     /// Waits for every thread to end, which they do once nothing can queue work any more.

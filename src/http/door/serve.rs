@@ -8,6 +8,7 @@ use super::pool::{Admission, Job, queue_full};
 use super::reply::{Answer, Reply, Responder, convert};
 use super::shared::Shared;
 use crate::error::{Code, Error, Result};
+use crate::log::ErrorValue;
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONNECTION, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
@@ -123,13 +124,7 @@ async fn read(
 }
 
 fn probe(shared: &Shared, context: &Context) -> Option<Answer> {
-    let method = if context.is_head() {
-        "GET"
-    } else {
-        context.method()
-    };
-    let path = context.target().split('?').next().unwrap_or_default();
-    let response = shared.app.probe(method, path)?;
+    let response = shared.app.probe(context)?;
     let most = shared.limits.answer_bytes;
     Some(convert(Reply::Full(response), most, context))
 }
@@ -177,7 +172,7 @@ async fn wait<T>(state: &ConnectionState, from: oneshot::Receiver<T>) -> Result<
 fn refusal(shared: &Shared, error: &Error, context: &Context) -> Response<Outgoing> {
     let reply = Reply::Full(refuse(shared, error, context));
     convert(reply, shared.limits.answer_bytes, context).unwrap_or_else(|cause| {
-        slog::error!(shared.log, "a refusal could not be sent"; "cause" => %cause);
+        slog::error!(context.log(&shared.log), "a refusal could not be sent"; ErrorValue(&cause));
         let mut bare = Response::new(Outgoing::whole(bytes::Bytes::new()));
         *bare.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
         bare
@@ -187,8 +182,7 @@ fn refusal(shared: &Shared, error: &Error, context: &Context) -> Response<Outgoi
 /// The application's body for one of the door's refusals.
 pub(super) fn refuse(shared: &Shared, error: &Error, context: &Context) -> rouille::Response {
     if error.code() == Code::Internal {
-        slog::error!(shared.log, "a request failed"; "cause" => %error,
-            "requestId" => format!("req-{}", context.request_id()));
+        slog::error!(context.log(&shared.log), "a request failed"; ErrorValue(error));
     }
     let mut response = shared.app.refuse(error, context);
     if matches!(error.code().status(), 429 | 503) {

@@ -65,7 +65,7 @@ impl Access {
                 return;
             }
             slog::info!(self.log, "A reader of an open stream may not read its run any more";
-                "runId" => %again.run_id(), "tokenId" => %again.token_id());
+                "tenantId" => %again.tenant_id(), "runId" => %again.run_id(), "tokenId" => %again.token_id());
             let refused = Command::Refused {
                 run_id: again.run_id(),
                 token_id: again.token_id(),

@@ -3,9 +3,11 @@
 use super::format::{self, End};
 use super::reader::{Reader, TextOutcome};
 use crate::error::{Error, Result};
+use crate::proof::{May, Read};
 use crate::runtime::progress::events::Event;
 use crate::runtime::progress::feed::Delta;
 use crate::store::events::{EventPage, StoredEvent};
+use uuid::Uuid;
 
 /// A run and its readers.
 pub(super) struct Followed {
@@ -17,6 +19,12 @@ pub(super) struct Followed {
 }
 
 impl Followed {
+    /// The run's tenant, while somebody reads it.
+    pub(super) fn tenant_id(&self) -> Option<Uuid> {
+        let reader = self.readers.first()?;
+        Some(May::<Read, _>::tenant_id(&reader.may))
+    }
+
     /// Whether there is work that no hint will announce.
     pub(super) fn is_restless(&self) -> bool {
         self.moved

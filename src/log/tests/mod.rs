@@ -282,6 +282,35 @@ fn an_error_has_name_message_code_and_where_wanted_its_stack() {
     assert_eq!(written["error"]["code"], "ConnectionRefused");
 }
 
+/// An error that says where another was met.
+#[derive(Debug)]
+struct Outer(std::io::Error);
+
+impl fmt::Display for Outer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the file cannot be read")
+    }
+}
+
+impl std::error::Error for Outer {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+#[test]
+fn an_error_without_a_code_has_its_causes() {
+    let outer = Outer(std::io::Error::from(std::io::ErrorKind::NotFound));
+    let written = record(|log| slog::warn!(log, "x"; "error" => #outer));
+    assert_eq!(written["error"]["name"], "Outer");
+    assert_eq!(written["error"]["code"], "NotFound");
+    let panic = std::panic::catch_unwind(|| panic!("a bad day")).unwrap_err();
+    let written = record(|log| slog::error!(log, "x"; ErrorValue(&Panic::caught(&*panic))));
+    let expected =
+        json!({"name": "Panic", "message": "a bad day", "code": null, "stack": "Panic: a bad day"});
+    assert_eq!(written["error"], expected);
+}
+
 #[test]
 fn further_key_patterns_are_ends_of_keys() {
     let (log, lines) = logger(Options {

@@ -72,7 +72,7 @@ fn claim_first(
     let Some((run, held, loaded)) = begun else {
         return Ok(None);
     };
-    let mut state = State::new(run, held, loaded, now);
+    let mut state = State::new((run, job), held, loaded, now);
     let plan = first_plan(&state, claimed, now);
     let commit = first_commit(services, &state, &plan)?;
     let Plan::Begin { begun, .. } = plan else {
@@ -110,7 +110,7 @@ fn claim_in(
         )?;
         return Ok((Taken::Done(JobEnd::Committed), commit));
     };
-    let state = State::new(run, held, loaded, now);
+    let state = State::new((run, job), held, loaded, now);
     let plan = first_plan(&state, claimed, now);
     let commit = first_commit(services, &state, &plan)?;
     let taken = match plan {
@@ -273,7 +273,7 @@ fn give_up_with(
         };
         let commit = match loaded {
             Some(loaded) => {
-                let state = State::new(run.clone(), held, loaded, now);
+                let state = State::new((run.clone(), job), held, loaded, now);
                 first_commit(services, &state, &Plan::End(end))?
             }
             None => add_end(StepCommit::default(), end),

@@ -104,7 +104,7 @@ pub(super) fn add_plan(
             commit.events.push(Event::StepStarted(step).row());
             commit.begun = Some(begun.clone());
             if !children.is_empty() {
-                let children = new_children(services, &state.run, begun, children)?;
+                let children = new_children(services, state, begun, children)?;
                 commit.children = Some((children, CHILD_JOB));
             }
             Ok(commit)
@@ -131,10 +131,11 @@ pub(super) fn announce(services: &Services, run: &Run, tx: &mut Tx<'_>) -> Resul
 /// The rows of child runs. Whoever created the parent created them.
 fn new_children(
     services: &Services,
-    parent: &Run,
+    state: &State,
     begun: &Begun,
     children: &[ChildRun],
 ) -> Result<Vec<NewChild>> {
+    let parent = &state.run;
     let request: ChildrenRequest =
         serde_json::from_value(begun.request.clone()).map_err(Error::internal)?;
     (request.first_slot..)
@@ -143,6 +144,9 @@ fn new_children(
             let job = Advance {
                 tenant_id: parent.tenant_id,
                 run_id: services.clock.new_id(),
+                project_id: parent.project_id,
+                agent_id: child.agent.as_ref().map(|agent| agent.id),
+                started_by: state.started_by.clone(),
             };
             Ok(NewChild {
                 run_id: job.run_id,

@@ -31,8 +31,7 @@ use std::time::Duration;
 
 /// Handles a job.
 pub(super) fn advance(services: &Services, claimed: &Claimed, job: &Advance) -> jobs::Outcome {
-    let log = services.log.new(slog::o!(
-        "tenantId" => job.tenant_id.to_string(), "runId" => job.run_id.to_string()));
+    let log = job.log(&services.log);
     match carry_on(services, claimed, job, &log) {
         Ok(JobEnd::Committed) => jobs::Outcome::EndedByHandler,
         Ok(JobEnd::Finished) => jobs::Outcome::Done,
@@ -48,7 +47,7 @@ pub(super) fn advance(services: &Services, claimed: &Claimed, job: &Advance) -> 
             jobs::Outcome::retry(error.to_string())
         }
         Err(error) => {
-            slog::warn!(log, "A run could not be continued; it will be tried again"; "error" => %error);
+            slog::warn!(log, "A run could not be continued; it will be tried again"; crate::log::ErrorValue(&error));
             jobs::Outcome::retry(error.to_string())
         }
     }
@@ -64,10 +63,10 @@ fn carry_on(
         // Its end could not be written either. Until it can be, no model is asked again.
         return give_up(services, claimed, job);
     }
-    match run(services, claimed, job) {
+    match run(services, claimed, job, log) {
         Err(error) if error.code() == Code::Internal && is_one_too_many(services, claimed, job) => {
             // After so many failures another try will not succeed either, and each may cost a model call.
-            slog::error!(log, "A run cannot be continued"; "error" => %error);
+            slog::error!(log, "A run cannot be continued"; crate::log::ErrorValue(&error));
             give_up(services, claimed, job)
         }
         end => end,
@@ -79,7 +78,12 @@ fn is_one_too_many(services: &Services, claimed: &Claimed, job: &Advance) -> boo
     services.faults.count_fault(job.run_id) || claimed.attempt() > JOB_ATTEMPTS
 }
 
-fn run(services: &Services, claimed: &Claimed, job: &Advance) -> Result<JobEnd> {
+fn run(
+    services: &Services,
+    claimed: &Claimed,
+    job: &Advance,
+    log: &slog::Logger,
+) -> Result<JobEnd> {
     let (mut state, begun) = match claim(services, claimed, job)? {
         Taken::Done(end) => return Ok(end),
         Taken::Begun(state, begun) => (state, begun),
@@ -87,11 +91,11 @@ fn run(services: &Services, claimed: &Claimed, job: &Advance) -> Result<JobEnd> 
     let active = services.active.add(state.held.lease, state.time_left());
     let interrupt = active.interrupt.clone();
     claimed.token().on_lost(move || interrupt.set(Reason::Lost));
-    step_by_step(services, claimed, &active, &mut state, begun)
+    step_by_step((services, log), claimed, &active, &mut state, begun)
 }
 
 fn step_by_step(
-    services: &Services,
+    (services, log): (&Services, &slog::Logger),
     claimed: &Claimed,
     active: &ActiveRun<'_>,
     state: &mut State,
@@ -104,6 +108,7 @@ fn step_by_step(
     let end = loop {
         let mut attempt = Attempt {
             services,
+            log,
             run: &state.run,
             lease: state.held.lease,
             program: &state.program,

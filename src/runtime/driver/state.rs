@@ -1,5 +1,6 @@
 //! A held run as its holder knows it, kept equal to the database.
 
+use crate::runtime::job::{Advance, StartedBy};
 use crate::runtime::journal;
 use crate::runtime::program::{Loaded, Program};
 use crate::store::events::StoredEvent;
@@ -25,6 +26,8 @@ pub(super) enum JobEnd {
 /// A run that this thread carries on.
 pub(super) struct State {
     pub(super) run: Run,
+    /// What started it, for its children.
+    pub(super) started_by: StartedBy,
     pub(super) held: Held,
     pub(super) program: Program,
     pub(super) journal: Vec<Step>,
@@ -37,7 +40,7 @@ pub(super) struct State {
 impl State {
     /// The run as it was claimed at `now`.
     pub(super) fn new(
-        run: Run,
+        (run, job): (Run, &Advance),
         held: Held,
         (program, journal): Loaded,
         now: OffsetDateTime,
@@ -47,6 +50,7 @@ impl State {
             ends_by: Instant::now() + time_left,
             answer_bytes: journal.iter().map(journal::bytes_of).sum(),
             run,
+            started_by: job.started_by.clone(),
             held,
             program,
             journal,

@@ -213,7 +213,7 @@ pub(in crate::runtime) fn write_gathered(
             .session()
             .and_then(|mut session| deltas::insert(&mut session, &pieces));
         if let Err(error) = written {
-            slog::debug!(log, "Streamed text was not written"; "error" => %error);
+            slog::debug!(log, "Streamed text was not written"; crate::log::ErrorValue(&error));
             // Of a run or a step that has gone on meanwhile nothing is written.
             if error.code() == Code::DatabaseUnavailable {
                 pending.restore(pieces);

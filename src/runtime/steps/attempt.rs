@@ -1,5 +1,6 @@
 //! One attempt of a step: its input and its result.
 
+use crate::log::{Subsystem, subsystem};
 use crate::runtime::active_runs::Interrupt;
 use crate::runtime::clients::Clients;
 use crate::runtime::program::Program;
@@ -14,6 +15,7 @@ use std::time::Duration;
 /// What an attempt needs.
 pub(in crate::runtime) struct Attempt<'a> {
     pub(in crate::runtime) services: &'a Services,
+    pub(in crate::runtime) log: &'a slog::Logger,
     pub(in crate::runtime) run: &'a Run,
     pub(in crate::runtime) lease: Lease,
     pub(in crate::runtime) program: &'a Program,
@@ -66,6 +68,29 @@ impl Attempt<'_> {
             step: begun.step,
             attempt: begun.attempt,
             dry_run: self.run.dry_run,
+        }
+    }
+}
+
+impl Performed {
+    /// Writes a record of a call of a model or a tool. Its fields have the names that OpenTelemetry gives them.
+    pub(super) fn note(&self, attempt: &Attempt<'_>, begun: &Begun) {
+        let how = match self.outcome {
+            Outcome::Done { .. } => "done",
+            Outcome::Failed { .. } => "failed",
+            Outcome::Waits(_) => "waits",
+            Outcome::Interrupted => "interrupted",
+        };
+        if let Some(call) = &self.call {
+            let log = subsystem(attempt.log, Subsystem::RuntimeModel);
+            slog::debug!(log, "A model call ended"; "step" => begun.step, "attempt" => begun.attempt, "outcome" => how,
+                "gen_ai.request.model" => &call.model,
+                "gen_ai.usage.input_tokens" => call.counts.prompt_tokens,
+                "gen_ai.usage.output_tokens" => call.counts.completion_tokens);
+        } else if let Some(tool) = attempt.program.tool(&begun.name) {
+            let log = subsystem(attempt.log, Subsystem::RuntimeTools);
+            slog::debug!(log, "A tool call ended"; "toolId" => %tool.id, "step" => begun.step, "attempt" => begun.attempt,
+                "outcome" => how, "gen_ai.tool.name" => &tool.name);
         }
     }
 }

@@ -38,12 +38,14 @@ pub(super) fn perform(
     journal: &[Step],
     begun: &Begun,
 ) -> Result<Performed> {
-    Ok(match begun.kind {
+    let performed = match begun.kind {
         StepKind::Model => model::perform(attempt, journal, begun),
         StepKind::Tool => tool::perform(attempt, journal, begun).into(),
         StepKind::Wait => wait::perform(attempt, begun).into(),
         StepKind::Child => child::perform(attempt, begun)?,
-    })
+    };
+    performed.note(attempt, begun);
+    Ok(performed)
 }
 
 /// How a step goes on whose process died, or which parked its run.

@@ -53,7 +53,7 @@ pub(super) struct LogFailures(pub(super) slog::Logger);
 
 impl r2d2::HandleError<postgres::Error> for LogFailures {
     fn handle_error(&self, error: postgres::Error) {
-        slog::warn!(self.0, "The database cannot be reached; trying again"; "error" => describe(&error));
+        slog::warn!(self.0, "The database cannot be reached; trying again"; crate::log::ErrorValue(&error));
     }
 }
 

@@ -226,7 +226,7 @@ fn cancel(overdue: Vec<(Arc<Monitored>, Instant)>, canceller: &Canceller, log: &
         slog::warn!(log, "A statement outlived its limit; cancelling it";
             "runningMs" => u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
         if let Err(error) = canceller.cancel(&connection.token) {
-            slog::warn!(log, "The statement could not be cancelled"; "error" => %error);
+            slog::warn!(log, "The statement could not be cancelled"; crate::log::ErrorValue(&error));
         }
     }
 }

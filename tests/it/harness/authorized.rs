@@ -300,6 +300,24 @@ impl LogLines {
         agent_runtime::log::open(&Default::default(), Clock::system(), self.clone())
     }
 
+    /// A logger of every record down to debug.
+    pub(crate) fn debug_logger(&self) -> slog::Logger {
+        let options = agent_runtime::log::Options {
+            level: agent_runtime::log::Level::Debug,
+            ..Default::default()
+        };
+        agent_runtime::log::open(&options, Clock::system(), self.clone())
+    }
+
+    /// The records that have this text in them.
+    pub(crate) fn records(&self, text: &str) -> Vec<serde_json::Value> {
+        let lines = self.with(text);
+        lines
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
     /// The lines that have this text in them.
     pub(crate) fn with(&self, text: &str) -> Vec<String> {
         let all = String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned();

@@ -1,6 +1,6 @@
 //! What comes from outside and does not fit, and a database that is away or slow.
 
-use super::world::{Process, World, calls_weather};
+use super::world::{Process, World, calls_weather, started_by};
 use crate::harness::PATIENCE;
 use agent_runtime::dev::provider::{Reply, Step};
 use agent_runtime::runtime::progress::feed::Hint;
@@ -393,7 +393,8 @@ fn a_run_that_waits_after_a_fault_of_the_services_own_is_cancelled_at_once() {
     world
         .store
         .transact(|tx| {
-            away.runtime.create::<runs::Run>(tx, &root, &run, None)?;
+            away.runtime
+                .create::<runs::Run>(tx, &root, (&run, started_by()), None)?;
             let job = HeldJob {
                 job_id: 0,
                 lease_id: 0,

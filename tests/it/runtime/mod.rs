@@ -14,7 +14,7 @@ use agent_runtime::store::runs::{self, RequestKey, Run, Status};
 use agent_runtime::store::{Sql, steps};
 use serde_json::json;
 use std::time::{Duration, Instant};
-use world::{Root, World, calls_weather};
+use world::{Root, World, calls_weather, started_by};
 
 #[test]
 fn a_turn_with_a_tool() {
@@ -370,7 +370,11 @@ fn a_conversation_has_one_turn_at_a_time_and_a_key_makes_one_run() {
         let run = world.new_run(true);
         world
             .store
-            .transact(|tx| process.runtime.create::<Run>(tx, &root, &run, request))
+            .transact(|tx| {
+                process
+                    .runtime
+                    .create::<Run>(tx, &root, (&run, started_by()), request)
+            })
             .map(|created| (created, run.run_id))
     };
     let (_, first) = create(Some(&key(1))).unwrap();

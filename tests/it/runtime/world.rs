@@ -5,10 +5,11 @@ use crate::harness::{Database, PATIENCE, Puppet, log};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
+use agent_runtime::log::trace::TraceContext;
 use agent_runtime::outbound::{self, HostAccess, Outbound};
 use agent_runtime::proof::{Action, Kind, May};
 use agent_runtime::runtime::progress::feed::Shard;
-use agent_runtime::runtime::{BuiltIn, Created, ModelKeys, Options, Runtime, Threads};
+use agent_runtime::runtime::{BuiltIn, Created, ModelKeys, Options, Runtime, StartedBy, Threads};
 use agent_runtime::secret::Secret;
 use agent_runtime::secrets::Secrets;
 use agent_runtime::store::events::{self, StoredEvent};
@@ -27,6 +28,14 @@ fn options(url: &str) -> store::Options {
         pool_size: 8,
         checkout_timeout: Duration::from_secs(3),
         statement_timeout: Duration::from_secs(10),
+    }
+}
+
+/// A request that started a run.
+pub(crate) fn started_by() -> StartedBy {
+    StartedBy {
+        request_id: Uuid::now_v7(),
+        traceparent: TraceContext::fresh().traceparent(),
     }
 }
 
@@ -290,7 +299,11 @@ impl World {
         process.shard.follow(run.run_id);
         let created = self
             .store
-            .transact(|tx| process.runtime.create::<Run>(tx, &root, &run, None))
+            .transact(|tx| {
+                process
+                    .runtime
+                    .create::<Run>(tx, &root, (&run, started_by()), None)
+            })
             .unwrap();
         assert!(matches!(created, Created::New(_)), "{created:?}");
         process.runtime.wake();

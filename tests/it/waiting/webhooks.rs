@@ -3,7 +3,7 @@
 use super::world::{built_in, scripted};
 use crate::harness::secrets::Keys;
 use crate::harness::{App, eventually};
-use crate::runtime::world::Root;
+use crate::runtime::world::{Root, started_by};
 use agent_runtime::store::Sql;
 use agent_runtime::store::runs::{self, NewRun, Origin, Run};
 use serde_json::json;
@@ -61,7 +61,11 @@ fn child_runs_are_told_to_no_endpoint() {
     let may = Root(tenant_id, project_id);
     shared
         .store
-        .transact(|tx| shared.runtime.create::<Run>(tx, &may, &run, None))
+        .transact(|tx| {
+            shared
+                .runtime
+                .create::<Run>(tx, &may, (&run, started_by()), None)
+        })
         .unwrap();
     shared.runtime.wake();
     eventually("the run to end", || {

@@ -3,7 +3,7 @@
 //! `{"steps": [{"wait": 5}, {"children": [{"script": {…}}, {"turn": {…}}, {"flow": "x"}]}], "output": …,
 //! "fails": "No."}`: without an output it answers what its steps that have children answered.
 
-use crate::runtime::world::{Process, Root, World};
+use crate::runtime::world::{Process, Root, World, started_by};
 use agent_runtime::runtime::BuiltIn;
 use agent_runtime::runtime::journal::decision::{ChildRun, Next};
 use agent_runtime::store::Sql;
@@ -136,7 +136,11 @@ impl Scripts for World {
         process.shard.follow(run.run_id);
         let root = Root(self.tenant_id, self.project_id);
         self.store
-            .transact(|tx| process.runtime.create::<Run>(tx, &root, &run, None))
+            .transact(|tx| {
+                process
+                    .runtime
+                    .create::<Run>(tx, &root, (&run, started_by()), None)
+            })
             .unwrap();
         process.runtime.wake();
         run.run_id

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 fn program(max_steps: u16) -> Program {
     let tool = |name: &str, idempotent| Tool {
+        id: Uuid::nil(),
         name: name.to_owned(),
         description: String::new(),
         arguments_schema: json!({}),
