@@ -49,6 +49,7 @@ mod schema;
 mod secrets;
 mod server;
 mod service_accounts;
+mod specification;
 mod sql;
 mod store;
 mod stream_faults;
