@@ -8,7 +8,9 @@ begin
   perform pg_advisory_xact_lock(hashtext('run partitions'));
   foreach parent in array array['run_payloads', 'run_children', 'run_steps', 'run_model_calls', 'run_events'] loop
     for ahead in -1..2 loop
-      perform attach_run_partition(parent, (date_trunc('month', today) + make_interval(months => ahead))::date);
+      perform attach_run_partition(
+        parent => parent, month => (date_trunc('month', today) + make_interval(months => ahead))::date
+      );
     end loop;
   end loop;
 end $$;

@@ -23,13 +23,13 @@ begin
     has_more := false;
     return;
   end if;
-  below := run_cancel_descendants(of_tenant_id, of_run_id, at, most);
-  what := run_cancel_one(of_tenant_id, of_run_id, at, not below.has_more);
+  below := run_cancel_descendants(of_tenant_id => of_tenant_id, of_run_id => of_run_id, at => at, most => most);
+  what := run_cancel_one(of_tenant_id => of_tenant_id, of_run_id => of_run_id, at => at, ends => not below.has_more);
   became := what.became;
   has_more := below.has_more;
-  perform run_update_jobs(null, null,
-    below.removed_jobs || case when became = 'cancelled' then what.job end,
-    below.due_jobs || case when became = 'asked' then what.job end
+  perform run_update_jobs(done_job => null, done_lease => null,
+    removed_jobs => below.removed_jobs || case when became = 'cancelled' then what.job end,
+    due_jobs => below.due_jobs || case when became = 'asked' then what.job end
       || case when became = 'cancelled' and parent.status = 'waiting' and parent.waiting_for = 'children' then parent.job_id end);
 end
 $$;

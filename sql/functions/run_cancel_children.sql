@@ -17,6 +17,6 @@ begin
     return;
   end if;
   select b.has_more, b.removed_jobs, b.due_jobs into has_more, removed_jobs, due_jobs
-  from run_cancel_descendants(of_tenant_id, of_run_id, at, most) b;
+  from run_cancel_descendants(of_tenant_id => of_tenant_id, of_run_id => of_run_id, at => at, most => most) b;
 end
 $$;

@@ -36,7 +36,7 @@ begin
   end loop;
   found_ids := found_ids[1:most];
   for i in reverse cardinality(found_ids) .. 1 loop
-    what := run_cancel_one(of_tenant_id, found_ids[i], at, not has_more);
+    what := run_cancel_one(of_tenant_id => of_tenant_id, of_run_id => found_ids[i], at => at, ends => not has_more);
     continue when what.job is null;
     if what.became = 'cancelled' then
       removed_jobs := removed_jobs || what.job;

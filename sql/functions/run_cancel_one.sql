@@ -26,7 +26,7 @@ begin
     return;
   end if;
   became := 'cancelled';
-  perform run_take_children(of_tenant_id, of_run_id, null);
+  perform run_take_children(of_tenant_id => of_tenant_id, of_run_id => of_run_id, slots => null);
   update runs r set
     status = 'cancelled', cancel_requested_at = coalesce(r.cancel_requested_at, at), completed_at = at, job_id = null,
     last_seq = r.last_seq + 1, waiting_for = null, wake_at = null, parked_at = null
@@ -39,7 +39,8 @@ begin
     where c.tenant_id = of_tenant_id and c.conversation_id = stood.conversation_id and c.active_run_id = of_run_id;
   end if;
   if stood.parent_slot is not null then
-    perform run_record_end(of_tenant_id, stood.parent_run_id, stood.parent_slot, of_run_id);
+    perform run_record_end(of_tenant_id => of_tenant_id, of_parent_run_id => stood.parent_run_id,
+      of_slot => stood.parent_slot, of_run_id => of_run_id);
   end if;
 end
 $$;

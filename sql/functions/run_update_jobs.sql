@@ -14,13 +14,13 @@ begin
   loop
     case one.becomes
       when 'done' then
-        if not job_done(one.id, done_lease) then
+        if not job_done(p_id => one.id, p_lease => done_lease) then
           return false;
         end if;
       when 'removed' then
-        perform job_cancel(array[one.id]);
+        perform job_cancel(p_ids => array[one.id]);
       when 'due' then
-        perform job_run_now(one.id);
+        perform job_run_now(p_id => one.id);
     end case;
   end loop;
   return true;

@@ -67,8 +67,10 @@ begin
     end if;
   end if;
   if call_step is not null then
-    cost := model_call_cost(prompt, completion, cache_read, cache_write, reasoning,
-      price_prompt, price_completion, price_cache_read, price_cache_write, price_reasoning);
+    cost := model_call_cost(
+      prompt => prompt, completion => completion, cache_read => cache_read, cache_write => cache_write,
+      reasoning => reasoning, prompt_price => price_prompt, completion_price => price_completion,
+      cache_read_price => price_cache_read, cache_write_price => price_cache_write, reasoning_price => price_reasoning);
     update runs r set
       status = to_status,
       last_seq = r.last_seq + cardinality(kinds),
@@ -110,8 +112,10 @@ begin
     end;
   end if;
   if takes_all then
-    perform run_take_children(of_tenant_id, of_run_id, null);
-  elsif cardinality(taken_slots) > 0 and run_take_children(of_tenant_id, of_run_id, taken_slots) <> cardinality(taken_slots) then
+    perform run_take_children(of_tenant_id => of_tenant_id, of_run_id => of_run_id, slots => null);
+  elsif cardinality(taken_slots) > 0
+    and run_take_children(of_tenant_id => of_tenant_id, of_run_id => of_run_id, slots => taken_slots) <> cardinality(taken_slots)
+  then
     raise exception 'a run took a child that has not ended, or took it twice';
   end if;
   -- A wait for a retry counts against a time limit; the others do not.
@@ -160,7 +164,7 @@ begin
       values (of_tenant_id, of_conversation_id, said_position, 'assistant', message_said, of_run_id, at);
     end if;
   end if;
-  if of_job_id is not null and not job_done(of_job_id, of_lease_id) then
+  if of_job_id is not null and not job_done(p_id => of_job_id, p_lease => of_lease_id) then
     raise exception 'the run''s job is another''s now' using errcode = 'AR001';
   end if;
   if is_announced and exists (

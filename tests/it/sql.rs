@@ -219,13 +219,16 @@ fn functions_are_called_with_named_arguments() {
         .iter()
         .map(|row| row.get(0))
         .collect();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql/queries");
     let mut files = Vec::new();
-    queries(&root, &mut files);
+    for folder in ["sql/queries", "sql/functions", "jobs/sql/functions"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        queries(&root, &mut files);
+    }
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         for name in &functions {
-            for arguments in calls(&text, name) {
+            let definition = format!("create function {name}(");
+            for arguments in calls(&text.to_lowercase().replace(&definition, ""), name) {
                 let first = arguments.trim_start();
                 let end = first.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
                 let is_named = first[end.unwrap_or(0)..].trim_start().starts_with("=>");
