@@ -75,6 +75,32 @@ fn a_user_s_roles_name_every_way() {
 }
 
 #[test]
+fn the_retired_role_member_reads_back_as_it_is_stored() {
+    let app = App::start();
+    let ann = made::person(&app, "ann@b", "member");
+    let (id, project) = (made::id(&ann), made::project(&app));
+    let tenant_id = app.seeds.tenant_id;
+    app.sql(&format!(
+        "insert into project_memberships (tenant_id, project_id, user_id, role, joined_at)
+         values ('{tenant_id}', '{project}', '{id}', 'member', now())"
+    ));
+    let path = format!("/v1/identity/users/{id}/grants");
+    let grants = app.get(&path).expect(200);
+    assert_eq!(grants["projects"][0]["role"], json!("member"));
+    assert_eq!(grants["projects"][0]["via"][0]["role"], json!("member"));
+    // It grants what `viewer` grants, so any other role is higher or names the same.
+    let team = app.clock.new_id();
+    app.sql(&format!(
+        "insert into teams values ('{tenant_id}', '{team}', 'Team', 'team', null, '{id}', now(), now());
+         insert into team_memberships values ('{tenant_id}', '{team}', '{id}', 'member', now());
+         insert into team_grants values ('{tenant_id}', '{project}', '{team}', 'viewer', '{id}', now(), now())"
+    ));
+    let grants = app.get(&path).expect(200);
+    assert_eq!(grants["projects"][0]["role"], json!("viewer"));
+    assert_eq!(grants["projects"][0]["via"][0]["role"], json!("member"));
+}
+
+#[test]
 fn a_user_reads_their_own_roles_within_what_the_key_is_limited_to() {
     let app = App::start_authorized();
     let ann = made::person(&app, "ann@b", "member");
