@@ -82,7 +82,7 @@ pub struct Caller {
 /// The limits of a key, whatever its owner may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
-    /// A `member` key changes nothing of the tenant itself.
+    /// A `member` key does not act as its owner's being a tenant admin allows.
     pub role: KeyRole,
     /// The kinds of writes that it may make.
     pub capabilities: Capabilities,
@@ -96,7 +96,7 @@ pub struct Key {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum KeyRole {
-    /// Only reads of the tenant itself; in its orgs, teams and projects whatever its owner may.
+    /// What its owner may as a member of the tenant, and by roles in orgs, teams and projects.
     Member,
     /// Whatever its owner may.
     Admin,

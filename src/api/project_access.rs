@@ -136,8 +136,7 @@ fn list(
     let page = TextRequest::new(query.cursor.as_deref(), query.limit, &binding)?;
     let mut session = cx.store().session()?;
     let rows = project_access::list(&mut session, &project, &page)?;
-    let user_id = project.caller().user_id;
-    let sees_emails = project_access::administers(&mut session, &project, user_id)?;
+    let sees_emails = project_access::administers(&mut session, &project)?;
     let show = |row| view(sees_emails, row);
     Ok(Found(page.page(rows, Entry::key, show)))
 }

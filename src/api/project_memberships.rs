@@ -143,9 +143,8 @@ fn list(
     let page = query.page(&binding)?;
     let mut session = cx.store().session()?;
     let rows = project_memberships::list(&mut session, &project, &page)?;
-    let user_id = project.caller().user_id;
     let sees_emails =
-        !cx.checker()?.enforces() || project_access::administers(&mut session, &project, user_id)?;
+        !cx.checker()?.enforces() || project_access::administers(&mut session, &project)?;
     let show = |row| view(project_id, sees_emails, row);
     Ok(Found(page.page(rows, |row| row.user_id, show)))
 }

@@ -3,14 +3,14 @@
 use super::page_query::PageQuery;
 use super::{id_in_path, invalid_body};
 use crate::authn::{Credential, PublicToken, bearer, public};
-use crate::authz::{self, Checker, Stage};
+use crate::authz::{self, Checker};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
-use crate::proof::{Caller, Capabilities, Capability, Key, KeyRole, Read};
+use crate::proof::{Action, Caller, Capabilities, Capability, Key, KeyRole, Read, Write};
 use crate::secret::Secret;
 use crate::store::page::Page;
 use crate::store::projects::Project;
@@ -53,7 +53,7 @@ pub(super) fn routes() -> Vec<Route> {
             "tokens.createPublic", "Mint a short-lived, read-only token for following named runs in a browser",
             mint_public,
         )
-        .answers(&[Code::NotConfigured, Code::NotFound, Code::PermissionDenied]),
+        .answers(&[Code::NotConfigured, Code::NotFound]),
     ]
 }
 
@@ -101,8 +101,8 @@ impl From<Token> for View {
     }
 }
 
-/// A bearer token to mint. What is left out is as the token has it that mints this one, and nothing
-/// goes beyond it.
+/// A bearer token to mint. What is left out is as the token has it that mints this one. With
+/// authorization on, nothing goes beyond it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct NewToken {
@@ -190,8 +190,9 @@ impl Fresh {
     }
 }
 
-/// When the token ends: not after the one that mints it.
+/// When the token ends: not after the one that mints it, where that one's limits hold.
 fn end_of(
+    checker: &Checker<'_>,
     asked: Option<OffsetDateTime>,
     maker: Option<OffsetDateTime>,
     now: OffsetDateTime,
@@ -200,7 +201,7 @@ fn end_of(
         return Err(invalid_body("$.expiresAt", "a time in the future"));
     }
     match (asked, maker) {
-        (Some(asked), Some(maker)) if asked > maker => Err(invalid_body(
+        (Some(asked), Some(maker)) if asked > maker && checker.enforces() => Err(invalid_body(
             "$.expiresAt",
             "a time that is not after the end of the token that mints this one",
         )),
@@ -224,9 +225,15 @@ pub(super) fn key_role(owned: TenantRole) -> KeyRole {
     }
 }
 
-/// The role of the token: above neither the token that mints it nor its owner.
-fn role_of(asked: Option<KeyRole>, maker: &Caller, owner: &User) -> Result<KeyRole> {
-    let most = maker.key.role.min(key_role(owner.tenant_role));
+/// The role of the token: not above its owner, nor above the token that mints it, where that one's
+/// limits hold.
+fn role_of(checker: &Checker<'_>, asked: Option<KeyRole>, owner: &User) -> Result<KeyRole> {
+    let owned = key_role(owner.tenant_role);
+    let inherited = checker.caller().key.role.min(owned);
+    let most = match checker.enforces() {
+        true => inherited,
+        false => owned,
+    };
     match asked {
         Some(asked) if asked > most => Err(Error::new(
             Code::RoleExceedsPrincipal,
@@ -237,29 +244,17 @@ fn role_of(asked: Option<KeyRole>, maker: &Caller, owner: &User) -> Result<KeyRo
             ),
         )
         .detail("mostRole", most.text())),
-        asked => Ok(asked.unwrap_or(most)),
+        asked => Ok(asked.unwrap_or(inherited)),
     }
 }
 
 fn capabilities_of(checker: &Checker<'_>, asked: Option<&[Capability]>) -> Result<Capabilities> {
-    let caller = checker.caller();
-    let held = caller.key.capabilities;
     let Some(asked) = asked else {
-        return Ok(held);
+        return Ok(checker.caller().key.capabilities);
     };
-    let asked: Capabilities = asked.iter().copied().collect();
-    let beyond = asked.beyond(held);
-    if beyond.is_empty() {
-        return Ok(asked);
-    }
-    let sentence = format!(
-        "permission denied, the key of actor user:{} does not hold {} and cannot give it to another key",
-        caller.user_id,
-        beyond.texts().join(", ")
-    );
-    let resource = format!("tenant:{}", caller.tenant_id);
-    let (stage, code) = (Stage::CapabilityNotHeld, Code::PermissionDenied);
-    Err(checker.refuse(stage, "write", &resource, sentence, code))
+    let asked = asked.iter().copied().collect();
+    checker.gives(asked)?;
+    Ok(asked)
 }
 
 /// The project that the token is limited to, which the caller and the owner read.
@@ -271,18 +266,12 @@ fn project_of(
 ) -> Result<Option<Uuid>> {
     let caller = checker.caller();
     let project_id = match (caller.key.project_id, asked) {
-        (Some(own), Some(asked)) if own != asked => {
-            let sentence = format!(
-                "permission denied, the key of actor user:{} is limited to project:{own} and mints no key for project:{asked}",
-                caller.user_id
-            );
-            let resource = format!("project:{asked}");
-            let (stage, code) = (Stage::KeyProjectMismatch, Code::KeyProjectMismatch);
-            return Err(checker.refuse(stage, "write", &resource, sentence, code));
-        }
-        (Some(own), _) => own,
-        (None, Some(asked)) => {
-            authz::on_object::<Project, Read>(checker, asked)?;
+        (Some(own), None) => own,
+        (own, Some(asked)) => {
+            checker.names_project(Write::NAME, asked)?;
+            if own != Some(asked) {
+                authz::on_object::<Project, Read>(checker, asked)?;
+            }
             asked
         }
         (None, None) => return Ok(None),
@@ -296,10 +285,15 @@ fn project_of(
     Ok(Some(project_id))
 }
 
-/// Mints a key for its owner, within what the key of the request may do.
+/// Mints a key for its owner, with authorization on within what the key of the request may do.
 pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Created<MintedToken>> {
     let (checker, now) = (cx.checker()?, cx.now());
-    let expires_at = end_of(new.expires_at.map(|at| at.0), maker_ends(cx)?, now)?;
+    let expires_at = end_of(
+        &checker,
+        new.expires_at.map(|at| at.0),
+        maker_ends(cx)?,
+        now,
+    )?;
     let caller = checker.caller();
     let user = users::find(
         &mut cx.store().session()?,
@@ -308,7 +302,7 @@ pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Creat
     )?
     .ok_or_else(|| Error::not_found("user", owner.user_id()))?;
     let key = Key {
-        role: role_of(new.role, caller, &user)?,
+        role: role_of(&checker, new.role, &user)?,
         capabilities: capabilities_of(&checker, new.capabilities.as_deref())?,
         project_id: project_of(cx, &checker, owner, new.project_id)?,
     };

@@ -10,12 +10,14 @@
 use super::admission::Admission;
 use super::fga::Tuple;
 use super::permissions::{Answer, Asked};
-use super::roles::Action;
+use super::roles::{self, Action, ObjectKind, Role};
 use crate::audit::{Audit, Check, Decision, Outcome, Stage, Ticket};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Caller, Capability, KeyRole, Kind, Scope};
+use crate::proof::{
+    Action as _, Caller, Capabilities, Capability, KeyRole, Kind, Read, Scope, Write,
+};
 use crate::store::Store;
-use crate::store::authz::InSync;
+use crate::store::authz::{InSync, KeyOwner};
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -112,7 +114,7 @@ pub(super) struct Target {
     project_id: Option<Uuid>,
     /// It lies in the project: who may do what in it is the project's.
     inside: bool,
-    is_tenant: bool,
+    kind: ObjectKind,
     /// The object that belongs to the tenant itself, on which the check is made: a record says for
     /// which one.
     about: Option<String>,
@@ -125,7 +127,7 @@ impl Target {
             resource: format!("tenant:{tenant_id}"),
             project_id: None,
             inside: false,
-            is_tenant: true,
+            kind: ObjectKind::Tenant,
             about: None,
             run_id: None,
         }
@@ -150,7 +152,8 @@ impl Target {
             resource: format!("{}:{id}", K::NAME),
             project_id,
             inside,
-            is_tenant: K::NAME == "tenant",
+            // What is not of the model takes the most.
+            kind: ObjectKind::named(K::NAME).unwrap_or(ObjectKind::Tenant),
             about: None,
             run_id: (K::NAME == "run").then_some(id),
         }
@@ -255,7 +258,7 @@ impl<'a> Checker<'a> {
         self.refused(stage, action, resource, sentence, error)
     }
 
-    /// Records a refusal, and gives its error, or that it could not be recorded.
+    /// Records a refusal with the check that refused, and gives its error, or that it could not be recorded.
     fn refused(
         &self,
         stage: Stage,
@@ -269,7 +272,7 @@ impl<'a> Checker<'a> {
             outcome: Outcome::Denied,
             action,
             resource,
-            reason,
+            reason: format!("{}: {reason}", stage.text()),
             failing_part: Some(stage.text().to_owned()),
             check: None,
             duration: Duration::ZERO,
@@ -334,23 +337,63 @@ impl<'a> Checker<'a> {
         let tenant = Target::tenant(self.caller.tenant_id);
         match self.lacking(needed) {
             Some(lacking) if self.enforces() => {
-                Err(self.refuse_key(Stage::KeyCapability, "write", &tenant, &lacking))
+                Err(self.refuse_key(Stage::KeyCapability, Write::NAME, &tenant, &lacking))
             }
             _ => Ok(()),
         }
     }
 
-    /// Decides whether the caller may do the action. `in_sync` as of [`Asked`].
+    /// The key holds what is to be given to another key.
+    ///
+    /// # Errors
+    /// `permission-denied`, `audit-unavailable`.
+    pub fn gives(&self, capabilities: Capabilities) -> Result<()> {
+        let beyond = capabilities.beyond(self.caller.key.capabilities);
+        if beyond.is_empty() || !self.enforces() {
+            return Ok(());
+        }
+        let (tenant, stage) = (
+            Target::tenant(self.caller.tenant_id),
+            Stage::CapabilityNotHeld,
+        );
+        let why = format!(
+            "the key does not hold {} and cannot give it to another key",
+            beyond.texts().join(", ")
+        );
+        Err(self.refuse_key(stage, Write::NAME, &tenant, &why))
+    }
+
+    /// The key is not limited to another project than the one that a path, a body or a filter names
+    /// by its id, whether or not that one exists.
+    ///
+    /// # Errors
+    /// `key-project-mismatch`, `audit-unavailable`.
+    pub fn names_project(&self, action: &'static str, project_id: Uuid) -> Result<()> {
+        match self.caller.key.project_id {
+            Some(own) if own != project_id && self.enforces() => {
+                let resource = format!("project:{project_id}");
+                let sentence = format!(
+                    "The key is limited to project:{own}, and the request names {resource}. Use a key of that project, or one without a limit."
+                );
+                let (stage, code) = (Stage::KeyProjectMismatch, Code::KeyProjectMismatch);
+                Err(self.refuse(stage, action, &resource, sentence, code))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Decides whether the caller may do the action. `in_sync` as of [`Asked`], `owner` as of what was found.
     pub(super) fn check(
         &self,
         action: &'static str,
         target: &Target,
         in_sync: Option<InSync>,
+        owner: Option<&KeyOwner>,
     ) -> Result<()> {
         let Some(admission) = self.admission else {
             return Ok(());
         };
-        if let Some((stage, why)) = self.key_rule(action, target) {
+        if let Some((stage, why)) = self.key_rule(action, target, owner) {
             return Err(self.refuse_key(stage, action, target, &why));
         }
         let asked = target.asked(self.caller.user_id, relation(action), in_sync);
@@ -359,11 +402,20 @@ impl<'a> Checker<'a> {
         self.decided(admission, action, target, answer, began.elapsed())
     }
 
-    /// Decides again, for what goes on after the request: no rules of keys, no permit.
-    pub(super) fn check_again(&self, action: &'static str, target: &Target) -> Result<()> {
+    /// Decides again, for what goes on after the request, without a permit. Of the rules of keys, one
+    /// can turn out otherwise by then: that of a member key's owner.
+    pub(super) fn check_again(
+        &self,
+        action: &'static str,
+        target: &Target,
+        owner: Option<&KeyOwner>,
+    ) -> Result<()> {
         let Some(admission) = self.admission else {
             return Ok(());
         };
+        if let Some(why) = self.member_rule(action, target, owner) {
+            return Err(self.refuse_key(Stage::KeyRole, action, target, why));
+        }
         let asked = target.asked(self.caller.user_id, relation(action), None);
         let began = Instant::now();
         let answer = admission.ask_unlimited(self.caller.tenant_id, &asked)?;
@@ -382,7 +434,7 @@ impl<'a> Checker<'a> {
         let resource = target.resource.as_str();
         let say = |on: &str| match answer.allowed {
             true => format!("{user} has {relation} on {on}"),
-            false => format!("permission denied, actor {user} lacks {relation} on {on}"),
+            false => self.lacks(action, on),
         };
         let (sentence, reason) = (say(resource), say(&target.recorded()));
         let error =
@@ -440,19 +492,22 @@ impl<'a> Checker<'a> {
     }
 
     /// The rule by which the key rules it out (section 5.6 rule 3), and why.
-    fn key_rule(&self, action: &str, target: &Target) -> Option<(Stage, String)> {
-        let (key, reads) = (self.caller.key, action == "read");
-        if key.role == KeyRole::Member && target.is_tenant && !reads {
-            let why = "it is a member key, and this takes a tenant admin".to_owned();
-            return Some((Stage::KeyRole, why));
+    fn key_rule(
+        &self,
+        action: &str,
+        target: &Target,
+        owner: Option<&KeyOwner>,
+    ) -> Option<(Stage, String)> {
+        if let Some(why) = self.member_rule(action, target, owner) {
+            return Some((Stage::KeyRole, why.to_owned()));
         }
-        if let Some(project_id) = key.project_id {
+        if let Some(project_id) = self.caller.key.project_id {
             let is_elsewhere = match target.project_id {
                 Some(own) => own != project_id,
-                None => !reads,
+                None => action != Read::NAME,
             };
             if is_elsewhere {
-                let why = format!("it is limited to project:{project_id}");
+                let why = format!("the key is limited to project:{project_id}");
                 return Some((Stage::KeyProject, why));
             }
         }
@@ -460,23 +515,46 @@ impl<'a> Checker<'a> {
         Some((Stage::KeyCapability, lacking))
     }
 
-    fn lacking(&self, needed: Capability) -> Option<String> {
-        (!self.caller.key.capabilities.has(needed))
-            .then(|| format!("it lacks the capability {}", needed.text()))
+    /// Why a member key does not do it: it takes the owner's being a tenant admin.
+    fn member_rule(
+        &self,
+        action: &str,
+        target: &Target,
+        owner: Option<&KeyOwner>,
+    ) -> Option<&'static str> {
+        if self.caller.key.role != KeyRole::Member {
+            return None;
+        }
+        if target.kind == ObjectKind::Tenant {
+            return (action != Read::NAME)
+                .then_some("it is a member key, and this takes a tenant admin");
+        }
+        // Of everybody else the model knows no more than the database does.
+        let owner = owner.filter(|owner| owner.is_tenant_admin)?;
+        let role = owner.other_role.as_deref();
+        let role = role.and_then(|name| Role::named(target.kind, name));
+        (!roles::may(role.as_slice(), Action::named(action), target.kind))
+            .then_some("it is a member key, and no role of its owner but tenant admin allows this")
     }
 
+    fn lacking(&self, needed: Capability) -> Option<String> {
+        (!self.caller.key.capabilities.has(needed))
+            .then(|| format!("the key lacks the capability {}", needed.text()))
+    }
+
+    /// The sentence of section 7.
+    fn lacks(&self, action: &str, on: &str) -> String {
+        let (user_id, relation) = (self.caller.user_id, relation(action));
+        format!("permission denied, actor user:{user_id} lacks {relation} on {on}")
+    }
+
+    /// Says to the client what the model's refusal says, and to the record why.
     #[track_caller]
     fn refuse_key(&self, stage: Stage, action: &'static str, on: &Target, why: &str) -> Error {
-        let say = |on: &str| {
-            format!(
-                "permission denied, the key of actor user:{} does not allow {} on {on}: {why}",
-                self.caller.user_id,
-                relation(action),
-            )
-        };
-        let (sentence, resource) = (say(&on.resource), on.resource.as_str());
+        let (sentence, resource) = (self.lacks(action, &on.resource), on.resource.as_str());
         let error = denial(Code::PermissionDenied, &sentence, action, resource);
-        self.refused(stage, action, resource, say(&on.recorded()), error)
+        let reason = format!("{}; {why}", self.lacks(action, &on.recorded()));
+        self.refused(stage, action, resource, reason, error)
     }
 }
 

@@ -44,7 +44,7 @@ pub fn grants_reader(checker: &Checker<'_>, user_id: Uuid) -> Result<GrantsReade
     } else {
         checker.admit()?;
         let target = Target::tenant_for(caller.tenant_id, Person::NAME, user_id);
-        checker.check(Admin::NAME, &target, None)?;
+        checker.check(Admin::NAME, &target, None, None)?;
     }
     let user = users::find(&mut checker.store.session()?, caller.tenant_id, user_id)?
         .ok_or_else(|| Error::not_found("user", user_id))?;

@@ -20,8 +20,9 @@ pub use sync::{desired_tuples, health, permissions, report};
 
 use crate::authn::PublicToken;
 use crate::error::{Code, Error, Result};
-use crate::proof::{Action, Authorized, Caller, Kind, Listing, May, Read};
-use crate::store::authz::find;
+use crate::proof::{Action, Authorized, Caller, KeyRole, Kind, Listing, May, Read};
+use crate::store::authz::{Found, find};
+use crate::store::projects::Project;
 use crate::store::runs::Run;
 use crate::store::tenants::{self, Tenant};
 use crate::store::{Find, Store};
@@ -47,7 +48,7 @@ pub fn as_caller(checker: &Checker<'_>) -> Result<Caller> {
 pub fn on_tenant<A: Action>(checker: &Checker<'_>) -> Result<Authorized<Tenant, A>> {
     let tenant_id = checker.caller.tenant_id;
     checker.admit()?;
-    checker.check(A::NAME, &Target::tenant(tenant_id), None)?;
+    checker.check(A::NAME, &Target::tenant(tenant_id), None, None)?;
     Ok(Authorized::mint(
         Tenant { tenant_id },
         checker.caller.clone(),
@@ -57,40 +58,55 @@ pub fn on_tenant<A: Action>(checker: &Checker<'_>) -> Result<Authorized<Tenant, 
 /// The caller may do `A` to the object, which is found in the caller's tenant.
 ///
 /// # Errors
-/// `not-found`, `permission-denied`, and those of every check.
+/// `not-found`, `permission-denied`, of a project `key-project-mismatch`, and those of every check.
 pub fn on_object<K: Find, A: Action>(checker: &Checker<'_>, id: Uuid) -> Result<Authorized<K, A>> {
-    let tenant_id = checker.caller.tenant_id;
+    let caller = &checker.caller;
     checker.admit()?;
-    let found = {
-        // No connection is held while the authorization server is asked.
-        let mut session = checker.store.session()?;
-        match checker.enforces() {
-            true => find(&mut session, tenant_id, id)?,
-            false => K::find(&mut session, tenant_id, id)?.map(|row| (row, None)),
-        }
-    };
-    let (row, in_sync) = found.ok_or_else(|| Error::not_found(K::NAME, id))?;
-    checker.check(A::NAME, &Target::of(&row, tenant_id), in_sync)?;
-    Ok(Authorized::mint(row, checker.caller.clone()))
+    if K::NAME == Project::NAME {
+        checker.names_project(A::NAME, id)?;
+    }
+    let not_found = || Error::not_found(K::NAME, id);
+    if !checker.enforces() {
+        let row = K::find(&mut checker.store.session()?, caller.tenant_id, id)?;
+        return Ok(Authorized::mint(row.ok_or_else(not_found)?, caller.clone()));
+    }
+    // No connection is held while the authorization server is asked.
+    let found = find(&mut checker.store.session()?, caller, id)?;
+    let Found {
+        row,
+        in_sync,
+        owner,
+    } = found.ok_or_else(not_found)?;
+    let target = Target::of(&row, caller.tenant_id);
+    checker.check(A::NAME, &target, in_sync, owner.as_ref())?;
+    Ok(Authorized::mint(row, caller.clone()))
 }
 
-/// The caller may list the kind `K`: the standing on the tenant is decided, once. What a member may
-/// read of it is a question for the database's own tables of roles.
+/// The caller may list the kind `K`, of the project that a filter names, if one does: the standing on
+/// the tenant is decided, once. What a member may read of it is a question for the database's own
+/// tables of roles.
 ///
 /// # Errors
-/// `permission-denied`, and those of every check.
-pub fn listing<K: Kind>(checker: &Checker<'_>) -> Result<Listing<K>> {
+/// `permission-denied`, `key-project-mismatch`, and those of every check.
+pub fn listing<K: Kind>(checker: &Checker<'_>, named: Option<Uuid>) -> Result<Listing<K>> {
     let caller = checker.caller.clone();
     checker.admit()?;
     if !checker.enforces() {
         return Ok(Listing::mint(caller, None, None));
     }
+    if let Some(project_id) = named {
+        checker.names_project(Read::NAME, project_id)?;
+    }
     let (is_admin, in_sync) = {
         let mut session = checker.store.session()?;
         tenants::is_admin(&mut session, caller.tenant_id, caller.user_id)?
     };
-    checker.check(Read::NAME, &Target::tenant(caller.tenant_id), in_sync)?;
-    let (reader, project_id) = ((!is_admin).then_some(caller.user_id), caller.key.project_id);
+    checker.check(Read::NAME, &Target::tenant(caller.tenant_id), in_sync, None)?;
+    let reads_all = is_admin && caller.key.role == KeyRole::Admin;
+    let (reader, project_id) = (
+        (!reads_all).then_some(caller.user_id),
+        caller.key.project_id,
+    );
     Ok(Listing::mint(caller, reader, project_id))
 }
 
@@ -184,7 +200,12 @@ impl Again {
         let tickets = Tickets::default();
         let Bearer { caller, facts } = &self.bearer;
         let checker = Checker::new(store, Some(admission), caller.clone(), facts, &tickets);
-        let decided = checker.check_again(Read::NAME, &self.target);
+        let owner = match caller.key.role {
+            KeyRole::Admin => None,
+            KeyRole::Member => find::<Run>(&mut store.session()?, caller, self.run_id)?
+                .and_then(|found| found.owner),
+        };
+        let decided = checker.check_again(Read::NAME, &self.target, owner.as_ref());
         tickets.wait()?;
         decided
     }
@@ -214,11 +235,11 @@ pub fn run_reader(
 /// A public token of the run. Nothing is decided: the token says it (section 5.6 rule 4).
 ///
 /// # Errors
-/// `not-found`, `permission-denied`, `database-unavailable`.
+/// `not-found`, `public-run-token-not-allowed`, `database-unavailable`.
 pub fn public_reader(store: &Store, token: &PublicToken, run_id: Uuid) -> Result<RunReader> {
     if !token.run_ids.contains(&run_id) {
         return Err(Error::new(
-            Code::PermissionDenied,
+            Code::PublicRunTokenNotAllowed,
             "This public run token is not for this run. Mint one that names it.",
         ));
     }

@@ -95,6 +95,19 @@ impl ObjectKind {
         }
     }
 
+    /// The one of a type in the model.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.text() == name)
+    }
+
+    /// What roles on it are roles in, as [`Role::texts`] names it.
+    const fn scope(self) -> &'static str {
+        match self {
+            Self::Tenant | Self::Org | Self::Team => self.text(),
+            _ => "project",
+        }
+    }
+
     /// It is a project, or lies in one.
     pub const fn is_of_project(self) -> bool {
         !matches!(self, Self::Tenant | Self::Org | Self::Team)
@@ -128,6 +141,12 @@ impl Role {
         Self::Project(ProjectRole::Editor),
         Self::Project(ProjectRole::Viewer),
     ];
+
+    /// The role of this name on an object of this kind.
+    pub(super) fn named(kind: ObjectKind, name: &str) -> Option<Self> {
+        let wanted = (kind.scope(), name);
+        Self::ALL.into_iter().find(|role| role.texts() == wanted)
+    }
 
     /// What it is a role in, and its name there.
     pub const fn texts(self) -> (&'static str, &'static str) {

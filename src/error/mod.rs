@@ -38,6 +38,8 @@ pub enum Code {
     PermissionDenied,
     /// 403: the key is limited to another project than the one the request names (section 5.6).
     KeyProjectMismatch,
+    /// 403: a public run token was used for something else than the progress of its runs (section 4.1).
+    PublicRunTokenNotAllowed,
     /// 403: the deployment does not let a tenant reach this host (section 1.4).
     HostAccessDenied,
     /// 404: no route has this path.
@@ -96,7 +98,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -125,6 +127,7 @@ impl Code {
         Self::RoleNotGiven,
         Self::RoleExceedsPrincipal,
         Self::KeyProjectMismatch,
+        Self::PublicRunTokenNotAllowed,
         Self::MembershipExists,
         Self::TeamGrantExists,
         Self::LastOwner,
@@ -168,6 +171,7 @@ impl Code {
             Self::RoleNotGiven => (400, "role-not-given"),
             Self::RoleExceedsPrincipal => (400, "role-exceeds-principal"),
             Self::KeyProjectMismatch => (403, "key-project-mismatch"),
+            Self::PublicRunTokenNotAllowed => (403, "public-run-token-not-allowed"),
             Self::MembershipExists => (409, "membership-exists"),
             Self::TeamGrantExists => (409, "team-grant-exists"),
             Self::LastOwner => (409, "last-owner"),

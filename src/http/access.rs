@@ -7,6 +7,9 @@ use crate::authn::Credential;
 use crate::authz;
 use crate::error::{Code, Error, Result};
 use crate::proof::{Action, Authorized, Caller, Kind, Listing};
+use crate::store::projects::Project;
+use crate::store::runs::Run;
+use crate::store::users::Person;
 use crate::store::{Find, tenants::Tenant};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -105,14 +108,20 @@ pub(super) fn parameter_of(kind: &str) -> String {
 }
 
 /// What every check can answer beside what it is about.
-const CHECK_CODES: [Code; 3] = [
+const CHECK_CODES: [Code; 4] = [
     Code::Unauthenticated,
     Code::PermissionDenied,
+    Code::PublicRunTokenNotAllowed,
     Code::AuthorizationUnavailable,
 ];
 
-fn found_codes() -> Vec<Code> {
-    [&CHECK_CODES[..], &[Code::NotFound]].concat()
+/// What a check on an object of a kind can answer beside what it is about.
+fn found_codes<K: Kind>() -> Vec<Code> {
+    let mut codes = [&CHECK_CODES[..], &[Code::NotFound]].concat();
+    if K::NAME == Project::NAME {
+        codes.push(Code::KeyProjectMismatch);
+    }
+    codes
 }
 
 /// One way into a route.
@@ -202,7 +211,7 @@ impl<K: Find, A: Action> Access for Authorized<K, A> {
         }
     }
     fn codes() -> Vec<Code> {
-        found_codes()
+        found_codes::<K>()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let checker = cx.checker()?;
@@ -222,11 +231,18 @@ impl<K: Kind> Access for Listing<K> {
         Rule::List(K::NAME)
     }
     fn codes() -> Vec<Code> {
-        CHECK_CODES.to_vec()
+        [&CHECK_CODES[..], &[Code::KeyProjectMismatch]].concat()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
-        authz::listing(&cx.checker()?)
+        authz::listing(&cx.checker()?, filter_project(cx))
     }
+}
+
+/// The project that a list's filter names. A text that is no id names none; the handler's input refuses it.
+fn filter_project(cx: &Cx<'_>) -> Option<Uuid> {
+    let mut parameters = url::form_urlencoded::parse(cx.query_text().as_bytes());
+    let (_, text) = parameters.find(|(name, _)| name == "projectId")?;
+    text.parse().ok()
 }
 
 /// A body that names the object on which access is checked.
@@ -259,7 +275,7 @@ where
     }
     fn codes() -> Vec<Code> {
         let mut codes = super::input::body_codes();
-        codes.extend(found_codes());
+        codes.extend(found_codes::<K>());
         codes
     }
     fn body(generator: &mut SchemaGenerator) -> Option<Schema> {
@@ -278,11 +294,11 @@ impl Access for authz::RunReader {
         Rule::RunReader
     }
     fn codes() -> Vec<Code> {
-        found_codes()
+        found_codes::<Run>()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let credential = cx.credential()?;
-        let run_id = path_id::<crate::store::runs::Run>(cx)?;
+        let run_id = path_id::<Run>(cx)?;
         match credential {
             Credential::Bearer(known) => {
                 let checker = cx.checker_of(cx.identify(known.caller));
@@ -298,11 +314,11 @@ impl Access for authz::GrantsReader {
         Rule::GrantsReader
     }
     fn codes() -> Vec<Code> {
-        found_codes()
+        found_codes::<Person>()
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let checker = cx.checker()?;
-        authz::grants_reader(&checker, path_id::<crate::store::users::Person>(cx)?)
+        authz::grants_reader(&checker, path_id::<Person>(cx)?)
     }
 }
 

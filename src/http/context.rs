@@ -292,12 +292,12 @@ impl Cx<'_> {
     /// The caller behind a bearer token. A public run token has none.
     ///
     /// # Errors
-    /// `unauthenticated`, `database-unavailable`.
+    /// `unauthenticated`, `public-run-token-not-allowed`, `database-unavailable`.
     pub fn caller(&self) -> Result<Caller> {
         match self.credential()? {
             Credential::Bearer(known) => Ok(self.identify(known.caller)),
             Credential::Public(_) => Err(Error::new(
-                Code::Unauthenticated,
+                Code::PublicRunTokenNotAllowed,
                 "A public run token opens the progress of its runs alone. Use a bearer token here.",
             )),
         }
@@ -305,6 +305,11 @@ impl Cx<'_> {
 
     pub(super) fn identify(&self, caller: Caller) -> Caller {
         self.identified.get_or_init(|| caller).clone()
+    }
+
+    /// Whether authorization is on.
+    pub fn enforces(&self) -> bool {
+        self.shared.admission.is_some()
     }
 
     /// Asks for the caller behind a bearer token.

@@ -48,7 +48,7 @@ impl Kind for Agent {
 }
 
 impl Find for Agent {
-    const FINDING: Finding = find_sql!("agents/find");
+    const FINDING: Finding = find_sql!("agents/find", "project", "project_id");
     fn read(row: &Row) -> Result<Option<Self>> {
         Self::from_row(row).map(Some)
     }

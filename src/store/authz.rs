@@ -8,6 +8,7 @@ pub use super::tenants::lock as lock_tenant;
 use super::{Columns, Find, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::ids::whole_ms;
+use crate::proof::{Caller, KeyRole};
 use crate::{from_row, sql};
 use postgres::Row;
 use postgres::error::SqlState;
@@ -55,6 +56,26 @@ pub struct InSync {
 /// A row, and beside it the tenant's in_sync: none where the tenant has no store, or changes that were not applied yet. Then
 /// [`guard`] tells more.
 pub type Beside<T> = (T, Option<InSync>);
+
+/// What the owner of a key is, as of the statement that found what the check is about.
+#[derive(Debug)]
+pub struct KeyOwner {
+    /// An admin of the tenant.
+    pub is_tenant_admin: bool,
+    /// The highest role beside that: on the org, in the team, or on the project.
+    pub other_role: Option<String>,
+}
+
+/// What an access check is about, as of one moment.
+#[derive(Debug)]
+pub struct Found<K> {
+    /// The row.
+    pub row: K,
+    /// As of [`Beside`].
+    pub in_sync: Option<InSync>,
+    /// Of a member key, where roles are held on what was found.
+    pub owner: Option<KeyOwner>,
+}
 
 /// An object whose row is locked, and its tenant's store, which stays until the transaction ends.
 #[derive(Debug)]
@@ -110,6 +131,10 @@ from_row!(InSync {
     model_id,
     model_version
 });
+from_row!(KeyOwner {
+    is_tenant_admin,
+    other_role
+});
 from_row!(Held {
     desired,
     applied,
@@ -163,15 +188,25 @@ pub(super) fn in_sync(row: &Row) -> Result<Option<InSync>> {
     InSync::from_row(row).map(Some)
 }
 
-/// The object, if the tenant has it, as of one moment with the tenant's in_sync.
+/// The object, if the caller's tenant has it, as of one moment with what the check stands on.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn find<K: Find>(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Option<Beside<K>>> {
-    let row = sql.query_opt(K::FINDING.beside_in_sync, &[&tenant_id, &id])?;
+pub fn find<K: Find>(sql: &mut impl Sql, caller: &Caller, id: Uuid) -> Result<Option<Found<K>>> {
+    let is_member_key = caller.key.role == KeyRole::Member;
+    let beside_owner = K::FINDING.beside_owner.filter(|_| is_member_key);
+    let row = match beside_owner {
+        Some(statement) => sql.query_opt(statement, &[&caller.tenant_id, &id, &caller.user_id])?,
+        None => sql.query_opt(K::FINDING.beside_in_sync, &[&caller.tenant_id, &id])?,
+    };
     let Some(row) = row else { return Ok(None) };
+    let owner = beside_owner.map(|_| KeyOwner::from_row(&row)).transpose()?;
     let in_sync = in_sync(&row)?;
-    Ok(K::read(&row)?.map(|found| (found, in_sync)))
+    Ok(K::read(&row)?.map(|row| Found {
+        row,
+        in_sync,
+        owner,
+    }))
 }
 
 /// Keeps what the tenant's store is.

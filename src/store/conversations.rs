@@ -87,7 +87,7 @@ impl Kind for Conversation {
 }
 
 impl Find for Conversation {
-    const FINDING: Finding = find_sql!("conversations/find");
+    const FINDING: Finding = find_sql!("conversations/find", "project", "project_id");
     fn read(row: &Row) -> Result<Option<Self>> {
         Self::from_row(row).map(Some)
     }

@@ -38,7 +38,7 @@ impl Kind for Org {
 }
 
 impl Find for Org {
-    const FINDING: Finding = find_sql!("orgs/find");
+    const FINDING: Finding = find_sql!("orgs/find", "org", "org_id");
     fn read(row: &Row) -> Result<Option<Self>> {
         Self::from_row(row).map(Some)
     }

@@ -11,7 +11,7 @@ use super::project_memberships::Role;
 use super::projects::Project;
 use super::{Columns, Sql};
 use crate::error::Result;
-use crate::proof::{May, Write};
+use crate::proof::{Authorized, KeyRole, May, Write};
 use crate::sql;
 use postgres::Row;
 use time::OffsetDateTime;
@@ -135,18 +135,21 @@ pub fn list(
     Ok(entries)
 }
 
-/// Whether this user is an admin of the project by any way: what tells who sees emails.
+/// Whether the caller is an admin of the project by any way, with a member key by any but that of a
+/// tenant admin: what tells who sees emails.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn administers(
-    sql: &mut impl Sql,
-    may: &impl May<Write, Project>,
-    user_id: Uuid,
-) -> Result<bool> {
+pub fn administers(sql: &mut impl Sql, project: &Authorized<Project, Write>) -> Result<bool> {
+    let caller = project.caller();
     let row = sql.query_one(
         sql!("project_access/administers"),
-        &[&may.tenant_id(), &may.object_id(), &user_id],
+        &[
+            &caller.tenant_id,
+            &project.row().project_id,
+            &caller.user_id,
+            &(caller.key.role == KeyRole::Admin),
+        ],
     )?;
     row.only()
 }

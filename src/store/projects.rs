@@ -38,7 +38,7 @@ impl Kind for Project {
 }
 
 impl Find for Project {
-    const FINDING: Finding = find_sql!("projects/find");
+    const FINDING: Finding = find_sql!("projects/find", "project", "project_id");
     fn read(row: &Row) -> Result<Option<Self>> {
         Self::from_row(row).map(Some)
     }

@@ -60,7 +60,7 @@ impl Kind for Team {
 }
 
 impl Find for Team {
-    const FINDING: Finding = find_sql!("teams/find");
+    const FINDING: Finding = find_sql!("teams/find", "team", "team_id");
     fn read(row: &Row) -> Result<Option<Self>> {
         Self::from_row(row).map(Some)
     }

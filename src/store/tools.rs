@@ -71,7 +71,7 @@ impl Kind for Tool {
 }
 
 impl Find for Tool {
-    const FINDING: Finding = find_sql!("tools/find");
+    const FINDING: Finding = find_sql!("tools/find", "project", "project_id");
     fn read(row: &Row) -> Result<Option<Self>> {
         Self::from_row(row).map(Some)
     }

@@ -69,10 +69,15 @@ fn it_opens_the_progress_of_its_runs_and_no_other_route() {
             // It takes no token, but a code.
             Rule::Enrolling => drop(answer.expect_error(400, "invalid-body")),
             _ if answer.status == 200 => opened.push(route.path),
-            _ => drop(answer.expect_error(401, "unauthenticated")),
+            _ => drop(answer.expect_error(403, "public-run-token-not-allowed")),
         }
     }
     assert_eq!(opened, ["/v1/runs/{runId}/progress"]);
+    // One that is none is not known, wherever it is used.
+    let other = scene.app.with_token(Some("svc_pt_e30.AAAA"));
+    other
+        .get("/v1/projects")
+        .expect_error(401, "unauthenticated");
 }
 
 #[test]
@@ -85,11 +90,11 @@ fn it_opens_no_other_run() {
         let holder = scene.holder(&of_first);
         holder
             .get(&progress(other))
-            .expect_error(403, "permission-denied");
+            .expect_error(403, "public-run-token-not-allowed");
         let Err(refused) = holder.try_open(&Client::stream_of(other), &[]) else {
             panic!("the token is not for this run");
         };
-        refused.expect_error(403, "permission-denied");
+        refused.expect_error(403, "public-run-token-not-allowed");
     }
     let body = json!({"runIds": [first, second]});
     let both = scene.app.post("/v1/tokens/public", &body).expect(201);

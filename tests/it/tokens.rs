@@ -109,7 +109,7 @@ fn a_key_inherits_what_its_request_leaves_out() {
 
 #[test]
 fn a_key_never_exceeds_its_maker() {
-    let app = App::start();
+    let app = App::start_authorized();
     let (own, other) = (made::project(&app), made::project(&app));
     let end = |seconds| rfc3339::text(app.clock.now() + Duration::from_secs(seconds));
     let (_, member) = mint(
@@ -127,14 +127,24 @@ fn a_key_never_exceeds_its_maker() {
         .expect_error(400, "invalid-body");
     let beyond = json!({"name": "a", "capabilities": ["env:write", "secrets:write"]});
     let refused = member.post("/v1/tokens", &beyond).expect(403)["error"].clone();
+    let (user, tenant) = (app.seeds.user_id, app.seeds.tenant_id);
+    let said = format!("permission denied, actor user:{user} lacks can_write on tenant:{tenant}");
+    let details =
+        json!({"action": "write", "resource": format!("tenant:{tenant}"), "reason": said});
     assert_eq!(refused["code"], json!("permission-denied"));
-    assert!(
-        refused["message"]
-            .as_str()
-            .unwrap()
-            .contains("secrets:write")
+    assert_eq!(
+        (&refused["message"], &refused["details"]),
+        (&json!(said), &details)
     );
-    assert_eq!(refused["details"]["reason"], refused["message"]);
+    let reasons = "select reason from audit_decisions where stage = 'capability-not-held'";
+    let reason: String = app
+        .database
+        .client()
+        .query_one(reasons, &[])
+        .unwrap()
+        .get(0);
+    let why = "the key does not hold secrets:write and cannot give it to another key";
+    assert_eq!(reason, format!("capability-not-held: {said}; {why}"));
     let (_, limited) = mint(&app, &app, &json!({"name": "limited", "projectId": own}));
     for project in [other, app.clock.new_id().to_string()] {
         let body = json!({"name": "a", "projectId": project});
@@ -273,15 +283,45 @@ fn a_limited_key_sees_and_ends_no_more_than_its_limits_reach() {
         limited.delete(&path(key)).expect_error(404, "not-found");
     }
     let refused = plain.delete(&path(&beside));
-    let error = refused.expect_error(403, "permission-denied");
-    let message = error["message"].as_str().unwrap();
-    assert!(message.contains("keys:write"), "{message}");
+    refused.expect_error(403, "permission-denied");
     let listed = app.get("/v1/tokens").expect(200);
     assert_eq!(listed["data"].as_array().unwrap().len(), 6, "none ended");
     limited.delete(&path(&beside)).expect(204);
     // Whoever holds a key may end it.
     plain.delete(&path(&few)).expect(204);
     plain.get("/v1/tokens").expect_error(401, "unauthenticated");
+}
+
+#[test]
+fn without_authorization_a_key_s_limits_refuse_no_minting() {
+    let app = App::start();
+    let (own, other) = (made::project(&app), made::project(&app));
+    let end = |seconds| rfc3339::text(app.clock.now() + Duration::from_secs(seconds));
+    let least = json!({"name": "least", "role": "member", "capabilities": [], "projectId": own,
+        "expiresAt": end(3600)});
+    let (_, least) = mint(&app, &app, &least);
+    let most = json!({"name": "most", "role": "admin", "projectId": other, "expiresAt": end(7200),
+        "capabilities": ["access:write", "env:write", "keys:write", "secrets:write"]});
+    let (minted, most_of) = mint(&app, &least, &most);
+    for field in ["role", "capabilities", "projectId", "expiresAt"] {
+        assert_eq!(minted[field], most[field], "{field}");
+    }
+    // What is left out is as the minting key has it, all the same.
+    let (heir, _) = mint(&app, &least, &json!({"name": "heir"}));
+    assert_eq!(
+        (&heir["role"], &heir["projectId"]),
+        (&json!("member"), &json!(own))
+    );
+    // And neither is making a code, or a service account's key.
+    let ann = made::person(&least, "ann@b", "admin");
+    made::enrolled(&app, &ann).get("/v1/projects").expect(200);
+    let account = least
+        .post("/v1/service-accounts", &json!({"name": "a"}))
+        .expect(201);
+    let keys = format!("/v1/service-accounts/{}/tokens", made::id(&account));
+    most_of
+        .post(&keys, &json!({"name": "key", "projectId": own}))
+        .expect(201);
 }
 
 #[test]

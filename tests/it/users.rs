@@ -469,16 +469,16 @@ fn a_record_says_for_whom_a_change_was() {
     assert_eq!(error["message"], json!(said), "the form of section 7");
     assert_eq!(error["details"]["reason"], json!(said));
     let refused = fewer.send("POST", &format!("{one}/deactivate"), None, &[]);
-    let said = |on: &str| {
-        format!(
-            "permission denied, the key of actor user:{seed} does not allow can_admin on {on}: \
-             it lacks the capability access:write"
-        )
-    };
+    let said = format!("permission denied, actor user:{seed} lacks can_admin on {tenant}");
+    let why = format!("for user:{user}; the key lacks the capability access:write");
     let recorded = reason(&app, &refused);
-    assert_eq!(recorded, said(&format!("{tenant}, for user:{user}")));
+    assert_eq!(recorded, format!("key-capability: {said}, {why}"));
     let error = refused.expect_error(403, "permission-denied");
-    assert_eq!(error["message"], json!(said(&tenant)));
+    assert_eq!(
+        error["message"],
+        json!(said),
+        "the record alone says which check refused"
+    );
 }
 
 /// The reason of the one decision of a request.

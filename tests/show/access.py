@@ -15,12 +15,12 @@ Decision = collections.namedtuple("Decision", "request_id actor action resource 
 
 
 class Book:
-    """The decisions that the requests so far took, what each refusal said, and names for the ids that
-    they are about."""
+    """The decisions that the requests so far took, what is recorded of each refusal, and names for the
+    ids that they are about."""
 
     def __init__(self):
         self.made = []
-        self.sentences = {}
+        self.reasons = {}
         self.names = {}
 
     def name(self, made, name):
@@ -74,21 +74,22 @@ class Caller:
         return answer
 
     def may_not(self, method, path, body=None, asks=(), on=0, stage="model", why=None, quiet=False):
-        """A request that is refused with exactly the body of section 7. `why` is what a key's
-        refusal says beside it."""
+        """A request that is refused with exactly the body of section 7, or by a key of another project.
+        `why` is what the record says beside it of a key's refusal, or the other code's sentence."""
         *allowed, (action, resource) = asks
-        if why is None:
-            sentence = f"permission denied, actor {self.subject} lacks can_{action} on {resource}"
+        code = "permission-denied"
+        sentence = f"permission denied, actor {self.subject} lacks can_{action} on {resource}"
+        if stage == "key-project-mismatch":
+            code, sentence, reason = stage, why, f"{stage}: {why}"
         else:
-            sentence = f"permission denied, the key of actor {self.subject} {why}"
-        code = "key-project-mismatch" if stage == "key-project-mismatch" else "permission-denied"
+            reason = sentence if stage == "model" else f"{stage}: {sentence}; {why}"
         response = self.send(method, path, body, on)
         for asked in allowed:
             self.enter(response, asked, "allowed", "model")
         self.enter(response, (action, resource), "denied", stage)
         details = {"action": action, "resource": resource, "reason": sentence}
         check_body(response, 403, code, sentence, details)
-        self.book.sentences[response.headers["x-request-id"]] = sentence
+        self.book.reasons[response.headers["x-request-id"]] = reason
         if not quiet:
             say(f"may not  {method:<6} {self.book.readable(path)}")
             say(f"         403 {response.text}")
@@ -127,7 +128,7 @@ def recorded(row):
 
 def check_equal(book, made, rows, where):
     """Every decision made is recorded once, and nothing else is. What was asked of the model is what
-    the record says, and why it refused is what the caller was told."""
+    the record says, and why it refused is what the caller was told. Why a key did is in the record."""
     for row in rows:
         asked = row["check"]
         if row["stage"] == "model":
@@ -138,7 +139,7 @@ def check_equal(book, made, rows, where):
         if row["outcome"] == "denied":
             # A record says beside that for which of the tenant's own objects it was.
             reason = FOR.sub("", row["reason"])
-            check(reason == book.sentences[row["requestId"]], f"{where}: {row}")
+            check(reason == book.reasons[row["requestId"]], f"{where}: {row}")
         else:
             check(row["reason"], f"{where}: no reason: {row}")
     made, found = collections.Counter(made), collections.Counter(map(recorded, rows))

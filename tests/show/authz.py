@@ -221,8 +221,11 @@ def show_tenant_roles(world, who, what):
     world.admin.may("GET", path, asks=[("write", f"project:{what.beta}")])
     minted = world.admin.does("POST", "/v1/tokens", {"name": "member key", "role": "member"})
     member = world.admin.with_key("tenant admin with a member key", minted["token"])
-    why = f"does not allow can_admin on {tenant}: it is a member key, and this takes a tenant admin"
+    why = "it is a member key, and this takes a tenant admin"
     path, asks = "/v1/identity/users", [("admin", tenant)]
+    member.may_not("GET", path, asks=asks, stage="key-role", why=why)
+    why = "it is a member key, and no role of its owner but tenant admin allows this"
+    path, asks = f"/v1/orgs/{what.org}", [("read", f"org:{what.org}")]
     member.may_not("GET", path, asks=asks, stage="key-role", why=why)
     begin("An org admin is admin of the org's projects, and of no other's")
     path = f"/v1/orgs/{what.org}/projects"
@@ -252,14 +255,18 @@ def show_keys(world, who, what):
     minted = world.admin.does("POST", "/v1/tokens", body, asks=[("read", alpha)])
     limited = world.admin.with_key("tenant admin with a key for alpha", minted["token"])
     limited.may("GET", f"/v1/projects/{what.alpha}", asks=[("read", alpha)])
+    mismatch = (
+        f"The key is limited to {alpha}, and the request names {beta}. "
+        "Use a key of that project, or one without a limit."
+    )
     limited.may_not(
-        "GET", f"/v1/projects/{what.beta}", asks=[("read", beta)], stage="key-project",
-        why=f"does not allow can_read on {beta}: it is limited to {alpha}",
+        "GET", f"/v1/agents?projectId={what.beta}", asks=[("read", beta)],
+        stage="key-project-mismatch", why=mismatch,
     )
     limited.may_not(
         "POST", "/v1/tokens", {"name": "for beta", "projectId": what.beta},
         asks=[("write", beta)], stage="key-project-mismatch",
-        why=f"is limited to {alpha} and mints no key for {beta}",
+        why=mismatch,
     )
     begin("A key without a capability does not do what takes it")
     body = {"name": "reads", "capabilities": []}
@@ -269,7 +276,7 @@ def show_keys(world, who, what):
     plain.may_not(
         "POST", f"/v1/projects/{what.alpha}/memberships", body, asks=[("admin", alpha)],
         stage="key-capability",
-        why=f"does not allow can_admin on {alpha}: it lacks the capability access:write",
+        why="the key lacks the capability access:write",
     )
 
 

@@ -1,4 +1,4 @@
-select exists (
+select $4 and exists (
   select from users
   where tenant_id = $1 and user_id = $3 and tenant_role = 'admin' and deactivated_at is null
 ) or exists (

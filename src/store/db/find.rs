@@ -1,6 +1,7 @@
 //! Finds the row of an access check, by its tenant and its id.
 //!
-//! The statement runs alone, or together with `authz/in_sync` in one snapshot.
+//! The statement runs alone, or in one snapshot with `authz/in_sync`, and for a member key also with the roles of the key's
+//! owner.
 
 use super::statement::Sql;
 use crate::error::Result;
@@ -26,15 +27,37 @@ macro_rules! in_sync_sql {
 pub struct Finding {
     pub(in crate::store) alone: &'static str,
     pub(in crate::store) beside_in_sync: &'static str,
+    /// None: its access is checked on the tenant.
+    pub(in crate::store) beside_owner: Option<&'static str>,
 }
 
-/// The [`Finding`] of the statement `NOUN/VERB`.
+/// The [`Finding`] of the statement `NOUN/VERB`. Where roles are held on what it finds, `kind` and `column` say on what: an
+/// org, a team, or a project.
 #[macro_export]
 macro_rules! find_sql {
     ($name:literal) => {
         $crate::store::Finding {
             alone: $crate::sql!($name),
             beside_in_sync: $crate::in_sync_sql!($name),
+            beside_owner: None,
+        }
+    };
+    ($name:literal, $kind:literal, $column:literal) => {
+        $crate::store::Finding {
+            alone: $crate::sql!($name),
+            beside_in_sync: $crate::in_sync_sql!($name),
+            beside_owner: Some(concat!(
+                "with found as (\n",
+                $crate::sql!($name),
+                "\n), in_sync as (\n",
+                $crate::sql!("authz/in_sync"),
+                "\n) select found.*, in_sync.*, owner.* from found left join in_sync on true cross join key_owner(",
+                "of_tenant_id => $1, of_user_id => $3, of_kind => '",
+                $kind,
+                "', of_id => found.",
+                $column,
+                ") owner"
+            )),
         }
     };
 }

@@ -32,6 +32,7 @@ const OWN: &[(&str, &str)] = functions![
     "conversation_history",
     "drop_audit_partitions",
     "drop_webhook_month",
+    "key_owner",
     "model_call_cost",
     "readable_projects",
     "run_cancel",

@@ -277,7 +277,7 @@ pub(super) fn run_of(row: &Row) -> Result<Run> {
 }
 
 impl Find for Run {
-    const FINDING: Finding = find_sql!("runs/find");
+    const FINDING: Finding = find_sql!("runs/find", "project", "project_id");
 
     fn read(row: &Row) -> Result<Option<Self>> {
         run_of(row).map(Some)

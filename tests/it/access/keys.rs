@@ -1,31 +1,58 @@
 //! What a key rules out, before the model is asked; and a credential that is refused in a loop.
 
-use super::world::{Key, Person, World};
-use crate::harness::Answer;
-use serde_json::{Value, json};
+use super::world::{Key, Person, Row, World};
+use crate::harness::{Answer, Puppet, end_of};
+use serde_json::json;
+use std::time::Duration;
 use uuid::Uuid;
 
+/// Refused with exactly the sentence of section 7. Which check refused, and why, is in the record.
 #[track_caller]
-fn refused(world: &World, answer: Answer, stage: &str, sentence: &str) -> Value {
-    let rows = world.decisions(&answer);
-    assert_eq!(rows.len(), 1, "{rows:?}");
-    assert_eq!(
-        (rows[0].outcome.as_str(), rows[0].stage.as_str()),
-        ("denied", stage)
+fn refused(world: &World, person: &Person, answer: Answer, stage: &str, why: &str) {
+    let row = recorded(world, &answer, stage);
+    let (action, resource) = (&row.action, &row.resource);
+    let sentence = format!(
+        "permission denied, actor user:{} lacks can_{action} on {resource}",
+        person.user_id
     );
     // A record says beside that for which of the tenant's own objects it was.
     let provider = format!(", for model-provider:{}", world.model_provider);
-    assert_eq!(rows[0].reason.replace(&provider, ""), sentence);
-    assert_eq!(
-        (rows[0].failing_part.as_deref(), &rows[0].check),
-        (Some(stage), &None)
-    );
+    let reason = row.reason.replace(&provider, "");
+    assert_eq!(reason, format!("{stage}: {sentence}; {why}"));
     let error = answer.expect_error(403, "permission-denied");
     assert_eq!(error["message"], json!(sentence));
-    let details =
-        json!({"action": rows[0].action, "resource": rows[0].resource, "reason": sentence});
+    let details = json!({"action": action, "resource": resource, "reason": sentence});
     assert_eq!(error["details"], details);
-    error
+}
+
+/// Refused, because the request names another project than the key's by its id.
+#[track_caller]
+fn mismatched(world: &World, answer: Answer, action: &str, own: Uuid, named: Uuid) {
+    let row = recorded(world, &answer, "key-project-mismatch");
+    let resource = format!("project:{named}");
+    assert_eq!((row.action.as_str(), &row.resource), (action, &resource));
+    let sentence = format!(
+        "The key is limited to project:{own}, and the request names {resource}. \
+         Use a key of that project, or one without a limit."
+    );
+    assert_eq!(row.reason, format!("key-project-mismatch: {sentence}"));
+    let error = answer.expect_error(403, "key-project-mismatch");
+    assert_eq!(error["message"], json!(sentence));
+    let details = json!({"action": action, "resource": resource, "reason": sentence});
+    assert_eq!(error["details"], details);
+}
+
+/// The one decision of a request that a check before the model refused.
+#[track_caller]
+fn recorded(world: &World, answer: &Answer, stage: &str) -> Row {
+    let mut rows = world.decisions(answer);
+    assert_eq!(rows.len(), 1, "{rows:?} {answer:?}");
+    let row = rows.remove(0);
+    let found = (row.outcome.as_str(), row.stage.as_str());
+    assert_eq!(found, ("denied", stage));
+    let part = (row.failing_part.as_deref(), &row.check);
+    assert_eq!(part, (Some(stage), &None));
+    row
 }
 
 /// An admin of the tenant with a key that may less.
@@ -39,33 +66,122 @@ fn admin_with(world: &World, change: impl FnOnce(&mut Key)) -> Person {
 fn a_member_key_does_nothing_that_takes_a_tenant_admin() {
     let world = World::start();
     let member = admin_with(&world, |key| key.role = "member");
-    let (user, tenant) = (member.user_id, world.tenant_id());
     let body = json!({"name": "new"});
+    let why = "it is a member key, and this takes a tenant admin";
     let answer = member.client.post("/v1/projects", &body);
-    refused(
-        &world,
-        answer,
-        "key-role",
-        &format!(
-            "permission denied, the key of actor user:{user} does not allow can_write on tenant:{tenant}: \
-         it is a member key, and this takes a tenant admin"
-        ),
-    );
+    refused(&world, &member, answer, "key-role", why);
     let path = format!("/v1/model-providers/{}", world.model_provider);
     let answer = member.client.patch(&path, &body);
-    refused(
-        &world,
-        answer,
-        "key-role",
-        &format!(
-            "permission denied, the key of actor user:{user} does not allow can_admin on tenant:{tenant}: \
-         it is a member key, and this takes a tenant admin"
-        ),
-    );
-    // Of the project it allows whatever its owner may.
+    refused(&world, &member, answer, "key-role", why);
+    // Of the project it allows what its owner's role on it allows: they made it.
     let path = format!("/v1/projects/{}", world.project);
     member.client.patch(&path, &body).expect(200);
     member.client.get("/v1/model-providers").expect(200);
+}
+
+#[test]
+fn a_member_key_does_not_act_as_its_owner_s_being_a_tenant_admin_allows() {
+    let world = World::start();
+    let admin = world.person("admin");
+    let mut key = Key::whole();
+    key.role = "member";
+    let member = world.key(admin.user_id, &key);
+    let team = world.team();
+    world.grant_to_team(world.project, team, "admin");
+    let org = world.org_of(world.project);
+    let why = "it is a member key, and no role of its owner but tenant admin allows this";
+    let paths = [
+        format!("/v1/projects/{}", world.project),
+        format!("/v1/agents/{}", world.agent),
+        format!("/v1/runs/{}", world.run),
+        format!("/v1/teams/{team}"),
+        format!("/v1/orgs/{org}"),
+    ];
+    for path in &paths {
+        let answer = member.client.get(path);
+        refused(&world, &member, answer, "key-role", why);
+        admin.client.get(path).expect(200);
+    }
+    let lists = [
+        "projects",
+        "agents",
+        "tools",
+        "runs",
+        "conversations",
+        "teams",
+        "orgs",
+    ];
+    let listed = |person: &Person| {
+        let found = lists.iter().filter(|noun| {
+            let page = person.client.get(&format!("/v1/{noun}")).expect(200);
+            !page["data"].as_array().unwrap().is_empty()
+        });
+        found.count()
+    };
+    assert_eq!((listed(&member), listed(&admin)), (0, lists.len()));
+    // A role of its own does, as far as it goes.
+    world.grant(world.project, admin.user_id, "editor");
+    for path in &paths[..3] {
+        member.client.get(path).expect(200);
+    }
+    let access = format!("{}/access", paths[0]);
+    let emails = |person: &Person| {
+        let page = person.client.get(&access).expect(200);
+        page.to_string().contains("primaryEmail")
+    };
+    world.write(
+        "update users set email = 'ann@b', email_key = 'ann@b' where user_id = $1",
+        &[&admin.user_id],
+    );
+    assert!(
+        emails(&admin) && !emails(&member),
+        "they are shown to admins alone"
+    );
+    let answer = member.client.patch(&paths[0], &json!({"name": "new"}));
+    refused(&world, &member, answer, "key-role", why);
+    assert_eq!(listed(&member), 5);
+    world.join_team(team, admin.user_id, "member");
+    member.client.get(&paths[3]).expect(200);
+    member
+        .client
+        .patch(&paths[0], &json!({"name": "new"}))
+        .expect(200);
+    let answer = member.client.patch(&paths[3], &json!({"name": "new"}));
+    refused(&world, &member, answer, "key-role", why);
+    world.grant_by_org(world.project, admin.user_id);
+    assert_eq!(listed(&member), 7);
+}
+
+#[test]
+fn a_stream_by_a_member_key_ends_with_its_owner_s_role_on_the_project() {
+    let world = World::start_with(|options| {
+        options.streams.recheck_every = Duration::from_millis(100);
+    });
+    let puppet = Puppet::start();
+    let maker = world.app.maker();
+    let agent = maker.agent_of(world.project, &puppet.base_url(), |_| {});
+    let run = world.app.start_turn(agent, "say");
+    let _call = puppet.call();
+    let admin = world.person("admin");
+    let mut key = Key::whole();
+    key.role = "member";
+    let member = world.key(admin.user_id, &key);
+    world.grant(world.project, admin.user_id, "viewer");
+    let mut stream = member.client.follow(&run);
+    stream.until("step.started");
+    world.revoke(world.project, admin.user_id);
+    assert_eq!(end_of(&stream.rest()), "permission-denied");
+    let run_id: Uuid = run.parse().unwrap();
+    let rows = world.rows(
+        "key_id = $1 and resource = $2",
+        &[&member.key_id, &format!("run:{run_id}")],
+    );
+    let last = rows.last().unwrap();
+    assert_eq!(
+        (last.outcome.as_str(), last.stage.as_str()),
+        ("denied", "key-role")
+    );
+    world.app.cancel(&run);
 }
 
 #[test]
@@ -73,25 +189,17 @@ fn a_key_of_one_project_stays_in_it() {
     let world = World::start();
     let elsewhere = world.another_project();
     let key = admin_with(&world, |key| key.project_id = Some(world.project));
-    let (user, own) = (key.user_id, world.project);
-    let sentence = |relation: &str, on: &str| {
-        format!(
-            "permission denied, the key of actor user:{user} does not allow {relation} on {on}: \
-             it is limited to project:{own}"
-        )
-    };
-    let answer = key.client.get(&format!("/v1/projects/{elsewhere}"));
-    let told = sentence("can_read", &format!("project:{elsewhere}"));
-    refused(&world, answer, "key-project", &told);
+    let own = world.project;
+    let why = format!("the key is limited to project:{own}");
     let agent = world.app.maker().bare_agent(elsewhere);
+    let answer = key.client.get(&format!("/v1/agents/{agent}"));
+    refused(&world, &key, answer, "key-project", &why);
     let answer = key
         .client
         .post("/v1/conversations", &json!({"agentId": agent}));
-    let told = sentence("can_write", &format!("agent:{agent}"));
-    refused(&world, answer, "key-project", &told);
+    refused(&world, &key, answer, "key-project", &why);
     let answer = key.client.post("/v1/projects", &json!({"name": "new"}));
-    let told = sentence("can_write", &format!("tenant:{}", world.tenant_id()));
-    refused(&world, answer, "key-project", &told);
+    refused(&world, &key, answer, "key-project", &why);
     // In it, and what is the tenant's to read.
     let body = json!({"projectId": own, "name": "mine"});
     key.client.post("/v1/agents", &body).expect(201);
@@ -101,10 +209,52 @@ fn a_key_of_one_project_stays_in_it() {
 }
 
 #[test]
+fn a_key_of_one_project_names_no_other() {
+    let world = World::start();
+    let own = world.project;
+    let key = admin_with(&world, |key| key.project_id = Some(own));
+    // Whether it is there or not: the id alone says that it is another one.
+    for other in [world.another_project(), world.app.clock.new_id()] {
+        let answer = key.client.get(&format!("/v1/projects/{other}"));
+        mismatched(&world, answer, "read", own, other);
+        let path = format!("/v1/projects/{other}/memberships");
+        mismatched(&world, key.client.get(&path), "write", own, other);
+        let body = json!({"projectId": other, "name": "theirs"});
+        mismatched(
+            &world,
+            key.client.post("/v1/agents", &body),
+            "admin",
+            own,
+            other,
+        );
+        mismatched(
+            &world,
+            key.client.post("/v1/tokens", &body),
+            "write",
+            own,
+            other,
+        );
+        for noun in ["agents", "tools", "conversations", "runs"] {
+            let named = other.to_string().to_uppercase();
+            let answer = key
+                .client
+                .get(&format!("/v1/{noun}?limit=1&projectId={named}"));
+            mismatched(&world, answer, "read", own, other);
+            key.client
+                .get(&format!("/v1/{noun}?projectId={own}"))
+                .expect(200);
+            key.client
+                .get(&format!("/v1/{noun}?projectId=none"))
+                .expect_error(400, "invalid-request");
+        }
+    }
+}
+
+#[test]
 fn a_list_of_a_key_of_one_project_holds_that_project_alone() {
     let world = World::start();
     let elsewhere = world.another_project();
-    world.app.maker().bare_agent(elsewhere);
+    let agent = world.app.maker().bare_agent(elsewhere);
     let key = admin_with(&world, |key| key.project_id = Some(world.project));
     let ids = |path: &str| -> Vec<String> {
         let page = key.client.get(path).expect(200);
@@ -113,10 +263,10 @@ fn a_list_of_a_key_of_one_project_holds_that_project_alone() {
     assert_eq!(ids("/v1/projects"), [world.project.to_string()]);
     assert_eq!(ids("/v1/projects?order=desc"), [world.project.to_string()]);
     assert_eq!(ids("/v1/agents"), [world.agent.to_string()]);
-    assert_eq!(ids(&format!("/v1/agents?projectId={elsewhere}")), [""; 0]);
     assert_eq!(ids("/v1/tools"), [world.tool.to_string()]);
     assert_eq!(ids("/v1/runs"), std::slice::from_ref(&world.run));
     assert_eq!(ids("/v1/conversations"), [world.conversation.to_string()]);
+    assert_eq!(ids(&format!("/v1/runs?agentId={agent}")), [""; 0]);
 }
 
 #[test]
@@ -136,11 +286,11 @@ fn a_key_that_may_not_write_secrets_sends_none_to_a_model_provider() {
             "apiKeySecretRef": {"envName": "prod", "name": "KEY"}})
     };
     let refused = |answer: Answer| {
-        let error = answer.expect_error(403, "permission-denied");
-        let message = error["message"].as_str().unwrap();
+        let reason = world.decisions(&answer).pop().unwrap().reason;
+        answer.expect_error(403, "permission-denied");
         assert!(
-            message.ends_with(": it lacks the capability secrets:write"),
-            "{message}"
+            reason.ends_with("; the key lacks the capability secrets:write"),
+            "{reason}"
         );
     };
     refused(key.client.post(all, &provider("a")));

@@ -376,5 +376,8 @@ fn a_public_token_follows_its_run_and_nothing_is_decided() {
     let other = world.app.start_turn(world.agent, "again");
     let answer = public.get(&format!("/v1/runs/{other}/progress"));
     assert_eq!(world.decisions(&answer), [], "it has no principal");
-    answer.expect_error(403, "permission-denied");
+    answer.expect_error(403, "public-run-token-not-allowed");
+    let answer = public.get(&format!("/v1/runs/{}", world.run));
+    assert_eq!(world.decisions(&answer), [], "it has no principal");
+    answer.expect_error(403, "public-run-token-not-allowed");
 }

@@ -191,38 +191,70 @@ impl World {
 
     /// A role on a project through a team.
     pub(super) fn grant_by_team(&self, project_id: Uuid, user_id: Uuid, role: &str) {
-        let (tenant_id, team_id) = (self.tenant_id(), self.app.clock.new_id());
+        let team_id = self.team();
+        self.grant_to_team(project_id, team_id, role);
+        self.join_team(team_id, user_id, "member");
+    }
+
+    /// A team with nobody in it.
+    pub(super) fn team(&self) -> Uuid {
+        let team_id = self.app.clock.new_id();
         self.write(
-            "with team as (
-               insert into teams (tenant_id, team_id, name, slug, created_by, created_at, updated_at)
-               values ($1, $2::uuid, 'team', $2::uuid::text, $3, now(), now()) returning tenant_id, team_id
-             ), grants as (
-               insert into team_grants (tenant_id, project_id, team_id, role, created_by, created_at, updated_at)
-               select tenant_id, $4, team_id, $5, $3, now(), now() from team
-             )
-             insert into team_memberships (tenant_id, team_id, user_id, role, joined_at)
-             select tenant_id, team_id, $3, 'member', now() from team",
-            &[&tenant_id, &team_id, &user_id, &project_id, &role],
+            "insert into teams (tenant_id, team_id, name, slug, created_by, created_at, updated_at)
+             values ($1, $2::uuid, 'team', $2::uuid::text, $3, now(), now())",
+            &[&self.tenant_id(), &team_id, &self.app.seeds.user_id],
         );
-        self.apply(&[Object::Team(team_id), Object::Project(project_id)]);
+        self.apply(&[Object::Team(team_id)]);
+        team_id
+    }
+
+    pub(super) fn grant_to_team(&self, project_id: Uuid, team_id: Uuid, role: &str) {
+        self.write(
+            "insert into team_grants (tenant_id, project_id, team_id, role, created_by, created_at, updated_at)
+             values ($1, $2, $3, $4, $5, now(), now())",
+            &[&self.tenant_id(), &project_id, &team_id, &role, &self.app.seeds.user_id],
+        );
+        self.apply(&[Object::Project(project_id)]);
+    }
+
+    pub(super) fn join_team(&self, team_id: Uuid, user_id: Uuid, role: &str) {
+        self.write(
+            "insert into team_memberships (tenant_id, team_id, user_id, role, joined_at)
+             values ($1, $2, $3, $4, now())",
+            &[&self.tenant_id(), &team_id, &user_id, &role],
+        );
+        self.apply(&[Object::Team(team_id)]);
     }
 
     /// Puts the project into an org with this admin.
     pub(super) fn grant_by_org(&self, project_id: Uuid, user_id: Uuid) {
-        let (tenant_id, org_id) = (self.tenant_id(), self.app.clock.new_id());
+        let org_id = self.org_of(project_id);
+        self.write(
+            "insert into org_admins (tenant_id, org_id, user_id, joined_at) values ($1, $2, $3, now())",
+            &[&self.tenant_id(), &org_id, &user_id],
+        );
+        self.apply(&[Object::Org(org_id)]);
+    }
+
+    /// Puts the project into an org without an admin.
+    pub(super) fn org_of(&self, project_id: Uuid) -> Uuid {
+        let org_id = self.app.clock.new_id();
         self.write(
             "with org as (
                insert into orgs (tenant_id, org_id, name, created_by, created_at, updated_at)
-               values ($1, $2::uuid, $2::uuid::text, $3, now(), now()) returning tenant_id, org_id
-             ), admins as (
-               insert into org_admins (tenant_id, org_id, user_id, joined_at)
-               select tenant_id, org_id, $3, now() from org
+               values ($1, $2::uuid, $2::uuid::text, $3, now(), now()) returning org_id
              )
              update projects p set org_id = org.org_id from org
              where p.tenant_id = $1 and p.project_id = $4",
-            &[&tenant_id, &org_id, &user_id, &project_id],
+            &[
+                &self.tenant_id(),
+                &org_id,
+                &self.app.seeds.user_id,
+                &project_id,
+            ],
         );
         self.apply(&[Object::Org(org_id), Object::Project(project_id)]);
+        org_id
     }
 
     pub(super) fn write(

@@ -15,7 +15,8 @@ pub(super) struct Driver {
     pub(super) tenants: Vec<Tenant>,
     /// The admins that the tenants came with: they stay.
     seeds: Vec<Uuid>,
-    pub(super) keys: BTreeMap<Uuid, String>,
+    /// By user: a key that may do whatever its owner may, now and later, and a member key.
+    pub(super) keys: BTreeMap<Uuid, [String; 2]>,
     /// The calls so far.
     pub(super) story: Vec<String>,
     random: u64,
@@ -94,9 +95,7 @@ impl Driver {
             made: 0,
         };
         for seeds in [own, other] {
-            driver
-                .keys
-                .insert(seeds.user_id, seeds.token.expose().to_owned());
+            driver.add_keys(seeds.tenant_id, seeds.user_id);
             let admin = User {
                 is_admin: true,
                 is_person: true,
@@ -216,8 +215,9 @@ impl Driver {
         format!("{what}{}", self.made)
     }
 
-    pub(super) fn client(&self, replica: usize, user: Uuid) -> Client {
-        self.replicas[replica].with_token(Some(&self.keys[&user]))
+    pub(super) fn client(&self, replica: usize, user: Uuid, by_member_key: bool) -> Client {
+        let key = &self.keys[&user][usize::from(by_member_key)];
+        self.replicas[replica].with_token(Some(key))
     }
 
     /// Sends a call as somebody active, mostly the tenant's first admin. The answer, if it was done.
@@ -229,18 +229,18 @@ impl Driver {
             0 => self.seeds[tenant],
             _ => self.pick(&active).unwrap(),
         };
-        let replica = self.below(2);
-        let known = &self.tenants[tenant];
+        let (replica, by_member_key) = (self.below(2), self.below(6) == 0);
+        let known = self.tenants[tenant].for_key(actor, by_member_key);
         let may = call
             .needs
             .iter()
             .all(|(action, object)| known.may(actor, *action, *object));
         let status = if may { call.status } else { 403 };
         let body = call.body.as_ref().map(Value::to_string);
-        let client = self.client(replica, actor);
+        let client = self.client(replica, actor, by_member_key);
         let answer = client.send(call.method, &call.path, body.clone(), &[]);
         self.story.push(format!(
-            "replica {replica}, {actor}: {} {} {} -> {}",
+            "replica {replica}, {actor}, member key {by_member_key}: {} {} {} -> {}",
             call.method,
             call.path,
             body.unwrap_or_default(),
@@ -279,21 +279,25 @@ impl Driver {
                 is_active: true,
             },
         );
-        let token = self.key(id, user);
-        self.keys.insert(user, token);
+        self.add_keys(id, user);
     }
 
-    /// A key that may do whatever its owner may, now and later.
-    fn key(&self, tenant_id: Uuid, user: Uuid) -> String {
+    fn add_keys(&mut self, tenant_id: Uuid, user: Uuid) {
+        let keys = ["admin", "member"].map(|role| self.key(tenant_id, user, role));
+        self.keys.insert(user, keys);
+    }
+
+    /// A key of this role, with every capability.
+    fn key(&self, tenant_id: Uuid, user: Uuid, role: &str) -> String {
         let token = bearer::mint().unwrap();
         let digest = bearer::digest(token.expose()).to_vec();
         let insert =
-            "insert into tokens (tenant_id, token_id, user_id, name, digest, last_four, created_at)
-             values ($1, $2, $3, 'key', $4, 'last', now())";
+            "insert into tokens (tenant_id, token_id, user_id, name, digest, last_four, created_at, role)
+             values ($1, $2, $3, 'key', $4, 'last', now(), $5)";
         let mut database = self.replicas[0].database.client();
         let key_id = self.replicas[0].clock.new_id();
         database
-            .execute(insert, &[&tenant_id, &key_id, &user, &digest])
+            .execute(insert, &[&tenant_id, &key_id, &user, &digest, &role])
             .unwrap();
         token.expose().to_owned()
     }

@@ -1,6 +1,7 @@
 //! Random worlds of tenants, orgs, teams, projects and roles, changed by random calls through two
 //! replicas. After every few of them a plain role function (`differential/model.rs`), OpenFGA's check
-//! and the API's answers and lists say the same of every person and object.
+//! and the API's answers and lists say the same of every person and object; the API also of a member key
+//! of each person's, by which nobody acts as a tenant admin.
 //!
 //! AGENT_RUNTIME_TEST_SEED repeats the world of a failure; AGENT_RUNTIME_TEST_WORLDS asks for more
 //! than two worlds.

@@ -181,6 +181,15 @@ impl Tenant {
         }
     }
 
+    /// The tenant as it is for a key of somebody's: for a member key nothing follows from their being its admin.
+    pub(super) fn for_key(&self, user: Uuid, is_member_key: bool) -> Self {
+        let mut tenant = self.clone();
+        if let Some(user) = tenant.users.get_mut(&user) {
+            user.is_admin &= !is_member_key;
+        }
+        tenant
+    }
+
     pub(super) fn may(&self, user: Uuid, action: Action, object: Object) -> bool {
         self.most(user, object).is_some_and(|most| action <= most)
     }

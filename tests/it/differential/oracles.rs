@@ -47,7 +47,8 @@ pub(super) fn compare(driver: &Driver) -> Vec<String> {
 /// What the threads need of the driver.
 struct Shared {
     tenants: Vec<Tenant>,
-    clients: [BTreeMap<Uuid, crate::harness::Client>; 2],
+    /// By replica and user: with a key that may whatever its owner may, and with a member key.
+    clients: [BTreeMap<Uuid, [crate::harness::Client; 2]>; 2],
     stores: BTreeMap<Uuid, Pinned>,
 }
 
@@ -55,8 +56,8 @@ impl Shared {
     fn of(driver: &Driver) -> Self {
         let clients = [0, 1].map(|replica| {
             let keys = driver.keys.keys();
-            keys.map(|user| (*user, driver.client(replica, *user)))
-                .collect()
+            let of = |user: Uuid| [false, true].map(|is| driver.client(replica, user, is));
+            keys.map(|user| (*user, of(*user))).collect()
         });
         let stores = "select tenant_id, store_id, model_id from authz_stores";
         let mut database = driver.replicas[0].database.client();
@@ -186,15 +187,15 @@ fn of_api(driver: &Shared, tenant: &Tenant, replica: usize) -> Vec<String> {
     let mut faults = Vec::new();
     let active = tenant.users.iter().filter(|(_, user)| user.is_active);
     for (at, (user, _)) in active.enumerate() {
-        // Each replica is asked of every other person, and of all lists of the one that it is asked of.
-        if at % 2 != replica {
-            continue;
-        }
-        let client = &driver.clients[replica][user];
+        // Each replica is asked of every other person, and of all lists of the one that it is asked of; the other replica
+        // meanwhile by the person's member key.
+        let by_member_key = at % 2 != replica;
+        let client = &driver.clients[replica][user][usize::from(by_member_key)];
+        let tenant = tenant.for_key(*user, by_member_key);
         let mut expect = |what: String, said: String, expected: String| {
             if said != expected {
                 faults.push(format!(
-                    "replica {replica}, {user}: {what}: the API says {said}, the role function {expected}"
+                    "replica {replica}, {user}, member key {by_member_key}: {what}: the API says {said}, the role function {expected}"
                 ));
             }
         };
@@ -210,7 +211,7 @@ fn of_api(driver: &Shared, tenant: &Tenant, replica: usize) -> Vec<String> {
                 expect(what, answer.status.to_string(), expected.to_string());
             }
         }
-        for (list, expected) in lists(tenant, *user) {
+        for (list, expected) in lists(&tenant, *user) {
             let said = ids(&client.get(&list).expect(200));
             expect(list, format!("{said:?}"), format!("{expected:?}"));
         }
@@ -294,7 +295,7 @@ fn access_lists(driver: &Shared, tenant: &Tenant) -> Vec<String> {
     let (admin, _) = tenant.users.iter().find(is_admin).unwrap();
     for (id, project) in &tenant.projects {
         let path = format!("/v1/projects/{id}/access?limit=200");
-        let page = driver.clients[1][admin].get(&path).expect(200);
+        let page = driver.clients[1][admin][0].get(&path).expect(200);
         let rows = page["data"].as_array().unwrap();
         let said: Vec<(String, String, BTreeSet<String>)> = rows
             .iter()

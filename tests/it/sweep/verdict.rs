@@ -43,15 +43,11 @@ impl Verdict<'_> {
             Cell::Denied(at) => self.denial(answer, *at),
             Cell::Key(_) => self.denial(answer, 0),
             _ if expected >= 300 => {
-                let code = if expected == 401 {
-                    "unauthenticated"
-                } else {
-                    "not-found"
-                };
-                let code = if expected == 501 {
-                    "project-access-unsupported"
-                } else {
-                    code
+                let code = match expected {
+                    401 => "unauthenticated",
+                    403 => "public-run-token-not-allowed",
+                    501 => "project-access-unsupported",
+                    _ => "not-found",
                 };
                 let error = &answer.json()["error"];
                 check(error["code"] == json!(code), || brief(&answer.text))
@@ -90,26 +86,31 @@ impl Verdict<'_> {
         })
     }
 
-    /// The body of section 7.
+    /// The body of section 7. Of the two codes, one is for who names another project than the key's.
     fn denial(&self, answer: &Answer, at: usize) -> Result<(), String> {
         let (action, resource) = self.asked(at);
         let user = self.world.user(self.caller);
         let error = answer.json()["error"].clone();
         let message = error["message"].as_str().unwrap_or_default().to_owned();
-        let sentence = match self.expected {
-            Cell::Key(_) => format!(
-                "permission denied, the key of actor user:{user} does not allow can_{action} on {resource}: "
-            ),
-            _ => format!("permission denied, actor user:{user} lacks can_{action} on {resource}"),
+        let (code, sentence) = match self.expected {
+            Cell::Key("key-project-mismatch") => {
+                let own = self.world.id("otherProjectId");
+                let sentence = format!(
+                    "The key is limited to project:{own}, and the request names {resource}. Use a key of that project, or one without a limit."
+                );
+                ("key-project-mismatch", sentence)
+            }
+            _ => {
+                let lacks = format!("actor user:{user} lacks can_{action} on {resource}");
+                ("permission-denied", format!("permission denied, {lacks}"))
+            }
         };
-        let is_said = match self.expected {
-            Cell::Key(_) => message.starts_with(&sentence),
-            _ => message == sentence,
-        };
-        check(is_said, || format!("expected {sentence:?}: {message:?}"))?;
+        check(message == sentence, || {
+            format!("expected {sentence:?}: {message:?}")
+        })?;
         let request_id = answer.header("x-request-id").unwrap_or_default();
         let whole = json!({
-            "code": "permission-denied",
+            "code": code,
             "message": message,
             "details": {"action": action, "resource": resource, "reason": message},
             "requestId": request_id,
@@ -231,6 +232,9 @@ impl Verdict<'_> {
             );
         } else {
             let is_denied = row["outcome"] == json!("denied");
+            // The record alone says which check refused.
+            let stage = format!("{}: ", row["stage"].as_str().unwrap());
+            assert_eq!(reason.starts_with(&stage), is_denied, "{row}");
             assert!(row["check_object"].is_null(), "{row}");
             assert_eq!(row["failing_part"].is_string(), is_denied, "{row}");
         }
