@@ -141,6 +141,8 @@ create table enrolments (
   user_id uuid not null,
   digest bytea not null check (octet_length(digest) = 32),
   created_by uuid not null,
+  -- The token that made it. It may be gone: a seed token that is replaced is deleted.
+  created_with uuid not null,
   created_at timestamptz not null,
   expires_at timestamptz not null,
   ended_at timestamptz,

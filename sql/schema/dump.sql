@@ -236,6 +236,7 @@ create table enrolments (
   user_id uuid not null,
   digest bytea not null,
   created_by uuid not null,
+  created_with uuid not null,
   created_at timestamp with time zone not null,
   expires_at timestamp with time zone not null,
   ended_at timestamp with time zone,
@@ -1114,6 +1115,13 @@ create table webhook_events (
 --   OUT attempt integer,
 --   OUT left_ms bigint
 -- ) returns record
+
+-- function key_owner (
+--   of_tenant_id uuid,
+--   of_user_id uuid,
+--   of_kind text,
+--   of_id uuid
+-- ) returns TABLE(is_tenant_admin boolean, other_role text)
 
 -- function model_call_cost (
 --   prompt bigint,

@@ -1,8 +1,9 @@
 //! Enrolments: how a new person gets a first key, until people can sign in.
 //!
 //! Guarantees: a code is shown once, used once, replaced by a newer one, and expires after
-//! [`LIFE`]. Its key exceeds neither the key that made the code nor the person's role. A wrong code
-//! is refused without a reason.
+//! [`LIFE`]. Its key exceeds neither the key that made the code nor the person's role. Making one
+//! takes what minting a key takes, and it ends with the key and the role that made it. A wrong code is
+//! refused without a reason.
 
 use super::tokens::{Fresh, MintedToken, key_role, maker_ends};
 use crate::authn::bearer;
@@ -38,7 +39,7 @@ pub(super) fn routes() -> Vec<Route> {
             Post,
             "/v1/identity/users/{userId}/enrolments",
             "users.enrolments.create",
-            "Make another enrolment code for a person; the one before it ends",
+            "Make another enrolment code for a person, which takes keys:write as well; the one before it ends",
             create,
         )
         .needs(Capability::AccessWrite)
@@ -70,15 +71,15 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// A fresh one, within what the key of the request may do.
-    pub(super) fn mint(cx: &Cx<'_>, caller: &Caller) -> Result<Self> {
+    /// A fresh one, for whose key the key of the request mints.
+    pub(super) fn mint(cx: &Cx<'_>) -> Result<Self> {
+        cx.checker()?.needs(Capability::KeysWrite)?;
         let text = bearer::mint_enrolment()?;
         let (life_ends, key_expires_at) = (cx.now() + LIFE, maker_ends(cx)?);
         let row = enrolments::New {
             enrolment_id: cx.new_id(),
             digest: bearer::digest(text.expose()),
             expires_at: key_expires_at.map_or(life_ends, |end| end.min(life_ends)),
-            key: caller.key,
             key_expires_at,
         };
         Ok(Self { text, row })
@@ -92,8 +93,7 @@ impl Code {
         person: &Person,
         now: OffsetDateTime,
     ) -> Result<()> {
-        let (tenant_id, creator) = (caller.tenant_id, caller.user_id);
-        enrolments::insert_first(tx, tenant_id, person, creator, &self.row, now)
+        enrolments::insert_first(tx, person, caller, &self.row, now)
     }
 
     /// For its one showing.
@@ -120,9 +120,8 @@ fn create(
     person: Authorized<Person, Admin>,
     _: Nothing,
 ) -> Result<Created<Enrolment>> {
-    let caller = person.caller();
-    let (code, now, creator) = (Code::mint(cx, caller)?, cx.now(), caller.user_id);
-    cx.transact(|tx| enrolments::insert(tx, &person, creator, &code.row, now))?;
+    let (code, now) = (Code::mint(cx)?, cx.now());
+    cx.transact(|tx| enrolments::insert(tx, &person, &code.row, now))?;
     Ok(Created(code.show()))
 }
 
@@ -136,7 +135,7 @@ fn take(
     let fresh = Fresh::mint()?;
     let token_id = cx.new_id();
     let kept = cx.transact(|tx| {
-        let enrolled = enrolments::take(tx, &digest, now)?.ok_or_else(|| {
+        let enrolled = enrolments::take(tx, &digest, cx.enforces(), now)?.ok_or_else(|| {
             Error::new(
                 error::Code::Unauthenticated,
                 "The enrolment code does not hold. Ask a tenant admin for another one.",

@@ -13,6 +13,7 @@ use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
 use crate::proof::{Admin, Authorized, Capability, Kind};
 use crate::store::deactivation::{self, Standing};
+use crate::store::enrolments as stored_enrolments;
 use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
 use crate::store::users::{self, Filter, NewPerson, Person, TenantRole, User};
@@ -28,7 +29,7 @@ pub(super) fn routes() -> Vec<Route> {
             Post,
             all,
             "users.add",
-            "Add a person; the answer shows once the code that mints their first key",
+            "Add a person, which takes keys:write as well; the answer shows once the code that mints their first key",
             add,
         )
         .needs(Capability::AccessWrite)
@@ -162,7 +163,7 @@ fn add(
         display_name: new.display_name.as_str(),
         tenant_role: new.tenant_role,
     };
-    let code = enrolments::Code::mint(cx, caller)?;
+    let code = enrolments::Code::mint(cx)?;
     let objects = [Object::Tenant(caller.tenant_id)];
     let person = change_access(cx, caller, &objects, |tx| {
         let person = users::insert_person(tx, &may, caller.user_id, &row, now)?;
@@ -207,9 +208,13 @@ fn change(
         return Err(invalid_body("$", "displayName, tenantRole, or both"));
     }
     let caller = person.caller();
-    let objects = [Object::Tenant(caller.tenant_id)];
+    let (objects, now) = ([Object::Tenant(caller.tenant_id)], cx.now());
     let changed = change_access(cx, caller, &objects, |tx| {
-        users::change_person(tx, &person, name, new.tenant_role)
+        let changed = users::change_person(tx, &person, name, new.tenant_role)?;
+        if new.tenant_role == Some(TenantRole::Member) {
+            stored_enrolments::end_made_by(tx, &person, now)?;
+        }
+        Ok(changed)
     })?;
     Ok(Found(changed.0.into()))
 }

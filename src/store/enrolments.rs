@@ -1,13 +1,14 @@
 //! Enrolment codes, which a person exchanges for a first key, once. Only their digests are stored.
 //!
-//! Guarantee: creating, using and ending a user's codes locks the user's row first, so these
-//! operations are serialized and cannot deadlock.
+//! Guarantees: creating, using and ending a user's codes locks the user's row first, so these
+//! operations are serialized and cannot deadlock. A code gives no more than its maker could mint at
+//! the moment it is taken: it ends with the key that made it, and with its maker's role.
 
 use super::tokens::{self, Owner};
 use super::users::{Person, TenantRole, lock};
 use super::{Columns, Sql, Tx};
 use crate::error::{Error, Result};
-use crate::proof::{Admin, Key, Kind, May};
+use crate::proof::{Admin, Authorized, Caller, Key, Kind};
 use crate::sql;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -21,24 +22,22 @@ pub struct New {
     pub digest: [u8; 32],
     /// When it ends by itself; not after `key_expires_at`.
     pub expires_at: OffsetDateTime,
-    /// What the key may do at most that it becomes.
-    pub key: Key,
-    /// When that key ends by itself.
+    /// When the key that it becomes ends by itself.
     pub key_expires_at: Option<OffsetDateTime>,
 }
 
-/// Keeps an enrolment of a person's; the one that was open ends.
+/// Keeps an enrolment of a person's, within the limits of the key that makes it; the one that was
+/// open ends.
 ///
 /// # Errors
 /// `conflict`: the person was deactivated; `database-unavailable`.
 pub fn insert(
     tx: &mut Tx<'_>,
-    may: &impl May<Admin, Person>,
-    creator: Uuid,
+    person: &Authorized<Person, Admin>,
     new: &New,
     now: OffsetDateTime,
 ) -> Result<()> {
-    keep(tx, may.tenant_id(), may.object_id(), creator, new, now)
+    keep(tx, person.row(), person.caller(), new, now)
 }
 
 /// As [`insert`], for a person who is added in this transaction.
@@ -47,23 +46,22 @@ pub fn insert(
 /// `database-unavailable`.
 pub fn insert_first(
     tx: &mut Tx<'_>,
-    tenant_id: Uuid,
     person: &Person,
-    creator: Uuid,
+    maker: &Caller,
     new: &New,
     now: OffsetDateTime,
 ) -> Result<()> {
-    keep(tx, tenant_id, person.id(), creator, new, now)
+    keep(tx, person, maker, new, now)
 }
 
 fn keep(
     tx: &mut Tx<'_>,
-    tenant_id: Uuid,
-    user_id: Uuid,
-    creator: Uuid,
+    person: &Person,
+    maker: &Caller,
     new: &New,
     now: OffsetDateTime,
 ) -> Result<()> {
+    let (tenant_id, user_id) = (maker.tenant_id, person.id());
     // Of two that are made at once, one comes first.
     lock(tx, tenant_id, user_id)?
         .ok_or_else(|| Error::not_found(Person::NAME, user_id))?
@@ -76,12 +74,13 @@ fn keep(
             &new.enrolment_id,
             &user_id,
             &new.digest.as_slice(),
-            &creator,
+            &maker.user_id,
+            &maker.token_id,
             &now,
             &new.expires_at,
-            &new.key.role.text(),
-            &new.key.capabilities.texts(),
-            &new.key.project_id,
+            &maker.key.role.text(),
+            &maker.key.capabilities.texts(),
+            &maker.key.project_id,
             &new.key_expires_at,
         ],
     )?;
@@ -99,6 +98,24 @@ pub(super) fn end_open(
     now: OffsetDateTime,
 ) -> Result<()> {
     tx.execute(sql!("enrolments/end_open"), &[&tenant_id, &user_id, &now])?;
+    Ok(())
+}
+
+/// Ends the enrolments that are open and were made by a person who is no admin of the tenant any
+/// more: being one again does not bring them back.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn end_made_by(
+    tx: &mut Tx<'_>,
+    maker: &Authorized<Person, Admin>,
+    now: OffsetDateTime,
+) -> Result<()> {
+    let (tenant_id, user_id) = (maker.caller().tenant_id, maker.row().id());
+    tx.execute(
+        sql!("enrolments/end_made_by"),
+        &[&tenant_id, &user_id, &now],
+    )?;
     Ok(())
 }
 
@@ -127,11 +144,18 @@ impl Enrolled {
 }
 
 /// Takes a code, which nobody can take again. None: it is not known, was taken or replaced, has
-/// ended, or the person was deactivated. The person stays as they are until the transaction ends.
+/// ended, the person or its maker was deactivated, or the key that made it was revoked; with
+/// `enforces`, also where its maker is no tenant admin. The person stays as they are until the
+/// transaction ends.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn take(tx: &mut Tx<'_>, digest: &[u8; 32], now: OffsetDateTime) -> Result<Option<Enrolled>> {
+pub fn take(
+    tx: &mut Tx<'_>,
+    digest: &[u8; 32],
+    enforces: bool,
+    now: OffsetDateTime,
+) -> Result<Option<Enrolled>> {
     let digest = digest.as_slice();
     let Some(owner) = tx.query_opt(sql!("enrolments/owner"), &[&digest])? else {
         return Ok(None);
@@ -143,7 +167,7 @@ pub fn take(tx: &mut Tx<'_>, digest: &[u8; 32], now: OffsetDateTime) -> Result<O
     };
     let taken = tx.query_opt(
         sql!("enrolments/take"),
-        &[&tenant_id, &user_id, &digest, &now],
+        &[&tenant_id, &user_id, &digest, &now, &enforces],
     )?;
     let Some(row) = taken else {
         return Ok(None);

@@ -67,7 +67,7 @@ fn a_code_s_key_does_not_exceed_the_code_s_maker() {
     let app = App::start();
     let project = made::project(&app);
     let end = rfc3339::text(app.clock.now() + Duration::from_secs(3600));
-    let limits = json!({"name": "a", "role": "member", "capabilities": ["access:write"],
+    let limits = json!({"name": "a", "role": "member", "capabilities": ["access:write", "keys:write"],
         "projectId": project, "expiresAt": end});
     for key in keys_by(&app, &limited(&app, &limits)) {
         for field in ["role", "capabilities", "projectId", "expiresAt"] {
@@ -87,7 +87,7 @@ fn a_code_s_key_does_not_exceed_the_code_s_maker() {
 #[test]
 fn who_enrols_by_a_limited_key_s_code_is_refused_what_that_key_is() {
     let app = App::start_authorized();
-    let limits = json!({"name": "a", "capabilities": ["access:write"]});
+    let limits = json!({"name": "a", "capabilities": ["access:write", "keys:write"]});
     for key in keys_by(&app, &limited(&app, &limits)) {
         assert_eq!(key["role"], json!("admin"));
         let client = app.with_token(key["token"].as_str());
@@ -97,6 +97,98 @@ fn who_enrols_by_a_limited_key_s_code_is_refused_what_that_key_is() {
             .post("/v1/tokens", &all)
             .expect_error(403, "permission-denied");
     }
+}
+
+#[test]
+fn making_a_code_takes_what_minting_a_key_takes() {
+    let app = App::start_authorized();
+    let ann = made::person(&app, "ann@b", "member");
+    let codes = format!("/v1/identity/users/{}/enrolments", made::id(&ann));
+    for capabilities in [json!(["access:write"]), json!(["keys:write"])] {
+        let limits = json!({"name": "a", "capabilities": capabilities});
+        let maker = limited(&app, &limits);
+        let bob = json!({"email": "bob@b", "displayName": "Bob", "tenantRole": "admin"});
+        maker
+            .post("/v1/identity/users", &bob)
+            .expect_error(403, "permission-denied");
+        maker
+            .send("POST", &codes, None, &[])
+            .expect_error(403, "permission-denied");
+    }
+    let users = app.get("/v1/identity/users").expect(200);
+    assert_eq!(
+        users["data"].as_array().unwrap().len(),
+        2,
+        "nobody was added"
+    );
+    // The first code holds on.
+    app.with_token(None).post(TAKE, &code(&ann)).expect(201);
+}
+
+/// A way in which somebody who made a code can no longer mint its key: by the admin, with the maker and
+/// the maker's key.
+type Loss = fn(&App, &Value, &Value);
+
+#[test]
+fn a_code_ends_with_what_its_maker_could_mint() {
+    let demote: Loss = |app, maker, _| {
+        let path = format!("/v1/identity/users/{}", made::id(maker));
+        app.patch(&path, &json!({"tenantRole": "member"}))
+            .expect(200);
+    };
+    let demote_for_a_while: Loss = |app, maker, _| {
+        let path = format!("/v1/identity/users/{}", made::id(maker));
+        for role in ["member", "admin"] {
+            app.patch(&path, &json!({"tenantRole": role})).expect(200);
+        }
+    };
+    let deactivate: Loss = |app, maker, _| {
+        let path = format!("/v1/identity/users/{}/deactivate", made::id(maker));
+        app.send("POST", &path, None, &[]).expect(200);
+    };
+    let revoke: Loss = |app, _, key| {
+        let revoked = "update tokens set revoked_at = now() where token_id = $1::text::uuid";
+        let mut database = app.database.client();
+        assert_eq!(database.execute(revoked, &[&made::id(key)]).unwrap(), 1);
+    };
+    let replace: Loss = |app, _, key| {
+        let gone = "delete from tokens where token_id = $1::text::uuid";
+        let mut database = app.database.client();
+        assert_eq!(database.execute(gone, &[&made::id(key)]).unwrap(), 1);
+    };
+    let app = App::start_authorized();
+    let nobody = app.with_token(None);
+    let losses = [demote, demote_for_a_while, deactivate, revoke, replace];
+    for (number, lose) in losses.into_iter().enumerate() {
+        let maker = made::person(&app, &format!("maker{number}@b"), "admin");
+        let key = nobody.post(TAKE, &code(&maker)).expect(201);
+        let client = app.with_token(key["token"].as_str());
+        let added = |name: &str| made::person(&client, &format!("{name}{number}@b"), "admin");
+        let (before, after) = (added("before"), added("after"));
+        nobody.post(TAKE, &code(&before)).expect(201);
+        lose(&app, &maker, &key);
+        let refused = nobody.post(TAKE, &code(&after));
+        assert_eq!(refused.status, 401, "way {number}: {refused:?}");
+    }
+}
+
+#[test]
+fn without_authorization_a_code_ends_with_its_maker_s_key_and_takes_no_role() {
+    let app = App::start();
+    let nobody = app.with_token(None);
+    let maker = made::person(&app, "maker@b", "member");
+    let client = made::enrolled(&app, &maker);
+    let (first, second) = (
+        made::person(&client, "first@b", "member"),
+        made::person(&client, "second@b", "member"),
+    );
+    nobody.post(TAKE, &code(&first)).expect(201);
+    let keys = client.get("/v1/tokens").expect(200);
+    let key = keys["data"][0]["id"].as_str().unwrap();
+    client.delete(&format!("/v1/tokens/{key}")).expect(204);
+    nobody
+        .post(TAKE, &code(&second))
+        .expect_error(401, "unauthenticated");
 }
 
 #[test]

@@ -367,12 +367,13 @@ impl Writer {
         ));
         let newcomer = self.user("newcomer", "person");
         let (id, digest) = (self.clock.new_id(), bearer::digest(CODE));
+        let made_with = self.callers["admin"].1;
         let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         self.row(
             "enrolments",
-            "enrolment_id, user_id, digest, created_by, created_at, expires_at, key_role, key_capabilities",
+            "enrolment_id, user_id, digest, created_by, created_with, created_at, expires_at, key_role, key_capabilities",
             &format!(
-                "'{id}', '{newcomer}', '\\x{digest}', '{seed}', now(), now() + interval '1 day', 'admin', '{{}}'"
+                "'{id}', '{newcomer}', '\\x{digest}', '{seed}', '{made_with}', now(), now() + interval '1 day', 'admin', '{{}}'"
             ),
         );
     }
