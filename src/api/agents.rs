@@ -2,9 +2,9 @@
 //!
 //! A version is live for an agent within the agent's project.
 
-use super::invalid_body;
 use super::page_query::PageQuery;
 use super::page_query::page_query;
+use super::{SOME_ID, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
@@ -233,6 +233,7 @@ impl From<Listed> for ListedView {
 /// An agent to register.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"projectId": SOME_ID, "name": "support", "description": "Answers customers."}))]
 struct NewAgent {
     project_id: Uuid,
     /// Unique in the project.
@@ -249,6 +250,7 @@ impl Names<Project> for NewAgent {
 /// What to change of an agent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"description": "Answers questions about orders."}))]
 struct ChangeAgent {
     name: Option<Name>,
     description: Option<Text<0, 4000>>,
@@ -257,6 +259,12 @@ struct ChangeAgent {
 /// A version of an agent to make.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({
+    "instructions": "Answer briefly.",
+    "modelProviderId": SOME_ID,
+    "model": "small",
+    "toolIds": [SOME_ID],
+}))]
 struct NewAgentVersion {
     /// Left out: 0.1.0, or what follows the latest (the next patch; of a pre-release, its release).
     version: Option<SemanticVersion>,
@@ -279,6 +287,7 @@ struct NewAgentVersion {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("required" = ["version"]))]
+#[schemars(example = serde_json::json!({"version": "1.0.0"}))]
 struct Promotion {
     /// Null: none is live.
     #[serde(deserialize_with = "Option::deserialize")]
@@ -288,6 +297,7 @@ struct Promotion {
 page_query! {
     /// Which agents.
     ListAgents {
+        /// In this project.
         project_id: Option<Uuid>,
     }
 }

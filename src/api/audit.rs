@@ -11,7 +11,7 @@ use crate::ids::Timestamp;
 use crate::proof::Admin;
 use crate::store::audit::Outcome;
 use crate::store::audit::pages::{self, Filter};
-use crate::store::page::{self, Order, Page};
+use crate::store::page::{self, LIMIT_DEFAULT, LIMIT_MOST, Order, Page};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -34,24 +34,29 @@ pub(super) fn routes() -> Vec<Route> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ListDecisions {
     /// Of this actor, as `user:<user id>`.
+    #[schemars(length(max = TEXT_MOST))]
     actor_subject: Option<String>,
     /// Of this action: `read`, `write` or `admin`.
+    #[schemars(length(max = TEXT_MOST))]
     action: Option<String>,
     /// On this resource, as `<kind>:<id>`.
+    #[schemars(length(max = TEXT_MOST))]
     resource: Option<String>,
     /// With this outcome.
     outcome: Option<Outcome>,
     /// Decided then or later (RFC 3339).
-    #[serde(default)]
     from: Option<Timestamp>,
     /// Decided before then (RFC 3339).
-    #[serde(default)]
     to: Option<Timestamp>,
     /// About this run.
     run_id: Option<Uuid>,
-    /// `asc` if left out.
+    /// The direction.
+    #[schemars(extend("default" = Order::Asc))]
     order: Option<Order>,
+    /// The `nextCursor` of the page before; left out for the first page.
     cursor: Option<String>,
+    /// Rows at most.
+    #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]
     limit: Option<u16>,
 }
 

@@ -1,5 +1,6 @@
 //! `/v1/conversations`: conversations with an agent, and their messages.
 
+use super::SOME_ID;
 use super::page_query::page_query;
 use crate::error::Result;
 use crate::http::access::{BodyOn, Names};
@@ -108,6 +109,7 @@ impl From<Message> for MessageView {
 /// A conversation to begin.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"agentId": SOME_ID, "title": "Order 1234"}))]
 struct NewConversation {
     agent_id: Uuid,
     /// The version that its turns are to run; left out: the live one, else the latest, at each turn.
@@ -124,7 +126,9 @@ impl Names<Agent> for NewConversation {
 page_query! {
     /// Which conversations.
     ListConversations {
+        /// With this agent.
         agent_id: Option<Uuid>,
+        /// In this project.
         project_id: Option<Uuid>,
     }
 }
@@ -133,7 +137,7 @@ page_query! {
     /// Which messages.
     ListMessages {}
     limit: {
-        /// Messages at most, 1 to 200; 50 if left out. A page of long messages holds fewer.
+        /// A page of long messages holds fewer.
     }
 }
 

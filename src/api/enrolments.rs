@@ -108,6 +108,7 @@ impl Code {
 /// A code to take.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"code": "svc_en_the-code-that-was-shown"}))]
 struct TakeEnrolment {
     /// The code, as it was shown.
     code: Text<1, 200>,

@@ -10,7 +10,7 @@ use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
 use crate::proof::{Caller, Capability, KeyRole};
 use crate::store::grants::{self, ProjectGrant, SHOWN_MOST};
-use crate::store::page::{Order, Request};
+use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Order, Request};
 use crate::store::principals::PrincipalKind;
 use crate::store::project_memberships::Role as ProjectRole;
 use crate::store::reviewers;
@@ -173,7 +173,10 @@ struct Grants {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListGrants {
+    /// The `nextCursor` of the page before; left out for the first page.
     cursor: Option<String>,
+    /// Rows at most.
+    #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]
     limit: Option<u16>,
 }
 

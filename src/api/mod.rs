@@ -39,6 +39,9 @@ use schemars::{Schema, SchemaGenerator};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+/// Stands in examples for an id of the caller's own.
+const SOME_ID: &str = "01980000-0000-7000-8000-000000000001";
+
 /// Every declared route, mounted or not.
 pub fn routes() -> Vec<Route> {
     let mut routes = users::routes();

@@ -155,6 +155,11 @@ impl From<ModelProvider> for View {
 /// A model provider to register.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({
+    "name": "models",
+    "baseUrl": "https://models.example.com/v1",
+    "models": [{"name": "small", "prices": {"prompt": 0.15, "completion": 0.6}}],
+}))]
 struct NewModelProvider {
     /// Unique in the tenant.
     name: Name,
@@ -173,6 +178,7 @@ struct NewModelProvider {
 /// What to change of a model provider.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"name": "models-in-europe"}))]
 struct ChangeModelProvider {
     name: Option<Name>,
     #[schemars(length(max = 2048))]

@@ -2,7 +2,7 @@
 
 use super::page_query::PageQuery;
 use super::projects::View as ProjectView;
-use super::{Whom, change_access, id_in_path};
+use super::{SOME_ID, Whom, change_access, id_in_path};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::access::OnTenant;
@@ -124,6 +124,7 @@ fn admin_view(org_id: Uuid, admin: OrgAdmin) -> AdminView {
 /// An org to make, or its new name: no other org of the tenant has it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"name": "Research"}))]
 struct OrgName {
     name: Name,
 }
@@ -131,6 +132,7 @@ struct OrgName {
 /// A project to make in an org.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"name": "Support"}))]
 struct NewOrgProject {
     name: Name,
 }
@@ -138,6 +140,7 @@ struct NewOrgProject {
 /// A person to make an admin: by id or by email.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"userId": SOME_ID}))]
 struct AddOrgAdmin {
     user_id: Option<Uuid>,
     /// In any case.

@@ -4,27 +4,33 @@
 //! filters declares them with [`page_query!`]. The cursor that an answer gives is bound to the list, its filters and its
 //! order.
 //!
-//! Not here: lists whose pages are of another kind. Runs bind their cursors to the whole query as it is serialized, secrets
-//! are paged by name, those with access by role, grants in one order alone, and decisions by a position in each slot.
+//! Not here: lists whose pages are of another kind. Secrets are paged by name, those with access by role, grants in one order
+//! alone, and decisions by a position in each slot.
 
-/// Declares the query parameters of a list by its filters. What it says of `limit` or `order` beside the usual stands after
-/// the filters.
+/// Declares the query parameters of a list by its filters. What it says of `limit` beside the usual stands after the
+/// filters.
 macro_rules! page_query {
     (
         $(#[$about:meta])*
         $name:ident { $($(#[$about_filter:meta])* $filter:ident: $type:ty,)* }
         $(limit: { $(#[$limit:meta])* })?
-        $(order: { $(#[$order:meta])* })?
     ) => {
         $(#[$about])*
         #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         pub(super) struct $name {
             $($(#[$about_filter])* pub(super) $filter: $type,)*
+            /// The `nextCursor` of the page before; left out for the first page.
             pub(super) cursor: Option<String>,
+            /// Rows at most.
             $($(#[$limit])*)?
+            #[schemars(
+                range(min = 1, max = $crate::store::page::LIMIT_MOST),
+                extend("default" = $crate::store::page::LIMIT_DEFAULT)
+            )]
             pub(super) limit: Option<u16>,
-            $($(#[$order])*)?
+            /// The direction.
+            #[schemars(extend("default" = $crate::store::page::Order::default()))]
             pub(super) order: Option<$crate::store::page::Order>,
         }
 

@@ -8,7 +8,7 @@ use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
 use crate::ids::rfc3339;
 use crate::proof::{Authorized, Write};
-use crate::store::page::{Page, TextRequest};
+use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, TextRequest};
 use crate::store::principals::PrincipalKind;
 use crate::store::project_access::{self, Entry};
 use crate::store::project_memberships::Role;
@@ -62,6 +62,7 @@ struct Principal {
 )]
 pub(super) enum Way {
     /// A role of one's own.
+    #[schemars(title = "DirectWay")]
     Direct {
         role: Role,
         /// Since when; absent where no membership stands behind the role.
@@ -70,10 +71,13 @@ pub(super) enum Way {
         joined_at: Option<OffsetDateTime>,
     },
     /// Admin of the tenant.
+    #[schemars(title = "TenantAdminWay")]
     TenantAdmin,
     /// Admin of the project's org.
+    #[schemars(title = "OrgAdminWay")]
     OrgAdmin,
     /// A role of a team.
+    #[schemars(title = "TeamWay")]
     Team {
         team_id: Uuid,
         team_name: String,
@@ -117,7 +121,10 @@ fn view(sees_emails: bool, entry: Entry) -> View {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListAccess {
+    /// The `nextCursor` of the page before; left out for the first page.
     cursor: Option<String>,
+    /// Rows at most.
+    #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]
     limit: Option<u16>,
 }
 

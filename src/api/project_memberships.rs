@@ -1,7 +1,7 @@
 //! `/v1/projects/{projectId}/memberships`: direct roles on a project (section 4.3).
 
 use super::page_query::PageQuery;
-use super::{Whom, change_access, given_role, given_roles, id_in_path};
+use super::{SOME_ID, Whom, change_access, given_role, given_roles, id_in_path};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::context::Cx;
@@ -102,6 +102,7 @@ fn view(project_id: Uuid, sees_emails: bool, membership: Membership) -> View {
 /// Somebody to add: by id, or a person by email.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"userId": SOME_ID, "role": "editor"}))]
 struct AddMembership {
     user_id: Option<Uuid>,
     /// Of one of the tenant's people, in any case.
@@ -113,6 +114,7 @@ struct AddMembership {
 /// A member's new role.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"role": "viewer"}))]
 struct ChangeMembership {
     #[schemars(schema_with = "given_roles")]
     role: Role,

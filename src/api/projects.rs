@@ -78,6 +78,7 @@ impl From<Project> for View {
 /// A project to make, or a project's new name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"name": "Support"}))]
 struct ProjectName {
     name: Name,
 }

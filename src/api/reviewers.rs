@@ -1,7 +1,7 @@
 //! `/v1/reviewers`: the people who review, and their roles (section 5.2).
 
 use super::page_query::PageQuery;
-use super::{Whom, invalid_body};
+use super::{SOME_ID, Whom, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
@@ -73,6 +73,7 @@ impl From<Reviewer> for View {
 /// A role to give a person, who is named by id or by email.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"userId": SOME_ID, "role": "standard"}))]
 struct RegisterReviewer {
     user_id: Option<Uuid>,
     /// In any case.

@@ -1,7 +1,8 @@
 //! `/v1/runs`: start, read, list, cancel, follow.
 
-use super::request_key;
+use super::page_query::page_query;
 use super::tokens::{MintedPublicToken, public_token};
+use super::{SOME_ID, request_key};
 use crate::authz::RunReader;
 use crate::error::{Code, Error, Result};
 use crate::http::access::{BodyOn, Names};
@@ -18,7 +19,7 @@ use crate::store::agent_versions;
 use crate::store::agents::Agent;
 use crate::store::conversations::Conversation;
 use crate::store::events as stored_events;
-use crate::store::page::{Order, Page, Request};
+use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, limit};
 use crate::store::runs::{self, Filters, NewRun, Origin, RequestKey, Run, Status};
 use crate::store::{Find, Sql};
 use crate::webhooks::event::RunFields;
@@ -49,11 +50,10 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         route(Post, "/v1/runs", "runs.create", "Start a run: an agent's turn", create)
             .takes(BODY_BYTES)
-            .reads(
-                "Idempotency-Key",
-                "Names the request, 1 to 255 characters: a repetition within 24 hours answers with the run that the first one made.",
-            )
-            .reads("Svc-Origin", "`command-line` from the command line; otherwise the origin is `app`.")
+            .repeatable("Names the request: a repetition within 24 hours answers with the run that the first one made.")
+            .reads("Svc-Origin", "`command-line` from the command line.", || {
+                json!({"type": "string", "enum": ["app", "command-line"], "default": "app"})
+            })
             .answers(&[Code::Conflict, Code::IdempotencyMismatch, Code::IdempotencyInFlight]),
         route(Get, "/v1/runs", "runs.list", "List the runs that the caller may read", list),
         route(Get, "/v1/runs/{runId}", "runs.get", "Read a run", read),
@@ -67,7 +67,9 @@ pub(super) fn routes() -> Vec<Route> {
         route(Get, progress, "runs.progress", "Read a run's progress: the run, and a page of its events", read_progress)
             .cross_origin(),
         route(Get, stream, "runs.follow", "Follow a run's progress as server-sent events", follow)
-            .reads("Last-Event-ID", "The number of the last event that the client has; goes before `after`.")
+            .reads("Last-Event-ID", "The number of the last event that the client has; goes before `after`.", || {
+                json!({"type": "string", "pattern": "^[0-9]+$"})
+            })
             .cross_origin(),
     ]
 }
@@ -108,6 +110,7 @@ impl From<Run> for View {
 /// A turn to start.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"agentId": SOME_ID, "message": "Where is order 1234?"}))]
 struct StartRun {
     agent_id: Uuid,
     /// The agent's version; left out: the conversation's own, else the live one, else the latest.
@@ -137,21 +140,20 @@ struct StartedRun {
     public_token: Option<MintedPublicToken>,
 }
 
-/// Which runs.
-#[derive(Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ListRuns {
-    project_id: Option<Uuid>,
-    agent_id: Option<Uuid>,
-    conversation_id: Option<Uuid>,
-    status: Option<Status>,
-    origin: Option<Origin>,
-    #[serde(skip_serializing)]
-    cursor: Option<String>,
-    #[serde(skip_serializing)]
-    limit: Option<u16>,
-    #[serde(skip_serializing)]
-    order: Option<Order>,
+page_query! {
+    /// Which runs.
+    ListRuns {
+        /// In this project.
+        project_id: Option<Uuid>,
+        /// Of this agent.
+        agent_id: Option<Uuid>,
+        /// In this conversation.
+        conversation_id: Option<Uuid>,
+        /// With this status.
+        status: Option<Status>,
+        /// Begun by this.
+        origin: Option<Origin>,
+    }
 }
 
 /// A run's input and output.
@@ -167,10 +169,11 @@ struct Payload {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadProgress {
-    /// Events after this number; 0, or left out, from the first.
-    #[schemars(range(min = 0))]
+    /// Events after this number; 0 begins with the first.
+    #[schemars(range(min = 0), extend("default" = 0))]
     after: Option<i64>,
-    /// Events at most, 1 to 200; 50 if left out.
+    /// Events at most. A page of long events holds fewer.
+    #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]
     limit: Option<u16>,
 }
 
@@ -178,8 +181,8 @@ struct ReadProgress {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FollowProgress {
-    /// Events after this number; 0, or left out, from the first.
-    #[schemars(range(min = 0))]
+    /// Events after this number; 0 begins with the first.
+    #[schemars(range(min = 0), extend("default" = 0))]
     after: Option<i64>,
 }
 
@@ -189,21 +192,9 @@ struct FollowProgress {
 struct Progress {
     run: View,
     /// The events, in order.
-    data: Vec<EventView>,
+    data: Vec<events::Numbered>,
     /// More events stand already: ask again with `after` the last number.
     has_more: bool,
-}
-
-/// An event of a run.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct EventView {
-    /// Its number in the run, from 1 without gaps.
-    seq: i64,
-    created_at: Timestamp,
-    #[serde(flatten)]
-    #[schemars(with = "events::Event")]
-    event: Value,
 }
 
 fn create(
@@ -315,12 +306,8 @@ fn list(
     listing: Listing<Run>,
     Query(query): Query<ListRuns>,
 ) -> Result<Found<Page<View>>> {
-    let page = Request::new(
-        query.cursor.as_deref(),
-        query.limit,
-        query.order,
-        &("runs", &query),
-    )?;
+    let of = (query.project_id, query.agent_id, query.conversation_id);
+    let page = query.page(&("runs", of, query.status, query.origin))?;
     let filters = Filters {
         project_id: query.project_id,
         agent_id: query.agent_id,
@@ -355,19 +342,14 @@ fn read_progress(
     Query(query): Query<ReadProgress>,
 ) -> Result<Found<Progress>> {
     let after = position(reader.run(), query.after)?;
-    // The limit's bounds and default are those of every list.
-    let limit = Request::new(None, query.limit, None, &())?.limit;
+    let limit = limit(query.limit)?;
     let mut session = cx.store().session()?;
     let found = stored_events::after(&mut session, &reader, after, limit.into(), PROGRESS_BYTES)?;
     Ok(Found(Progress {
         data: found
             .events
             .into_iter()
-            .map(|event| EventView {
-                seq: event.seq,
-                created_at: event.created_at.into(),
-                event: json!({"kind": event.kind, "data": event.data}),
-            })
+            .map(events::Numbered::from)
             .collect(),
         has_more: found.more,
         run: reader.into_run().into(),

@@ -11,7 +11,7 @@ use crate::ids::Timestamp;
 use crate::proof::{Admin, Capability};
 use crate::secret::Secret;
 use crate::secrets::{self, OVERLAP, SecretRef, VALUE_MAX_BYTES};
-use crate::store::page::{Order, Page};
+use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Order, Page};
 use crate::store::secrets::{Described, ListRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -69,6 +69,7 @@ pub(super) fn routes() -> Vec<Route> {
 /// A secret to put.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"value": "whsec_dGhlIGV4YW1wbGUgb2YgYSBzaWduaW5nIHNlY3JldA=="}))]
 struct PutSecret {
     /// 1 to 65536 bytes of UTF-8 without NUL. It is never shown again.
     #[serde(deserialize_with = "secret")]
@@ -140,7 +141,10 @@ impl From<Described> for View {
 struct ListSecrets {
     /// Of this environment alone.
     environment: Option<String>,
+    /// The `nextCursor` of the page before; left out for the first page.
     cursor: Option<String>,
+    /// Rows at most.
+    #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]
     limit: Option<u16>,
     /// By name; the first comes first unless asked otherwise.
     order: Option<Order>,

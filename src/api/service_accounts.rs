@@ -132,6 +132,7 @@ impl From<User> for View {
 /// A service account to add, or its new name: no other active one of the tenant has it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"name": "nightly-report"}))]
 struct ServiceAccountName {
     name: Name,
 }
@@ -139,6 +140,7 @@ struct ServiceAccountName {
 page_query! {
     /// Which service accounts.
     ListServiceAccounts {
+        /// With this status.
         status: Option<Status>,
     }
 }

@@ -2,7 +2,7 @@
 //! `/v1/teams/{teamId}/project-grants`: the same by team.
 
 use super::page_query::PageQuery;
-use super::{change_access, given_role, id_in_path, invalid_body};
+use super::{SOME_ID, change_access, given_role, id_in_path, invalid_body};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::access::{BodyOn, Names};
@@ -103,6 +103,7 @@ impl From<TeamGrant> for View {
 /// A team, and the role to give it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"teamId": SOME_ID, "role": "viewer"}))]
 struct NewTeamGrant {
     team_id: Uuid,
     #[schemars(schema_with = "team_roles")]
@@ -118,6 +119,7 @@ impl Names<Team> for NewTeamGrant {
 /// A team's new role.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"role": "editor"}))]
 struct ChangeTeamGrant {
     #[schemars(schema_with = "team_roles")]
     role: Role,

@@ -3,7 +3,7 @@
 //! A plain member may read the team, but not its members.
 
 use super::page_query::PageQuery;
-use super::{Whom, change_access, id_in_path};
+use super::{SOME_ID, Whom, change_access, id_in_path};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
 use crate::http::context::Cx;
@@ -93,6 +93,7 @@ impl From<TeamMembership> for View {
 /// Somebody to add: by id, or a person by email.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"userId": SOME_ID, "role": "member"}))]
 struct AddTeamMembership {
     user_id: Option<Uuid>,
     /// Of one of the tenant's people, in any case.
@@ -103,6 +104,7 @@ struct AddTeamMembership {
 /// The new role of somebody in a team.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"role": "admin"}))]
 struct ChangeTeamMembership {
     role: Role,
 }

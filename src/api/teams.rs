@@ -122,6 +122,7 @@ impl From<Team> for View {
 /// A team to make.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"name": "Support", "slug": "support", "description": "Answers customers."}))]
 struct NewTeam {
     name: Name,
     /// Unique in the tenant. It stays when the team is renamed.
@@ -132,6 +133,7 @@ struct NewTeam {
 /// What to change of a team.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"name": "Customer support"}))]
 struct ChangeTeam {
     name: Option<Name>,
     description: Option<Text<0, 4000>>,

@@ -1,7 +1,7 @@
 //! `/v1/tokens`: the caller's bearer tokens, and public run tokens.
 
 use super::page_query::PageQuery;
-use super::{id_in_path, invalid_body};
+use super::{SOME_ID, id_in_path, invalid_body};
 use crate::authn::{Credential, PublicToken, bearer, public};
 use crate::authz::{self, Checker};
 use crate::error::{Code, Error, Result};
@@ -105,6 +105,7 @@ impl From<Token> for View {
 /// authorization on, nothing goes beyond it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"name": "laptop"}))]
 pub(super) struct NewToken {
     name: Name,
     /// Not above the owner's role in the tenant.
@@ -113,7 +114,6 @@ pub(super) struct NewToken {
     /// The one project that the token is limited to.
     project_id: Option<Uuid>,
     /// When the token ends by itself.
-    #[serde(default)]
     expires_at: Option<Timestamp>,
 }
 
@@ -129,12 +129,13 @@ pub(super) struct MintedToken {
 /// A public run token to mint.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"runIds": [SOME_ID], "expiresInSeconds": 300}))]
 struct NewPublicToken {
     /// The runs that it opens.
     #[schemars(length(min = 1, max = 50))]
     run_ids: Vec<Uuid>,
-    /// How long it lives, in seconds; 900 if left out, and at most.
-    #[schemars(range(min = 1, max = 900))]
+    /// How long it lives, in seconds.
+    #[schemars(range(min = 1, max = 900), extend("default" = 900))]
     expires_in_seconds: Option<u32>,
 }
 

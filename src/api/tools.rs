@@ -1,7 +1,7 @@
 //! `/v1/tools`: HTTP tools, which the agents of their project may call.
 
 use super::page_query::page_query;
-use super::{check_url, invalid_body};
+use super::{SOME_ID, check_url, invalid_body};
 use crate::error::{Code, Result};
 use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
@@ -16,7 +16,7 @@ use crate::store::tools::{self, Tool};
 use crate::tools::schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 const TIMEOUT_MS_DEFAULT: i32 = 30_000;
@@ -62,6 +62,7 @@ struct View {
     project_id: Uuid,
     name: String,
     description: String,
+    #[schemars(with = "Map<String, Value>")]
     arguments_schema: Value,
     url: String,
     timeout_ms: i32,
@@ -90,6 +91,17 @@ impl From<Tool> for View {
 /// An HTTP tool to register.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({
+    "projectId": SOME_ID,
+    "name": "order_status",
+    "description": "Says where an order is.",
+    "argumentsSchema": {
+        "type": "object",
+        "properties": {"order": {"type": "string"}},
+        "required": ["order"],
+    },
+    "url": "https://tools.example.com/order-status",
+}))]
 struct NewTool {
     project_id: Uuid,
     /// What the model calls it by: letters, digits, `_` and `-`; unique in the project.
@@ -97,13 +109,14 @@ struct NewTool {
     name: String,
     /// What the model is told of it.
     description: Text<0, 4000>,
-    /// The JSON Schema of the arguments object: 64 KiB at most, with references into itself alone.
+    /// The JSON Schema of the arguments object: 64 KiB at most, with references into itself alone. Its fields keep their order.
+    #[schemars(with = "Map<String, Value>")]
     arguments_schema: Value,
     /// Where it is called, with POST.
     #[schemars(length(max = 2048))]
     url: String,
-    /// How long a call may take; 30000 if left out.
-    #[schemars(range(min = 1, max = 600_000))]
+    /// How long a call may take.
+    #[schemars(range(min = 1, max = TIMEOUT_MS_MOST), extend("default" = TIMEOUT_MS_DEFAULT))]
     timeout_ms: Option<i32>,
     /// It may be called again when a crash or a lost connection leaves it open whether it was called.
     #[serde(default)]
@@ -119,6 +132,7 @@ impl Names<Project> for NewTool {
 page_query! {
     /// Which HTTP tools.
     ListTools {
+        /// In this project.
         project_id: Option<Uuid>,
     }
 }

@@ -94,6 +94,7 @@ impl From<User> for View {
 /// A person to add.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"email": "ada@example.com", "displayName": "Ada Lovelace", "tenantRole": "member"}))]
 struct NewUser {
     /// It names the person whatever its case.
     email: Text<3, 320>,
@@ -112,6 +113,7 @@ struct AddedPerson {
 /// What to change of a person.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"displayName": "Ada King"}))]
 struct ChangeUser {
     display_name: Option<Name>,
     tenant_role: Option<TenantRole>,
@@ -131,7 +133,9 @@ pub(super) enum Status {
 page_query! {
     /// Which people.
     ListUsers {
+        /// With this role in the tenant.
         tenant_role: Option<TenantRole>,
+        /// With this status.
         status: Option<Status>,
         /// The whole email, in any case.
         email: Option<Text<1, 320>>,

@@ -105,6 +105,7 @@ struct View {
     last_error: Option<String>,
     /// The HTTP status that the newest attempt was answered with, once delivered a 2xx. Null before
     /// the first attempt, without an answer, and if unregistering the endpoint ended the delivery.
+    #[schemars(range(min = 100, max = 999))]
     last_status: Option<i16>,
     created_at: Timestamp,
     /// When it was delivered, or failed for good.
@@ -128,6 +129,7 @@ struct AttemptView {
     /// What went wrong, in words; it names the rule and the address that refuse the receiver.
     message: Option<String>,
     /// The HTTP status of the answer.
+    #[schemars(range(min = 100, max = 999))]
     status: Option<i16>,
     /// The address that was connected to, or tried.
     address: Option<String>,
@@ -158,6 +160,7 @@ page_query! {
 /// From when on.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"failedSince": "2026-01-01T00:00:00Z"}))]
 struct ResendFailed {
     /// Deliveries that failed for good then or later.
     failed_since: Timestamp,

@@ -60,10 +60,7 @@ pub(super) fn routes() -> Vec<Route> {
     let on = &[Code::NotConfigured];
     vec![
         route(Post, ALL, "webhookEndpoints.create", "Register a receiver of webhooks", create)
-            .reads(
-                "Idempotency-Key",
-                "Names the request, 1 to 255 characters: a repetition within 24 hours answers with the endpoint that the first one registered.",
-            )
+            .repeatable("Names the request: a repetition within 24 hours answers with the endpoint that the first one registered.")
             .answers(&URL_CODES)
             .answers(&[
                 Code::Conflict,
@@ -199,6 +196,7 @@ struct View {
     #[schemars(with = "Option<Reason>")]
     last_error: Option<String>,
     /// The HTTP status that it failed with.
+    #[schemars(range(min = 100, max = 999))]
     last_status: Option<i16>,
     created_by: Uuid,
     created_at: Timestamp,
@@ -245,6 +243,11 @@ impl From<WebhookEndpoint> for View {
 /// A receiver to register.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({
+    "url": "https://hooks.example.com/agent-runtime",
+    "events": ["run.finished"],
+    "secretRef": {"envName": "production", "name": "SIGNING"},
+}))]
 struct NewWebhookEndpoint {
     /// Where events are posted to.
     #[schemars(length(max = 2048))]
@@ -261,6 +264,7 @@ struct NewWebhookEndpoint {
 /// What to change of a receiver.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"events": ["run.finished", "approval.requested"]}))]
 struct ChangeWebhookEndpoint {
     /// What waits goes there, too.
     #[schemars(length(max = 2048))]
@@ -282,6 +286,7 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Fil
 /// A URL to judge.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"url": "https://hooks.example.com/agent-runtime"}))]
 struct CheckUrl {
     #[schemars(length(max = 2048))]
     url: String,

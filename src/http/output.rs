@@ -1,6 +1,6 @@
 //! A handler's answer.
 
-use super::sse::Following;
+use super::sse::{Following, StreamData};
 use crate::error::{Error, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -131,7 +131,7 @@ impl Output for Events {
     const STATUS: u16 = 200;
     const CONTENT_TYPE: Option<&'static str> = Some("text/event-stream");
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
-        Some(generator.subschema_for::<String>())
+        Some(generator.subschema_for::<StreamData>())
     }
     fn answer(self) -> Result<Answer> {
         Ok(Answer::Stream(self.0))

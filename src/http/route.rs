@@ -14,6 +14,7 @@ use super::output::{Answer, Output};
 use crate::error::{Code, Error, Result};
 use crate::proof::Capability;
 use schemars::{Schema, SchemaGenerator};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// When a route is mounted.
@@ -121,6 +122,20 @@ pub struct Shape {
     pub other_status: Option<u16>,
 }
 
+/// A header that a route reads.
+#[derive(Clone, Copy)]
+pub struct Header {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// The schema of its value.
+    pub schema: fn() -> Value,
+}
+
+/// The header by which a client may send a request again (IETF draft "The Idempotency-Key HTTP Header Field").
+pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+
 /// A route.
 pub struct Route {
     /// The method.
@@ -143,8 +158,8 @@ pub struct Route {
     pub mount: Mount,
     /// The largest body in bytes; zero takes none.
     pub body_bytes: u64,
-    /// Headers that it reads, with what they mean.
-    pub headers: Vec<(&'static str, &'static str)>,
+    /// Headers that it reads.
+    pub headers: Vec<Header>,
     /// Browsers on other origins may call it (section 1.3, allowed origins).
     pub cross_origin: bool,
     run: Run,
@@ -227,9 +242,25 @@ impl Route {
 
     /// Reads a header that clients may send.
     #[must_use]
-    pub fn reads(mut self, header: &'static str, meaning: &'static str) -> Self {
-        self.headers.push((header, meaning));
+    pub fn reads(
+        mut self,
+        name: &'static str,
+        meaning: &'static str,
+        schema: fn() -> Value,
+    ) -> Self {
+        self.headers.push(Header {
+            name,
+            meaning,
+            schema,
+        });
         self
+    }
+
+    /// Takes a request again by its `Idempotency-Key`.
+    #[must_use]
+    pub fn repeatable(self, meaning: &'static str) -> Self {
+        let schema = || json!({"type": "string", "minLength": 1, "maxLength": 255});
+        self.reads(IDEMPOTENCY_KEY, meaning, schema)
     }
 
     /// Takes keys with this capability alone (section 2.1).

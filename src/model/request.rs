@@ -84,16 +84,20 @@ pub struct Tool {
 #[schemars(rename = "ModelParameters")]
 pub struct Parameters {
     /// Sampling temperature.
+    #[schemars(range(min = 0.0, max = 2.0))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Nucleus sampling.
+    #[schemars(range(min = 0.0, max = 1.0))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
     /// The longest answer, in tokens. Sent as `max_tokens`, which most servers know; put
     /// `max_completion_tokens` into `extra` for those that want it.
+    #[schemars(range(min = 1, max = 1_000_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// Texts that end the answer.
+    #[schemars(length(max = 16), inner(length(min = 1, max = 200)))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
     /// A seed for repeatable sampling.

@@ -45,26 +45,30 @@ pub const TEST: &str = "webhook.test";
 #[serde(tag = "type", content = "data")]
 #[schemars(rename = "WebhookEventContent")]
 pub enum Event {
-    /// See [`Kind::RunFinished`].
+    /// A run has ended.
     #[serde(rename = "run.finished")]
+    #[schemars(title = "RunFinishedWebhookEvent")]
     RunFinished {
         /// The run, as it is read at `/v1/runs/{runId}`.
         run: Box<RunFields>,
     },
-    /// See [`Kind::ImprovementPassFinished`].
+    /// An improvement pass has ended.
     #[serde(rename = "improvement-pass.finished")]
+    #[schemars(title = "ImprovementPassFinishedWebhookEvent")]
     ImprovementPassFinished {
         /// The pass.
         pass: ImprovementPass,
     },
-    /// See [`Kind::ApprovalRequested`].
+    /// An approval waits for a reviewer.
     #[serde(rename = "approval.requested")]
+    #[schemars(title = "ApprovalRequestedWebhookEvent")]
     ApprovalRequested {
         /// The approval, without what it is about.
         approval: Approval,
     },
     /// A person sent a test.
     #[serde(rename = "webhook.test")]
+    #[schemars(title = "TestWebhookEvent")]
     Test {
         /// The endpoint that it was sent to.
         #[serde(rename = "endpointId")]

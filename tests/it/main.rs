@@ -21,6 +21,7 @@ mod conversations;
 mod cors;
 mod database_faults;
 mod database_rights;
+mod description;
 mod differential;
 mod doctor;
 mod enrolments;

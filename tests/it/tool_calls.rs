@@ -93,6 +93,40 @@ fn arguments_that_do_not_fit_are_told_to_the_model() {
     assert!(tool.asked().is_empty());
 }
 
+/// A model reads a schema from its beginning, so the author's order of fields is kept: in the database, in what is read
+/// back, and in what the model is sent.
+#[test]
+fn the_order_of_a_schemas_properties_is_the_authors() {
+    let app = App::start();
+    let model = model(&json!({"zone": "a", "city": "b", "amount": 1}));
+    let maker = app.maker();
+    let project = maker.project();
+    let schema = r#"{"type":"object","required":["zone","city"],"properties":{"zone":{"type":"string"},"city":{"type":"string","description":"Where."},"amount":{"type":"integer"}},"additionalProperties":false}"#;
+    let tool = ToolServer::start(|_, _| ToolAnswer::ok("done"));
+    let mut new = NewTool::new("look_up", "");
+    let url = tool.url();
+    new.url = &url;
+    new.schema = serde_json::from_str(schema).unwrap();
+    let tool = maker.tool(project, &new);
+    let read = app.get(&format!("/v1/tools/{tool}"));
+    assert!(read.text.contains(schema), "{}", read.text);
+    let stored = "select arguments_schema::text from tools where tool_id = $1";
+    let stored: String = app
+        .database
+        .client()
+        .query_one(stored, &[&tool])
+        .unwrap()
+        .get(0);
+    assert_eq!(stored, schema);
+    let agent = maker.agent_of(project, &model.base_url(), |version| {
+        version.tools = vec![tool];
+    });
+    app.finished(&app.start_turn(agent, "a"));
+    let requests = model.requests();
+    let sent = &requests[0].body["tools"][0]["function"]["parameters"];
+    assert_eq!(sent.to_string(), schema);
+}
+
 #[test]
 fn a_tool_that_refuses_is_quoted_to_the_model() {
     let app = App::start();

@@ -1,9 +1,13 @@
-//! The text of one event.
+//! The text of one event, and the schema of what its `data` line holds.
 
 use crate::ids::rfc3339;
+use crate::runtime::progress::events::Numbered;
 use crate::store::events::StoredEvent;
 use bytes::Bytes;
-use serde_json::{Value, json};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::json;
+use std::borrow::Cow;
 
 /// Milliseconds after which a client comes back.
 const RETRY_MS: u32 = 2000;
@@ -33,43 +37,106 @@ pub(super) fn durable(event: &StoredEvent) -> Bytes {
 }
 
 /// A passing event: without an id, so that a client that comes back does not count it.
-pub(super) fn passing(kind: &str, data: &Value) -> Bytes {
+fn passing(kind: &str, data: impl Serialize) -> Bytes {
+    let data = json!(data);
     Bytes::from(format!("event: {kind}\ndata: {data}\n\n"))
 }
 
+/// Text that a model is writing.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct TextDelta<'a> {
+    /// The step whose text it is.
+    pub(super) step: i32,
+    /// The attempt of the step. Text of an earlier attempt is void.
+    pub(super) attempt: i32,
+    /// How many characters of the attempt's text stand before it.
+    pub(super) offset: i32,
+    /// The characters.
+    pub(super) text: &'a str,
+}
+
+impl TextDelta<'_> {
+    pub(super) fn event(&self) -> Bytes {
+        passing("text.delta", self)
+    }
+}
+
 /// Why a stream ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "StreamEndReason")]
 pub(super) enum End {
     /// The run is finished and its last event was sent.
+    #[serde(rename = "run-finished")]
     Finished,
     /// The credential has ended or was revoked.
+    #[serde(rename = "credential-ended")]
     Credential,
     /// The reader may not read the run any more.
+    #[serde(rename = "permission-denied")]
     Access,
     /// The server is stopping: come back.
+    #[serde(rename = "server-stopping")]
     Stopping,
+}
+
+/// The stream ends here.
+#[derive(Debug, Serialize, JsonSchema)]
+struct StreamEnd {
+    reason: End,
 }
 
 impl End {
     pub(super) fn event(self) -> Bytes {
-        let reason = match self {
-            Self::Finished => "run-finished",
-            Self::Credential => "credential-ended",
-            Self::Access => "permission-denied",
-            Self::Stopping => "server-stopping",
-        };
-        passing("stream.end", &json!({"reason": reason}))
+        passing("stream.end", StreamEnd { reason: self })
     }
+}
+
+/// Why a stream is cut.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "StreamResetReason")]
+enum Reset {
+    /// The reader cannot keep up.
+    ReaderTooSlow,
+}
+
+/// The stream is cut here: read the run anew, or come back.
+#[derive(Debug, Serialize, JsonSchema)]
+struct StreamReset {
+    reason: Reset,
 }
 
 /// The reader cannot keep up: it is to read the run anew, or come back.
 pub(super) fn reset() -> Bytes {
-    passing("stream.reset", &json!({"reason": "reader-too-slow"}))
+    let reason = Reset::ReaderTooSlow;
+    passing("stream.reset", StreamReset { reason })
+}
+
+/// What the `data` lines of a stream hold.
+pub(in crate::http) struct StreamData;
+
+impl JsonSchema for StreamData {
+    fn schema_name() -> Cow<'static, str> {
+        "RunStreamData".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({
+            "description": "The `data` of one server-sent event. Its `event` line says what it is: `text.delta`, `stream.end`, \
+                `stream.reset`, or the `kind` of an event of the run, whose number is then the `id`.",
+            "anyOf": [
+                generator.subschema_for::<Numbered>(),
+                generator.subschema_for::<TextDelta<'_>>(),
+                generator.subschema_for::<StreamEnd>(),
+                generator.subschema_for::<StreamReset>(),
+            ],
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     #[test]
     fn an_event_is_one_line_of_data() {
@@ -85,6 +152,7 @@ mod tests {
         assert!(lines[2].starts_with("data: {") && lines[2].contains("a\\nb"));
         assert_eq!(lines.len(), 4);
     }
+
     #[test]
     fn the_page_for_readers_has_every_way_a_stream_ends() {
         let page = include_str!("../../../docs/streaming.md");

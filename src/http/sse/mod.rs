@@ -22,6 +22,7 @@ mod rights;
 mod shard;
 mod tail;
 
+pub(in crate::http) use format::StreamData;
 pub use options::Options;
 
 use super::door;

@@ -1,12 +1,12 @@
 //! One open stream: the position of its reader, and what waits for space in its buffer.
 
-use super::format::{self, End};
+use super::format::{self, End, TextDelta};
 use crate::authz::RunReader;
 use crate::http::door::{NotSent, StreamWriter};
 use crate::runtime::progress::feed::Delta;
 use crate::store::events::{LastStep, StoredEvent};
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -230,10 +230,13 @@ impl Reader {
         }
         let count = i32::try_from(fresh.chars().count()).unwrap_or(i32::MAX);
         self.text.had = had.saturating_add(count);
-        self.push(format::passing(
-            "text.delta",
-            &json!({"step": delta.step, "attempt": delta.attempt, "offset": had, "text": fresh}),
-        ));
+        let piece = TextDelta {
+            step: delta.step,
+            attempt: delta.attempt,
+            offset: had,
+            text: &fresh,
+        };
+        self.push(piece.event());
         TextOutcome::Done
     }
 

@@ -4,13 +4,38 @@
 //! taken away or given another meaning. `seq` orders them without gaps; the last one of a run is
 //! `run.completed`, `run.failed` or `run.cancelled`, and no other event follows it.
 
-use crate::store::events::NewEvent;
+use crate::ids::Timestamp;
+use crate::store::events::{NewEvent, StoredEvent};
 use crate::store::runs::{Agent, End, NewRun, Origin};
 use crate::store::steps::{Counts, StepKind};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
+
+/// An event of a run, as clients read it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "RunEvent")]
+pub struct Numbered {
+    /// Its number in the run, from 1 without gaps.
+    seq: i64,
+    /// When it was written.
+    created_at: Timestamp,
+    #[serde(flatten)]
+    #[schemars(with = "Event")]
+    event: Value,
+}
+
+impl From<StoredEvent> for Numbered {
+    fn from(event: StoredEvent) -> Self {
+        Self {
+            seq: event.seq,
+            created_at: event.created_at.into(),
+            event: json!({"kind": event.kind, "data": event.data}),
+        }
+    }
+}
 
 /// An event: `kind` and `data`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +43,7 @@ use uuid::Uuid;
 pub enum Event {
     /// The run exists; it waits for a thread.
     #[serde(rename = "run.created", rename_all = "camelCase")]
+    #[schemars(title = "RunCreatedEvent")]
     RunCreated {
         /// What runs.
         flow_id: String,
@@ -33,11 +59,13 @@ pub enum Event {
     },
     /// Somebody carries it on, for the first time.
     #[serde(rename = "run.started")]
+    #[schemars(title = "RunStartedEvent")]
     RunStarted {},
     /// It waits, and holds nothing meanwhile. A `step.started` with a higher attempt follows.
     // Each field is there where the wait has it. The description requires all, since every wait that a
     // route can begin has all.
     #[serde(rename = "run.waiting", rename_all = "camelCase")]
+    #[schemars(title = "RunWaitingEvent")]
     RunWaiting {
         /// Why, in a sentence.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,9 +86,11 @@ pub enum Event {
     },
     /// An attempt of a step begins. Text of an earlier attempt of the step is void.
     #[serde(rename = "step.started")]
+    #[schemars(title = "StepStartedEvent")]
     StepStarted(StepRef),
     /// A step is done, and is never done again.
     #[serde(rename = "step.completed", rename_all = "camelCase")]
+    #[schemars(title = "StepCompletedEvent")]
     StepCompleted {
         /// Which step.
         #[serde(flatten)]
@@ -71,6 +101,7 @@ pub enum Event {
     },
     /// The process that carried the run on died during a step, which is about to be done again.
     #[serde(rename = "step.restarted", rename_all = "camelCase")]
+    #[schemars(title = "StepRestartedEvent")]
     StepRestarted {
         /// Which step.
         #[serde(flatten)]
@@ -80,6 +111,7 @@ pub enum Event {
     },
     /// An attempt of a step failed.
     #[serde(rename = "step.failed", rename_all = "camelCase")]
+    #[schemars(title = "StepFailedEvent")]
     StepFailed {
         /// Which step.
         #[serde(flatten)]
@@ -91,18 +123,22 @@ pub enum Event {
     },
     /// Somebody asked the run to end while it was carried on.
     #[serde(rename = "run.cancelRequested")]
+    #[schemars(title = "RunCancelRequestedEvent")]
     RunCancelRequested {},
     /// The last event: the run has an output.
     #[serde(rename = "run.completed")]
+    #[schemars(title = "RunCompletedEvent")]
     RunCompleted {},
     /// The last event: the run failed.
     #[serde(rename = "run.failed", rename_all = "camelCase")]
+    #[schemars(title = "RunFailedEvent")]
     RunFailed {
         /// Why, in a sentence.
         failure_message: String,
     },
     /// The last event: the run was cancelled.
     #[serde(rename = "run.cancelled")]
+    #[schemars(title = "RunCancelledEvent")]
     RunCancelled {},
 }
 
@@ -128,8 +164,9 @@ pub struct StepRef {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StepAnswer {
-    /// A model.
+    /// What a model answered.
     #[serde(rename_all = "camelCase")]
+    #[schemars(title = "ModelStepAnswer", transform = of_kind(StepKind::Model))]
     Model {
         /// The whole text; it replaces what was streamed.
         text: String,
@@ -140,8 +177,9 @@ pub enum StepAnswer {
         /// What the provider counted; null where it counted nothing.
         tokens: TokenCounts,
     },
-    /// A tool.
+    /// What a tool answered.
     #[serde(rename_all = "camelCase")]
+    #[schemars(title = "ToolStepAnswer", transform = of_kind(StepKind::Tool))]
     Tool {
         /// Whether the model was told of an error.
         is_error: bool,
@@ -159,6 +197,15 @@ pub enum StepAnswer {
     /// A wait. Not described, as above. Last, since it reads from anything.
     #[schemars(skip)]
     Wait {},
+}
+
+/// The step's own `type` tells its answers apart, so each names the one that it belongs to.
+fn of_kind(kind: StepKind) -> impl FnMut(&mut Schema) {
+    move |answer| {
+        let kind = json!({"type": "string", "const": kind.text()});
+        let fields = answer.get_mut("properties").and_then(Value::as_object_mut);
+        fields.and_then(|fields| fields.insert("type".to_owned(), kind));
+    }
 }
 
 /// How a child run ended.
@@ -269,7 +316,6 @@ impl Event {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn check(event: &Event, data: Value) {
         let row = event.row();

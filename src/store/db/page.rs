@@ -14,8 +14,10 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 const CURSOR_VERSION: u8 = 1;
-const LIMIT_DEFAULT: u16 = 50;
-const LIMIT_MOST: u16 = 200;
+/// Rows on a page, unless the request says otherwise.
+pub const LIMIT_DEFAULT: u16 = 50;
+/// Rows on a page at most.
+pub const LIMIT_MOST: u16 = 200;
 
 /// What binds a cursor to its list, filters and direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

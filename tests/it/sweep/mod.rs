@@ -1,6 +1,7 @@
 //! The sweep: every mounted route as every kind of caller, with authorization on and off, against
 //! `sweep/table.txt`, which a person can read. Status, body, record and effect are all checked.
 
+mod examples;
 pub(crate) mod requests;
 pub(crate) mod rows;
 mod table;
