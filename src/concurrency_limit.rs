@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a caller queues briefly. Most calls take less, so a short queue moves on within it.
-const BRIEFLY: Duration = Duration::from_millis(100);
+pub const BRIEFLY: Duration = Duration::from_millis(100);
 
 /// A bounded number of permits. Clones share them.
 #[derive(Clone)]

@@ -25,6 +25,7 @@ pub mod users;
 pub mod webhook_deliveries;
 pub mod webhook_endpoints;
 
+use crate::authz::Stage;
 use crate::authz::desired_tuples::{Object, mark};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
@@ -70,10 +71,15 @@ pub fn routes() -> Vec<Route> {
     routes
 }
 
-/// Judges a URL that stands at this place of the body.
-fn check_url(cx: &Cx<'_>, path: &str, url: &str) -> Result<()> {
+/// Judges a URL that stands at this place of the body. A host that the tenant may not reach is recorded
+/// as a refusal to administer `resource`, `<kind>:<id>`.
+fn check_url(cx: &Cx<'_>, caller: &Caller, resource: &str, path: &str, url: &str) -> Result<()> {
     cx.check_tenant_url(url).map_err(|error| {
         let named = match error.code() {
+            Code::HostAccessDenied => {
+                let checker = cx.checker_of(caller.clone());
+                checker.refuse_with(Stage::HostAccessDenied, "admin", resource, error)
+            }
             Code::InvalidRequest => {
                 let message = format!("The body's {path}: {}", error.message());
                 Error::new(Code::InvalidBody, message)

@@ -9,7 +9,7 @@ use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::Timestamp;
-use crate::proof::{Admin, Authorized, Capability, Listing, Read};
+use crate::proof::{Admin, Authorized, Caller, Capability, Listing, Read};
 use crate::secrets::SecretRef;
 use crate::store::model_providers::{self, About, ModelProvider, Models};
 use crate::store::page::Page;
@@ -218,7 +218,7 @@ fn create(
         cx.checker()?.needs(Capability::SecretsWrite)?;
         check_secret(cx, may.caller().tenant_id, at)?;
     }
-    check(cx, &about)?;
+    check(cx, may.caller(), &about)?;
     let models = checked(&new.models)?;
     let (id, now) = (cx.new_id(), cx.now());
     let provider = cx
@@ -227,8 +227,9 @@ fn create(
 }
 
 /// The URL may be reached, and the key goes to it.
-fn check(cx: &Cx<'_>, about: &About<'_>) -> Result<()> {
-    check_url(cx, "$.baseUrl", about.base_url)?;
+fn check(cx: &Cx<'_>, caller: &Caller, about: &About<'_>) -> Result<()> {
+    let tenant = format!("tenant:{}", caller.tenant_id);
+    check_url(cx, caller, &tenant, "$.baseUrl", about.base_url)?;
     if about.api_key_name.is_some() && about.api_key_secret.is_some() {
         let expected = "no secret beside an apiKeyName: one of them is to be null";
         return Err(invalid_body("$.apiKeySecretRef", expected));
@@ -333,7 +334,7 @@ fn change(
         }
         let names_a_key = change.api_key_name.is_some() || change.api_key_secret_ref.is_some();
         if change.base_url.is_some() || names_a_key {
-            check(cx, &about)?;
+            check(cx, provider.caller(), &about)?;
         }
         model_providers::update(tx, &provider, &about, models.as_ref(), now)
     })?;

@@ -161,7 +161,8 @@ fn create(
         let path = format!("$.argumentsSchema{}", fault.path);
         invalid_body(&path, fault.expected)
     })?;
-    check_url(cx, "$.url", &body.url)?;
+    let project = format!("project:{}", on.row().project_id);
+    check_url(cx, on.caller(), &project, "$.url", &body.url)?;
     let new = tools::New {
         tool_id: cx.new_id(),
         name: &body.name,

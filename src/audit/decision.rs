@@ -8,7 +8,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// Which check decided: the authorization model, or an earlier check whose refusals are recorded
-/// (section 5.6 rule 3). No other refusal is recorded.
+/// (section 5.6 rules 1 and 3). No other refusal is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// The authorization model.
@@ -33,15 +33,17 @@ pub enum Stage {
     TokenSignInNotAllowed,
     /// Sign-in by token is off.
     TokenSignInOff,
-    /// This deployment runs no commands for tenants.
+    /// This deployment does not let tenants reach that host, or run commands.
     HostAccessDenied,
+    /// The credential was denied too often of late, and nothing else was looked at. Once a minute.
+    DenialLimit,
     /// An enrolment code was accepted. A refused code belongs to no user and is not recorded.
     Enrolment,
 }
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Model,
         Self::KeyRole,
         Self::KeyProject,
@@ -54,6 +56,7 @@ impl Stage {
         Self::TokenSignInNotAllowed,
         Self::TokenSignInOff,
         Self::HostAccessDenied,
+        Self::DenialLimit,
         Self::Enrolment,
     ];
 
@@ -72,6 +75,7 @@ impl Stage {
             Self::TokenSignInNotAllowed => "token-sign-in-not-allowed",
             Self::TokenSignInOff => "token-sign-in-off",
             Self::HostAccessDenied => "host-access-denied",
+            Self::DenialLimit => "denial-limit",
             Self::Enrolment => "enrolment",
         }
     }

@@ -3,14 +3,15 @@
 //!
 //! Guarantees (`bounded-everything`, `bulkheads`): a bounded number of requests asks the
 //! authorization server at once, and none while it is known to be unreachable. When all permits are
-//! taken, callers queue briefly (`concurrency_limit`).
+//! taken, callers queue briefly (`concurrency_limit`). Who finds none is told why: the authorization
+//! server hangs, or this process has too much to do.
 //!
 //! Not here: the question (`check`), and how it is asked (`sync::permissions`).
 
 use super::fga::Failure;
-use super::permissions::{Answer, Asked, Permissions};
+use super::permissions::{self, Answer, Asked, Permissions};
 use crate::audit::Audit;
-use crate::concurrency_limit::Limiter;
+use crate::concurrency_limit::{BRIEFLY, Limiter};
 use crate::error::{Code, Error, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,6 +27,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Credentials whose denials are counted at once. One that was forgotten begins anew.
 const COUNTED: usize = 10_000;
+
+/// How often it is recorded that a credential is refused without a decision.
+const RECORDED_EVERY: Duration = Duration::from_secs(60);
 
 /// The bounds.
 #[derive(Debug, Clone, Copy)]
@@ -99,17 +103,23 @@ impl Admission {
     /// Asks for a request.
     ///
     /// # Errors
-    /// `overloaded`: too many ask already. `authorization-unavailable`: there is no answer, or none
-    /// is expected. Those of the database.
+    /// `overloaded`: too many ask already, and get their answers. `authorization-unavailable`: there
+    /// is no answer, or none is expected. Those of the database.
     pub(super) fn ask(&self, tenant_id: Uuid, asked: &Asked) -> Result<Answer> {
-        let _permit = self.checks.acquire_briefly().ok_or_else(|| {
+        let permit = self.checks.acquire_briefly();
+        let _permit = permit.ok_or_else(|| {
             self.refused.fetch_add(1, Ordering::Relaxed);
-            Error::new(
-                Code::Overloaded,
-                "Too many requests wait for the authorization server. Try again shortly.",
-            )
+            self.counted(no_permit(self.permissions.silent_for()))
         })?;
         self.ask_unlimited(tenant_id, asked)
+    }
+
+    /// Counts a check without an answer.
+    fn counted(&self, error: Error) -> Error {
+        if error.code() == Code::AuthorizationUnavailable {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        error
     }
 
     /// Asks without a permit, on a thread that serves no requests.
@@ -120,32 +130,43 @@ impl Admission {
         let answer = self
             .breaker
             .call(Instant::now, || self.permissions.ask(tenant_id, asked));
-        answer.inspect_err(|error| {
-            if error.code() == Code::AuthorizationUnavailable {
-                self.failed.fetch_add(1, Ordering::Relaxed);
-            }
-        })
+        answer.map_err(|error| self.counted(error))
     }
 
-    /// Refuses a credential that was denied too often.
-    ///
-    /// # Errors
-    /// `too-many-requests`.
-    pub(super) fn admit(&self, key_id: Uuid) -> Result<()> {
-        if self.denials.is_spent(key_id, Instant::now()) {
+    /// Whether the credential is refused because it was denied too often.
+    pub(super) fn limited(&self, key_id: Uuid) -> Option<Limited> {
+        let limited = self.denials.limited(key_id, Instant::now());
+        if limited.is_some() {
             self.limited.fetch_add(1, Ordering::Relaxed);
-            return Err(Error::new(
-                Code::TooManyRequests,
-                "This credential was refused too often. Ask for what it may do, after a while.",
-            ));
         }
-        Ok(())
+        limited
     }
 
     /// Counts a denial.
     pub(super) fn denied(&self, key_id: Uuid) {
         self.denials.count(key_id, Instant::now());
     }
+}
+
+/// A credential is refused without a decision, because it was denied too often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Limited {
+    /// That is to be recorded.
+    Now,
+    /// It was recorded within the last minute.
+    Still,
+}
+
+/// Why there is no permit. As long as callers queue for one, a server that serves has answered
+/// somebody.
+fn no_permit(silent_for: Duration) -> Error {
+    if silent_for >= BRIEFLY {
+        return permissions::silent(silent_for);
+    }
+    Error::new(
+        Code::Overloaded,
+        "Too many requests wait for the authorization server. Try again shortly.",
+    )
 }
 
 /// A circuit breaker: opens after several failures in a row, and lets one request probe after a pause.
@@ -240,6 +261,8 @@ struct Denials {
 struct Spent {
     denials: f64,
     at: Instant,
+    /// When it was last recorded that the credential is refused.
+    recorded_at: Option<Instant>,
 }
 
 impl Denials {
@@ -259,9 +282,18 @@ impl Denials {
         self.left_of(spent, now) > self.most - 1.0
     }
 
-    fn is_spent(&self, key_id: Uuid, now: Instant) -> bool {
-        let spent = self.lock().get(&key_id).copied();
-        spent.is_some_and(|spent| self.is_at_most(spent, now))
+    fn limited(&self, key_id: Uuid, now: Instant) -> Option<Limited> {
+        let mut all = self.lock();
+        let spent = all.get_mut(&key_id)?;
+        if !self.is_at_most(*spent, now) {
+            return None;
+        }
+        let recorded_at = spent.recorded_at;
+        if recorded_at.is_some_and(|at| now.saturating_duration_since(at) < RECORDED_EVERY) {
+            return Some(Limited::Still);
+        }
+        spent.recorded_at = Some(now);
+        Some(Limited::Now)
     }
 
     /// How many are spent.
@@ -282,11 +314,14 @@ impl Denials {
                 some.map(|some| all.remove(&some));
             }
         }
-        let before = all
-            .get(&key_id)
-            .map_or(0.0, |spent| self.left_of(*spent, now));
-        let denials = (before + 1.0).min(self.most);
-        all.insert(key_id, Spent { denials, at: now });
+        let before = all.get(&key_id).copied();
+        let left = before.map_or(0.0, |spent| self.left_of(spent, now));
+        let spent = Spent {
+            denials: (left + 1.0).min(self.most),
+            at: now,
+            recorded_at: before.and_then(|spent| spent.recorded_at),
+        };
+        all.insert(key_id, spent);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Spent>> {
@@ -334,6 +369,16 @@ mod tests {
     }
 
     #[test]
+    fn who_finds_no_permit_hears_of_a_server_that_hangs_and_else_of_load() {
+        let hangs = no_permit(BRIEFLY);
+        assert_eq!(hangs.code(), Code::AuthorizationUnavailable);
+        assert!(hangs.message().starts_with("FGA Error: "), "{hangs}");
+        for answered in [Duration::ZERO, BRIEFLY / 2] {
+            assert_eq!(no_permit(answered).code(), Code::Overloaded);
+        }
+    }
+
+    #[test]
     fn other_failures_do_not_count() {
         let breaker = Breaker::default();
         for _ in 0..3 * FAILURES {
@@ -353,17 +398,38 @@ mod tests {
         let denials = Denials::new(60);
         let (key, other, start) = (Uuid::from_u128(1), Uuid::from_u128(2), Instant::now());
         for _ in 0..60 {
-            assert!(!denials.is_spent(key, start));
+            assert_eq!(denials.limited(key, start), None);
             denials.count(key, start);
         }
-        assert!(denials.is_spent(key, start));
-        assert!(!denials.is_spent(other, start));
+        assert!(denials.limited(key, start).is_some());
+        assert_eq!(denials.limited(other, start), None);
         assert_eq!(denials.spent_now(start), 1);
         let later = start + Duration::from_secs(1);
-        assert!(!denials.is_spent(key, later), "one a second is forgiven");
+        let limited = denials.limited(key, later);
+        assert_eq!(limited, None, "one a second is forgiven");
         assert_eq!(denials.spent_now(later), 0);
         denials.count(key, later);
-        assert!(denials.is_spent(key, later));
+        assert!(denials.limited(key, later).is_some());
+    }
+
+    #[test]
+    fn a_refused_credential_is_to_be_recorded_once_a_minute() {
+        let denials = Denials::new(60);
+        let (key, other, start) = (Uuid::from_u128(1), Uuid::from_u128(2), Instant::now());
+        let refused = |key: Uuid, after_secs: u64| {
+            let now = start + Duration::from_secs(after_secs);
+            for _ in 0..60 {
+                denials.count(key, now);
+            }
+            denials.limited(key, now)
+        };
+        assert_eq!(refused(key, 0), Some(Limited::Now));
+        assert_eq!(refused(other, 1), Some(Limited::Now));
+        for after_secs in [1, 30, 59] {
+            assert_eq!(refused(key, after_secs), Some(Limited::Still));
+        }
+        assert_eq!(refused(key, 60), Some(Limited::Now));
+        assert_eq!(refused(key, 61), Some(Limited::Still));
     }
 
     #[test]

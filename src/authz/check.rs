@@ -7,7 +7,7 @@
 //!
 //! Not here: waiting for the tickets (`http`).
 
-use super::admission::Admission;
+use super::admission::{Admission, Limited};
 use super::fga::Tuple;
 use super::permissions::{Answer, Asked};
 use super::roles::{self, Action, ObjectKind, Role};
@@ -258,6 +258,18 @@ impl<'a> Checker<'a> {
         self.refused(stage, action, resource, sentence, error)
     }
 
+    /// Records a refusal that has an error of its own, whose message is the reason, and gives that error.
+    pub fn refuse_with(
+        &self,
+        stage: Stage,
+        action: &'static str,
+        resource: &str,
+        error: Error,
+    ) -> Error {
+        let reason = error.message().to_owned();
+        self.refused(stage, action, resource, reason, error)
+    }
+
     /// Records a refusal with the check that refused, and gives its error, or that it could not be recorded.
     fn refused(
         &self,
@@ -316,10 +328,28 @@ impl<'a> Checker<'a> {
         self.record(admission, allowed)
     }
 
-    /// Refuses a credential that was denied too often, before anything is decided about it.
+    /// Refuses a credential that was denied too often, before anything is decided about it. That is
+    /// recorded once a minute.
     pub(super) fn admit(&self) -> Result<()> {
-        self.admission
-            .map_or(Ok(()), |admission| admission.admit(self.caller.token_id))
+        let limited = self
+            .admission
+            .and_then(|admission| admission.limited(self.caller.token_id));
+        let Some(limited) = limited else {
+            return Ok(());
+        };
+        let error = Error::new(
+            Code::TooManyRequests,
+            "This credential was refused too often. Ask for what it may do, after a while.",
+        );
+        if limited == Limited::Still {
+            return Err(error);
+        }
+        let action = match self.facts.route.starts_with("GET ") {
+            true => Read::NAME,
+            false => Write::NAME,
+        };
+        let tenant = Target::tenant(self.caller.tenant_id);
+        Err(self.refuse_with(Stage::DenialLimit, action, &tenant.resource, error))
     }
 
     /// What the route takes of a key, where the route checks nothing else.
@@ -465,7 +495,8 @@ impl<'a> Checker<'a> {
     }
 
     fn record(&self, admission: &Admission, recorded: Recorded<'_>) -> Result<()> {
-        if recorded.outcome == Outcome::Denied {
+        // What the limit refuses is no further denial, or the limit would hold itself up.
+        if recorded.outcome == Outcome::Denied && recorded.stage != Stage::DenialLimit {
             admission.denied(self.caller.token_id);
         }
         let facts = self.facts;

@@ -192,7 +192,7 @@ fn of_admission(stats: &authz::Stats) -> Vec<Metric> {
     vec![
         gauge("agent_runtime_authorization_checks_in_flight", "Requests that ask the authorization server.", stats.checks_in_flight),
         gauge("agent_runtime_authorization_checks_waiting", "Requests that wait until they may ask the authorization server.", stats.checks_waiting),
-        counter("agent_runtime_authorization_checks_refused_total", "Requests refused because too many asked the authorization server.", stats.checks_refused),
+        counter("agent_runtime_authorization_checks_refused_total", "Requests refused because there was no room among those that ask the authorization server.", stats.checks_refused),
         counter("agent_runtime_authorization_checks_failed_total", "Checks that the authorization server did not answer.", stats.checks_failed),
         gauge("agent_runtime_authorization_breaker_open", "1 while the authorization server is not asked because it did not answer.", usize::from(stats.is_breaker_open)),
         gauge("agent_runtime_authorization_credentials_limited", "Credentials that were denied so often that they are not served.", stats.credentials_limited),

@@ -61,7 +61,7 @@ pub(super) fn share(
         crate::log::subsystem(log, Subsystem::Runtime),
     );
     let bounds = authz::Options {
-        checks_in_flight: options.limits.request_threads / 2,
+        checks_in_flight: options.limits.request_threads.div_ceil(2),
         denials_per_minute: options.denials_per_minute,
     };
     let admission = permissions

@@ -176,6 +176,12 @@ impl Client {
         }
     }
 
+    /// How long its calls have waited without an answer to any of them, in this process. A server that
+    /// is slow interrupts that with each answer; one that hangs does not.
+    pub fn silent_for(&self) -> Duration {
+        self.inner.pool.silent_for()
+    }
+
     /// Whether it serves, what keeps its data included. That is all it tells of itself: no route of its
     /// API has its version.
     ///

@@ -22,6 +22,9 @@ pub(super) struct Pool {
 struct State {
     idle: Vec<outbound::Client>,
     in_use: usize,
+    /// Since when a call is under way, or was, and none was answered. A call that fails without an
+    /// answer does not end the silence.
+    silent_since: Option<Instant>,
 }
 
 /// A connection on loan. Dropping it gives it back.
@@ -47,6 +50,7 @@ impl Pool {
             state: Mutex::new(State {
                 idle: Vec::new(),
                 in_use: 0,
+                silent_since: None,
             }),
             freed: Condvar::new(),
         }
@@ -64,6 +68,7 @@ impl Pool {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.in_use += 1;
+        state.silent_since.get_or_insert_with(Instant::now);
         // The one used last, so that the others grow old and are closed.
         let idle = state.idle.pop();
         drop(state);
@@ -71,6 +76,18 @@ impl Pool {
             pool: self,
             client: idle,
         })
+    }
+
+    /// How long calls have waited without an answer to any of them.
+    pub(super) fn silent_for(&self) -> Duration {
+        let since = self.lock().silent_since;
+        since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn answered(&self) {
+        let mut state = self.lock();
+        let others_wait = state.in_use > 1;
+        state.silent_since = others_wait.then(Instant::now);
     }
 
     /// Sends the request and reads the answer's body. Anything but a 2xx is a failure.
@@ -95,6 +112,7 @@ impl Pool {
             }
             answer => answer,
         }?;
+        self.answered();
         if (200..300).contains(&answer.status) {
             return Ok(answer.body);
         }

@@ -88,8 +88,17 @@ impl From<Fault> for Error {
 
 /// The error of a check that got no answer.
 #[track_caller]
-pub(super) fn unavailable(why: impl std::fmt::Display) -> Error {
+pub(in crate::authz) fn unavailable(why: impl std::fmt::Display) -> Error {
     Error::new(Code::AuthorizationUnavailable, format!("{PREFIX}{why}"))
+}
+
+/// The error of a check for which there is no room, because those before it get no answer.
+#[track_caller]
+pub(in crate::authz) fn silent(since: std::time::Duration) -> Error {
+    unavailable(format_args!(
+        "The authorization server has answered nothing for {} ms, and no more requests may wait for it.",
+        since.as_millis()
+    ))
 }
 
 /// What [`unavailable`] was given, of its error or another one.

@@ -9,6 +9,7 @@
 //! Not here: the error for a refusal, and the record of decisions (`check`).
 
 use super::desired_tuples::Object;
+pub(in crate::authz) use super::error::silent;
 use super::error::{self, Fault};
 pub use super::reconciler::Reconciler;
 use super::state::SyncState;
@@ -132,6 +133,11 @@ impl Permissions {
     /// How many tenants stand how.
     pub fn standings(&self) -> Standings {
         self.0.status.standings()
+    }
+
+    /// How long the authorization server has left every call of this process without an answer.
+    pub fn silent_for(&self) -> Duration {
+        self.0.client.silent_for()
     }
 
     /// Asks whether a user has a relation to an object of the tenant. All of it ends by one

@@ -8,7 +8,7 @@
 //! Left out: an object of more than 100,000 tuples, which is refused.
 
 use super::desired_tuples;
-use super::error::Fault;
+use super::error::{self, Fault};
 use super::state::SyncState;
 use super::stores;
 use crate::authz::fga::{Failure, Pinned, Tuple};
@@ -46,12 +46,8 @@ pub(super) fn apply(
     always: bool,
     deadline: Instant,
 ) -> Result<Changed, Fault> {
-    let _permit = inner.applies.acquire(deadline).ok_or_else(|| {
-        Error::new(
-            Code::Overloaded,
-            "Too many changes of permissions wait to be applied. Try again shortly.",
-        )
-    })?;
+    let permit = inner.applies.acquire(deadline);
+    let _permit = permit.ok_or_else(|| no_room(inner))?;
     if desired_tuples::Object::parse(object).is_none() {
         // No row of ours has it, and nobody else writes it.
         let standing = authz::standing(&mut inner.store.session()?, tenant_id)?;
@@ -80,6 +76,18 @@ pub(super) fn apply(
             })),
         }
     })?
+}
+
+/// Why there is no room for a write: a server that hangs, or many changes at once.
+fn no_room(inner: &SyncState) -> Error {
+    let silent_for = inner.client.silent_for();
+    if silent_for >= inner.timeout / 2 {
+        return error::silent(silent_for);
+    }
+    Error::new(
+        Code::Overloaded,
+        "Too many changes of permissions wait to be applied. Try again shortly.",
+    )
 }
 
 fn apply_held(

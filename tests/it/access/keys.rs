@@ -325,12 +325,29 @@ fn a_credential_that_is_denied_in_a_loop_meets_a_limit_before_any_decision() {
     let answer = member.client.get(&path);
     assert_eq!(answer.header("retry-after"), Some("1"));
     answer.expect_error(429, "too-many-requests");
+    // That is recorded, once in a minute.
+    let last = world.rows("key_id = $1", &[&member.key_id]).pop().unwrap();
+    assert_eq!(
+        (
+            last.stage.as_str(),
+            last.outcome.as_str(),
+            last.action.as_str()
+        ),
+        ("denial-limit", "denied", "read")
+    );
+    assert_eq!(last.resource, format!("tenant:{}", world.tenant_id()));
+    assert!(last.reason.starts_with("denial-limit: "), "{last:?}");
+    assert_eq!(last.route.as_deref(), Some("GET /v1/projects/{projectId}"));
+    assert_eq!(
+        (last.check, last.failing_part.as_deref()),
+        (None, Some("denial-limit"))
+    );
     // Whatever it asks for; and another key of the same user is not concerned.
     member
         .client
         .get("/v1/projects")
         .expect_error(429, "too-many-requests");
-    assert_eq!(mine(), 3);
+    assert_eq!(mine(), 4);
     let other = world.key(member.user_id, &Key::whole());
     other.client.get("/v1/projects").expect(200);
     let nobody = Uuid::nil();

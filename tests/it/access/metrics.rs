@@ -104,7 +104,8 @@ fn checks_in_flight_refused_and_failed_are_shown() {
         eventually("both places to be taken", || {
             (authz("checks_in_flight") == 2.0).then_some(())
         });
-        world.app.get(&project).expect_error(503, "overloaded");
+        let answer = world.app.get(&project);
+        answer.expect_error(500, "authorization-unavailable");
         assert_eq!(authz("checks_refused_total"), refused + 1.0);
         relay.heal();
         for thread in asked {

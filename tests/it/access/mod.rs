@@ -3,6 +3,7 @@
 
 mod away;
 mod checker;
+mod hosts;
 mod keys;
 mod lists;
 mod metrics;
