@@ -726,7 +726,7 @@ create table audit_decisions_denied partition of audit_decisions for values in (
 create table audit_batches_allowed partition of audit_batches for values in ('allowed') partition by range (decided_at);
 create table audit_batches_denied partition of audit_batches for values in ('denied') partition by range (decided_at);
 
--- How far a chain was purged, signed.
+-- How far a chain was purged; signed where the server had a key at the purge.
 create table audit_anchors (
   slot integer not null,
   outcome text not null check (outcome in ('allowed', 'denied')),
@@ -736,9 +736,10 @@ create table audit_anchors (
   -- Since the chain began.
   rows_purged bigint not null,
   purged_at timestamptz not null,
-  public_key bytea not null check (length(public_key) = 32),
-  signature bytea not null check (length(signature) = 64),
-  primary key (slot, outcome)
+  public_key bytea check (length(public_key) = 32),
+  signature bytea check (length(signature) = 64),
+  primary key (slot, outcome),
+  check ((public_key is null) = (signature is null))
 );
 
 -- Webhooks: endpoints, the events that are reported to them, deliveries and their attempts

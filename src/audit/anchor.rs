@@ -1,17 +1,20 @@
-//! Anchors. A purge removes the start of a chain and leaves an anchor in its place, signed with
-//! Ed25519. The rest of the chain can still be verified, and only the holder of the key can purge.
+//! Anchors. A purge removes the start of a chain and leaves an anchor in its place. The rest of the
+//! chain can still be verified.
+//!
+//! Where the server has a key, it signs the anchor with Ed25519: then only the holder of the key can
+//! purge. Without a signature, whoever may write the tables can pass a removal off as a purge.
 
 use crate::ids::Clock;
 use crate::store::audit::Outcome;
 use crate::store::audit::pages::micros;
-use crate::store::audit::purge::{Anchor, End};
+use crate::store::audit::purge::{Anchor, End, Seal};
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
 const PREFIX: &[u8] = b"agent-runtime audit anchor 1\n";
 
 /// The anchor that replaces `before` and the batches that this purge removes.
-pub(super) fn sign(
-    key: &SigningKey,
+pub(super) fn make(
+    key: Option<&SigningKey>,
     outcome: Outcome,
     before: Option<&Anchor>,
     end: &End,
@@ -24,20 +27,25 @@ pub(super) fn sign(
         digest: end.digest,
         rows_purged: before.map_or(0, |anchor| anchor.rows_purged) + end.rows,
         purged_at: clock.now(),
-        public_key: key.verifying_key().to_bytes(),
-        signature: [0; 64],
+        seal: None,
     };
-    anchor.signature = key.sign(&message(&anchor)).to_bytes();
+    anchor.seal = key.map(|key| Seal {
+        public_key: key.verifying_key().to_bytes(),
+        signature: key.sign(&message(&anchor)).to_bytes(),
+    });
     anchor
 }
 
 /// Whether one of `trusted` signed the anchor. If the list is empty, the key that the anchor names
 /// counts.
 pub(super) fn is_signed(anchor: &Anchor, trusted: &[VerifyingKey]) -> bool {
-    let Ok(key) = VerifyingKey::from_bytes(&anchor.public_key) else {
+    let Some(seal) = &anchor.seal else {
         return false;
     };
-    let signature = Signature::from_bytes(&anchor.signature);
+    let Ok(key) = VerifyingKey::from_bytes(&seal.public_key) else {
+        return false;
+    };
+    let signature = Signature::from_bytes(&seal.signature);
     (trusted.is_empty() || trusted.contains(&key))
         && key.verify_strict(&message(anchor), &signature).is_ok()
 }

@@ -2,9 +2,9 @@
 //! decisions (specification section 8). It runs on every replica; a lock lets one purge at a time.
 //!
 //! A purge removes the start of a chain, in whole batches: old months as whole partitions, the rest
-//! of the oldest month in chunks. Each step and its signed anchor are one transaction.
+//! of the oldest month in chunks. Each step and its anchor are one transaction.
 
-use super::anchor;
+use super::{Retention, anchor};
 use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::store::audit::purge::{self, End};
@@ -29,8 +29,8 @@ const fn days(outcome: Outcome) -> i64 {
 pub(super) struct Keeper {
     pub(super) store: Store,
     pub(super) clock: Clock,
-    /// The retention, and the key that signs anchors.
-    pub(super) retention: Option<SigningKey>,
+    /// None: nothing is purged.
+    pub(super) retention: Option<Retention>,
     /// Empty once the thread is to end.
     pub(super) wake: super::Wake,
     pub(super) log: slog::Logger,
@@ -64,9 +64,10 @@ impl Keeper {
         // Decisions carry this clock's time, so this clock decides which months need partitions.
         let today = self.clock.now().date();
         rows::attach_partitions(&mut self.store.session()?, today)?;
-        let Some(key) = &self.retention else {
+        let Some(Retention { key }) = &self.retention else {
             return Ok(());
         };
+        let key = key.as_ref();
         let now = clock::earlier(&mut self.store.session()?, &self.clock)?;
         for outcome in Outcome::ALL {
             let before = now - time::Duration::days(days(outcome));
@@ -78,7 +79,7 @@ impl Keeper {
 
     fn drop_months(
         &self,
-        key: &SigningKey,
+        key: Option<&SigningKey>,
         outcome: Outcome,
         before: OffsetDateTime,
     ) -> Result<()> {
@@ -110,7 +111,7 @@ impl Keeper {
     /// Purges from the oldest month that stays, in chunks.
     fn delete_rest(
         &self,
-        key: &SigningKey,
+        key: Option<&SigningKey>,
         outcome: Outcome,
         before: OffsetDateTime,
     ) -> Result<()> {
@@ -142,9 +143,15 @@ impl Keeper {
         Ok(())
     }
 
-    fn anchor(&self, tx: &mut Tx<'_>, key: &SigningKey, outcome: Outcome, end: &End) -> Result<()> {
+    fn anchor(
+        &self,
+        tx: &mut Tx<'_>,
+        key: Option<&SigningKey>,
+        outcome: Outcome,
+        end: &End,
+    ) -> Result<()> {
         let before = purge::find_anchor(tx, end.slot, outcome)?;
-        let anchor = anchor::sign(key, outcome, before.as_ref(), end, &self.clock);
+        let anchor = anchor::make(key, outcome, before.as_ref(), end, &self.clock);
         purge::put_anchor(tx, &anchor)
     }
 }

@@ -55,8 +55,15 @@ pub struct Options {
     pub patience: Duration,
     /// After this time without renewal, another writer may take over the slot.
     pub lease: Duration,
-    /// Retention: purge what section 8 says, and sign anchors. None: keep everything.
-    pub retention: Option<SigningKey>,
+    /// None: keep everything.
+    pub retention: Option<Retention>,
+}
+
+/// Decisions are purged by age, as section 8 says.
+#[derive(Clone)]
+pub struct Retention {
+    /// Signs the anchors of purges, if there is one.
+    pub key: Option<SigningKey>,
 }
 
 impl Default for Options {

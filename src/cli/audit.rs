@@ -30,7 +30,7 @@ Examples:
 
 The public key is the one of SVC_AUDIT_SIGNING_KEY_PATH in PEM, as made by: openssl pkey -pubout. \
 Without it the key of the setting is used. Without both, each anchor is checked with the key that \
-it names itself, which proves little.
+it names itself, which proves little, and one that is not signed is counted.
 
 Exits 0 if the record is complete, 2 if something was changed, removed or inserted, 1 if it could \
 not be verified.";
@@ -152,10 +152,16 @@ fn print_report(report: &Report, no_key: bool) -> Outcome {
         "{verdict}: {} decisions in {} batches, {} chains.",
         report.decisions, report.batches, report.chains
     ))?;
-    if report.anchors > 0 && no_key {
+    if report.anchors > report.unsigned_anchors && no_key {
         terminal::say(
             "Purges are only as trustworthy as the keys that their anchors name: give --public-key.",
         )?;
+    }
+    if report.unsigned_anchors > 0 && no_key {
+        terminal::say(format_args!(
+            "{} of {} purged chains have an anchor that is not signed. It cannot prove that a purge removed their beginning: whoever may write the tables can do the same. SVC_AUDIT_SIGNING_KEY_PATH has the next purges sign.",
+            report.unsigned_anchors, report.anchors
+        ))?;
     }
     Ok(())
 }

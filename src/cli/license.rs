@@ -72,6 +72,9 @@ pub struct Sign {
     /// In how many days it expires
     #[arg(long, conflicts_with = "expires", value_parser = clap::value_parser!(u16).range(1..))]
     days: Option<u16>,
+    /// For how many days after that servers still take it, with a warning
+    #[arg(long, value_name = "DAYS", default_value_t = 0)]
+    grace_days: u16,
     /// The license's id; a new one if left out
     #[arg(long)]
     id: Option<String>,
@@ -118,6 +121,12 @@ fn inspect(world: &World, arguments: &Inspect) -> Outcome {
             format!("issued:   {}", rfc3339::text(claims.issued_at)),
             format!("expires:  {}", rfc3339::text(claims.expires_at)),
         ];
+        if claims.grace_days > 0 {
+            lines.push(format!(
+                "taken until: {} (its grace)",
+                rfc3339::text(claims.ends_at())
+            ));
+        }
         if !claims.features.is_empty() {
             lines.push(format!("features: {}", claims.features.join(", ")));
         }
@@ -143,7 +152,7 @@ const fn term(term: Term) -> &'static str {
         Term::NotYet => "dated in the future",
         Term::Valid => "in time",
         Term::EndsSoon => "ends soon",
-        Term::Grace => "expired, and accepted during the days of grace",
+        Term::Grace => "expired, and accepted during its grace",
         Term::Expired => "ended",
     }
 }
@@ -165,6 +174,7 @@ fn sign(world: &World, arguments: &Sign) -> Outcome {
         licensee: arguments.licensee.clone(),
         issued_at: now,
         expires_at,
+        grace_days: arguments.grace_days,
         features: arguments.features.clone(),
     };
     let key = license::sign(&claims, &pem).map_err(|fault| {

@@ -287,6 +287,7 @@ mod tests {
             licensee: "Example Works".to_owned(),
             issued_at: clock.now(),
             expires_at: clock.now() + time::Duration::days(90),
+            grace_days: 0,
             features: Vec::new(),
         };
         let pem = key.to_pkcs8_pem(LineEnding::LF).unwrap();

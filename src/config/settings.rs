@@ -230,7 +230,7 @@ pub struct Authorization {
 pub struct Audit {
     /// Whether old decisions are purged (section 8).
     pub purges: bool,
-    /// Signs anchors; present if `purges` is on.
+    /// Signs the anchors of purges.
     pub signing_key: Option<Box<SigningKey>>,
     /// Decisions in the queue at most.
     pub queue_length: usize,

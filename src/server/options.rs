@@ -116,10 +116,9 @@ impl Options {
             },
             audit: audit::Options {
                 queue_length: settings.audit.queue_length,
-                retention: match (settings.audit.purges, &settings.audit.signing_key) {
-                    (true, Some(key)) => Some((**key).clone()),
-                    _ => None,
-                },
+                retention: settings.audit.purges.then(|| audit::Retention {
+                    key: settings.audit.signing_key.as_deref().cloned(),
+                }),
                 ..audit::Options::default()
             },
             denials_per_minute: http.max_denials_per_minute,

@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 23] = [
+const CODES: [&str; 24] = [
     "settings",
     "license",
+    "audit-key",
     "database",
     "database-version",
     "database-encoding",

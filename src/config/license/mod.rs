@@ -2,7 +2,7 @@
 //!
 //! A key is `svc_lk_`, base64url of its claims in JSON, `.`, and base64url of the Ed25519 signature
 //! over everything before the dot, prefix included. It is valid if one of the trusted public keys
-//! made the signature and the time is right.
+//! made the signature, and exactly as long as its claims say.
 //!
 //! Only the keys that the build took from a file (`build.rs`) are trusted. No setting, feature or
 //! test switch adds one. Functions take the trusted keys as a value, so that tests pass their own;
@@ -22,12 +22,12 @@ include!(concat!(env!("OUT_DIR"), "/license_keys.rs"));
 
 /// The prefix of every license key (specification, section 1.3).
 pub const PREFIX: &str = "svc_lk_";
-/// How long a key is accepted after its expiry.
-pub const GRACE: Duration = Duration::days(14);
 /// How long before a key's expiry the warnings begin.
 pub const WARN_AHEAD: Duration = Duration::days(30);
 /// How far the issuer's clock may be ahead of this one.
 const CLOCK_SKEW: Duration = Duration::days(1);
+/// The longest grace that a license may give itself, in days.
+const MAX_GRACE_DAYS: u16 = 366;
 /// The longest license key.
 const MAX_BYTES: usize = 16 * 1024;
 /// The format that this version reads and writes.
@@ -49,9 +49,20 @@ pub struct Claims {
     /// When it expires.
     #[serde(with = "rfc3339")]
     pub expires_at: OffsetDateTime,
+    /// For how many days after that a server still takes it, with a warning.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub grace_days: u16,
     /// What it covers beyond the server itself, if anything.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+const fn is_zero(days: &u16) -> bool {
+    *days == 0
 }
 
 /// The public keys that a license key may be signed with.
@@ -80,9 +91,9 @@ pub enum Term {
     Valid,
     /// Within its last 30 days.
     EndsSoon,
-    /// After it, within the 14 days of grace.
+    /// After it, within the grace that the license gives itself.
     Grace,
-    /// After the grace.
+    /// After it and its grace.
     Expired,
 }
 
@@ -97,7 +108,7 @@ pub enum Fault {
     BadSignature,
     /// It is dated in the future.
     NotYet,
-    /// It and its grace have expired.
+    /// It has expired, and its grace has passed.
     Expired,
     /// `sign` got something that is not an Ed25519 private key.
     BadSigningKey,
@@ -112,10 +123,10 @@ impl std::fmt::Display for Fault {
             Self::UnknownVersion => "is of a format that needs a newer version of this server",
             Self::BadSignature => "was not signed by a key that this build trusts",
             Self::NotYet => "is dated in the future (is the clock right?)",
-            Self::Expired => "has expired, and its grace of 14 days has passed",
+            Self::Expired => "has expired",
             Self::BadSigningKey => "the signing key is not an Ed25519 private key in PKCS#8 PEM",
             Self::BadClaims => {
-                "the claims need an id, a licensee and an expiry after the time of issue"
+                "the claims need an id, a licensee, an expiry after the time of issue, and a grace of 366 days at most"
             }
         })
     }
@@ -144,11 +155,17 @@ impl Claims {
             Term::Valid
         } else if now < self.expires_at {
             Term::EndsSoon
-        } else if now < self.expires_at.saturating_add(GRACE) {
+        } else if now < self.ends_at() {
             Term::Grace
         } else {
             Term::Expired
         }
+    }
+
+    /// When servers stop taking it: at its expiry, or after the grace that its own text gives.
+    pub fn ends_at(&self) -> OffsetDateTime {
+        let grace = Duration::days(self.grace_days.into());
+        self.expires_at.saturating_add(grace)
     }
 
     /// The warning to log at the start if the license expires soon or has expired.
@@ -161,7 +178,7 @@ impl Claims {
             Term::Grace => Some(format!(
                 "The license ended at {expires_at}. The server starts with it until {}; put a new \
                  key into SVC_LICENSE_KEY.",
-                rfc3339::text(self.expires_at.saturating_add(GRACE))
+                rfc3339::text(self.ends_at())
             )),
             Term::NotYet | Term::Valid | Term::Expired => None,
         }
@@ -172,6 +189,7 @@ impl Claims {
         short(&self.id)
             && short(&self.licensee)
             && self.issued_at < self.expires_at
+            && self.grace_days <= MAX_GRACE_DAYS
             && self.features.len() <= 100
             && self.features.iter().all(short)
     }

@@ -24,6 +24,7 @@ pub(in crate::config) fn claims(days: i64) -> Claims {
         licensee: "Example Works".to_owned(),
         issued_at: now - Duration::days(400),
         expires_at: now + Duration::days(days),
+        grace_days: 0,
         features: Vec::new(),
     }
 }
@@ -110,29 +111,63 @@ fn no_code_of_the_service_adds_a_trusted_key() {
 }
 
 #[test]
-fn the_term_has_its_warnings_and_its_grace() {
-    let claims = claims(100);
-    let end = claims.expires_at;
-    for (at, term, warns) in [
-        (claims.issued_at - Duration::days(2), Term::NotYet, false),
-        (claims.issued_at - Duration::hours(23), Term::Valid, false),
-        (end - Duration::days(31), Term::Valid, false),
-        (end - Duration::days(30), Term::EndsSoon, true),
-        (end - Duration::SECOND, Term::EndsSoon, true),
-        (end, Term::Grace, true),
-        (end + Duration::days(13), Term::Grace, true),
-        (end + GRACE, Term::Expired, false),
-    ] {
-        assert_eq!(claims.term(at), term);
-        assert_eq!(claims.warning(at).is_some(), warns);
-    }
+fn a_license_is_valid_exactly_as_long_as_its_own_text_says() {
     let (pem, public) = key_pair();
     let trusted = TrustedKeys::of(&[public]);
-    let text = sign(&claims, &pem).unwrap();
-    let fault = |at| verify(&text, &trusted, at).unwrap_err();
-    assert!(verify(&text, &trusted, end + Duration::days(13)).is_ok());
-    assert_eq!(fault(end + GRACE), Fault::Expired);
-    assert_eq!(fault(claims.issued_at - Duration::days(2)), Fault::NotYet);
+    for grace_days in [0, 13] {
+        let claims = Claims {
+            grace_days,
+            ..claims(100)
+        };
+        let (end, grace) = (claims.expires_at, Duration::days(grace_days.into()));
+        let mut terms = vec![
+            (claims.issued_at - Duration::days(2), Term::NotYet, false),
+            (claims.issued_at - Duration::hours(23), Term::Valid, false),
+            (end - Duration::days(31), Term::Valid, false),
+            (end - Duration::days(30), Term::EndsSoon, true),
+            (end - Duration::SECOND, Term::EndsSoon, true),
+            (end + grace, Term::Expired, false),
+        ];
+        if grace_days > 0 {
+            terms.push((end, Term::Grace, true));
+            terms.push((end + grace - Duration::SECOND, Term::Grace, true));
+        }
+        let text = sign(&claims, &pem).unwrap();
+        for (at, term, warns) in terms {
+            assert_eq!(claims.term(at), term);
+            assert_eq!(claims.warning(at).is_some(), warns);
+            let fault = match term {
+                Term::NotYet => Some(Fault::NotYet),
+                Term::Expired => Some(Fault::Expired),
+                Term::Valid | Term::EndsSoon | Term::Grace => None,
+            };
+            assert_eq!(verify(&text, &trusted, at).err(), fault);
+        }
+    }
+}
+
+#[test]
+fn a_grace_is_part_of_the_signed_text() {
+    let key = SigningKey::from_bytes(&[7; 32]);
+    let trusted = TrustedKeys::of(&[key.verifying_key().to_bytes()]);
+    let with = |more: &str| {
+        let json = format!(
+            r#"{{"v":1,"id":"a","licensee":"b","issuedAt":"2026-01-01T00:00:00Z","expiresAt":"2026-02-01T00:00:00Z"{more}}}"#
+        );
+        let at = rfc3339::parse("2026-02-08T00:00:00Z").unwrap();
+        verify(&signed_json(&json, &key), &trusted, at).map(|claims| claims.grace_days)
+    };
+    assert_eq!(with(r#","graceDays":10"#), Ok(10));
+    for none in ["", r#","graceDays":0"#, r#","graceDays":7"#] {
+        assert_eq!(with(none), Err(Fault::Expired), "{none}");
+    }
+    for wrong in ["-1", "1.5", "367", "99999", "null", "\"10\""] {
+        assert_eq!(
+            with(&format!(r#","graceDays":{wrong}"#)),
+            Err(Fault::Malformed),
+            "{wrong}"
+        );
+    }
 }
 
 #[test]
@@ -205,6 +240,7 @@ fn sign_refuses_what_no_server_would_take() {
         |c: &mut Claims| c.id.clear(),
         |c: &mut Claims| c.licensee = "x".repeat(201),
         |c: &mut Claims| c.expires_at = c.issued_at,
+        |c: &mut Claims| c.grace_days = 367,
         |c: &mut Claims| c.features = vec!["x".to_owned(); 101],
     ] {
         let mut claims = claims(1);

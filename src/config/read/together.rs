@@ -24,21 +24,6 @@ impl Reader<'_> {
         }
     }
 
-    /// A purge must sign its anchors.
-    pub(super) fn retention(&mut self, rows: &[Row]) {
-        let key = rows
-            .iter()
-            .find(|row| row.setting.name == "SVC_AUDIT_SIGNING_KEY_PATH");
-        let no_key = key.is_none_or(|row| matches!(row.from, Origination::Unset));
-        if value(rows, "SVC_COMPLIANCE_CLASSIFIER").is_some() && no_key {
-            self.fault(
-                "SVC_AUDIT_SIGNING_KEY_PATH",
-                "is not set, but SVC_COMPLIANCE_CLASSIFIER purges the audit, which has to be signed",
-                "Make a key with: openssl genpkey -algorithm ed25519, in a file of mode 0600, and name it here",
-            );
-        }
-    }
-
     pub(super) fn body_limits(&mut self, rows: &[Row]) {
         let number = |name: &str| match value(rows, name) {
             Some(Value::Integer(number)) => Some(*number),

@@ -21,7 +21,7 @@ pub(super) static SERVER: &[Setting] = &[
         MEANT,
         "The commercial license key. It is checked at start, offline; without a valid one the \
          server does not start outside development. From 30 days before its expiry every start \
-         warns; it is taken for 14 days after it.",
+         warns; after it the key is taken for as many days as its own graceDays says, if it says any.",
     )
     .secret()
     .required_outside_development()
@@ -70,8 +70,8 @@ pub(super) static SERVER: &[Setting] = &[
         "SVC_STATE_DIR",
         Kind::AbsolutePath,
         Source::Ours,
-        "The directory for what the server itself keeps on disk, such as a seed token that it \
-         made.",
+        "The directory for what the server itself keeps on disk, such as the seed token of its \
+         last start.",
     )
     .default_derived(
         "the first entry of $STATE_DIRECTORY, else /var/lib/agent-runtime",
@@ -95,17 +95,19 @@ pub(super) static TENANT: &[Setting] = &[
         "SVC_SEED_USER_ID",
         Kind::Uuid,
         SPEC,
-        "The first user, who is the first tenant admin. Keep it the same across restarts.",
+        "The first user, who is the first tenant admin: a user that stands is made one at the first \
+         start with authorization. Keep it the same across restarts.",
     )
     .default_told("a UUID derived from the tenant's"),
     Setting::new(
         "SVC_SEED_TOKEN",
         Kind::Word { min: 16, max: 512 },
         MEANT,
-        "The seed user's bearer token, taken as it is.",
+        "The seed user's bearer token, taken as it is. Unset: each start makes one, in development on \
+         the screen, otherwise in the file seed-token of SVC_STATE_DIR, whose token before it ends.",
     )
     .secret()
-    .default_told("a fresh token that begins with svc_bt_"),
+    .default_told("a fresh token at each start, which begins with svc_bt_"),
     Setting::new(
         "SVC_PUBLIC_TOKEN_SIGNING_KEY_PATH",
         Kind::KeyFile(KeyForm::Ed25519),

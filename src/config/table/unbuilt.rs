@@ -61,9 +61,9 @@ pub(super) static AUTHORIZATION: &[Setting] = &[
         Kind::Choice(&[Word::built("shipped")]),
         Source::Named("8"),
         "shipped: allowed decisions are purged after 90 days, denied ones after 365. Unset: both \
-         are kept.",
+         are kept. SVC_AUDIT_SIGNING_KEY_PATH signs how far, if it is set.",
     )
-    .read_by("server, which then requires SVC_AUDIT_SIGNING_KEY_PATH"),
+    .read_by("server"),
     Setting::new(
         "SVC_AUDIT_SIGNING_KEY_PATH",
         Kind::KeyFile(KeyForm::Ed25519),

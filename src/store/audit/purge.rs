@@ -22,9 +22,16 @@ pub struct Anchor {
     pub rows_purged: i64,
     /// When the last of them went.
     pub purged_at: OffsetDateTime,
-    /// The key that signed this (Ed25519).
+    /// None: there was no key at the purge.
+    pub seal: Option<Seal>,
+}
+
+/// Who vouches for an anchor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seal {
+    /// The key that signed the anchor (Ed25519).
     pub public_key: [u8; 32],
-    /// Over all of this.
+    /// Over all else of the anchor.
     pub signature: [u8; 64],
 }
 
@@ -43,8 +50,15 @@ pub struct End {
 
 impl FromRow for Anchor {
     fn from_row(row: &DatabaseRow) -> Result<Self> {
-        let key: &[u8] = row.column("public_key")?;
-        let signature: &[u8] = row.column("signature")?;
+        let key: Option<&[u8]> = row.column("public_key")?;
+        let signature: Option<&[u8]> = row.column("signature")?;
+        let seal = match key.zip(signature) {
+            Some((key, signature)) => Some(Seal {
+                public_key: key.try_into().map_err(Error::internal)?,
+                signature: signature.try_into().map_err(Error::internal)?,
+            }),
+            None => None,
+        };
         Ok(Self {
             slot: row.column("slot")?,
             outcome: row.column("outcome")?,
@@ -52,8 +66,7 @@ impl FromRow for Anchor {
             digest: digest(row, "digest")?,
             rows_purged: row.column("rows_purged")?,
             purged_at: row.column("purged_at")?,
-            public_key: key.try_into().map_err(Error::internal)?,
-            signature: signature.try_into().map_err(Error::internal)?,
+            seal,
         })
     }
 }
@@ -127,6 +140,7 @@ pub fn find_anchor(sql: &mut impl Sql, slot: i32, outcome: Outcome) -> Result<Op
 /// # Errors
 /// `database-unavailable`.
 pub fn put_anchor(tx: &mut Tx<'_>, anchor: &Anchor) -> Result<()> {
+    let seal = anchor.seal.as_ref();
     tx.execute(
         sql!("audit/put_anchor"),
         &[
@@ -136,8 +150,8 @@ pub fn put_anchor(tx: &mut Tx<'_>, anchor: &Anchor) -> Result<()> {
             &anchor.digest.as_slice(),
             &anchor.rows_purged,
             &anchor.purged_at,
-            &anchor.public_key.as_slice(),
-            &anchor.signature.as_slice(),
+            &seal.map(|seal| seal.public_key.as_slice()),
+            &seal.map(|seal| seal.signature.as_slice()),
         ],
     )?;
     Ok(())

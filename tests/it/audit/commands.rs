@@ -1,7 +1,8 @@
 //! `audit verify` and `audit export`, as an operator runs them.
 
-use super::support::{decision, denied, soon, writer};
-use crate::harness::Database;
+use super::support::{count, decision, denied, soon, writer};
+use crate::harness::{Database, eventually};
+use agent_runtime::audit::Retention;
 use agent_runtime::ids::{Clock, rfc3339};
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -63,6 +64,34 @@ fn verify_says_what_it_found_with_its_exit_code() {
         said.err.contains("not an Ed25519 public key"),
         "{}",
         said.err
+    );
+}
+
+#[test]
+fn verify_says_what_an_unsigned_anchor_cannot_prove() {
+    let (database, clock) = (Database::migrated(), Clock::system());
+    clock.set_back(Duration::from_secs(100 * 24 * 3600));
+    let (audit, running) = writer(&database.url(), &clock, |options| {
+        options.retention = Some(Retention { key: None });
+    });
+    let ticket = audit.record(decision(Uuid::from_u128(1), "project:a"));
+    ticket.unwrap().wait(soon()).unwrap();
+    clock.advance(Duration::from_secs(100 * 24 * 3600));
+    audit.keep_up();
+    eventually("the purge", || (count(&database) == 0).then_some(()));
+    assert!(running.stop(soon()));
+    let said = run(&database, &["verify"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", said.out);
+    for word in ["not signed", "cannot prove", "SVC_AUDIT_SIGNING_KEY_PATH"] {
+        assert!(lines[1].contains(word), "{}", said.out);
+    }
+    let said = run(&database, &["verify", "--json"]);
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(
+        (&report["anchors"], &report["unsignedAnchors"]),
+        (&1.into(), &1.into())
     );
 }
 

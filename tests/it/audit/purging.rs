@@ -3,7 +3,7 @@
 use super::support::{count, decision, denied, soon, verify, writer};
 use crate::harness::{Database, eventually};
 use agent_runtime::audit::verify::Kind;
-use agent_runtime::audit::{Audit, Outcome, Running};
+use agent_runtime::audit::{Audit, Outcome, Retention, Running};
 use agent_runtime::ids::Clock;
 use ed25519_dalek::SigningKey;
 use std::time::Duration;
@@ -23,15 +23,19 @@ impl World {
     /// Its clock stands this far back, at a noon, and the database's where it is: what is purged is
     /// too old by both.
     fn ago(days: u32) -> Self {
+        Self::ago_with(days, true)
+    }
+
+    fn ago_with(days: u32, signs: bool) -> Self {
         let (database, clock) = (Database::migrated(), Clock::system());
         clock.set_back(DAY * days);
         let hour = clock.now().hour();
         // No day, and no month, ends while a test runs.
         clock.set_back(Duration::from_secs(3600 * u64::from((hour + 12) % 24)));
         let key = SigningKey::from_bytes(&[7; 32]);
-        let retention = Some(key.clone());
+        let signing = signs.then(|| key.clone());
         let (audit, running) = writer(&database.url(), &clock, |options| {
-            options.retention = retention
+            options.retention = Some(Retention { key: signing });
         });
         Self {
             database,
@@ -101,7 +105,8 @@ fn what_is_too_old_goes_by_its_outcome_and_leaves_a_signed_anchor() {
     // The first ones are 91 days old.
     world.later(2);
     world.becomes(4, 4);
-    assert_eq!(verify(&world.database, &[]).anchors, 1);
+    let report = verify(&world.database, &[]);
+    assert_eq!((report.anchors, report.unsigned_anchors), (1, 0));
     // A month that is past as a whole goes as a whole.
     world.later(60);
     eventually("the month to go", || {
@@ -165,6 +170,36 @@ fn a_deletion_does_not_pass_for_a_purge() {
         assert_eq!(faults[0].kind, kind, "{tampering}: {faults:?}");
         client.batch_execute(undo).unwrap();
         assert_eq!(verify(&world.database, &key).faults, []);
+    }
+}
+
+#[test]
+fn without_a_key_it_is_purged_all_the_same_and_the_anchor_is_known_as_unsigned() {
+    let world = World::ago_with(510, false);
+    world.write();
+    world.later(89);
+    world.write();
+    world.later(2);
+    eventually("a chunk to go", || {
+        (world.count(Outcome::Allowed) == 4).then_some(())
+    });
+    // A month that is past as a whole, too.
+    world.later(60);
+    eventually("the month to go", || {
+        (!world.has_month(Outcome::Allowed, 151)).then_some(())
+    });
+    world.later(400);
+    eventually("all to go", || (count(&world.database) == 0).then_some(()));
+    world.write();
+    let report = verify(&world.database, &[]);
+    assert_eq!((report.faults, report.decisions), (vec![], 6));
+    assert_eq!((report.anchors, report.unsigned_anchors), (2, 2));
+    // Where there is a key, an anchor without a signature may be a removal.
+    let faults = verify(&world.database, &[world.key.verifying_key()]).faults;
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    for fault in faults {
+        assert_eq!(fault.kind, Kind::AnchorNotSigned);
+        assert!(fault.finding.contains("there was no key yet"), "{fault:?}");
     }
 }
 
