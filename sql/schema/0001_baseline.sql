@@ -54,7 +54,7 @@ create table tokens (
     check (capabilities <@ '{access:write,env:write,keys:write,secrets:write}'::text[]),
   -- The one project that the token is limited to, if it is.
   project_id uuid,
-  -- The tenant's seed token is replaced at every start that brings another one.
+  -- Came with the tenant or with a start of the server, and may end with the next start.
   seed boolean not null default false,
   created_at timestamptz not null,
   expires_at timestamptz,
@@ -65,7 +65,7 @@ create table tokens (
 -- Without a tenant: a credential is looked up before its tenant is known.
 create unique index tokens_digest on tokens (digest);
 create index tokens_user on tokens (tenant_id, user_id, token_id);
-create unique index tokens_seed on tokens (tenant_id) where seed;
+create index tokens_seed on tokens (tenant_id) where seed;
 
 -- Organizations, projects and who may use them
 

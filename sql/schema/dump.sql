@@ -813,7 +813,7 @@ create table tokens (
   constraint tokens_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, user_id)
 );
 CREATE UNIQUE INDEX tokens_digest ON tokens USING btree (digest);
-CREATE UNIQUE INDEX tokens_seed ON tokens USING btree (tenant_id) WHERE seed;
+CREATE INDEX tokens_seed ON tokens USING btree (tenant_id) WHERE seed;
 CREATE INDEX tokens_user ON tokens USING btree (tenant_id, user_id, token_id);
 
 create table tools (

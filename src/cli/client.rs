@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The server's default URL.
@@ -50,17 +51,16 @@ impl Which {
         let dev_url = home.as_ref().and_then(dev::Home::url);
         let given = self.url.as_deref().or(world.vars.text("AGENT_RUNTIME_URL"));
         let url = given.or(dev_url.as_deref()).unwrap_or(DEFAULT_URL);
-        let token = match self.token(world)? {
-            Some(token) => token,
-            // The token of `dev` is only for the server of `dev`.
-            None if given.is_none() || given == dev_url.as_deref() => match home {
-                Some(home) => home.token()?,
-                None => None,
-            }
-            .ok_or_else(no_token)?,
-            None => return Err(no_token()),
-        };
-        Server::new(url, token)
+        if let Some(token) = self.token(world)? {
+            return Server::new(url, token);
+        }
+        // The token of `dev` is only for the server of `dev`.
+        let of_dev = given.is_none() || given == dev_url.as_deref();
+        let home = home.filter(|_| of_dev).ok_or_else(no_token)?;
+        let token = home.token()?.ok_or_else(no_token)?;
+        let mut server = Server::new(url, token)?;
+        server.home = Some(Arc::new(home));
+        Ok(server)
     }
 
     fn token(&self, world: &World) -> Outcome<Option<Secret>> {
@@ -94,12 +94,19 @@ fn no_token() -> Failure {
     )
 }
 
-/// A server and the token for it. Cheap to clone.
+/// A server and the token for it. Cheap to clone; clones share the token.
 #[derive(Clone)]
 pub(super) struct Server {
     outbound: Outbound,
     base: String,
-    authorization: Secret,
+    authorization: Arc<Mutex<Secret>>,
+    /// Where `dev` put the token, if it is that of `dev`.
+    home: Option<Arc<dev::Home>>,
+}
+
+/// The authorization header of this token.
+fn header(token: &Secret) -> Secret {
+    Secret::new(format!("Bearer {}", token.expose()))
 }
 
 impl Server {
@@ -115,8 +122,27 @@ impl Server {
         Ok(Self {
             outbound,
             base: base.as_str().trim_end_matches('/').to_owned(),
-            authorization: Secret::new(format!("Bearer {}", token.expose())),
+            authorization: Arc::new(Mutex::new(header(&token))),
+            home: None,
         })
+    }
+
+    /// Reads the token of `dev` again, because each start of `dev` has another one. False: the token is of
+    /// another kind.
+    pub(super) fn renew_token(&self) -> Outcome<bool> {
+        let Some(home) = &self.home else {
+            return Ok(false);
+        };
+        if let Some(token) = home.token()? {
+            *self.lock() = header(&token);
+        }
+        Ok(true)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Secret> {
+        self.authorization
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The URL without a final slash.
@@ -129,9 +155,9 @@ impl Server {
         self.outbound.client(Policy::Operator, timeouts)
     }
 
-    /// The authorization header.
-    pub(super) fn authorization(&self) -> (&str, &str) {
-        ("authorization", self.authorization.expose())
+    /// The value of the authorization header.
+    pub(super) fn authorization(&self) -> Secret {
+        self.lock().clone()
     }
 
     /// For requests that are answered promptly.
@@ -202,7 +228,8 @@ impl Client {
     ) -> Outcome<Value> {
         let url = format!("{}{path}", self.server.base);
         let body = body.map(Value::to_string);
-        let mut all = vec![self.server.authorization()];
+        let authorization = self.server.authorization();
+        let mut all = vec![("authorization", authorization.expose())];
         if body.is_some() {
             all.push(("content-type", "application/json"));
         }

@@ -245,12 +245,13 @@ impl Follower {
 
     fn stream(&mut self) -> End {
         let last = self.seq.to_string();
+        let authorization = self.server.authorization();
         let url = format!("{}{}", self.server.url(), self.path);
         let opened = self.http.open(&Outgoing {
             method: Method::GET,
             url: &url,
             headers: &[
-                self.server.authorization(),
+                ("authorization", authorization.expose()),
                 ("accept", "text/event-stream"),
                 ("last-event-id", &last),
             ],
@@ -266,6 +267,10 @@ impl Follower {
                 let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
                 let failure = client::refused(self.server.url(), status, &body);
                 return match status {
+                    // `dev` may have been started again, and leaves its token once it is ready.
+                    401 if matches!(self.server.renew_token(), Ok(true)) => {
+                        early(failure.message, false)
+                    }
                     429 | 500.. => early(failure.message, false),
                     _ => End::Failed(failure),
                 };

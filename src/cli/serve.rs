@@ -11,13 +11,14 @@ use crate::error::{Code, Error};
 use crate::ids::Clock;
 use crate::log::{self, Subsystem};
 use crate::secret::Secret;
-use crate::server::{Options, Seeds, Server};
+use crate::server::{Options, Replaced, Seeds, Server};
 use clap::Args;
 use crossbeam_channel::{Receiver, bounded, never, select, tick};
 use sha2::{Digest, Sha256};
 use slog::{Logger, info, warn};
 use std::io::IsTerminal;
 use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -55,11 +56,13 @@ fn serve(world: &World) -> Outcome {
     let log = open_log(&world.vars, &settings, &world.clock).map_err(Failure::for_good)?;
     log::install_panic_hook(&log);
     let endings = signals::endings()?;
-    let seeds = seeds(&settings, &world.clock, &log)?;
-    let server = start(&settings, seeds, &world.clock, &log)?;
+    warn_of_no_authorization(&settings, &log);
+    let seeds = seeds(&settings, &world.clock)?;
+    let server = start(&settings, seeds.clone(), &world.clock, &log)?;
     let manager = Manager::of(&world.vars);
     let within = settings.http.shutdown_timeout;
-    match until_told(&server, &endings, &manager) {
+    let keep = || keep_token(&settings, &seeds, &log);
+    match until_told(&server, &endings, &manager, keep) {
         Ok(()) => stop(server, within, &endings, &manager),
         Err(failure) => {
             // Why it never became ready matters more than how it ended.
@@ -109,8 +112,20 @@ const fn name(setting: log::Setting) -> &'static str {
     }
 }
 
+/// Section 1.1: whoever holds a token may do anything in its tenant then, and production must turn authorization on.
+fn warn_of_no_authorization(settings: &Settings, log: &Logger) {
+    if settings.development || settings.authorization.is_some() {
+        return;
+    }
+    let own = log::subsystem(log, Subsystem::Authz);
+    warn!(
+        own,
+        "SVC_AUTHZ_API_URL is not set: whoever holds a token may do anything in its tenant. In production, set it to the URL of the authorization server"
+    );
+}
+
 /// The tenant that this start creates or finds.
-fn seeds(settings: &Settings, clock: &Clock, log: &Logger) -> Outcome<Seeds> {
+fn seeds(settings: &Settings, clock: &Clock) -> Outcome<Seeds> {
     let tenant = &settings.tenant;
     let tenant_id = tenant.id.unwrap_or_else(|| clock.new_id());
     if tenant.id.is_none() {
@@ -118,19 +133,25 @@ fn seeds(settings: &Settings, clock: &Clock, log: &Logger) -> Outcome<Seeds> {
             "tenant: {tenant_id} (a new one; set SVC_TENANT_ID to it to keep it)"
         ))?;
     }
-    let token = match &tenant.seed_token {
-        Some(token) => token.clone(),
-        None if settings.development => {
+    let (token, replaces) = match &tenant.seed_token {
+        Some(token) => (token.clone(), Replaced::All),
+        None => {
             let token = bearer::mint()?;
-            terminal::say(format_args!("token:  {}", token.expose()))?;
-            token
+            let replaces = match settings.development {
+                true => {
+                    terminal::say(format_args!("token:  {}", token.expose()))?;
+                    Replaced::All
+                }
+                false => Replaced::Only(token_before(settings)?),
+            };
+            (token, replaces)
         }
-        None => kept_token(settings, log)?,
     };
     Ok(Seeds {
         tenant_id,
         user_id: tenant.seed_user_id.unwrap_or_else(|| first_user(tenant_id)),
         token,
+        replaces,
     })
 }
 
@@ -146,8 +167,13 @@ pub(super) fn first_user(tenant_id: Uuid) -> Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// The token in the state directory: that of an earlier start, or a new one. It is never logged.
-fn kept_token(settings: &Settings, log: &Logger) -> Outcome<Secret> {
+/// Where a seed token that a start made is found, outside development.
+fn token_path(settings: &Settings) -> PathBuf {
+    settings.state_directory.join("seed-token")
+}
+
+/// The token that an earlier start left in the state directory, which is made if it is not there.
+fn token_before(settings: &Settings) -> Outcome<Option<Secret>> {
     let directory = &settings.state_directory;
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -159,26 +185,22 @@ fn kept_token(settings: &Settings, log: &Logger) -> Outcome<Secret> {
                 directory.display()
             ))
         })?;
-    let path = directory.join("seed-token");
-    // A token belongs to one tenant, and without SVC_TENANT_ID every start makes another.
-    let standing = match settings.tenant.id {
-        Some(_) => private_file::Standing::Kept,
-        None => private_file::Standing::Replaced,
+    let text = private_file::read(&token_path(settings))?;
+    Ok(text.map(|text| Secret::new(text.as_str())))
+}
+
+/// Writes the token that this start made to the state directory, in place of the one before. It is never logged. The
+/// database has it by now: until then the file's token is the one that is valid.
+fn keep_token(settings: &Settings, seeds: &Seeds, log: &Logger) -> Outcome {
+    let Replaced::Only(_) = seeds.replaces else {
+        return Ok(());
     };
-    let token = bearer::mint()?;
-    let text = zeroize::Zeroizing::new(format!("{}\n", token.expose()));
-    if private_file::write(&path, &text, standing)? {
-        let own = log::subsystem(log, Subsystem::Server);
-        info!(own, "A seed token was made: see the file"; "path" => %path.display());
-        return Ok(token);
-    }
-    match private_file::read(&path)? {
-        Some(text) if text.len() >= 16 => Ok(Secret::new(text.as_str())),
-        _ => Err(Failure::new(format!(
-            "SVC_STATE_DIR: {} holds no token. Remove it for a fresh one, or set SVC_SEED_TOKEN.",
-            path.display()
-        ))),
-    }
+    let path = token_path(settings);
+    let text = zeroize::Zeroizing::new(format!("{}\n", seeds.token.expose()));
+    private_file::write(&path, &text, private_file::Standing::Replaced)?;
+    let own = log::subsystem(log, Subsystem::Server);
+    info!(own, "A seed token was made: see the file"; "path" => %path.display());
+    Ok(())
 }
 
 /// Starts the server.
@@ -195,8 +217,13 @@ pub(super) fn start(
     Ok(server)
 }
 
-/// Waits until the server is ready, and then for a signal to end.
-fn until_told(server: &Server, endings: &Receiver<()>, manager: &Manager) -> Outcome {
+/// Waits until the server is ready, and then for a signal to end. `prepare` comes before others hear that it is ready.
+fn until_told(
+    server: &Server,
+    endings: &Receiver<()>,
+    manager: &Manager,
+    prepare: impl Fn() -> Outcome,
+) -> Outcome {
     let beat = manager.every().map_or_else(never, tick);
     let mut ready = server.ready().clone();
     loop {
@@ -205,6 +232,7 @@ fn until_told(server: &Server, endings: &Receiver<()>, manager: &Manager) -> Out
                 if let Ok(Err(error)) = said {
                     return Err(never_ready(error));
                 }
+                prepare()?;
                 manager.ready();
                 ready = never();
             }
@@ -317,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_development_a_made_token_is_in_a_private_file_and_in_no_log() {
+    fn outside_development_a_start_s_token_is_in_a_private_file_and_in_no_log() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join("state");
         let clock = Clock::system();
@@ -325,21 +353,67 @@ mod tests {
         let log = log::open(&log::Options::default(), clock.clone(), sink.clone());
         let tenant_id = clock.new_id();
         let pinned = settings(&state, Some(tenant_id));
-        let first = seeds(&pinned, &clock, &log).unwrap();
-        let path = state.join("seed-token");
+        let path = token_path(&pinned);
+        let before = |seeds: &Seeds| match &seeds.replaces {
+            Replaced::Only(before) => before.clone(),
+            Replaced::All => panic!("it ends tokens of other files"),
+        };
+        let first = seeds(&pinned, &clock).unwrap();
+        assert!(before(&first).is_none() && !path.exists());
+        keep_token(&pinned, &first, &log).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
-        assert_eq!(
-            std::fs::read_to_string(&path).unwrap().trim(),
-            first.token.expose()
-        );
+        let held = || std::fs::read_to_string(&path).unwrap();
+        assert_eq!(held(), format!("{}\n", first.token.expose()));
+        // The next start makes another one. The file's stays until the database has that.
+        let again = seeds(&pinned, &clock).unwrap();
+        assert!(again.token != first.token && before(&again) == Some(first.token.clone()));
+        assert_eq!((again.tenant_id, again.user_id), (tenant_id, first.user_id));
+        assert_eq!(held().trim(), first.token.expose());
+        keep_token(&pinned, &again, &log).unwrap();
+        assert_eq!(held().trim(), again.token.expose());
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        // Also where that is for a fresh tenant.
+        let fresh = seeds(&settings(&state, None), &clock).unwrap();
+        assert!(before(&fresh) == Some(again.token.clone()) && fresh.tenant_id != tenant_id);
         let logged = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
         assert!(logged.contains("seed-token"), "{logged}");
-        assert!(!logged.contains(&first.token.expose()[7..]), "{logged}");
-        let again = seeds(&pinned, &clock, &log).unwrap();
-        assert!(again.token == first.token, "the token is kept");
-        assert_eq!((again.tenant_id, again.user_id), (tenant_id, first.user_id));
-        // A fresh tenant has a fresh token.
-        let fresh = seeds(&settings(&state, None), &clock, &log).unwrap();
-        assert!(fresh.token != first.token && fresh.tenant_id != tenant_id);
+        for seeds in [&first, &again, &fresh] {
+            assert!(!logged.contains(&seeds.token.expose()[7..]), "{logged}");
+        }
+    }
+
+    #[test]
+    fn a_given_token_goes_into_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state");
+        let clock = Clock::system();
+        let mut given = settings(&state, None);
+        given.tenant.seed_token = Some(Secret::new("token-of-the-operator"));
+        let seeds = seeds(&given, &clock).unwrap();
+        assert!(matches!(seeds.replaces, Replaced::All));
+        let log = Logger::root(slog::Discard, slog::o!());
+        keep_token(&given, &seeds, &log).unwrap();
+        assert!(!token_path(&given).exists());
+    }
+
+    #[test]
+    fn production_without_an_authorization_server_is_warned_of_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Clock::system();
+        let warned = |settings: &Settings| {
+            let sink = Sink::default();
+            let log = log::open(&log::Options::default(), clock.clone(), sink.clone());
+            warn_of_no_authorization(settings, &log);
+            String::from_utf8(sink.0.lock().unwrap().clone()).unwrap()
+        };
+        let mut settings = settings(dir.path(), None);
+        let said = warned(&settings);
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(
+            said.contains("SVC_AUTHZ_API_URL") && said.contains("\"level\":\"warn\""),
+            "{said}"
+        );
+        settings.development = true;
+        assert_eq!(warned(&settings), "");
     }
 }

@@ -4,6 +4,7 @@ use super::{Failure, Outcome, World, terminal};
 use crate::authn::bearer;
 use crate::authz::desired_tuples::{self, Object};
 use crate::server::options;
+use crate::store::tokens::Ended;
 use crate::store::{Store, connect::Manager, migrations, tenants, tokens};
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -83,7 +84,7 @@ pub fn run(world: &World, command: &Command) -> Outcome {
         }
         tenants::ensure_user(tx, tenant_id, user_id, "first user", now)?;
         desired_tuples::mark(tx, tenant_id, &[Object::Tenant(tenant_id)])?;
-        tokens::replace_seed(tx, tenant_id, user_id, &new, now)?;
+        tokens::replace_seed(tx, tenant_id, user_id, &new, Ended::All, now)?;
         Ok(true)
     })?;
     if !made {

@@ -27,7 +27,7 @@ mod stop;
 mod watchdog;
 
 pub use build::table;
-pub use options::{Options, Seeds};
+pub use options::{Options, Replaced, Seeds};
 pub use start::seed;
 pub use watchdog::Part;
 

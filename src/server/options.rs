@@ -31,6 +31,17 @@ pub struct Seeds {
     pub user_id: Uuid,
     /// The token of that user.
     pub token: Secret,
+    /// What the token takes the place of.
+    pub replaces: Replaced,
+}
+
+/// The seed tokens that end when a start brings one.
+#[derive(Debug, Clone)]
+pub enum Replaced {
+    /// Every other one of the tenant.
+    All,
+    /// This one, of whichever tenant, if it is one.
+    Only(Option<Secret>),
 }
 
 /// Everything that a server is made of.

@@ -4,18 +4,20 @@
 //! A database that refuses for good (too old, too new, missing privileges) ends the server with the
 //! reason. One that is unreachable is waited for (`door-before-database`).
 
-use super::options::Seeds;
+use super::options::{Replaced, Seeds};
 use super::stop::{Work, lock};
 use super::watchdog::Watchdog;
 use crate::authn::bearer;
 use crate::authz::desired_tuples::{self, Object};
 use crate::authz::permissions;
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::http::context::Shared;
 use crate::http::probes::Probes;
 use crate::ids::Clock;
 use crate::log::Subsystem;
-use crate::store::{self, Store, migrations, tenants, tokens};
+use crate::store::tenants::Raised;
+use crate::store::tokens::Ended;
+use crate::store::{self, Store, authz, migrations, tenants, tokens};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -97,7 +99,10 @@ impl Starter {
         let (store, clock) = (&self.shared.store, &self.shared.clock);
         migrations::migrate_unless(&self.manager, &self.log, is_stopped)?;
         if !seed(store, clock, &self.seeds)? {
-            slog::warn!(self.log, "The seed token was revoked and stays so. Set another SVC_SEED_TOKEN, or remove the file seed-token in SVC_STATE_DIR for a fresh one"; "tenantId" => %self.seeds.tenant_id);
+            slog::warn!(self.log, "The seed token was revoked and stays so. Set another SVC_SEED_TOKEN, or none for a fresh one at each start"; "tenantId" => %self.seeds.tenant_id);
+        }
+        if self.shared.permissions.is_some() {
+            raise_seed_user(store, &self.seeds)?;
         }
         // New runs are written to them. What else the tables need has time until later.
         let today = clock.now().date();
@@ -165,11 +170,48 @@ pub fn seed(store: &Store, clock: &Clock, seeds: &Seeds) -> Result<bool> {
         last_four: &bearer::last_four(&seeds.token),
         expires_at: None,
     };
+    let before = match &seeds.replaces {
+        Replaced::All => None,
+        Replaced::Only(before) => Some(before.as_ref().map(|one| bearer::digest(one.expose()))),
+    };
+    let ended = before
+        .as_ref()
+        .map_or(Ended::All, |one| Ended::Only(one.as_ref()));
     store.transact(|tx| {
         tenants::ensure(tx, seeds.tenant_id, "tenant", now)?;
         if tenants::ensure_user(tx, seeds.tenant_id, seeds.user_id, "seed user", now)? {
             desired_tuples::mark(tx, seeds.tenant_id, &[Object::Tenant(seeds.tenant_id)])?;
         }
-        tokens::replace_seed(tx, seeds.tenant_id, seeds.user_id, &token, now)
+        tokens::replace_seed(tx, seeds.tenant_id, seeds.user_id, &token, ended, now)
+    })
+}
+
+/// Makes the seed user an admin of the tenant at the first start with authorization (section 1.2): the tenant has no
+/// store yet. Later the tenant's admins decide who is one.
+///
+/// # Errors
+/// `database-unavailable`; `conflict` where this user cannot be one.
+fn raise_seed_user(store: &Store, seeds: &Seeds) -> Result<()> {
+    let (tenant_id, user_id) = (seeds.tenant_id, seeds.user_id);
+    let refused = |why: &str| {
+        Error::new(
+            Code::Conflict,
+            format!(
+                "SVC_SEED_USER_ID: the seed user {user_id} {why}, and the first start with authorization makes the seed user the tenant's admin. Set SVC_SEED_USER_ID to an active person of the tenant, or to a new id."
+            ),
+        )
+    };
+    store.transact(|tx| {
+        // Another replica may be making the store, or be here.
+        tenants::lock(tx, tenant_id)?;
+        if authz::standing(tx, tenant_id)?.is_some() {
+            return Ok(());
+        }
+        match tenants::raise_user(tx, tenant_id, user_id)? {
+            Raised::Raised => desired_tuples::mark(tx, tenant_id, &[Object::Tenant(tenant_id)]),
+            Raised::Admin => Ok(()),
+            Raised::Deactivated => Err(refused("is deactivated")),
+            Raised::ServiceAccount => Err(refused("is a service account")),
+        }
     })
 }

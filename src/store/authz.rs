@@ -341,12 +341,16 @@ pub fn storeless(sql: &mut impl Sql, limit: i64) -> Result<Vec<Uuid>> {
     rows.iter().map(Columns::only).collect()
 }
 
-/// The admin that the tenant has had longest.
+/// The admin that the tenant has had longest; of `only`, if that is given.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn first_admin(sql: &mut impl Sql, tenant_id: Uuid) -> Result<Option<Uuid>> {
-    let row = sql.query_opt(sql!("authz/first_admin"), &[&tenant_id])?;
+pub fn first_admin(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    only: Option<Uuid>,
+) -> Result<Option<Uuid>> {
+    let row = sql.query_opt(sql!("authz/first_admin"), &[&tenant_id, &only])?;
     row.as_ref().map(Columns::only).transpose()
 }
 

@@ -1,6 +1,7 @@
 //! Tenants and their users, as far as the server seeds them.
 
 use super::authz::{Beside, in_sync};
+use super::principals::PrincipalKind;
 use super::{Columns, Sql, Tx};
 use crate::error::Result;
 use crate::proof::{Kind, Scope};
@@ -51,6 +52,36 @@ pub fn ensure_user(
         &[&tenant_id, &user_id, &display_name, &now],
     )?;
     Ok(made == 1)
+}
+
+/// What [`raise_user`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Raised {
+    /// The person was a member, and is an admin of the tenant now.
+    Raised,
+    /// The person is one already.
+    Admin,
+    /// The user is deactivated, and stays as it is.
+    Deactivated,
+    /// It is a service account, which is never an admin.
+    ServiceAccount,
+}
+
+/// Makes a user that stands an admin of the tenant. Whoever raises one marks the tenant's permissions.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn raise_user(tx: &mut Tx<'_>, tenant_id: Uuid, user_id: Uuid) -> Result<Raised> {
+    let row = tx.query_one(sql!("tenants/raise_user"), &[&tenant_id, &user_id])?;
+    let kind: PrincipalKind = row.column("kind")?;
+    if row.column("is_deactivated")? {
+        return Ok(Raised::Deactivated);
+    }
+    Ok(match (kind, row.column("is_raised")?) {
+        (PrincipalKind::ServiceAccount, _) => Raised::ServiceAccount,
+        (PrincipalKind::User, true) => Raised::Raised,
+        (PrincipalKind::User, false) => Raised::Admin,
+    })
 }
 
 /// Whether the user is an admin of the tenant, as of one moment with the tenant's in_sync.

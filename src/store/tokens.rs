@@ -21,7 +21,7 @@ pub struct Token {
     pub name: String,
     /// Its last four characters.
     pub last_four: String,
-    /// It came with the tenant and is replaced by the next start that brings another.
+    /// It came with the tenant or with a start of the server, and may end with the next start.
     pub seed: bool,
     /// When it was made.
     pub created_at: OffsetDateTime,
@@ -193,8 +193,17 @@ pub fn insert(
     )
 }
 
-/// Makes this the tenant's one seed token; the one before it ends. False: this token was revoked,
-/// and stays so.
+/// The seed tokens that end when another one comes.
+#[derive(Debug, Clone, Copy)]
+pub enum Ended<'a> {
+    /// Every other one of the tenant.
+    All,
+    /// The one of this digest, of whichever tenant.
+    Only(Option<&'a [u8; 32]>),
+}
+
+/// Makes this a seed token of the tenant, and ends others. False: this token was revoked, and stays
+/// so.
 ///
 /// # Errors
 /// `database-unavailable`; `conflict` when another tenant, or another token, has these very bytes.
@@ -203,29 +212,34 @@ pub fn replace_seed(
     tenant_id: Uuid,
     user_id: Uuid,
     new: &New<'_>,
+    ended: Ended<'_>,
     now: OffsetDateTime,
 ) -> Result<bool> {
     // Replicas that start at once take turns.
     super::tenants::lock(tx, tenant_id)?;
     let digest = new.digest.as_slice();
+    match ended {
+        Ended::All => tx.execute(sql!("tokens/retire_seed"), &[&tenant_id, &digest])?,
+        Ended::Only(Some(before)) => tx.execute(sql!("tokens/end_seed"), &[&before.as_slice()])?,
+        Ended::Only(None) => 0,
+    };
     if let Some(row) = tx.query_opt(sql!("tokens/find_seed"), &[&tenant_id, &digest])? {
         let (seed, owner, revoked): (bool, Uuid, bool) = (
             row.column("seed")?,
             row.column("user_id")?,
             row.column("is_revoked")?,
         );
-        if seed && owner == user_id && !revoked {
-            return Ok(true);
-        }
-        if !seed && !revoked {
-            return Err(in_use());
-        }
         if revoked {
-            tx.execute(sql!("tokens/retire_seed"), &[&tenant_id])?;
             return Ok(false);
         }
+        if !seed {
+            return Err(in_use());
+        }
+        if owner == user_id {
+            return Ok(true);
+        }
+        tx.execute(sql!("tokens/end_seed"), &[&digest])?;
     }
-    tx.execute(sql!("tokens/retire_seed"), &[&tenant_id])?;
     let inserted = tx.execute(
         sql!("tokens/insert_seed"),
         &[
@@ -245,7 +259,7 @@ pub fn replace_seed(
 fn in_use() -> Error {
     Error::new(
         Code::Conflict,
-        "The seed token is in use in this database already, by another tenant or as a token of its own. Give this tenant another SVC_SEED_TOKEN, or remove the file seed-token in SVC_STATE_DIR, or set SVC_TENANT_ID to the tenant whose token it is.",
+        "The seed token is in use in this database already, by another tenant or as a token of its own. Give this tenant another SVC_SEED_TOKEN, or set SVC_TENANT_ID to the tenant whose token it is.",
     )
 }
 

@@ -9,7 +9,7 @@ use super::world::{cluster, openfga};
 use agent_runtime::authn::bearer;
 use agent_runtime::dev::cluster::Cluster;
 use agent_runtime::ids::Clock;
-use agent_runtime::server::Seeds;
+use agent_runtime::server::{Replaced, Seeds};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -45,6 +45,7 @@ impl Deployment {
             tenant_id: clock.new_id(),
             user_id: clock.new_id(),
             token: bearer::mint()?,
+            replaces: Replaced::All,
         };
         let openfga = authorized
             .then(|| openfga(&cluster, &data_dir))

@@ -14,7 +14,7 @@ use agent_runtime::outbound::{self, HostAccess, Outbound};
 use agent_runtime::runtime;
 use agent_runtime::secret::Secret;
 use agent_runtime::secrets;
-use agent_runtime::server::{Options, Seeds, Server};
+use agent_runtime::server::{Options, Replaced, Seeds, Server};
 use agent_runtime::store;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -156,6 +156,7 @@ impl World {
             tenant_id: clock.new_id(),
             user_id: clock.new_id(),
             token: bearer::mint()?,
+            replaces: Replaced::All,
         };
         let openfga = authorized
             .then(|| openfga(&cluster, &data_dir))

@@ -2,13 +2,16 @@
 //! upgraded; always exactly one.
 
 use crate::harness::openfga::{OpenFga, Relay};
-use crate::harness::{App, Database, World, authorization, eventually, seeds};
+use crate::harness::{
+    App, Database, LogLines, PATIENCE, World, authorization, eventually, log, options, seeds,
+};
 use agent_runtime::authz::desired_tuples::Object;
 use agent_runtime::authz::fga;
 use agent_runtime::authz::permissions::Model;
 use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
 use agent_runtime::outbound::{self, Outbound};
+use agent_runtime::server::{Options, Seeds, Server};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -62,6 +65,102 @@ fn the_first_start_makes_the_store_and_names_its_admin_and_a_restart_does_not() 
     check_admin(&again);
     assert_eq!(only_store(fga, &mut app.world()), store);
     assert!(lines.with(BOOTSTRAP).is_empty());
+}
+
+/// A server without authorization, in which somebody changed the seed user. Then it stops.
+fn changed_before(change: &str) -> (Database, Clock, Seeds) {
+    let app = App::start();
+    let mut world = app.world();
+    world.change(
+        change,
+        &[&app.seeds.user_id],
+        &[Object::Tenant(app.seeds.tenant_id)],
+    );
+    app.stop()
+}
+
+fn turn_on(options: &mut Options) {
+    options.authorization = Some(authorization(&OpenFga::shared().url()));
+}
+
+#[test]
+fn a_seed_user_that_stands_is_made_admin_at_the_first_start_with_authorization_alone() {
+    const MEMBER: &str =
+        "update users set tenant_role = 'member' where tenant_id = $1 and user_id = $2";
+    let (database, clock, seeds) = changed_before(MEMBER);
+    let lines = LogLines::default();
+    let app = App::start_logged(database, clock, seeds, &lines.logger(), turn_on);
+    app.is_in_step();
+    check_admin(&app);
+    let greeting = lines.with(BOOTSTRAP);
+    assert_eq!(greeting.len(), 1, "{greeting:?}");
+    assert!(greeting[0].contains(&app.seeds.user_id.to_string()));
+    // Another admin makes them a member again, and no later start undoes that.
+    let mut world = app.world();
+    let other = world.person("admin");
+    let tenant = Object::Tenant(app.seeds.tenant_id);
+    world.change(MEMBER, &[&app.seeds.user_id], &[tenant]);
+    let (database, clock, seeds) = app.stop();
+    let restart = |database, clock, seeds| {
+        let lines = LogLines::default();
+        let app = App::start_logged(database, clock, seeds, &lines.logger(), turn_on);
+        app.is_in_step();
+        assert!(!app.may(app.seeds.user_id, "can_admin", tenant).unwrap());
+        assert!(app.may(other, "can_admin", tenant).unwrap());
+        assert!(
+            lines.with(BOOTSTRAP).is_empty(),
+            "the seed user is no admin"
+        );
+        app
+    };
+    let app = restart(database, clock, seeds);
+    // Nor one that makes the store anew.
+    let store = only_store(OpenFga::shared(), &mut app.world());
+    let (database, clock, seeds) = app.stop();
+    client(&OpenFga::shared().url())
+        .delete_store(&store)
+        .unwrap();
+    let app = restart(database, clock, seeds);
+    assert_ne!(only_store(OpenFga::shared(), &mut app.world()), store);
+}
+
+#[test]
+fn a_seed_user_that_cannot_be_admin_keeps_the_first_start_with_authorization_from_being_ready() {
+    const DEACTIVATED: &str =
+        "update users set deactivated_at = now() where tenant_id = $1 and user_id = $2";
+    for (change, why) in [
+        (DEACTIVATED, "deactivated"),
+        (
+            "update users set kind = 'service-account', tenant_role = 'member'
+             where tenant_id = $1 and user_id = $2",
+            "service account",
+        ),
+    ] {
+        let (database, clock, seeds) = changed_before(change);
+        let mut options = options(&database.url(), &seeds);
+        turn_on(&mut options);
+        let server = Server::start(options, &clock, &log()).unwrap();
+        let error = server.ready().recv_timeout(PATIENCE).unwrap().unwrap_err();
+        assert_eq!(error.code(), Code::Conflict);
+        let message = error.message();
+        assert!(message.starts_with("SVC_SEED_USER_ID: "), "{message}");
+        assert!(message.contains(why), "{message}");
+        assert!(server.stop(PATIENCE));
+        // As the sentence says: another user.
+        let seeds = Seeds {
+            user_id: clock.new_id(),
+            ..seeds
+        };
+        let app = App::start_on(database, clock, seeds, turn_on);
+        app.is_in_step();
+        check_admin(&app);
+        // A later start does not ask.
+        let mut world = app.world();
+        let tenant = [Object::Tenant(app.seeds.tenant_id)];
+        world.change(DEACTIVATED, &[&app.seeds.user_id], &tenant);
+        let (database, clock, seeds) = app.stop();
+        App::start_on(database, clock, seeds, turn_on).is_in_step();
+    }
 }
 
 #[test]

@@ -4,8 +4,10 @@ use crate::database_faults::{cluster, signal, stop_answering};
 use crate::harness::{App, Client, PATIENCE, Puppet, eventually, log, options, seeds};
 use agent_runtime::error::Code;
 use agent_runtime::ids::Clock;
-use agent_runtime::server::Server;
+use agent_runtime::secret::Secret;
+use agent_runtime::server::{Replaced, Seeds, Server};
 use rustix::process::Signal;
+use serde_json::json;
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -129,6 +131,57 @@ fn a_revoked_seed_token_stays_revoked_and_a_new_one_is_another_token() {
     old.get("/v1/tokens").expect(200);
     assert!(!seed(&replaced));
     new.get("/v1/tokens").expect_error(401, "unauthenticated");
+}
+
+#[test]
+fn a_token_that_a_start_made_ends_the_one_of_its_file_alone() {
+    let app = App::start();
+    let store = &app.server().shared().store;
+    let seed = |seeds: &Seeds| agent_runtime::server::seed(store, &app.clock, seeds).unwrap();
+    let made = |before: Option<&Secret>| Seeds {
+        token: seeds(&app.clock).token,
+        replaces: Replaced::Only(before.cloned()),
+        ..app.seeds.clone()
+    };
+    let status = |token: &Secret| {
+        let client = app.with_token(Some(token.expose()));
+        client.get("/v1/tokens").status
+    };
+    // A replica may take a token for a second after another one ended it.
+    let ends = |token: &Secret| {
+        eventually("the token to end", || (status(token) == 401).then_some(()));
+    };
+    // Two replicas with a file each, beside a token that the settings gave.
+    let (one, other) = (made(None), made(None));
+    assert!(seed(&one) && seed(&other));
+    let again = made(Some(&one.token));
+    assert!(seed(&again));
+    ends(&one.token);
+    for token in [&again.token, &other.token, &app.seeds.token] {
+        assert_eq!(status(token), 200);
+    }
+    // The start tries again where the database was away.
+    assert!(seed(&again));
+    assert_eq!(status(&again.token), 200);
+    // The file's was another tenant's.
+    let elsewhere = Seeds {
+        replaces: Replaced::Only(Some(again.token.clone())),
+        ..seeds(&app.clock)
+    };
+    assert!(seed(&elsewhere));
+    ends(&again.token);
+    assert_eq!(status(&elsewhere.token), 200);
+    // A token that somebody put there is theirs.
+    let minted = app.post("/v1/tokens", &json!({"name": "mine"})).expect(201);
+    let minted = Secret::new(minted["token"].as_str().unwrap());
+    assert!(seed(&made(Some(&minted))));
+    assert_eq!(status(&minted), 200);
+    // One that the settings give is the only one from then on.
+    assert!(seed(&app.seeds));
+    ends(&other.token);
+    for token in [&app.seeds.token, &minted, &elsewhere.token] {
+        assert_eq!(status(token), 200);
+    }
 }
 
 #[test]

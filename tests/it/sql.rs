@@ -7,10 +7,14 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 29] = [
+const ACROSS_TENANTS: [(&str, &str); 30] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
+    ),
+    (
+        "tokens/end_seed",
+        "the token that a start made before, perhaps for another tenant",
     ),
     (
         "enrolments/owner",

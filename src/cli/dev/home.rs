@@ -1,11 +1,10 @@
 //! What `dev` keeps between its starts, and where other commands find it.
 //!
-//! Files in the data directory, readable by their owner only: `token` (the bearer token),
+//! Files in the data directory, readable by their owner only: `token` (the bearer token of the last start),
 //! `authorization` (the same as an HTTP header, for `curl -H @…`), `dev.json` (ids, the port of the
 //! example's tool, the URL of the last start).
 
 use super::super::{Failure, Outcome, private_file};
-use crate::authn::bearer;
 use crate::config::Vars;
 use crate::dev::cluster;
 use crate::ids::Clock;
@@ -75,27 +74,22 @@ impl Home {
         made.map_err(|error| Failure::new(format!("{} cannot be made: {error}.", self.0.display())))
     }
 
-    /// The state of an earlier start, or new ids and a new token.
-    pub(super) fn open(&self, clock: &Clock) -> Outcome<(Kept, Secret)> {
-        let kept = match private_file::read(&self.kept_path())? {
+    /// The state of an earlier start, or new ids.
+    pub(super) fn open(&self, clock: &Clock) -> Outcome<Kept> {
+        match private_file::read(&self.kept_path())? {
             Some(text) => serde_json::from_str(&text).map_err(|error| {
                 Failure::new(format!(
                     "{} is not what dev wrote ({error}). Move it away and start again.",
                     self.kept_path().display()
                 ))
-            })?,
-            None => Kept {
+            }),
+            None => Ok(Kept {
                 tenant_id: clock.new_id(),
                 user_id: clock.new_id(),
                 url: None,
                 tool_port: None,
-            },
-        };
-        let token = match self.token()? {
-            Some(token) => token,
-            None => bearer::mint()?,
-        };
-        Ok((kept, token))
+            }),
+        }
     }
 
     /// Saves the state for the next start and for other commands.

@@ -1,5 +1,5 @@
 //! `dev`: the whole service on this machine with everything it needs. It adds a private PostgreSQL,
-//! a tenant and a token that persist, an example agent with a tool, and a scripted model provider
+//! a tenant that persists, a token for each start, an example agent with a tool, and a scripted model provider
 //! unless a real one is named.
 //!
 //! It listens on loopback and is the server of `serve` in development mode. This command sets a few
@@ -16,13 +16,14 @@ use super::display::Display;
 use super::notify::Manager;
 use super::terminal::{Style, note, program, say};
 use super::{Failure, Outcome, World, follow, run as start_run, serve, signals};
+use crate::authn::bearer;
 use crate::config::{Origin, Settings, Vars};
 use crate::dev::cluster::{self, Cluster};
 use crate::dev::provider::{Provider, Script, Step};
 use crate::error::{Code, Error};
 use crate::log::{self, Subsystem};
 use crate::secret::Secret;
-use crate::server::{Seeds, Server};
+use crate::server::{Replaced, Seeds, Server};
 use clap::Args;
 use crossbeam_channel::{Receiver, select};
 use example::{Example, Ground};
@@ -104,7 +105,7 @@ struct Model {
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let home = Home::find(&world.vars)
         .ok_or_else(|| Failure::new("There is no home directory: set HOME or XDG_DATA_HOME."))?;
-    let (mut kept, token) = home.open(&world.clock)?;
+    let mut kept = home.open(&world.clock)?;
     let model = model(&world.vars, arguments)?;
     let mut vars = vars(&world.vars, &home, &model)?;
     // Check the settings before anything is started.
@@ -133,7 +134,11 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let seeds = Seeds {
         tenant_id: settings.tenant.id.unwrap_or(kept.tenant_id),
         user_id: settings.tenant.seed_user_id.unwrap_or(kept.user_id),
-        token: settings.tenant.seed_token.clone().unwrap_or(token),
+        token: match &settings.tenant.seed_token {
+            Some(token) => token.clone(),
+            None => bearer::mint()?,
+        },
+        replaces: Replaced::All,
     };
     let token = seeds.token.clone();
     let server = serve::start(&settings, seeds, &world.clock, &log)?;

@@ -36,7 +36,7 @@ use agent_runtime::http::{door, sse};
 use agent_runtime::ids::Clock;
 use agent_runtime::outbound::{self, HostAccess, Outbound};
 use agent_runtime::secret::Secret;
-use agent_runtime::server::{Options, Seeds, Server};
+use agent_runtime::server::{Options, Replaced, Seeds, Server};
 use agent_runtime::{runtime, store};
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -79,6 +79,7 @@ pub(crate) fn seeds(clock: &Clock) -> Seeds {
         tenant_id: clock.new_id(),
         user_id: clock.new_id(),
         token: bearer::mint().unwrap(),
+        replaces: Replaced::All,
     }
 }
 
