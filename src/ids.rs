@@ -65,6 +65,49 @@ pub fn whole_ms(time: std::time::Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
+/// An id from its text: hyphenated hexadecimal (RFC 9562, section 4), in any case. No other form that [`Uuid`] parses:
+/// one id has one form, whoever compares it.
+pub fn parse(text: &str) -> Option<Uuid> {
+    // Only the hyphenated form has this length.
+    (text.len() == 36).then(|| Uuid::try_parse(text).ok())?
+}
+
+/// An id as bodies and queries of the API give it ([`parse`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Id(pub Uuid);
+
+impl From<Id> for Uuid {
+    fn from(id: Id) -> Self {
+        id.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'_, str>::deserialize(deserializer)?;
+        parse(&text).map(Self).ok_or_else(|| {
+            serde::de::Error::custom(
+                "expected an id: 32 hexadecimal digits in five groups with hyphens between",
+            )
+        })
+    }
+}
+
+impl JsonSchema for Id {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Uuid::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Uuid::json_schema(generator)
+    }
+}
+
 /// A time as bodies and queries of the API hold it: RFC 3339 in UTC with milliseconds ([`rfc3339`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timestamp(pub OffsetDateTime);
@@ -176,6 +219,24 @@ mod tests {
         let first = clock.new_id();
         clock.advance(std::time::Duration::from_secs(3600));
         assert!(first < clock.new_id());
+    }
+
+    #[test]
+    fn an_id_has_one_form() {
+        let id = "0190a3c4-5d6e-7f80-9abc-def012345678";
+        let read = |text: &str| serde_json::from_value::<Id>(text.into()).map(Uuid::from);
+        for text in [id, &id.to_uppercase()] {
+            assert_eq!(read(text).unwrap().to_string(), id);
+        }
+        for text in [
+            &id.replace('-', ""),
+            &format!("{{{id}}}"),
+            &format!("urn:uuid:{id}"),
+            &format!("{id} "),
+            "",
+        ] {
+            assert!(read(text).is_err(), "{text:?} is taken");
+        }
     }
 
     #[test]

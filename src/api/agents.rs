@@ -11,7 +11,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query, Text};
 use crate::http::output::{Created, Found};
 use crate::http::route::{Method, Route, route};
-use crate::ids::Timestamp;
+use crate::ids::{Id, Timestamp};
 use crate::model::Parameters;
 use crate::proof::{Admin, Authorized, Listing, Read, Write};
 use crate::runtime::turn::definition::Limits;
@@ -235,7 +235,7 @@ impl From<Listed> for ListedView {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = serde_json::json!({"projectId": SOME_ID, "name": "support", "description": "Answers customers."}))]
 struct NewAgent {
-    project_id: Uuid,
+    project_id: Id,
     /// Unique in the project.
     name: Name,
     description: Option<Text<0, 4000>>,
@@ -243,7 +243,7 @@ struct NewAgent {
 
 impl Names<Project> for NewAgent {
     fn named(&self) -> Uuid {
-        self.project_id
+        self.project_id.0
     }
 }
 
@@ -270,7 +270,7 @@ struct NewAgentVersion {
     version: Option<SemanticVersion>,
     /// What the model is told first.
     instructions: Text<0, 200_000>,
-    model_provider_id: Uuid,
+    model_provider_id: Id,
     /// One of the provider's models.
     model: Name,
     #[serde(default)]
@@ -278,7 +278,7 @@ struct NewAgentVersion {
     /// Tools of the agent's project that the model may call.
     #[serde(default)]
     #[schemars(length(max = 64))]
-    tool_ids: Vec<Uuid>,
+    tool_ids: Vec<Id>,
     #[serde(default)]
     limits: Limits,
 }
@@ -298,7 +298,7 @@ page_query! {
     /// Which agents.
     ListAgents {
         /// In this project.
-        project_id: Option<Uuid>,
+        project_id: Option<Id>,
     }
 }
 
@@ -326,7 +326,7 @@ fn list(
     let rows = agents::list(
         &mut cx.store().session()?,
         &listing,
-        query.project_id,
+        query.project_id.map(Uuid::from),
         &page,
     )?;
     Ok(Found(page.page(rows, |row| row.agent_id, View::from)))
@@ -358,14 +358,15 @@ fn create_version(
     }
     let parameters = serde_json::to_value(&body.parameters).map_err(Error::internal)?;
     let limits = serde_json::to_value(&body.limits).map_err(Error::internal)?;
+    let tool_ids: Vec<Uuid> = body.tool_ids.into_iter().map(Uuid::from).collect();
     let new = NewVersion {
         version: body.version.map(|version| version.0),
         instructions: body.instructions.as_str(),
-        model_provider_id: body.model_provider_id,
+        model_provider_id: body.model_provider_id.into(),
         model: body.model.as_str(),
         parameters: &parameters,
         limits: &limits,
-        tool_ids: &body.tool_ids,
+        tool_ids: &tool_ids,
     };
     let project_id = agent.row().project_id;
     let now = cx.now();
@@ -431,7 +432,7 @@ fn fault_of(body: &NewAgentVersion) -> Option<(String, String)> {
         return fault("$.toolIds", format!("at most {TOOLS_MOST} tools"));
     }
     let mut seen = HashSet::new();
-    if let Some(index) = body.tool_ids.iter().position(|id| !seen.insert(id)) {
+    if let Some(index) = body.tool_ids.iter().position(|id| !seen.insert(id.0)) {
         let path = format!("$.toolIds[{index}]");
         return fault(&path, "a tool that stands once".to_owned());
     }

@@ -7,14 +7,13 @@ use crate::http::context::Cx;
 use crate::http::input::Query;
 use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
-use crate::ids::Timestamp;
+use crate::ids::{Id, Timestamp};
 use crate::proof::Admin;
 use crate::store::audit::Outcome;
 use crate::store::audit::pages::{self, Filter};
 use crate::store::page::{self, LIMIT_DEFAULT, LIMIT_MOST, Order, Page};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use uuid::Uuid;
 
 /// The longest text of a filter, in characters.
 const TEXT_MOST: usize = 400;
@@ -49,7 +48,7 @@ struct ListDecisions {
     /// Decided before then (RFC 3339).
     to: Option<Timestamp>,
     /// About this run.
-    run_id: Option<Uuid>,
+    run_id: Option<Id>,
     /// The direction.
     #[schemars(extend("default" = Order::Asc))]
     order: Option<Order>,
@@ -122,7 +121,7 @@ impl ListDecisions {
             outcome: self.outcome,
             from,
             to,
-            run_id: self.run_id,
+            run_id: self.run_id.map(Into::into),
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Nothing, Query, Text};
 use crate::http::output::{Created, Found};
 use crate::http::route::{Method, Route, route};
-use crate::ids::Timestamp;
+use crate::ids::{Id, Timestamp};
 use crate::proof::{Authorized, Listing, Read, Write};
 use crate::store::agents::Agent;
 use crate::store::conversations::{self, Conversation, Filter, Message};
@@ -111,7 +111,7 @@ impl From<Message> for MessageView {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = serde_json::json!({"agentId": SOME_ID, "title": "Order 1234"}))]
 struct NewConversation {
-    agent_id: Uuid,
+    agent_id: Id,
     /// The version that its turns are to run; left out: the live one, else the latest, at each turn.
     version: Option<Text<5, 100>>,
     title: Option<Text<0, 200>>,
@@ -119,7 +119,7 @@ struct NewConversation {
 
 impl Names<Agent> for NewConversation {
     fn named(&self) -> Uuid {
-        self.agent_id
+        self.agent_id.0
     }
 }
 
@@ -127,9 +127,9 @@ page_query! {
     /// Which conversations.
     ListConversations {
         /// With this agent.
-        agent_id: Option<Uuid>,
+        agent_id: Option<Id>,
         /// In this project.
-        project_id: Option<Uuid>,
+        project_id: Option<Id>,
     }
 }
 
@@ -166,8 +166,8 @@ fn list(
     let binding = ("conversations", query.agent_id, query.project_id);
     let page = query.page(&binding)?;
     let filter = Filter {
-        agent_id: query.agent_id,
-        project_id: query.project_id,
+        agent_id: query.agent_id.map(Uuid::from),
+        project_id: query.project_id.map(Uuid::from),
     };
     let rows = conversations::list(&mut cx.store().session()?, &listing, filter, &page)?;
     Ok(Found(page.page(

@@ -31,6 +31,7 @@ use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
 use crate::http::input::Text;
 use crate::http::route::Route;
+use crate::ids::{self, Id};
 use crate::proof::Caller;
 use crate::store::Tx;
 use crate::store::principals::Named;
@@ -120,8 +121,8 @@ fn change_access<T>(
 /// An id from the path that no access check reads. A text that is no id names nothing.
 fn id_in_path(cx: &Cx<'_>, parameter: &str, kind: &'static str) -> Result<Uuid> {
     let text = cx.parameter(parameter)?;
-    text.parse()
-        .map_err(|_| Error::not_found(kind, text.chars().take(64).collect::<String>()))
+    ids::parse(&text)
+        .ok_or_else(|| Error::not_found(kind, text.chars().take(64).collect::<String>()))
 }
 
 /// The request's `Idempotency-Key`, with what it is bound to.
@@ -145,12 +146,12 @@ fn request_key(cx: &Cx<'_>, user_id: Uuid, route: &str) -> Result<Option<Request
 }
 
 /// Whom a body names: by `userId` or by `email`.
-struct Whom(Option<Uuid>, Option<Text<1, 320>>);
+struct Whom(Option<Id>, Option<Text<1, 320>>);
 
 impl Whom {
     fn named(self) -> Result<Named> {
         match (self.0, self.1) {
-            (Some(user_id), None) => Ok(Named::Id(user_id)),
+            (Some(Id(user_id)), None) => Ok(Named::Id(user_id)),
             (None, Some(email)) => Ok(Named::Email(email.as_str().to_owned())),
             (None, None) => Err(invalid_body("$.userId", "a userId or an email")),
             (Some(_), Some(_)) => Err(invalid_body("$.email", "no email beside a userId")),

@@ -10,7 +10,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::Timestamp;
+use crate::ids::{Id, Timestamp};
 use crate::proof::{Admin, Authorized, Capability, Listing, Read};
 use crate::store::orgs::{self, Org, OrgAdmin};
 use crate::store::page::Page;
@@ -142,7 +142,7 @@ struct NewOrgProject {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = serde_json::json!({"userId": SOME_ID}))]
 struct AddOrgAdmin {
-    user_id: Option<Uuid>,
+    user_id: Option<Id>,
     /// In any case.
     email: Option<Text<1, 320>>,
 }

@@ -8,7 +8,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::Timestamp;
+use crate::ids::{Id, Timestamp};
 use crate::proof::{Admin, Authorized, Capability, Write};
 use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
@@ -104,7 +104,7 @@ fn view(project_id: Uuid, sees_emails: bool, membership: Membership) -> View {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = serde_json::json!({"userId": SOME_ID, "role": "editor"}))]
 struct AddMembership {
-    user_id: Option<Uuid>,
+    user_id: Option<Id>,
     /// Of one of the tenant's people, in any case.
     email: Option<Text<1, 320>>,
     #[schemars(schema_with = "given_roles")]

@@ -8,6 +8,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
+use crate::ids::Id;
 use crate::proof::{Admin, Authorized, Capability};
 use crate::store::page::Page;
 use crate::store::reviewers::{self, Reviewer};
@@ -75,7 +76,7 @@ impl From<Reviewer> for View {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = serde_json::json!({"userId": SOME_ID, "role": "standard"}))]
 struct RegisterReviewer {
-    user_id: Option<Uuid>,
+    user_id: Option<Id>,
     /// In any case.
     email: Option<Text<1, 320>>,
     /// Such as `standard`: 1 to 40 lowercase letters, digits and hyphens, no hyphen first.

@@ -10,7 +10,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Nothing, Query};
 use crate::http::output::{Accepted, Events, Found};
 use crate::http::route::{Method, Route, route};
-use crate::ids::Timestamp;
+use crate::ids::{Id, Timestamp};
 use crate::proof::{Authorized, Listing, Read, Write};
 use crate::runtime::Created;
 use crate::runtime::progress::events;
@@ -112,11 +112,11 @@ impl From<Run> for View {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = serde_json::json!({"agentId": SOME_ID, "message": "Where is order 1234?"}))]
 struct StartRun {
-    agent_id: Uuid,
+    agent_id: Id,
     /// The agent's version; left out: the conversation's own, else the live one, else the latest.
     version: Option<String>,
     /// The conversation to continue; left out: the turn stands alone.
-    conversation_id: Option<Uuid>,
+    conversation_id: Option<Id>,
     /// What the user says, 1 MiB at most.
     #[schemars(length(min = 1, max = 1_048_576))]
     message: String,
@@ -127,7 +127,7 @@ struct StartRun {
 
 impl Names<Agent> for StartRun {
     fn named(&self) -> Uuid {
-        self.agent_id
+        self.agent_id.0
     }
 }
 
@@ -144,11 +144,11 @@ page_query! {
     /// Which runs.
     ListRuns {
         /// In this project.
-        project_id: Option<Uuid>,
+        project_id: Option<Id>,
         /// Of this agent.
-        agent_id: Option<Uuid>,
+        agent_id: Option<Id>,
         /// In this conversation.
-        conversation_id: Option<Uuid>,
+        conversation_id: Option<Id>,
         /// With this status.
         status: Option<Status>,
         /// Begun by this.
@@ -230,7 +230,8 @@ fn start(
     request: Option<&RequestKey>,
 ) -> Result<Run> {
     let tenant_id = on.caller().tenant_id;
-    let conversation = match body.conversation_id {
+    let conversation_id = body.conversation_id.map(Uuid::from);
+    let conversation = match conversation_id {
         Some(id) => Some(find_conversation(sql, tenant_id, id)?),
         None => None,
     };
@@ -246,7 +247,7 @@ fn start(
         agent: Some(runs::Agent {
             id: on.row().agent_id,
             version,
-            conversation_id: body.conversation_id,
+            conversation_id,
             via,
         }),
         input: json!({"message": body.message}),
@@ -309,9 +310,9 @@ fn list(
     let of = (query.project_id, query.agent_id, query.conversation_id);
     let page = query.page(&("runs", of, query.status, query.origin))?;
     let filters = Filters {
-        project_id: query.project_id,
-        agent_id: query.agent_id,
-        conversation_id: query.conversation_id,
+        project_id: query.project_id.map(Uuid::from),
+        agent_id: query.agent_id.map(Uuid::from),
+        conversation_id: query.conversation_id.map(Uuid::from),
         status: query.status,
         origin: query.origin,
     };

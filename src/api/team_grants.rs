@@ -10,7 +10,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::Timestamp;
+use crate::ids::{Id, Timestamp};
 use crate::proof::{Admin, Authorized, Capability, Read, Write};
 use crate::store::page::Page;
 use crate::store::project_memberships::Role;
@@ -105,14 +105,14 @@ impl From<TeamGrant> for View {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = serde_json::json!({"teamId": SOME_ID, "role": "viewer"}))]
 struct NewTeamGrant {
-    team_id: Uuid,
+    team_id: Id,
     #[schemars(schema_with = "team_roles")]
     role: Role,
 }
 
 impl Names<Team> for NewTeamGrant {
     fn named(&self) -> Uuid {
-        self.team_id
+        self.team_id.0
     }
 }
 

@@ -10,7 +10,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::Timestamp;
+use crate::ids::{Id, Timestamp};
 use crate::proof::{Admin, Authorized, Capability};
 use crate::store::page::Page;
 use crate::store::principals::PrincipalKind;
@@ -95,7 +95,7 @@ impl From<TeamMembership> for View {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = serde_json::json!({"userId": SOME_ID, "role": "member"}))]
 struct AddTeamMembership {
-    user_id: Option<Uuid>,
+    user_id: Option<Id>,
     /// Of one of the tenant's people, in any case.
     email: Option<Text<1, 320>>,
     role: Role,

@@ -9,7 +9,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::Timestamp;
+use crate::ids::{Id, Timestamp};
 use crate::proof::{Action, Caller, Capabilities, Capability, Key, KeyRole, Read, Write};
 use crate::secret::Secret;
 use crate::store::page::Page;
@@ -112,7 +112,7 @@ pub(super) struct NewToken {
     role: Option<KeyRole>,
     capabilities: Option<Vec<Capability>>,
     /// The one project that the token is limited to.
-    project_id: Option<Uuid>,
+    project_id: Option<Id>,
     /// When the token ends by itself.
     expires_at: Option<Timestamp>,
 }
@@ -133,7 +133,7 @@ pub(super) struct MintedToken {
 struct NewPublicToken {
     /// The runs that it opens.
     #[schemars(length(min = 1, max = 50))]
-    run_ids: Vec<Uuid>,
+    run_ids: Vec<Id>,
     /// How long it lives, in seconds.
     #[schemars(range(min = 1, max = 900), extend("default" = 900))]
     expires_in_seconds: Option<u32>,
@@ -305,7 +305,7 @@ pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Creat
     let key = Key {
         role: role_of(&checker, new.role, &user)?,
         capabilities: capabilities_of(&checker, new.capabilities.as_deref())?,
-        project_id: project_of(cx, &checker, owner, new.project_id)?,
+        project_id: project_of(cx, &checker, owner, new.project_id.map(Uuid::from))?,
     };
     let fresh = Fresh::mint()?;
     let row = fresh.row(cx.new_id(), new.name.as_str(), expires_at);
@@ -380,10 +380,11 @@ fn mint_public(
         .detail("expected", expected));
     }
     let checker = cx.checker()?;
-    for run_id in &new.run_ids {
+    let run_ids: Vec<Uuid> = new.run_ids.into_iter().map(Uuid::from).collect();
+    for run_id in &run_ids {
         authz::on_object::<Run, Read>(&checker, *run_id)?;
     }
-    public_token(cx, caller.tenant_id, new.run_ids, life)?
+    public_token(cx, caller.tenant_id, run_ids, life)?
         .map(Created)
         .ok_or_else(|| {
             Error::new(

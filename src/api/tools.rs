@@ -8,7 +8,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::Timestamp;
+use crate::ids::{Id, Timestamp};
 use crate::proof::{Admin, Authorized, Listing, Read};
 use crate::store::page::Page;
 use crate::store::projects::Project;
@@ -103,7 +103,7 @@ impl From<Tool> for View {
     "url": "https://tools.example.com/order-status",
 }))]
 struct NewTool {
-    project_id: Uuid,
+    project_id: Id,
     /// What the model calls it by: letters, digits, `_` and `-`; unique in the project.
     #[schemars(regex(pattern = "^[a-zA-Z0-9_-]{1,64}$"))]
     name: String,
@@ -125,7 +125,7 @@ struct NewTool {
 
 impl Names<Project> for NewTool {
     fn named(&self) -> Uuid {
-        self.project_id
+        self.project_id.0
     }
 }
 
@@ -133,7 +133,7 @@ page_query! {
     /// Which HTTP tools.
     ListTools {
         /// In this project.
-        project_id: Option<Uuid>,
+        project_id: Option<Id>,
     }
 }
 
@@ -187,7 +187,7 @@ fn list(
     let rows = tools::list(
         &mut cx.store().session()?,
         &listing,
-        query.project_id,
+        query.project_id.map(Uuid::from),
         &page,
     )?;
     Ok(Found(page.page(rows, |row| row.tool_id, View::from)))

@@ -13,7 +13,7 @@ use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
-use crate::ids::Timestamp;
+use crate::ids::{Id, Timestamp};
 use crate::outbound::{Failure, Verdict};
 use crate::proof::{Admin, Authorized};
 use crate::secrets::{SecretRef, Unreadable};
@@ -120,7 +120,7 @@ struct Filter {
     flow_ids: Option<Vec<Name>>,
     /// Of this project alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    project_id: Option<Uuid>,
+    project_id: Option<Id>,
     /// Of `run.finished`: dry runs, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     include_dry_runs: Option<bool>,
@@ -419,7 +419,7 @@ fn check_filter(filter: Filter) -> Result<webhook_endpoints::Filter> {
     let texts = |flows: &[Name]| flows.iter().map(|flow| flow.as_str().to_owned()).collect();
     Ok(webhook_endpoints::Filter {
         flow_ids: flows.map(texts),
-        project_id: filter.project_id,
+        project_id: filter.project_id.map(Uuid::from),
         include_dry_runs: filter.include_dry_runs,
     })
 }

@@ -118,7 +118,7 @@ fn integer(text: &str, min: u64, max: u64) -> Option<u64> {
 }
 
 fn uuid(text: &str) -> Option<Uuid> {
-    (text.len() == 36).then(|| Uuid::try_parse(text).ok())?
+    crate::ids::parse(text)
 }
 
 fn absolute_path(text: &str) -> Option<PathBuf> {

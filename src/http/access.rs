@@ -6,6 +6,7 @@ use super::input::{Described, read_body};
 use crate::authn::Credential;
 use crate::authz;
 use crate::error::{Code, Error, Result};
+use crate::ids;
 use crate::proof::{Action, Authorized, Caller, Kind, Listing};
 use crate::store::projects::Project;
 use crate::store::runs::Run;
@@ -222,8 +223,8 @@ impl<K: Find, A: Action> Access for Authorized<K, A> {
 /// An id from the path. A text that is no id names nothing.
 pub(super) fn path_id<K: Kind>(cx: &Cx<'_>) -> Result<Uuid> {
     let text = cx.parameter(&parameter_of(K::NAME))?;
-    text.parse()
-        .map_err(|_| Error::not_found(K::NAME, text.chars().take(64).collect::<String>()))
+    ids::parse(&text)
+        .ok_or_else(|| Error::not_found(K::NAME, text.chars().take(64).collect::<String>()))
 }
 
 impl<K: Kind> Access for Listing<K> {
@@ -242,7 +243,7 @@ impl<K: Kind> Access for Listing<K> {
 fn filter_project(cx: &Cx<'_>) -> Option<Uuid> {
     let mut parameters = url::form_urlencoded::parse(cx.query_text().as_bytes());
     let (_, text) = parameters.find(|(name, _)| name == "projectId")?;
-    text.parse().ok()
+    ids::parse(&text)
 }
 
 /// A body that names the object on which access is checked.

@@ -130,8 +130,17 @@ impl<T: DeserializeOwned + JsonSchema> Input for Query<T> {
                 "The query holds a NUL character, which cannot be stored. Leave it out.",
             ));
         }
-        let parameters =
-            serde_html_form::Deserializer::new(url::form_urlencoded::parse(text.as_bytes()));
+        let given = || url::form_urlencoded::parse(text.as_bytes());
+        // Left empty it would count as left out, and a filter would let everything pass.
+        if let Some((name, _)) = given().find(|(_, value)| value.is_empty()) {
+            let name = shortened(name.into_owned());
+            return Err(Error::new(
+                Code::InvalidRequest,
+                format!("Query parameter {name}: it has no value. Give one or leave it out."),
+            )
+            .detail("parameter", name));
+        }
+        let parameters = serde_html_form::Deserializer::new(given());
         serde_path_to_error::deserialize(parameters)
             .map(Self)
             .map_err(|error| {

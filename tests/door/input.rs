@@ -44,6 +44,26 @@ fn header_blocks_that_two_readers_could_read_differently() {
 }
 
 #[test]
+fn a_target_with_a_fragment_is_refused_wherever_it_stands() {
+    let house = House::open(limits());
+    for target in ["/fast#", "/fast#a", "/fast?a=b#c", "/healthz#a", "#"] {
+        refused(&house, get(target), 400, "invalid-request");
+    }
+    let mut client = house.client();
+    let body = post("Content-Length: 8\r\n") + "\n\nGET /#";
+    let text = "GET /fast?a=%23 HTTP/1.1\r\nHost: door\r\nX: a#b\r\n\r\n";
+    client.send(get("/fast") + &body + &get("/fast#a") + text);
+    assert_eq!(client.answer().body, "ok");
+    assert_eq!(client.answer().body, "POST \n\nGET /#");
+    client.answer().refuses(400, "invalid-request");
+    assert_eq!(client.answer().body, "ok");
+    client.send(post("Transfer-Encoding: chunked\r\n") + "1\r\n#\r\n0\r\n\r\n");
+    assert_eq!(client.answer().body, "POST #");
+    client.send(get("/fast#"));
+    client.answer().refuses(400, "invalid-request");
+}
+
+#[test]
 fn what_came_before_the_unreadable_is_answered() {
     let house = House::open(limits());
     let mut client = house.client();

@@ -60,13 +60,13 @@ fn nothing(world: &World) -> Vec<String> {
     texts
 }
 
-/// Other writings of an id.
-fn written_otherwise(id: &str) -> Vec<String> {
+/// Other writings of an id, and whether they name it.
+fn written_otherwise(id: &str) -> Vec<(String, bool)> {
     vec![
-        id.to_uppercase(),
-        id.replace('-', ""),
-        format!("{{{id}}}"),
-        format!("urn:uuid:{id}"),
+        (id.to_uppercase(), true),
+        (id.replace('-', ""), false),
+        (format!("{{{id}}}"), false),
+        (format!("urn:uuid:{id}"), false),
     ]
 }
 
@@ -180,7 +180,7 @@ impl Trial {
             paths.push((other("*").replace("%2A", "*:@"), false));
             if is_id(parameter) {
                 let same = written_otherwise(&right);
-                paths.extend(same.iter().map(|text| (other(text), true)));
+                paths.extend(same.iter().map(|(text, is_named)| (other(text), *is_named)));
             }
             let body = requests::body(&self.world, route);
             for (path, is_named) in paths {
@@ -216,11 +216,13 @@ impl Trial {
             values.extend(
                 [json!(null), json!(7), json!({}), json!([[]])].map(|value| (value, false)),
             );
-            let same = right.filter(|_| is_id(field)).map(written_otherwise);
+            let same = right
+                .filter(|_| is_id(field) || is_list)
+                .map(written_otherwise);
             values.extend(
                 same.unwrap_or_default()
                     .iter()
-                    .map(|text| (json!(text), true)),
+                    .map(|(text, is_named)| (json!(text), *is_named)),
             );
             for (value, is_named) in values {
                 let mut other = body.clone();

@@ -29,6 +29,7 @@ mod fga;
 mod grants;
 mod idempotency;
 mod identifiers;
+mod inputs;
 mod kms;
 mod log_records;
 mod migrations;

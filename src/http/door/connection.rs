@@ -7,6 +7,8 @@ use super::reply::{Reply, convert};
 use super::serve;
 use super::shared::Shared;
 use crate::error::{Code, Error};
+use hyper::Request;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -80,13 +82,16 @@ pub(super) async fn attend(
 }
 
 async fn converse(shared: &Arc<Shared>, state: &Arc<ConnectionState>) -> End {
-    let service = service_fn(|request| {
+    let service = service_fn(|request: Request<Incoming>| {
         let (shared, state) = (Arc::clone(shared), Arc::clone(state));
-        async move { Ok::<_, Infallible>(serve::answer(&shared, &state, request).await) }
+        let has_fragment = state.begin(request.body().size_hint().exact());
+        async move { Ok::<_, Infallible>(serve::answer(&shared, &state, request, has_fragment).await) }
     });
     let mut connection = pin!(
         Builder::new()
             .header_read_timeout(None)
+            // Who closes their own side may still read. Whether they do shows when they are written to.
+            .half_close(true)
             .max_buf_size(shared.limits.header_bytes.max(8192))
             .max_header_size(shared.limits.header_bytes)
             .serve_connection(TokioIo::new(Socket(Arc::clone(state))), service)

@@ -6,6 +6,7 @@
 
 use super::limits::Limits;
 use super::stream::Pipe;
+use super::wire::Wire;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -71,6 +72,7 @@ pub(super) struct ConnectionState {
 
 struct State {
     stream: TcpStream,
+    wire: Wire,
     phase: Phase,
     deadline: Option<Instant>,
     blocked_since: Option<Instant>,
@@ -94,6 +96,7 @@ impl ConnectionState {
             limits: Arc::clone(limits),
             state: Mutex::new(State {
                 stream,
+                wire: Wire::new(),
                 phase: Phase::Fresh,
                 deadline: Some(Instant::now() + limits.header_timeout),
                 blocked_since: None,
@@ -126,6 +129,11 @@ impl ConnectionState {
         state.deadline = deadline;
         state.expired = false;
         state.body_done = false;
+    }
+
+    /// hyper has read a header block, whose body has this length. Says whether its target had a fragment.
+    pub(super) fn begin(&self, body_bytes: Option<u64>) -> bool {
+        self.lock().wire.begin(body_bytes)
     }
 
     /// The request's deadline has passed.
@@ -264,7 +272,13 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         let mut state = self.0.lock();
         let before = buffer.filled().len();
-        let read = Pin::new(&mut state.stream).poll_read(cx, buffer);
+        let read = if state.wire.take_held(buffer) {
+            Poll::Ready(Ok(()))
+        } else {
+            let read = Pin::new(&mut state.stream).poll_read(cx, buffer);
+            state.wire.hold(buffer, before);
+            read
+        };
         match &read {
             Poll::Ready(Ok(())) if buffer.filled().len() == before => state.at_end = true,
             Poll::Ready(Ok(())) if state.phase == Phase::Fresh => state.phase = Phase::Head,
@@ -318,6 +332,7 @@ impl AsyncWrite for Socket {
         if state.phase == Phase::Answering && state.body_done {
             state.phase = Phase::Idle;
             state.deadline = Some(Instant::now() + self.0.limits.idle_timeout);
+            state.wire.end();
         }
         Poll::Ready(Ok(()))
     }

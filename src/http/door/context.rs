@@ -42,7 +42,13 @@ impl Context {
     /// The request's place in its caller's trace, or in a trace of its own.
     pub fn trace(&self) -> &TraceContext {
         self.trace.get_or_init(|| {
-            TraceContext::incoming(self.header("traceparent"), self.header("tracestate"))
+            let mut parents = self.headers("traceparent");
+            let parent = match (parents.next(), parents.next()) {
+                (only, None) => only,
+                _ => None,
+            };
+            let states: Vec<&str> = self.headers("tracestate").collect();
+            TraceContext::incoming(parent, Some(&states.join(",")))
         })
     }
 
@@ -72,8 +78,15 @@ impl Context {
 
     /// The first field of this name, where it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let value = self.head.as_ref()?.headers.get(name)?;
-        std::str::from_utf8(value.as_bytes()).ok()
+        self.headers(name).next()
+    }
+
+    /// Every field of this name that is text, in order.
+    pub fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
+        let head = self.head.as_ref();
+        head.into_iter()
+            .flat_map(move |head| head.headers.get_all(name))
+            .filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
     }
 
     /// Time since the header block was read.

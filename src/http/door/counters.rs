@@ -16,7 +16,7 @@ pub struct Stats {
     pub accept_failures: u64,
     /// Answers by the first digit of their status, 1 to 5, at index 0 to 4.
     pub answers_by_class: [u64; 5],
-    /// Answers that came after the door had given up on their request, or its client had.
+    /// Answers that came after the door had given up on their request.
     pub answers_discarded: u64,
     /// Requests that wait for a thread now.
     pub queue_length: usize,

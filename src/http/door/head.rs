@@ -2,7 +2,7 @@
 //!
 //! hyper refuses folded lines, control characters, and malformed or differing lengths. It merges
 //! two equal lengths. It drops `Content-Length` beside `Transfer-Encoding`, and then closes the
-//! connection.
+//! connection. It cuts off a target's fragment, which `wire` notices.
 
 use super::limits::Limits;
 use crate::error::{Code, Error, Result};
@@ -46,12 +46,19 @@ pub(super) fn check(head: &Parts, limits: &Limits) -> Result<()> {
 }
 
 /// 413, with the limit.
-pub(super) fn too_large(limit_bytes: u64) -> Error {
+pub(super) fn too_large(most_bytes: u64) -> Error {
     Error::new(
         Code::BodyTooLarge,
-        format!("The body is longer than the {limit_bytes} bytes that are taken here."),
+        format!("The body is longer than the {most_bytes} bytes that are taken here."),
     )
-    .detail("limitBytes", limit_bytes)
+    .detail("mostBytes", most_bytes)
+}
+
+/// 400: a fragment is the client's own, and never sent (RFC 9110, section 7.1).
+pub(super) fn fragment() -> Error {
+    invalid(
+        "The request target has a fragment. Leave out the `#` and what follows, or write `#` as %23.",
+    )
 }
 
 fn invalid(message: impl Into<String>) -> Error {

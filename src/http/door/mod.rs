@@ -27,6 +27,7 @@ mod serve;
 mod shared;
 mod stopping;
 mod stream;
+mod wire;
 
 pub use app::App;
 pub use context::Context;

@@ -24,12 +24,16 @@ pub(super) async fn answer(
     shared: &Arc<Shared>,
     state: &Arc<ConnectionState>,
     request: Request<Incoming>,
+    has_fragment: bool,
 ) -> Response<Outgoing> {
     let (parts, body) = request.into_parts();
     let in_flight = InFlight::begin(shared);
     let context = Arc::new(Context::new(state.peer, Some(parts), &shared.clock));
     let mut incoming = Some(body);
-    let answer = respond(shared, state, &context, &mut incoming).await;
+    let answer = match has_fragment {
+        true => Err(head::fragment()),
+        false => respond(shared, state, &context, &mut incoming).await,
+    };
     drop(in_flight);
     // What is left of the body will not be read, and what follows it cannot be.
     let unread = incoming.is_some_and(|body| !body.is_end_stream());

@@ -1,0 +1,87 @@
+//! What every route takes of a request's head, query and ids, and how it names what it does not take.
+
+use crate::harness::App;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// The error of a `POST /v1/projects` whose body is said to have this many bytes and does not come.
+fn refused(app: &App, body_bytes: u64) -> Value {
+    let mut stream = TcpStream::connect(app.address()).unwrap();
+    let head = format!(
+        "POST /v1/projects HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: {body_bytes}\r\n\r\n",
+        app.token()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let body: Value = serde_json::from_str(body).unwrap();
+    body["error"].clone()
+}
+
+#[test]
+fn whoever_refuses_a_body_for_its_length_names_the_most_in_one_field() {
+    let app = App::start();
+    // The door refuses what no route takes, and what this route does not take.
+    for (body_bytes, most) in [(100 << 20, 2 << 20), (300 << 10, 256 << 10)] {
+        let error = refused(&app, body_bytes);
+        assert_eq!(error["code"], "body-too-large");
+        assert_eq!(error["details"], json!({"mostBytes": most}));
+    }
+}
+
+#[test]
+fn a_query_parameter_without_a_value_is_a_fault() {
+    let app = App::start();
+    for (path, parameter) in [
+        ("/v1/projects?limit=", "limit"),
+        ("/v1/projects?limit", "limit"),
+        ("/v1/projects?order=asc&cursor=", "cursor"),
+        ("/v1/agents?projectId=", "projectId"),
+        ("/v1/runs?status=&limit=5", "status"),
+    ] {
+        let error = app.get(path).expect_error(400, "invalid-request");
+        assert_eq!(error["details"], json!({"parameter": parameter}), "{path}");
+    }
+    app.get("/v1/projects?").expect(200);
+}
+
+#[test]
+fn an_id_in_a_query_has_one_form() {
+    let app = App::start();
+    let project = app.post("/v1/projects", &json!({"name": "a"})).expect(201);
+    let id = project["id"].as_str().unwrap();
+    let agent = json!({"projectId": id.to_uppercase(), "name": "a"});
+    app.post("/v1/agents", &agent).expect(201);
+    let list = |id: &str| app.get(&format!("/v1/agents?projectId={id}"));
+    for same in [id, &id.to_uppercase()] {
+        assert_eq!(list(same).expect(200)["data"].as_array().unwrap().len(), 1);
+    }
+    for other in [
+        &id.replace('-', ""),
+        &format!("%7B{id}%7D"),
+        &format!("urn:uuid:{id}"),
+    ] {
+        let error = list(other).expect_error(400, "invalid-request");
+        assert_eq!(error["details"], json!({"parameter": "projectId"}));
+    }
+}
+
+#[test]
+fn two_parents_of_a_trace_start_a_fresh_one_and_two_states_are_one() {
+    let app = App::start();
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let trace = |headers: &[(&str, &str)]| {
+        let answer = app.send("GET", "/v1/projects", None, headers);
+        answer.header("traceresponse").unwrap()[3..35].to_owned()
+    };
+    let (one, state) = (("traceparent", parent), ("tracestate", "a=1"));
+    assert_eq!(trace(&[one, state, state]), parent[3..35]);
+    let fresh = trace(&[one, one]);
+    assert_ne!(fresh, parent[3..35]);
+    assert_ne!(fresh, trace(&[one, one]));
+}
