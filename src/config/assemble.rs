@@ -107,6 +107,8 @@ fn http(take: &Take<'_>) -> Http {
         max_header_bytes: take.number("SVC_MAX_HEADER_BYTES"),
         max_body_bytes: take.number("SVC_MAX_BODY_BYTES"),
         max_body_bytes_in_flight: take.number("SVC_MAX_BODY_BYTES_IN_FLIGHT"),
+        max_answer_bytes_in_flight: take.number("SVC_MAX_ANSWER_BYTES_IN_FLIGHT"),
+        max_answer_bytes_per_address: take.number("SVC_MAX_ANSWER_BYTES_PER_ADDRESS"),
         header_timeout: take.duration("SVC_HEADER_TIMEOUT_MS"),
         body_timeout: take.duration("SVC_BODY_TIMEOUT_MS"),
         write_timeout: take.duration("SVC_WRITE_TIMEOUT_MS"),

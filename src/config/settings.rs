@@ -71,6 +71,10 @@ pub struct Http {
     pub max_body_bytes: usize,
     /// All bodies in memory at most, in bytes; at least `max_body_bytes`.
     pub max_body_bytes_in_flight: usize,
+    /// Bytes of all answers that clients have not taken.
+    pub max_answer_bytes_in_flight: usize,
+    /// Of them, those to one address.
+    pub max_answer_bytes_per_address: usize,
     /// Time limit of a request's headers.
     pub header_timeout: Duration,
     /// Time limit of a request's body.

@@ -17,6 +17,7 @@ use crate::runtime::{ModelKeys, Runtime, StartedBy};
 use crate::secrets::Secrets;
 use crate::store::{Store, Tx};
 use crate::webhooks::Webhooks;
+use bytes::Bytes;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -115,7 +116,7 @@ pub struct Cx<'a> {
     pub(super) request: &'a rouille::Request,
     pub(super) parameters: Parameters<'a>,
     pub(super) context: &'a Arc<door::Context>,
-    pub(super) description: &'a str,
+    pub(super) description: &'a Bytes,
     pub(super) log: slog::Logger,
     /// Wiped when the request is over: it may hold a secret.
     pub(super) body: OnceLock<Zeroizing<Vec<u8>>>,
@@ -215,7 +216,7 @@ impl Cx<'_> {
     }
 
     /// The API description of the mounted routes.
-    pub(super) fn description(&self) -> &str {
+    pub(super) fn description(&self) -> &Bytes {
         self.description
     }
 

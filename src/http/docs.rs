@@ -10,6 +10,7 @@ use super::input::Nothing;
 use super::output::Asset;
 use super::route::{Method, Mount, Operation, Route, route};
 use crate::error::Result;
+use bytes::Bytes;
 
 const BUNDLE: &[u8] = include_bytes!("../../static/docs/swagger-ui/swagger-ui-bundle.js");
 const STYLE: &[u8] = include_bytes!("../../static/docs/swagger-ui/swagger-ui.css");
@@ -49,19 +50,19 @@ pub(crate) fn routes() -> Vec<Route> {
 fn description(cx: &Cx<'_>, _: Open, _: Nothing) -> Result<Asset> {
     Ok(Asset {
         content_type: "application/json",
-        body: cx.description().as_bytes().to_vec(),
-        headers: Vec::new(),
+        body: cx.description().clone(),
+        headers: &[],
     })
 }
 
-fn asset(content_type: &'static str, body: &[u8]) -> Result<Asset> {
+fn asset(content_type: &'static str, body: &'static [u8]) -> Result<Asset> {
     Ok(Asset {
         content_type,
-        body: body.to_vec(),
-        headers: vec![
-            ("content-security-policy", POLICY.to_owned()),
-            ("referrer-policy", "no-referrer".to_owned()),
-            ("cache-control", "no-cache".to_owned()),
+        body: Bytes::from_static(body),
+        headers: &[
+            ("content-security-policy", POLICY),
+            ("referrer-policy", "no-referrer"),
+            ("cache-control", "no-cache"),
         ],
     })
 }

@@ -2,6 +2,7 @@
 
 use super::sse::{Following, StreamData};
 use crate::error::{Error, Result};
+use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
@@ -17,6 +18,15 @@ pub enum Answer {
         headers: Vec<(&'static str, String)>,
         /// The body.
         body: Vec<u8>,
+    },
+    /// A whole answer whose bytes are in memory once, whoever asks for it. Its status is 200.
+    Shared {
+        /// The content type.
+        content_type: &'static str,
+        /// Further headers.
+        headers: &'static [(&'static str, &'static str)],
+        /// The body.
+        body: Bytes,
     },
     /// A stream of server-sent events.
     Stream(Following),
@@ -143,10 +153,10 @@ impl Output for Events {
 pub struct Asset {
     /// Its media type.
     pub content_type: &'static str,
-    /// Its bytes.
-    pub body: Vec<u8>,
+    /// Its bytes, which are in memory once.
+    pub body: Bytes,
     /// Headers beside the content type.
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: &'static [(&'static str, &'static str)],
 }
 
 impl Output for Asset {
@@ -156,9 +166,8 @@ impl Output for Asset {
         None
     }
     fn answer(self) -> Result<Answer> {
-        Ok(Answer::Full {
-            status: 200,
-            content_type: Some(self.content_type),
+        Ok(Answer::Shared {
+            content_type: self.content_type,
             headers: self.headers,
             body: self.body,
         })

@@ -9,6 +9,7 @@ use super::route::{Found, Route, Table};
 use super::{cors, reply};
 use crate::authz::Tickets;
 use crate::error::{Code, Error, Result};
+use bytes::Bytes;
 use rouille::Response;
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 pub struct Pipeline {
     shared: Arc<Shared>,
     table: Table,
-    description: String,
+    description: Bytes,
     probes: Arc<Probes>,
     log: slog::Logger,
 }
@@ -26,7 +27,7 @@ impl Pipeline {
     pub fn new(shared: Arc<Shared>, table: Table, probes: Arc<Probes>, log: slog::Logger) -> Self {
         Self {
             shared,
-            description: super::openapi::text(&table),
+            description: super::openapi::text(&table).into(),
             table,
             probes,
             log,

@@ -73,6 +73,26 @@ pub(super) fn answer(answer: Answer, context: &Context) -> Reply {
                 context,
             ))
         }
+        Answer::Shared {
+            content_type,
+            headers,
+            body,
+        } => {
+            let given = [("content-type", content_type)];
+            let all = given.iter().chain(headers);
+            let head = Response {
+                status_code: 200,
+                headers: all
+                    .map(|(name, value)| ((*name).into(), (*value).into()))
+                    .collect(),
+                data: ResponseBody::empty(),
+                upgrade: None,
+            };
+            Reply::Shared {
+                head: with_common(head, context),
+                body,
+            }
+        }
         Answer::Stream(following) => Reply::Stream {
             head: with_common(
                 Response {
@@ -95,7 +115,7 @@ pub(super) fn answer(answer: Answer, context: &Context) -> Reply {
 pub(super) fn head(reply: &mut Reply) -> &mut Response {
     match reply {
         Reply::Full(response) => response,
-        Reply::Stream { head, .. } => head,
+        Reply::Shared { head, .. } | Reply::Stream { head, .. } => head,
     }
 }
 

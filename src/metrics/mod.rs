@@ -49,6 +49,8 @@ pub fn of_door(stats: &door::Stats) -> Vec<Metric> {
                 .collect(),
         },
         counter("agent_runtime_answers_discarded_total", "Answers that came after the door had given up on their request.", stats.answers_discarded),
+        Metric::single("agent_runtime_answer_bytes", "Bytes of whole answers that clients have not taken.", Gauge, figure(stats.answer_bytes)),
+        counter("agent_runtime_answers_cut_total", "Answers cut off because answers in memory had to end and their clients were the slowest.", stats.answers_cut),
         gauge("agent_runtime_requests_queued", "Requests that wait for a thread.", stats.queue_length),
         gauge("agent_runtime_requests_in_flight", "Requests that are being answered.", stats.in_flight),
         Metric::single("agent_runtime_request_body_bytes", "Bytes of bodies in memory.", Gauge, figure(stats.body_bytes)),

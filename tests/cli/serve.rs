@@ -1,10 +1,12 @@
 //! `serve`: from its first line to its last, and tenants made beside it.
 
-use crate::harness::{Running, command, database, run};
+use crate::harness::{PATIENCE, Running, command, database, eventually, run};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
@@ -251,4 +253,50 @@ fn what_no_restart_would_mend_ends_with_a_code_of_its_own() {
         .unwrap();
     let limited = url.replacen("agent_runtime@", "without_writes@", 1);
     ends(&limited, "permission denied");
+}
+
+/// What a process holds in memory, in MiB.
+fn resident_mib(server: &Running) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.unwrap().trim().trim_end_matches(" kB");
+    kib.parse::<u64>().unwrap() / 1024
+}
+
+#[test]
+fn a_thousand_readers_that_sip_the_reference_hold_no_memory() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let most = getrlimit(Resource::Nofile).maximum;
+    let (current, maximum) = (most, most);
+    // The server inherits it.
+    setrlimit(Resource::Nofile, Rlimit { current, maximum }).unwrap();
+    let mut server = serve(&database(), &[("SVC_SEED_TOKEN", TOKEN)]);
+    let address = address(&mut server);
+    let host: SocketAddr = address.strip_prefix("http://").unwrap().parse().unwrap();
+    let request = b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n";
+    let sip = |socket: &mut Socket| socket.read_exact(&mut [0; 512]).unwrap();
+    let reader = |_| {
+        let mut socket = Socket::new(Domain::for_address(host), Type::STREAM, None).unwrap();
+        // The kernel keeps little for it, so the rest of the file stays with the server.
+        socket.set_recv_buffer_size(4096).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.connect(&host.into()).unwrap();
+        socket.write_all(request).unwrap();
+        socket
+    };
+    drop((0..20).map(reader).collect::<Vec<_>>());
+    let before = resident_mib(&server);
+    let mut readers: Vec<Socket> = (0..1000).map(reader).collect();
+    for _ in 0..3 {
+        readers.iter_mut().for_each(sip);
+    }
+    let beside = resident_mib(&server);
+    assert!(
+        beside < before + 64,
+        "{before} MiB before, {beside} MiB beside the readers"
+    );
+    drop(readers);
+    eventually("the memory to be let go", || {
+        (resident_mib(&server) < before + 32).then_some(())
+    });
 }

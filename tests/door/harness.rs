@@ -294,6 +294,13 @@ impl Client {
         answer
     }
 
+    /// Reads until so many bytes are here.
+    pub(crate) fn hold(&mut self, bytes: usize) {
+        while self.held.len() < bytes {
+            assert!(self.more(), "closed after {} bytes", self.held.len());
+        }
+    }
+
     /// Whatever else comes before the door closes.
     pub(crate) fn rest(&mut self) -> String {
         while self.more() {}

@@ -191,3 +191,34 @@ fn a_reader_that_stops_reading_is_cut() {
     client.send(get("/large"));
     assert_eq!(client.answer().body.len(), 32 << 20);
 }
+
+#[test]
+fn where_answers_hold_too_much_the_slowest_is_cut() {
+    let house = House::open(Limits {
+        answers_in_flight_bytes: 80 << 20,
+        ..limits()
+    });
+    let [mut slow, mut other] = [house.client(), house.client()];
+    for client in [&mut slow, &mut other] {
+        client.send(get("/large"));
+        client.hold(1);
+    }
+    house.until(|stats| stats.answer_bytes == 64 << 20);
+    other.hold(16 << 20);
+    // No answer is judged as long as it is young.
+    let began = Instant::now();
+    let whole = loop {
+        let answer = house.ask(get("/large"));
+        if answer.status == 200 {
+            break answer;
+        }
+        answer.refuses(503, "overloaded");
+        assert!(began.elapsed() < PATIENCE, "no room is made");
+        moment();
+    };
+    assert_eq!(whole.body.len(), 32 << 20);
+    assert_eq!(house.door.stats().answers_cut, 1);
+    assert!(slow.rest().len() < 32 << 20, "it was not cut");
+    assert_eq!(other.answer().body.len(), 32 << 20);
+    house.until(|stats| stats.answer_bytes == 0);
+}

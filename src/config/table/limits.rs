@@ -117,6 +117,22 @@ pub(super) static DOOR: &[Setting] = &[
          It is at least SVC_MAX_BODY_BYTES.",
     )
     .default_value("268435456"),
+    bytes(
+        "SVC_MAX_ANSWER_BYTES_IN_FLIGHT",
+        MIB,
+        64 * KIB * MIB,
+        "All answers in memory together that clients have not taken, streams apart; beyond it the \
+         answer whose client reads slowest is cut off.",
+    )
+    .default_value("268435456"),
+    bytes(
+        "SVC_MAX_ANSWER_BYTES_PER_ADDRESS",
+        MIB,
+        64 * KIB * MIB,
+        "Of these answers, those to one address. Raise it to SVC_MAX_ANSWER_BYTES_IN_FLIGHT behind \
+         a proxy.",
+    )
+    .default_value("67108864"),
     milliseconds(
         "SVC_HEADER_TIMEOUT_MS",
         100,
@@ -212,7 +228,9 @@ pub(super) static RUNS: &[Setting] = &[
         "SVC_RUN_THREADS",
         1,
         2048,
-        "Runs that this process works on at once at most.",
+        "Runs of one tenant that this process works on at once at most. It has twice as many threads for \
+         runs: a run begins only while its tenant's runs hold fewer of them than are free, so the next \
+         tenant always finds some.",
     )
     .default_value("256"),
     milliseconds(

@@ -134,6 +134,8 @@ fn unreadable(cause: hyper::Error) -> Error {
 /// An answer's body as hyper takes it. Its end, or its drop, tells the state that it is done.
 pub(super) struct Outgoing {
     kind: Kind,
+    /// The bytes are in memory for this answer alone.
+    is_own: bool,
     state: Option<Arc<ConnectionState>>,
     counters: Option<Arc<Counters>>,
 }
@@ -151,16 +153,22 @@ impl Outgoing {
         } else {
             Kind::Whole(bytes)
         };
-        Self::new(kind)
+        Self::new(kind, true)
+    }
+
+    /// Bytes that other answers share.
+    pub(super) fn shared(bytes: Bytes) -> Self {
+        Self::new(Kind::Whole(bytes), false)
     }
 
     pub(super) fn stream(body: StreamBody) -> Self {
-        Self::new(Kind::Stream(body))
+        Self::new(Kind::Stream(body), false)
     }
 
-    fn new(kind: Kind) -> Self {
+    fn new(kind: Kind, is_own: bool) -> Self {
         Self {
             kind,
+            is_own,
             state: None,
             counters: None,
         }
@@ -173,12 +181,25 @@ impl Outgoing {
         }
     }
 
+    /// The bytes that are in memory for this answer alone.
+    pub(super) fn own_bytes(&self) -> u64 {
+        match self.is_own {
+            true => self.bytes().len() as u64,
+            false => 0,
+        }
+    }
+
     pub(super) fn is_stream(&self) -> bool {
         matches!(self.kind, Kind::Stream(_))
     }
 
-    /// Binds the answer to its connection. False: a stream beyond the limit.
-    pub(super) fn bind(
+    /// Tells this connection of the answer's end.
+    pub(super) fn attach(&mut self, state: &Arc<ConnectionState>) {
+        self.state = Some(Arc::clone(state));
+    }
+
+    /// Counts a stream. False: it is beyond the limit.
+    pub(super) fn open(
         &mut self,
         limits: &Limits,
         counters: &Arc<Counters>,
@@ -196,7 +217,6 @@ impl Outgoing {
                 state.stop();
             }
         }
-        self.state = Some(Arc::clone(state));
         true
     }
 }

@@ -42,7 +42,7 @@ enum End {
     Head,
     /// Nothing was under way.
     Quiet,
-    /// The client does not read.
+    /// The client does not read, or is the slowest where answers have to end.
     Stalled,
 }
 
@@ -111,6 +111,9 @@ async fn converse(shared: &Arc<Shared>, state: &Arc<ConnectionState>) -> End {
         loop {
             if let Poll::Ready(result) = connection.as_mut().poll(cx) {
                 return Poll::Ready(End::Done(result));
+            }
+            if state.is_cut(cx) {
+                return Poll::Ready(End::Stalled);
             }
             // The timer is set anew only when it is too late or has fired: most requests end
             // long before their deadline and never touch it.

@@ -4,6 +4,7 @@
 //! [`ConnectionState::due`] when to check again, so one lazily set timer serves every deadline of a
 //! connection. Everything runs on the door's thread, so the lock is never contended.
 
+use super::answers::Share;
 use super::limits::Limits;
 use super::stream::Pipe;
 use super::wire::Wire;
@@ -81,6 +82,8 @@ struct State {
     at_end: bool,
     refusal: Option<u16>,
     pipe: Option<Arc<Pipe>>,
+    /// Of the answers that are being written; mostly one.
+    shares: Vec<Share>,
 }
 
 impl ConnectionState {
@@ -105,6 +108,7 @@ impl ConnectionState {
                 at_end: false,
                 refusal: None,
                 pipe: None,
+                shares: Vec::new(),
             }),
         }
     }
@@ -146,6 +150,16 @@ impl ConnectionState {
         let mut state = self.lock();
         state.body_done = true;
         state.pipe = None;
+    }
+
+    /// Holds an answer's share of the budgets until the answer is out.
+    pub(super) fn hold(&self, share: Share) {
+        self.lock().shares.push(share);
+    }
+
+    /// Whether an answer was cut off; if not, its end wakes the connection.
+    pub(super) fn is_cut(&self, cx: &Context<'_>) -> bool {
+        self.lock().shares.iter().any(|share| share.is_cut(cx))
     }
 
     /// The stream to end when the door stops.
@@ -256,6 +270,9 @@ impl Socket {
     }
 
     fn note(state: &mut State, wrote: &Poll<io::Result<usize>>) {
+        if let (Poll::Ready(Ok(bytes)), Some(first)) = (wrote, state.shares.first()) {
+            first.took(*bytes);
+        }
         if wrote.is_ready() {
             state.blocked_since = None;
         } else if state.blocked_since.is_none() {
@@ -333,6 +350,7 @@ impl AsyncWrite for Socket {
             state.phase = Phase::Idle;
             state.deadline = Some(Instant::now() + self.0.limits.idle_timeout);
             state.wire.end();
+            state.shares.clear();
         }
         Poll::Ready(Ok(()))
     }

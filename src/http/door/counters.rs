@@ -18,6 +18,10 @@ pub struct Stats {
     pub answers_by_class: [u64; 5],
     /// Answers that came after the door had given up on their request.
     pub answers_discarded: u64,
+    /// Bytes of whole answers now that their clients have not taken, those apart that answers share.
+    pub answer_bytes: u64,
+    /// Answers that were cut off since the start, because the budget was used up and their clients were the slowest.
+    pub answers_cut: u64,
     /// Requests that wait for a thread now.
     pub queue_length: usize,
     /// Requests between their header block and the beginning of their answer now.
@@ -50,6 +54,8 @@ pub(super) struct Counters {
     pub(super) answers_discarded: AtomicU64,
     pub(super) in_flight: AtomicUsize,
     pub(super) body_bytes: AtomicU64,
+    pub(super) answer_bytes: AtomicU64,
+    pub(super) answers_cut: AtomicU64,
     pub(super) streams: AtomicUsize,
     pub(super) stuck_threads: AtomicUsize,
     pub(super) request_threads: AtomicUsize,

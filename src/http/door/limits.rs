@@ -21,6 +21,11 @@ pub struct Limits {
     pub bodies_in_flight_bytes: u64,
     /// Bytes of an answer that is not a stream. Beyond it: 500.
     pub answer_bytes: u64,
+    /// Bytes of all whole answers that clients have not taken, those apart that answers share. Beyond it the slowest is cut
+    /// off, or the new one gets 503.
+    pub answers_in_flight_bytes: u64,
+    /// Of them, those to one address (IPv6: one /64).
+    pub answers_per_address_bytes: u64,
     /// From the first byte of a request to the end of its header block. Beyond it: 408.
     pub header_timeout: Duration,
     /// From the end of the header block to the end of the body. Beyond it: 408.
@@ -50,6 +55,8 @@ impl Default for Limits {
             small_body_bytes: 16 * 1024,
             bodies_in_flight_bytes: 128 * 1024 * 1024,
             answer_bytes: 64 * 1024 * 1024,
+            answers_in_flight_bytes: 256 * 1024 * 1024,
+            answers_per_address_bytes: 64 * 1024 * 1024,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),

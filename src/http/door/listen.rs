@@ -3,6 +3,7 @@
 use super::connection;
 use super::connection_state::Standing;
 use super::counters::Counters;
+use super::host::host_of;
 use super::limits::Limits;
 use super::shared::Shared;
 use super::stopping::Stopping;
@@ -12,7 +13,7 @@ use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -151,7 +152,7 @@ fn welcome(shared: &Arc<Shared>, seats: &Arc<Mutex<Seats>>, stream: TcpStream, p
         seats: Arc::clone(seats),
         counters: Arc::clone(counters),
         stopping: Arc::clone(&shared.stopping),
-        address: key(peer.ip()),
+        address: host_of(peer.ip()),
         standing,
     };
     // Where it fails, answers may leave a little later.
@@ -174,7 +175,7 @@ struct Seats {
 
 impl Seats {
     fn take(&mut self, address: IpAddr, limits: &Limits) -> Option<Standing> {
-        let open = self.by_address.get(&key(address)).copied().unwrap_or(0);
+        let open = self.by_address.get(&host_of(address)).copied().unwrap_or(0);
         let (count, most, standing) = if open >= limits.connections_per_address {
             (
                 &mut self.beyond_address,
@@ -191,7 +192,7 @@ impl Seats {
         }
         *count += 1;
         if standing == Standing::Served {
-            *self.by_address.entry(key(address)).or_insert(0) += 1;
+            *self.by_address.entry(host_of(address)).or_insert(0) += 1;
         }
         Some(standing)
     }
@@ -210,14 +211,6 @@ impl Seats {
                 }
             }
         }
-    }
-}
-
-/// One host's addresses are one: an IPv6 host commonly has a whole /64.
-fn key(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
-        v4 => v4,
     }
 }
 
@@ -266,13 +259,5 @@ mod tests {
         seats.give_back(a, Standing::Served);
         assert_eq!(seats.take(c, &limits), Some(Standing::Served));
         assert!(!seats.by_address.contains_key(&a));
-    }
-
-    #[test]
-    fn an_ipv6_host_is_its_network() {
-        let [one, other] = ["2001:db8::1", "2001:db8::ffff:0:0:2"].map(|a| a.parse().unwrap());
-        assert_eq!(key(one), key(other));
-        let mapped = "::ffff:10.0.0.1".parse().unwrap();
-        assert_eq!(key(mapped), IpAddr::from([10, 0, 0, 1]));
     }
 }

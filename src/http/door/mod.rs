@@ -11,6 +11,7 @@
 //!
 //! Not here: routes, callers, error bodies (the [`App`]'s), TLS, and HTTP/2.
 
+mod answers;
 mod app;
 mod body;
 mod connection;
@@ -18,6 +19,7 @@ mod connection_state;
 mod context;
 mod counters;
 mod head;
+mod host;
 mod limits;
 mod listen;
 mod pool;
@@ -84,6 +86,7 @@ impl Door {
             counters: Arc::clone(&counters),
             stopping: Arc::clone(&stopping),
             pool: Arc::clone(&pool),
+            answers: Arc::default(),
             clock,
             log,
         });
@@ -136,6 +139,8 @@ impl Door {
             queue_length: self.pool.jobs.len(),
             in_flight: counters.in_flight.load(Relaxed),
             body_bytes: counters.body_bytes.load(Relaxed),
+            answer_bytes: counters.answer_bytes.load(Relaxed),
+            answers_cut: counters.answers_cut.load(Relaxed),
             streams: counters.streams.load(Relaxed),
             request_threads: counters.request_threads.load(Relaxed),
             stuck_threads: counters.stuck_threads.load(Relaxed),

@@ -5,6 +5,7 @@ use super::context::Context;
 use super::counters::Counters;
 use super::stream::StreamBody;
 use crate::error::{Error, Result};
+use bytes::Bytes;
 use hyper::header::{
     CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING,
     UPGRADE,
@@ -19,6 +20,13 @@ use tokio::sync::oneshot;
 pub enum Reply {
     /// A whole answer.
     Full(rouille::Response),
+    /// A whole answer whose bytes are in memory once, whoever asks for it.
+    Shared {
+        /// Status and headers. The head's own body is not sent.
+        head: rouille::Response,
+        /// The bytes.
+        body: Bytes,
+    },
     /// A head, and a body that goes on. The head's own body is not sent.
     Stream {
         /// Status and headers.
@@ -111,23 +119,24 @@ impl Ready {
 
 /// An answer as hyper takes it.
 pub(super) fn convert(reply: Reply, answer_bytes: u64, context: &Context) -> Answer {
-    let (head, stream) = match reply {
-        Reply::Full(response) => (response, None),
-        Reply::Stream { head, body } => (head, Some(body)),
+    let (head, stream, shared) = match reply {
+        Reply::Full(response) => (response, None, None),
+        Reply::Shared { head, body } => (head, None, Some(body)),
+        Reply::Stream { head, body } => (head, Some(body), None),
     };
     let status = StatusCode::from_u16(head.status_code).map_err(Error::internal)?;
     let mut headers = headers(&head)?;
-    let body = match stream {
-        Some(body) => Outgoing::stream(body),
-        None => {
-            let bytes = whole(head, answer_bytes)?;
-            if context.is_head() {
-                headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
-                Outgoing::whole(bytes::Bytes::new())
-            } else {
-                Outgoing::whole(bytes.into())
-            }
+    let body = match (stream, shared) {
+        (Some(body), _) => Outgoing::stream(body),
+        (None, Some(bytes)) => Outgoing::shared(bytes),
+        (None, None) => Outgoing::whole(whole(head, answer_bytes)?.into()),
+    };
+    let body = match context.is_head() && !body.is_stream() {
+        true => {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(body.bytes().len()));
+            Outgoing::whole(Bytes::new())
         }
+        false => body,
     };
     let mut response = Response::new(body);
     *response.status_mut() = status;

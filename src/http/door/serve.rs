@@ -1,9 +1,11 @@
 //! One request: its checks, its body, its wait in the queue, its answer.
 
+use super::answers::COUNTED_FROM_BYTES;
 use super::body::{Intake, Outgoing, check_admitted, check_budget};
 use super::connection_state::{ConnectionState, Phase, Standing};
 use super::context::Context;
 use super::head;
+use super::host::host_of;
 use super::pool::{Admission, Job, queue_full};
 use super::reply::{Answer, Reply, Responder, convert};
 use super::shared::Shared;
@@ -41,13 +43,9 @@ pub(super) async fn answer(
         Ok(response) => response,
         Err(error) => refusal(shared, &error, &context),
     };
-    if !bind(shared, &mut response, state) {
-        let error = Error::new(
-            Code::Overloaded,
-            "Too many streams are open. Try again shortly.",
-        );
+    if let Err(error) = bind(shared, &mut response, state) {
         response = refusal(shared, &error, &context);
-        bind(shared, &mut response, state);
+        response.body_mut().attach(state);
     }
     if unread || state.standing != Standing::Served {
         let close = HeaderValue::from_static("close");
@@ -58,11 +56,34 @@ pub(super) async fn answer(
     response
 }
 
-fn bind(shared: &Shared, response: &mut Response<Outgoing>, state: &Arc<ConnectionState>) -> bool {
+/// Binds an answer to its connection, and counts what it holds.
+fn bind(
+    shared: &Shared,
+    response: &mut Response<Outgoing>,
+    state: &Arc<ConnectionState>,
+) -> Result<()> {
     let (limits, counters) = (&shared.limits, &shared.counters);
-    response
-        .body_mut()
-        .bind(limits, counters, &shared.stopping, state)
+    let body = response.body_mut();
+    body.attach(state);
+    if !body.open(limits, counters, &shared.stopping, state) {
+        return Err(Error::new(
+            Code::Overloaded,
+            "Too many streams are open. Try again shortly.",
+        ));
+    }
+    let bytes = body.own_bytes();
+    if bytes < COUNTED_FROM_BYTES {
+        return Ok(());
+    }
+    let address = host_of(state.peer.ip());
+    let share = shared.answers.begin(limits, counters, address, bytes);
+    state.hold(share.ok_or_else(|| {
+        Error::new(
+            Code::Overloaded,
+            "Too many bytes of answers are being read at once. Read faster, or try again shortly.",
+        )
+    })?);
+    Ok(())
 }
 
 async fn respond(

@@ -1,5 +1,6 @@
 //! What all connections of a door share.
 
+use super::answers::Answers;
 use super::app::App;
 use super::counters::Counters;
 use super::limits::Limits;
@@ -15,6 +16,7 @@ pub(super) struct Shared {
     pub(super) counters: Arc<Counters>,
     pub(super) stopping: Arc<Stopping>,
     pub(super) pool: Arc<Pool>,
+    pub(super) answers: Arc<Answers>,
     pub(super) clock: Clock,
     pub(super) log: slog::Logger,
 }
