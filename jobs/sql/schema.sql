@@ -8,7 +8,7 @@
 -- There are no CHECK constraints: every statement that writes a row reads them from the catalog and compiles them anew,
 -- which was a good part of what an enqueue or a claim costs. The code keeps what they would say:
 --   attempt >= 0, max_attempts >= 1, priority 0 to 3, key_cap >= 1,
---   (key IS NULL) = (key_cap IS NULL)                                            `NewJob`, the only way in;
+--   (key IS NULL) = (key_cap IS NULL), key IS NULL OR fairness_key IS NULL       `NewJob`, the only way in;
 --   lease_id IS NOT NULL OR NOT cancelled,
 --   lease_id IS NULL OR attempt >= 1,
 --   unique_held IS NULL OR (lease_id IS NULL AND unique_held = unique_key)       the functions, which change them together.
@@ -26,6 +26,7 @@ CREATE TABLE job_jobs (
     queue        text NOT NULL,
     name         text NOT NULL,
     key          text,
+    fairness_key text,
     unique_key   text,
     unique_held  text,
     last_error   text,
@@ -35,6 +36,8 @@ CREATE TABLE job_jobs (
 -- Each claim reads the head of one range: of a priority, or of a key.
 CREATE INDEX job_jobs_plain ON job_jobs (queue, priority, run_at, id) WHERE key IS NULL;
 CREATE INDEX job_jobs_keyed ON job_jobs (queue, key, run_at, id) WHERE key IS NOT NULL;
+-- Where some fairness keys are full, a claim steps over them.
+CREATE INDEX job_jobs_fair ON job_jobs (queue, fairness_key, run_at, id) WHERE fairness_key IS NOT NULL;
 CREATE INDEX job_jobs_by_unique_key ON job_jobs (queue, unique_key) WHERE unique_key IS NOT NULL;
 -- At most one job of a unique key waits. A claim clears `unique_held`.
 CREATE UNIQUE INDEX job_jobs_unique_held ON job_jobs (queue, unique_held) WHERE unique_held IS NOT NULL;
@@ -93,6 +96,7 @@ CREATE TABLE job_dead (
     queue        text NOT NULL,
     name         text NOT NULL,
     key          text,
+    fairness_key text,
     unique_key   text,
     reason       text NOT NULL,
     payload      json NOT NULL

@@ -15,7 +15,7 @@ pub trait Job: Serialize + DeserializeOwned {
     const MAX_ATTEMPTS: u32 = 10;
 }
 
-/// Jobs without a key are claimed strictly by priority: under a lasting flood of urgent ones, the others wait.
+/// Jobs without a concurrency key are claimed strictly by priority: under a lasting flood of urgent ones, the others wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     Urgent = 0,
@@ -41,6 +41,7 @@ pub struct NewJob {
     pub(crate) delay: Duration,
     pub(crate) max_attempts: u32,
     pub(crate) key: Option<(String, u32)>,
+    pub(crate) fairness_key: Option<String>,
     pub(crate) unique_key: Option<String>,
 }
 
@@ -66,6 +67,7 @@ impl NewJob {
             delay: Duration::ZERO,
             max_attempts: 10,
             key: None,
+            fairness_key: None,
             unique_key: None,
         }
     }
@@ -99,6 +101,14 @@ impl NewJob {
         self
     }
 
+    /// For whom the job is, where a process shares its threads among them ([`crate::QueueOptions::fair`]). Then all jobs of
+    /// the queue have one. Only for jobs without a concurrency key.
+    #[must_use]
+    pub fn fairness_key(mut self, key: impl Into<String>) -> Self {
+        self.fairness_key = Some(key.into());
+        self
+    }
+
     /// While a job of this queue and unique key waits, enqueueing another one does nothing. A
     /// running one does not count, because it may not see what the caller is about to commit.
     #[must_use]
@@ -112,6 +122,7 @@ impl NewJob {
             ("queue", Some(&self.queue)),
             ("name", Some(&self.name)),
             ("key", self.key.as_ref().map(|(key, _)| key)),
+            ("fairness key", self.fairness_key.as_ref()),
             ("unique key", self.unique_key.as_ref()),
         ] {
             let Some(text) = text else { continue };
@@ -136,9 +147,9 @@ impl NewJob {
             if !(1..=CAP).contains(&cap) {
                 return Err(Error::Invalid(format!("a key's cap is 1 to {CAP}")));
             }
-            if self.priority.is_some() {
+            if self.priority.is_some() || self.fairness_key.is_some() {
                 return Err(Error::Invalid(
-                    "a job with a concurrency key takes no priority: keys are served by how long they wait".into(),
+                    "a job with a concurrency key takes no priority and no fairness key: keys are served by how long they wait".into(),
                 ));
             }
         }
@@ -216,6 +227,8 @@ fn insert(tx: &mut impl GenericClient, jobs: &[&NewJob], unique: bool) -> Result
         .iter()
         .map(|job| job.key.as_ref().map(|(_, cap)| *cap as i32))
         .collect();
+    let fairness_keys: Vec<Option<&str>> =
+        jobs.iter().map(|job| job.fairness_key.as_deref()).collect();
     let mut params: Vec<(&(dyn postgres::types::ToSql + Sync), Type)> = vec![
         (&queues, Type::TEXT_ARRAY),
         (&names, Type::TEXT_ARRAY),
@@ -225,11 +238,12 @@ fn insert(tx: &mut impl GenericClient, jobs: &[&NewJob], unique: bool) -> Result
         (&attempts, Type::INT4_ARRAY),
         (&keys, Type::TEXT_ARRAY),
         (&caps, Type::INT4_ARRAY),
+        (&fairness_keys, Type::TEXT_ARRAY),
     ];
     if !unique {
         let rows = tx.query_typed(
             "SELECT id FROM job_enqueue(p_queue => $1, p_name => $2, p_payload => $3, p_priority => $4,
-                 p_delay_ms => $5, p_max_attempts => $6, p_key => $7, p_key_cap => $8) id",
+                 p_delay_ms => $5, p_max_attempts => $6, p_key => $7, p_key_cap => $8, p_fairness_key => $9) id",
             &params,
         )?;
         return Ok(rows
@@ -244,7 +258,8 @@ fn insert(tx: &mut impl GenericClient, jobs: &[&NewJob], unique: bool) -> Result
     params.push((&unique_keys, Type::TEXT_ARRAY));
     let rows = tx.query_typed(
         "SELECT id, added FROM job_enqueue_unique(p_queue => $1, p_name => $2, p_payload => $3, p_priority => $4,
-             p_delay_ms => $5, p_max_attempts => $6, p_key => $7, p_key_cap => $8, p_unique_key => $9)",
+             p_delay_ms => $5, p_max_attempts => $6, p_key => $7, p_key_cap => $8, p_fairness_key => $9,
+             p_unique_key => $10)",
         &params,
     )?;
     Ok(rows

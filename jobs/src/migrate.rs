@@ -33,6 +33,7 @@ pub const FUNCTIONS: &[(&str, &str)] = functions![
     "job_keep_lease",
     "job_key_standing",
     "job_merge_moves",
+    "job_pick_fair",
     "job_pick_keyed",
     "job_rescue",
     "job_revive",

@@ -26,6 +26,7 @@ pub struct ClaimedRow {
     pub key_cap: Option<u32>,
     /// JSON text.
     pub payload: String,
+    pub fairness_key: Option<String>,
 }
 
 impl ClaimedRow {
@@ -116,6 +117,7 @@ pub fn claim(
         room: room.into(),
         lease,
         keyed_first,
+        full: &[],
     };
     claim_as(client, None, &claim)
 }
@@ -127,8 +129,10 @@ pub(crate) struct Claim<'a> {
     pub(crate) worker: &'a str,
     pub(crate) room: Room,
     pub(crate) lease: Duration,
-    /// Whether jobs with a key are looked at before the others.
+    /// Whether jobs with a concurrency key are looked at before the others.
     pub(crate) keyed_first: bool,
+    /// The fairness keys that may have no more jobs.
+    pub(crate) full: &'a [String],
 }
 
 /// As [`claim`], with a lease id of [`draw_leases`]. It does not wait for the disk, so a crash of
@@ -161,9 +165,9 @@ fn claim_as(
 ) -> Result<Vec<ClaimedRow>> {
     let count = |jobs: usize| i32::try_from(jobs).unwrap_or(i32::MAX);
     let rows = client.query_typed(
-        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap
+        "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap, fairness_key
          FROM job_claim(p_queue => $1, p_worker => $2, p_lease => $3, p_limit => $4, p_serial => $5, p_lease_ms => $6,
-             p_keyed_first => $7)",
+             p_keyed_first => $7, p_full => $8)",
         &[
             (&claim.queue, Type::TEXT),
             (&claim.worker, Type::TEXT),
@@ -172,6 +176,7 @@ fn claim_as(
             (&count(claim.room.serial), Type::INT4),
             (&millis(claim.lease), Type::INT8),
             (&claim.keyed_first, Type::BOOL),
+            (&claim.full, Type::TEXT_ARRAY),
         ],
     )?;
     Ok(rows
@@ -185,6 +190,7 @@ fn claim_as(
             key: row.get(5),
             payload: row.get(6),
             key_cap: row.get::<_, Option<i32>>(7).map(i32::unsigned_abs),
+            fairness_key: row.get(8),
         })
         .collect())
 }

@@ -283,6 +283,7 @@ create table job_dead (
   queue text not null,
   name text not null,
   key text,
+  fairness_key text,
   unique_key text,
   reason text not null,
   payload json not null,
@@ -304,6 +305,7 @@ create table job_jobs (
   queue text not null,
   name text not null,
   key text,
+  fairness_key text,
   unique_key text,
   unique_held text,
   last_error text,
@@ -311,6 +313,7 @@ create table job_jobs (
   constraint job_jobs_pkey PRIMARY KEY (id)
 ) with (fillfactor=45, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05);
 CREATE INDEX job_jobs_by_unique_key ON job_jobs USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
+CREATE INDEX job_jobs_fair ON job_jobs USING btree (queue, fairness_key, run_at, id) WHERE (fairness_key IS NOT NULL);
 CREATE INDEX job_jobs_keyed ON job_jobs USING btree (queue, key, run_at, id) WHERE (key IS NOT NULL);
 CREATE INDEX job_jobs_plain ON job_jobs USING btree (queue, priority, run_at, id) WHERE (key IS NULL);
 CREATE UNIQUE INDEX job_jobs_unique_held ON job_jobs USING btree (queue, unique_held) WHERE (unique_held IS NOT NULL);
@@ -1013,8 +1016,9 @@ create table webhook_events (
 --   p_limit integer,
 --   p_serial integer,
 --   p_lease_ms bigint,
---   p_keyed_first boolean
--- ) returns TABLE(id bigint, lease_id bigint, attempt integer, max_attempts integer, name text, key text, payload text, key_cap integer)
+--   p_keyed_first boolean,
+--   p_full text[]
+-- ) returns TABLE(id bigint, lease_id bigint, attempt integer, max_attempts integer, name text, key text, payload text, key_cap integer, fairness_key text)
 
 -- function job_complete (
 --   p_ids bigint[],
@@ -1042,7 +1046,8 @@ create table webhook_events (
 --   p_delay_ms bigint[],
 --   p_max_attempts integer[],
 --   p_key text[],
---   p_key_cap integer[]
+--   p_key_cap integer[],
+--   p_fairness_key text[] DEFAULT NULL::text[]
 -- ) returns SETOF bigint
 
 -- function job_enqueue_keyed (
@@ -1060,7 +1065,8 @@ create table webhook_events (
 --   p_name text,
 --   p_payload text,
 --   p_priority smallint,
---   p_max_attempts integer
+--   p_max_attempts integer,
+--   p_fairness_key text DEFAULT NULL::text
 -- ) returns bigint
 
 -- function job_enqueue_unique (
@@ -1072,7 +1078,8 @@ create table webhook_events (
 --   p_max_attempts integer[],
 --   p_key text[],
 --   p_key_cap integer[],
---   p_unique_key text[]
+--   p_unique_key text[],
+--   p_fairness_key text[] DEFAULT NULL::text[]
 -- ) returns TABLE(id bigint, added boolean)
 
 -- function job_keep_lease (
@@ -1089,6 +1096,14 @@ create table webhook_events (
 -- function job_merge_moves (
 --   p_queue text
 -- ) returns void
+
+-- function job_pick_fair (
+--   p_queue text,
+--   p_limit integer,
+--   p_full text[],
+--   OUT ids bigint[],
+--   OUT ctids tid[]
+-- ) returns record
 
 -- function job_pick_keyed (
 --   p_queue text,

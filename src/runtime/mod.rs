@@ -105,7 +105,10 @@ impl Runtime {
     pub fn serve(&self, builder: jobs::Builder) -> jobs::Builder {
         let services = self.0.clone();
         let options = jobs::QueueOptions {
-            threads: self.0.options.threads,
+            // A tenant's runs hold half of the threads at most, so that others begin whatever its providers do
+            // (`bulkheads`).
+            threads: 2 * self.0.options.threads,
+            fair: true,
             poll: self.0.options.poll,
             stack_bytes: STACK_BYTES,
             // After faults of the service's own, such as a database that is away. The attempts that

@@ -25,6 +25,7 @@ mod description;
 mod differential;
 mod doctor;
 mod enrolments;
+mod fairness;
 mod fga;
 mod grants;
 mod idempotency;

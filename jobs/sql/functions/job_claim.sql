@@ -1,7 +1,8 @@
 -- Claims up to p_limit due jobs as one leased batch; of them, at most p_serial of serial keys, whose cap is 1. Never waits
 -- for a job that another transaction has locked. With p_keyed_first the keyed jobs are looked at first: callers
 -- alternate, so that neither kind starves the other. Jobs without a key are taken by priority: priority is an equality,
--- so that each probe reads the head of one range and a million later jobs of another priority are never passed over.
+-- so that each probe reads the head of one range and a million later jobs of another priority are never passed over. With
+-- fairness keys in p_full, those that may have no more jobs, the jobs of the others are taken instead (`job_pick_fair`).
 --
 -- A caller that brings a lease id drawn before does not wait until the claim is on disk. If PostgreSQL crashes before it
 -- is, the claim was never made: its jobs wait again, and the lease, which does not exist, fences off whatever the first
@@ -10,9 +11,13 @@
 -- it, since the log is written in order. Such a claim has to be a transaction of its own. A claim without an id draws
 -- one here and is flushed.
 CREATE FUNCTION job_claim(
-    p_queue text, p_worker text, p_lease bigint, p_limit integer, p_serial integer, p_lease_ms bigint, p_keyed_first boolean
+    p_queue text, p_worker text, p_lease bigint, p_limit integer, p_serial integer, p_lease_ms bigint, p_keyed_first boolean,
+    p_full text[]
 )
-RETURNS TABLE (id bigint, lease_id bigint, attempt integer, max_attempts integer, name text, key text, payload text, key_cap integer)
+RETURNS TABLE (
+    id bigint, lease_id bigint, attempt integer, max_attempts integer, name text, key text, payload text, key_cap integer,
+    fairness_key text
+)
 LANGUAGE plpgsql
 SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
 SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
@@ -39,7 +44,11 @@ BEGIN
         FROM job_pick_keyed(p_queue => p_queue, p_limit => v_left, p_serial => p_serial) p;
         v_left := p_limit - coalesce(cardinality(v_keyed), 0);
     END IF;
-    IF v_left > 0 THEN
+    IF cardinality(p_full) > 0 AND v_left > 0 THEN
+        SELECT p.ids, p.ctids INTO v_plain, v_plain_ctids
+        FROM job_pick_fair(p_queue => p_queue, p_limit => v_left, p_full => p_full) p;
+        v_left := v_left - coalesce(cardinality(v_plain), 0);
+    ELSIF v_left > 0 THEN
         SELECT array_agg(t.id), array_agg(t.ctid) INTO v_plain, v_plain_ctids
         FROM (SELECT due.* FROM unnest('{0,1,2,3}'::smallint[]) p (priority),
                   LATERAL (SELECT j.id, j.ctid FROM job_jobs j
@@ -64,11 +73,12 @@ BEGIN
     IF v_plain IS NOT NULL THEN
         RETURN QUERY UPDATE job_jobs j SET lease_id = v_lease, attempt = j.attempt + 1, unique_held = NULL
             WHERE j.ctid = ANY (v_plain_ctids)
-            RETURNING j.id, j.lease_id, j.attempt, j.max_attempts, j.name, j.key, j.payload::text, NULL::integer;
+            RETURNING j.id, j.lease_id, j.attempt, j.max_attempts, j.name, j.key, j.payload::text, NULL::integer,
+                j.fairness_key;
     END IF;
     IF v_keyed IS NOT NULL THEN
         RETURN QUERY UPDATE job_jobs j SET lease_id = v_lease, attempt = j.attempt + 1, unique_held = NULL
             FROM unnest(v_keyed_ctids, v_caps) k (place, cap) WHERE j.ctid = k.place
-            RETURNING j.id, j.lease_id, j.attempt, j.max_attempts, j.name, j.key, j.payload::text, k.cap;
+            RETURNING j.id, j.lease_id, j.attempt, j.max_attempts, j.name, j.key, j.payload::text, k.cap, j.fairness_key;
     END IF;
 END $$;

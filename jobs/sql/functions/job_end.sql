@@ -57,8 +57,9 @@ BEGIN
         FROM held h
     ),
     buried AS (
-        INSERT INTO job_dead (id, enqueued_at, attempt, max_attempts, key_cap, priority, queue, name, key, unique_key, reason, payload)
-        SELECT id, enqueued_at, attempt, max_attempts, key_cap, priority, queue, name, key, unique_key,
+        INSERT INTO job_dead (id, enqueued_at, attempt, max_attempts, key_cap, priority, queue, name, key, unique_key, fairness_key, reason,
+            payload)
+        SELECT id, enqueued_at, attempt, max_attempts, key_cap, priority, queue, name, key, unique_key, fairness_key,
                coalesce(reason, 'no reason given'), payload
         FROM decided WHERE became = 'dead'
     ),

@@ -4,7 +4,8 @@
 -- added.
 CREATE FUNCTION job_enqueue_unique(
     p_queue text[], p_name text[], p_payload text[], p_priority smallint[], p_delay_ms bigint[],
-    p_max_attempts integer[], p_key text[], p_key_cap integer[], p_unique_key text[]
+    p_max_attempts integer[], p_key text[], p_key_cap integer[], p_unique_key text[],
+    p_fairness_key text[] DEFAULT NULL
 ) RETURNS TABLE (id bigint, added boolean)
 LANGUAGE plpgsql SET jit = off SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
@@ -20,9 +21,10 @@ BEGIN
         WHERE j.queue = p_queue[i] AND j.unique_key = p_unique_key[i] AND j.lease_id IS NULL
         ORDER BY j.id LIMIT 1 FOR UPDATE;
         IF NOT FOUND THEN
-            INSERT INTO job_jobs AS j (queue, name, payload, priority, run_at, max_attempts, key, key_cap, unique_key, unique_held)
+            INSERT INTO job_jobs AS j (queue, name, payload, priority, run_at, max_attempts, key, key_cap, unique_key, unique_held,
+                fairness_key)
             VALUES (p_queue[i], p_name[i], p_payload[i]::json, p_priority[i], v_run_at, p_max_attempts[i],
-                    p_key[i], p_key_cap[i], p_unique_key[i], p_unique_key[i])
+                    p_key[i], p_key_cap[i], p_unique_key[i], p_unique_key[i], p_fairness_key[i])
             ON CONFLICT (queue, unique_held) WHERE unique_held IS NOT NULL DO UPDATE SET unique_held = j.unique_held
             RETURNING j.id, j.xmax = 0 INTO v_id, v_added;
         END IF;

@@ -3,8 +3,10 @@ CREATE FUNCTION job_revive(p_ids bigint[]) RETURNS SETOF bigint
 LANGUAGE sql SET jit = off AS $$
     WITH raised AS (DELETE FROM job_dead d WHERE d.id = ANY (p_ids) RETURNING *),
     added AS (
-        INSERT INTO job_jobs (id, queue, name, payload, priority, run_at, enqueued_at, max_attempts, key, key_cap, unique_key, last_error)
-        SELECT id, queue, name, payload, priority, clock_timestamp(), enqueued_at, max_attempts, key, key_cap, unique_key, reason
+        INSERT INTO job_jobs (id, queue, name, payload, priority, run_at, enqueued_at, max_attempts, key, key_cap, unique_key, last_error,
+            fairness_key)
+        SELECT id, queue, name, payload, priority, clock_timestamp(), enqueued_at, max_attempts, key, key_cap, unique_key, reason,
+            fairness_key
         FROM raised RETURNING id, queue, key, key_cap
     ),
     moved AS (

@@ -144,7 +144,7 @@ impl Claimer<'_> {
         let now = Instant::now();
         let queue = &*self.context.queue;
         self.speed.see(queue, now);
-        let room = room(queue);
+        let (room, full) = room(queue);
         if let Some(wait) = self.idle_for(room, now) {
             // What comes meanwhile finds lease ids.
             if self.not_before.is_some() || !self.leases.draw_ahead(self.context) {
@@ -161,6 +161,7 @@ impl Claimer<'_> {
             room,
             lease: runner.lease.max(queue.options.lease_at_least),
             keyed_first: self.keyed_first,
+            full: &full,
         };
         match self.leases.claim(self.context, &claim) {
             Ok(rows) => self.claimed(rows, room, now),
@@ -216,17 +217,22 @@ impl Claimer<'_> {
     }
 }
 
-fn room(queue: &QueueState) -> Room {
+/// What may be claimed, and the fairness keys that nothing more may be claimed of.
+fn room(queue: &QueueState) -> (Room, Vec<String>) {
     let options = &queue.options;
     let outstanding = queue.outstanding.load(Ordering::SeqCst);
     if outstanding >= queue.enough() {
-        return Room::from(0);
+        return (Room::from(0), Vec::new());
     }
-    let jobs = (options.threads + queue.prefetch.load(Ordering::SeqCst))
-        .saturating_sub(outstanding)
-        .min(options.batch);
+    let (jobs, full) = if options.fair {
+        queue.shares.room(options.threads)
+    } else {
+        let most = options.threads + queue.prefetch.load(Ordering::SeqCst);
+        (most.saturating_sub(outstanding), Vec::new())
+    };
+    let jobs = jobs.min(options.batch);
     let serial = options.serial_most.map_or(jobs, |most| {
         most.saturating_sub(queue.serial.load(Ordering::Acquire))
     });
-    Room { jobs, serial }
+    (Room { jobs, serial }, full)
 }

@@ -19,6 +19,7 @@ mod leases;
 mod options;
 mod outcome;
 mod rescuer;
+mod shares;
 mod state;
 mod thread;
 mod thread_pool;

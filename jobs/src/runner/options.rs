@@ -19,6 +19,10 @@ pub struct QueueOptions {
     /// that a key's jobs are slow or fail, this leaves the other threads to the rest. Default
     /// `None`: any number.
     pub serial_most: Option<usize>,
+    /// Shares the threads among the fairness keys of the queue's jobs ([`crate::NewJob::fairness_key`]): a job begins only
+    /// while fewer threads of this process hold jobs of its key than are free. So one key holds half of the threads at
+    /// most, and the next one always finds some. Without prefetch. Default false.
+    pub fair: bool,
     /// Jobs in a claim or a completion, 1 to 10,000. Default 500.
     pub batch: usize,
     /// Stack of a handler's thread. Default 256 KiB.
@@ -42,6 +46,7 @@ impl Default for QueueOptions {
             prefetch: 0,
             prefetch_time: Duration::ZERO,
             serial_most: None,
+            fair: false,
             batch: 500,
             stack_bytes: 256 * 1024,
             poll: Duration::from_millis(200),
@@ -57,13 +62,14 @@ impl QueueOptions {
         if (1..=4096).contains(&self.threads)
             && self.prefetch <= 100_000
             && self.serial_most != Some(0)
+            && !(self.fair && self.prefetch > 0)
             && (1..=10_000).contains(&self.batch)
             && self.poll >= Duration::from_millis(1)
         {
             return Ok(());
         }
         Err(Error::Invalid(format!(
-            "queue {queue}: threads 1 to 4096, prefetch to 100,000, serial_most from 1, batch 1 to 10,000, poll from 1 ms"
+            "queue {queue}: threads 1 to 4096, prefetch to 100,000, serial_most from 1, fair without prefetch, batch 1 to 10,000, poll from 1 ms"
         )))
     }
 }

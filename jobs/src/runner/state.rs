@@ -3,6 +3,7 @@
 //! Threads share data only through this file, and it imports none of them.
 
 use super::options::QueueOptions;
+use super::shares::Shares;
 use crate::Database;
 use crate::batch::{Batch, Stage};
 use crossbeam_channel::{Receiver, Sender};
@@ -81,6 +82,7 @@ pub(super) struct QueueState {
     pub(super) serial: AtomicUsize,
     pub(super) running: AtomicUsize,
     pub(super) woken: AtomicBool,
+    pub(super) shares: Shares,
     poke: Sender<()>,
     pub(super) counts: Counts,
 }
@@ -132,6 +134,7 @@ impl QueueState {
             serial: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
             woken: AtomicBool::new(false),
+            shares: Shares::default(),
             poke,
             counts: Counts::default(),
         }
@@ -159,12 +162,15 @@ impl QueueState {
     }
 
     /// A job is through its handler.
-    pub(super) fn through(&self) {
+    pub(super) fn through(&self, fairness_key: Option<&str>) {
+        let is_next = self.options.fair && self.shares.give_back(fairness_key);
         self.through.fetch_add(1, Ordering::Relaxed);
         // Before what says how many are enough: the claimer says that, then looks how many there are.
         let outstanding = self.outstanding.fetch_sub(1, Ordering::SeqCst);
         // With this one there is room again; with others there was.
-        if outstanding == self.enough() {
+        if is_next {
+            self.wake();
+        } else if outstanding == self.enough() {
             self.poke();
         }
     }

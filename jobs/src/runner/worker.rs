@@ -72,6 +72,10 @@ impl WorkerContext {
         self.runner.batches().insert(lease_id, Arc::clone(&batch));
         let serial = rows.iter().filter(|row| row.is_serial()).count();
         queue.serial.fetch_add(serial, Ordering::AcqRel);
+        if queue.options.fair {
+            let keys = rows.iter().map(|row| row.fairness_key.as_deref());
+            queue.shares.take(keys);
+        }
         let claimed = &queue.counts.claimed;
         claimed.fetch_add(rows.len() as u64, Ordering::Relaxed);
         batch
@@ -112,6 +116,8 @@ impl WorkerContext {
         } = work;
         let slot = &batch.slots[index];
         let serial = usize::from(row.is_serial());
+        let fairness_key = row.fairness_key.clone();
+        let through = || queue.through(fairness_key.as_deref());
         let end = JobEnd::new(&self.queue, &self.completer, &row, &batch, index);
         let token = CancelToken::new(Arc::clone(&batch), index);
         let (outcome, is_later) = match self.runner.is_stopping() || token.is_too_late_to_begin() {
@@ -123,11 +129,11 @@ impl WorkerContext {
         };
         queue.serial.fetch_sub(serial, Ordering::AcqRel);
         if is_later {
-            queue.through();
+            through();
             return true;
         }
         slot.set_stage(Stage::Finished);
-        queue.through();
+        through();
         match outcome {
             None => end.hand_back(),
             // A stop told it to end: the job goes on elsewhere, whatever the handler makes of that.

@@ -324,3 +324,71 @@ fn a_job_that_could_not_be_ended_is_rescued_once_its_lease_has_run_out() {
     until("it is done after all", || rows(&schema) == 0);
     assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
+
+#[test]
+fn a_fairness_key_holds_half_of_the_threads_and_the_next_ones_find_some() {
+    let schema = schema();
+    let mut client = schema.client();
+    let mut add = |key: &str, number| {
+        let job = NewJob::of(&Task(number)).unwrap();
+        enqueue(&mut client, job.fairness_key(key)).unwrap();
+    };
+    // Far more of the first wait than a claim may take, and before all others.
+    (0..700).for_each(|number| add("a", number));
+    add("b", 1000);
+    add("c", 1001);
+    let (begin, began) = bounded(1000);
+    let (go_on, goes_on) = bounded::<()>(0);
+    let options = QueueOptions {
+        threads: 4,
+        fair: true,
+        // Nobody looks by himself: each end is told.
+        poll: Duration::from_secs(3600),
+        ..QueueOptions::default()
+    };
+    let runner = Runner::builder(schema.database(6))
+        .queue("q", options)
+        .handle(move |_, task: Task| {
+            begin.send(task.0).unwrap();
+            let _ = goes_on.recv();
+            Outcome::Done
+        })
+        .start()
+        .unwrap();
+    let mut first: Vec<u32> = (0..4).map(|_| began.recv_timeout(SOON).unwrap()).collect();
+    first.sort_unstable();
+    assert_eq!(first, [0, 1, 1000, 1001]);
+    drop(go_on);
+    until("all are done", || {
+        runner.handle().stats("q").unwrap().done == 702
+    });
+    assert_eq!(rows(&schema), 0);
+}
+
+#[test]
+fn a_dead_job_that_is_revived_keeps_its_fairness_key() {
+    let schema = schema();
+    let mut client = schema.client();
+    let key = "SELECT count(*) FROM job_jobs WHERE fairness_key = 'a'";
+    for unique in [None, Some("u")] {
+        let mut job = NewJob::of(&Task(1)).unwrap().fairness_key("a");
+        if let Some(unique) = unique {
+            job = job.unique(unique);
+        }
+        let job = enqueue(&mut client, job).unwrap();
+        let rows = claim(&mut client, "q", "w", 1, SOON, false).unwrap();
+        assert_eq!(rows[0].fairness_key.as_deref(), Some("a"));
+        let dead = jobs::protocol::EndedJob {
+            id: job.id,
+            lease_id: rows[0].lease_id,
+            ending: jobs::protocol::Ending::Dead {
+                reason: "on purpose".into(),
+            },
+        };
+        jobs::protocol::end_jobs(&mut client, &[dead]).unwrap();
+        assert_eq!(schema.count(&mut client, key), 0);
+        jobs::revive(&mut client, &[job.id]).unwrap();
+        assert_eq!(schema.count(&mut client, key), 1);
+        jobs::cancel(&mut client, job.id).unwrap();
+    }
+}

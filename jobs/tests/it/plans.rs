@@ -132,6 +132,7 @@ fn plans_use_their_index(client: &mut Client) {
     let cases = [
         (plain, "job_jobs_plain"),
         (scan("key = 'big'"), "job_jobs_keyed"),
+        (scan("fairness_key = 'big'"), "job_jobs_fair"),
     ];
     for (sql, index) in cases {
         let mut tx = client.transaction().unwrap();

@@ -20,5 +20,6 @@ insert into runs (tenant_id, run_id, project_id, flow_id, flow_version, status, 
   parent_slot, root_run_id, branch, dry_run, agent_id, agent_version, via, created_by, created_at, job_id, last_seq)
 select $1, c.run_id, p.project_id, c.flow_id, c.flow_version, 'queued', 'run', $2, c.parent_step,
   c.slot, p.root_run_id, c.branch, p.dry_run, c.agent_id, c.agent_version, c.via, p.created_by, $3,
-  job_enqueue_one(p_queue => $18, p_name => $19, p_payload => c.job, p_priority => 1::smallint, p_max_attempts => $20), 1
+  job_enqueue_one(p_queue => $18, p_name => $19, p_payload => c.job, p_priority => 1::smallint, p_max_attempts => $20,
+    p_fairness_key => $1::uuid::text), 1
 from child c cross join parent p
