@@ -210,7 +210,7 @@ pub(super) fn start(
     clock: &Clock,
     log: &Logger,
 ) -> Outcome<Server> {
-    let options = Options::from_settings(settings, seeds)?;
+    let options = Options::from_settings(settings, seeds).map_err(never_ready)?;
     let server = Server::start(options, clock, log)?;
     let own = log::subsystem(log, Subsystem::Server);
     info!(own, "Listening"; "address" => %server.local_addr());

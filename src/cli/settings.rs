@@ -1,9 +1,9 @@
 //! `check-config` prints what the server would read. `settings` documents every setting.
 
 use super::{Failure, Outcome, World, terminal};
-use crate::config::{self, Report, Vars, render};
+use crate::config::{self, Fault, Origin, Report, Vars, render};
 use crate::ids::Clock;
-use crate::log;
+use crate::{log, outbound};
 use clap::{Args, ValueEnum};
 
 const CHECK_EXAMPLES: &str = "\
@@ -52,18 +52,32 @@ enum Format {
     Markdown,
 }
 
-/// The report on the settings, with what the log says of `SVC_LOG_LEVELS`: a subsystem that nobody
-/// logs under is a warning (specification section 1.5).
+/// The report on the settings, with what later parts of the program say of them. A subsystem that
+/// nobody logs under is a warning (specification section 1.5).
 pub(super) fn report(vars: &Vars, clock: &Clock) -> Report {
     const LEVELS: &str = "SVC_LOG_LEVELS";
+    const ORIGINS: &str = "SVC_HOST_ACCESS_ORIGINS";
     let mut report = config::check(vars, clock);
-    let row = report.settings.iter().find(|row| row.name == LEVELS);
+    let value = |name| {
+        let row = report.settings.iter().find(|row| row.name == name)?;
+        row.value.as_deref()
+    };
     let parsed = log::Options::parse(log::Given {
-        levels: row.and_then(|row| row.value.as_deref()),
+        levels: value(LEVELS),
         ..log::Given::default()
     });
     // A list that is wrong is a fault of the settings already.
     let (_, problems) = parsed.unwrap_or_default();
+    let origins = value(ORIGINS).unwrap_or_default().split(',');
+    let origins: Vec<Origin> = origins.filter_map(|o| Origin::parse(o.trim())).collect();
+    if let Err(problem) = outbound::check_host_access_origins(&origins) {
+        report.ok = false;
+        report.faults.push(Fault {
+            setting: ORIGINS.to_owned(),
+            problem,
+            remedy: "Remove it".to_owned(),
+        });
+    }
     let warnings = problems.iter();
     let warnings = warnings.map(|problem| format!("{LEVELS}: {problem}."));
     report.warnings.extend(warnings);

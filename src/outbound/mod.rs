@@ -23,7 +23,7 @@ mod webhook;
 pub use cancel::{CancelHandle, Switch};
 pub use client::{Client, Outgoing, Response, Stream};
 pub use failure::{Failure, Kind, Phase};
-pub use policy::{HostAccess, Policy};
+pub use policy::{HostAccess, Policy, check_host_access_origins};
 pub use resolver::Lookup;
 pub use transport::Timeouts;
 pub use ureq::http::{HeaderMap, Method};
@@ -154,7 +154,8 @@ impl Outbound {
             Some(alias) => Some(parse_alias(&alias)?),
             None => None,
         };
-        policy::check_origins(&options.host_access_origins)?;
+        check_host_access_origins(&options.host_access_origins)
+            .map_err(|problem| invalid(format!("SVC_HOST_ACCESS_ORIGINS {problem}. Remove it.")))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = TlsConfig::builder()
             .root_certs(RootCerts::Specific(Arc::new(roots(

@@ -69,18 +69,22 @@ pub(super) fn check_address(
     }
 }
 
-/// Checks that each origin of `SVC_HOST_ACCESS_ORIGINS` is one that the setting can open.
-pub(super) fn check_origins(opened: &[Origin]) -> Result<(), Failure> {
-    for origin in opened {
-        let url = Url::parse(origin.text());
-        let url = url.map_err(|error| Failure::new(Kind::Invalid, error.to_string()))?;
-        let checked = check_url(Policy::Tenant(HostAccess::Deployed), &url, opened);
-        if let Err(failure) = checked {
-            let message = format!("SVC_HOST_ACCESS_ORIGINS cannot open an origin: {failure}");
-            return Err(Failure::new(Kind::Invalid, message));
-        }
+/// Checks that `SVC_HOST_ACCESS_ORIGINS` can open each of these origins.
+///
+/// # Errors
+/// What is wrong, for use after the setting's name.
+pub fn check_host_access_origins(origins: &[Origin]) -> Result<(), String> {
+    let deployed = Policy::Tenant(HostAccess::Deployed);
+    let opens = |origin: &&Origin| {
+        Url::parse(origin.text()).is_ok_and(|url| check_url(deployed, &url, origins).is_ok())
+    };
+    match origins.iter().find(|origin| !opens(origin)) {
+        None => Ok(()),
+        Some(origin) => Err(format!(
+            "lists {}, and opens no link-local or cloud metadata address",
+            origin.text()
+        )),
     }
-    Ok(())
 }
 
 fn check_deployed(address: IpAddr, url: &Url, opened: &[Origin]) -> Result<(), Failure> {
@@ -264,11 +268,8 @@ mod tests {
             let failure = check_opened(&[origin], origin).unwrap_err();
             assert!(!failure.message().contains("SVC_"), "{failure}");
             let parsed = Origin::parse(origin).unwrap();
-            let failure = check_origins(&[parsed]).unwrap_err();
-            assert!(
-                failure.message().starts_with("SVC_HOST_ACCESS_ORIGINS"),
-                "{failure}"
-            );
+            let problem = check_host_access_origins(&[parsed]).unwrap_err();
+            assert!(problem.contains(origin), "{problem}");
         }
         // Nor does the name of an opened origin that resolves to one.
         let opened = [Origin::parse("http://model.test").unwrap()];
@@ -280,6 +281,6 @@ mod tests {
         address("127.0.0.1").unwrap();
         address("169.254.169.254").unwrap_err();
         address("::ffff:169.254.169.254").unwrap_err();
-        check_origins(&opened).unwrap();
+        check_host_access_origins(&opened).unwrap();
     }
 }

@@ -187,6 +187,23 @@ fn check_config_warns_of_a_subsystem_that_nobody_logs_under() {
 }
 
 #[test]
+fn an_origin_that_nothing_opens_is_a_fault() {
+    for origin in ["http://169.254.169.254", "http://metadata.google.internal"] {
+        let variables = [("SVC_DEV", "1"), ("SVC_HOST_ACCESS_ORIGINS", origin)];
+        let fault = format!("SVC_HOST_ACCESS_ORIGINS lists {origin}, and opens no link-local");
+        let said = run(&["check-config"], &variables).expect(1);
+        assert!(said.out.contains(&fault), "{}", said.out);
+        let said = run(&["serve"], &variables).expect(78);
+        assert!(said.err.contains(&fault), "{}", said.err);
+    }
+    let variables = [
+        ("SVC_DEV", "1"),
+        ("SVC_HOST_ACCESS_ORIGINS", "http://127.0.0.1:11434"),
+    ];
+    run(&["check-config"], &variables).expect(0);
+}
+
+#[test]
 fn the_documents_of_the_settings_are_printed() {
     for (format, has) in [
         ("help", "SVC_HTTP_PORT\n"),
