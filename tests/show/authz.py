@@ -177,7 +177,7 @@ def show_direct_roles(world, who, what):
     # Every key of a tenant member is a member key, which is said before the model is asked.
     who.admin.may_not(
         "POST", "/v1/teams", team, asks=[("admin", tenant)], stage="key-role",
-        why=f"does not allow can_admin on {tenant}: it is a member key, and this takes a tenant admin",
+        why="it is a member key, and this takes a tenant admin",
     )
     begin("An owner of a project also changes who works there, and has nothing of another project")
     path = f"{in_alpha}/memberships/{who.viewer.user_id}"
