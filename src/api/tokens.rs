@@ -269,7 +269,6 @@ fn project_of(
     let project_id = match (caller.key.project_id, asked) {
         (Some(own), None) => own,
         (own, Some(asked)) => {
-            checker.names_project(Write::NAME, asked)?;
             if own != Some(asked) {
                 authz::on_object::<Project, Read>(checker, asked)?;
             }
@@ -289,6 +288,10 @@ fn project_of(
 /// Mints a key for its owner, with authorization on within what the key of the request may do.
 pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Created<MintedToken>> {
     let (checker, now) = (cx.checker()?, cx.now());
+    let project_id = new.project_id.map(Uuid::from);
+    if let Some(project_id) = project_id {
+        checker.names_project(Write::NAME, project_id)?;
+    }
     let expires_at = end_of(
         &checker,
         new.expires_at.map(|at| at.0),
@@ -305,7 +308,7 @@ pub(super) fn mint_for(cx: &Cx<'_>, owner: Owner, new: NewToken) -> Result<Creat
     let key = Key {
         role: role_of(&checker, new.role, &user)?,
         capabilities: capabilities_of(&checker, new.capabilities.as_deref())?,
-        project_id: project_of(cx, &checker, owner, new.project_id.map(Uuid::from))?,
+        project_id: project_of(cx, &checker, owner, project_id)?,
     };
     let fresh = Fresh::mint()?;
     let row = fresh.row(cx.new_id(), new.name.as_str(), expires_at);

@@ -158,9 +158,9 @@ pub(super) enum Limited {
 }
 
 /// Why there is no permit. As long as callers queue for one, a server that serves has answered
-/// somebody.
+/// somebody. The call that was first to wait may have begun a little after a caller queued.
 fn no_permit(silent_for: Duration) -> Error {
-    if silent_for >= BRIEFLY {
+    if silent_for >= BRIEFLY * 3 / 4 {
         return permissions::silent(silent_for);
     }
     Error::new(

@@ -190,7 +190,7 @@ fn token_before(settings: &Settings) -> Outcome<Option<Secret>> {
 }
 
 /// Writes the token that this start made to the state directory, in place of the one before. It is never logged. The
-/// database has it by now: until then the file's token is the one that is valid.
+/// database has it by now. A start that ends between the two leaves a token that nobody knows, and that no later start ends.
 fn keep_token(settings: &Settings, seeds: &Seeds, log: &Logger) -> Outcome {
     let Replaced::Only(_) = seeds.replaces else {
         return Ok(());

@@ -103,7 +103,8 @@ pub(super) static TENANT: &[Setting] = &[
         "SVC_SEED_TOKEN",
         Kind::Word { min: 16, max: 512 },
         MEANT,
-        "The seed user's bearer token, taken as it is. Unset: each start makes one, in development on \
+        "The seed user's bearer token, taken as it is. It is valid until it is revoked, also without this \
+         setting. Unset: each start makes one, in development on \
          the screen, otherwise in the file seed-token of SVC_STATE_DIR, whose token before it ends.",
     )
     .secret()

@@ -234,6 +234,16 @@ fn a_key_of_one_project_names_no_other() {
             own,
             other,
         );
+        // The project is looked at before what else is wrong with the key that is asked for.
+        let ended =
+            json!({"projectId": other, "name": "theirs", "expiresAt": "2001-01-01T00:00:00Z"});
+        mismatched(
+            &world,
+            key.client.post("/v1/tokens", &ended),
+            "write",
+            own,
+            other,
+        );
         for noun in ["agents", "tools", "conversations", "runs"] {
             let named = other.to_string().to_uppercase();
             let answer = key
