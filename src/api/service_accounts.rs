@@ -8,7 +8,7 @@ use super::users::{Status, end};
 use super::{change_access, id_in_path};
 use crate::authz::desired_tuples::Object;
 use crate::error::{Code, Result};
-use crate::http::access::OnTenant;
+use crate::http::access::{NamingProject, OnTenant};
 use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
@@ -198,10 +198,10 @@ fn deactivate(
 
 fn mint(
     cx: &Cx<'_>,
-    account: Authorized<ServiceAccount, Admin>,
+    account: NamingProject<NewToken, Authorized<ServiceAccount, Admin>>,
     Body(new): Body<NewToken>,
 ) -> Result<Created<MintedToken>> {
-    tokens_api::mint_for(cx, Owner::account(&account), new)
+    tokens_api::mint_for(cx, Owner::account(&account.access), new)
 }
 
 fn list_tokens(

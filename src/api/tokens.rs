@@ -5,6 +5,7 @@ use super::{SOME_ID, id_in_path, invalid_body};
 use crate::authn::{Credential, PublicToken, bearer, public};
 use crate::authz::{self, Checker};
 use crate::error::{Code, Error, Result};
+use crate::http::access::MayName;
 use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
@@ -98,6 +99,12 @@ impl From<Token> for View {
             capabilities: token.key.capabilities.iter().collect(),
             project_id: token.key.project_id,
         }
+    }
+}
+
+impl MayName for NewToken {
+    fn project_id(&self) -> Option<Uuid> {
+        self.project_id.map(Uuid::from)
     }
 }
 

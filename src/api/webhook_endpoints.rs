@@ -8,7 +8,7 @@
 use super::page_query::PageQuery;
 use super::{invalid_body, request_key};
 use crate::error::{Code, Error, Result};
-use crate::http::access::OnTenant;
+use crate::http::access::{MayName, NamingProject, OnTenant};
 use crate::http::context::Cx;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
@@ -261,6 +261,12 @@ struct NewWebhookEndpoint {
     filter: Option<Filter>,
 }
 
+impl MayName for NewWebhookEndpoint {
+    fn project_id(&self) -> Option<Uuid> {
+        self.filter.as_ref()?.project_id.map(Uuid::from)
+    }
+}
+
 /// What to change of a receiver.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -276,6 +282,12 @@ struct ChangeWebhookEndpoint {
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<Filter>")]
     filter: Option<Option<Filter>>,
+}
+
+impl MayName for ChangeWebhookEndpoint {
+    fn project_id(&self) -> Option<Uuid> {
+        self.filter.as_ref()?.as_ref()?.project_id.map(Uuid::from)
+    }
 }
 
 /// Tells a null from a field that is left out.
@@ -453,11 +465,11 @@ fn check_fit(about: &About, path: &str) -> Result<()> {
 
 fn create(
     cx: &Cx<'_>,
-    tenant: OnTenant<Admin>,
+    tenant: NamingProject<NewWebhookEndpoint, OnTenant<Admin>>,
     Body(new): Body<NewWebhookEndpoint>,
 ) -> Result<Created<View>> {
     is_on(cx)?;
-    let OnTenant(may) = tenant;
+    let OnTenant(may) = tenant.access;
     let caller = may.caller();
     let request = request_key(cx, caller.user_id, "POST /v1/webhook-endpoints")?;
     let (events, filter) = (check_events(&new.events)?, new.filter.map(check_filter));
@@ -539,9 +551,10 @@ fn read(
 
 fn change(
     cx: &Cx<'_>,
-    endpoint: Authorized<WebhookEndpoint, Admin>,
+    endpoint: NamingProject<ChangeWebhookEndpoint, Authorized<WebhookEndpoint, Admin>>,
     Body(change): Body<ChangeWebhookEndpoint>,
 ) -> Result<Found<View>> {
+    let endpoint = endpoint.access;
     is_on(cx)?;
     let tenant_id = endpoint.caller().tenant_id;
     let path = match change.filter {

@@ -40,6 +40,15 @@ pub fn as_caller(checker: &Checker<'_>) -> Result<Caller> {
     Ok(checker.caller.clone())
 }
 
+/// The caller's key is not limited to another project than this one, which the request names to do `A`.
+///
+/// # Errors
+/// `key-project-mismatch`, `too-many-requests`, `audit-unavailable`.
+pub fn names_project<A: Action>(checker: &Checker<'_>, project_id: Uuid) -> Result<()> {
+    checker.admit()?;
+    checker.names_project(A::NAME, project_id)
+}
+
 /// The caller may do `A` to the tenant of the credential.
 ///
 /// # Errors

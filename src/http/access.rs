@@ -7,13 +7,14 @@ use crate::authn::Credential;
 use crate::authz;
 use crate::error::{Code, Error, Result};
 use crate::ids;
-use crate::proof::{Action, Authorized, Caller, Kind, Listing};
+use crate::proof::{Action, Admin, Authorized, Caller, Kind, Listing};
 use crate::store::projects::Project;
 use crate::store::runs::Run;
 use crate::store::users::Person;
 use crate::store::{Find, tenants::Tenant};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
 use uuid::Uuid;
 
 /// Who may call a route, for the API description, the route snapshot and the sweep.
@@ -287,6 +288,48 @@ where
         let body: T = read_body(cx)?;
         let on = authz::on_object(&checker, body.named())?;
         Ok(Self { body, on })
+    }
+}
+
+/// A body that may name a project besides the object on which access is checked.
+pub trait MayName {
+    /// The project's id.
+    fn project_id(&self) -> Option<Uuid>;
+}
+
+/// The access `A`, where the body `T` may name a project: whether the key is limited to another one is looked at first.
+/// A body that cannot be read names none; the handler's input refuses it.
+#[derive(Debug)]
+pub struct NamingProject<T, A> {
+    /// The access.
+    pub access: A,
+    body: PhantomData<T>,
+}
+
+impl<T: MayName + DeserializeOwned, A: Access> Access for NamingProject<T, A> {
+    const TAKES_BODY: bool = A::TAKES_BODY;
+    fn rule() -> Rule {
+        A::rule()
+    }
+    fn codes() -> Vec<Code> {
+        [A::codes(), vec![Code::KeyProjectMismatch]].concat()
+    }
+    fn body(generator: &mut SchemaGenerator) -> Option<Schema> {
+        A::body(generator)
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        let checker = cx.checker()?;
+        let is_limited = checker.caller().key.project_id.is_some();
+        if is_limited
+            && let Ok(body) = read_body::<T>(cx)
+            && let Some(project_id) = body.project_id()
+        {
+            authz::names_project::<Admin>(&checker, project_id)?;
+        }
+        Ok(Self {
+            access: A::check(cx)?,
+            body: PhantomData,
+        })
     }
 }
 

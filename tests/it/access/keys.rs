@@ -244,6 +244,14 @@ fn a_key_of_one_project_names_no_other() {
             own,
             other,
         );
+        let account = world.service_account();
+        let keys = format!("/v1/service-accounts/{}/tokens", account.user_id);
+        let answer = key.client.post(&keys, &body);
+        mismatched(&world, answer, "admin", own, other);
+        let endpoint = json!({"url": "https://hooks.example/r", "events": ["run.finished"],
+            "secretRef": {"envName": "prod", "name": "KEY"}, "filter": {"projectId": other}});
+        let answer = key.client.post("/v1/webhook-endpoints", &endpoint);
+        mismatched(&world, answer, "admin", own, other);
         for noun in ["agents", "tools", "conversations", "runs"] {
             let named = other.to_string().to_uppercase();
             let answer = key
