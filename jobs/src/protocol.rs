@@ -118,6 +118,7 @@ pub fn claim(
         lease,
         keyed_first,
         full: &[],
+        after: "",
     };
     claim_as(client, None, &claim)
 }
@@ -133,6 +134,8 @@ pub(crate) struct Claim<'a> {
     pub(crate) keyed_first: bool,
     /// The fairness keys that may have no more jobs.
     pub(crate) full: &'a [String],
+    /// Where some are full, those behind this one come first.
+    pub(crate) after: &'a str,
 }
 
 /// As [`claim`], with a lease id of [`draw_leases`]. It does not wait for the disk, so a crash of
@@ -167,7 +170,7 @@ fn claim_as(
     let rows = client.query_typed(
         "SELECT id, lease_id, attempt, max_attempts, name, key, payload, key_cap, fairness_key
          FROM job_claim(p_queue => $1, p_worker => $2, p_lease => $3, p_limit => $4, p_serial => $5, p_lease_ms => $6,
-             p_keyed_first => $7, p_full => $8)",
+             p_keyed_first => $7, p_full => $8, p_after => $9)",
         &[
             (&claim.queue, Type::TEXT),
             (&claim.worker, Type::TEXT),
@@ -177,6 +180,7 @@ fn claim_as(
             (&millis(claim.lease), Type::INT8),
             (&claim.keyed_first, Type::BOOL),
             (&claim.full, Type::TEXT_ARRAY),
+            (&claim.after, Type::TEXT),
         ],
     )?;
     Ok(rows

@@ -1017,7 +1017,8 @@ create table webhook_events (
 --   p_serial integer,
 --   p_lease_ms bigint,
 --   p_keyed_first boolean,
---   p_full text[]
+--   p_full text[],
+--   p_after text
 -- ) returns TABLE(id bigint, lease_id bigint, attempt integer, max_attempts integer, name text, key text, payload text, key_cap integer, fairness_key text)
 
 -- function job_complete (
@@ -1101,6 +1102,7 @@ create table webhook_events (
 --   p_queue text,
 --   p_limit integer,
 --   p_full text[],
+--   p_after text,
 --   OUT ids bigint[],
 --   OUT ctids tid[]
 -- ) returns record

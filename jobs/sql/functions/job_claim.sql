@@ -2,7 +2,8 @@
 -- for a job that another transaction has locked. With p_keyed_first the keyed jobs are looked at first: callers
 -- alternate, so that neither kind starves the other. Jobs without a key are taken by priority: priority is an equality,
 -- so that each probe reads the head of one range and a million later jobs of another priority are never passed over. With
--- fairness keys in p_full, those that may have no more jobs, the jobs of the others are taken instead (`job_pick_fair`).
+-- fairness keys in p_full, those that may have no more jobs, the jobs of the others are taken instead, those of
+-- keys behind p_after first (`job_pick_fair`).
 --
 -- A caller that brings a lease id drawn before does not wait until the claim is on disk. If PostgreSQL crashes before it
 -- is, the claim was never made: its jobs wait again, and the lease, which does not exist, fences off whatever the first
@@ -12,7 +13,7 @@
 -- one here and is flushed.
 CREATE FUNCTION job_claim(
     p_queue text, p_worker text, p_lease bigint, p_limit integer, p_serial integer, p_lease_ms bigint, p_keyed_first boolean,
-    p_full text[]
+    p_full text[], p_after text
 )
 RETURNS TABLE (
     id bigint, lease_id bigint, attempt integer, max_attempts integer, name text, key text, payload text, key_cap integer,
@@ -46,7 +47,7 @@ BEGIN
     END IF;
     IF cardinality(p_full) > 0 AND v_left > 0 THEN
         SELECT p.ids, p.ctids INTO v_plain, v_plain_ctids
-        FROM job_pick_fair(p_queue => p_queue, p_limit => v_left, p_full => p_full) p;
+        FROM job_pick_fair(p_queue => p_queue, p_limit => v_left, p_full => p_full, p_after => p_after) p;
         v_left := v_left - coalesce(cardinality(v_plain), 0);
     ELSIF v_left > 0 THEN
         SELECT array_agg(t.id), array_agg(t.ctid) INTO v_plain, v_plain_ctids

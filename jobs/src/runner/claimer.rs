@@ -115,6 +115,8 @@ struct Claimer<'a> {
     /// The last claim may have left something.
     more: bool,
     keyed_first: bool,
+    /// The fairness key that the last claim which stepped over full ones served last.
+    served: String,
     failures: u32,
     next_poll: Instant,
     /// After a failure, when to try again.
@@ -130,6 +132,7 @@ pub(super) fn run(context: &Arc<WorkerContext>, source: Source) {
         speed: Speed::new(),
         more: true,
         keyed_first: false,
+        served: String::new(),
         failures: 0,
         next_poll: Instant::now(),
         not_before: None,
@@ -144,6 +147,8 @@ impl Claimer<'_> {
         let now = Instant::now();
         let queue = &*self.context.queue;
         self.speed.see(queue, now);
+        // Before the look at what is full: what is freed after it wakes again.
+        self.more |= queue.woken.swap(false, Ordering::AcqRel);
         let (room, full) = room(queue);
         if let Some(wait) = self.idle_for(room, now) {
             // What comes meanwhile finds lease ids.
@@ -152,7 +157,6 @@ impl Claimer<'_> {
             }
             return;
         }
-        queue.woken.store(false, Ordering::Release);
         self.keyed_first = !self.keyed_first;
         let runner = &*self.context.runner;
         let claim = Claim {
@@ -162,10 +166,26 @@ impl Claimer<'_> {
             lease: runner.lease.max(queue.options.lease_at_least),
             keyed_first: self.keyed_first,
             full: &full,
+            after: &self.served,
         };
         match self.leases.claim(self.context, &claim) {
-            Ok(rows) => self.claimed(rows, room, now),
+            Ok(rows) => {
+                if !full.is_empty() {
+                    self.serve_next(&rows);
+                }
+                self.claimed(rows, room, now);
+            }
             Err(error) => self.failed(&error),
+        }
+    }
+
+    /// The next claim that steps over full keys begins behind the last key that this one served, so that each has its turn.
+    fn serve_next(&mut self, rows: &[ClaimedRow]) {
+        let keys = rows.iter().filter_map(|row| row.fairness_key.as_deref());
+        // A claim goes to the end of the keys, and on from their beginning.
+        let last = keys.max_by_key(|key| (*key <= self.served.as_str(), *key));
+        if let Some(last) = last {
+            self.served = last.to_owned();
         }
     }
 
@@ -178,8 +198,7 @@ impl Claimer<'_> {
             // A job that gets through its handler pokes; the bound only keeps a lost poke from mattering.
             return Some(Duration::from_secs(1));
         }
-        let is_woken = self.context.queue.woken.load(Ordering::Acquire);
-        let due = self.more || is_woken || now >= self.next_poll;
+        let due = self.more || now >= self.next_poll;
         (!due).then(|| self.next_poll - now)
     }
 

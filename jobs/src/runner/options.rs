@@ -21,7 +21,7 @@ pub struct QueueOptions {
     pub serial_most: Option<usize>,
     /// Shares the threads among the fairness keys of the queue's jobs ([`crate::NewJob::fairness_key`]): a job begins only
     /// while fewer threads of this process hold jobs of its key than are free. So one key holds half of the threads at
-    /// most, and the next one always finds some. Without prefetch. Default false.
+    /// most, the next one half of the rest, and so on. Without prefetch. Default false.
     pub fair: bool,
     /// Jobs in a claim or a completion, 1 to 10,000. Default 500.
     pub batch: usize,

@@ -1,7 +1,8 @@
 //! How the threads of a fair queue are shared among fairness keys.
 //!
 //! A job begins only while fewer threads hold jobs of its key than are free. So the first key holds half of the threads at
-//! most, the second half of the rest, and so on: however many jobs of a key wait or hang, the next key finds free threads.
+//! most, the second half of the rest, and so on: however many jobs of a key wait or hang. Keys that hang hold all
+//! threads only when they are as many as the logarithm of the threads.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -366,6 +366,28 @@ fn a_fairness_key_holds_half_of_the_threads_and_the_next_ones_find_some() {
 }
 
 #[test]
+fn keys_beside_a_full_one_have_their_turn_however_much_waits_for_the_first() {
+    let schema = schema();
+    let mut client = schema.client();
+    for key in ["full", "low", "low", "low", "top"] {
+        let job = NewJob::of(&Task(1)).unwrap();
+        enqueue(&mut client, job.fairness_key(key)).unwrap();
+    }
+    let mut claimed = |after: &str| -> Vec<String> {
+        let sql = "SELECT fairness_key FROM job_claim(p_queue => 'q', p_worker => 'w', p_lease => NULL, p_limit => 1,
+            p_serial => 1, p_lease_ms => 60000, p_keyed_first => false, p_full => '{full}', p_after => $1)";
+        let rows = client.query(sql, &[&after]).unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    assert_eq!(claimed(""), ["low"]);
+    assert_eq!(claimed("low"), ["top"]);
+    // Nothing waits behind it: the others from the beginning.
+    assert_eq!(claimed("top"), ["low"]);
+    assert_eq!(claimed("low"), ["low"]);
+    assert_eq!(claimed("low"), [""; 0]);
+}
+
+#[test]
 fn a_dead_job_that_is_revived_keeps_its_fairness_key() {
     let schema = schema();
     let mut client = schema.client();

@@ -241,7 +241,7 @@ fn only_a_claim_under_a_lease_that_was_drawn_before_is_not_waited_for() {
     enqueue_many(&mut client, &[job(), job()]).unwrap();
     let mut claimed = |lease: Option<i64>| {
         let mut tx = client.transaction().unwrap();
-        let sql = "SELECT lease_id FROM job_claim('q', 'w', $1, 1, 1, 1000, false, NULL)";
+        let sql = "SELECT lease_id FROM job_claim('q', 'w', $1, 1, 1, 1000, false, NULL, '')";
         let lease_id: i64 = tx.query_one(sql, &[&lease]).unwrap().get(0);
         let row = tx.query_one("SHOW synchronous_commit", &[]).unwrap();
         let waits = row.get::<_, &str>(0) == "on";

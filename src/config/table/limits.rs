@@ -229,8 +229,8 @@ pub(super) static RUNS: &[Setting] = &[
         1,
         2048,
         "Runs of one tenant that this process works on at once at most. It has twice as many threads for \
-         runs: a run begins only while its tenant's runs hold fewer of them than are free, so the next \
-         tenant always finds some.",
+         runs: a run begins only while its tenant's runs hold fewer of them than are free. One \
+         tenant holds half of them at most, the next one half of the rest, and so on.",
     )
     .default_value("256"),
     milliseconds(
