@@ -1018,7 +1018,7 @@ create table webhook_events (
 --   p_lease_ms bigint,
 --   p_keyed_first boolean,
 --   p_full text[],
---   p_after text
+--   p_after text DEFAULT ''::text
 -- ) returns TABLE(id bigint, lease_id bigint, attempt integer, max_attempts integer, name text, key text, payload text, key_cap integer, fairness_key text)
 
 -- function job_complete (

@@ -3,7 +3,7 @@
 -- alternate, so that neither kind starves the other. Jobs without a key are taken by priority: priority is an equality,
 -- so that each probe reads the head of one range and a million later jobs of another priority are never passed over. With
 -- fairness keys in p_full, those that may have no more jobs, the jobs of the others are taken instead, those of
--- keys behind p_after first (`job_pick_fair`).
+-- keys behind p_after first (`job_pick_fair`). An earlier program names no p_after.
 --
 -- A caller that brings a lease id drawn before does not wait until the claim is on disk. If PostgreSQL crashes before it
 -- is, the claim was never made: its jobs wait again, and the lease, which does not exist, fences off whatever the first
@@ -13,7 +13,7 @@
 -- one here and is flushed.
 CREATE FUNCTION job_claim(
     p_queue text, p_worker text, p_lease bigint, p_limit integer, p_serial integer, p_lease_ms bigint, p_keyed_first boolean,
-    p_full text[], p_after text
+    p_full text[], p_after text DEFAULT ''
 )
 RETURNS TABLE (
     id bigint, lease_id bigint, attempt integer, max_attempts integer, name text, key text, payload text, key_cap integer,
