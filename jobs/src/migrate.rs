@@ -26,6 +26,7 @@ pub const FUNCTIONS: &[(&str, &str)] = functions![
     "job_claim",
     "job_complete",
     "job_done",
+    "job_end",
     "job_enqueue",
     "job_enqueue_keyed",
     "job_enqueue_one",
@@ -38,7 +39,6 @@ pub const FUNCTIONS: &[(&str, &str)] = functions![
     "job_rescue",
     "job_revive",
     "job_run_now",
-    "job_end",
     "job_standing",
 ];
 

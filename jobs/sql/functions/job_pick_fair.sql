@@ -16,12 +16,13 @@ BEGIN
         SELECT j.fairness_key INTO v_key FROM job_jobs j
         WHERE j.queue = p_queue AND j.fairness_key > v_key
         ORDER BY j.fairness_key LIMIT 1;
-        IF NOT FOUND AND NOT v_has_wrapped THEN
+        IF NOT FOUND THEN
+            EXIT WHEN v_has_wrapped;
             v_has_wrapped := true;
             v_key := '';
             CONTINUE;
         END IF;
-        EXIT WHEN v_key IS NULL OR v_has_wrapped AND v_key > p_after;
+        EXIT WHEN v_has_wrapped AND v_key > p_after;
         CONTINUE WHEN v_key = ANY (p_full);
         SELECT array_agg(t.id), array_agg(t.ctid) INTO v_ids, v_ctids
         FROM (SELECT j.id, j.ctid FROM job_jobs j
