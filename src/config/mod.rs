@@ -17,6 +17,8 @@
 mod assemble;
 mod env_file;
 mod files;
+#[cfg(test)]
+pub(crate) mod generated;
 pub mod license;
 mod parse;
 mod read;

@@ -1,7 +1,8 @@
 //! The documents that are generated from the settings table: the settings part of `--help`, the
-//! sample environment file, the manual page and `docs/settings.md`.
+//! sample environment file, the manual page, `docs/settings.md`, and the origins of the settings in
+//! `docs/open-details.md`.
 //!
-//! The last three are in the repository. A test fails if they differ from the table, and rewrites
+//! All but the first are in the repository. A test fails if they differ from the table, and rewrites
 //! them if `UPDATE_GENERATED=1` is set.
 
 use super::table::{Absent, Kind, Section, Setting, State, TABLE, Word};
@@ -179,10 +180,6 @@ pub fn markdown() -> String {
     let mut out = vec![
         "# Settings".to_owned(),
         String::new(),
-        "Made from the settings table in `src/config/table`; change it there, then run \
-         `UPDATE_GENERATED=1 cargo test --lib config::render`."
-            .to_owned(),
-        String::new(),
         PREAMBLE.replace("SVC_", "`SVC_`"),
         String::new(),
         SECRETS.to_owned(),
@@ -191,22 +188,39 @@ pub fn markdown() -> String {
         out.push(String::new());
         out.push(format!("## {}", section.title));
         out.push(String::new());
-        out.push("| setting | what it does | must be | default | from |".to_owned());
-        out.push("|---|---|---|---|---|".to_owned());
+        out.push("| setting | what it does | must be | default |".to_owned());
+        out.push("|---|---|---|---|".to_owned());
         for setting in section.settings {
             let mut meaning = vec![setting.meaning.to_owned()];
             meaning.extend(notes(setting));
             out.push(format!(
-                "| `{}` | {} | {} | {} | {} |",
+                "| `{}` | {} | {} | {} |",
                 setting.name,
                 cell(&meaning.join(" ")),
                 cell(&setting.kind.shape()),
                 cell(setting.absent.text()),
-                setting.source.text(),
             ));
         }
     }
     joined(&out)
+}
+
+/// Which names and meanings of settings are this project's, for `docs/open-details.md`.
+#[cfg(test)]
+fn origins() -> String {
+    use super::table::{Source, settings};
+
+    let of = |wanted: fn(Source) -> bool| {
+        let names = settings().filter(|setting| wanted(setting.source));
+        let names: Vec<_> = names.map(|setting| format!("`{}`", setting.name)).collect();
+        names.join(", ")
+    };
+    format!(
+        "| of ours | settings |\n|---|---|\n| the name; the specification has the meaning | {} |\n\
+         | name and meaning | {} |\n",
+        of(|source| matches!(source, Source::Meant)),
+        of(|source| matches!(source, Source::Ours)),
+    )
 }
 
 fn built(section: &'static Section) -> impl Iterator<Item = &'static Setting> {
@@ -294,31 +308,24 @@ fn joined(lines: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Vars, table};
+    use super::super::{Vars, generated, table};
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn the_documents_equal_the_table() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let update = Vars::from_environment().text("UPDATE_GENERATED") == Some("1");
         for (path, text) in [
             ("packaging/agent-runtime.env.sample", environment_file()),
             ("packaging/agent-runtime.1", manual_page()),
             ("docs/settings.md", markdown()),
         ] {
-            let path = root.join(path);
-            if update {
-                std::fs::write(&path, &text).unwrap();
-            }
-            let stored = std::fs::read_to_string(&path).unwrap_or_default();
-            assert!(
-                stored == text,
-                "{} is not what the table says; run: UPDATE_GENERATED=1 cargo test --lib \
-                 config::render",
-                path.display()
-            );
+            generated::file(path, &text, "config::render");
         }
+        generated::part(
+            "docs/open-details.md",
+            "settings",
+            &origins(),
+            "config::render",
+        );
     }
 
     #[test]

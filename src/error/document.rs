@@ -2,7 +2,6 @@
 //! fails if the page differs, and rewrites it if `UPDATE_GENERATED=1` is set.
 
 use super::Code;
-use std::path::Path;
 
 /// The meaning of a code, and what to do.
 #[rustfmt::skip]
@@ -56,9 +55,6 @@ fn markdown() -> String {
     let mut out: Vec<String> = [
         "# Errors",
         "",
-        "Made from `src/error/mod.rs` and `src/error/document.rs`; change it there, then run \
-         `UPDATE_GENERATED=1 cargo test --lib error::document`.",
-        "",
         "```json",
         r#"{"error": {"code": "not-found", "message": "There is no run … here.", "details": {}, "requestId": "req-…"}}"#,
         "```",
@@ -83,15 +79,5 @@ fn markdown() -> String {
 
 #[test]
 fn the_page_equals_the_table() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/errors.md");
-    let text = markdown();
-    let vars = crate::config::Vars::from_environment();
-    if vars.text("UPDATE_GENERATED") == Some("1") {
-        std::fs::write(&path, &text).unwrap();
-    }
-    assert!(
-        std::fs::read_to_string(&path).unwrap_or_default() == text,
-        "docs/errors.md is not what the table says; run: UPDATE_GENERATED=1 cargo test --lib \
-         error::document"
-    );
+    crate::config::generated::file("docs/errors.md", &markdown(), "error::document");
 }

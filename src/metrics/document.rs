@@ -3,9 +3,7 @@
 
 use super::*;
 use crate::authz::permissions::Standings;
-use crate::config::Vars;
 use crate::http::probes;
-use std::path::Path;
 
 /// A section of the page: its metrics, and when they exist.
 fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
@@ -74,10 +72,6 @@ fn markdown() -> String {
     let mut out = vec![
         "# Metrics".to_owned(),
         String::new(),
-        "Made from `src/metrics/mod.rs`; change it there, then run \
-         `UPDATE_GENERATED=1 cargo test --lib metrics::document`."
-            .to_owned(),
-        String::new(),
         "```sh".to_owned(),
         "curl -s http://127.0.0.1:4000/metrics".to_owned(),
         "```".to_owned(),
@@ -116,16 +110,7 @@ fn markdown() -> String {
 
 #[test]
 fn the_page_equals_the_figures() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
-    let text = markdown();
-    if Vars::from_environment().text("UPDATE_GENERATED") == Some("1") {
-        std::fs::write(&path, &text).unwrap();
-    }
-    assert!(
-        std::fs::read_to_string(&path).unwrap_or_default() == text,
-        "docs/metrics.md is not what the figures are; run: UPDATE_GENERATED=1 cargo test --lib \
-         metrics::document"
-    );
+    crate::config::generated::file("docs/metrics.md", &markdown(), "metrics::document");
 }
 
 #[test]

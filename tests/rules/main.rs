@@ -301,6 +301,31 @@ fn every_link_leads_somewhere_and_every_page_is_found() {
 }
 
 #[test]
+fn pages_speak_to_people_who_have_the_program_alone() {
+    let files = [
+        ("docs/a.md", "Plain.\nAs the specification says."),
+        (
+            "docs/README.md",
+            "| [open-details.md](open-details.md) | what the specification leaves open |",
+        ),
+        (
+            "docs/open-details.md",
+            "The specification leaves this open.",
+        ),
+        ("CONTRIBUTING.md", "`cargo test` runs it."),
+    ];
+    assert_eq!(
+        found(pages::asides, &files),
+        ["docs/a.md:2: As the specification says."]
+    );
+    hold(
+        &pages::asides(&source::repository()),
+        "Pages of docs/ are for people who run the program and have nothing else: say what it does, not where it is \
+         specified or how the page is made. What the specification leaves open belongs to docs/open-details.md.",
+    );
+}
+
+#[test]
 fn columns_are_read_by_name() {
     let text = "row.get(0); row.get::<_, Option<i64>>(3)\nrow.try_get(first + 1); row.column(\"a\"); map.get(key)";
     let files = [("src/store/a.rs", text), ("src/api/a.rs", text)];

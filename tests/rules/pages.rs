@@ -68,3 +68,25 @@ pub(crate) fn lost_pages(files: &[Source]) -> Vec<String> {
         .map(|page| page.path.clone())
         .collect()
 }
+
+/// Words of a page for people who look after the code, or who have the specification.
+const FOR_CONTRIBUTORS: [&str; 3] = ["specification", "UPDATE_GENERATED", "cargo test"];
+
+/// What pages say to contributors. `docs/open-details.md` is about the specification, and the index says so.
+pub(crate) fn asides(files: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for page in pages(files).filter(|page| page.path.starts_with("docs/")) {
+        if page.path == "docs/open-details.md" {
+            continue;
+        }
+        for (number, line) in page.text.lines().enumerate() {
+            if line.contains("(open-details.md)") {
+                continue;
+            }
+            if FOR_CONTRIBUTORS.iter().any(|word| line.contains(word)) {
+                faults.push(format!("{}:{}: {line}", page.path, number + 1));
+            }
+        }
+    }
+    faults
+}

@@ -45,7 +45,7 @@ pub(super) static DATABASE: &[Setting] = &[
     Setting::new(
         "SVC_DATABASE_URL",
         Kind::DatabaseUrl,
-        Source::Meant("1.3"),
+        Source::Meant,
         "The PostgreSQL database. sslmode and sslrootcert in its query mean what they mean to \
          libpq.",
     )

@@ -37,6 +37,10 @@ pub(super) struct Setting {
     /// Its meaning, in plain sentences.
     pub(super) meaning: &'static str,
     /// Its origin.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "only a page of the repository shows it")
+    )]
     pub(super) source: Source,
     /// Whether this version supports it.
     pub(super) state: State,
@@ -46,9 +50,9 @@ pub(super) struct Setting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     /// The specification has name and meaning.
-    Named(&'static str),
+    Named,
     /// The specification has the meaning; the name is this project's.
-    Meant(&'static str),
+    Meant,
     /// Name and meaning are this project's.
     Ours,
 }
@@ -315,19 +319,6 @@ impl Word {
     const fn development_only(mut self) -> Self {
         self.development_only = true;
         self
-    }
-}
-
-impl Source {
-    /// For the documents.
-    pub(super) fn text(self) -> String {
-        match self {
-            Self::Named(section) => format!("specification, section {section}"),
-            Self::Meant(section) => {
-                format!("specification, section {section}; the name is this implementation's")
-            }
-            Self::Ours => "this implementation".to_owned(),
-        }
     }
 }
 

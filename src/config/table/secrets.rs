@@ -2,8 +2,8 @@
 
 use super::{Item, KeyForm, Kind, Setting, Source, Word};
 
-const SPEC: Source = Source::Named("1.3");
-const MEANT: Source = Source::Meant("1.3");
+const SPEC: Source = Source::Named;
+const MEANT: Source = Source::Meant;
 
 const WITH_DOTENV: &str = "server, with SVC_SECRETS_BACKEND=dotenv";
 const WITH_POSTGRES: &str = "server and secrets rewrap, with SVC_SECRETS_BACKEND=postgres, which requires it or its other form";

@@ -2,9 +2,9 @@
 
 use super::{Item, KeyForm, Kind, Setting, Source, Word};
 
-const SPEC: Source = Source::Named("1.3");
-const LOG_SPEC: Source = Source::Named("1.5");
-const MEANT: Source = Source::Meant("1.3");
+const SPEC: Source = Source::Named;
+const LOG_SPEC: Source = Source::Named;
+const MEANT: Source = Source::Meant;
 
 pub(super) static SERVER: &[Setting] = &[
     Setting::new(
@@ -169,7 +169,7 @@ pub(super) static LOGGING: &[Setting] = &[
     Setting::new(
         "SVC_LOG_REDACT_KEYS",
         Kind::List(Item::KeyPattern),
-        Source::Meant("1.5"),
+        Source::Meant,
         "Further field keys whose values the log redacts: those whose key, lowercased and without \
          - and _, ends with one of these.",
     )

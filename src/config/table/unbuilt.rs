@@ -3,8 +3,8 @@
 
 use super::{Item, KeyForm, Kind, Setting, Source, Word};
 
-const SPEC: Source = Source::Named("1.3");
-const MEANT: Source = Source::Meant("1.3");
+const SPEC: Source = Source::Named;
+const MEANT: Source = Source::Meant;
 
 const PACKS_FEATURE: &str = "packs";
 const IMAGES: &str = "packs from an image registry";
@@ -59,7 +59,7 @@ pub(super) static AUTHORIZATION: &[Setting] = &[
     Setting::new(
         "SVC_COMPLIANCE_CLASSIFIER",
         Kind::Choice(&[Word::built("shipped")]),
-        Source::Named("8"),
+        Source::Named,
         "shipped: allowed decisions are purged after 90 days, denied ones after 365. Unset: both \
          are kept. SVC_AUDIT_SIGNING_KEY_PATH signs how far, if it is set.",
     )

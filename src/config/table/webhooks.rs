@@ -6,7 +6,7 @@ pub(super) static WEBHOOKS: &[Setting] = &[
     Setting::new(
         "SVC_WEBHOOK_PRIVATE_NETWORKS",
         Kind::Choice(&[Word::built("allow")]),
-        Source::Named("6.1"),
+        Source::Named,
         "allow opens webhook receivers on private networks, over https only: 10.0.0.0/8, \
          172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10 and fc00::/7. Metadata addresses inside \
          them, loopback and every other special network stay refused. This server's own private \
