@@ -73,7 +73,7 @@ pub(super) fn routes() -> Vec<Route> {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WebhookDelivery")]
 struct View {
-    delivery_id: Uuid,
+    id: Uuid,
     endpoint_id: Uuid,
     /// The event: the header `webhook-id` of every attempt.
     event_id: Uuid,
@@ -217,7 +217,7 @@ impl From<Delivery> for View {
     fn from(delivery: Delivery) -> Self {
         Self {
             summary: summary(&delivery),
-            delivery_id: delivery.delivery_id,
+            id: delivery.delivery_id,
             endpoint_id: delivery.endpoint_id,
             event_id: delivery.event_id,
             is_test: delivery.kind == TEST,

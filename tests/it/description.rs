@@ -230,3 +230,93 @@ fn described_schema(app: &App, reference: &str) -> Value {
     let described = app.get("/openapi.json").expect(200);
     described["components"]["schemas"][name].clone()
 }
+
+/// Answers without an `id` of their own, each with the reason.
+const WITHOUT_ID: [(&str, &str); 21] = [
+    (
+        "WebhookEndpoint",
+        "its id is `endpointId`, as clients read it from `webhookEndpoints.create`",
+    ),
+    (
+        "OrgAdmin",
+        "a person in an org: `orgId` and `userId` together",
+    ),
+    ("Reviewer", "a person with what they may review: `userId`"),
+    (
+        "Membership",
+        "a person in a project: `projectId` and `userId` together",
+    ),
+    (
+        "TeamMembership",
+        "a person in a team: `teamId` and `userId` together",
+    ),
+    (
+        "TeamGrant",
+        "a team in a project: `projectId` and `teamId` together",
+    ),
+    (
+        "AccessEntry",
+        "somebody who may do something in a project: `principal` has the id",
+    ),
+    ("AgentVersion", "counted within its agent: `version`"),
+    ("ListedAgentVersion", "counted within its agent: `version`"),
+    (
+        "ConversationMessage",
+        "counted within its conversation: `position`",
+    ),
+    ("RunEvent", "counted within its run: `seq`"),
+    ("RunStreamData", "the data of an event of a stream"),
+    (
+        "Secret",
+        "named within its environment: `environment` and `name`",
+    ),
+    ("Enrolment", "a code, shown once"),
+    ("MintedPublicToken", "a signed token, stored nowhere"),
+    ("StartedRun", "its `run` has the id"),
+    ("Payload", "a part of a run"),
+    ("Permissions", "what the caller may do"),
+    ("Grants", "what a user may do"),
+    ("CheckedUrl", "the answer to a question"),
+    ("Resent", "a count"),
+];
+
+#[test]
+fn an_answer_names_its_own_id_id() {
+    let app = App::start_with_secrets();
+    let described = app.get("/openapi.json").expect(200);
+    let schemas = &described["components"]["schemas"];
+    let name = |schema: &Value| -> String {
+        let reference = schema["$ref"].as_str().expect("an answer has a name");
+        reference.rsplit('/').next().unwrap().to_owned()
+    };
+    let mut without = Vec::new();
+    for (operation, described) in operations(&described) {
+        for (status, answer) in described["responses"].as_object().unwrap() {
+            for content in answer["content"].as_object().into_iter().flatten() {
+                if status.as_str() >= "300" {
+                    continue;
+                }
+                let answer = name(&content.1["schema"]);
+                let items = &schemas[&answer]["properties"]["data"]["items"];
+                let object = if items.is_null() { answer } else { name(items) };
+                let fields = &schemas[&object]["properties"];
+                if fields.get("id").is_none() {
+                    without.push((operation.clone(), object));
+                }
+            }
+        }
+    }
+    for (operation, object) in &without {
+        assert!(
+            WITHOUT_ID.iter().any(|(name, _)| name == object),
+            "{operation} answers {object}, which has no `id`. Name its own id so; if it has none, say why in WITHOUT_ID."
+        );
+    }
+    for (object, _) in WITHOUT_ID {
+        let is_answered = without.iter().any(|(_, name)| name == object);
+        assert!(
+            is_answered,
+            "{object} has an `id`, or no route answers it: take it off the list"
+        );
+    }
+}

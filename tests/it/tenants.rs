@@ -57,7 +57,7 @@ impl Objects {
         let endpoint = endpoint["endpointId"].as_str().unwrap().to_owned();
         let one = format!("/v1/webhook-endpoints/{endpoint}");
         let delivery = client.post(&format!("{one}/test"), &json!({})).expect(202);
-        let delivery = delivery["deliveryId"].as_str().unwrap().to_owned();
+        let delivery = delivery["id"].as_str().unwrap().to_owned();
         eventually("the first attempt to fail", || {
             let now = client
                 .get(&format!("{one}/deliveries/{delivery}"))

@@ -96,7 +96,7 @@ fn deliveries_are_listed_newest_first_and_by_state() {
         .map(|stored| store(&app, &endpoint, stored))
         .collect();
     let path = format!("{ENDPOINTS}/{endpoint}/deliveries");
-    let column = |page: &Value| made::column(page, "deliveryId");
+    let column = |page: &Value| made::column(page, "id");
     let page = |query: &str| app.get(&format!("{path}?{query}")).expect(200);
     let newest: Vec<String> = ids.iter().rev().cloned().collect();
     assert_eq!(column(&page("")), newest);
@@ -221,10 +221,7 @@ fn a_test_is_sent_whichever_events_the_endpoint_takes() {
     assert_eq!(queued["isTest"], json!(true));
     assert_eq!(queued["type"], json!("webhook.test"));
     assert_eq!(queued["summary"], json!("being sent for the first time"));
-    let one = format!(
-        "{path}/deliveries/{}",
-        queued["deliveryId"].as_str().unwrap()
-    );
+    let one = format!("{path}/deliveries/{}", queued["id"].as_str().unwrap());
     let whole = ended(&app, &one);
     assert_eq!(whole["summary"], json!("delivered after 1 attempt"));
     let attempt = &whole["attempts"][0];
@@ -244,23 +241,17 @@ fn what_was_sent_is_sent_again_with_the_events_own_id() {
     let receiver = receiver();
     let path = format!("{ENDPOINTS}/{}", app.endpoint(&receiver.url()));
     let first = act(&app, &format!("{path}/test"));
-    let one = format!(
-        "{path}/deliveries/{}",
-        first["deliveryId"].as_str().unwrap()
-    );
+    let one = format!("{path}/deliveries/{}", first["id"].as_str().unwrap());
     ended(&app, &one);
     let again = act(&app, &format!("{one}/resend"));
-    assert_eq!(again["resends"], first["deliveryId"]);
+    assert_eq!(again["resends"], first["id"]);
     assert_eq!(again["eventId"], first["eventId"]);
     assert_eq!(again["isTest"], json!(true));
     ended(
         &app,
-        &format!(
-            "{path}/deliveries/{}",
-            again["deliveryId"].as_str().unwrap()
-        ),
+        &format!("{path}/deliveries/{}", again["id"].as_str().unwrap()),
     );
-    assert_eq!(app.get(&one).expect(200)["resentAs"], again["deliveryId"]);
+    assert_eq!(app.get(&one).expect(200)["resentAs"], again["id"]);
     let ids: Vec<String> = receiver
         .asked()
         .iter()
@@ -315,10 +306,7 @@ fn a_failed_attempt_is_told_with_its_reason_and_the_next_one() {
     let refuses = ToolServer::start(|_, _| ToolAnswer::Status(503, "later".to_owned()));
     let path = format!("{ENDPOINTS}/{}", app.endpoint(&refuses.url()));
     let queued = act(&app, &format!("{path}/test"));
-    let one = format!(
-        "{path}/deliveries/{}",
-        queued["deliveryId"].as_str().unwrap()
-    );
+    let one = format!("{path}/deliveries/{}", queued["id"].as_str().unwrap());
     let whole = eventually("the attempt to fail", || {
         let whole = app.get(&one).expect(200);
         (whole["attemptCount"] == json!(1)).then_some(whole)

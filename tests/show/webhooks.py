@@ -312,7 +312,7 @@ def show_tests(shown, alive, dead):
     for name, endpoint, story in (("alive", alive, DELIVERED), ("dead", dead, NOTHING_LISTENING)):
         sent = shown.api.does("POST", f"{endpoint}/test", status=202)
         check(sent["isTest"], f"the list does not show a test as one: {sent}")
-        told = shown.told(endpoint, sent["deliveryId"], story, f"the test of the {name} receiver")
+        told = shown.told(endpoint, sent["id"], story, f"the test of the {name} receiver")
         say(f"{name}: {told['summary']}")
 
 
@@ -389,7 +389,7 @@ def show_kill_during(shown, receiver, alive, dead):
     check(len(of_it) == 1, f"the event has {len(of_it)} deliveries")
     say(f"its delivery: {of_it[0]['summary']}")
     say("what became of it is not known; whoever finds it waits until it cannot be in flight any more")
-    told = shown.told(alive, of_it[0]["deliveryId"], HIDDEN, "the attempt to be found")
+    told = shown.told(alive, of_it[0]["id"], HIDDEN, "the attempt to be found")
     say(f"its delivery: {told['summary']}")
     attempt = told["attempts"][0]
     check(attempt["reason"] == "connection-failed", f"the attempt is {attempt}")
@@ -401,11 +401,11 @@ def show_again(shown, receiver, alive, hidden):
     begin("Sent again, by hand, instead of a minute later by itself")
     event_id = hidden["eventId"]
     before = receiver.times[event_id]
-    path = f"{alive}/deliveries/{hidden['deliveryId']}/resend"
+    path = f"{alive}/deliveries/{hidden['id']}/resend"
     again = shown.api.does("POST", path, status=202)
     check(again["eventId"] == event_id, f"it is another event: {again}")
-    check(again["deliveryId"] != hidden["deliveryId"], "it is no delivery of its own")
-    told = shown.told(alive, again["deliveryId"], DELIVERED, "the event to arrive again")
+    check(again["id"] != hidden["id"], "it is no delivery of its own")
+    told = shown.told(alive, again["id"], DELIVERED, "the event to arrive again")
     check(receiver.times[event_id] > before, "the receiver did not get it again")
     say(f"the new delivery: {told['summary']}")
     say(f"the receiver had it {receiver.times[event_id]} times under one webhook-id, and kept it once")
@@ -416,7 +416,7 @@ def show_stories(shown, alive, dead, hidden):
     for name, endpoint, story in (("alive", alive, DELIVERED), ("dead", dead, NOTHING_LISTENING)):
 
         def fits(one):
-            is_hidden = one["deliveryId"] == hidden["deliveryId"] and endpoint == alive
+            is_hidden = one["id"] == hidden["id"] and endpoint == alive
             wanted = (story, HIDDEN) if is_hidden else (story,)
             return any(one_story.fullmatch(one["summary"]) for one_story in wanted)
 

@@ -162,20 +162,17 @@ fn sending_again_keeps_the_event_and_makes_a_new_delivery() {
     let endpoint = world.endpoint(&receiver.url());
     world.run();
     let first = world.delivered(&endpoint);
-    let id = first["deliveryId"].as_str().unwrap();
+    let id = first["id"].as_str().unwrap();
     let path = format!("/v1/webhook-endpoints/{endpoint}/deliveries/{id}/resend");
     let again = world.app.post(&path, &json!({})).expect(202);
-    assert_ne!(again["deliveryId"], first["deliveryId"]);
+    assert_ne!(again["id"], first["id"]);
     assert_eq!(again["eventId"], first["eventId"]);
-    assert_eq!(again["resends"], first["deliveryId"]);
+    assert_eq!(again["resends"], first["id"]);
     let all = receiver.once(2);
     assert_eq!(all[0].header("webhook-id"), all[1].header("webhook-id"));
     assert_eq!(all[0].body, all[1].body);
     world.delivered(&endpoint);
-    assert_eq!(
-        world.whole(&endpoint, &first)["resentAs"],
-        again["deliveryId"]
-    );
+    assert_eq!(world.whole(&endpoint, &first)["resentAs"], again["id"]);
     let nowhere = path.replace(id, &world.app.clock.new_id().to_string());
     world
         .app

@@ -136,7 +136,7 @@ impl World {
     /// A delivery with its attempts.
     #[track_caller]
     pub(super) fn whole(&self, endpoint: &str, delivery: &Value) -> Value {
-        let id = delivery["deliveryId"].as_str().unwrap();
+        let id = delivery["id"].as_str().unwrap();
         let path = format!("/v1/webhook-endpoints/{endpoint}/deliveries/{id}");
         self.app.get(&path).expect(200)
     }
