@@ -382,10 +382,12 @@ create table models (
   cache_read_price numeric(20,10),
   cache_write_price numeric(20,10),
   reasoning_price numeric(20,10),
+  context_window integer,
   constraint models_pkey PRIMARY KEY (tenant_id, model_provider_id, name),
   constraint models_cache_read_price_check CHECK (cache_read_price >= 0::numeric),
   constraint models_cache_write_price_check CHECK (cache_write_price >= 0::numeric),
   constraint models_completion_price_check CHECK (completion_price >= 0::numeric),
+  constraint models_context_window_check CHECK (context_window >= 256 AND context_window <= 100000000),
   constraint models_name_check CHECK (length(name) >= 1 AND length(name) <= 200),
   constraint models_prompt_price_check CHECK (prompt_price >= 0::numeric),
   constraint models_reasoning_price_check CHECK (reasoning_price >= 0::numeric),
@@ -994,6 +996,11 @@ create table webhook_events (
 --   of_conversation_id uuid,
 --   most bigint,
 --   most_bytes bigint
+-- ) returns json
+
+-- function conversation_prompt (
+--   of_tenant_id uuid,
+--   of_conversation_id uuid
 -- ) returns json
 
 -- function drop_audit_partitions (

@@ -26,6 +26,10 @@ const MODELS_MOST: usize = 200;
 const PRICE_MOST: f64 = 100_000.0;
 const PRICE_DECIMALS: usize = 10;
 
+/// Bounds of a context window, in tokens.
+const CONTEXT_WINDOW_LEAST: u32 = 256;
+const CONTEXT_WINDOW_MOST: u32 = 100_000_000;
+
 pub(super) fn routes() -> Vec<Route> {
     use Method::{Delete, Get, Patch, Post};
     let (all, one) = (
@@ -114,6 +118,11 @@ struct Prices {
 struct Model {
     /// The provider's name of it.
     name: Name,
+    /// How many tokens it takes, prompt and answer together. With it, the oldest exchanges of a
+    /// conversation are left out of a prompt that would not fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 256, max = 100_000_000))]
+    context_window: Option<u32>,
     #[serde(default)]
     prices: Prices,
 }
@@ -158,7 +167,7 @@ impl From<ModelProvider> for View {
 #[schemars(example = serde_json::json!({
     "name": "models",
     "baseUrl": "https://models.example.com/v1",
-    "models": [{"name": "small", "prices": {"prompt": 0.15, "completion": 0.6}}],
+    "models": [{"name": "small", "contextWindow": 128000, "prices": {"prompt": 0.15, "completion": 0.6}}],
 }))]
 struct NewModelProvider {
     /// Unique in the tenant.
@@ -275,6 +284,15 @@ fn checked(models: &[Model]) -> Result<Models<'_>> {
         if !seen.insert(model.name.as_str()) {
             let path = format!("$.models[{index}].name");
             return Err(invalid_body(&path, "a name that stands once"));
+        }
+        let bounds = CONTEXT_WINDOW_LEAST..=CONTEXT_WINDOW_MOST;
+        if !model
+            .context_window
+            .is_none_or(|tokens| bounds.contains(&tokens))
+        {
+            let path = format!("$.models[{index}].contextWindow");
+            let expected = format!("{CONTEXT_WINDOW_LEAST} to {CONTEXT_WINDOW_MOST} tokens");
+            return Err(invalid_body(&path, expected));
         }
     }
     Ok(Models {

@@ -110,13 +110,14 @@ impl ModelFailure {
         let words = plain(&words, key);
         let colon = if words.is_empty() { "." } else { ": " };
         let lasting = is_lasting(&value);
-        Self {
+        let failure = Self {
             status: Some(status),
             ..Self::new(
                 format!("The model provider {what} (HTTP {status}){colon}{words}"),
                 matches!(status, 408 | 409 | 425 | 500..) || (status == 429 && !lasting),
             )
-        }
+        };
+        failure.explained(&value)
     }
 
     /// An error object in an answer whose status is 200.
@@ -138,10 +139,23 @@ impl ModelFailure {
             }
             None => !is_lasting(value),
         };
-        Some(Self::new(
+        let failure = Self::new(
             format!("The model provider reported an error inside its answer: {words}"),
             retryable,
-        ))
+        );
+        Some(failure.explained(value))
+    }
+
+    /// Says what to do where the prompt was longer than the model's context window.
+    fn explained(self, value: &Value) -> Self {
+        if !is_too_long(value, &self.message) {
+            return self;
+        }
+        Self {
+            retryable: false,
+            message: format!("{}{TOO_LONG}", self.message),
+            ..self
+        }
     }
 }
 
@@ -151,6 +165,33 @@ fn error_status(value: &Value) -> Option<u64> {
     let code = if code.is_null() { &value["code"] } else { code };
     let number = code.as_u64().or_else(|| code.as_str()?.parse().ok());
     number.filter(|status| (400..600).contains(status))
+}
+
+/// What to do about a prompt that is too long.
+const TOO_LONG: &str = " — The prompt is longer than the model's context window. Set the model's contextWindow at its \
+    provider, or lower it, and the oldest exchanges of a conversation are left out. Or begin a new conversation.";
+
+/// Whether an error says that the prompt is too long, by its code or in the words that servers use.
+fn is_too_long(value: &Value, message: &str) -> bool {
+    const WORDS: [&str; 6] = [
+        "context length",
+        "context_length",
+        "context window",
+        "exceed_context_size",
+        "context size",
+        "prompt is too long",
+    ];
+    let error = &value["error"];
+    let said = [
+        error["code"].as_str(),
+        error["type"].as_str(),
+        value["code"].as_str(),
+        Some(message),
+    ];
+    said.into_iter().flatten().any(|said| {
+        let said = said.to_lowercase();
+        WORDS.iter().any(|words| said.contains(words))
+    })
 }
 
 /// Whether an error's type or code rules a retry out.
@@ -290,6 +331,40 @@ mod tests {
         let quota = r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#;
         assert!(!status(429, quota).retryable);
         assert!(status(502, "<html>").retryable && !status(404, " <!DOCTYPE").retryable);
+    }
+
+    #[test]
+    fn a_prompt_that_is_too_long_is_explained_and_not_sent_again() {
+        for (code, body) in [
+            (
+                400,
+                r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"This model's maximum context length is 8192 tokens."}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"type":"exceed_context_size_error","message":"x"}}"#,
+            ),
+            (
+                500,
+                r#"{"error":{"message":"the request exceeds the available context size"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}"#,
+            ),
+        ] {
+            let failure = status(code, body);
+            assert!(failure.message.contains("contextWindow"), "{body}");
+            assert!(!failure.retryable, "{body}");
+        }
+        let inside = json!({"error": {"message": "x", "code": "context_length_exceeded"}});
+        let failure = ModelFailure::inside(&inside, None).unwrap();
+        assert!(failure.message.contains("contextWindow") && !failure.retryable);
+        assert!(!status(400, "words").message.contains("contextWindow"));
     }
 
     #[test]

@@ -108,7 +108,29 @@ pub struct Parameters {
     pub extra: Map<String, Value>,
 }
 
+impl Message {
+    /// Its length in a request, in bytes.
+    pub fn wire_bytes(&self) -> usize {
+        wire_message(self).to_string().len()
+    }
+}
+
+impl Tool {
+    /// The length of its description in a request, in bytes.
+    pub fn wire_bytes(&self) -> usize {
+        wire_tool(self).to_string().len()
+    }
+}
+
 impl Parameters {
+    /// The longest answer in tokens, by whichever name it is sent.
+    pub fn answer_tokens(&self) -> Option<u64> {
+        let extra = self.extra.get("max_completion_tokens");
+        extra
+            .and_then(Value::as_u64)
+            .or(self.max_tokens.map(u64::from))
+    }
+
     /// The first field of `extra` that is reserved.
     pub fn reserved_extra(&self) -> Option<&str> {
         let mut names = self.extra.keys().map(String::as_str);

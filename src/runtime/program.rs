@@ -9,9 +9,9 @@
 use super::journal::decision::Next;
 use super::progress::text::Publication;
 use super::turn::definition::{AGENT_TURN, Definition, tool_of};
-use super::turn::{next, prompt};
+use super::turn::next;
+use super::turn::prompt::{self, Prompt};
 use crate::error::Result;
-use crate::model::ChatRequest;
 use crate::store::runs::{self, Held, HeldJob, Run, StepCommit};
 use crate::store::steps::{self, Step};
 use crate::store::turns::{self, Tool, Turn};
@@ -153,10 +153,10 @@ impl Program {
     /// What a model step asks.
     ///
     /// # Errors
-    /// A sentence: the journal cannot be read, or the program asks no model.
-    pub(super) fn prompt(&self, journal: &[Step], origin: &Origin) -> Result<ChatRequest, String> {
+    /// A sentence: the journal cannot be read, the prompt is too long, or the program asks no model.
+    pub(super) fn prompt(&self, journal: &[Step], origin: &Origin) -> Result<Prompt, String> {
         match self {
-            Self::Turn(definition) => prompt::request(definition, journal, origin),
+            Self::Turn(definition) => prompt::prompt(definition, journal, origin),
             Self::BuiltIn(..) => Err("This program asks no model.".to_owned()),
         }
     }

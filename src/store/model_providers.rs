@@ -29,8 +29,8 @@ pub struct ModelProvider {
     pub api_key_name: Option<String>,
     /// The secret that is its key.
     pub api_key_secret: Option<SecretRef>,
-    /// Its models, by name: `[{name, prices: {prompt, completion, cacheRead, cacheWrite, reasoning}}]`,
-    /// US dollars per million tokens, an unknown price left out.
+    /// Its models, by name: `[{name, contextWindow, prices: {prompt, completion, cacheRead, cacheWrite, reasoning}}]`,
+    /// tokens, and US dollars per million tokens; what is unknown is left out.
     pub models: Value,
     /// Who registered it.
     pub created_by: Uuid,

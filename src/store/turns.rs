@@ -41,6 +41,10 @@ pub struct Turn {
     pub api_key_secret: Option<SecretRef>,
     /// The model's prices now.
     pub prices: Prices,
+    /// The tokens that the model takes, prompt and answer together, if the provider's entry says so.
+    pub context_window: Option<u32>,
+    /// The size of what the newest answered turn of the conversation sent to its model last, as the journal has it.
+    pub last_prompt: Option<Value>,
     /// The version's tools, in order.
     pub tools: Vec<Tool>,
     /// What was said, the newest last. Empty without a conversation.
@@ -171,6 +175,10 @@ fn turn_of(row: &Row, journal: Vec<Step>) -> Result<Turn> {
             cache_write_price: row.column("cache_write_price")?,
             reasoning_price: row.column("reasoning_price")?,
         },
+        context_window: row
+            .column::<Option<i32>>("context_window")?
+            .and_then(|tokens| u32::try_from(tokens).ok()),
+        last_prompt: row.column("last_prompt")?,
         tools: read(row.column("tools")?)?,
         history: read(row.column("history")?)?,
         journal,

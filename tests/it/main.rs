@@ -17,6 +17,7 @@ mod authz_store;
 mod authz_sync;
 mod backups;
 mod cancel;
+mod context_window;
 mod conversations;
 mod cors;
 mod database_faults;

@@ -21,6 +21,9 @@ with begun as (
 )
 select b.*, p.base_url, p.api_key_name, p.api_key_environment, p.api_key_secret, m.prompt_price::text,
   m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text, m.reasoning_price::text,
+  m.context_window,
+  case when m.context_window is not null and b.conversation_id is not null then
+    conversation_prompt(of_tenant_id => $1, of_conversation_id => b.conversation_id) end as last_prompt,
   agent_tools(of_tenant_id => $1, of_agent_id => b.agent_id, of_version => b.agent_version) as tools,
   case when b.conversation_id is null then '[]' else conversation_history(of_tenant_id => $1, of_conversation_id => b.conversation_id, most => $9, most_bytes => $10) end as history,
   case when b.conversation_id is null then

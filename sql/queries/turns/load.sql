@@ -2,6 +2,9 @@
 select v.instructions, v.model, v.parameters, v.limits, p.model_provider_id, p.base_url, p.api_key_name,
   p.api_key_environment, p.api_key_secret, m.prompt_price::text, m.completion_price::text, m.cache_read_price::text, m.cache_write_price::text,
   m.reasoning_price::text,
+  m.context_window,
+  case when m.context_window is not null and r.conversation_id is not null then
+    conversation_prompt(of_tenant_id => $1, of_conversation_id => r.conversation_id) end as last_prompt,
   agent_tools(of_tenant_id => $1, of_agent_id => v.agent_id, of_version => v.version) as tools,
   case when r.conversation_id is null then '[]' else
     conversation_history(of_tenant_id => $1, of_conversation_id => r.conversation_id, most => $3, most_bytes => $4) end as history,

@@ -53,6 +53,7 @@ pub(super) fn commit(
         call: performed.call,
         has_text: performed.has_text,
         taken: performed.taken,
+        events: performed.told.iter().map(Event::row).collect(),
         ended: Some(ended(begun, StepStatus::Failed, None, begun.failures)),
         ..StepCommit::default()
     };

@@ -22,6 +22,21 @@ pub(super) struct ModelResult {
     pub tool_calls: Vec<ToolCall>,
     /// Why it stopped.
     pub finish_reason: Option<String>,
+    /// The size of what it was asked, if the model has a context window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<PromptSize>,
+}
+
+/// The size of what a model with a context window was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PromptSize {
+    /// In bytes, as it was sent.
+    pub bytes: u64,
+    /// In the provider's tokens, if it counted them.
+    pub tokens: Option<u64>,
+    /// The oldest exchanges of the conversation that were left out.
+    pub exchanges_left_out: usize,
 }
 
 /// What a tool step is asked. The arguments stand in the model step.

@@ -88,6 +88,20 @@ pub enum Event {
     #[serde(rename = "step.started")]
     #[schemars(title = "StepStartedEvent")]
     StepStarted(StepRef),
+    /// The conversation was longer than the model's context window, so its oldest exchanges were left out of what the
+    /// model was asked. Comes before the end of the step.
+    #[serde(rename = "context.trimmed", rename_all = "camelCase")]
+    #[schemars(title = "ContextTrimmedEvent")]
+    ContextTrimmed {
+        /// The model's step.
+        step: i32,
+        /// The attempt.
+        attempt: i32,
+        /// How many exchanges were left out: a message of the user with all that followed it.
+        exchanges: usize,
+        /// The model's context window, in tokens.
+        context_window: u32,
+    },
     /// A step is done, and is never done again.
     #[serde(rename = "step.completed", rename_all = "camelCase")]
     #[schemars(title = "StepCompletedEvent")]
@@ -288,6 +302,7 @@ impl Event {
             Self::RunStarted {} => "run.started",
             Self::RunWaiting { .. } => "run.waiting",
             Self::StepStarted(_) => "step.started",
+            Self::ContextTrimmed { .. } => "context.trimmed",
             Self::StepCompleted { .. } => "step.completed",
             Self::StepRestarted { .. } => "step.restarted",
             Self::StepFailed { .. } => "step.failed",

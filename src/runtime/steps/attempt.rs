@@ -4,7 +4,7 @@ use crate::log::{Subsystem, subsystem};
 use crate::runtime::active_runs::Interrupt;
 use crate::runtime::clients::Clients;
 use crate::runtime::program::Program;
-use crate::runtime::progress::events::StepAnswer;
+use crate::runtime::progress::events::{Event, StepAnswer};
 use crate::runtime::services::Services;
 use crate::store::runs::{Lease, Run, Wait};
 use crate::store::steps::{Begun, ModelCall};
@@ -30,6 +30,8 @@ pub(in crate::runtime) struct Performed {
     pub(in crate::runtime) call: Option<ModelCall>,
     /// Text of it may have been written.
     pub(in crate::runtime) has_text: bool,
+    /// What readers are to be told before its end.
+    pub(in crate::runtime) told: Option<Event>,
     /// Slots of children whose ends it has read.
     pub(in crate::runtime) taken: Vec<i32>,
     /// How it ended.
@@ -101,6 +103,7 @@ impl From<Outcome> for Performed {
         Self {
             call: None,
             has_text: false,
+            told: None,
             taken: Vec::new(),
             outcome,
         }

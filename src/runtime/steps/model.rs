@@ -2,11 +2,12 @@
 
 use super::attempt::{Attempt, Outcome, Performed};
 use crate::model::{self, Completion, Finish, ModelFailure};
-use crate::runtime::journal::ModelResult;
+use crate::runtime::journal::{ModelResult, PromptSize};
 use crate::runtime::program::Program;
-use crate::runtime::progress::events::{StepAnswer, ToolCall};
+use crate::runtime::progress::events::{Event, StepAnswer, ToolCall};
 use crate::runtime::progress::text::Text;
 use crate::runtime::services::Services;
+use crate::runtime::turn::prompt::Prompt;
 use crate::secret::Secret;
 use crate::secrets::{SecretRef, Unreadable};
 use crate::store::steps::{Begun, CallOutcome, Counts, ModelCall, Step};
@@ -26,8 +27,8 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     let prepared = program
         .prompt(journal, &attempt.origin(begun))
         .map_err(Refused::from)
-        .and_then(|request| Ok((provider(services, tenant_id, turn)?, request)));
-    let (provider, request) = match prepared {
+        .and_then(|prompt| Ok((provider(services, tenant_id, turn)?, prompt)));
+    let (provider, prompt) = match prepared {
         Ok(prepared) => prepared,
         Err(refused) => return refused.outcome().into(),
     };
@@ -38,7 +39,13 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     );
     let client = attempt.clients.model(&attempt.interrupt.switch);
     let mut say = |piece: &str| text.say(piece);
-    let answer = model::chat(&services.clock, client, &provider, &request, &mut say);
+    let answer = model::chat(
+        &services.clock,
+        client,
+        &provider,
+        &prompt.request,
+        &mut say,
+    );
     match &answer {
         Ok(_) => text.release(),
         Err(_) => text.discard(),
@@ -47,7 +54,8 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     let (outcome, failure, usage, ended) = match answer {
         Ok(completion) => {
             let usage = completion.usage;
-            (CallOutcome::Completed, None, usage, answered(completion))
+            let ended = answered(completion, prompt.size);
+            (CallOutcome::Completed, None, usage, ended)
         }
         Err(failure) => failed(failure),
     };
@@ -59,8 +67,20 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
             ..call(turn, (begun.step, begun.attempt), started_at)
         }),
         has_text,
+        told: trimmed(&prompt, turn, begun),
         ..Performed::from(ended)
     }
+}
+
+/// What readers are told of a prompt that leaves out more than the one before it.
+fn trimmed(prompt: &Prompt, turn: &Turn, begun: &Begun) -> Option<Event> {
+    let size = prompt.size.filter(|_| prompt.leaves_out_more)?;
+    Some(Event::ContextTrimmed {
+        step: begun.step,
+        attempt: begun.attempt,
+        exchanges: size.exchanges_left_out,
+        context_window: turn.context_window?,
+    })
 }
 
 fn failed(failure: ModelFailure) -> (CallOutcome, Option<String>, Option<model::Usage>, Outcome) {
@@ -114,7 +134,8 @@ fn counts(usage: model::Usage) -> Counts {
     }
 }
 
-fn answered(completion: Completion) -> Outcome {
+fn answered(completion: Completion, prompt: Option<PromptSize>) -> Outcome {
+    let prompt_tokens = completion.usage.and_then(|usage| usage.prompt);
     let tokens = completion.usage.map(counts).unwrap_or_default().into();
     let finish_reason = match completion.finish {
         Finish::Stop => "stop".to_owned(),
@@ -139,6 +160,10 @@ fn answered(completion: Completion) -> Outcome {
         text: text.clone(),
         tool_calls: tool_calls.clone(),
         finish_reason: Some(finish_reason.clone()),
+        prompt: prompt.map(|size| PromptSize {
+            tokens: prompt_tokens,
+            ..size
+        }),
     };
     Outcome::Done {
         result: json!(result),

@@ -1,17 +1,69 @@
 //! The prompt of an agent's turn.
 
+use super::context;
 use super::definition::Definition;
 use crate::model::{ChatRequest, Message, Parameters, Tool, ToolCall};
-use crate::runtime::journal::{self, ModelResult};
+use crate::runtime::journal::{self, ModelResult, PromptSize};
 use crate::store::steps::{Step, StepKind};
 use crate::tools::{Answer, Origin};
 use serde::Deserialize;
 
-/// What the model is asked: the instructions, what was said, and the steps of this turn so far.
+/// What a model is asked.
+pub(in crate::runtime) struct Prompt {
+    /// The request.
+    pub(in crate::runtime) request: ChatRequest,
+    /// Its size, if the model has a context window.
+    pub(in crate::runtime) size: Option<PromptSize>,
+    /// Fewer exchanges were left out of the prompt before it in this turn.
+    pub(in crate::runtime) leaves_out_more: bool,
+}
+
+/// What the model is asked: the instructions, what was said, and the steps of this turn so far. Of what was said, as
+/// much as fits the model's context window, if it is known.
 ///
 /// # Errors
-/// A sentence: another version of this program wrote something that cannot be read.
-pub(in crate::runtime) fn request(
+/// A sentence: another version of this program wrote something that cannot be read, or the newest exchange alone is too
+/// long.
+pub(in crate::runtime) fn prompt(
+    definition: &Definition,
+    journal: &[Step],
+    origin: &Origin,
+) -> Result<Prompt, String> {
+    let mut request = request(definition, journal, origin)?;
+    let turn = &definition.turn;
+    let Some(window) = turn.context_window else {
+        return Ok(Prompt {
+            request,
+            size: None,
+            leaves_out_more: false,
+        });
+    };
+    let before = size_before(journal, origin.step)?;
+    let counted = before.or_else(|| {
+        turn.last_prompt
+            .as_ref()
+            .and_then(|size| PromptSize::deserialize(size).ok())
+    });
+    let left_out = before.map_or(0, |size| size.exchanges_left_out);
+    let size = context::fit(&mut request, window, counted, left_out)?;
+    Ok(Prompt {
+        request,
+        size: Some(size),
+        leaves_out_more: size.exchanges_left_out > left_out,
+    })
+}
+
+/// The size of the prompt before this step in the same turn.
+fn size_before(journal: &[Step], step: i32) -> Result<Option<PromptSize>, String> {
+    let asked = |row: &&Step| row.step < step && row.kind == StepKind::Model;
+    let Some(newest) = journal.iter().rfind(asked) else {
+        return Ok(None);
+    };
+    let result: ModelResult = journal::read(newest.result.as_ref())?;
+    Ok(result.prompt)
+}
+
+fn request(
     definition: &Definition,
     journal: &[Step],
     origin: &Origin,

@@ -30,6 +30,7 @@ const OWN: &[(&str, &str)] = functions![
     "attach_run_partitions",
     "attach_webhook_partitions",
     "conversation_history",
+    "conversation_prompt",
     "drop_audit_partitions",
     "drop_webhook_month",
     "key_owner",

@@ -68,13 +68,22 @@ const BASELINE: &str = "0001_baseline";
 pub const FUNCTIONS: &str = "functions";
 
 /// The migrations of this program, in order: the baseline, then changes of tables.
-const OWN: &[(&str, &str)] = &[(
-    BASELINE,
-    include_str!(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/sql/schema/0001_baseline.sql"
-    )),
-)];
+const OWN: &[(&str, &str)] = &[
+    (
+        BASELINE,
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/schema/0001_baseline.sql"
+        )),
+    ),
+    (
+        "0002_context_window",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0002_context_window.sql"
+        )),
+    ),
+];
 
 /// What migrating records about itself: run before every step.
 const RECORDS: &str = include_str!(concat!(

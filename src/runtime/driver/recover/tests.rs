@@ -34,6 +34,8 @@ fn program(max_steps: u16) -> Program {
             api_key_name: None,
             api_key_secret: None,
             prices: Prices::default(),
+            context_window: None,
+            last_prompt: None,
             tools: vec![tool("safe", true), tool("once", false)],
             history: Vec::new(),
             journal: Vec::new(),
@@ -122,6 +124,7 @@ impl World {
                     })
                     .collect(),
                 finish_reason: None,
+                prompt: None,
             }),
             StepKind::Tool => json!(Answer {
                 is_error: false,

@@ -1,0 +1,102 @@
+//! Fits a prompt into a model's context window: leaves out the oldest exchanges of the conversation.
+//!
+//! An exchange is a message of the user with all that followed it until the next one. The instructions and the newest
+//! exchange always stay, so a call of a tool and its result are never parted. The decision follows from the request and
+//! from what earlier calls of the conversation counted, so it is the same whenever it is made again.
+//!
+//! No tokenizer is asked. A byte of what the newest call sent counts as much as the provider counted it to; every other byte
+//! counts as a third of a token, which is more than texts have in most languages. Not here: a prompt that turns out to be
+//! too long all the same, which the provider refuses (`model::failure`).
+
+use crate::model::{ChatRequest, Message, Parameters};
+use crate::runtime::journal::PromptSize;
+
+/// A token has at least so many bytes, where nothing was counted.
+const BYTES_A_TOKEN: u64 = 3;
+/// A token has at most so many bytes. A prompt that is too long by this measure is not sent.
+const BYTES_A_TOKEN_MOST: u64 = 8;
+/// The part of the window that is kept for the answer where the agent has no limit for it, and the most of it.
+const ANSWER_SHARE: u64 = 4;
+const ANSWER_TOKENS: u64 = 4096;
+
+/// Leaves out as many of the oldest exchanges as it takes, `least` at least.
+///
+/// # Errors
+/// A sentence: what always stays is too long.
+pub(super) fn fit(
+    request: &mut ChatRequest,
+    window: u32,
+    counted: Option<PromptSize>,
+    least: usize,
+) -> Result<PromptSize, String> {
+    let answer = answer_tokens(&request.parameters, window);
+    let room = u64::from(window).saturating_sub(answer);
+    let starts = exchanges(&request.messages);
+    let sizes: Vec<u64> = request.messages.iter().map(bytes_of).collect();
+    let tools = request.tools.iter().map(|tool| tool.wire_bytes() as u64);
+    let mut bytes = sizes.iter().sum::<u64>() + tools.sum::<u64>();
+    let mut left_out = 0;
+    for exchange in starts.windows(2) {
+        if left_out >= least && tokens(bytes, counted) <= room {
+            break;
+        }
+        bytes -= sizes[exchange[0]..exchange[1]].iter().sum::<u64>();
+        left_out += 1;
+    }
+    let fewest = bytes / BYTES_A_TOKEN_MOST;
+    if fewest > room {
+        return Err(format!(
+            "The model {} has a context window of {window} tokens (contextWindow), and {answer} of them are kept for the \
+             answer. The instructions, the tools and the newest message with what followed it have {fewest} tokens or more. \
+             Shorten them, lower maxOutputTokens, or use a model with a larger context window.",
+            request.model
+        ));
+    }
+    if let (Some(first), Some(end)) = (starts.first(), starts.get(left_out)) {
+        request.messages.drain(*first..*end);
+    }
+    Ok(PromptSize {
+        bytes,
+        tokens: None,
+        exchanges_left_out: left_out,
+    })
+}
+
+fn answer_tokens(parameters: &Parameters, window: u32) -> u64 {
+    let share = (u64::from(window) / ANSWER_SHARE).min(ANSWER_TOKENS);
+    parameters.answer_tokens().unwrap_or(share)
+}
+
+/// Where each exchange begins. What stands before the first message of the user, but for the instructions, is one too.
+fn exchanges(messages: &[Message]) -> Vec<usize> {
+    let mut starts = Vec::new();
+    for (place, message) in messages.iter().enumerate() {
+        match message {
+            Message::System { .. } => {}
+            Message::User { .. } => starts.push(place),
+            _ if starts.is_empty() => starts.push(place),
+            _ => {}
+        }
+    }
+    starts
+}
+
+fn bytes_of(message: &Message) -> u64 {
+    message.wire_bytes() as u64
+}
+
+/// How many tokens so many bytes are, rather too many than too few.
+fn tokens(bytes: u64, counted: Option<PromptSize>) -> u64 {
+    let known = counted.and_then(|size| Some((size.bytes, size.tokens?)));
+    let (known_bytes, known_tokens) = known.filter(|(bytes, _)| *bytes > 0).unwrap_or((0, 0));
+    let known_tokens = known_tokens.clamp(known_bytes / BYTES_A_TOKEN_MOST, known_bytes);
+    let same = bytes.min(known_bytes);
+    let share = match known_bytes {
+        0 => 0,
+        _ => (u128::from(same) * u128::from(known_tokens)).div_ceil(u128::from(known_bytes)),
+    };
+    u64::try_from(share).unwrap_or(u64::MAX) + (bytes - same).div_ceil(BYTES_A_TOKEN)
+}
+
+#[cfg(test)]
+mod tests;
