@@ -8,6 +8,7 @@ use super::{SOME_ID, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
+use crate::http::faults::both;
 use crate::http::input::{Body, Name, Nothing, Query, Text};
 use crate::http::output::{Created, Found};
 use crate::http::route::{Method, Route, route};
@@ -372,24 +373,25 @@ fn create_version(
     let now = cx.now();
     let version = cx.transact(|tx| {
         let references = agent_versions::references(tx, &agent, project_id, &new)?;
-        if !references.has_provider {
+        let model = if !references.has_provider {
             let expected = "the id of a model provider of this tenant";
-            return Err(invalid_body("$.modelProviderId", expected));
-        }
-        if !references.has_model {
-            return Err(invalid_body(
-                "$.model",
-                "the name of a model of this provider",
-            ));
-        }
+            Err(invalid_body("$.modelProviderId", expected))
+        } else if !references.has_model {
+            let expected = "the name of a model of this provider";
+            Err(invalid_body("$.model", expected))
+        } else {
+            Ok(())
+        };
         let foreign = |id: &Uuid| references.foreign_tools.contains(id);
-        if let Some(index) = new.tool_ids.iter().position(foreign) {
-            let path = format!("$.toolIds[{index}]");
-            return Err(invalid_body(
-                &path,
-                "the id of a tool of the agent's project",
-            ));
-        }
+        let tools = match new.tool_ids.iter().position(foreign) {
+            None => Ok(()),
+            Some(index) => {
+                let path = format!("$.toolIds[{index}]");
+                let expected = "the id of a tool of the agent's project";
+                Err(invalid_body(&path, expected))
+            }
+        };
+        both(model, tools)?;
         agent_versions::insert(tx, &agent, agent.caller(), &new, now)
     })?;
     Ok(Created(version.into()))

@@ -5,6 +5,7 @@ use super::{check_url, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::OnTenant;
 use crate::http::context::Cx;
+use crate::http::faults::both;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
@@ -223,12 +224,15 @@ fn create(
         api_key_name: new.api_key_name.as_ref().map(Name::as_str),
         api_key_secret: new.api_key_secret_ref.as_ref(),
     };
-    if let Some(at) = about.api_key_secret {
-        cx.checker()?.needs(Capability::SecretsWrite)?;
-        check_secret(cx, may.caller().tenant_id, at)?;
-    }
-    check(cx, may.caller(), &about)?;
-    let models = checked(&new.models)?;
+    let secret = match about.api_key_secret {
+        None => Ok(()),
+        Some(at) => {
+            cx.checker()?.needs(Capability::SecretsWrite)?;
+            check_secret(cx, may.caller().tenant_id, at)
+        }
+    };
+    let fits = both(secret, check(cx, may.caller(), &about));
+    let (_, models) = both(fits, checked(&new.models))?;
     let (id, now) = (cx.new_id(), cx.now());
     let provider = cx
         .transact(|tx| model_providers::insert(tx, &may, may.caller(), id, &about, &models, now))?;
@@ -238,7 +242,11 @@ fn create(
 /// The URL may be reached, and the key goes to it.
 fn check(cx: &Cx<'_>, caller: &Caller, about: &About<'_>) -> Result<()> {
     let tenant = format!("tenant:{}", caller.tenant_id);
-    check_url(cx, caller, &tenant, "$.baseUrl", about.base_url)?;
+    let url = check_url(cx, caller, &tenant, "$.baseUrl", about.base_url);
+    both(url, check_key(cx, about)).map(|_| ())
+}
+
+fn check_key(cx: &Cx<'_>, about: &About<'_>) -> Result<()> {
     if about.api_key_name.is_some() && about.api_key_secret.is_some() {
         let expected = "no secret beside an apiKeyName: one of them is to be null";
         return Err(invalid_body("$.apiKeySecretRef", expected));

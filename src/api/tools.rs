@@ -5,6 +5,7 @@ use super::{SOME_ID, check_url, invalid_body};
 use crate::error::{Code, Result};
 use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
+use crate::http::faults::both;
 use crate::http::input::{Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
@@ -142,34 +143,46 @@ fn is_tool_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(fits)
 }
 
+/// What its schema does not say, or the access check reads the body too early to say.
+fn check(body: &NewTool) -> Result<()> {
+    let name = match is_tool_name(&body.name) {
+        true => Ok(()),
+        false => {
+            let expected = "1 to 64 letters, digits, underscores and hyphens";
+            Err(invalid_body("$.name", expected))
+        }
+    };
+    let timeout_ms = body.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT);
+    let timeout = match (1..=TIMEOUT_MS_MOST).contains(&timeout_ms) {
+        true => Ok(()),
+        false => Err(invalid_body(
+            "$.timeoutMs",
+            format!("1 to {TIMEOUT_MS_MOST}"),
+        )),
+    };
+    let arguments = schema::compile(&body.arguments_schema).map_err(|fault| {
+        let path = format!("$.argumentsSchema{}", fault.path);
+        invalid_body(&path, fault.expected)
+    });
+    both(both(name, timeout), arguments).map(|_| ())
+}
+
 fn create(
     cx: &Cx<'_>,
     access: BodyOn<NewTool, Project, Admin>,
     _: Nothing,
 ) -> Result<Created<View>> {
     let BodyOn { body, on } = access;
-    if !is_tool_name(&body.name) {
-        let expected = "1 to 64 letters, digits, underscores and hyphens";
-        return Err(invalid_body("$.name", expected));
-    }
-    let timeout_ms = body.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT);
-    if !(1..=TIMEOUT_MS_MOST).contains(&timeout_ms) {
-        let expected = format!("1 to {TIMEOUT_MS_MOST}");
-        return Err(invalid_body("$.timeoutMs", expected));
-    }
-    schema::compile(&body.arguments_schema).map_err(|fault| {
-        let path = format!("$.argumentsSchema{}", fault.path);
-        invalid_body(&path, fault.expected)
-    })?;
     let project = format!("project:{}", on.row().project_id);
-    check_url(cx, on.caller(), &project, "$.url", &body.url)?;
+    let url = check_url(cx, on.caller(), &project, "$.url", &body.url);
+    both(check(&body), url)?;
     let new = tools::New {
         tool_id: cx.new_id(),
         name: &body.name,
         description: body.description.as_str(),
         arguments_schema: &body.arguments_schema,
         url: &body.url,
-        timeout_ms,
+        timeout_ms: body.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT),
         idempotent: body.idempotent,
     };
     let now = cx.now();

@@ -10,6 +10,7 @@ use super::{invalid_body, request_key};
 use crate::error::{Code, Error, Result};
 use crate::http::access::{MayName, NamingProject, OnTenant};
 use crate::http::context::Cx;
+use crate::http::faults::both;
 use crate::http::input::{Body, Name, Nothing, Query};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
@@ -472,12 +473,13 @@ fn create(
     let OnTenant(may) = tenant.access;
     let caller = may.caller();
     let request = request_key(cx, caller.user_id, "POST /v1/webhook-endpoints")?;
-    let (events, filter) = (check_events(&new.events)?, new.filter.map(check_filter));
+    let filter = new.filter.map(check_filter).transpose();
+    let (events, filter) = both(check_events(&new.events), filter)?;
     let mut about = About {
         url: new.url,
         events,
         secret: new.secret_ref,
-        filter: filter.transpose()?,
+        filter,
     };
     check_fit(&about, "$.filter")?;
     let permit = cx.external_call_permit()?;

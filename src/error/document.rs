@@ -8,7 +8,7 @@ use super::Code;
 const fn words(code: Code) -> (&'static str, &'static str) {
     match code {
         Code::InvalidRequest => ("A query or path parameter, or a header, is not what the route takes.", "Correct what the message names."),
-        Code::InvalidBody => ("The body is not JSON, or not of the route's shape.", "Correct it at `details.path`. Unknown fields and NUL characters are refused."),
+        Code::InvalidBody => ("The body is not JSON, or not of the route's shape.", "Correct it at `details.path`; `details.faults` lists every fault, at most 20, each with its path and what is expected. Unknown fields and NUL characters are refused."),
         Code::InvalidCursor => ("The cursor was not made by this list with these filters and this order.", "Start the list again, without `cursor`."),
         Code::RoleNotGiven => ("The role can no longer be given.", "Give `viewer` in place of `member`."),
         Code::RoleExceedsPrincipal => ("A key may not have a higher role than the key that mints it.", "Mint it with a role or capabilities that the minting key has."),

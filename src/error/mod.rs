@@ -248,6 +248,13 @@ impl Error {
         self
     }
 
+    /// Adds a sentence to that for the client.
+    #[must_use]
+    pub fn adding(mut self, sentence: &str) -> Self {
+        self.0.message = format!("{} {sentence}", self.0.message);
+        self
+    }
+
     /// Adds text for the log.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {

@@ -4,6 +4,7 @@
 //! (`deny_unknown_fields`). NUL characters are refused here, because PostgreSQL cannot store them.
 
 use super::context::Cx;
+use super::faults::NOT_BLANK;
 use crate::error::{Code, Error, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -174,7 +175,7 @@ fn nul(place: &str) -> Error {
 /// `unsupported-media-type`; `invalid-body` with the JSON path of the fault and what was expected.
 pub(super) fn read_body<T: DeserializeOwned>(cx: &Cx<'_>) -> Result<T> {
     check_media_type(cx)?;
-    parse_body(cx.body()?)
+    read_text(cx.body()?)
 }
 
 fn check_media_type(cx: &Cx<'_>) -> Result<()> {
@@ -194,7 +195,11 @@ fn is_no_array(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().first() != Some(&b'[')
 }
 
-fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+/// Reads a body's text.
+///
+/// # Errors
+/// As [`read_body`].
+pub(super) fn read_text<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     if !is_no_array(bytes) {
         return Err(
             Error::new(Code::InvalidBody, "The body's $: expected an object.")
@@ -304,7 +309,13 @@ impl<const MIN: usize, const MAX: usize> JsonSchema for Text<MIN, MAX> {
         format!("Text{MIN}To{MAX}").into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schemars::json_schema!({"type": "string", "minLength": MIN, "maxLength": MAX})
+        let mut schema =
+            schemars::json_schema!({"type": "string", "minLength": MIN, "maxLength": MAX});
+        if MIN > 0 {
+            // It is not blank.
+            schema.insert("pattern".to_owned(), NOT_BLANK.into());
+        }
+        schema
     }
 }
 
@@ -329,14 +340,14 @@ mod tests {
     }
 
     fn check(body: &str, message: &str) {
-        let error = parse_body::<Sample>(body.as_bytes()).unwrap_err();
+        let error = read_text::<Sample>(body.as_bytes()).unwrap_err();
         assert_eq!(error.code(), Code::InvalidBody);
         assert!(error.message().contains(message), "{error}");
     }
 
     #[test]
     fn faults_name_their_place() {
-        assert!(parse_body::<Sample>(br#"{"name":"a"}"#).is_ok());
+        assert!(read_text::<Sample>(br#"{"name":"a"}"#).is_ok());
         check(r#"{"name":"#, "is not JSON");
         check(r#"{"name":"a"} x"#, "is not JSON");
         check(r#"{"name":""}"#, "$.name: expected a text of 1 to 200");
@@ -349,8 +360,8 @@ mod tests {
         check(r#"{"name":"a","\u0000":1}"#, "NUL character at a key of $");
         check("[]", "$: expected an object");
         check(r#" ["a"]"#, "$: expected an object");
-        let error = parse_body::<Order>(br#"{"order":1}"#).unwrap_err();
+        let error = read_text::<Order>(br#"{"order":1}"#).unwrap_err();
         assert!(error.message().contains("$.order: "), "{error}");
-        assert!(parse_body::<Sample>(br#"{"name":"\\u0000"}"#).is_ok());
+        assert!(read_text::<Sample>(br#"{"name":"\\u0000"}"#).is_ok());
     }
 }

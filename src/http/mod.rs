@@ -7,6 +7,7 @@ pub mod context;
 mod cors;
 pub mod docs;
 pub mod door;
+pub mod faults;
 pub mod input;
 pub(crate) mod openapi;
 pub mod output;

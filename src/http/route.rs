@@ -9,6 +9,7 @@
 
 use super::access::{Access, Rule};
 use super::context::{Cx, Parameters};
+use super::faults::BodySchema;
 use super::input::Input;
 use super::output::{Answer, Output};
 use crate::error::{Code, Error, Result};
@@ -16,6 +17,7 @@ use crate::proof::Capability;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 /// When a route is mounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,6 +165,8 @@ pub struct Route {
     /// Browsers on other origins may call it (section 1.3, allowed origins).
     pub cross_origin: bool,
     run: Run,
+    /// The body's schema, made when a body is refused.
+    body_schema: OnceLock<Option<BodySchema>>,
 }
 
 /// The largest body of a route that says nothing else.
@@ -224,6 +228,7 @@ where
         },
         headers: Vec::new(),
         cross_origin: false,
+        body_schema: OnceLock::new(),
         run: Box::new(move |cx| {
             let access = A::check(cx)?;
             let input = I::read(cx)?;
@@ -298,7 +303,7 @@ impl Route {
     pub fn call(&self, cx: &Cx<'_>) -> Result<Answer> {
         (self.run)(cx).map_err(|error| {
             if self.codes.contains(&error.code()) {
-                return error;
+                return self.with_every_fault(cx, error);
             }
             Error::internal(format!(
                 "{} {} answered {}, which its declaration does not list: {error}",
@@ -307,6 +312,20 @@ impl Route {
                 error.code().text(),
             ))
         })
+    }
+
+    /// The error; of a body with everything else that is wrong with it.
+    fn with_every_fault(&self, cx: &Cx<'_>, error: Error) -> Error {
+        if error.code() != Code::InvalidBody {
+            return error;
+        }
+        let schema = self
+            .body_schema
+            .get_or_init(|| BodySchema::of(self.shape.body));
+        match (schema, cx.body()) {
+            (Some(schema), Ok(body)) => schema.complete(error, body),
+            _ => error,
+        }
     }
 }
 

@@ -6,7 +6,9 @@
 
 use crate::harness::App;
 use agent_runtime::dev::provider::{Provider, Script, Step};
+use agent_runtime::http::faults::KEYWORDS;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -319,4 +321,36 @@ fn an_answer_names_its_own_id_id() {
             "{object} has an `id`, or no route answers it: take it off the list"
         );
     }
+}
+
+/// A fault of a body that its schema rules out is told beside others, so the walk over bodies knows every keyword.
+#[test]
+fn bodies_are_described_with_the_keywords_that_are_checked() {
+    let app = App::start_with_secrets();
+    let described = app.get("/openapi.json").expect(200);
+    let named = &described["components"]["schemas"];
+    let for_readers = ["type", "description", "default", "examples", "writeOnly"];
+    let mut due: Vec<Value> = operations(&described)
+        .iter()
+        .map(|(_, operation)| &operation["requestBody"]["content"]["application/json"]["schema"])
+        .cloned()
+        .collect();
+    let mut known = HashSet::new();
+    while let Some(root) = due.pop() {
+        schemas("", &root, &mut |place, schema| {
+            let reference = schema["$ref"].as_str();
+            for keyword in schema.as_object().into_iter().flat_map(|all| all.keys()) {
+                let is_known =
+                    KEYWORDS.contains(&keyword.as_str()) || for_readers.contains(&keyword.as_str());
+                assert!(is_known, "{place}: http::faults does not check {keyword}");
+            }
+            let additional = schema.get("additionalProperties");
+            assert!(additional.is_none_or(|one| *one == json!(false) || *one == json!({})));
+            let name = reference.and_then(|text| text.rsplit('/').next());
+            if let Some(name) = name.filter(|name| known.insert((*name).to_owned())) {
+                due.push(named[name].clone());
+            }
+        });
+    }
+    assert!(known.len() > 30);
 }

@@ -85,3 +85,69 @@ fn two_parents_of_a_trace_start_a_fresh_one_and_two_states_are_one() {
     assert_ne!(fresh, parent[3..35]);
     assert_ne!(fresh, trace(&[one, one]));
 }
+
+/// The path of each fault that the answer lists; the first one is the error's own.
+#[track_caller]
+fn faults(app: &App, path: &str, body: &Value) -> Vec<String> {
+    let error = app.post(path, body).expect_error(400, "invalid-body");
+    let (details, message) = (&error["details"], error["message"].as_str().unwrap());
+    let faults = details["faults"].as_array().unwrap();
+    assert_eq!(details["path"], faults[0]["path"], "{error}");
+    let told = faults[0]["message"].as_str().unwrap();
+    assert!(message.contains(told), "{error}");
+    assert_eq!(message.contains("more fault"), faults.len() > 1, "{error}");
+    let path = |fault: &Value| fault["path"].as_str().unwrap().to_owned();
+    faults.iter().map(path).collect()
+}
+
+#[test]
+fn all_faults_of_a_body_are_told_at_once() {
+    let app = App::start();
+    let project = app.post("/v1/projects", &json!({"name": "a"})).expect(201);
+    let project_id = &project["id"];
+    // What the body's shape rules out.
+    let body = json!({"projectId": "x", "name": 7, "argumentsSchema": {}, "url": "https://a.example",
+        "timeoutMs": 0, "idempotent": "yes", "nam": 1});
+    let expected = [
+        "$.projectId",
+        "$",
+        "$.name",
+        "$.timeoutMs",
+        "$.idempotent",
+        "$.nam",
+    ];
+    assert_eq!(faults(&app, "/v1/tools", &body), expected);
+    // What only the handler sees, and what the shape rules out beside it.
+    let body = json!({"projectId": project_id, "name": "no name", "description": "",
+        "argumentsSchema": {"type": "array"}, "url": "no url", "timeoutMs": 0});
+    let expected = ["$.name", "$.timeoutMs", "$.argumentsSchema.type", "$.url"];
+    assert_eq!(faults(&app, "/v1/tools", &body), expected);
+    let model = json!({"name": "m", "prices": {"prompt": -1, "completion": 1e9}});
+    let body = json!({"name": " ", "baseUrl": "no url", "models": [model, {}]});
+    let expected = [
+        "$.name",
+        "$.models[0].prices.prompt",
+        "$.models[0].prices.completion",
+        "$.models[1]",
+    ];
+    assert_eq!(faults(&app, "/v1/model-providers", &body), expected);
+    let twice = json!([{"name": "m"}, {"name": "m"}]);
+    let body = json!({"name": "p", "baseUrl": "no url", "apiKeyName": "none", "models": twice});
+    let expected = ["$.baseUrl", "$.apiKeyName", "$.models[1].name"];
+    assert_eq!(faults(&app, "/v1/model-providers", &body), expected);
+    // One fault is a list of one.
+    assert_eq!(faults(&app, "/v1/projects", &json!([])), ["$"]);
+    assert_eq!(
+        faults(&app, "/v1/projects", &json!({"name": ""})),
+        ["$.name"]
+    );
+    let many: Vec<usize> = (0..1000).collect();
+    let body = json!({"runIds": many, "expiresInSeconds": 0});
+    assert_eq!(faults(&app, "/v1/tokens/public", &body).len(), 3);
+    // Of a body with a secret nothing is repeated, not even a field's name.
+    let app = App::start_with_secrets();
+    let secret = json!({"value": 1, "hunter2": 2});
+    let error = app.put("/v1/secrets/prod/KEY", &secret);
+    let error = error.expect_error(400, "invalid-body");
+    assert_eq!(error["details"], json!({}));
+}

@@ -8,7 +8,7 @@
 
 mod errors;
 mod operation;
-mod schema;
+pub(super) mod schema;
 mod tags;
 
 use super::route::{IDEMPOTENCY_KEY, Route, Table};

@@ -19,7 +19,7 @@ const BY_NAME: &str = "properties";
 ///
 /// # Panics
 /// Two variants of different shapes share a title, or one has the name of another schema.
-pub(super) fn finish(schemas: &mut Map<String, Value>) {
+pub(in crate::http) fn finish(schemas: &mut Map<String, Value>) {
     let mut variants = Map::new();
     for schema in schemas.values_mut() {
         walk(schema, &mut variants);
