@@ -10,6 +10,7 @@ Examples:
   agent-runtime check-config           show what the server would read, and what is wrong
   agent-runtime serve                  serve, as a service manager starts it
   agent-runtime run assistant \"Hello\"  run an agent and watch it
+  agent-runtime runs --status failed   list the runs that failed
 
 Exit codes: 0 done, 1 failed, 2 wrong command line; of serve also 78, a restart would not help.";
 
@@ -31,6 +32,10 @@ enum Command {
     Run(cli::run::Arguments),
     /// Watch a run
     Follow(cli::follow::Arguments),
+    /// List agents, or show one
+    Agents(cli::agents::Arguments),
+    /// List runs, show one, or cancel one
+    Runs(cli::runs::Arguments),
     /// Create what an installed service needs: database, keys, settings
     Setup(cli::setup::Arguments),
     /// Migrate the database's schema to this version
@@ -77,6 +82,8 @@ fn main() -> ExitCode {
         Command::Dev(arguments) => cli::dev::run(&world, &arguments),
         Command::Run(arguments) => cli::run::run(&world, &arguments),
         Command::Follow(arguments) => cli::follow::run(&world, &arguments),
+        Command::Agents(arguments) => cli::agents::run(&world, &arguments),
+        Command::Runs(arguments) => cli::runs::run(&world, &arguments),
         Command::Setup(arguments) => cli::setup::run(&world, &arguments),
         Command::Migrate(arguments) => cli::migrate::run(&world, &arguments),
         Command::Backup(arguments) => cli::backup::run(&world, &arguments),

@@ -1,7 +1,7 @@
 //! A client of the service's API, for the commands that talk to a running server: its URL, the
 //! token, and its errors. It knows no route.
 
-use super::{Failure, Outcome, World, dev, private_file};
+use super::{Failure, Outcome, World, dev, private_file, terminal};
 use crate::outbound::{self, Method, Outbound, Outgoing, Policy, Timeouts};
 use crate::secret::Secret;
 use clap::Args;
@@ -10,6 +10,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use uuid::Uuid;
 
 /// The server's default URL.
 const DEFAULT_URL: &str = "http://127.0.0.1:4000";
@@ -19,6 +20,8 @@ const MAX_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
 const MAX_TOKEN_BYTES: u64 = 4096;
 /// Pages of a list read at most.
 const MAX_PAGES: usize = 50;
+/// Rows of a page, at most.
+const PAGE_MOST: usize = 200;
 
 const REQUEST: Timeouts = Timeouts {
     connect: Duration::from_secs(10),
@@ -169,6 +172,25 @@ impl Server {
     }
 }
 
+/// The first rows of a list.
+pub(super) struct First {
+    pub(super) rows: Vec<Value>,
+    has_more: bool,
+}
+
+impl First {
+    /// Tells a person that the list goes on, or that it is empty.
+    pub(super) fn say_what_is_left(&self, what: &str, filters: &str) {
+        if self.has_more {
+            terminal::note(format_args!(
+                "There are more {what}: raise --limit, or use {filters}."
+            ));
+        } else if self.rows.is_empty() {
+            terminal::note(format_args!("There are no {what} here."));
+        }
+    }
+}
+
 /// A client that makes one request at a time.
 pub(super) struct Client {
     server: Server,
@@ -194,19 +216,23 @@ impl Client {
         path: &str,
         wanted: impl Fn(&Value) -> bool,
     ) -> Outcome<Option<Value>> {
-        Ok(self.all(path)?.into_iter().find(wanted))
+        Ok(self.all(path, wanted)?.into_iter().next())
     }
 
-    /// Every row of a list.
-    pub(super) fn all(&mut self, path: &str) -> Outcome<Vec<Value>> {
+    /// Every row of a list for which `wanted` is true.
+    pub(super) fn all(
+        &mut self,
+        path: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Outcome<Vec<Value>> {
         let join = if path.contains('?') { '&' } else { '?' };
         let mut rows = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..MAX_PAGES {
             let after = cursor.map_or_else(String::new, |cursor| format!("&cursor={cursor}"));
-            let mut page = self.get(&format!("{path}{join}limit=200{after}"))?;
+            let mut page = self.get(&format!("{path}{join}limit={PAGE_MOST}{after}"))?;
             if let Value::Array(more) = page["data"].take() {
-                rows.extend(more);
+                rows.extend(more.into_iter().filter(&wanted));
             }
             cursor = page["nextCursor"].as_str().map(str::to_owned);
             if cursor.is_none() {
@@ -216,6 +242,61 @@ impl Client {
         Err(Failure::new(format!(
             "The list {path} is longer than this command reads."
         )))
+    }
+
+    /// The first rows of a list, up to the first one that is not wanted. `path` has a query.
+    pub(super) fn first(
+        &mut self,
+        path: &str,
+        most: usize,
+        is_wanted: impl Fn(&Value) -> bool,
+    ) -> Outcome<First> {
+        let mut rows = Vec::new();
+        let mut after = String::new();
+        loop {
+            let limit = (most - rows.len()).min(PAGE_MOST);
+            let mut page = self.get(&format!("{path}&limit={limit}{after}"))?;
+            let Value::Array(more) = page["data"].take() else {
+                return Err(Failure::new(format!(
+                    "The server's list {path} has no rows."
+                )));
+            };
+            for row in more {
+                if !is_wanted(&row) {
+                    return Ok(First {
+                        rows,
+                        has_more: false,
+                    });
+                }
+                rows.push(row);
+            }
+            let cursor = page["nextCursor"].as_str();
+            if cursor.is_none() || rows.len() >= most {
+                let has_more = cursor.is_some();
+                return Ok(First { rows, has_more });
+            }
+            after = format!("&cursor={}", cursor.unwrap_or_default());
+        }
+    }
+
+    /// A run with all its events.
+    pub(super) fn progress(&mut self, run_id: Uuid) -> Outcome<(Value, Vec<Value>)> {
+        let mut events: Vec<Value> = Vec::new();
+        for _ in 0..MAX_PAGES {
+            let last = events.last().and_then(|event| event["seq"].as_i64());
+            let last = last.unwrap_or(0);
+            let path = format!("/v1/runs/{run_id}/progress?limit={PAGE_MOST}&after={last}");
+            let mut page = self.get(&path)?;
+            if let Value::Array(more) = page["data"].take() {
+                events.extend(more);
+            }
+            if page["hasMore"] != true {
+                return Ok((page["run"].take(), events));
+            }
+        }
+        Err(Failure::new(
+            "The run has more events than this command reads.",
+        ))
     }
 
     /// Sends a request, and returns the body of a successful answer.
@@ -266,7 +347,13 @@ pub(super) fn refused(base: &str, status: u16, body: &Value) -> Failure {
     Failure::new(match (error["message"].as_str(), error["code"].as_str()) {
         (Some(message), Some(code)) => {
             let request = error["requestId"].as_str().unwrap_or("without an id");
-            super::terminal::printable(&format!("{message} ({code}, request {request})"))
+            let mut text = format!("{message} ({code}, request {request})");
+            let faults = error["details"]["faults"].as_array();
+            for fault in faults.filter(|all| all.len() > 1).into_iter().flatten() {
+                let part = |name: &str| fault[name].as_str().unwrap_or_default();
+                text += &format!("\n  {}: {}", part("path"), part("message"));
+            }
+            terminal::printable(&text)
         }
         _ => format!(
             "{base} answered with status {status} and without this service's error body. Is the URL right?"

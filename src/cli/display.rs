@@ -21,6 +21,12 @@ pub(super) struct Display {
     shown: (i64, i64, usize),
     /// The cursor is behind text, not at the start of a line.
     open: bool,
+    /// The step and attempt whose failure was shown: what waits for its retry says no more.
+    failed: Option<(i64, i64)>,
+    /// It was shown that the run is to cancel.
+    cancels: bool,
+    /// Why the stream broke, until it brings something again: each attempt to reopen it has the same reason.
+    lost: Option<String>,
     steps: usize,
     tools: usize,
 }
@@ -33,6 +39,9 @@ impl Display {
             style: Style::of_stderr(vars),
             shown: (0, 0, 0),
             open: false,
+            failed: None,
+            cancels: false,
+            lost: None,
             steps: 0,
             tools: 0,
         }
@@ -56,15 +65,18 @@ impl Display {
 
     /// Shows one event, durable or not.
     pub(super) fn event(&mut self, event: &Value) -> Outcome {
+        self.lost = None;
         if self.json {
             return terminal::say_json(event);
         }
         let data = &event["data"];
+        let attempt = || Some((data["step"].as_i64()?, data["attempt"].as_i64()?));
         match event["kind"].as_str().unwrap_or_default() {
             "text.delta" if self.live => self.delta(data),
             "step.completed" if data["type"] == "model" => self.model_done(data),
             "step.completed" => self.tool_done(data),
             "step.failed" => {
+                self.failed = attempt();
                 let again = match data["willRetry"].as_bool() {
                     Some(true) => " It will be tried again.",
                     _ => "",
@@ -72,10 +84,28 @@ impl Display {
                 self.step(data, &format!("{}{again}", text(&data["reason"])))
             }
             "step.restarted" => self.step(data, "A crash interrupted this step; it runs again."),
+            "run.waiting" if data["reason"].is_null() || self.failed == attempt() => Ok(()),
             "run.waiting" => self.note(&text(&data["reason"])),
-            "run.cancelRequested" => self.note("The run was asked to cancel."),
+            "run.cancelRequested" => self.cancels(),
             _ => Ok(()),
         }
+    }
+
+    /// Shows that the run is to cancel, once.
+    pub(super) fn cancels(&mut self) -> Outcome {
+        match std::mem::replace(&mut self.cancels, true) {
+            true => Ok(()),
+            false => self.note("The run was asked to cancel."),
+        }
+    }
+
+    /// Shows that the stream broke, once until it brings something again.
+    pub(super) fn lost(&mut self, why: &str) -> Outcome {
+        if self.lost.as_deref() == Some(why) {
+            return Ok(());
+        }
+        self.lost = Some(why.to_owned());
+        self.note(why)
     }
 
     fn delta(&mut self, data: &Value) -> Outcome {
@@ -223,7 +253,7 @@ fn text_of(value: &Value) -> String {
 }
 
 /// The start of a text, on one line.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     let line = printable(text).replace(['\n', '\t'], " ");
     match line.char_indices().nth(SHOWN_CHARS) {
         Some((at, _)) => format!("{}…", &line[..at]),

@@ -5,7 +5,7 @@
 
 use super::client::{self, Server, Which};
 use super::display::Display;
-use super::{Failure, Outcome, World, signals, terminal};
+use super::{Failure, Outcome, World, names, signals, terminal};
 use crate::model::sse;
 use crate::outbound::{CancelHandle, Method, Outgoing, Timeouts};
 use clap::Args;
@@ -19,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   agent-runtime follow 01993c5e-7c1f-7d2a-9c55-0242ac120002
   agent-runtime follow 01993c5e-7c1f-7d2a-9c55-0242ac120002 --json | jq -r .kind
+  agent-runtime follow assistant       the newest run of this agent
 
 Exits 0 if the run completed, 1 if it failed, was cancelled, or is left running.";
 
@@ -39,8 +40,11 @@ const STREAM_BYTES: u64 = 256 * 1024 * 1024;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The run's id
-    run: Uuid,
+    /// The run's id, or the name of an agent: its newest run
+    run: String,
+    /// The project of the agent, by id or name
+    #[arg(long)]
+    project: Option<String>,
     /// Print each event as JSON, one a line
     #[arg(long)]
     json: bool,
@@ -57,16 +61,31 @@ pub struct Arguments {
 /// The run did not complete, or the server cannot be asked.
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let server = arguments.which.server(world)?;
+    let run_id = named(&server, &arguments.run, arguments.project.as_deref())?;
     let endings = signals::endings()?;
     let display = Display::new(&world.vars, arguments.json);
     watch(
         &server,
-        arguments.run,
+        run_id,
         display,
         &endings,
         arguments.cancel_on_interrupt,
     )?
     .outcome()
+}
+
+/// The run with this id, or the newest one of the agent with this name.
+fn named(server: &Server, named: &str, project: Option<&str>) -> Outcome<Uuid> {
+    if let Ok(run_id) = named.parse() {
+        return Ok(run_id);
+    }
+    let mut client = server.client();
+    let agent_id = names::agent(&mut client, named, project)?;
+    let path = format!("/v1/runs?agentId={agent_id}&order=desc");
+    let newest = client.first(&path, 1, |_| true)?.rows;
+    let newest = newest.first().map(client::id_of).transpose()?;
+    let newest = newest.and_then(|id| id.parse().ok());
+    newest.ok_or_else(|| Failure::new(format!("The agent {named} has not run yet.")))
 }
 
 /// The run's state when the watching ended.
@@ -101,7 +120,7 @@ pub(super) fn watch(
         select! {
             recv(following.news()) -> news => match news {
                 Ok(News::Event(event)) => display.event(&event)?,
-                Ok(News::Lost(why)) => display.note(&why)?,
+                Ok(News::Lost(why)) => display.lost(&why)?,
                 Ok(News::Failed(failure)) => return Err(failure),
                 Ok(News::Ended) | Err(_) => {
                     let run = client.get(&format!("/v1/runs/{run_id}"))?;
@@ -112,7 +131,7 @@ pub(super) fn watch(
             },
             recv(endings) -> _ => {
                 if std::mem::take(&mut may_cancel) {
-                    display.note("Asking the run to cancel.")?;
+                    display.cancels()?;
                     client.send(Method::POST, &format!("/v1/runs/{run_id}/cancel"), None, &[])?;
                 } else {
                     display.close()?;

@@ -15,6 +15,7 @@
 //! call the API as any client does.
 
 mod account;
+pub mod agents;
 pub mod audit;
 pub mod authz;
 pub mod backup;
@@ -28,16 +29,19 @@ pub mod follow;
 pub mod license;
 pub mod manual;
 pub mod migrate;
+mod names;
 mod notify;
 pub mod openapi;
 mod private_file;
 pub mod restore;
 pub mod run;
+pub mod runs;
 pub mod secrets;
 pub mod serve;
 pub mod settings;
 pub mod setup;
 mod signals;
+mod table;
 pub mod tenant;
 mod terminal;
 

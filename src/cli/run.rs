@@ -2,7 +2,7 @@
 
 use super::client::{Client, Server, Which, id_of};
 use super::display::Display;
-use super::{Failure, Outcome, World, follow, signals};
+use super::{Failure, Outcome, World, follow, names, signals};
 use crate::outbound::Method;
 use clap::Args;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let message = message(arguments)?;
     let server = arguments.which.server(world)?;
     let mut client = server.client();
-    let agent_id = agent(&mut client, &arguments.agent, arguments.project.as_deref())?;
+    let agent_id = names::agent(&mut client, &arguments.agent, arguments.project.as_deref())?;
     let mut body = json!({"agentId": agent_id, "message": message, "dryRun": arguments.dry_run});
     if let Some(version) = &arguments.version {
         body["version"] = json!(version);
@@ -122,39 +122,4 @@ fn message(arguments: &Arguments) -> Outcome<String> {
         .read_to_string(&mut text)
         .map_err(|error| Failure::new(format!("The message cannot be read: {error}.")))?;
     Ok(text)
-}
-
-/// The id of the agent with this id or name.
-fn agent(client: &mut Client, named: &str, project: Option<&str>) -> Outcome<String> {
-    if named.parse::<Uuid>().is_ok() {
-        return Ok(named.to_owned());
-    }
-    let path = match project {
-        None => "/v1/agents".to_owned(),
-        Some(project) => format!("/v1/agents?projectId={}", self::project(client, project)?),
-    };
-    let mut found = client.all(&path)?;
-    found.retain(|agent| agent["name"] == named);
-    match &found[..] {
-        [one] => id_of(one),
-        [] => Err(Failure::new(format!(
-            "There is no agent named {named} here."
-        ))),
-        several => Err(Failure::usage(format!(
-            "There are {} agents named {named}. Name one with --project, or by its id.",
-            several.len()
-        ))),
-    }
-}
-
-fn project(client: &mut Client, named: &str) -> Outcome<String> {
-    if named.parse::<Uuid>().is_ok() {
-        return Ok(named.to_owned());
-    }
-    match client.find("/v1/projects", |project| project["name"] == named)? {
-        Some(project) => id_of(&project),
-        None => Err(Failure::new(format!(
-            "There is no project named {named} here."
-        ))),
-    }
 }

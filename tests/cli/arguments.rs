@@ -23,7 +23,7 @@ fn shown(secrets: &[&str]) -> Vec<String> {
 
 /// What the server answers to a request that is made as the pages make it.
 #[track_caller]
-fn ask(data: &Path, method: &str, path: &str, body: &Value) -> Value {
+pub(crate) fn ask(data: &Path, method: &str, path: &str, body: &Value) -> Value {
     let kept = fs::read_to_string(data.join("dev.json")).unwrap();
     let kept: Value = serde_json::from_str(&kept).unwrap();
     let file = data.join("body.json");

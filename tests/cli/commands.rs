@@ -9,11 +9,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) const COMMANDS: [&str; 18] = [
+pub(crate) const COMMANDS: [&str; 20] = [
     "serve",
     "dev",
     "run",
     "follow",
+    "agents",
+    "runs",
     "setup",
     "migrate",
     "backup",
@@ -47,6 +49,11 @@ fn every_command_has_help_with_examples() {
         &["dev"],
         &["run"],
         &["follow"],
+        &["agents"],
+        &["agents", "show"],
+        &["runs"],
+        &["runs", "show"],
+        &["runs", "cancel"],
         &["setup"],
         &["migrate"],
         &["backup"],
@@ -102,7 +109,10 @@ fn a_wrong_command_line_is_2() {
         &["no-such-command"],
         &["serve", "--no-such-flag"],
         &["run", "assistant"],
-        &["follow", "no-uuid"],
+        &["runs", "show", "no-uuid"],
+        &["runs", "--status", "lost"],
+        &["runs", "--since", "soon"],
+        &["runs", "--limit", "0"],
         &["tenant", "create", "--name", ""],
         &["license", "sign", "--key", "x", "--licensee", "y"],
         &["dev", "--exit"],

@@ -12,6 +12,7 @@ mod commands;
 mod dev;
 mod documents;
 mod harness;
+mod lists;
 mod quickstart;
 mod readme;
 mod serve;

@@ -113,7 +113,7 @@ fn tool(
     let url = format!("{}{}", ground.tool_url, path.as_str().unwrap_or_default());
     body["url"] = json!(url);
     body["projectId"] = json!(project_id);
-    let stands = client.all(&format!("/v1/tools?projectId={project_id}"))?;
+    let stands = client.all(&format!("/v1/tools?projectId={project_id}"), |_| true)?;
     let same = |row: &&Value| {
         ["url", "argumentsSchema", "description", "timeoutMs"]
             .iter()

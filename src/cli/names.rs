@@ -1,0 +1,91 @@
+//! What a person calls an agent or a project: its name or its id.
+//!
+//! A name that several have is refused, with the id of each: nobody guesses which one is meant. An id is taken as it is;
+//! the server says if there is none.
+
+use super::client::{Client, id_of};
+use super::display::shortened;
+use super::{Failure, Outcome};
+use serde_json::Value;
+use std::collections::HashMap;
+use uuid::Uuid;
+
+/// How many of several with one name are listed.
+const LISTED_MOST: usize = 5;
+
+/// The id of the agent with this id or name, in this project or in any.
+pub(super) fn agent(client: &mut Client, named: &str, project: Option<&str>) -> Outcome<String> {
+    if is_id(named) {
+        return Ok(named.to_owned());
+    }
+    let path = match project {
+        None => "/v1/agents".to_owned(),
+        Some(project) => format!("/v1/agents?projectId={}", self::project(client, project)?),
+    };
+    let found = client.all(&path, |agent| agent["name"] == named)?;
+    one_of("agent", named, &found, |agent| {
+        let project = names_of(client, "projects", [&agent["projectId"]]);
+        let project = project.values().next().cloned();
+        format!(" in project {}", project.unwrap_or_default())
+    })
+}
+
+/// The id of the project with this id or name.
+pub(super) fn project(client: &mut Client, named: &str) -> Outcome<String> {
+    if is_id(named) {
+        return Ok(named.to_owned());
+    }
+    let found = client.all("/v1/projects", |project| project["name"] == named)?;
+    one_of("project", named, &found, |_| String::new())
+}
+
+pub(super) fn is_id(named: &str) -> bool {
+    named.parse::<Uuid>().is_ok()
+}
+
+fn one_of(
+    kind: &str,
+    named: &str,
+    found: &[Value],
+    mut place: impl FnMut(&Value) -> String,
+) -> Outcome<String> {
+    match found {
+        [one] => id_of(one),
+        [] => Err(Failure::new(format!(
+            "There is no {kind} named {named} here."
+        ))),
+        several => {
+            let mut text = format!("There are {} {kind}s named {named}:", several.len());
+            for one in several.iter().take(LISTED_MOST) {
+                text += &format!("\n  {}{}", id_of(one)?, place(one));
+            }
+            if several.len() > LISTED_MOST {
+                text += "\n  …";
+            }
+            let way = match kind {
+                "agent" => "Name one by its id, or name its project with --project.",
+                _ => "Name one by its id.",
+            };
+            Err(Failure::usage(format!("{text}\n{way}")))
+        }
+    }
+}
+
+/// The names of these objects of a noun, by id. What cannot be read is called by its id.
+pub(super) fn names_of<'v>(
+    client: &mut Client,
+    noun: &str,
+    ids: impl IntoIterator<Item = &'v Value>,
+) -> HashMap<String, String> {
+    let mut names = HashMap::new();
+    for id in ids.into_iter().filter_map(Value::as_str) {
+        if !names.contains_key(id) {
+            let read = client.get(&format!("/v1/{noun}/{id}"));
+            let name = read
+                .ok()
+                .and_then(|one| one["name"].as_str().map(shortened));
+            names.insert(id.to_owned(), name.unwrap_or_else(|| id.to_owned()));
+        }
+    }
+    names
+}

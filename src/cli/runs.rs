@@ -1,0 +1,338 @@
+//! `runs`: lists runs of a running server, shows one with its steps, cancels one.
+
+use super::client::Which;
+use super::display::{shortened, usage};
+use super::table::{self, Since};
+use super::terminal::{Style, say, say_json};
+use super::{Failure, Outcome, World, names, terminal};
+use crate::outbound::Method;
+use crate::store::runs::Status;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const EXAMPLES: &str = "\
+Examples:
+  agent-runtime runs
+  agent-runtime runs --status failed --since 12h
+  agent-runtime runs --agent assistant --limit 200 --json | jq -r .id
+  agent-runtime runs show 01993c5e-7c1f-7d2a-9c55-0242ac120002
+  agent-runtime runs cancel 01993c5e-7c1f-7d2a-9c55-0242ac120002
+
+The list has the newest runs first. Times are in UTC.";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  agent-runtime runs show 01993c5e-7c1f-7d2a-9c55-0242ac120002
+  agent-runtime runs show 01993c5e-7c1f-7d2a-9c55-0242ac120002 --json | jq .run.failureMessage
+
+Shows a run with its steps, its usage and why it failed. To watch it: agent-runtime follow.";
+
+const CANCEL_EXAMPLES: &str = "\
+Examples:
+  agent-runtime runs cancel 01993c5e-7c1f-7d2a-9c55-0242ac120002
+
+Exits 0 if the run is cancelled or was asked to cancel, 1 if it had ended otherwise.";
+
+/// Arguments of `runs`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    list: List,
+}
+
+/// The commands on one run.
+#[derive(Subcommand)]
+enum Command {
+    /// Show a run, its steps, its usage and why it failed
+    Show(One),
+    /// Cancel a run
+    Cancel(Cancel),
+}
+
+/// Which runs are listed.
+#[derive(Args)]
+struct List {
+    /// Those with this status
+    #[arg(long, value_parser = PossibleValuesParser::new(Status::ALL.map(Status::text)))]
+    status: Option<String>,
+    /// Those of this agent, by id or name
+    #[arg(long)]
+    agent: Option<String>,
+    /// Those of this project, by id or name; also the project of --agent
+    #[arg(long)]
+    project: Option<String>,
+    /// Those created since then: 30m, 12h, 7d ago, or a time such as 2026-01-31T08:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = Since::parse)]
+    since: Option<Since>,
+    /// How many at most
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+    /// Print each run as JSON, one a line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Arguments of `runs show`.
+#[derive(Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+struct One {
+    /// The run's id
+    run: Uuid,
+    /// Print the run and its events as one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Arguments of `runs cancel`.
+#[derive(Args)]
+#[command(after_help = CANCEL_EXAMPLES)]
+struct Cancel {
+    /// The run's id
+    run: Uuid,
+    /// Print the run as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Lists runs, shows one, or cancels one.
+///
+/// # Errors
+/// The server cannot be asked, there is no such run, or what was to be cancelled had ended.
+pub fn run(world: &World, arguments: &Arguments) -> Outcome {
+    match &arguments.command {
+        None => list(world, &arguments.list),
+        Some(Command::Show(one)) => show(world, one),
+        Some(Command::Cancel(one)) => cancel(world, one),
+    }
+}
+
+fn list(world: &World, arguments: &List) -> Outcome {
+    let mut client = arguments.which.server(world)?.client();
+    let project = arguments.project.as_deref();
+    let mut path = "/v1/runs?order=desc".to_owned();
+    if let Some(agent) = &arguments.agent {
+        path += &format!("&agentId={}", names::agent(&mut client, agent, project)?);
+    } else if let Some(project) = project {
+        path += &format!("&projectId={}", names::project(&mut client, project)?);
+    }
+    if let Some(status) = &arguments.status {
+        path += &format!("&status={status}");
+    }
+    let since = arguments.since.map(|since| since.time(world.clock.now()));
+    let since = since.transpose()?;
+    let is_wanted = |run: &Value| table::read(&run["createdAt"]) >= since;
+    let found = client.first(&path, arguments.limit.into(), is_wanted)?;
+    if arguments.json {
+        return found.rows.iter().try_for_each(say_json);
+    }
+    let agents = found.rows.iter().map(|run| &run["agent"]["id"]);
+    let agents = names::names_of(&mut client, "agents", agents);
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let rows: Vec<[String; 7]> = found
+        .rows
+        .iter()
+        .map(|run| {
+            let agent = text(&run["agent"]["id"]);
+            [
+                text(&run["status"]),
+                table::time(&run["createdAt"]),
+                table::between(&run["createdAt"], &run["completedAt"]),
+                agents.get(&agent).cloned().unwrap_or(agent),
+                cost(run),
+                text(&run["id"]),
+                run["failureMessage"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+            ]
+        })
+        .collect();
+    let style = Style::of_stdout(&world.vars);
+    let head = ["STATUS", "CREATED", "TOOK", "AGENT", "COST", "ID", "WHY"];
+    table::print(style, head, &rows, |status, cell| {
+        painted(style, status, cell)
+    })?;
+    found.say_what_is_left("runs", "--since, --status or --agent");
+    Ok(())
+}
+
+fn cost(run: &Value) -> String {
+    format!("${}", run["usage"]["costUsd"].as_f64().unwrap_or(0.0))
+}
+
+fn painted(style: Style, status: &str, text: &str) -> String {
+    match status {
+        "completed" => style.green(text),
+        "failed" => style.red(text),
+        _ => style.yellow(text),
+    }
+}
+
+fn show(world: &World, arguments: &One) -> Outcome {
+    let mut client = arguments.which.server(world)?.client();
+    let (run, events) = client.progress(arguments.run)?;
+    if arguments.json {
+        return say_json(&json!({"run": run, "events": events}));
+    }
+    let style = Style::of_stdout(&world.vars);
+    let text = |value: &Value| shortened(value.as_str().unwrap_or("-"));
+    let agent = names::names_of(&mut client, "agents", [&run["agent"]["id"]]);
+    let agent = agent.into_values().next().unwrap_or_else(|| "-".to_owned());
+    let status = text(&run["status"]);
+    say(painted(style, &status, &status))?;
+    let line = |name: &str, value: &str| say(format_args!("{} {value}", style.dim(name)));
+    line("id       ", &text(&run["id"]))?;
+    line(
+        "agent    ",
+        &format!("{agent}, version {}", text(&run["agent"]["version"])),
+    )?;
+    line("created  ", &table::time(&run["createdAt"]))?;
+    line("ended    ", &table::time(&run["completedAt"]))?;
+    line(
+        "took     ",
+        &table::between(&run["createdAt"], &run["completedAt"]),
+    )?;
+    if run["failureMessage"].is_string() {
+        line("why      ", &style.red(&text(&run["failureMessage"])))?;
+    }
+    let steps = steps(&events);
+    if !steps.is_empty() {
+        say("")?;
+        let head = ["STEP", "TRY", "KIND", "NAME", "TOOK", "OUTCOME"];
+        table::print(style, head, &steps, |_, cell| cell.to_owned())?;
+        say("")?;
+    }
+    let done = events
+        .iter()
+        .filter(|event| event["kind"] == "step.completed");
+    say(usage(done.count(), &run))
+}
+
+/// A row for each attempt that began.
+fn steps(events: &[Value]) -> Vec<[String; 6]> {
+    let begun = events
+        .iter()
+        .filter(|event| event["kind"] == "step.started");
+    let rows = begun.map(|begun| {
+        let is_of = |event: &&Value| {
+            let (ended, of) = (&event["data"], &begun["data"]);
+            let is_lost = ended["lostAttempt"].is_i64() && ended["lostAttempt"] == of["attempt"];
+            let is_end =
+                ["step.completed", "step.failed"].contains(&event["kind"].as_str().unwrap_or(""));
+            ended["step"] == of["step"] && (is_lost || is_end && ended["attempt"] == of["attempt"])
+        };
+        let end = events.iter().find(is_of);
+        let data = &begun["data"];
+        let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+        [
+            data["step"].to_string(),
+            data["attempt"].to_string(),
+            text(&data["type"]),
+            text(&data["name"]),
+            end.map_or_else(
+                || "-".to_owned(),
+                |end| table::between(&begun["createdAt"], &end["createdAt"]),
+            ),
+            end.map_or_else(|| "not ended".to_owned(), outcome),
+        ]
+    });
+    rows.collect()
+}
+
+/// How an attempt ended.
+fn outcome(end: &Value) -> String {
+    let data = &end["data"];
+    match end["kind"].as_str() {
+        Some("step.failed") => data["reason"].as_str().unwrap_or("failed").to_owned(),
+        Some("step.completed") if data["isError"] == true => {
+            format!("error: {}", data["output"].as_str().unwrap_or_default())
+        }
+        Some("step.completed") => "done".to_owned(),
+        _ => "lost in a crash".to_owned(),
+    }
+}
+
+fn cancel(world: &World, arguments: &Cancel) -> Outcome {
+    let mut client = arguments.which.server(world)?.client();
+    let path = format!("/v1/runs/{}/cancel", arguments.run);
+    let run = client.send(Method::POST, &path, None, &[])?;
+    if arguments.json {
+        say_json(&run)?;
+    }
+    match run["status"].as_str() {
+        Some("completed" | "failed") => Err(Failure::new(format!(
+            "The run had ended already: {}.",
+            run["status"].as_str().unwrap_or_default()
+        ))),
+        Some("cancelled") => {
+            terminal::note("The run is cancelled.");
+            Ok(())
+        }
+        _ => {
+            terminal::note("The run was asked to cancel; it ends soon.");
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_attempt_of_a_step_is_a_row_with_its_end() {
+        let event = |kind: &str, second: u8, data: Value| {
+            let at = format!("2026-01-31T08:00:0{second}.000Z");
+            json!({"kind": kind, "createdAt": at, "data": data})
+        };
+        let step = |step: i64, attempt: i64| json!({"step": step, "attempt": attempt, "type": "model", "name": "m"});
+        let with = |mut data: Value, key: &str, value: Value| {
+            data[key] = value;
+            data
+        };
+        let events = [
+            event("step.started", 0, step(1, 1)),
+            event(
+                "step.failed",
+                1,
+                with(step(1, 1), "reason", json!("HTTP 503.")),
+            ),
+            event("step.started", 2, step(1, 2)),
+            event(
+                "step.restarted",
+                4,
+                with(step(1, 3), "lostAttempt", json!(2)),
+            ),
+            event("step.started", 4, step(1, 3)),
+            event("step.completed", 5, step(1, 3)),
+            event("step.started", 6, step(2, 1)),
+        ];
+        let rows = steps(&events);
+        let shown: Vec<String> = rows
+            .iter()
+            .map(|[step, attempt, _, _, took, outcome]| {
+                format!("{step}.{attempt} {took} {outcome}")
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "1.1 1.0 s HTTP 503.",
+                "1.2 2.0 s lost in a crash",
+                "1.3 1.0 s done",
+                "2.1 - not ended",
+            ]
+        );
+    }
+}

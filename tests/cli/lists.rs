@@ -1,0 +1,201 @@
+//! `agents` and `runs`: what they list and show, names that several have, and what a person sees of retries and cancels.
+
+use crate::arguments::ask;
+use crate::harness::{Running, command, directory, eventually, run};
+use agent_runtime::dev::provider::{Fault, Provider, Script, Step};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::path::Path;
+
+type Variables<'v> = [(&'v str, &'v str); 2];
+
+#[test]
+fn agents_and_runs_are_listed_shown_and_named() {
+    let dir = directory();
+    let home = dir.path().to_str().unwrap();
+    let variables = [("XDG_DATA_HOME", home), ("HOME", "/nonexistent")];
+    let data = dir.path().join("agent-runtime");
+    let busy = json!({"error": {"message": "busy"}});
+    let provider = Provider::start(Script {
+        queue: vec![Step::json(503, &busy), Step::text("First.")],
+        then: Step::text("Later."),
+    })
+    .unwrap();
+    let url = provider.base_url();
+    let dev = [
+        "dev",
+        "--port",
+        "0",
+        "--provider-url",
+        &url,
+        "--model",
+        "other",
+    ];
+    let mut dev = Running::start(command(&dev, &variables));
+    dev.line_with("Ctrl-C stops everything.");
+    let first = a_retry_is_shown_once(&variables);
+    lists(&variables, &first);
+    a_cancel_is_shown_once(&provider, &variables);
+    names(&data, &variables);
+    dev.signal(Signal::INT);
+    assert_eq!(dev.wait(), Some(0));
+}
+
+fn lines(out: &str) -> Vec<Value> {
+    let lines = out.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+fn hanging() -> Step {
+    Step::text("One two three.").fault(2, Fault::Hang)
+}
+
+/// The run's id.
+fn a_retry_is_shown_once(variables: &Variables<'_>) -> String {
+    let said = run(&["run", "assistant", "Hello"], variables).expect(0);
+    assert_eq!(said.out, "First.\n");
+    assert_eq!(said.err.matches("503").count(), 1, "{}", said.err);
+    assert_eq!(said.err.matches("tried again").count(), 1, "{}", said.err);
+    let listed = run(&["runs", "--json"], variables).expect(0);
+    let runs = lines(&listed.out);
+    assert_eq!(runs.len(), 1);
+    runs[0]["id"].as_str().unwrap().to_owned()
+}
+
+fn lists(variables: &Variables<'_>, first: &str) {
+    run(&["run", "assistant", "Again"], variables).expect(0);
+    let agents = run(&["agents"], variables).expect(0).out;
+    assert!(agents.starts_with("NAME "), "{agents}");
+    assert!(agents.contains("\nassistant "), "{agents}");
+    let agent = &lines(&run(&["agents", "--json"], variables).expect(0).out)[0];
+    let agent_id = agent["id"].as_str().unwrap();
+    let shown = run(&["agents", "show", "assistant"], variables)
+        .expect(0)
+        .out;
+    for part in ["assistant", agent_id, "other", "clock"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let by_id = run(&["agents", "show", agent_id, "--json"], variables).expect(0);
+    assert_eq!(by_id.json()["name"], "assistant");
+
+    let table = run(&["runs"], variables).expect(0).out;
+    let rows: Vec<&str> = table.lines().collect();
+    assert!(rows[0].starts_with("STATUS"), "{table}");
+    assert!(!table.contains('\x1b'), "{table}");
+    assert!(rows[1].starts_with("completed") && rows[1].contains(" assistant "));
+    assert!(rows[2].contains(first), "the newest is first: {table}");
+    let of = |arguments: &[&str]| {
+        let arguments = [&["runs", "--json"], arguments].concat();
+        lines(&run(&arguments, variables).expect(0).out).len()
+    };
+    let is_past = "2020-01-01T00:00:00Z";
+    assert_eq!(of(&["--agent", "assistant", "--status", "completed"]), 2);
+    assert_eq!(of(&["--agent", agent_id, "--since", "1h"]), 2);
+    assert_eq!(of(&["--since", is_past, "--limit", "1"]), 1);
+    assert_eq!(of(&["--since", "2099-01-01T00:00:00Z"]), 0);
+    let more = run(&["runs", "--limit", "1"], variables).expect(0);
+    assert!(more.err.contains("There are more runs"), "{}", more.err);
+    let none = run(&["runs", "--status", "failed"], variables).expect(0);
+    assert!(none.err.contains("There are no runs"), "{}", none.err);
+
+    let shown = run(&["runs", "show", first], variables).expect(0).out;
+    for part in [
+        "completed\n",
+        first,
+        "STEP",
+        "503",
+        "done",
+        "1 step · 2 model calls",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let whole = run(&["runs", "show", first, "--json"], variables)
+        .expect(0)
+        .json();
+    assert_eq!(whole["run"]["id"], first);
+    assert_eq!(whole["events"][0]["kind"], "run.created");
+    let ended = run(&["runs", "cancel", first], variables).expect(1);
+    assert!(
+        ended.err.contains("had ended already: completed"),
+        "{}",
+        ended.err
+    );
+    let unknown = "01993c5e-7c1f-7d2a-9c55-0242ac120002";
+    for command in ["show", "cancel"] {
+        let said = run(&["runs", command, unknown], variables).expect(1);
+        assert!(said.err.contains("not-found"), "{}", said.err);
+    }
+}
+
+fn a_cancel_is_shown_once(provider: &Provider, variables: &Variables<'_>) {
+    let running = || {
+        eventually("the run to run", || {
+            let said = run(&["runs", "--status", "running", "--json"], variables).expect(0);
+            let runs = lines(&said.out);
+            runs.first()
+                .map(|run| run["id"].as_str().unwrap().to_owned())
+        })
+    };
+    provider.push(hanging());
+    let watching = command(&["run", "assistant", "Hi"], variables)
+        .spawn()
+        .unwrap();
+    let id = running();
+    let said = run(&["runs", "cancel", &id], variables).expect(0);
+    assert!(said.err.contains("cancel"), "{}", said.err);
+    let watched = watching.wait_with_output().unwrap();
+    let err = String::from_utf8(watched.stderr).unwrap();
+    assert_eq!(watched.status.code(), Some(1));
+    assert_eq!(err.matches("asked to cancel").count(), 1, "{err}");
+    assert_eq!(err.matches("cancelled").count(), 1, "{err}");
+
+    // The newest run of an agent is followed by the agent's name.
+    provider.push(hanging());
+    let begun = command(&["run", "assistant", "Hi"], variables)
+        .spawn()
+        .unwrap();
+    let id = running();
+    let follow = ["follow", "assistant", "--json", "--cancel-on-interrupt"];
+    let mut follower = Running::start(command(&follow, variables));
+    follower.line_with("step.started");
+    follower.signal(Signal::INT);
+    follower.line_with("run.cancelled");
+    assert!(follower.line_with("\"kind\":\"run\"").contains(&id));
+    assert_eq!(begun.wait_with_output().unwrap().status.code(), Some(1));
+}
+
+/// A name that agents of two projects have is refused, with both ids, until the project is named.
+fn names(data: &Path, variables: &Variables<'_>) {
+    let first = run(&["agents", "show", "assistant", "--json"], variables).expect(0);
+    let first = first.json()["id"].as_str().unwrap().to_owned();
+    let project = ask(data, "POST", "/v1/projects", &json!({"name": "other"}));
+    let body = json!({"projectId": project["id"], "name": "assistant"});
+    let second = ask(data, "POST", "/v1/agents", &body);
+    let second = second["id"].as_str().unwrap();
+    for arguments in [
+        &["run", "assistant", "Hi"][..],
+        &["follow", "assistant"],
+        &["agents", "show", "assistant"],
+        &["runs", "--agent", "assistant"],
+    ] {
+        let said = run(arguments, variables).expect(2);
+        for part in [&first, second, "other", "--project"] {
+            assert!(said.err.contains(part), "{arguments:?}: {}", said.err);
+        }
+    }
+    let of_other = ["agents", "show", "assistant", "--project", "other"];
+    let said = run(&of_other, variables).expect(0);
+    assert!(said.out.contains(second), "{}", said.out);
+    assert!(said.err.contains("no version"), "{}", said.err);
+    let said = run(&["follow", "assistant", "--project", "other"], variables).expect(1);
+    assert!(said.err.contains("has not run yet"), "{}", said.err);
+    let listed = run(&["agents", "--project", "other", "--json"], variables).expect(0);
+    assert_eq!(lines(&listed.out).len(), 1);
+    // Two projects of one name.
+    ask(data, "POST", "/v1/projects", &json!({"name": "other"}));
+    let said = run(&of_other, variables).expect(2);
+    assert!(said.err.contains("2 projects named other"), "{}", said.err);
+    // All that is wrong with a request is told.
+    let said = run(&["agents", "show", "nobody"], variables).expect(1);
+    assert!(said.err.contains("no agent named nobody"), "{}", said.err);
+}
