@@ -1230,6 +1230,11 @@ create table webhook_events (
 --   slots integer[]
 -- ) returns bigint
 
+-- function run_totals (
+--   of_tenant_id uuid,
+--   of_run_id uuid
+-- ) returns json
+
 -- function run_update_jobs (
 --   done_job bigint,
 --   done_lease bigint,

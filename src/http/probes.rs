@@ -17,6 +17,22 @@ pub enum MetricKind {
     Counter,
     /// Rises and falls.
     Gauge,
+    /// Counts how often something was how large.
+    Histogram,
+}
+
+/// The labels of one series.
+pub type Labels = Vec<(&'static str, String)>;
+
+/// One series of a histogram.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Distribution {
+    /// Upper bounds, rising, and how many values each bucket has that are not in the ones before it.
+    pub buckets: Vec<(f64, u64)>,
+    /// How many values are beyond the last bound.
+    pub beyond: u64,
+    /// All values together.
+    pub sum: f64,
 }
 
 /// One family of figures, with a label set each.
@@ -28,8 +44,10 @@ pub struct Metric {
     pub help: &'static str,
     /// Its type.
     pub kind: MetricKind,
-    /// Its figures.
-    pub values: Vec<(Vec<(&'static str, String)>, f64)>,
+    /// Its figures; none of a histogram.
+    pub values: Vec<(Labels, f64)>,
+    /// The figures of a histogram.
+    pub distributions: Vec<(Labels, Distribution)>,
 }
 
 impl Metric {
@@ -40,11 +58,37 @@ impl Metric {
         kind: MetricKind,
         value: impl Into<f64>,
     ) -> Self {
+        Self::labelled(name, help, kind, vec![(Vec::new(), value.into())])
+    }
+
+    /// A metric with a figure for each set of labels.
+    pub fn labelled(
+        name: &'static str,
+        help: &'static str,
+        kind: MetricKind,
+        values: Vec<(Labels, f64)>,
+    ) -> Self {
         Self {
             name,
             help,
             kind,
-            values: vec![(Vec::new(), value.into())],
+            values,
+            distributions: Vec::new(),
+        }
+    }
+
+    /// A histogram.
+    pub fn histogram(
+        name: &'static str,
+        help: &'static str,
+        distributions: Vec<(Labels, Distribution)>,
+    ) -> Self {
+        Self {
+            name,
+            help,
+            kind: MetricKind::Histogram,
+            values: Vec::new(),
+            distributions,
         }
     }
 }
@@ -195,27 +239,64 @@ fn write_metric(text: &mut String, metric: &Metric) {
     let kind = match metric.kind {
         MetricKind::Counter => "counter",
         MetricKind::Gauge => "gauge",
+        MetricKind::Histogram => "histogram",
     };
     // Writing to a String cannot fail.
     let _ = writeln!(text, "# HELP {} {}", metric.name, metric.help);
     let _ = writeln!(text, "# TYPE {} {kind}", metric.name);
     for (labels, value) in &metric.values {
-        text.push_str(metric.name);
-        if !labels.is_empty() {
-            let pairs: Vec<String> = labels
-                .iter()
-                .map(|(name, value)| {
-                    let escaped = value
-                        .replace('\\', "\\\\")
-                        .replace('"', "\\\"")
-                        .replace('\n', "\\n");
-                    format!("{name}=\"{escaped}\"")
-                })
-                .collect();
-            let _ = write!(text, "{{{}}}", pairs.join(","));
-        }
-        let _ = writeln!(text, " {value}");
+        write_sample(text, (metric.name, ""), labels, *value);
     }
+    for (labels, distribution) in &metric.distributions {
+        write_distribution(text, metric.name, labels, distribution);
+    }
+}
+
+fn write_distribution(
+    text: &mut String,
+    name: &str,
+    labels: &[(&'static str, String)],
+    distribution: &Distribution,
+) {
+    let bounds = distribution
+        .buckets
+        .iter()
+        .map(|(bound, _)| bound.to_string());
+    let counts = distribution.buckets.iter().map(|(_, count)| *count);
+    let mut total = 0;
+    for (bound, count) in bounds
+        .chain(["+Inf".to_owned()])
+        .zip(counts.chain([distribution.beyond]))
+    {
+        total += count;
+        let labels = [labels, &[("le", bound)]].concat();
+        write_sample(text, (name, "_bucket"), &labels, total);
+    }
+    write_sample(text, (name, "_sum"), labels, distribution.sum);
+    write_sample(text, (name, "_count"), labels, total);
+}
+
+fn write_sample(
+    text: &mut String,
+    (name, suffix): (&str, &str),
+    labels: &[(&'static str, String)],
+    value: impl std::fmt::Display,
+) {
+    let _ = write!(text, "{name}{suffix}");
+    if !labels.is_empty() {
+        let pairs: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| {
+                let escaped = value
+                    .replace('\\', "\\\\")
+                    .replace('"', "\\\"")
+                    .replace('\n', "\\n");
+                format!("{name}=\"{escaped}\"")
+            })
+            .collect();
+        let _ = write!(text, "{{{}}}", pairs.join(","));
+    }
+    let _ = writeln!(text, " {value}");
 }
 
 #[cfg(test)]
@@ -259,16 +340,41 @@ mod tests {
     fn metrics_are_prometheus_text() {
         let probes = Probes::new();
         probes.add(|| {
-            vec![Metric {
-                name: "agent_runtime_answers_total",
-                help: "Answers by class.",
-                kind: MetricKind::Counter,
-                values: vec![(vec![("class", "a\"b".to_owned())], 3.0)],
-            }]
+            vec![
+                Metric::labelled(
+                    "agent_runtime_answers_total",
+                    "Answers by class.",
+                    MetricKind::Counter,
+                    vec![(vec![("class", "a\"b".to_owned())], 3.0)],
+                ),
+                Metric::histogram(
+                    "agent_runtime_waits_seconds",
+                    "Waits.",
+                    vec![(
+                        vec![("kind", "a".to_owned())],
+                        Distribution {
+                            buckets: vec![(0.5, 2), (1.0, 3)],
+                            beyond: 1,
+                            sum: 7.5,
+                        },
+                    )],
+                ),
+            ]
         });
         let text = body(probes.answer("GET", "/metrics").unwrap());
         assert!(text.contains("# TYPE agent_runtime_answers_total counter\n"));
         assert!(text.contains("agent_runtime_answers_total{class=\"a\\\"b\"} 3\n"));
         assert!(text.contains("agent_runtime_ready 0\n"));
+        assert!(
+            text.ends_with(
+                "# TYPE agent_runtime_waits_seconds histogram\n\
+                 agent_runtime_waits_seconds_bucket{kind=\"a\",le=\"0.5\"} 2\n\
+                 agent_runtime_waits_seconds_bucket{kind=\"a\",le=\"1\"} 5\n\
+                 agent_runtime_waits_seconds_bucket{kind=\"a\",le=\"+Inf\"} 6\n\
+                 agent_runtime_waits_seconds_sum{kind=\"a\"} 7.5\n\
+                 agent_runtime_waits_seconds_count{kind=\"a\"} 6\n"
+            ),
+            "{text}"
+        );
     }
 }

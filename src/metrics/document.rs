@@ -4,6 +4,8 @@
 use super::*;
 use crate::authz::permissions::Standings;
 use crate::http::probes;
+use crate::runtime;
+use MetricKind::Histogram;
 
 /// A section of the page: its metrics, and when they exist.
 fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
@@ -17,8 +19,12 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
         ("Database and streams", "", behind),
         (
             "Runs",
-            "Once the server is ready.",
-            of_runs(&jobs::Stats::default()).into(),
+            "Those of `run_jobs` once the server is ready.",
+            [
+                runs::of_runs(&runtime::Stats::new(["NAME in SVC_MODEL_KEYS".to_owned()])),
+                of_run_jobs(&jobs::Stats::default()).into(),
+            ]
+            .concat(),
         ),
         ("The audit", "", of_audit(&decided)),
         (
@@ -46,6 +52,7 @@ fn unit(metric: &Metric) -> &'static str {
     let name = metric.name.trim_end_matches("_total");
     match () {
         () if name.ends_with("_seconds") => "seconds",
+        () if name.ends_with("_usd") => "US dollars",
         () if name.ends_with("_bytes") => "bytes",
         () if metric.help.starts_with("1 w") => "0 or 1",
         () => "count",
@@ -55,7 +62,9 @@ fn unit(metric: &Metric) -> &'static str {
 /// The label's name and its values. => each replica answers
 fn labels(metric: &Metric) -> String {
     let mut seen: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (label, text) in metric.values.iter().flat_map(|(labels, _)| labels) {
+    let values = metric.values.iter().map(|(labels, _)| labels);
+    let distributions = metric.distributions.iter().map(|(labels, _)| labels);
+    for (label, text) in values.chain(distributions).flatten() {
         match seen.iter_mut().find(|(name, _)| name == label) {
             Some((_, texts)) if texts.contains(&text.as_str()) => {}
             Some((_, texts)) => texts.push(text),
@@ -78,7 +87,8 @@ fn markdown() -> String {
         String::new(),
         "Prometheus text. Each replica answers for itself, whatever else happens; a scrape asks \
          nobody. Counters begin at 0 with the process. Who may reach the port may read them: no \
-         tenant, name or id is in any."
+         tenant, id or name of a tenant's choice is in any. A \
+         histogram has the buckets `le` of 0.1 s to 10 min."
             .to_owned(),
     ];
     for (title, when, metrics) in sections() {
@@ -95,6 +105,7 @@ fn markdown() -> String {
             let kind = match metric.kind {
                 Counter => "counter",
                 Gauge => "gauge",
+                Histogram => "histogram",
             };
             out.push(format!(
                 "| `{}` | {kind} | {} | {} | {} |",
@@ -120,7 +131,8 @@ fn a_counter_is_called_total_and_nothing_else_is() {
         .map(|metric| {
             let total = metric.name.ends_with("_total");
             assert_eq!(total, metric.kind == Counter, "{}", metric.name);
-            assert!(!metric.values.is_empty(), "{}", metric.name);
+            let series = metric.values.len() + metric.distributions.len();
+            assert!(series > 0, "{}", metric.name);
             metric.name
         })
         .collect();

@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod document;
+mod runs;
 
 use crate::http::context::Shared;
 use crate::http::door;
@@ -39,15 +40,15 @@ pub fn of_door(stats: &door::Stats) -> Vec<Metric> {
         counter("agent_runtime_connections_accepted_total", "Connections taken.", stats.connections_accepted),
         counter("agent_runtime_connections_refused_total", "Connections closed because too many were open.", stats.connections_refused),
         counter("agent_runtime_accept_failures_total", "Connections that the system could not give.", stats.accept_failures),
-        Metric {
-            name: "agent_runtime_answers_total",
-            help: "Answers by the first digit of their status.",
-            kind: Counter,
-            values: (1..=5)
+        Metric::labelled(
+            "agent_runtime_answers_total",
+            "Answers by the first digit of their status.",
+            Counter,
+            (1..=5)
                 .zip(stats.answers_by_class)
                 .map(|(class, count)| (vec![("class", format!("{class}xx"))], figure(count)))
                 .collect(),
-        },
+        ),
         counter("agent_runtime_answers_discarded_total", "Answers that came after the door had given up on their request.", stats.answers_discarded),
         Metric::single("agent_runtime_answer_bytes", "Bytes of whole answers that clients have not taken.", Gauge, figure(stats.answer_bytes)),
         counter("agent_runtime_answers_cut_total", "Answers cut off because answers in memory had to end and their clients were the slowest.", stats.answers_cut),
@@ -69,14 +70,14 @@ fn of_permissions(standings: authz::permissions::Standings) -> [Metric; 2] {
         ("failed", standings.failed),
     ];
     [
-        Metric {
-            name: "agent_runtime_authorization_tenants",
-            help: "Tenants whose permissions were compared, and those that something of their own keeps from it.",
-            kind: Gauge,
-            values: by_state
+        Metric::labelled(
+            "agent_runtime_authorization_tenants",
+            "Tenants whose permissions were compared, and those that something of their own keeps from it.",
+            Gauge,
+            by_state
                 .map(|(state, count)| (vec![("state", state.to_owned())], size(count)))
                 .into(),
-        },
+        ),
         gauge(
             "agent_runtime_authorization_objects_untold",
             "Objects whose changed permissions the authorization server does not take.",
@@ -104,8 +105,9 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
         metrics.extend(of_permissions(permissions.standings()));
     }
     if let Some(stats) = shared.runtime.queue_stats() {
-        metrics.extend(of_runs(&stats));
+        metrics.extend(of_run_jobs(&stats));
     }
+    metrics.extend(runs::of_runs(&shared.runtime.stats()));
     metrics
 }
 
@@ -143,7 +145,7 @@ fn of_secrets(kept: usize) -> Metric {
 }
 
 #[rustfmt::skip]
-fn of_runs(stats: &jobs::Stats) -> [Metric; 3] {
+fn of_run_jobs(stats: &jobs::Stats) -> [Metric; 3] {
     let ended = [
         ("done", stats.done),
         ("retried", stats.retried),
@@ -156,27 +158,27 @@ fn of_runs(stats: &jobs::Stats) -> [Metric; 3] {
     [
         counter("agent_runtime_run_jobs_claimed_total", "Runs taken up.", stats.claimed),
         Metric::single("agent_runtime_run_jobs_running", "Runs being carried on.", Gauge, figure(stats.running)),
-        Metric {
-            name: "agent_runtime_run_jobs_ended_total",
-            help: "Runs put down, by how.",
-            kind: Counter,
-            values: ended.into_iter().map(|(how, count)| (vec![("how", how.to_owned())], figure(count))).collect(),
-        },
+        Metric::labelled(
+            "agent_runtime_run_jobs_ended_total",
+            "Runs put down, by how.",
+            Counter,
+            ended.into_iter().map(|(how, count)| (vec![("how", how.to_owned())], figure(count))).collect(),
+        ),
     ]
 }
 
 #[rustfmt::skip]
 fn of_audit(stats: &audit::Stats) -> Vec<Metric> {
     vec![
-        Metric {
-            name: "agent_runtime_decisions_total",
-            help: "Access decisions by what decided and how.",
-            kind: Counter,
-            values: stats.decided.iter().map(|(stage, outcome, count)| {
+        Metric::labelled(
+            "agent_runtime_decisions_total",
+            "Access decisions by what decided and how.",
+            Counter,
+            stats.decided.iter().map(|(stage, outcome, count)| {
                 let labels = [("stage", stage.text()), ("outcome", outcome.text())];
                 (labels.map(|(name, text)| (name, text.to_owned())).to_vec(), figure(*count))
             }).collect(),
-        },
+        ),
         gauge("agent_runtime_audit_queued", "Access decisions that wait to be written.", stats.queued),
         gauge("agent_runtime_audit_writing", "Access decisions that are being written.", stats.writing),
         counter("agent_runtime_audit_rows_total", "Access decisions written.", stats.rows_written),
@@ -212,18 +214,18 @@ fn of_webhooks(stats: &webhooks::Stats) -> Vec<Metric> {
     let failures = stats.failures.iter().map(|(reason, count)| (reason.text(), *count));
     let attempts = std::iter::once(("delivered", stats.delivered)).chain(failures);
     vec![
-        Metric {
-            name: "agent_runtime_webhook_deliveries_total",
-            help: "Deliveries of webhooks that came to a state in this process.",
-            kind: Counter,
-            values: by("state", deliveries),
-        },
-        Metric {
-            name: "agent_runtime_webhook_attempts_total",
-            help: "Attempts at deliveries, by why they failed.",
-            kind: Counter,
-            values: by("reason", attempts.collect()),
-        },
+        Metric::labelled(
+            "agent_runtime_webhook_deliveries_total",
+            "Deliveries of webhooks that came to a state in this process.",
+            Counter,
+            by("state", deliveries),
+        ),
+        Metric::labelled(
+            "agent_runtime_webhook_attempts_total",
+            "Attempts at deliveries, by why they failed.",
+            Counter,
+            by("reason", attempts.collect()),
+        ),
         Metric::single("agent_runtime_webhook_attempts_in_flight", "Attempts at deliveries that are under way.", Gauge, figure(stats.in_flight)),
         Metric::single("agent_runtime_webhook_deliveries_due", "Deliveries that are due and wait, in all processes: as it was within the last minute.", Gauge, figure(stats.due)),
     ]

@@ -18,7 +18,7 @@ use crate::outbound::{Client, Method, Outgoing, Stream};
 use crate::secret::Secret;
 use answer::{Assembly, Unfit};
 use serde_json::Value;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use url::Url;
 
 /// The longest answer in bytes, as transferred.
@@ -48,6 +48,7 @@ pub fn chat(
     request: &ChatRequest,
     on_text: &mut dyn FnMut(&str),
 ) -> Result<Completion, ModelFailure> {
+    let began = Instant::now();
     let key = provider.api_key.as_ref();
     let stream = open(client, provider, request)?;
     if !(200..300).contains(&stream.status) {
@@ -59,12 +60,18 @@ pub fn chat(
         assembly: Assembly::default(),
         key,
         status,
+        first_byte_at: None,
     };
     let outcome = reading.read(stream, on_text);
     let usage = reading.assembly.usage().map(Box::new);
+    let first_byte = reading.first_byte_at.map(|at| at - began);
     let completed = outcome.and_then(|()| {
         let unfit = |unfit| ModelFailure::unfit(&unfit);
         reading.assembly.complete().map_err(unfit)
+    });
+    let completed = completed.map(|completion| Completion {
+        first_byte,
+        ..completion
     });
     completed.map_err(|failure| ModelFailure {
         status: Some(status),
@@ -139,6 +146,7 @@ struct Reading<'a> {
     assembly: Assembly,
     key: Option<&'a Secret>,
     status: u16,
+    first_byte_at: Option<Instant>,
 }
 
 /// The kind of body. Its first byte decides, whatever its content type claims.
@@ -164,6 +172,7 @@ impl Reading<'_> {
                 }
                 Err(failure) => return Err(ModelFailure::transport(&failure)),
             };
+            self.first_byte_at.get_or_insert_with(Instant::now);
             if amount == 0 {
                 return self.end(on_text);
             }

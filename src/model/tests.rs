@@ -475,6 +475,7 @@ fn recorded_stream() -> Vec<u8> {
 
 fn read_in_pieces(bytes: &[u8], cuts: &[usize]) -> (Completion, String) {
     let mut reading = Reading {
+        first_byte_at: None,
         shape: Shape::Unknown(Vec::new()),
         assembly: Assembly::default(),
         key: None,

@@ -26,7 +26,9 @@
 
 mod active_runs;
 mod clients;
+mod counts;
 mod driver;
+mod ends;
 mod fault_counter;
 mod job;
 pub mod journal;
@@ -39,6 +41,7 @@ mod services;
 mod steps;
 pub mod turn;
 
+pub use counts::{BOUNDS, Durations, ModelCalls, Stats, ToolOutcome};
 pub use job::StartedBy;
 pub use model_keys::ModelKeys;
 pub use options::Options;
@@ -48,7 +51,7 @@ pub use services::Dependencies;
 use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::proof::{Kind, May, Write};
-use crate::store::runs::{self, Cancelled, NewRun, RequestKey, Run};
+use crate::store::runs::{self, Cancelled, EndedRun, NewRun, RequestKey, Run};
 use crate::store::{Sql, Store};
 use crate::tools::STACK_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -59,6 +62,7 @@ use progress::text;
 use services::Services;
 use std::sync::Arc;
 use std::time::Duration;
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Runs in this process. Cheap to clone.
@@ -177,6 +181,11 @@ impl Runtime {
         self.0.queue.get()?.stats(job::QUEUE)
     }
 
+    /// What runs did in this process.
+    pub fn stats(&self) -> Stats {
+        self.0.counts.stats()
+    }
+
     /// Hints for stream threads.
     pub fn feed(&self) -> &Feed {
         &self.0.feed
@@ -233,26 +242,46 @@ impl Runtime {
     ) -> Result<Run> {
         let (tenant_id, run_id) = (may.tenant_id(), may.object_id());
         let now = self.0.clock.now();
-        let (cancelled, run) = self.0.store.transact(|tx| {
+        let (cancelled, run, mut ended) = self.0.store.transact(|tx| {
             let cancelled = runs::cancel(tx, may, now)?;
+            let ended = ended_by(tx, may, cancelled, now)?;
             let run = runs::find(tx, tenant_id, run_id)?;
             before_commit()?;
             if cancelled == Cancelled::AtOnce {
                 // Last, since the endpoint's row may be held from here to the commit.
                 self.0.webhooks.run_finished(tx, tenant_id, run_id)?;
             }
-            Ok((cancelled, run))
+            Ok((cancelled, run, ended))
         })?;
         let mut last = cancelled;
         while last == (Cancelled::Asked { has_more: true }) {
-            last = self.0.store.transact(|tx| runs::cancel(tx, may, now))?;
+            (last, ended) = self.0.store.transact(|tx| {
+                let cancelled = runs::cancel(tx, may, now)?;
+                Ok((cancelled, ended_by(tx, may, cancelled, now)?))
+            })?;
         }
+        ends::report(&self.0, &self.0.log, &ended);
         if cancelled != Cancelled::Finished {
             self.0.feed.changed(run_id);
             self.0.active.interrupt(run_id);
             self.wake();
         }
         Ok(run)
+    }
+}
+
+/// The runs that a cancel ended with its last transaction.
+fn ended_by(
+    sql: &mut impl Sql,
+    may: &impl May<Write, Run>,
+    cancelled: Cancelled,
+    now: OffsetDateTime,
+) -> Result<Vec<EndedRun>> {
+    match cancelled {
+        Cancelled::AtOnce | Cancelled::Asked { has_more: false } => {
+            runs::cancelled_at(sql, may, now)
+        }
+        Cancelled::Asked { has_more: true } | Cancelled::Finished => Ok(Vec::new()),
     }
 }
 

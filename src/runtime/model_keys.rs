@@ -25,6 +25,13 @@ impl ModelKeys {
         self.0.insert(name.into(), Key { origin, secret });
     }
 
+    /// The names of all, in order.
+    pub(super) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.0.keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Whether the operator listed a key of that name for the origin of `url`.
     ///
     /// # Errors

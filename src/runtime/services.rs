@@ -5,6 +5,7 @@
 
 use super::active_runs::ActiveRuns;
 use super::clients::Idle;
+use super::counts::Counts;
 use super::fault_counter::FaultCounter;
 use super::job;
 use super::model_keys::ModelKeys;
@@ -47,6 +48,8 @@ pub(super) struct Services {
     pub(super) active: ActiveRuns,
     pub(super) idle_clients: Idle,
     pub(super) faults: FaultCounter,
+    /// For the metrics.
+    pub(super) counts: Counts,
     /// The queue of this process, once it is started.
     pub(super) queue: OnceLock<jobs::Handle>,
 }
@@ -65,6 +68,7 @@ impl Services {
             secrets,
             webhooks,
         } = dependencies;
+        let counts = Counts::new(model_keys.names());
         Self {
             store,
             clock,
@@ -79,6 +83,7 @@ impl Services {
             active: ActiveRuns::default(),
             idle_clients: Idle::default(),
             faults: FaultCounter::default(),
+            counts,
             queue: OnceLock::new(),
         }
     }

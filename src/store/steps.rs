@@ -7,7 +7,7 @@ use super::{Columns, Sql};
 use crate::error::{Error, Result};
 use crate::proof::{May, Read};
 use crate::sql;
-use crate::store::runs::{Lease, Run};
+use crate::store::runs::{Lease, Run, Tokens};
 use crate::texts;
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -131,6 +131,19 @@ pub struct Counts {
     pub cache_write_tokens: Option<i64>,
     /// Of the completion: reasoning.
     pub reasoning_tokens: Option<i64>,
+}
+
+impl From<Counts> for Tokens {
+    /// A count that is absent adds nothing.
+    fn from(counts: Counts) -> Self {
+        Self {
+            prompt: counts.prompt_tokens.unwrap_or(0),
+            completion: counts.completion_tokens.unwrap_or(0),
+            cache_read: counts.cache_read_tokens.unwrap_or(0),
+            cache_write: counts.cache_write_tokens.unwrap_or(0),
+            reasoning: counts.reasoning_tokens.unwrap_or(0),
+        }
+    }
 }
 
 /// US dollars for a million tokens, as decimal text: no binary fraction touches money.

@@ -47,6 +47,7 @@ mod public_tokens;
 mod restarts;
 mod reviewers;
 mod routes;
+mod run_ends;
 mod runs;
 mod runtime;
 mod schema;

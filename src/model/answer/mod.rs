@@ -5,6 +5,7 @@
 use super::request::ToolCall;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::time::Duration;
 
 const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 const MAX_TOOL_CALLS: usize = 128;
@@ -25,6 +26,8 @@ pub struct Completion {
     pub usage: Option<Usage>,
     /// The model that answered, as the provider names it.
     pub model: Option<String>,
+    /// How long the first byte of the answer's body took.
+    pub first_byte: Option<Duration>,
 }
 
 /// Why an answer ended.
@@ -264,6 +267,7 @@ impl Assembly {
             refusal: Some(self.refusal).filter(|refusal| !refusal.is_empty()),
             usage: self.usage,
             model: self.model,
+            first_byte: None,
         })
     }
 }

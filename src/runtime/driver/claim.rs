@@ -5,13 +5,14 @@ use super::commit::{add_end, add_plan, announce};
 use super::recover::{self, Plan, failed};
 use super::state::{JobEnd, State};
 use crate::error::{Code, Error, Result};
+use crate::runtime::ends;
 use crate::runtime::job::Advance;
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepRef};
 use crate::runtime::services::Services;
 use crate::runtime::steps;
 use crate::store::Tx;
-use crate::store::runs::{self, End, HeldJob, Outcome, StepCommit};
+use crate::store::runs::{self, End, EndedRun, HeldJob, Outcome, StepCommit};
 use crate::store::steps::{Begun, Ended, StepKind, StepStatus};
 use jobs::Claimed;
 use time::OffsetDateTime;
@@ -31,16 +32,22 @@ pub(super) enum Taken {
 ///
 /// # Errors
 /// The database's; internal, when it holds what cannot be read; `conflict`, when the job is another's.
-pub(super) fn claim(services: &Services, claimed: &Claimed, job: &Advance) -> Result<Taken> {
+pub(super) fn claim(
+    (services, log): (&Services, &slog::Logger),
+    claimed: &Claimed,
+    job: &Advance,
+) -> Result<Taken> {
     let now = services.clock.now();
     if claimed.attempt() == 1
         && let Some((state, begun)) = claim_first(services, claimed, job, now)?
     {
         return Ok(Taken::Begun(Box::new(state), begun));
     }
-    let (taken, commit) = services
+    let (taken, wrote) = services
         .store
         .transact(|tx| claim_in(tx, services, claimed, job, now))?;
+    ends::report(services, log, &wrote.ended);
+    let commit = wrote.commit;
     match taken {
         Taken::Begun(mut state, begun) => {
             let events = state.committed(&commit, now);
@@ -89,10 +96,10 @@ fn claim_in(
     claimed: &Claimed,
     job: &Advance,
     now: OffsetDateTime,
-) -> Result<(Taken, StepCommit)> {
+) -> Result<(Taken, Wrote)> {
     let ids = (job.tenant_id, job.run_id);
     let Some((run, held)) = runs::claim(tx, ids, job_of(claimed), now)? else {
-        return Ok((Taken::Done(JobEnd::Finished), StepCommit::default()));
+        return Ok((Taken::Done(JobEnd::Finished), Wrote::default()));
     };
     let Some(loaded) = Program::load(tx, &services.options.built_in, (&run, &held))? else {
         let end = failed(format!(
@@ -100,28 +107,28 @@ fn claim_in(
             run.flow_id
         ));
         let end = if_not_cancelled(&run, end);
-        let commit = write(
-            tx,
-            services,
-            &held,
-            &run,
-            add_end(StepCommit::default(), end),
-            now,
-        )?;
-        return Ok((Taken::Done(JobEnd::Committed), commit));
+        let end = add_end(StepCommit::default(), end);
+        let wrote = write(tx, services, (&held, &run), end, now)?;
+        return Ok((Taken::Done(JobEnd::Committed), wrote));
     };
     let state = State::new((run, job), held, loaded, now);
     let plan = first_plan(&state, claimed, now);
     let commit = first_commit(services, &state, &plan)?;
     let taken = match plan {
-        Plan::Resume(begun) => return Ok((Taken::Begun(Box::new(state), begun), commit)),
+        Plan::Resume(begun) => {
+            let wrote = Wrote::from(commit);
+            return Ok((Taken::Begun(Box::new(state), begun), wrote));
+        }
         Plan::End(_) => None,
         Plan::Begin { begun, .. } => Some(begun),
     };
-    let commit = write(tx, services, &state.held, &state.run, commit, now)?;
+    let wrote = write(tx, services, (&state.held, &state.run), commit, now)?;
+    if let Some(lost) = &wrote.commit.call {
+        steps::count_call(services, &state.program, lost, None);
+    }
     Ok(match taken {
-        Some(begun) => (Taken::Begun(Box::new(state), begun), commit),
-        None => (Taken::Done(JobEnd::Committed), commit),
+        Some(begun) => (Taken::Begun(Box::new(state), begun), wrote),
+        None => (Taken::Done(JobEnd::Committed), wrote),
     })
 }
 
@@ -129,14 +136,34 @@ fn claim_in(
 fn write(
     tx: &mut Tx<'_>,
     services: &Services,
-    held: &runs::Held,
-    run: &runs::Run,
+    (held, run): (&runs::Held, &runs::Run),
     commit: StepCommit,
     now: OffsetDateTime,
-) -> Result<StepCommit> {
-    match runs::commit_in(tx, held, &commit, now, |tx| announce(services, run, tx))? {
-        Outcome::Written => Ok(commit),
+) -> Result<Wrote> {
+    let written = runs::commit_in(tx, held, &commit, now, |tx| announce(services, run, tx))?;
+    match written.outcome {
+        Outcome::Written => Ok(Wrote {
+            ended: ends::of_commit(run, &commit, written, now),
+            ..Wrote::from(commit)
+        }),
         _ => Err(Error::internal("a run that was just claimed took no write")),
+    }
+}
+
+/// What a claim wrote.
+#[derive(Default)]
+struct Wrote {
+    commit: StepCommit,
+    /// Runs that ended with it.
+    ended: Vec<EndedRun>,
+}
+
+impl From<StepCommit> for Wrote {
+    fn from(commit: StepCommit) -> Self {
+        Self {
+            commit,
+            ended: Vec::new(),
+        }
     }
 }
 
@@ -241,13 +268,18 @@ fn job_of(claimed: &Claimed) -> HeldJob {
 ///
 /// # Errors
 /// The database's.
-pub(super) fn give_up(services: &Services, claimed: &Claimed, job: &Advance) -> Result<JobEnd> {
-    let end = match give_up_with(services, claimed, job, true) {
+pub(super) fn give_up(
+    (services, log): (&Services, &slog::Logger),
+    claimed: &Claimed,
+    job: &Advance,
+) -> Result<JobEnd> {
+    let (end, wrote) = match give_up_with(services, claimed, job, true) {
         Err(error) if error.code() == Code::Internal => {
             give_up_with(services, claimed, job, false)?
         }
         end => end?,
     };
+    ends::report(services, log, &wrote.ended);
     services.faults.forget(job.run_id);
     services.feed.changed(job.run_id);
     Ok(end)
@@ -258,12 +290,12 @@ fn give_up_with(
     claimed: &Claimed,
     job: &Advance,
     is_loaded: bool,
-) -> Result<JobEnd> {
+) -> Result<(JobEnd, Wrote)> {
     let now = services.clock.now();
     services.store.transact(|tx| {
         let ids = (job.tenant_id, job.run_id);
         let Some((run, held)) = runs::claim(tx, ids, job_of(claimed), now)? else {
-            return Ok(JobEnd::Finished);
+            return Ok((JobEnd::Finished, Wrote::default()));
         };
         let end = failed("The server met a fault of its own. Its log has the cause.");
         let end = if_not_cancelled(&run, end);
@@ -278,7 +310,7 @@ fn give_up_with(
             }
             None => add_end(StepCommit::default(), end),
         };
-        write(tx, services, &held, &run, commit, now)?;
-        Ok(JobEnd::Committed)
+        let wrote = write(tx, services, (&held, &run), commit, now)?;
+        Ok((JobEnd::Committed, wrote))
     })
 }

@@ -6,6 +6,7 @@ use super::state::{JobEnd, State};
 use crate::error::{Error, Result};
 use crate::ids::rfc3339;
 use crate::runtime::active_runs::Reason;
+use crate::runtime::ends;
 use crate::runtime::job::{Advance, CHILD_JOB};
 use crate::runtime::journal::decision::ChildRun;
 use crate::runtime::journal::wait::{self, ChildrenRequest};
@@ -35,7 +36,7 @@ pub(super) enum Committed {
 /// # Errors
 /// The database's; `conflict`, when the job is another's.
 pub(super) fn commit(
-    services: &Services,
+    (services, log): (&Services, &slog::Logger),
     claimed: &Claimed,
     state: &mut State,
     begun: &Begun,
@@ -43,12 +44,6 @@ pub(super) fn commit(
     interrupted: Option<Reason>,
 ) -> Result<Committed> {
     let run_id = state.run.run_id;
-    let mut writer = Writer {
-        services,
-        claimed,
-        state,
-        begun,
-    };
     let commit = StepCommit {
         call: performed.call,
         has_text: performed.has_text,
@@ -56,6 +51,17 @@ pub(super) fn commit(
         events: performed.told.iter().map(Event::row).collect(),
         ended: Some(ended(begun, StepStatus::Failed, None, begun.failures)),
         ..StepCommit::default()
+    };
+    if !matches!(performed.outcome, Outcome::Waits(_)) {
+        let duration = state.last_duration(services.clock.now());
+        services.counts.step(begun.kind, duration);
+    }
+    let mut writer = Writer {
+        services,
+        log,
+        claimed,
+        state,
+        begun,
     };
     let committed = match performed.outcome {
         Outcome::Done { result, answer } => writer.done(commit, result, answer),
@@ -188,6 +194,7 @@ fn ended(begun: &Begun, status: StepStatus, result: Option<Value>, failures: i32
 /// Writes about one attempt.
 struct Writer<'a> {
     services: &'a Services,
+    log: &'a slog::Logger,
     claimed: &'a Claimed,
     state: &'a mut State,
     begun: &'a Begun,
@@ -356,9 +363,16 @@ impl Writer<'_> {
         let announce = |tx: &mut Tx<'_>| announce(services, run, tx);
         let announce: &dyn Fn(&mut Tx<'_>) -> Result<()> = &announce;
         let announce = services.webhooks.is_on().then_some(announce);
-        retry_while_away(
+        let written = retry_while_away(
             || self.claimed.lost(),
             |_| runs::commit(&services.store, &self.state.held, commit, now, announce),
-        )
+        )?;
+        let outcome = written.outcome;
+        if outcome == runs::Outcome::Written {
+            services.counts.cost(written.cost_usd);
+            let ended = ends::of_commit(run, commit, written, now);
+            ends::report(services, self.log, &ended);
+        }
+        Ok(outcome)
     }
 }

@@ -61,13 +61,13 @@ fn carry_on(
 ) -> Result<JobEnd> {
     if services.faults.is_spent(job.run_id) {
         // Its end could not be written either. Until it can be, no model is asked again.
-        return give_up(services, claimed, job);
+        return give_up((services, log), claimed, job);
     }
     match run(services, claimed, job, log) {
         Err(error) if error.code() == Code::Internal && is_one_too_many(services, claimed, job) => {
             // After so many failures another try will not succeed either, and each may cost a model call.
             slog::error!(log, "A run cannot be continued"; crate::log::ErrorValue(&error));
-            give_up(services, claimed, job)
+            give_up((services, log), claimed, job)
         }
         end => end,
     }
@@ -84,7 +84,7 @@ fn run(
     job: &Advance,
     log: &slog::Logger,
 ) -> Result<JobEnd> {
-    let (mut state, begun) = match claim(services, claimed, job)? {
+    let (mut state, begun) = match claim((services, log), claimed, job)? {
         Taken::Done(end) => return Ok(end),
         Taken::Begun(state, begun) => (state, begun),
     };
@@ -121,7 +121,14 @@ fn step_by_step(
         if interrupted == Some(Reason::Lost) {
             break JobEnd::Lost;
         }
-        let committed = commit(services, claimed, state, &begun, performed, interrupted)?;
+        let committed = commit(
+            (services, log),
+            claimed,
+            state,
+            &begun,
+            performed,
+            interrupted,
+        )?;
         services.faults.forget(state.run.run_id);
         match committed {
             Committed::Next(next) => begun = next,

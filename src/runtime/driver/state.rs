@@ -62,6 +62,12 @@ impl State {
         self.ends_by.saturating_duration_since(Instant::now())
     }
 
+    /// How long the attempt of the journal's last row has taken. Nothing, where the clock was set back meanwhile.
+    pub(super) fn last_duration(&self, now: OffsetDateTime) -> Duration {
+        let began = self.journal.last().map_or(now, |last| last.started_at);
+        Duration::try_from(now - began).unwrap_or_default()
+    }
+
     /// The step of the journal's last row is done. To be called before its commit, which says what follows
     /// from it; a commit that is not written ends the hold on the run or the run.
     pub(super) fn complete(&mut self, result: Value) {

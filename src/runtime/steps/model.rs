@@ -51,6 +51,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         Err(_) => text.discard(),
     }
     let has_text = services.text.forget(&attempt.lease);
+    let first_byte = answer.as_ref().ok().and_then(|answer| answer.first_byte);
     let (outcome, failure, usage, ended) = match answer {
         Ok(completion) => {
             let usage = completion.usage;
@@ -59,13 +60,15 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         }
         Err(failure) => failed(failure),
     };
+    let call = ModelCall {
+        outcome,
+        failure,
+        counts: usage.map(counts).unwrap_or_default(),
+        ..call(turn, (begun.step, begun.attempt), started_at)
+    };
+    super::count_call(services, program, &call, first_byte);
     Performed {
-        call: Some(ModelCall {
-            outcome,
-            failure,
-            counts: usage.map(counts).unwrap_or_default(),
-            ..call(turn, (begun.step, begun.attempt), started_at)
-        }),
+        call: Some(call),
         has_text,
         told: trimmed(&prompt, turn, begun),
         ..Performed::from(ended)

@@ -1,6 +1,7 @@
 //! A step that calls a tool.
 
 use super::attempt::{Attempt, Outcome};
+use crate::runtime::counts::ToolOutcome;
 use crate::runtime::journal;
 use crate::runtime::progress::events::StepAnswer;
 use crate::store::steps::{Begun, Step};
@@ -17,7 +18,9 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         Ok(call) => call,
         Err(reason) => return Outcome::refused(reason),
     };
+    let counts = &attempt.services.counts;
     let Some(tool) = attempt.program.tool(&call.name) else {
+        counts.tool_call(ToolOutcome::Refused);
         return answered(Answer::error(format!(
             "There is no tool {:?}.",
             call.name.chars().take(100).collect::<String>()
@@ -28,7 +31,10 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         .check(&tool.name, &tool.arguments_schema, &call.arguments);
     let arguments = match checked {
         Ok(arguments) => arguments,
-        Err(mistake) => return answered(mistake),
+        Err(mistake) => {
+            counts.tool_call(ToolOutcome::Refused);
+            return answered(mistake);
+        }
     };
     let options = &attempt.services.options;
     let input = Input {
@@ -41,7 +47,14 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     let deadline = Duration::from_millis(u64::from(tool.timeout_ms));
     let switch = &attempt.interrupt.switch;
     let tools = &mut attempt.clients.tools;
-    match tools::call(tools, Target::from(tool), &input, deadline, switch) {
+    let called = tools::call(tools, Target::from(tool), &input, deadline, switch);
+    counts.tool_call(match &called {
+        Called::Answered(answer) if answer.is_error => ToolOutcome::Error,
+        Called::Answered(_) => ToolOutcome::Answered,
+        Called::Unreachable(_) => ToolOutcome::Unreachable,
+        Called::Interrupted => ToolOutcome::Cancelled,
+    });
+    match called {
         Called::Answered(answer) => answered(answer),
         Called::Unreachable(reason) if begun.failures + 1 < options.tool_attempts => {
             Outcome::Failed {

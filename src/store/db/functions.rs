@@ -43,6 +43,7 @@ const OWN: &[(&str, &str)] = functions![
     "run_events_after",
     "run_record_end",
     "run_take_children",
+    "run_totals",
     "run_update_jobs",
     "run_write",
     "webhook_begin_attempts",

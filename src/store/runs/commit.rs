@@ -10,6 +10,7 @@
 
 use super::cancel::{OtherJobs, cancel_children};
 use super::children::{self, ChildJob, NewChild};
+use super::ended::{EndedRun, Totals, cancelled_at, totals_of};
 use super::lease::{Held, job_lost};
 use super::rows::{Parent, Status, WaitingFor};
 use super::storable;
@@ -74,6 +75,19 @@ pub enum Outcome {
     Lost,
 }
 
+/// What a commit came to, with what the log and the metrics tell of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// Whether it is written.
+    pub outcome: Outcome,
+    /// What its model call cost, where that is known.
+    pub cost_usd: Option<f64>,
+    /// Of a run that ended with it.
+    pub totals: Option<Totals>,
+    /// Runs below one that ended with it, which nobody held and which were cancelled for that.
+    pub cancelled: Vec<EndedRun>,
+}
+
 /// What the statement says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
@@ -84,6 +98,33 @@ enum Answer {
     Lost,
     /// It takes more than the one statement; nothing is written.
     More,
+}
+
+/// An answer of the statement, with what follows from it.
+struct Stated {
+    answer: Answer,
+    cost_usd: Option<f64>,
+    totals: Option<Totals>,
+    cancelled: Vec<EndedRun>,
+}
+
+impl Stated {
+    /// None: it takes more than the statement.
+    fn written(self) -> Option<Written> {
+        let outcome = match self.answer {
+            Answer::Written | Answer::Repeated => Outcome::Written,
+            Answer::News => Outcome::NewsArrived,
+            Answer::CancelAsked => Outcome::CancelAsked,
+            Answer::Lost => Outcome::Lost,
+            Answer::More => return None,
+        };
+        Some(Written {
+            outcome,
+            cost_usd: self.cost_usd,
+            totals: self.totals,
+            cancelled: self.cancelled,
+        })
+    }
 }
 
 /// Tells the world of a run's end, in the transaction that writes it.
@@ -100,12 +141,12 @@ pub fn commit(
     commit: &StepCommit,
     now: OffsetDateTime,
     announce: Option<Announce<'_>>,
-) -> Result<Outcome> {
+) -> Result<Written> {
     let mut session = store.session()?;
     if commit.is_one_statement(held) {
         let is_announced = commit.end.is_some() && announce.is_some();
-        if let Some(outcome) = alone(&mut session, held, commit, now, is_announced)? {
-            return Ok(outcome);
+        if let Some(written) = alone(&mut session, held, commit, now, is_announced)? {
+            return Ok(written);
         }
     } else if let Some(end) = &commit.end
         && held.has_children
@@ -138,7 +179,7 @@ pub fn commit_in<S: Sql>(
     commit: &StepCommit,
     now: OffsetDateTime,
     announce: impl FnOnce(&mut S) -> Result<()>,
-) -> Result<Outcome> {
+) -> Result<Written> {
     let lease = &held.lease;
     let mut jobs = OtherJobs::default();
     let mut parent = None;
@@ -151,24 +192,25 @@ pub fn commit_in<S: Sql>(
         let is_cancelled = *end == End::Cancelled;
         while held.has_children && cancel_children(sql, held, is_cancelled, now, &mut jobs)? {}
     }
-    match write(sql, held, commit, now, None)? {
-        Answer::Written => {}
-        Answer::Repeated => return Ok(Outcome::Written),
-        Answer::News => return Ok(Outcome::NewsArrived),
-        Answer::CancelAsked => return Ok(Outcome::CancelAsked),
-        Answer::Lost => return Ok(Outcome::Lost),
-        Answer::More => return Err(Error::internal("a commit was not written")),
-    }
-    if let Some((children, job)) = &commit.children {
+    let mut stated = write(sql, held, commit, now, None)?;
+    let is_new = stated.answer == Answer::Written;
+    if is_new && let Some((children, job)) = &commit.children {
         children::insert(sql, lease, (children, *job), now)?;
     }
-    if let Some(wait) = &commit.wait {
+    if is_new && let Some(wait) = &commit.wait {
         put_off(sql, held, wait, now)?;
     }
-    if commit.end.is_some() {
+    if stated.totals.is_some() && held.has_children {
+        stated.cancelled = cancelled_at(sql, lease, now)?;
+        stated
+            .cancelled
+            .retain(|ended| ended.run.run_id != lease.run_id());
+    }
+    if is_new && commit.end.is_some() {
         finish(sql, held, parent, &jobs, announce)?;
     }
-    Ok(Outcome::Written)
+    let lacking = || Error::internal("a commit was not written");
+    stated.written().ok_or_else(lacking)
 }
 
 /// What an end takes beside the run's own rows.
@@ -235,14 +277,10 @@ fn alone(
     commit: &StepCommit,
     now: OffsetDateTime,
     is_announced: bool,
-) -> Result<Option<Outcome>> {
-    let answer = write(sql, held, commit, now, Some(is_announced));
-    match on_violation(answer, &SqlState::from_code("AR001"), job_lost) {
-        Ok(Answer::Written | Answer::Repeated) => Ok(Some(Outcome::Written)),
-        Ok(Answer::CancelAsked) => Ok(Some(Outcome::CancelAsked)),
-        Ok(Answer::Lost) => Ok(Some(Outcome::Lost)),
-        Ok(Answer::News) => Ok(Some(Outcome::NewsArrived)),
-        Ok(Answer::More) => Ok(None),
+) -> Result<Option<Written>> {
+    let stated = write(sql, held, commit, now, Some(is_announced));
+    match on_violation(stated, &SqlState::from_code("AR001"), job_lost) {
+        Ok(stated) => Ok(stated.written()),
         Err(error) if sql_state(&error).is_some_and(|state| state.code() == "AR002") => Ok(None),
         Err(error) => Err(error),
     }
@@ -255,7 +293,7 @@ fn write(
     commit: &StepCommit,
     now: OffsetDateTime,
     alone: Option<bool>,
-) -> Result<Answer> {
+) -> Result<Stated> {
     if commit.events.is_empty() {
         return Err(Error::internal("a commit without an event"));
     }
@@ -309,13 +347,19 @@ fn write(
     with_call(commit.call.as_ref(), |call| {
         let parameters = [&parameters[..], call, &more].concat();
         let row = sql.query_one(sql!("runs/write"), &parameters)?;
-        Ok(match row.column("outcome")? {
+        let answer = match row.column("outcome")? {
             "written" => Answer::Written,
             "repeated" => Answer::Repeated,
             "news" => Answer::News,
             "cancel-asked" => Answer::CancelAsked,
             "lost" => Answer::Lost,
             _ => Answer::More,
+        };
+        Ok(Stated {
+            answer,
+            cost_usd: row.column("cost_usd")?,
+            totals: totals_of(&row)?,
+            cancelled: Vec::new(),
         })
     })
 }
@@ -393,11 +437,20 @@ type EndParts<'a> = (
 );
 
 impl End {
-    fn status(&self) -> Status {
+    /// How the run stands with it.
+    pub fn status(&self) -> Status {
         match self {
             Self::Completed { .. } => Status::Completed,
             Self::Failed { .. } => Status::Failed,
             Self::Cancelled => Status::Cancelled,
+        }
+    }
+
+    /// Why it failed.
+    pub fn failure_message(&self) -> Option<&str> {
+        match self {
+            Self::Failed { failure_message } => Some(failure_message),
+            Self::Completed { .. } | Self::Cancelled => None,
         }
     }
 

@@ -141,6 +141,16 @@ pub struct Tokens {
     pub reasoning: i64,
 }
 
+impl std::ops::AddAssign for Tokens {
+    fn add_assign(&mut self, more: Self) {
+        self.prompt += more.prompt;
+        self.completion += more.completion;
+        self.cache_read += more.cache_read;
+        self.cache_write += more.cache_write;
+        self.reasoning += more.reasoning;
+    }
+}
+
 texts! {
     /// Where a run stands. The last three are finished (specification section 3.1).
     Status {

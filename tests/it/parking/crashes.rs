@@ -1,9 +1,10 @@
 //! A crash after each statement of each transaction: the tree is as before it, or as after it, and goes on.
 
-use super::stepped::Before;
+use super::stepped::{Before, whole};
 use super::world::{Family, World, completed, end_of, event};
 use agent_runtime::error::{Error, Result};
-use agent_runtime::store::runs::{End, Held, Outcome, Status, StepCommit, WaitingFor};
+use agent_runtime::ids::Clock;
+use agent_runtime::store::runs::{self, End, Held, Outcome, Status, StepCommit, WaitingFor};
 use postgres::Client;
 use uuid::Uuid;
 
@@ -143,7 +144,7 @@ fn an_end_that_is_cut_off_leaves_children_as_they_were() {
         let mut held = held;
         world.commit(client, before, &mut held, &end).map(drop)
     });
-    assert_eq!(steps, 4);
+    assert_eq!(steps, 5);
     repeats(&world, &mut looker, root, held, &end);
     // What was held is asked, and ends so; what nobody held is gone.
     let mut child = children[0].1.unwrap();
@@ -208,6 +209,34 @@ fn each_refusal_says_why() {
     let outcome = world.commit(&mut client, none, &mut own, &end_of(End::Cancelled));
     assert_eq!(outcome.unwrap(), Outcome::Lost, "it is another's");
     let outcome = world.commit(&mut client, none, &mut newer, &end_of(End::Cancelled));
+    assert_eq!(outcome.unwrap(), Outcome::Written);
+    world.drain(&mut client, root);
+    world.check(&mut client, root);
+}
+
+/// The end of a parent says which runs ended with it, once, and to a holder whose answer was lost too.
+#[test]
+fn a_parents_end_says_which_runs_were_cancelled_with_it() {
+    let world = World::new();
+    let mut client = world.client();
+    let Family {
+        root,
+        held,
+        children,
+    } = world.family(&mut client, &[true, false]);
+    let now = Clock::system().now();
+    let mut end = || {
+        whole(&mut client, |sql| {
+            runs::commit_in(sql, &held, &end_of(completed()), now, |_| Ok(()))
+        })
+    };
+    let written = end();
+    assert_eq!(written.totals.unwrap().steps, 0);
+    let cancelled = written.cancelled.iter().map(|ended| ended.run.run_id);
+    assert_eq!(cancelled.collect::<Vec<_>>(), [children[1].0]);
+    assert_eq!(end(), written);
+    let mut child = children[0].1.unwrap();
+    let outcome = world.end(&mut client, &mut || Ok(()), &mut child, completed());
     assert_eq!(outcome.unwrap(), Outcome::Written);
     world.drain(&mut client, root);
     world.check(&mut client, root);

@@ -211,7 +211,7 @@ impl World {
     ) -> Result<Outcome> {
         let now = self.clock.now();
         let outcome = transact(client, before, |sql| {
-            runs::commit_in(sql, held, commit, now, |_| Ok(()))
+            runs::commit_in(sql, held, commit, now, |_| Ok(())).map(|written| written.outcome)
         })?;
         if outcome == Outcome::Written {
             held.events_written += i64::try_from(commit.events.len()).unwrap();

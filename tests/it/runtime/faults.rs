@@ -154,6 +154,7 @@ fn a_commit_that_is_repeated_while_its_first_try_is_under_way_is_written_once() 
             .store
             .transact(|tx| runs::commit_in(tx, &held, &commit, now, |_| Ok(())))
             .unwrap()
+            .outcome
     };
     std::thread::scope(|scope| {
         let (say, said) = mpsc::channel();
@@ -161,7 +162,7 @@ fn a_commit_that_is_repeated_while_its_first_try_is_under_way_is_written_once() 
             .store
             .transact(|tx| {
                 let first = runs::commit_in(tx, &held, &step_commit(1), now, |_| Ok(()))?;
-                assert_eq!(first, Outcome::Written);
+                assert_eq!(first.outcome, Outcome::Written);
                 scope.spawn(move || say.send(again()).unwrap());
                 world.eventually(|| {
                     world.number(
@@ -200,6 +201,7 @@ fn ends_only_as_a_cancel_asks(world: &World, process: &Process, held: &Held) {
             .store
             .transact(|tx| runs::commit_in(tx, held, &last, now, announce))
             .unwrap()
+            .outcome
     };
     assert_eq!(ends(End::Cancelled), Outcome::Lost, "nobody asked for it");
     process
@@ -223,7 +225,7 @@ fn ends_only_as_a_cancel_asks(world: &World, process: &Process, held: &Held) {
             Ok(())
         })
     });
-    assert_eq!(written.unwrap(), Outcome::Written);
+    assert_eq!(written.unwrap().outcome, Outcome::Written);
     assert_eq!(announced, 1);
     let again = ends(End::Cancelled);
     assert_eq!(again, Outcome::Written, "it was, and nothing is done again");

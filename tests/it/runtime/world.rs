@@ -125,6 +125,8 @@ pub(crate) struct World {
     /// Of a process that is made from here on.
     pub(crate) lease: Duration,
     pub(crate) built_in: HashMap<String, BuiltIn>,
+    /// Of a process that is made from here on.
+    pub(crate) log: slog::Logger,
     /// After the store: it is dropped with its last connection.
     pub(crate) database: Database,
 }
@@ -162,6 +164,7 @@ impl World {
             conversation_id: id(),
             lease: Duration::from_secs(15),
             built_in: HashMap::new(),
+            log: log(),
             database,
         };
         world.seed(&json!({}));
@@ -250,7 +253,7 @@ impl World {
                 webhooks,
             },
             options,
-            log(),
+            self.log.clone(),
         );
         runtime.prepare().unwrap();
         let shard = runtime.feed().shard(1024);

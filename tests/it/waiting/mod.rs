@@ -6,7 +6,7 @@ mod hunts;
 mod webhooks;
 mod world;
 
-use crate::harness::PATIENCE;
+use crate::harness::{LogLines, PATIENCE};
 use crate::runtime::world::World;
 use agent_runtime::dev::provider::{Fault, Step};
 use agent_runtime::store::runs::{Status, WaitingFor};
@@ -135,7 +135,8 @@ fn a_parent_takes_children_of_every_kind_of_end() {
 /// A tree with a run that waits, one that runs, one that is queued, and one below.
 #[test]
 fn a_cancel_ends_a_tree_that_waits_runs_and_is_queued() {
-    let world = World::scripted();
+    let (mut world, lines) = (World::scripted(), LogLines::default());
+    world.log = lines.logger();
     let process = world.process(2, true);
     for _ in 0..2 {
         world
@@ -160,9 +161,9 @@ fn a_cancel_ends_a_tree_that_waits_runs_and_is_queued() {
         .unwrap();
     let run = world.until(&process, root, |run| run.status.is_finished());
     assert_eq!(run.status, Status::Cancelled);
-    let runs = world.runs_below(root);
+    let mut runs = world.runs_below(root);
     assert!(runs.len() >= 5, "{runs:?}");
-    for run_id in runs {
+    for run_id in runs.clone() {
         // Those that are held end a moment later.
         let run = world.until(&process, run_id, |run| run.status.is_finished());
         assert_eq!(run.status, Status::Cancelled);
@@ -170,6 +171,17 @@ fn a_cancel_ends_a_tree_that_waits_runs_and_is_queued() {
     }
     world.eventually(|| world.number("select count(*) from job_jobs") == 0);
     world.nothing_is_stranded();
+    // Each run of the tree is one record, whoever ended it.
+    runs.push(root);
+    world.eventually(|| lines.with("A run ended").len() >= runs.len());
+    let records = lines.records("A run ended");
+    let mut ended: Vec<Uuid> = records
+        .iter()
+        .map(|record| record["runId"].as_str().unwrap().parse().unwrap())
+        .collect();
+    ended.sort_unstable();
+    runs.sort_unstable();
+    assert_eq!(ended, runs);
 }
 
 #[test]

@@ -1,0 +1,112 @@
+//! The metrics of runs, and of the calls of models and tools that they make.
+
+use super::{Metric, MetricKind::Counter, figure};
+use crate::http::probes::{Distribution, Labels};
+use crate::runtime::{BOUNDS, Durations, ModelCalls, Stats, ToolOutcome};
+use crate::store::runs::{Status, Tokens};
+use crate::store::steps::{CallOutcome, StepKind};
+
+/// What runs did in this process.
+pub(super) fn of_runs(stats: &Stats) -> Vec<Metric> {
+    let ended = Status::ALL.iter().zip(stats.ended);
+    let ended = ended.filter(|(status, _)| status.is_finished());
+    let steps = StepKind::ALL.iter().zip(&stats.steps);
+    let tools = ToolOutcome::ALL.iter().zip(stats.tools);
+    vec![
+        Metric::labelled(
+            "agent_runtime_runs_ended_total",
+            "Runs that ended.",
+            Counter,
+            ended
+                .map(|(status, count)| (label("status", status.text()), figure(count)))
+                .collect(),
+        ),
+        Metric::labelled(
+            "agent_runtime_model_calls_total",
+            "Calls of models that ended. A provider is known by the name of its key in SVC_MODEL_KEYS; tenant-key stands for all calls with a secret of a tenant, no-key for those without a key.",
+            Counter,
+            stats.models.iter().flat_map(calls).collect(),
+        ),
+        Metric::labelled(
+            "agent_runtime_model_tokens_total",
+            "Tokens that model providers counted. Those of a cache are part of the prompt, reasoning is part of the completion.",
+            Counter,
+            tokens(stats.tokens).to_vec(),
+        ),
+        Metric::single(
+            "agent_runtime_model_cost_usd_total",
+            "What calls of models cost, as far as their models have prices.",
+            Counter,
+            stats.cost_usd,
+        ),
+        Metric::histogram(
+            "agent_runtime_model_first_byte_seconds",
+            "How long answers of models took to begin.",
+            of_each(
+                "provider",
+                stats.models.iter().map(|of| (&*of.key, &of.first_byte)),
+            ),
+        ),
+        Metric::histogram(
+            "agent_runtime_step_seconds",
+            "How long attempts at steps took.",
+            of_each(
+                "kind",
+                steps.map(|(kind, durations)| (kind.text(), durations)),
+            ),
+        ),
+        Metric::labelled(
+            "agent_runtime_tool_calls_total",
+            "Attempts at calls of tools that ended.",
+            Counter,
+            tools
+                .map(|(outcome, count)| {
+                    let labels = [label("kind", "http"), label("outcome", outcome.text())];
+                    (labels.concat(), figure(count))
+                })
+                .collect(),
+        ),
+    ]
+}
+
+fn label(name: &'static str, text: &str) -> Labels {
+    vec![(name, text.to_owned())]
+}
+
+fn calls(of_key: &ModelCalls) -> impl Iterator<Item = (Labels, f64)> + '_ {
+    let outcomes = CallOutcome::ALL.iter().zip(of_key.outcomes);
+    outcomes.map(|(outcome, count)| {
+        let labels = [
+            label("provider", &of_key.key),
+            label("outcome", outcome.text()),
+        ];
+        (labels.concat(), figure(count))
+    })
+}
+
+fn tokens(tokens: Tokens) -> [(Labels, f64); 5] {
+    let by_kind = [
+        ("prompt", tokens.prompt),
+        ("completion", tokens.completion),
+        ("cache-read", tokens.cache_read),
+        ("cache-write", tokens.cache_write),
+        ("reasoning", tokens.reasoning),
+    ];
+    by_kind.map(|(kind, count)| {
+        let count = u64::try_from(count).unwrap_or(0);
+        (label("kind", kind), figure(count))
+    })
+}
+
+fn of_each<'a>(
+    name: &'static str,
+    all: impl Iterator<Item = (&'a str, &'a Durations)>,
+) -> Vec<(Labels, Distribution)> {
+    let distribution = |durations: &Durations| Distribution {
+        buckets: BOUNDS.into_iter().zip(durations.counts).collect(),
+        beyond: durations.counts[BOUNDS.len()],
+        sum: durations.sum,
+    };
+    all.map(|(text, durations)| (label(name, text), distribution(durations)))
+        .collect()
+}
