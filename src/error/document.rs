@@ -7,7 +7,7 @@ use super::Code;
 #[rustfmt::skip]
 const fn words(code: Code) -> (&'static str, &'static str) {
     match code {
-        Code::InvalidRequest => ("A query or path parameter, or a header, is not what the route takes.", "Correct what the message names."),
+        Code::InvalidRequest => ("A query or path parameter, or a header, is not what the route takes.", "Correct what the message names; of a query `details.faults` lists every fault, each with its parameter and what is expected."),
         Code::InvalidBody => ("The body is not JSON, or not of the route's shape.", "Correct it at `details.path`; `details.faults` lists every fault, at most 20, each with its path and what is expected. Unknown fields and NUL characters are refused."),
         Code::InvalidCursor => ("The cursor was not made by this list with these filters and this order.", "Start the list again, without `cursor`."),
         Code::RoleNotGiven => ("The role can no longer be given.", "Give `viewer` in place of `member`."),

@@ -1,4 +1,4 @@
-//! Every fault of a body, told at once.
+//! Every fault of a body or a query, told at once.
 //!
 //! Reading a body stops at its first fault, and a handler that judges one stops there, too. The body is then walked along
 //! the JSON Schema that the API description shows for it, and what else does not fit stands in `details.faults`. The
@@ -6,6 +6,8 @@
 //!
 //! Guarantees: at most [`FAULTS_MOST`] faults; a fault says what is expected, and repeats nothing of the body but names
 //! of fields. The walk is made for refused bodies alone.
+//!
+//! Query parameters are walked in the same way, each as the type that its schema names.
 //!
 //! Not here: reading (`input`), and what only a handler can see. Bodies that hold a secret name no path, so nothing is
 //! added to their error.
@@ -17,6 +19,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// Faults that one answer lists at most.
 pub const FAULTS_MOST: usize = 20;
@@ -27,7 +30,7 @@ const NAME_MOST: usize = 100;
 pub(super) const NOT_BLANK: &str = r"\S";
 
 /// Keywords that constrain a body; the others are for readers. A test holds that bodies use no more.
-pub const KEYWORDS: [&str; 15] = [
+pub const KEYWORDS: [&str; 17] = [
     "$ref",
     "additionalProperties",
     "anyOf",
@@ -36,12 +39,14 @@ pub const KEYWORDS: [&str; 15] = [
     "items",
     "maxItems",
     "maxLength",
+    "maxProperties",
     "maximum",
     "minItems",
     "minLength",
     "minimum",
     "pattern",
     "properties",
+    "propertyNames",
     "required",
 ];
 
@@ -62,17 +67,21 @@ impl BodySchema {
         Some(Self { root, definitions })
     }
 
+    fn walk(&self) -> Walk<'_> {
+        Walk {
+            definitions: &self.definitions,
+            path: vec!["$".to_owned()],
+            faults: Vec::new(),
+        }
+    }
+
     /// The error, with everything else that is wrong with this body.
     pub(super) fn complete(&self, error: Error, body: &[u8]) -> Error {
         let Some(mut faults) = faults_of(&error) else {
             return error;
         };
         if let Ok(value) = serde_json::from_slice(body) {
-            let mut walk = Walk {
-                definitions: &self.definitions,
-                path: vec!["$".to_owned()],
-                faults: Vec::new(),
-            };
+            let mut walk = self.walk();
             walk.value(&self.root, &value);
             for fault in walk.faults {
                 if !faults.iter().any(|told| is_same(told, &fault)) {
@@ -97,13 +106,56 @@ fn faults_of(error: &Error) -> Option<Vec<Value>> {
     Some(vec![json!({"path": path, "message": message})])
 }
 
+/// The error of a query, with everything else that is wrong with its parameters.
+pub(super) fn complete_query<'q>(
+    error: Error,
+    parameters: impl Fn(&mut SchemaGenerator) -> Schema,
+    given: impl Iterator<Item = (Cow<'q, str>, Cow<'q, str>)>,
+) -> Error {
+    let Some(first) = error.details().get("parameter").cloned() else {
+        return error;
+    };
+    let Some(schema) = BodySchema::of(|generator| Some(parameters(generator))) else {
+        return error;
+    };
+    let mut value = Map::new();
+    for (name, text) in given {
+        let types = types(&schema.root["properties"][&*name]);
+        match text.parse::<i64>() {
+            _ if types.contains(&"array") => {
+                let several = value.entry(name).or_insert_with(|| json!([]));
+                several.as_array_mut().map(|all| all.push(json!(text)))
+            }
+            Ok(number) if types.contains(&"integer") => {
+                value.insert(name.into(), json!(number)).map(drop)
+            }
+            _ => value.insert(name.into(), json!(text)).map(drop),
+        };
+    }
+    let mut walk = schema.walk();
+    walk.object(&schema.root, &value);
+    let prefix = format!("Query parameter {}: ", first.as_str().unwrap_or_default());
+    let message = error.message().strip_prefix(&prefix);
+    let mut faults = vec![json!({"parameter": first, "message": message})];
+    for fault in walk.faults {
+        let path = fault["path"].as_str().unwrap_or_default();
+        let name = path.trim_start_matches("$.").split('[').next();
+        let parameter = json!(name);
+        if faults.iter().all(|told| told["parameter"] != parameter) {
+            faults.push(json!({"parameter": parameter, "message": fault["message"]}));
+        }
+    }
+    faults.truncate(FAULTS_MOST);
+    listing(error, faults)
+}
+
 /// The first fault, with the others in `details.faults`.
 fn listing(error: Error, faults: Vec<Value>) -> Error {
     let error = match faults.len() {
         0 | 1 => error,
-        2 => error.adding("The body has one more fault: details.faults lists both."),
+        2 => error.adding("There is one more fault: details.faults lists both."),
         several => error.adding(&format!(
-            "The body has {} more faults: details.faults lists all.",
+            "There are {} more faults: details.faults lists all.",
             several - 1
         )),
     };
@@ -154,12 +206,6 @@ impl Walk<'_> {
     fn is_full(&self) -> bool {
         // One more: the first fault may be among them.
         self.faults.len() > FAULTS_MOST
-    }
-
-    fn at(&mut self, step: String, schema: &Value, value: &Value) {
-        self.path.push(step);
-        self.value(schema, value);
-        self.path.pop();
     }
 
     fn value(&mut self, schema: &Value, value: &Value) {
@@ -254,7 +300,9 @@ impl Walk<'_> {
             if self.is_full() {
                 return;
             }
-            self.at(format!("[{index}]"), &schema["items"], item);
+            self.path.push(format!("[{index}]"));
+            self.value(&schema["items"], item);
+            self.path.pop();
         }
     }
 
@@ -265,24 +313,31 @@ impl Walk<'_> {
                 self.fault(format_args!("missing field `{name}`"));
             }
         }
-        let Some(known) = schema["properties"].as_object() else {
-            return;
-        };
+        let most = schema["maxProperties"].as_u64().unwrap_or(u64::MAX);
+        if fields.len() as u64 > most {
+            self.fault(format_args!("expected at most {most} fields"));
+        }
+        let nothing = Map::new();
+        let known = schema["properties"].as_object().unwrap_or(&nothing);
         for (name, value) in fields {
             if self.is_full() {
                 return;
             }
             let short: String = name.chars().take(NAME_MOST).collect();
-            let step = format!(".{short}");
-            if let Some(schema) = known.get(name) {
-                self.at(step, schema, value);
-            } else if schema["additionalProperties"] == json!(false) {
-                self.path.push(step);
-                let known: Vec<String> = known.keys().map(|name| format!("`{name}`")).collect();
-                let known = known.join(", ");
-                self.fault(format_args!("unknown field `{short}`, expected {known}"));
-                self.path.pop();
+            self.path.push(format!(".{short}"));
+            match (known.get(name), &schema["additionalProperties"]) {
+                (Some(schema), _) => self.value(schema, value),
+                (None, Value::Bool(false)) => {
+                    let known: Vec<String> = known.keys().map(|name| format!("`{name}`")).collect();
+                    let known = known.join(", ");
+                    self.fault(format_args!("unknown field `{short}`, expected {known}"));
+                }
+                (None, others) => {
+                    self.text(&schema["propertyNames"], name);
+                    self.value(others, value);
+                }
             }
+            self.path.pop();
         }
     }
 }
@@ -390,7 +445,7 @@ mod tests {
                 "tags": ["a", 2]}"#,
         );
         assert!(message.starts_with("The body's $.nam: unknown field `nam`"));
-        assert!(message.ends_with("The body has 6 more faults: details.faults lists all."));
+        assert!(message.ends_with("There are 6 more faults: details.faults lists all."));
         let told: Vec<(&str, &str)> = told
             .iter()
             .map(|(path, message)| (path.as_str(), message.get(..20).unwrap_or(message)))
@@ -407,6 +462,24 @@ mod tests {
                 ("$.tags[1]", "expected a text."),
             ]
         );
+    }
+
+    #[test]
+    fn fields_of_any_name_have_bounds_too() {
+        let root = json!({"type": "object", "maxProperties": 2, "propertyNames": {"pattern": "^[a-z]+$"},
+            "additionalProperties": {"type": "string"}});
+        let schema = BodySchema {
+            root,
+            definitions: Map::new(),
+        };
+        let mut walk = schema.walk();
+        walk.value(&schema.root, &json!({"a": "b", "B": "c", "d": 1}));
+        let paths: Vec<&str> = walk
+            .faults
+            .iter()
+            .filter_map(|fault| fault["path"].as_str())
+            .collect();
+        assert_eq!(paths, ["$", "$.B", "$.d"]);
     }
 
     #[test]

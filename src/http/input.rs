@@ -4,7 +4,7 @@
 //! (`deny_unknown_fields`). NUL characters are refused here, because PostgreSQL cannot store them.
 
 use super::context::Cx;
-use super::faults::NOT_BLANK;
+use super::faults::{NOT_BLANK, complete_query};
 use crate::error::{Code, Error, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -135,11 +135,12 @@ impl<T: DeserializeOwned + JsonSchema> Input for Query<T> {
         // Left empty it would count as left out, and a filter would let everything pass.
         if let Some((name, _)) = given().find(|(_, value)| value.is_empty()) {
             let name = shortened(name.into_owned());
-            return Err(Error::new(
+            let error = Error::new(
                 Code::InvalidRequest,
                 format!("Query parameter {name}: it has no value. Give one or leave it out."),
-            )
-            .detail("parameter", name));
+            );
+            let error = error.detail("parameter", name);
+            return Err(complete_query(error, T::json_schema, given()));
         }
         let parameters = serde_html_form::Deserializer::new(given());
         serde_path_to_error::deserialize(parameters)
@@ -147,11 +148,11 @@ impl<T: DeserializeOwned + JsonSchema> Input for Query<T> {
             .map_err(|error| {
                 let name = shortened(error.path().to_string());
                 let expected = shortened(error.inner().to_string());
-                Error::new(
+                let error = Error::new(
                     Code::InvalidRequest,
                     format!("Query parameter {name}: {expected}."),
-                )
-                .detail("parameter", name)
+                );
+                complete_query(error.detail("parameter", name), T::json_schema, given())
             })
     }
 }

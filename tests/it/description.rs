@@ -344,8 +344,6 @@ fn bodies_are_described_with_the_keywords_that_are_checked() {
                     KEYWORDS.contains(&keyword.as_str()) || for_readers.contains(&keyword.as_str());
                 assert!(is_known, "{place}: http::faults does not check {keyword}");
             }
-            let additional = schema.get("additionalProperties");
-            assert!(additional.is_none_or(|one| *one == json!(false) || *one == json!({})));
             let name = reference.and_then(|text| text.rsplit('/').next());
             if let Some(name) = name.filter(|name| known.insert((*name).to_owned())) {
                 due.push(named[name].clone());

@@ -45,7 +45,7 @@ fn a_query_parameter_without_a_value_is_a_fault() {
         ("/v1/runs?status=&limit=5", "status"),
     ] {
         let error = app.get(path).expect_error(400, "invalid-request");
-        assert_eq!(error["details"], json!({"parameter": parameter}), "{path}");
+        assert_eq!(error["details"]["parameter"], parameter, "{path}");
     }
     app.get("/v1/projects?").expect(200);
 }
@@ -67,7 +67,7 @@ fn an_id_in_a_query_has_one_form() {
         &format!("urn:uuid:{id}"),
     ] {
         let error = list(other).expect_error(400, "invalid-request");
-        assert_eq!(error["details"], json!({"parameter": "projectId"}));
+        assert_eq!(error["details"]["parameter"], "projectId");
     }
 }
 
@@ -150,4 +150,27 @@ fn all_faults_of_a_body_are_told_at_once() {
     let error = app.put("/v1/secrets/prod/KEY", &secret);
     let error = error.expect_error(400, "invalid-body");
     assert_eq!(error["details"], json!({}));
+}
+
+#[test]
+fn all_faults_of_a_query_are_told_at_once() {
+    let app = App::start();
+    let faults = |query: &str| {
+        let error = app.get(&format!("/v1/runs?{query}"));
+        let error = error.expect_error(400, "invalid-request");
+        let faults = error["details"]["faults"].as_array().unwrap().clone();
+        assert_eq!(error["details"]["parameter"], faults[0]["parameter"]);
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains(faults[0]["message"].as_str().unwrap()),
+            "{error}"
+        );
+        let name = |fault: &Value| fault["parameter"].as_str().unwrap().to_owned();
+        faults.iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(faults("limit=many&limits=5"), ["limit", "limits"]);
+    let several = "status=lost&projectId=x&order=up&nam=1&limit=1";
+    assert_eq!(faults(several), ["status", "projectId", "order", "nam"]);
+    assert_eq!(faults("order=&agentId=x"), ["order", "agentId"]);
+    assert_eq!(faults("limit=many"), ["limit"]);
 }
