@@ -18,6 +18,8 @@ pub struct Database {
 }
 
 impl Database {
+    /// As [`Database::confirmed`], where every answer of a connection counts.
+    ///
     /// `client` finds the Postgres client in one of the pool's connections: `|connection| connection` when the
     /// connection is the client, `|connection| &mut connection.client` when it is wrapped.
     pub fn new<M, F>(pool: r2d2::Pool<M>, client: F) -> Self
@@ -25,16 +27,34 @@ impl Database {
         M: r2d2::ManageConnection,
         F: Fn(&mut M::Connection) -> &mut Client + Send + Sync + 'static,
     {
+        Self::confirmed(pool, client, |_| true)
+    }
+
+    /// `confirms` is asked once the work is done. False: the connection was given up meanwhile, and what it answered,
+    /// commits included, does not count; the work ends with [`Error::Unconfirmed`].
+    pub fn confirmed<M, F, C>(pool: r2d2::Pool<M>, client: F, confirms: C) -> Self
+    where
+        M: r2d2::ManageConnection,
+        F: Fn(&mut M::Connection) -> &mut Client + Send + Sync + 'static,
+        C: Fn(&mut M::Connection) -> bool + Send + Sync + 'static,
+    {
         Self {
             run: Arc::new(move |work| {
                 let mut connection = pool.get()?;
-                let client = client(&mut connection);
-                let outcome = work(client);
+                let on_loan = client(&mut connection);
+                let outcome = work(on_loan);
                 if outcome.as_ref().err().is_some_and(Error::ends_connection) {
                     // The connection's end comes after the word of it. The pool, which drops what is closed, is to see it.
-                    let _ = client.is_valid(END);
+                    let _ = on_loan.is_valid(END);
                 }
-                outcome
+                let counts = confirms(&mut connection);
+                outcome.and_then(|()| {
+                    if counts {
+                        Ok(())
+                    } else {
+                        Err(Error::Unconfirmed)
+                    }
+                })
             }),
         }
     }

@@ -11,6 +11,8 @@ pub enum Error {
     Database(postgres::Error),
     /// The pool had no connection in time.
     Pool(r2d2::Error),
+    /// The connection was given up while it was in use: whether the work was committed is unknown.
+    Unconfirmed,
     /// An argument is out of bounds; the text names it.
     Invalid(String),
     /// The payload cannot be written as, or read from, JSON.
@@ -59,6 +61,10 @@ impl fmt::Display for Error {
                 None => write!(out, "database: {error}"),
             },
             Self::Pool(error) => write!(out, "no database connection: {error}"),
+            Self::Unconfirmed => write!(
+                out,
+                "the connection was given up; its answer does not count"
+            ),
             Self::Invalid(what) => write!(out, "{what}"),
             Self::Payload(error) => write!(out, "payload: {error}"),
             Self::LeaseLost => write!(out, "the job's lease was lost"),
@@ -75,7 +81,7 @@ impl std::error::Error for Error {
             Self::Pool(error) => Some(error),
             Self::Payload(error) => Some(error),
             Self::Thread(error) => Some(error),
-            Self::Invalid(_) | Self::LeaseLost | Self::Cancelled => None,
+            Self::Unconfirmed | Self::Invalid(_) | Self::LeaseLost | Self::Cancelled => None,
         }
     }
 }

@@ -2,10 +2,11 @@
 //! has none.
 
 use super::connection::Connection;
+use super::primary::{Failure, Hosts};
 use super::statement_timeout::{Canceller, Monitor};
 use super::tls::{invalid, split_tls};
 use crate::error::{self, Error, Result};
-use postgres::{Config, NoTls};
+use postgres::Config;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub struct Options {
 #[derive(Clone)]
 pub struct Manager {
     config: Config,
+    /// Where the connection string names several.
+    hosts: Option<Arc<Hosts>>,
     canceller: Canceller,
     monitor: Arc<Monitor>,
     refusal: Refusal,
@@ -41,8 +44,12 @@ impl Refusal {
         reason.clone()
     }
 
-    fn note(&self, error: Option<&postgres::Error>) {
-        let reason = error.filter(|error| !error::is_away(error)).map(describe);
+    fn note(&self, error: Option<&Failure>) {
+        let refused = error.and_then(|failure| match failure {
+            Failure::Postgres(error) => Some(error),
+            Failure::NoPrimary | Failure::Superseded => None,
+        });
+        let reason = refused.filter(|error| !error::is_away(error)).map(describe);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reason;
     }
 }
@@ -51,8 +58,12 @@ impl Refusal {
 #[derive(Debug)]
 pub(super) struct LogFailures(pub(super) slog::Logger);
 
-impl r2d2::HandleError<postgres::Error> for LogFailures {
-    fn handle_error(&self, error: postgres::Error) {
+impl r2d2::HandleError<Failure> for LogFailures {
+    fn handle_error(&self, error: Failure) {
+        if matches!(error, Failure::Superseded) {
+            // The change of the primary was logged once.
+            return;
+        }
         slog::warn!(self.0, "The database cannot be reached; trying again"; crate::log::ErrorValue(&error));
     }
 }
@@ -69,7 +80,7 @@ fn describe(error: &postgres::Error) -> String {
 #[derive(Debug)]
 pub(super) struct CloseAside;
 
-impl r2d2::CustomizeConnection<Connection, postgres::Error> for CloseAside {
+impl r2d2::CustomizeConnection<Connection, Failure> for CloseAside {
     fn on_release(&self, connection: Connection) {
         if connection.statements.monitored.is_broken() {
             // Without a thread it is closed here: the closure is dropped.
@@ -97,10 +108,10 @@ impl Manager {
             .application_name("agent-runtime")
             .connect_timeout(Duration::from_secs(5))
             .keepalives(true)
-            .keepalives_idle(Duration::from_secs(10))
-            .keepalives_interval(Duration::from_secs(5))
+            .keepalives_idle(Duration::from_secs(2))
+            .keepalives_interval(Duration::from_secs(1))
             .keepalives_retries(3)
-            .tcp_user_timeout(Duration::from_secs(15));
+            .tcp_user_timeout(Duration::from_secs(5));
         let own = format!(
             "-c statement_timeout={} -c lock_timeout={} -c idle_in_transaction_session_timeout=60000 -c jit=off -c timezone=UTC",
             options.statement_timeout.as_millis(),
@@ -111,9 +122,11 @@ impl Manager {
             None => own,
         };
         config.options(&all).ssl_mode(tls.mode);
+        let canceller = Canceller(tls.connector()?);
         Ok(Self {
+            hosts: Hosts::of(&config, &canceller),
             config,
-            canceller: Canceller(tls.connector()?),
+            canceller,
             monitor: Arc::default(),
             refusal: Refusal::default(),
         })
@@ -125,20 +138,27 @@ impl Manager {
     /// `database-unavailable` when the server cannot be reached; `invalid-request` with its reason
     /// when it refuses for good.
     pub fn client(&self) -> Result<postgres::Client> {
-        self.open().map_err(|error| {
-            if error::is_away(&error) {
-                return Error::from(error);
+        match self.open() {
+            Ok((client, _)) => Ok(client),
+            Err(Failure::Postgres(error)) if !error::is_away(&error) => {
+                let reason = describe(&error);
+                Err(invalid(&format!("the database cannot be used: {reason}")).because(error))
             }
-            let reason = describe(&error);
-            invalid(&format!("the database cannot be used: {reason}")).because(error)
-        })
+            Err(Failure::Postgres(error)) => Err(Error::from(error)),
+            Err(failure) => Err(Error::database_unavailable(failure)),
+        }
     }
 
-    fn open(&self) -> Result<postgres::Client, postgres::Error> {
-        match &self.canceller.0 {
-            Some(tls) => self.config.connect(tls.clone()),
-            None => self.config.connect(NoTls),
+    /// A connection, and its server's timeline where the connection string names several hosts.
+    fn open(&self) -> Result<(postgres::Client, i64), Failure> {
+        match &self.hosts {
+            Some(hosts) => hosts.open(),
+            None => Ok((self.canceller.connect(&self.config)?, 0)),
         }
+    }
+
+    pub(super) fn hosts(&self) -> Option<&Arc<Hosts>> {
+        self.hosts.as_ref()
     }
 
     pub(super) fn canceller(&self) -> Canceller {
@@ -156,18 +176,27 @@ impl Manager {
 
 impl r2d2::ManageConnection for Manager {
     type Connection = Connection;
-    type Error = postgres::Error;
+    type Error = Failure;
 
-    fn connect(&self) -> Result<Connection, postgres::Error> {
+    fn connect(&self) -> Result<Connection, Failure> {
         let opened = self.open();
         self.refusal.note(opened.as_ref().err());
-        let client = opened?;
-        let monitored = self.monitor.add(client.cancel_token());
+        let (client, timeline) = opened?;
+        let monitored = self.monitor.add(client.cancel_token(), timeline);
+        // What was found before the monitor knew of this connection.
+        let hosts = self.hosts.as_ref();
+        if hosts.is_some_and(|hosts| hosts.is_superseded(timeline)) {
+            return Err(Failure::Superseded);
+        }
         Ok(Connection::new(client, monitored))
     }
 
-    fn is_valid(&self, connection: &mut Connection) -> Result<(), postgres::Error> {
-        connection.client.is_valid(Duration::from_secs(1))
+    /// Without a word to the server: whether it was given up while it rested.
+    fn is_valid(&self, connection: &mut Connection) -> Result<(), Failure> {
+        match connection.statements.monitored.is_broken() {
+            true => Err(Failure::Superseded),
+            false => Ok(()),
+        }
     }
 
     fn has_broken(&self, connection: &mut Connection) -> bool {

@@ -60,7 +60,7 @@ impl Statements {
         self.monitored.begin()?;
         let outcome = statement();
         let state = outcome.as_ref().err().and_then(postgres::Error::code);
-        self.monitored.end(outcome.is_ok() || state.is_some());
+        let counts = self.monitored.end(outcome.is_ok() || state.is_some());
         // A pooler lost the prepared statements, or a migration changed what they give.
         let stale = state == Some(&SqlState::INVALID_SQL_STATEMENT_NAME)
             || state == Some(&SqlState::FEATURE_NOT_SUPPORTED);
@@ -73,7 +73,12 @@ impl Statements {
         if outcome.as_ref().err().is_some_and(ends_connection) {
             self.monitored.lose();
         }
-        Ok(outcome?)
+        let answer = outcome?;
+        if counts {
+            Ok(answer)
+        } else {
+            Err(unconfirmed())
+        }
     }
 
     pub(super) fn prepared(
@@ -108,6 +113,10 @@ impl Statements {
         let statement = self.prepared(client, sql)?;
         self.monitor(|| client.execute(&statement, parameters))
     }
+}
+
+fn unconfirmed() -> Error {
+    Error::database_unavailable("the connection was given up, so its last answer does not count")
 }
 
 /// Whether the server says that it ends the connection with this.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `connect`, `tls`, `libpq` | how a connection is made, here and by PostgreSQL's own programs |
 //! | `connection`, `statement_timeout` | one connection with its prepared statements; the monitor that cancels a statement which outlives its limit |
+//! | `primary` | which of several hosts is the primary, and leaving an old one |
 //! | `pool`, `transaction` | sessions on loan, and transactions on them |
 //! | `statement`, `find` | what runs a statement, and how the row is found that access is checked on |
 //! | `row`, `texts` | columns by name, and enums that are texts |
@@ -31,6 +32,7 @@ mod ordered;
 pub mod page;
 pub mod partitions;
 mod pool;
+mod primary;
 pub mod retry;
 mod row;
 mod statement;

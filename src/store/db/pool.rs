@@ -5,6 +5,7 @@
 
 use super::connect::{CloseAside, LogFailures, Manager, Options, Refusal};
 use super::connection::{Connection, PING};
+use super::primary;
 use super::statement::{Parameter, Sql};
 use super::statement_timeout::Monitor;
 use super::transaction::{Tx, transact};
@@ -77,12 +78,15 @@ impl Store {
             options.statement_timeout + options.checkout_timeout,
             log.clone(),
         )?;
+        if let Some(hosts) = manager.hosts() {
+            primary::watch(hosts, &monitor, &log)?;
+        }
         let refusal = manager.refusal();
         let pool = r2d2::Pool::builder()
             .max_size(options.pool_size)
             .min_idle(Some(1))
             .connection_timeout(options.checkout_timeout)
-            .test_on_check_out(false)
+            .test_on_check_out(true)
             .max_lifetime(None)
             .error_handler(Box::new(LogFailures(log)))
             .connection_customizer(Box::new(CloseAside))
@@ -175,11 +179,15 @@ impl Store {
 
     /// The connections as the job queue takes them: the monitor takes a loan for one statement.
     pub fn for_jobs(&self) -> jobs::Database {
-        jobs::Database::new(self.pool.clone(), |connection: &mut Connection| {
-            // One that takes no more is not in the pool.
-            let _ = connection.statements.monitored.begin();
-            &mut connection.client
-        })
+        jobs::Database::confirmed(
+            self.pool.clone(),
+            |connection: &mut Connection| {
+                // One that takes no more confirms nothing below.
+                let _ = connection.statements.monitored.begin();
+                &mut connection.client
+            },
+            |connection| connection.statements.monitored.end(false),
+        )
     }
 
     /// The pool, for its figures.

@@ -48,6 +48,7 @@ pub fn queue_error(error: jobs::Error) -> Error {
     match error {
         jobs::Error::Database(error) => Error::from(error),
         jobs::Error::Pool(error) => Error::from(error),
+        error @ jobs::Error::Unconfirmed => Error::database_unavailable(error),
         other => Error::internal(other),
     }
 }

@@ -6,7 +6,8 @@
 //! replaces the waiting thread.
 //!
 //! A connection whose statement was cancelled takes no other one and is closed when it returns, so
-//! a late cancel hits nothing.
+//! a late cancel hits nothing. What such a statement answers does not count: a commit that waits for a synchronous
+//! standby is answered as one when it is cancelled, although no standby has it.
 
 use crate::error::{Error, Result};
 use postgres::NoTls;
@@ -17,7 +18,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// Asks for the end of statements.
+/// Connects, and asks for the end of statements.
 #[derive(Clone)]
 pub(super) struct Canceller(pub(super) Option<MakeRustlsConnect>);
 
@@ -33,6 +34,16 @@ impl Canceller {
             None => token.cancel_query(NoTls),
         }
     }
+
+    pub(super) fn connect(
+        &self,
+        config: &postgres::Config,
+    ) -> Result<postgres::Client, postgres::Error> {
+        match &self.0 {
+            Some(tls) => config.connect(tls.clone()),
+            None => config.connect(NoTls),
+        }
+    }
 }
 
 /// The monitor of every connection of the pool.
@@ -46,6 +57,8 @@ pub(super) struct Monitor {
 /// One connection, as the monitor sees it.
 pub(super) struct Monitored {
     token: postgres::CancelToken,
+    /// Of the server, where the connection string names several hosts.
+    timeline: i64,
     state: Mutex<State>,
 }
 
@@ -74,13 +87,15 @@ impl Monitored {
         Ok(())
     }
 
-    /// It ended. `answered`: by an answer of the server.
-    pub(super) fn end(&self, answered: bool) {
+    /// It ended. `answered`: by an answer of the server. False: the connection was given up meanwhile, and nothing that it
+    /// confirmed counts.
+    pub(super) fn end(&self, answered: bool) -> bool {
         let mut state = lock(&self.state);
         state.since = None;
         if answered {
             state.answered_at = Instant::now();
         }
+        !state.broken
     }
 
     /// The connection takes no more.
@@ -103,6 +118,13 @@ impl Monitored {
         lock(&self.state).broken
     }
 
+    /// It takes no more. Since when a statement runs on it.
+    fn supersede(&self) -> Option<Instant> {
+        let mut state = lock(&self.state);
+        state.broken = true;
+        state.since
+    }
+
     /// Since when a statement runs that is to be cancelled.
     fn overdue(&self, limit: Duration) -> Option<Instant> {
         let state = lock(&self.state);
@@ -117,6 +139,7 @@ impl Monitored {
         let mut state = lock(&self.state);
         let same = state.since == Some(since);
         if same {
+            // Before the cancel goes out: what is answered from here on does not count.
             state.broken = true;
             state.cancelled_at = Some(Instant::now());
         }
@@ -145,9 +168,10 @@ impl Monitor {
     }
 
     /// Watches one more connection.
-    pub(super) fn add(&self, token: postgres::CancelToken) -> Arc<Monitored> {
+    pub(super) fn add(&self, token: postgres::CancelToken, timeline: i64) -> Arc<Monitored> {
         let connection = Arc::new(Monitored {
             token,
+            timeline,
             state: Mutex::new(State {
                 since: None,
                 cancelled_at: None,
@@ -160,6 +184,20 @@ impl Monitor {
         connections.retain(|connection| connection.strong_count() > 0);
         connections.push(Arc::downgrade(&connection));
         connection
+    }
+
+    /// Gives up the connections to timelines below this one, and cancels what runs on them. How many they are.
+    pub(super) fn supersede(&self, below: i64, canceller: &Canceller, log: &slog::Logger) -> usize {
+        let mut old = self.connections();
+        old.retain(|connection| connection.timeline < below && !connection.is_broken());
+        let count = old.len();
+        let running = old
+            .into_iter()
+            .filter_map(|connection| connection.supersede().map(|since| (connection, since)))
+            .collect();
+        // Without a thread they end by their limits.
+        let _ = cancel_aside(running, canceller, log);
+        count
     }
 
     /// Whether the server answered on any connection within this time.
@@ -209,13 +247,22 @@ fn run(monitor: &Weak<Monitor>, canceller: &Canceller, limit: Duration, log: &sl
         if overdue.is_empty() {
             continue;
         }
-        let (canceller, log) = (canceller.clone(), log.clone());
-        cancelling = std::thread::Builder::new()
-            .name("store-cancel".to_owned())
-            .stack_size(512 * 1024)
-            .spawn(move || cancel(overdue, &canceller, &log))
-            .ok();
+        cancelling = cancel_aside(overdue, canceller, log);
     }
+}
+
+/// On a thread of its own. None: the system gives no thread.
+fn cancel_aside(
+    running: Vec<(Arc<Monitored>, Instant)>,
+    canceller: &Canceller,
+    log: &slog::Logger,
+) -> Option<JoinHandle<()>> {
+    let (canceller, log) = (canceller.clone(), log.clone());
+    std::thread::Builder::new()
+        .name("store-cancel".to_owned())
+        .stack_size(512 * 1024)
+        .spawn(move || cancel(running, &canceller, &log))
+        .ok()
 }
 
 fn cancel(overdue: Vec<(Arc<Monitored>, Instant)>, canceller: &Canceller, log: &slog::Logger) {
@@ -223,7 +270,7 @@ fn cancel(overdue: Vec<(Arc<Monitored>, Instant)>, canceller: &Canceller, log: &
         if !connection.begin_cancel(since) {
             continue;
         }
-        slog::warn!(log, "A statement outlived its limit; cancelling it";
+        slog::warn!(log, "A statement outlived its limit, or its server; cancelling it";
             "runningMs" => u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
         if let Err(error) = canceller.cancel(&connection.token) {
             slog::warn!(log, "The statement could not be cancelled"; crate::log::ErrorValue(&error));

@@ -1,0 +1,459 @@
+//! Finds the primary among the several hosts of a connection string, and leaves an old one.
+//!
+//! A standby that is promoted begins a new timeline, whose number is higher. One thread for each host asks it twice a
+//! second whether it is a primary, and on which timeline. Connections are made to the primary with the highest one.
+//! When a higher one is found, the connections to the primary before are given up, their statements cancelled: a
+//! primary that nobody fenced would go on to answer, with what is old.
+//!
+//! Guarantees: once a timeline was seen, this process takes no connection to an older one. No question and no
+//! connection attempt holds up another host's. A host that takes connections and never answers holds a few threads,
+//! not more.
+//!
+//! Not here: a connection string with one host. Whatever fails over behind that name closes its connections.
+
+use super::statement_timeout::{Canceller, Monitor};
+use crate::error::{Error, Result};
+use crate::sql;
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+use postgres::config::{Host, TargetSessionAttrs};
+use postgres::{Client, Config};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// Between two questions to a host.
+const PERIOD: Duration = Duration::from_millis(500);
+/// How long a host may take until a connection to it stands.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long the other hosts are still waited for once one said that it is a primary.
+const OTHERS: Duration = Duration::from_millis(500);
+/// Between two looks for a newer primary while a connection to the one known is being made.
+const LOOK: Duration = Duration::from_millis(100);
+/// A primary that has not answered for so long gives way to another name of the same one, or to another cluster.
+const SILENT: Duration = Duration::from_secs(3);
+/// Attempts under way to one host.
+const ATTEMPTS: u32 = 8;
+
+/// Why no connection was made.
+#[derive(Debug)]
+pub enum Failure {
+    /// The host said so, or nothing.
+    Postgres(postgres::Error),
+    /// No host is a primary, or the newest primary does not answer.
+    NoPrimary,
+    /// A newer primary was found meanwhile.
+    Superseded,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Postgres(error) => error.fmt(f),
+            Self::NoPrimary => {
+                f.write_str("no host of SVC_DATABASE_URL answers as the newest primary")
+            }
+            Self::Superseded => f.write_str("a newer primary was found"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Postgres(error) => error.source(),
+            Self::NoPrimary | Self::Superseded => None,
+        }
+    }
+}
+
+impl From<postgres::Error> for Failure {
+    fn from(error: postgres::Error) -> Self {
+        Self::Postgres(error)
+    }
+}
+
+/// The hosts, and which of them is the primary.
+pub(super) struct Hosts {
+    hosts: Vec<One>,
+    canceller: Canceller,
+    newest: Mutex<Option<Newest>>,
+}
+
+struct One {
+    config: Config,
+    attempts: Arc<AtomicU32>,
+}
+
+/// A primary as it described itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    /// PostgreSQL's number of the cluster.
+    system: i64,
+    timeline: i64,
+}
+
+struct Newest {
+    host: usize,
+    seen: Seen,
+    confirmed_at: Instant,
+}
+
+impl Hosts {
+    /// None: the connection string names one host.
+    pub(super) fn of(config: &Config, canceller: &Canceller) -> Option<Arc<Self>> {
+        let count = config.get_hosts().len().max(config.get_hostaddrs().len());
+        let hosts = (0..count).map(|host| One {
+            config: only(config, host),
+            attempts: Arc::default(),
+        });
+        (count > 1).then(|| {
+            Arc::new(Self {
+                hosts: hosts.collect(),
+                canceller: canceller.clone(),
+                newest: Mutex::new(None),
+            })
+        })
+    }
+
+    /// A connection to the newest primary, and its timeline.
+    pub(super) fn open(&self) -> Result<(Client, i64), Failure> {
+        let known = self
+            .lock()
+            .as_ref()
+            .map(|newest| (newest.host, newest.seen.timeline));
+        let Some((host, timeline)) = known else {
+            return self.look();
+        };
+        let (tell, answer) = bounded(1);
+        self.attempt(host, false, tell)?;
+        let deadline = Instant::now() + CONNECT;
+        loop {
+            match answer.recv_timeout(LOOK) {
+                Ok(opened) => return Ok((opened?.0, timeline)),
+                Err(RecvTimeoutError::Timeout) if self.is_superseded(timeline) => {
+                    return Err(Failure::Superseded);
+                }
+                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
+                Err(_) => return Err(Failure::NoPrimary),
+            }
+        }
+    }
+
+    /// Whether the primary of this timeline is an old one by now.
+    pub(super) fn is_superseded(&self, timeline: i64) -> bool {
+        let newest = self.lock();
+        newest
+            .as_ref()
+            .is_some_and(|newest| newest.seen.timeline > timeline)
+    }
+
+    /// Asks all hosts, where nothing is known yet, and takes the newest primary of those that answer in time.
+    fn look(&self) -> Result<(Client, i64), Failure> {
+        let mut deadline = Instant::now() + CONNECT;
+        let (tell, answers) = bounded(self.hosts.len());
+        for host in 0..self.hosts.len() {
+            // A host that holds too many attempts is none that answers.
+            let _ = self.attempt(host, true, tell.clone());
+        }
+        drop(tell);
+        let mut best: Option<(Client, i64)> = None;
+        let mut failed = Failure::NoPrimary;
+        while let Ok(answer) = answers.recv_deadline(deadline) {
+            match answer {
+                Ok((client, Some(seen))) => {
+                    deadline = deadline.min(Instant::now() + OTHERS);
+                    if best.as_ref().is_none_or(|(_, of)| *of < seen.timeline) {
+                        best = Some((client, seen.timeline));
+                    }
+                }
+                // A standby.
+                Ok((_, None)) => {}
+                Err(error) => failed = error.into(),
+            }
+        }
+        best.ok_or(failed)
+    }
+
+    /// Connects on a thread of its own, because neither a connection's start nor a question has a deadline.
+    fn attempt(&self, host: usize, asks: bool, tell: Sender<Attempt>) -> Result<(), Failure> {
+        let one = self.hosts.get(host).ok_or(Failure::NoPrimary)?;
+        let under_way = UnderWay(Arc::clone(&one.attempts));
+        if under_way.0.fetch_add(1, Ordering::Relaxed) >= ATTEMPTS {
+            return Err(Failure::NoPrimary);
+        }
+        let mut config = one.config.clone();
+        if !asks {
+            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
+        let canceller = self.canceller.clone();
+        let began = std::thread::Builder::new()
+            .name("store-connect".to_owned())
+            .stack_size(512 * 1024)
+            .spawn(move || {
+                let opened = canceller.connect(&config).and_then(|mut client| {
+                    let seen = if asks { ask(&mut client)? } else { None };
+                    Ok((client, seen))
+                });
+                drop(under_way);
+                // Nobody waits for what came too late: the connection is closed.
+                let _ = tell.send(opened);
+            });
+        began.map(drop).map_err(|_| Failure::NoPrimary)
+    }
+
+    /// Takes what a host said of itself. The primary's timeline if it is another one than before: connections to those below
+    /// it are old.
+    fn note(&self, host: usize, seen: Seen) -> Option<Change> {
+        let mut newest = self.lock();
+        let now = Newest {
+            host,
+            seen,
+            confirmed_at: Instant::now(),
+        };
+        let Some(before) = newest.as_mut() else {
+            *newest = Some(now);
+            return None;
+        };
+        if before.host == host && before.seen == seen {
+            before.confirmed_at = now.confirmed_at;
+            return None;
+        }
+        let is_same_system = before.seen.system == seen.system;
+        let is_silent = before.confirmed_at.elapsed() > SILENT;
+        if is_same_system && seen.timeline > before.seen.timeline {
+            *newest = Some(now);
+            return Some(Change {
+                below: seen.timeline,
+            });
+        }
+        if is_silent && !is_same_system {
+            *newest = Some(now);
+            return Some(Change { below: i64::MAX });
+        }
+        if is_silent && seen == before.seen {
+            *newest = Some(now);
+        }
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Newest>> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts one attempt until it is dropped.
+struct UnderWay(Arc<AtomicU32>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+type Attempt = Result<(Client, Option<Seen>), postgres::Error>;
+
+/// Connections to timelines below this one are old.
+#[derive(Debug, PartialEq, Eq)]
+struct Change {
+    below: i64,
+}
+
+/// Starts the threads, which end with the pool.
+///
+/// # Errors
+/// The system gives no thread.
+pub(super) fn watch(hosts: &Arc<Hosts>, monitor: &Arc<Monitor>, log: &slog::Logger) -> Result<()> {
+    for host in 0..hosts.hosts.len() {
+        let watcher = Watcher {
+            host,
+            hosts: Arc::downgrade(hosts),
+            monitor: Arc::downgrade(monitor),
+            log: log.clone(),
+        };
+        std::thread::Builder::new()
+            .name("store-primary".to_owned())
+            .stack_size(512 * 1024)
+            .spawn(move || watcher.run())
+            .map_err(Error::internal)?;
+    }
+    Ok(())
+}
+
+struct Watcher {
+    host: usize,
+    hosts: Weak<Hosts>,
+    monitor: Weak<Monitor>,
+    log: slog::Logger,
+}
+
+impl Watcher {
+    fn run(&self) {
+        let mut client: Option<Client> = None;
+        // Nothing is kept from ending while a host is silent: the pool and its hosts are held between questions only.
+        while let Some((config, canceller)) = self.reach() {
+            if client.is_none() {
+                client = canceller.connect(&config).ok();
+            }
+            match client.as_mut().map(ask) {
+                Some(Ok(Some(seen))) => self.tell(seen),
+                Some(Ok(None)) => {}
+                Some(Err(_)) | None => client = None,
+            }
+            std::thread::sleep(PERIOD);
+        }
+    }
+
+    fn reach(&self) -> Option<(Config, Canceller)> {
+        let hosts = self.hosts.upgrade()?;
+        let one = hosts.hosts.get(self.host)?;
+        Some((one.config.clone(), hosts.canceller.clone()))
+    }
+
+    fn tell(&self, seen: Seen) {
+        let (Some(hosts), Some(monitor)) = (self.hosts.upgrade(), self.monitor.upgrade()) else {
+            return;
+        };
+        let Some(change) = hosts.note(self.host, seen) else {
+            return;
+        };
+        let given_up = monitor.supersede(change.below, &hosts.canceller, &self.log);
+        let host = hosts.hosts.get(self.host).map(|one| name(&one.config));
+        slog::warn!(self.log, "Another server is the primary database now; the connections to the one before are given up";
+            "host" => host, "timeline" => seen.timeline, "connections" => given_up);
+    }
+}
+
+fn ask(client: &mut Client) -> Result<Option<Seen>, postgres::Error> {
+    let row = client.query_one(sql!("primary/ask"), &[])?;
+    let timeline: Option<i64> = row.try_get("timeline")?;
+    let system = row.try_get("system")?;
+    Ok(timeline.map(|timeline| Seen { system, timeline }))
+}
+
+/// Of one of its hosts alone, whatever that one is.
+fn only(config: &Config, host: usize) -> Config {
+    let mut all = Config::new();
+    if let Some(user) = config.get_user() {
+        all.user(user);
+    }
+    if let Some(password) = config.get_password() {
+        all.password(password);
+    }
+    if let Some(database) = config.get_dbname() {
+        all.dbname(database);
+    }
+    if let Some(options) = config.get_options() {
+        all.options(options);
+    }
+    if let Some(application) = config.get_application_name() {
+        all.application_name(application);
+    }
+    all.ssl_mode(config.get_ssl_mode())
+        .ssl_negotiation(config.get_ssl_negotiation())
+        .channel_binding(config.get_channel_binding())
+        .connect_timeout(CONNECT)
+        .keepalives(config.get_keepalives())
+        .keepalives_idle(config.get_keepalives_idle());
+    if let Some(interval) = config.get_keepalives_interval() {
+        all.keepalives_interval(interval);
+    }
+    if let Some(retries) = config.get_keepalives_retries() {
+        all.keepalives_retries(retries);
+    }
+    if let Some(timeout) = config.get_tcp_user_timeout() {
+        all.tcp_user_timeout(*timeout);
+    }
+    match config.get_hosts().get(host) {
+        Some(Host::Tcp(name)) => {
+            all.host(name);
+        }
+        Some(Host::Unix(path)) => {
+            all.host_path(path);
+        }
+        None => {}
+    }
+    if let Some(address) = config.get_hostaddrs().get(host) {
+        all.hostaddr(*address);
+    }
+    let ports = config.get_ports();
+    if let Some(port) = ports.get(host).or_else(|| ports.first()) {
+        all.port(*port);
+    }
+    all
+}
+
+/// The host and its port, for a log record.
+fn name(config: &Config) -> String {
+    let port = config.get_ports().first().unwrap_or(&5432);
+    match (config.get_hosts().first(), config.get_hostaddrs().first()) {
+        (Some(Host::Tcp(name)), _) => format!("{name}:{port}"),
+        (Some(Host::Unix(path)), _) => format!("{}:{port}", path.display()),
+        (None, Some(address)) => format!("{address}:{port}"),
+        (None, None) => port.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: Seen = Seen {
+        system: 1,
+        timeline: 1,
+    };
+    const SECOND: Seen = Seen {
+        system: 1,
+        timeline: 2,
+    };
+
+    fn hosts(url: &str) -> Option<Arc<Hosts>> {
+        Hosts::of(&url.parse().unwrap(), &Canceller(None))
+    }
+
+    fn silence(hosts: &Hosts) {
+        hosts.lock().as_mut().unwrap().confirmed_at -= 2 * SILENT;
+    }
+
+    #[test]
+    fn one_host_is_not_watched_and_each_of_several_is_reached_alone() {
+        assert!(hosts("postgres://u@a:1/d").is_none());
+        let several = hosts("host=a,/b port=1,2 user=u password=p dbname=d").unwrap();
+        let names: Vec<_> = several.hosts.iter().map(|one| name(&one.config)).collect();
+        assert_eq!(names, ["a:1", "/b:2"]);
+        let first = &several.hosts[0].config;
+        assert_eq!(
+            (first.get_user(), first.get_dbname(), first.get_password()),
+            (Some("u"), Some("d"), Some(&b"p"[..]))
+        );
+    }
+
+    #[test]
+    fn a_higher_timeline_supersedes_and_a_lower_one_never_comes_back() {
+        let hosts = hosts("host=a,b user=u").unwrap();
+        assert_eq!(hosts.note(0, FIRST), None);
+        assert!(!hosts.is_superseded(1));
+        assert_eq!(hosts.note(1, SECOND), Some(Change { below: 2 }));
+        assert!(hosts.is_superseded(1) && !hosts.is_superseded(2));
+        silence(&hosts);
+        assert_eq!(hosts.note(0, FIRST), None, "the old primary is still there");
+        assert!(hosts.is_superseded(1));
+    }
+
+    #[test]
+    fn another_name_or_cluster_takes_over_from_one_that_is_silent() {
+        let hosts = hosts("host=a,b user=u").unwrap();
+        let other = Seen {
+            system: 2,
+            timeline: 1,
+        };
+        hosts.note(0, SECOND);
+        assert_eq!(hosts.note(1, SECOND), None);
+        assert_eq!(hosts.note(1, other), None);
+        assert_eq!(hosts.lock().as_ref().unwrap().host, 0);
+        silence(&hosts);
+        assert_eq!(hosts.note(1, SECOND), None, "its connections are as good");
+        assert_eq!(hosts.lock().as_ref().unwrap().host, 1);
+        silence(&hosts);
+        assert_eq!(hosts.note(0, other), Some(Change { below: i64::MAX }));
+    }
+}
