@@ -1,7 +1,7 @@
 //! `audit verify` checks that the record of access decisions is complete. `audit export` prints the
 //! decisions, for keeping them elsewhere.
 
-use super::{Failure, Outcome, World, terminal};
+use super::{Failure, Outcome, World, dev, terminal};
 use crate::audit::Record;
 use crate::audit::verify::{self, Fault, Kind, Report};
 use crate::error::Error;
@@ -28,6 +28,8 @@ Examples:
   agent-runtime audit verify
   agent-runtime audit verify --public-key audit.pub --json
 
+The database is that of SVC_DATABASE_URL, else the private one of a running `dev`.
+
 The public key is the one of SVC_AUDIT_SIGNING_KEY_PATH in PEM, as made by: openssl pkey -pubout. \
 Without it the key of the setting is used. Without both, each anchor is checked with the key that \
 it names itself, which proves little, and one that is not signed is counted.
@@ -40,7 +42,8 @@ Examples:
   agent-runtime audit export --from 2027-01-01T00:00:00Z --to 2027-02-01T00:00:00Z > january.jsonl
   agent-runtime audit export --tenant 018f0000-0000-7000-8000-000000000000 | jq .resource
 
-Decisions are written oldest first, one JSON object a line, as the audit stood when the command began.";
+Decisions are written oldest first, one JSON object a line, as the audit stood when the command \
+began. The database is that of SVC_DATABASE_URL, else the private one of a running `dev`.";
 
 /// The longest public key file, in bytes.
 const KEY_MAX_BYTES: u64 = 64 * 1024;
@@ -65,6 +68,8 @@ pub struct Verify {
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    dev: dev::Found,
 }
 
 /// Arguments of `audit export`.
@@ -83,6 +88,8 @@ pub struct Export {
     /// Only decisions of this tenant
     #[arg(long, value_name = "ID")]
     tenant: Option<Uuid>,
+    #[command(flatten)]
+    dev: dev::Found,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -109,6 +116,7 @@ pub fn run(world: &World, command: &Command) -> Outcome {
 }
 
 fn verify(world: &World, arguments: &Verify) -> Outcome {
+    let world = &arguments.dev.world(world)?;
     let settings = world.settings()?;
     let mut keys = arguments
         .public_keys
@@ -207,6 +215,7 @@ struct Line {
 }
 
 fn export(world: &World, arguments: &Export) -> Outcome {
+    let world = &arguments.dev.world(world)?;
     let settings = world.settings()?;
     let manager = Manager::new(&options::store(&settings))?;
     let Format::Jsonl = arguments.format;

@@ -1,7 +1,7 @@
 //! `authz verify` and `authz repair`: whether the authorization server holds the permissions that
 //! the database wants, and making it so. Both may run beside running servers.
 
-use super::{Failure, Outcome, World, terminal};
+use super::{Failure, Outcome, World, dev, terminal};
 use crate::authz::permissions::Permissions;
 use crate::authz::report::{Progress, Report, Tuples};
 use crate::config::Settings;
@@ -26,7 +26,7 @@ Examples:
   agent-runtime authz verify --json | jq '.tenants[] | select(.extra.count > 0)'
 
 The database is that of SVC_DATABASE_URL, the authorization server that of SVC_AUTHZ_API_URL. \
-Nothing is changed. Exit codes: 0 equal, 2 something differs, 1 it could not be compared.";
+Without the first, both are those of a running `dev --authorization`. Nothing is changed. Exit codes: 0 equal, 2 something differs, 1 it could not be compared.";
 
 const REPAIR_EXAMPLES: &str = "\
 Examples:
@@ -52,6 +52,8 @@ pub enum Command {
 pub struct Verify {
     #[command(flatten)]
     scope: Scope,
+    #[command(flatten)]
+    dev: dev::Found,
 }
 
 /// Arguments of `authz repair`.
@@ -98,6 +100,14 @@ pub fn run(world: &World, command: &Command) -> Outcome {
         Command::Verify(arguments) => (&arguments.scope, Work::Verify),
         Command::Repair(arguments) if arguments.dry_run => (&arguments.scope, Work::DryRun),
         Command::Repair(arguments) => (&arguments.scope, Work::Repair),
+    };
+    let found;
+    let world = match command {
+        Command::Verify(arguments) => {
+            found = arguments.dev.world(world)?;
+            &found
+        }
+        Command::Repair(_) => world,
     };
     let permissions = open(world, &world.settings()?)?;
     let mut sums = Sums::default();

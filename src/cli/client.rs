@@ -38,6 +38,9 @@ pub(super) struct Which {
     /// The file of the bearer token, `-` for standard input [default: AGENT_RUNTIME_TOKEN_FILE, AGENT_RUNTIME_TOKEN, else that of `dev`]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// The server and the token of the `dev` that was started with this directory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "token_file"])]
+    data_dir: Option<PathBuf>,
 }
 
 impl Which {
@@ -50,6 +53,9 @@ impl Which {
 
     /// The server that the options mean.
     pub(super) fn server(&self, world: &World) -> Outcome<Server> {
+        if let Some(directory) = &self.data_dir {
+            return Server::of_dev(dev::Home::at(directory)?, None);
+        }
         let home = dev::Home::find(&world.vars);
         let dev_url = home.as_ref().and_then(dev::Home::url);
         let given = self.url.as_deref().or(world.vars.text("AGENT_RUNTIME_URL"));
@@ -60,10 +66,7 @@ impl Which {
         // The token of `dev` is only for the server of `dev`.
         let of_dev = given.is_none() || given == dev_url.as_deref();
         let home = home.filter(|_| of_dev).ok_or_else(no_token)?;
-        let token = home.token()?.ok_or_else(no_token)?;
-        let mut server = Server::new(url, token)?;
-        server.home = Some(Arc::new(home));
-        Ok(server)
+        Server::of_dev(home, Some(url))
     }
 
     fn token(&self, world: &World) -> Outcome<Option<Secret>> {
@@ -128,6 +131,17 @@ impl Server {
             authorization: Arc::new(Mutex::new(header(&token))),
             home: None,
         })
+    }
+
+    /// The server of `dev`, at the URL of its last start unless another one is given.
+    fn of_dev(home: dev::Home, url: Option<&str>) -> Outcome<Self> {
+        let own = home.url();
+        let (Some(url), Some(token)) = (url.or(own.as_deref()), home.token()?) else {
+            return Err(no_token());
+        };
+        let mut server = Self::new(url, token)?;
+        server.home = Some(Arc::new(home));
+        Ok(server)
     }
 
     /// Reads the token of `dev` again, because each start of `dev` has another one. False: the token is of

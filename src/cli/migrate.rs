@@ -1,6 +1,6 @@
 //! `migrate`: brings the schema to this version, or prints what it would do.
 
-use super::{Failure, Outcome, World, terminal};
+use super::{Failure, Outcome, World, dev, terminal};
 use crate::server::options;
 use crate::store::connect::Manager;
 use crate::store::migrations;
@@ -12,8 +12,8 @@ Examples:
   agent-runtime migrate --check    print what would be done, change nothing
   agent-runtime migrate            do it
 
-The database is that of SVC_DATABASE_URL. A server migrates at its start. Use this command to do \
-it before. Exits 1 if the schema cannot be migrated, and prints the reasons.";
+The database is that of SVC_DATABASE_URL, else the private one of a running `dev`. A server \
+migrates at its start. Use this command to do it before. Exits 1 if the schema cannot be migrated, and prints the reasons.";
 
 /// Arguments of `migrate`.
 #[derive(Args)]
@@ -25,6 +25,8 @@ pub struct Arguments {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    dev: dev::Found,
 }
 
 /// Migrates, or prints what it would do.
@@ -32,6 +34,7 @@ pub struct Arguments {
 /// # Errors
 /// The database cannot be reached, or the schema cannot be migrated.
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
+    let world = &arguments.dev.world(world)?;
     let settings = world.settings()?;
     let manager = Manager::new(&options::store(&settings))?;
     let mut client = manager.client()?;

@@ -50,6 +50,7 @@ use crate::ids::Clock;
 use std::process::ExitCode;
 
 /// What a command gets from its surroundings.
+#[derive(Clone)]
 pub struct World {
     vars: Vars,
     clock: Clock,

@@ -38,7 +38,7 @@ pub(super) struct Access {
 }
 
 /// Readable by its creator only.
-const OURS: Access = Access {
+pub(super) const OURS: Access = Access {
     mode: 0o600,
     owner: None,
 };

@@ -1,6 +1,6 @@
 //! `tenant create`: creates a further tenant, its first user and a token, directly in the database.
 
-use super::{Failure, Outcome, World, terminal};
+use super::{Failure, Outcome, World, dev, terminal};
 use crate::authn::bearer;
 use crate::authz::desired_tuples::{self, Object};
 use crate::server::options;
@@ -15,8 +15,8 @@ Examples:
   agent-runtime tenant create --name \"Example Ltd\"
   agent-runtime tenant create --name \"Example Ltd\" --json > tenant.json
 
-The database is that of SVC_DATABASE_URL. The token is shown once; only its digest is stored. \
-Running servers know the tenant immediately.";
+The database is that of SVC_DATABASE_URL, else the private one of a running `dev`. The token is \
+shown once; only its digest is stored. Running servers know the tenant immediately.";
 
 /// The commands on tenants.
 #[derive(Subcommand)]
@@ -42,6 +42,8 @@ pub struct Create {
     /// Print what was created as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    dev: dev::Found,
 }
 
 fn name(text: &str) -> Result<String, String> {
@@ -58,6 +60,7 @@ fn name(text: &str) -> Result<String, String> {
 /// The database cannot be reached, its schema has another version, or the tenant exists.
 pub fn run(world: &World, command: &Command) -> Outcome {
     let Command::Create(arguments) = command;
+    let world = &arguments.dev.world(world)?;
     let settings = world.settings()?;
     let log = super::serve::open_log(&world.vars, &settings, &world.clock)?;
     let options = options::store(&settings);

@@ -41,6 +41,12 @@ pub use settings::{
 pub use types::{HostAccess, LogFormat, LogLevel, Origin};
 pub use vars::Vars;
 
+/// The content of a key file that is for development only: the settings of a server outside
+/// development refuse it.
+pub fn development_key(key: &[u8; 32]) -> zeroize::Zeroizing<Vec<u8>> {
+    zeroize::Zeroizing::new([parse::DEVELOPMENT_KEY, key].concat())
+}
+
 /// A fault of one setting.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Fault {

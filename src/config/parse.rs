@@ -211,8 +211,23 @@ fn database_url(text: &str, wrong: impl Fn() -> String) -> Result<(), String> {
         .map_err(|_| format!("{}, and its parameters those that libpq knows", wrong()))
 }
 
+/// A file of 32 bytes that begins with this line is for development only: `dev` makes such files.
+pub(super) const DEVELOPMENT_KEY: &[u8] = b"agent-runtime development key\n";
+
+/// Whether a setting names a key file that is for development only.
+pub(super) fn is_development_key(kind: Kind, text: &str, credentials: &Credentials) -> bool {
+    let Kind::KeyFile(KeyForm::Bytes32) = kind else {
+        return false;
+    };
+    let bytes = credentials.read_secret(Path::new(text));
+    bytes.is_ok_and(|bytes| bytes.starts_with(DEVELOPMENT_KEY))
+}
+
 fn key_file(form: KeyForm, text: &str, credentials: &Credentials) -> Result<Value, String> {
-    let bytes = credentials.read_secret(Path::new(text))?;
+    let mut bytes = credentials.read_secret(Path::new(text))?;
+    if form == KeyForm::Bytes32 && bytes.starts_with(DEVELOPMENT_KEY) {
+        bytes.drain(..DEVELOPMENT_KEY.len());
+    }
     let length = bytes.len();
     key(form, bytes).map_err(|()| match form {
         KeyForm::Ed25519 => {

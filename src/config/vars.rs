@@ -43,7 +43,7 @@ impl Vars {
 
     /// Whether a variable of this service is set.
     pub fn has_settings(&self) -> bool {
-        self.names_with_prefix("SVC_").next().is_some()
+        self.has_any("SVC_")
     }
 
     /// Every variable.
@@ -94,6 +94,25 @@ impl Vars {
     pub fn user_data_directory(&self) -> Option<PathBuf> {
         self.absolute("XDG_DATA_HOME")
             .or_else(|| self.absolute("HOME").map(|home| home.join(".local/share")))
+    }
+
+    /// Where this user's programs keep what can be made again: `$XDG_CACHE_HOME`, else `~/.cache`.
+    pub fn user_cache_directory(&self) -> Option<PathBuf> {
+        self.absolute("XDG_CACHE_HOME")
+            .or_else(|| self.absolute("HOME").map(|home| home.join(".cache")))
+    }
+
+    /// Whether a setting is given: as a variable, as a file, or as a credential of the unit.
+    pub fn gives(&self, setting: &str) -> bool {
+        let credentials = super::files::Credentials(self.credentials_directory());
+        self.raw(setting).is_some()
+            || self.raw(&format!("{setting}_FILE")).is_some()
+            || credentials.find(setting).is_some()
+    }
+
+    /// Whether a variable that begins with this is set.
+    pub fn has_any(&self, prefix: &str) -> bool {
+        self.names_with_prefix(prefix).next().is_some()
     }
 
     /// Device and inode of the stream that systemd connected to its journal (`JOURNAL_STREAM`,

@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 
 /// The role that owns everything in the cluster.
 const USER: &str = "agent_runtime";
+/// The first database of the cluster.
+const DATABASE: &str = "postgres";
 /// Part of the socket's file name. There is no TCP port.
 const PORT: u16 = 5432;
 /// The longest path of a Unix socket in bytes, without its final NUL (Linux; elsewhere 103).
@@ -96,6 +98,28 @@ pub fn default_data_dir(wanted: &Path) -> PathBuf {
     }
 }
 
+/// Whether there is a cluster in this data directory, running or not.
+pub fn exists(data_dir: &Path) -> bool {
+    data_dir.join("pgdata/PG_VERSION").exists()
+}
+
+/// The URL of the first database of the cluster that runs in this data directory, if one does. For
+/// other processes of its user.
+pub fn url_of_running(data_dir: &Path) -> Option<String> {
+    let data = std::path::absolute(data_dir).ok()?.join("pgdata");
+    let found = PidFile::read(&data).filter(|found| found.ready)?;
+    let socket_dir = found.socket_dir?;
+    postmaster::serves(found.pid, &data).then(|| url(&socket_dir, DATABASE))
+}
+
+fn url(socket_dir: &Path, database: &str) -> String {
+    format!(
+        "postgresql://{USER}@{}:{PORT}/{}",
+        percent_encoded(socket_dir.as_os_str().as_bytes()),
+        percent_encoded(database.as_bytes())
+    )
+}
+
 /// A running private PostgreSQL; dropping it stops the server.
 #[derive(Debug)]
 pub struct Cluster {
@@ -150,16 +174,12 @@ impl Cluster {
 
     /// The URL of the cluster's first database, for libpq and the `postgres` crate.
     pub fn url(&self) -> String {
-        self.url_of("postgres")
+        self.url_of(DATABASE)
     }
 
     /// The URL of one of the cluster's databases.
     pub fn url_of(&self, database: &str) -> String {
-        format!(
-            "postgresql://{USER}@{}:{PORT}/{}",
-            percent_encoded(self.socket_dir.as_os_str().as_bytes()),
-            percent_encoded(database.as_bytes())
-        )
+        url(&self.socket_dir, database)
     }
 
     /// The postmaster's process id.
@@ -316,11 +336,8 @@ impl Cluster {
         let begin = Instant::now();
         let mut next_word = begin + PROGRESS_INTERVAL;
         while Instant::now() < deadline && server.ended().is_none() {
-            let ready = PidFile {
-                pid: server.pid(),
-                ready: true,
-            };
-            if PidFile::read(&self.data) == Some(ready) {
+            let found = PidFile::read(&self.data);
+            if found.is_some_and(|found| found.ready && found.pid == server.pid()) {
                 return true;
             }
             if Instant::now() >= next_word {
@@ -438,7 +455,7 @@ fn socket_dir(
 }
 
 /// Opens a log. It is truncated on request or if it has grown long.
-fn log_file(path: &Path, anew: bool) -> Result<File, Failure> {
+pub(super) fn log_file(path: &Path, anew: bool) -> Result<File, Failure> {
     let long = fs::metadata(path).is_ok_and(|found| found.size() > LOG_MAX_BYTES);
     let file = OpenOptions::new()
         .create(true)
@@ -453,7 +470,7 @@ fn log_file(path: &Path, anew: bool) -> Result<File, Failure> {
     Ok(file)
 }
 
-fn outputs(log: File, root: &Path) -> Result<(Stdio, Stdio), Failure> {
+pub(super) fn outputs(log: File, root: &Path) -> Result<(Stdio, Stdio), Failure> {
     let second = log
         .try_clone()
         .map_err(|fault| Failure::io("open a log in", root, &fault))?;
@@ -461,7 +478,7 @@ fn outputs(log: File, root: &Path) -> Result<(Stdio, Stdio), Failure> {
 }
 
 /// The last lines of a log from `begin` on.
-fn tail(path: &Path, begin: u64) -> String {
+pub(super) fn tail(path: &Path, begin: u64) -> String {
     let read = || -> std::io::Result<String> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();

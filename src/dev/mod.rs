@@ -1,11 +1,12 @@
-//! What `agent-runtime dev` adds so that nothing needs to be set up: a private PostgreSQL and a
-//! scripted model provider.
+//! What `agent-runtime dev` adds so that nothing needs to be set up: a private PostgreSQL, a scripted
+//! model provider, and OpenFGA if it is asked for.
 //!
 //! Not here: the command itself (`cli`), and anything that a production server uses.
 
 mod account;
 mod binaries;
 pub mod cluster;
+pub mod openfga;
 mod postmaster;
 pub mod provider;
 

@@ -46,6 +46,8 @@ pub(super) struct PidFile {
     pub(super) pid: u32,
     /// The postmaster accepts connections.
     pub(super) ready: bool,
+    /// The directory of its socket.
+    pub(super) socket_dir: Option<PathBuf>,
 }
 
 impl PidFile {
@@ -59,6 +61,10 @@ impl PidFile {
         Some(Self {
             pid: lines.first()?.parse().ok().filter(|pid| *pid > 1)?,
             ready: lines.get(7) == Some(&"ready"),
+            socket_dir: lines
+                .get(4)
+                .filter(|line| !line.is_empty())
+                .map(PathBuf::from),
         })
     }
 }
@@ -274,14 +280,16 @@ mod tests {
             PidFile::parse(whole),
             Some(PidFile {
                 pid: 4242,
-                ready: true
+                ready: true,
+                socket_dir: Some("/run".into()),
             })
         );
         assert_eq!(
             PidFile::parse("4242\n/data\n"),
             Some(PidFile {
                 pid: 4242,
-                ready: false
+                ready: false,
+                socket_dir: None,
             })
         );
         for broken in ["", "x\n", "-4242\n", "0\n", "1\n"] {

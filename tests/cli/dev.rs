@@ -1,6 +1,7 @@
 //! `dev` from an empty home directory on, and the commands that find it there.
 
 use crate::harness::{Running, command, directory, run};
+use crate::page::free_port;
 use agent_runtime::dev::provider::{Fault, Provider, Script, Step};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -92,7 +93,13 @@ fn dev_demonstrates_runs_agents_and_leaves_no_database_server_behind() {
 /// What `dev` keeps, the user alone may read; of root's the server's account may pass through.
 fn keeps_private(data: &Path) {
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
-    for name in ["token", "authorization", "dev.json"] {
+    for name in [
+        "token",
+        "authorization",
+        "dev.json",
+        "secrets.key",
+        "aad.key",
+    ] {
         assert_eq!(mode(&data.join(name)), 0o600, "{name}");
     }
     let directory = match rustix::process::geteuid().is_root() {
@@ -106,7 +113,7 @@ fn keeps_private(data: &Path) {
 fn refuses(data: &Path, variables: &[(&str, &str)]) {
     assert!(!data.join("pgdata/postmaster.pid").exists());
     let said = run(&["dev", "--port", "0"], variables).expect(1);
-    for part in ["another text", data.to_str().unwrap(), "XDG_DATA_HOME"] {
+    for part in ["another text", data.to_str().unwrap(), "--data-dir"] {
         assert!(said.err.contains(part), "{}", said.err);
     }
     assert!(!data.join("pgdata/postmaster.pid").exists());
@@ -157,19 +164,6 @@ fn interrupts(provider: &Provider, variables: &[(&str, &str)]) {
 
 fn hanging() -> Step {
     Step::text("One two three.").fault(2, Fault::Hang)
-}
-
-/// A free port below those that the kernel gives to connections, so that it is still free when what
-/// listened there was killed and starts again.
-fn free_port() -> String {
-    loop {
-        let mut random = [0; 2];
-        getrandom::fill(&mut random).unwrap();
-        let port = 10_000 + u16::from_ne_bytes(random) % 20_000;
-        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port.to_string();
-        }
-    }
 }
 
 /// `run` and `follow` against the running `dev`, which they find by themselves.

@@ -79,7 +79,7 @@ pub(crate) struct Running {
     pub(crate) child: Child,
     lines: Receiver<String>,
     seen: Vec<String>,
-    _stdin: Option<ChildStdin>,
+    stdin: Option<ChildStdin>,
 }
 
 impl Running {
@@ -101,7 +101,7 @@ impl Running {
             });
         }
         Self {
-            _stdin: child.stdin.take(),
+            stdin: child.stdin.take(),
             child,
             lines,
             seen: Vec::new(),
@@ -132,6 +132,11 @@ impl Running {
         let pid = i32::try_from(self.child.id()).unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Its standard input, whose end it sees when the value is dropped.
+    pub(crate) fn stdin(&mut self) -> ChildStdin {
+        self.stdin.take().unwrap()
     }
 
     /// Its exit code, once it has ended.

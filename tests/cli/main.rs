@@ -10,9 +10,12 @@
 mod arguments;
 mod commands;
 mod dev;
+mod dev_authorization;
+mod dev_database;
 mod documents;
 mod harness;
 mod lists;
+mod page;
 mod quickstart;
 mod readme;
 mod serve;

@@ -2,50 +2,15 @@
 //! of them starts.
 
 use crate::harness::{Running, directory};
+use crate::page::{blocks, free_port, path_with_program};
 use rustix::process::Signal;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 const PAGE: &str = include_str!("../../docs/quickstart.md");
 
 /// How long the page's commands may take together, in seconds.
 const MOST_S: &str = "120";
-
-/// The blocks of code in this language, in order.
-fn blocks(language: &str) -> Vec<&'static str> {
-    let opening = format!("\n```{language}\n");
-    let rests = PAGE.split(opening.as_str()).skip(1);
-    rests
-        .map(|rest| rest.split("\n```").next().unwrap())
-        .collect()
-}
-
-/// A path for commands with the program on it. Its `dev` takes any free port, since other tests may run
-/// beside this one.
-fn path_with_program(directory: &Path) -> String {
-    let wrapper = directory.join("agent-runtime");
-    let program = env!("CARGO_BIN_EXE_agent-runtime");
-    let text =
-        format!("#!/bin/sh\n[ \"$*\" != dev ] || set -- dev --port 0\nexec '{program}' \"$@\"\n");
-    fs::write(&wrapper, text).unwrap();
-    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = std::env::var("PATH").unwrap();
-    format!("{}:{path}", directory.display())
-}
-
-/// A port on which nothing listens, below those that the kernel gives to connections.
-fn free_port() -> String {
-    loop {
-        let mut random = [0; 2];
-        getrandom::fill(&mut random).unwrap();
-        let port = 10_000 + u16::from_ne_bytes(random) % 20_000;
-        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port.to_string();
-        }
-    }
-}
 
 #[test]
 fn every_command_of_the_quickstart_works_as_it_stands() {
@@ -57,7 +22,7 @@ fn every_command_of_the_quickstart_works_as_it_stands() {
         ("XDG_DATA_HOME", data.to_str().unwrap()),
         ("HOME", "/nonexistent"),
     ];
-    let commands = blocks("sh");
+    let commands = blocks(PAGE, "sh");
     let (start, rest) = commands.split_first().unwrap();
     let mut dev = Command::new("bash");
     dev.args(["-c", &format!("exec {start}")])
@@ -71,7 +36,7 @@ fn every_command_of_the_quickstart_works_as_it_stands() {
 
     let work = directory.path().join("work");
     fs::create_dir(&work).unwrap();
-    fs::write(work.join("order_status.py"), blocks("python")[0]).unwrap();
+    fs::write(work.join("order_status.py"), blocks(PAGE, "python")[0]).unwrap();
     // The tool ends with the commands, wherever these end.
     let script = format!(
         "exec 2>&1\nset -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{export}\n{}\n",

@@ -18,7 +18,7 @@ pub(super) use keys::{Standing, compare};
 pub(super) use manifest::{Database, Manifest, digest_of};
 pub(super) use programs::Programs;
 
-use super::{Failure, Outcome, World, terminal};
+use super::{Failure, Outcome, World, dev, terminal};
 use crate::config::Settings;
 use crate::ids::rfc3339;
 use crate::secret::Secret;
@@ -41,8 +41,8 @@ Examples:
   agent-runtime backup --json /var/backups/agent-runtime/2027-01-31 | jq .runtime.sha256
 
 The databases are those of SVC_DATABASE_URL and SVC_AUTHZ_DATABASE_URL; without the second, the \
-authorization server's is left out, and a restore rebuilds it from the first. Servers keep \
-running. Key files are not in a backup: keep them, and keep them elsewhere.
+authorization server's is left out, and a restore rebuilds it from the first. Without \
+SVC_DATABASE_URL the private database of a running `dev` is backed up. Servers keep running. Key files are not in a backup: keep them, and keep them elsewhere.
 
 DIR must not exist, or be empty. It appears once the backup is complete and verified. pg_dump and pg_restore \
 of the server's version are needed (package postgresql-client).";
@@ -57,6 +57,8 @@ pub struct Arguments {
     /// Print the manifest as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    dev: dev::Found,
 }
 
 /// The file of the runtime's database.
@@ -70,6 +72,7 @@ const OPENFGA_FILE: &str = "openfga.dump";
 /// A database cannot be reached or dumped, the directory cannot be written, or the command was
 /// interrupted.
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
+    let world = &arguments.dev.world(world)?;
     let (settings, forgiven) = world.settings_for_upkeep()?;
     let watch = Watch::start()?;
     let target = Target::take(&arguments.directory)?;

@@ -2,10 +2,11 @@
 //!
 //! Files in the data directory, readable by their owner only: `token` (the bearer token of the last start),
 //! `authorization` (the same as an HTTP header, for `curl -H @…`), `dev.json` (ids, the port of the
-//! example's tool, the URL of the last start).
+//! example's tool, the URLs of the last start), `secrets.key` and `aad.key` (keys of the secrets, which
+//! servers outside development refuse).
 
 use super::super::{Failure, Outcome, private_file};
-use crate::config::Vars;
+use crate::config::{self, Vars};
 use crate::dev::cluster;
 use crate::ids::Clock;
 use crate::secret::Secret;
@@ -27,6 +28,9 @@ pub(super) struct Kept {
     /// The URL of the last start.
     #[serde(default)]
     pub(super) url: Option<String>,
+    /// The URL of the authorization server of the last start, if it had one.
+    #[serde(default)]
+    pub(super) authorization_url: Option<String>,
     /// The port of the example's tool, whose URL is part of the agent.
     #[serde(default)]
     pub(super) tool_port: Option<u16>,
@@ -39,8 +43,45 @@ impl Home {
         Some(Self(cluster::default_data_dir(&wanted)))
     }
 
+    /// A directory that was named.
+    pub(in crate::cli) fn at(directory: &Path) -> Outcome<Self> {
+        let path = std::path::absolute(directory);
+        let path = path.map_err(|error| {
+            Failure::new(format!("{} is no directory: {error}.", directory.display()))
+        })?;
+        Ok(Self(path))
+    }
+
+    /// The directory that was named, else the user's.
+    pub(in crate::cli) fn named_or_found(
+        named: Option<&Path>,
+        vars: &Vars,
+    ) -> Outcome<Option<Self>> {
+        match named {
+            Some(directory) => Self::at(directory).map(Some),
+            None => Ok(Self::find(vars)),
+        }
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// The key that wraps data keys, and the key that binds rows: see `config::development_key`.
+    pub(super) fn key_paths(&self) -> [PathBuf; 2] {
+        ["secrets.key", "aad.key"].map(|name| self.0.join(name))
+    }
+
+    /// Makes the keys that are missing.
+    pub(super) fn make_keys(&self) -> Outcome {
+        for path in self.key_paths() {
+            let mut key = zeroize::Zeroizing::new([0; 32]);
+            getrandom::fill(key.as_mut_slice())
+                .map_err(|error| Failure::new(format!("There are no random bytes: {error}.")))?;
+            let content = config::development_key(&key);
+            private_file::write_for(private_file::OURS, &path, &content, Standing::Kept)?;
+        }
+        Ok(())
     }
 
     pub(super) fn token_path(&self) -> PathBuf {
@@ -57,8 +98,17 @@ impl Home {
 
     /// The URL of the last start.
     pub(in crate::cli) fn url(&self) -> Option<String> {
+        self.kept()?.url
+    }
+
+    /// The URL of the authorization server of the last start.
+    pub(super) fn authorization_url(&self) -> Option<String> {
+        self.kept()?.authorization_url
+    }
+
+    fn kept(&self) -> Option<Kept> {
         let text = private_file::read(&self.kept_path()).ok()??;
-        serde_json::from_str::<Kept>(&text).ok()?.url
+        serde_json::from_str(&text).ok()
     }
 
     /// The token, if there was a start.
@@ -87,6 +137,7 @@ impl Home {
                 tenant_id: clock.new_id(),
                 user_id: clock.new_id(),
                 url: None,
+                authorization_url: None,
                 tool_port: None,
             }),
         }

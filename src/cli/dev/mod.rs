@@ -1,14 +1,18 @@
 //! `dev`: the whole service on this machine with everything it needs. It adds a private PostgreSQL,
-//! a tenant that persists, a token for each start, an example agent with a tool, and a scripted model provider
-//! unless a real one is named.
+//! a tenant that persists, a token for each start, keys for secrets, an example agent with a tool, a scripted model
+//! provider unless a real one is named, and OpenFGA if it is asked for.
 //!
 //! It listens on loopback and is the server of `serve` in development mode. This command sets a few
 //! settings; all others come from the environment as usual.
 
 mod example;
+mod found;
 mod home;
+mod openfga;
+mod settings;
 mod tool;
 
+pub(super) use found::Found;
 pub(super) use home::Home;
 
 use super::client::Server as Api;
@@ -17,7 +21,7 @@ use super::notify::Manager;
 use super::terminal::{Style, note, program, say};
 use super::{Failure, Outcome, World, follow, run as start_run, serve, signals};
 use crate::authn::bearer;
-use crate::config::{Origin, Settings, Vars};
+use crate::config::{self, Origin, Settings, Vars};
 use crate::dev::cluster::{self, Cluster};
 use crate::dev::provider::{Provider, Script, Step};
 use crate::error::{Code, Error};
@@ -38,13 +42,20 @@ use url::Url;
 
 const EXAMPLES: &str = "\
 Examples:
-  agent-runtime dev                    serve on http://127.0.0.1:4000
-  agent-runtime dev --demo             and run the example agent once
-  agent-runtime dev --demo --exit      run it once and stop
+  agent-runtime dev                         serve on http://127.0.0.1:4000
+  agent-runtime dev --demo                  and run the example agent once
+  agent-runtime dev --demo --exit           run it once and stop
+  agent-runtime dev --port 4100             serve on another port; 0 takes any that is free
+  agent-runtime dev --data-dir ./dev        keep everything in ./dev; another directory is another server
+  agent-runtime dev --authorization         check who may do what, with OpenFGA
+  agent-runtime dev --authorization --openfga /opt/openfga/openfga
+  agent-runtime dev --database-url postgres://localhost:5432/agents
   OPENAI_API_KEY=… agent-runtime dev --provider-url https://api.example.com/v1 --model NAME
   agent-runtime dev --provider-url http://127.0.0.1:11434/v1 --model llama3.2
 
-An API key comes from the variable OPENAI_API_KEY, or as SVC_MODEL_KEYS says.";
+An API key comes from the variable OPENAI_API_KEY, or as SVC_MODEL_KEYS says. Secrets and webhooks \
+are on, under keys that dev keeps in its data directory and that no other server takes. To start \
+afresh, stop it and remove that directory.";
 
 const DEFAULT_PORT: u16 = 4000;
 /// Ports that are tried after the default one.
@@ -58,9 +69,18 @@ const WORD_PACE: Duration = Duration::from_millis(25);
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The port to listen on [default: 4000, or the next free one]
-    #[arg(long)]
+    /// The port to listen on, 0 for any [default: 4000, or the next free one]
+    #[arg(long, value_name = "N")]
     port: Option<u16>,
+    /// Where the database, the keys and the token are kept [default: $XDG_DATA_HOME/agent-runtime]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Turn authorization on: find OpenFGA or build it with Go, and start it
+    #[arg(long)]
+    authorization: bool,
+    /// The binary of OpenFGA to start
+    #[arg(long, value_name = "FILE", requires = "authorization")]
+    openfga: Option<PathBuf>,
     /// Use this database instead of a private one; if its URL has a password, use SVC_DATABASE_URL
     #[arg(long, value_name = "URL", value_parser = without_password)]
     database_url: Option<String>,
@@ -103,50 +123,46 @@ struct Model {
 /// # Errors
 /// Something that it needs is missing or does not start, or the demonstration failed.
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
-    let home = Home::find(&world.vars)
-        .ok_or_else(|| Failure::new("There is no home directory: set HOME or XDG_DATA_HOME."))?;
+    let home = Home::named_or_found(arguments.data_dir.as_deref(), &world.vars)?;
+    let home = home.ok_or_else(|| {
+        Failure::new("There is no home directory: set HOME or XDG_DATA_HOME, or name a directory with --data-dir.")
+    })?;
     let mut kept = home.open(&world.clock)?;
+    let port = port(arguments.port)?;
     let model = model(&world.vars, arguments)?;
-    let mut vars = vars(&world.vars, &home, &model)?;
+    let vars = vars(&world.vars, &home, &model)?.with("SVC_HTTP_PORT", port.to_string());
     // Check the settings before anything is started.
     super::load(&vars, &world.clock)?;
     let endings = signals::endings()?;
-    let cluster = match database(&vars, arguments)? {
-        Some(url) => {
-            vars = vars.with("SVC_DATABASE_URL", url);
-            None
-        }
-        None if vars.raw("SVC_DATABASE_URL").is_some() => None,
-        None if vars.raw("SVC_DATABASE_URL_FILE").is_some() => None,
-        None => {
-            let cluster = cluster(world, &home)?;
-            vars = vars.with("SVC_DATABASE_URL", cluster.url());
-            Some(cluster)
-        }
-    };
+    let openfga = arguments
+        .authorization
+        .then(|| openfga::program(&vars, arguments.openfga.as_deref(), &endings))
+        .transpose()?;
+    let (vars, cluster) = with_database(world, arguments, vars, &home)?;
     home.make()?;
-    let port = port(arguments.port)?;
-    vars = vars.with("SVC_HTTP_PORT", port.to_string());
+    home.make_keys()?;
+    let vars = settings::with_secrets(vars, &home);
+    let openfga = openfga.map(|program| openfga::start(&program, &home));
+    let openfga = openfga.transpose()?;
+    let vars = match &openfga {
+        Some(openfga) => vars.with("SVC_AUTHZ_API_URL", openfga.url()),
+        None => vars,
+    };
     let settings = super::load(&vars, &world.clock)?;
     let log = serve::open_log(&vars, &settings, &world.clock)?;
     log::install_panic_hook(&log);
     let tool = Tool::start(kept.tool_port, &world.clock)?;
-    let seeds = Seeds {
-        tenant_id: settings.tenant.id.unwrap_or(kept.tenant_id),
-        user_id: settings.tenant.seed_user_id.unwrap_or(kept.user_id),
-        token: match &settings.tenant.seed_token {
-            Some(token) => token.clone(),
-            None => bearer::mint()?,
-        },
-        replaces: Replaced::All,
-    };
+    let seeds = seeds(&settings, &kept)?;
     let token = seeds.token.clone();
     let server = serve::start(&settings, seeds, &world.clock, &log)?;
     kept.url = Some(format!("http://{}", server.local_addr()));
+    let authorization = settings.authorization.as_ref();
+    kept.authorization_url = authorization.map(|authorization| authorization.url.clone());
     kept.tool_port = Some(tool.port());
     let dev = Dev {
         world,
         arguments,
+        settings: &settings,
         home: &home,
         model: &model,
         tool: &tool,
@@ -155,12 +171,45 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     };
     let outcome = dev.serve(&server, &kept, token);
     let stopped = stop(server, &settings, &endings);
-    drop((tool, model));
+    drop((tool, model, openfga));
     if cluster.is_some() {
         note("Stopping PostgreSQL.");
     }
     drop(cluster);
     outcome.and(stopped)
+}
+
+/// The settings with a database: the one that was named, else the private one, which is started.
+fn with_database(
+    world: &World,
+    arguments: &Arguments,
+    vars: Vars,
+    home: &Home,
+) -> Outcome<(Vars, Option<Cluster>)> {
+    const DATABASE: &str = "SVC_DATABASE_URL";
+    match &arguments.database_url {
+        Some(_) if vars.gives(DATABASE) => Err(Failure::usage(format!(
+            "The database is given twice: by --database-url and by {DATABASE}."
+        ))),
+        Some(url) => Ok((vars.with(DATABASE, url), None)),
+        None if vars.gives(DATABASE) => Ok((vars, None)),
+        None => {
+            let cluster = cluster(world, home)?;
+            Ok((vars.with(DATABASE, cluster.url()), Some(cluster)))
+        }
+    }
+}
+
+fn seeds(settings: &Settings, kept: &Kept) -> Outcome<Seeds> {
+    Ok(Seeds {
+        tenant_id: settings.tenant.id.unwrap_or(kept.tenant_id),
+        user_id: settings.tenant.seed_user_id.unwrap_or(kept.user_id),
+        token: match &settings.tenant.seed_token {
+            Some(token) => token.clone(),
+            None => bearer::mint()?,
+        },
+        replaces: Replaced::All,
+    })
 }
 
 fn stop(server: Server, settings: &Settings, endings: &Receiver<()>) -> Outcome {
@@ -212,9 +261,7 @@ fn vars(given: &Vars, home: &Home, model: &Model) -> Outcome<Vars> {
     if vars.raw("SVC_LOG_LEVEL").is_none() {
         vars = vars.with("SVC_LOG_LEVEL", "warn");
     }
-    vars = vars
-        .with("SVC_DEV", "true")
-        .with("SVC_STATE_DIR", home.path());
+    vars = settings::of_server(&vars, home);
     if let Some(key) = model.key_name {
         let origin = Url::parse(&model.base_url).ok();
         let origin = origin.as_ref().and_then(Origin::of).ok_or_else(|| {
@@ -234,16 +281,6 @@ fn vars(given: &Vars, home: &Home, model: &Model) -> Outcome<Vars> {
         }
     }
     Ok(vars)
-}
-
-/// The URL of the database on the command line.
-fn database(vars: &Vars, arguments: &Arguments) -> Outcome<Option<String>> {
-    match &arguments.database_url {
-        Some(_) if vars.raw("SVC_DATABASE_URL").is_some() => Err(Failure::usage(
-            "The database is given twice: by --database-url and by SVC_DATABASE_URL.",
-        )),
-        url => Ok(url.clone()),
-    }
 }
 
 /// The private PostgreSQL, in the data directory.
@@ -270,8 +307,14 @@ fn cluster(world: &World, home: &Home) -> Outcome<Cluster> {
 /// The requested port, or the first free one from the default on.
 fn port(asked: Option<u16>) -> Outcome<u16> {
     let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    if let Some(port) = asked {
-        return Ok(port);
+    match asked {
+        Some(port) if port == 0 || free(port) => return Ok(port),
+        Some(port) => {
+            return Err(Failure::new(format!(
+                "Port {port} is taken by another program, or may not be used. Name another one with --port; 0 takes any that is free."
+            )));
+        }
+        None => {}
     }
     let found = (DEFAULT_PORT..=DEFAULT_PORT + MORE_PORTS).find(|port| free(*port));
     let port = found.ok_or_else(|| {
@@ -291,6 +334,7 @@ fn port(asked: Option<u16>) -> Outcome<u16> {
 struct Dev<'a> {
     world: &'a World,
     arguments: &'a Arguments,
+    settings: &'a Settings,
     home: &'a Home,
     model: &'a Model,
     tool: &'a Tool,
@@ -306,7 +350,7 @@ impl Dev<'_> {
         let mut failure = Failure::from(error);
         if is_its_own {
             failure.message.push_str(&format!(
-                "\n  The database is the one in {}. If another build of this program made it, move that directory away, or name another directory in XDG_DATA_HOME.",
+                "\n  The database is the one in {}. If another build of this program made it, move that directory away, or name another directory with --data-dir.",
                 self.home.path().display()
             ));
         }
@@ -361,9 +405,11 @@ impl Dev<'_> {
         let rows = [
             ("API", url.to_owned()),
             ("Reference", format!("{url}/docs")),
-            ("Data", self.home.path().display().to_string()),
             ("Token", token.display().to_string()),
+            ("Data", self.home.path().display().to_string()),
             ("Model", model),
+            ("Access", self.access()),
+            ("Secrets", self.secrets().to_owned()),
         ];
         say(format_args!("\n{}", style.bold("agent-runtime dev")))?;
         for (name, value) in rows {
@@ -389,9 +435,30 @@ impl Dev<'_> {
         Ok(())
     }
 
+    fn access(&self) -> String {
+        match &self.settings.authorization {
+            Some(authorization) => {
+                format!("authorization is on, by OpenFGA at {}", authorization.url)
+            }
+            None => "authorization is off: every token may do everything (see --authorization)"
+                .to_owned(),
+        }
+    }
+
+    fn secrets(&self) -> &'static str {
+        match self.settings.secrets {
+            config::Secrets::Off => "off, and so are webhooks (SVC_SECRETS_BACKEND=none)",
+            _ => "on, and so are webhooks",
+        }
+    }
+
     /// The command that does what the demonstration does.
     fn command(&self, example: &Example) -> String {
-        format!("{} run {} \"{QUESTION}\"", program(), example.name)
+        let option = match &self.arguments.data_dir {
+            Some(_) => format!(" --data-dir {}", self.home.path().display()),
+            None => String::new(),
+        };
+        format!("{} run{option} {} \"{QUESTION}\"", program(), example.name)
     }
 
     /// Runs the example once, as `run` does.

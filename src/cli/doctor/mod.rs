@@ -18,7 +18,7 @@ mod settings;
 
 use super::account::{self, Account};
 use super::deployment::{self, Copies};
-use super::{Failure, Outcome, World};
+use super::{Failure, Outcome, World, dev};
 use crate::config::{self, EnvFile, Settings, Vars};
 use crate::ids::Clock;
 use crate::secrets;
@@ -40,10 +40,11 @@ Examples:
   agent-runtime doctor --replicas 3          do three replicas fit into PostgreSQL's connections?
   agent-runtime doctor --json | jq '.checks[] | select(.level == \"fault\")'
   SVC_DEV=1 agent-runtime doctor             the settings of the environment
+  agent-runtime doctor --data-dir ./dev      the server of: agent-runtime dev --data-dir ./dev
 
 The settings are those of the environment if it has any that begin with SVC_, else those of \
-/etc/agent-runtime/agent-runtime.env; with --env-file those of that file, and no credentials but those of \
---credentials. Nothing is changed. docs/doctor.md says what each check means.
+/etc/agent-runtime/agent-runtime.env, else those of a running `dev`; with --env-file those of that \
+file, and no credentials but those of --credentials. Nothing is changed. docs/doctor.md says what each check means.
 
 Exit codes: 0 no fault (warnings may be), 1 at least one fault, 2 wrong command line.";
 
@@ -57,7 +58,7 @@ const PATIENCE_FOR_CHILD: Duration = Duration::from_secs(30);
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Take the settings from this env file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
     env_file: Option<PathBuf>,
     /// Read secrets from the files of this directory, as systemd passes them
     #[arg(long, value_name = "DIR")]
@@ -77,6 +78,8 @@ pub struct Arguments {
     /// Print raw findings, for the doctor that started this one
     #[arg(long, hide = true)]
     as_service: bool,
+    #[command(flatten)]
+    dev: dev::Found,
 }
 
 /// Runs the checks and prints the report.
@@ -89,15 +92,19 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     }
     let found = match &installed(world, arguments)? {
         Some(installed) => of_installed(world, arguments, installed)?,
-        None => finding::look(
-            groups(&world.vars, &world.clock, arguments.replicas),
-            PATIENCE,
-        ),
+        None if arguments.as_service => here(world, arguments),
+        None => here(&arguments.dev.world(world)?, arguments),
     };
     if arguments.as_service {
         return super::terminal::say_json(&found);
     }
     report::say(world, &found, arguments.json)
+}
+
+/// Checks everything with the settings of the environment, or with those of `dev`.
+fn here(world: &World, arguments: &Arguments) -> Vec<Finding> {
+    let groups = groups(&world.vars, &world.clock, arguments.replicas);
+    finding::look(groups, PATIENCE)
 }
 
 /// A service whose settings are in an env file.
@@ -111,7 +118,8 @@ fn installed(world: &World, arguments: &Arguments) -> Outcome<Option<Installed>>
     let usual = Path::new(deployment::ENV_FILE);
     let path = match &arguments.env_file {
         Some(path) => path.as_path(),
-        None if arguments.as_service || world.vars.has_settings() => return Ok(None),
+        None if arguments.as_service || arguments.dev.is_named() => return Ok(None),
+        None if world.vars.has_settings() => return Ok(None),
         None if usual.exists() => usual,
         None => return Ok(None),
     };

@@ -256,6 +256,16 @@ impl Reader<'_> {
         if setting.state != State::Built {
             return None;
         }
+        if self.development != Some(true)
+            && parse::is_development_key(setting.kind, &found.text, &self.credentials)
+        {
+            self.fault(
+                setting.name,
+                "names a key that agent-runtime dev made, which is for development only",
+                secrets::MAKE_A_KEY,
+            );
+            return None;
+        }
         let value = match parse::parse(setting.kind, &found.text, &self.credentials) {
             Ok(value) => value,
             Err(problem) => {

@@ -76,7 +76,7 @@ const REQUIRED: [(&str, &str, Option<&str>, &str); 7] = [
     ),
 ];
 
-const MAKE_A_KEY: &str =
+pub(super) const MAKE_A_KEY: &str =
     "Make a key with: (umask 077; head -c 32 /dev/urandom > FILE), and name it here";
 
 impl Reader<'_> {

@@ -215,3 +215,30 @@ fn the_backend_dotenv_has_defaults() {
     assert_eq!(read(&vars.with("SVC_ENVIRONMENT", "mine")).2, "mine");
     assert!(faults(&development(&[("SVC_ENVIRONMENT", "prod")])).is_empty());
 }
+
+#[test]
+fn a_key_that_dev_made_is_refused_outside_development() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = |name: &str, byte: u8| {
+        let content = development_key(&[byte; 32]);
+        file(dir.path(), name, content.as_slice(), 0o600)
+    };
+    let (key, aad) = (made("key", 1), made("aad", 2));
+    let vars = [
+        LOCAL[0],
+        LOCAL[1],
+        ("SVC_SECRETS_LOCAL_KEY_PATH", key.as_str()),
+        ("SVC_SECRETS_AAD_KEY_PATH", aad.as_str()),
+    ];
+    let settings = load(&development(&vars), &clock()).unwrap();
+    let Secrets::Postgres { aad_key, .. } = settings.secrets else {
+        panic!("{:?}", settings.secrets);
+    };
+    assert_eq!(aad_key.expose()[..4], *"AgIC");
+    let (vars, trusted) = production(&vars);
+    let faults = load_trusting(&vars, &clock(), &trusted).unwrap_err();
+    for name in ["SVC_SECRETS_LOCAL_KEY_PATH", "SVC_SECRETS_AAD_KEY_PATH"] {
+        let fault = faults.iter().find(|fault| fault.setting == name).unwrap();
+        assert!(fault.problem.contains("development only"), "{fault}");
+    }
+}
