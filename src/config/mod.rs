@@ -17,8 +17,6 @@
 mod assemble;
 mod env_file;
 mod files;
-#[cfg(test)]
-pub(crate) mod generated;
 pub mod license;
 mod parse;
 mod read;
@@ -118,5 +116,7 @@ pub fn check_trusting(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Repo
     report::of(read::read(vars, clock, trusted))
 }
 
+#[cfg(test)]
+pub(crate) mod generated;
 #[cfg(test)]
 mod tests;
