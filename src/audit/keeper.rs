@@ -56,7 +56,7 @@ impl Keeper {
         if is_about_rights(error) {
             slog::error!(self.log, "This database role may not make or drop the audit's partitions. Have the owner of its tables do it, with attach_audit_partitions(date), or make this role the owner"; crate::log::ErrorValue(error));
         } else {
-            slog::warn!(self.log, "Maintenance of the audit's tables failed; it will be retried"; crate::log::ErrorValue(error));
+            crate::warn_unless!(self.store.is_away(), self.log, "Maintenance of the audit's tables failed; it will be retried"; crate::log::ErrorValue(error));
         }
     }
 

@@ -360,7 +360,7 @@ impl Writer {
         match rows::attach_partitions(session, today) {
             Ok(()) => self.held.month = Some(month),
             Err(error) => {
-                slog::warn!(self.log, "The audit's partitions could not be made"; crate::log::ErrorValue(&error));
+                crate::warn_unless!(self.store.is_away(), self.log, "The audit's partitions could not be made"; crate::log::ErrorValue(&error));
             }
         }
     }
@@ -372,7 +372,7 @@ impl Writer {
 
     fn tell_away(&mut self, error: &Error) {
         if self.may_complain() {
-            slog::warn!(self.log, "The audit cannot be written; retrying"; crate::log::ErrorValue(error));
+            crate::warn_unless!(self.store.is_away(), self.log, "The audit cannot be written; retrying"; crate::log::ErrorValue(error));
         }
     }
 
@@ -443,7 +443,7 @@ impl Writer {
             .session()
             .and_then(|mut session| rows::free(&mut session, held));
         if let Err(error) = freed {
-            slog::warn!(self.log, "The audit's slot could not be freed; it is free when its lease runs out"; crate::log::ErrorValue(&error));
+            crate::warn_unless!(self.store.is_away(), self.log, "The audit's slot could not be freed; it is free when its lease runs out"; crate::log::ErrorValue(&error));
         }
     }
 

@@ -9,6 +9,7 @@ use super::route::{Found, Route, Table};
 use super::{cors, reply};
 use crate::authz::Tickets;
 use crate::error::{Code, Error, Result};
+use crate::outbound::Peer;
 use bytes::Bytes;
 use rouille::Response;
 use std::sync::{Arc, OnceLock};
@@ -78,7 +79,7 @@ impl Pipeline {
         match called {
             Ok(answer) => reply::answer(answer, context),
             Err(error) => {
-                note(&cx.known_log(), route, &error);
+                note(&cx.known_log(), &self.shared, route, &error);
                 Reply::Full(reply::error(&error, context))
             }
         }
@@ -192,8 +193,8 @@ fn checked_length(route: &Route, cx: &Cx<'_>) -> Result<()> {
 }
 
 /// Logs a refusal: our faults as errors with cause and source location, unavailable parts as
-/// warnings, the client's faults at debug.
-fn note(log: &slog::Logger, route: &Route, error: &Error) {
+/// warnings unless the log has told of their outage, the client's faults at debug.
+fn note(log: &slog::Logger, shared: &Shared, route: &Route, error: &Error) {
     let (method, path) = (route.method.text(), route.path);
     let error_value = crate::log::ErrorValue(error);
     match error.code() {
@@ -201,13 +202,13 @@ fn note(log: &slog::Logger, route: &Route, error: &Error) {
             slog::error!(log, "A request failed"; "method" => method, "route" => path, error_value);
         }
         Code::DatabaseUnavailable | Code::DeadlineExceeded => {
-            slog::warn!(log, "The database could not be reached for a request"; "method" => method, "route" => path, error_value);
+            crate::warn_unless!(shared.store.is_away(), log, "The database could not be reached for a request"; "method" => method, "route" => path, error_value);
         }
         Code::AuthorizationUnavailable => {
-            slog::warn!(log, "A request could not be checked"; "method" => method, "route" => path, error_value);
+            crate::warn_unless!(shared.outbound.is_away(Peer::AuthorizationServer) || shared.store.is_away(), log, "A request could not be checked"; "method" => method, "route" => path, error_value);
         }
         Code::AuditUnavailable => {
-            slog::warn!(log, "A request's decision could not be recorded"; "method" => method, "route" => path, error_value);
+            crate::warn_unless!(shared.store.is_away(), log, "A request's decision could not be recorded"; "method" => method, "route" => path, error_value);
         }
         _ => {
             slog::debug!(log, "A request was refused"; "method" => method, "route" => path, error_value);
@@ -237,7 +238,8 @@ impl App for Pipeline {
                 .map(|()| route.body_bytes)
                 .map_err(|error| {
                     let known = Known::new(None, &parameters);
-                    note(&context.log(&self.log).new(slog::o!(known)), route, &error);
+                    let log = context.log(&self.log).new(slog::o!(known));
+                    note(&log, &self.shared, route, &error);
                     reply::error(&error, context)
                 })
         });
@@ -258,11 +260,11 @@ impl App for Pipeline {
         // The thread that writes the record releases the answer (`audit-before-commit`): this one, if no
         // other writes.
         let (ready, looks) = (responder.prepare(reply), self.looks(&context));
-        let log = self.log.clone();
+        let (log, shared) = (self.log.clone(), Arc::clone(&self.shared));
         tickets.then(move |recorded| match recorded {
             Ok(()) => ready.send(),
             Err(error) => {
-                slog::warn!(context.log(&log), "An answer is withheld: its decision could not be recorded"; crate::log::ErrorValue(&error));
+                crate::warn_unless!(shared.store.is_away(), context.log(&log), "An answer is withheld: its decision could not be recorded"; crate::log::ErrorValue(&error));
                 let mut refusal = reply::error(&error, &context);
                 looks.put_on(&mut refusal, &context);
                 ready.send_instead(Reply::Full(refusal));

@@ -19,6 +19,7 @@ mod failure;
 mod format;
 mod nested;
 mod options;
+mod outage;
 mod panics;
 mod redact;
 mod subsystem;
@@ -29,12 +30,24 @@ mod tests;
 
 pub use failure::ErrorValue;
 pub use options::{Fault, Format, Given, Level, Options, Problem, Setting};
+pub use outage::{Outage, Outages};
 pub use panics::{Panic, install_panic_hook};
 pub use subsystem::Subsystem;
 
 use crate::ids::Clock;
 use slog::Logger;
 use std::io::Write;
+
+/// Writes a warning, or at level debug what follows from an outage that the log has already told of.
+#[macro_export]
+macro_rules! warn_unless {
+    ($is_known:expr, $($record:tt)*) => {
+        match $is_known {
+            true => slog::debug!($($record)*),
+            false => slog::warn!($($record)*),
+        }
+    };
+}
 
 /// A logger that writes to this sink, one record at a time. Errors of the sink are ignored. The
 /// sink must not log.

@@ -13,10 +13,11 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
     let process = vec![probes::ready(false), of_watchdog(false)];
     let mut behind = of_database(0, 0);
     behind.push(of_streams(0));
+    behind.push(of_outages(0, |_| 0));
     vec![
         ("The process", "", process),
         ("The door", "", of_door(&door::Stats::default())),
-        ("Database and streams", "", behind),
+        ("Dependencies and streams", "", behind),
         (
             "Runs",
             "Those of `run_jobs` once the server is ready.",

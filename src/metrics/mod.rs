@@ -8,6 +8,7 @@ mod runs;
 use crate::http::context::Shared;
 use crate::http::door;
 use crate::http::probes::{Metric, MetricKind};
+use crate::outbound::Peer;
 use crate::{audit, authz, webhooks};
 use MetricKind::{Counter, Gauge};
 
@@ -91,6 +92,9 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     let pool = shared.store.pool().state();
     let mut metrics = of_database(pool.connections, pool.idle_connections);
     metrics.push(of_streams(shared.streams.open()));
+    metrics.push(of_outages(usize::from(shared.store.is_away()), |peer| {
+        shared.outbound.away(peer)
+    }));
     metrics.extend(of_audit(&shared.audit.stats()));
     if shared.secrets.is_on() {
         metrics.push(of_secrets(shared.secrets.kept()));
@@ -126,6 +130,26 @@ fn of_database(connections: u32, idle: u32) -> Vec<Metric> {
         Metric::single("agent_runtime_database_connections", "Connections to the database.", Gauge, connections),
         Metric::single("agent_runtime_database_connections_idle", "Connections to the database that wait for work.", Gauge, idle),
     ]
+}
+
+/// What is away, by what it is.
+fn of_outages(databases: usize, away: impl Fn(Peer) -> usize) -> Metric {
+    let peers = [
+        ("authorization-server", Peer::AuthorizationServer),
+        ("key-management", Peer::KeyManagement),
+        ("model-provider", Peer::ModelProvider),
+        ("tool", Peer::Tool),
+    ];
+    let peers = peers.map(|(what, peer)| (what, away(peer)));
+    Metric::labelled(
+        "agent_runtime_away",
+        "Dependencies that do not answer, as the log told.",
+        Gauge,
+        std::iter::once(("database", databases))
+            .chain(peers)
+            .map(|(what, count)| (vec![("what", what.to_owned())], size(count)))
+            .collect(),
+    )
 }
 
 fn of_streams(open: usize) -> Metric {

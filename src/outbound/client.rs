@@ -10,13 +10,14 @@ use super::explain::{explain, too_large};
 use super::failure::{Failure, Kind, Phase};
 use super::policy::Policy;
 use super::transport::{CheckedAddresses, Current, Exchange, TcpConnector, Timeouts, TlsConnector};
-use super::{Outbound, parse};
+use super::{Outbound, Peer, parse};
 use std::io::Read;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ureq::http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use ureq::unversioned::transport::Connector;
+use url::Url;
 
 const BUFFER_BYTES: usize = 16 * 1024;
 const IDLE_AGE: Duration = Duration::from_secs(30);
@@ -41,6 +42,7 @@ pub struct Client {
     outbound: Outbound,
     policy: Policy,
     timeouts: Timeouts,
+    peer: Option<Peer>,
     is_well: bool,
     token: Arc<Token>,
     current: Current,
@@ -117,11 +119,19 @@ impl Client {
             outbound,
             policy,
             timeouts,
+            peer: None,
             is_well: false,
             token,
             current,
             agent,
         }
+    }
+
+    /// The same client, of exchanges with such a peer: the log tells of its outages.
+    #[must_use]
+    pub fn to(mut self, peer: Peer) -> Self {
+        self.peer = Some(peer);
+        self
     }
 
     /// A handle with which another thread cancels this client's exchanges, from now until the next
@@ -177,6 +187,28 @@ impl Client {
     /// Sends a request and returns once the answer's head has arrived.
     pub fn open(&mut self, outgoing: &Outgoing<'_>) -> Result<Stream, Failure> {
         let url = parse(self.policy, outgoing.url)?;
+        let opened = self.open_at(&url, outgoing);
+        self.note(&url, &opened);
+        opened
+    }
+
+    /// Tells of an outage of the peer, and of its end.
+    fn note(&self, url: &Url, opened: &Result<Stream, Failure>) {
+        let Some(outages) = self.peer.and_then(|peer| self.outbound.outages(peer)) else {
+            return;
+        };
+        let place = || {
+            let host = url.host_str().unwrap_or_default();
+            format!("{host}:{}", url.port_or_known_default().unwrap_or(0))
+        };
+        match opened {
+            Ok(_) => outages.answered(place),
+            Err(failure) if failure.is_absence() => outages.failed(place(), failure),
+            Err(_) => {}
+        }
+    }
+
+    fn open_at(&mut self, url: &Url, outgoing: &Outgoing<'_>) -> Result<Stream, Failure> {
         let host = url.host_str().unwrap_or_default().to_owned();
         let request = request(url.as_str(), outgoing)?;
         let token = Arc::clone(&self.token);
@@ -184,7 +216,7 @@ impl Client {
         exchange.addresses = self.outbound.addresses(
             self.policy,
             self.is_well,
-            &url,
+            url,
             exchange.deadline(),
             &exchange.token,
         )?;

@@ -103,6 +103,15 @@ impl Failure {
         self.rule.map(|rule| Refusal { rule, address })
     }
 
+    /// Whether it says that the other side is away. A kept connection that breaks says nothing: the other side may
+    /// just have closed it.
+    pub(super) fn is_absence(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Resolve | Kind::ConnectRefused | Kind::Connect | Kind::Tls | Kind::Timeout(_)
+        )
+    }
+
     /// Whether the same exchange may succeed later. A cancelled exchange is not retried.
     pub fn is_transient(&self) -> bool {
         match self.kind {

@@ -30,6 +30,7 @@ pub use ureq::http::{HeaderMap, Method};
 pub use webhook::{Refusal, Rule, WebhookAccess};
 
 use crate::config::Origin;
+use crate::log::Outages;
 use cancel::Token;
 use resolver::Resolver;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
@@ -80,6 +81,39 @@ impl Default for Options {
     }
 }
 
+/// Those whose absence the log tells of. Webhook receivers are not among them: their deliveries say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// The authorization server.
+    AuthorizationServer,
+    /// A key-management service, or what gives the credentials for one.
+    KeyManagement,
+    /// A model provider.
+    ModelProvider,
+    /// A tool.
+    Tool,
+}
+
+impl Peer {
+    /// Every value.
+    pub const ALL: [Self; 4] = [
+        Self::AuthorizationServer,
+        Self::KeyManagement,
+        Self::ModelProvider,
+        Self::Tool,
+    ];
+
+    /// As the subject of a sentence.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::AuthorizationServer => "The authorization server",
+            Self::KeyManagement => "The key-management service",
+            Self::ModelProvider => "A model provider",
+            Self::Tool => "A tool",
+        }
+    }
+}
+
 /// The way out. Clones share the resolver and the trusted certificates.
 #[derive(Clone)]
 pub struct Outbound(Arc<Inner>);
@@ -115,6 +149,7 @@ struct Inner {
     host_access_origins: Vec<Origin>,
     tls: TlsConfig,
     rustls: Arc<RustlsConnector>,
+    outages: OnceLock<[Outages; Peer::ALL.len()]>,
 }
 
 /// Resolver threads for webhook receivers. A receiver with dead name servers occupies a thread as
@@ -176,7 +211,34 @@ impl Outbound {
             host_access_origins: options.host_access_origins,
             tls,
             rustls: Arc::new(RustlsConnector::default()),
+            outages: OnceLock::new(),
         })))
+    }
+
+    /// Tells the log from here on which peers are away.
+    pub fn log_outages(&self, log: &slog::Logger) {
+        let outages = Peer::ALL.map(|peer| Outages::new(log.clone(), peer.name()));
+        // Only the first logger counts.
+        let _ = self.0.outages.set(outages);
+    }
+
+    /// Whether the log has told that one of these peers is away.
+    pub fn is_away(&self, peer: Peer) -> bool {
+        self.away(peer) > 0
+    }
+
+    /// How many of these peers are away, as far as is known.
+    pub fn away(&self, peer: Peer) -> usize {
+        self.outages(peer).map_or(0, Outages::count)
+    }
+
+    fn outages(&self, peer: Peer) -> Option<&Outages> {
+        let outages = self.0.outages.get()?;
+        Peer::ALL
+            .iter()
+            .zip(outages)
+            .find(|(one, _)| **one == peer)
+            .map(|(_, outages)| outages)
     }
 
     /// A client for one thread. It keeps a few idle connections for 30 s and checks their addresses

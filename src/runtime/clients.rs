@@ -1,7 +1,7 @@
 //! The connections of one run thread, kept between runs so that they are used again.
 
 use super::options::Options;
-use crate::outbound::{Client, Outbound, Policy, Switch, Timeouts};
+use crate::outbound::{Client, Outbound, Peer, Policy, Switch, Timeouts};
 use crate::tools;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -28,9 +28,10 @@ impl Clients {
 
     /// For a call of a model, which the switch can cut.
     pub(super) fn model(&mut self, switch: &Switch) -> &mut Client {
-        let client = self
-            .model
-            .get_or_insert_with(|| self.outbound.client(self.policy, self.model_timeouts));
+        let client = self.model.get_or_insert_with(|| {
+            let client = self.outbound.client(self.policy, self.model_timeouts);
+            client.to(Peer::ModelProvider)
+        });
         switch.cover(client.cancel_handle());
         client
     }

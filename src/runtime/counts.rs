@@ -3,7 +3,8 @@
 //! Every series exists from the start. The labels are a fixed set: a tenant's choices make none.
 
 use crate::store::runs::{Status, Tokens};
-use crate::store::steps::{CallOutcome, StepKind};
+use crate::store::steps::{CallOutcome, ModelCall, StepKind};
+use crate::store::turns::Turn;
 use crate::texts;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -112,6 +113,23 @@ pub(super) struct CountedCall<'a> {
     pub(super) outcome: CallOutcome,
     pub(super) first_byte: Option<Duration>,
     pub(super) tokens: Tokens,
+}
+
+impl<'a> CountedCall<'a> {
+    /// A call for this turn. `first_byte`: how long its answer took to begin.
+    pub(super) fn of(
+        turn: Option<&'a Turn>,
+        call: &ModelCall,
+        first_byte: Option<Duration>,
+    ) -> Self {
+        Self {
+            key_name: turn.and_then(|turn| turn.api_key_name.as_deref()),
+            has_secret: turn.is_some_and(|turn| turn.api_key_secret.is_some()),
+            outcome: call.outcome,
+            first_byte,
+            tokens: call.counts.into(),
+        }
+    }
 }
 
 /// Counts; each caller holds the lock for some additions.

@@ -20,7 +20,7 @@ pub(super) fn repeat(store: &Store, clock: &Clock, log: &slog::Logger, stop: &Re
         stop,
         || round(store, clock),
         || {},
-        |error| slog::warn!(log, "Maintenance of the tables of runs failed; it will be tried again"; crate::log::ErrorValue(error)),
+        |error| crate::warn_unless!(store.is_away(), log, "Maintenance of the tables of runs failed; it will be tried again"; crate::log::ErrorValue(error)),
     );
 }
 

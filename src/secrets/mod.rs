@@ -153,6 +153,7 @@ impl Secrets {
                     keys: keys(*options, outbound, clock)?,
                     cache: Arc::new(cache::Cache::new(kept_for)),
                     failed: Arc::new(cache::Cache::new(FAILED_FOR)),
+                    outbound: outbound.clone(),
                     log,
                 }))))
             }

@@ -9,6 +9,7 @@ use super::kms::{DEADLINE, Kind, KmsFailure};
 use super::{OVERLAP, Rewrapped, SecretRef, Unreadable};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
+use crate::outbound::{Outbound, Peer};
 use crate::proof::{Admin, May};
 use crate::secret::Secret;
 use crate::store::secrets::{self, Described, ListRequest, Located, Sealed, Stored};
@@ -33,6 +34,7 @@ pub(super) struct Postgres {
     pub(super) cache: Arc<Cache<Secret>>,
     /// Previous values that recently failed to open.
     pub(super) failed: Arc<Cache<()>>,
+    pub(super) outbound: Outbound,
     pub(super) log: slog::Logger,
 }
 
@@ -74,7 +76,7 @@ impl Postgres {
         match &opened {
             Ok(value) => self.cache.put(key, value),
             Err(unreadable) => {
-                slog::warn!(self.log, "A secret cannot be read"; "tenantId" => %tenant_id,
+                crate::warn_unless!(self.outbound.is_away(Peer::KeyManagement), self.log, "A secret cannot be read"; "tenantId" => %tenant_id,
                     "environment" => &at.environment, "secretName" => &at.name,
                     "version" => sealed.version, crate::log::ErrorValue(unreadable));
             }

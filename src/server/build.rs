@@ -30,6 +30,8 @@ pub(super) fn share(
 ) -> Result<Shared> {
     let store = Store::open(&options.store, crate::log::subsystem(log, Subsystem::Store))?;
     let host_access = options.runs.host_access;
+    let outbound_log = crate::log::subsystem(log, Subsystem::Outbound);
+    options.outbound.log_outages(&outbound_log);
     let permissions = permissions(&options, &store, clock, log)?;
     let secrets = Secrets::new(
         options.secrets,

@@ -88,6 +88,7 @@ pub fn store(settings: &Settings) -> store::Options {
         url: settings.database.url.clone(),
         pool_size: settings.database.pool_size,
         checkout_timeout: settings.database.checkout_timeout,
+        outage: Default::default(),
         statement_timeout: settings.database.statement_timeout,
     }
 }

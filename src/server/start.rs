@@ -44,7 +44,6 @@ pub(super) struct Starter {
 
 impl Starter {
     pub(super) fn run(self, outcome: &Sender<Result<()>>) {
-        let mut said = Instant::now();
         loop {
             match self.prepare() {
                 Ok(()) => {
@@ -57,10 +56,7 @@ impl Starter {
                     if error.code() == Code::DatabaseUnavailable && !error.is_lack_of_right() =>
                 {
                     self.probes.set("server", Err(error.message().to_owned()));
-                    if said.elapsed() > Duration::from_secs(5) {
-                        said = Instant::now();
-                        slog::warn!(self.log, "Waiting for the database"; crate::log::ErrorValue(&error));
-                    }
+                    self.shared.store.note_away(&error);
                 }
                 Err(error) => {
                     let _ = outcome.send(Err(error));
@@ -112,6 +108,10 @@ impl Starter {
         webhooks.prepare()?;
         let builder = jobs::Runner::builder(store.for_jobs())
             .log(crate::log::subsystem(&self.log, Subsystem::Jobs))
+            .quiet_while({
+                let store = store.clone();
+                move || store.is_away()
+            })
             .worker(worker())
             .lease(self.run_lease);
         let builder = webhooks.serve(runtime.serve(builder));

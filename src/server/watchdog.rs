@@ -312,6 +312,7 @@ mod tests {
             url: crate::secret::Secret::new(format!("host={} user=a", nobody.path().display())),
             pool_size: 2,
             checkout_timeout: SECOND,
+            outage: Default::default(),
             statement_timeout: SECOND,
         };
         let manager = Manager::new(&options).unwrap();
@@ -331,6 +332,7 @@ mod tests {
             )),
             pool_size: 2,
             checkout_timeout: SECOND,
+            outage: Default::default(),
             statement_timeout: SECOND,
         };
         let manager = Manager::new(&options).unwrap();

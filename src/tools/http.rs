@@ -8,7 +8,9 @@
 //! The tenant chose the host, so the deployment's host-access mode applies (section 1.4).
 
 use super::exchange::{Answer, Called, Input};
-use crate::outbound::{Client, Failure, HostAccess, Kind, Outbound, Policy, Switch, Timeouts};
+use crate::outbound::{
+    Client, Failure, HostAccess, Kind, Outbound, Peer, Policy, Switch, Timeouts,
+};
 use serde_json::json;
 use std::time::Duration;
 
@@ -52,7 +54,10 @@ impl HttpClients {
                 total: deadline,
             };
             let policy = Policy::Tenant(self.host_access);
-            (deadline, self.outbound.client(policy, timeouts))
+            (
+                deadline,
+                self.outbound.client(policy, timeouts).to(Peer::Tool),
+            )
         });
         switch.cover(client.cancel_handle());
         client

@@ -43,7 +43,7 @@ pub(super) fn begin_all(
 ) -> Vec<Option<Box<dyn Any + Send>>> {
     let wanted = claimed.iter().filter_map(wanted).collect();
     let mut begun = begin(inner, wanted).unwrap_or_else(|error| {
-        slog::warn!(inner.log, "Attempts could not begin together; each is tried alone"; crate::log::ErrorValue(&error));
+        crate::warn_unless!(inner.store.is_away(), inner.log, "Attempts could not begin together; each is tried alone"; crate::log::ErrorValue(&error));
         HashMap::new()
     });
     let ready = claimed.iter().map(|row| {

@@ -117,7 +117,7 @@ pub(super) fn deliver(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Outcom
             Outcome::retry(error.to_string())
         }
         Err(error) => {
-            slog::warn!(log, "A delivery could not be worked on; it will be tried again"; crate::log::ErrorValue(&error));
+            crate::warn_unless!(inner.store.is_away(), log, "A delivery could not be worked on; it will be tried again"; crate::log::ErrorValue(&error));
             // Nothing was sent; a retry would say that something may have been.
             Outcome::Snooze { after: FAULT_WAIT }
         }

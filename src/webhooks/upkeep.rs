@@ -70,7 +70,7 @@ fn keep_up(inner: &Inner, stop: &Receiver<()>) {
         stop,
         || round(inner, stop),
         count,
-        |error| slog::warn!(inner.log, "The upkeep of the tables of webhooks failed; it will be tried again"; crate::log::ErrorValue(error)),
+        |error| crate::warn_unless!(inner.store.is_away(), inner.log, "The upkeep of the tables of webhooks failed; it will be tried again"; crate::log::ErrorValue(error)),
     );
 }
 

@@ -48,6 +48,7 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
             url: Secret::new(database_url),
             pool_size: 20,
             checkout_timeout: Duration::from_secs(5),
+            outage: Default::default(),
             statement_timeout: Duration::from_secs(10),
         },
         seeds: seeds.clone(),

@@ -50,6 +50,7 @@ fn options(url: String) -> Options {
         url: Secret::new(url),
         pool_size: 4,
         checkout_timeout: Duration::from_secs(5),
+        outage: Default::default(),
         statement_timeout: Duration::from_secs(60),
     }
 }

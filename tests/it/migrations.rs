@@ -19,6 +19,7 @@ fn manager(url: &str) -> Manager {
         url: Secret::new(url),
         pool_size: 1,
         checkout_timeout: Duration::from_secs(5),
+        outage: Default::default(),
         statement_timeout: Duration::from_secs(30),
     };
     Manager::new(&options).unwrap()

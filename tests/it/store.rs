@@ -14,6 +14,7 @@ fn options(url: &str) -> Options {
         url: Secret::new(url),
         pool_size: 1,
         checkout_timeout: Duration::from_secs(3),
+        outage: Default::default(),
         statement_timeout: Duration::from_secs(4),
     }
 }

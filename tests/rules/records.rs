@@ -4,13 +4,15 @@ use crate::source::{Source, line_of, lines_with_word};
 use crate::{found, hold, source};
 
 /// What makes a record, or a logger with fields.
-const MACROS: [&str; 7] = [
+const MACROS: [&str; 9] = [
     "trace!(",
     "debug!(",
     "info!(",
     "warn!(",
     "error!(",
     "crit!(",
+    "warn_unless!(",
+    "warn_unless_away!(",
     "slog::o!(",
 ];
 

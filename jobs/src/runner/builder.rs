@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 pub struct Builder {
     database: Database,
     log: slog::Logger,
+    is_quiet: Box<dyn Fn() -> bool + Send + Sync>,
     worker: String,
     lease: Duration,
     watch: Duration,
@@ -42,6 +43,7 @@ impl Builder {
         Self {
             database,
             log: slog::Logger::root(slog::Discard, slog::o!()),
+            is_quiet: Box::new(|| false),
             worker: format!("process {}", std::process::id()),
             lease: Duration::from_secs(30),
             watch: Duration::from_secs(1),
@@ -54,6 +56,13 @@ impl Builder {
     #[must_use]
     pub fn log(mut self, log: slog::Logger) -> Self {
         self.log = log;
+        self
+    }
+
+    /// While this says so, the caller has told of an outage of the database itself: what follows from it is logged at level debug.
+    #[must_use]
+    pub fn quiet_while(mut self, is_quiet: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.is_quiet = Box::new(is_quiet);
         self
     }
 
@@ -157,6 +166,7 @@ impl Builder {
         let state = Arc::new(RunnerState {
             database: self.database,
             log: self.log,
+            is_quiet: self.is_quiet,
             worker: self.worker,
             lease: self.lease,
             watch: self.watch,

@@ -2,13 +2,13 @@
 //! are more, else when woken and at each poll. It never runs a job itself, so no handler delays a
 //! claim.
 
-use super::state::QueueState;
+use super::state::{QueueState, warn_unless_away};
 use super::worker::{ReadBeside, WorkerContext, read_beside};
 use crate::Result;
 use crate::backoff::{AWAY, jittered};
 use crate::protocol::{Claim, ClaimedRow, Room, claim_ahead, draw_leases};
 use crossbeam_channel::Receiver;
-use slog::{info, warn};
+use slog::debug;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -205,7 +205,7 @@ impl Claimer<'_> {
     fn claimed(&mut self, rows: Vec<ClaimedRow>, room: Room, asked_at: Instant) {
         let (runner, queue) = (&*self.context.runner, &*self.context.queue);
         if self.failures > 0 {
-            info!(runner.log, "claiming again"; "queue" => &queue.name);
+            debug!(runner.log, "claiming again"; "queue" => &queue.name);
         }
         self.failures = 0;
         self.not_before = None;
@@ -231,7 +231,7 @@ impl Claimer<'_> {
         self.more = true;
         let wait = AWAY.after(self.failures);
         self.not_before = Some(Instant::now() + wait);
-        warn!(self.context.runner.log, "cannot claim jobs"; "queue" => &self.context.queue.name, "error" => #error,
+        warn_unless_away!(self.context.runner, "cannot claim jobs"; "queue" => &self.context.queue.name, "error" => #error,
             "failures" => self.failures, "waitMs" => wait.as_millis() as u64);
     }
 }

@@ -4,12 +4,12 @@
 //! handlers.
 
 use super::job_end::Finished;
-use super::state::{QueueState, RunnerState};
+use super::state::{QueueState, RunnerState, warn_unless_away};
 use crate::Result;
 use crate::backoff::AWAY;
 use crate::protocol::{Became, EndedJob, Ending, complete, end_jobs};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use slog::{error, warn};
+use slog::error;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -104,7 +104,7 @@ fn write(runner: &RunnerState, queue: &QueueState, jobs: &[Finished], write_all:
         }
         failures += 1;
         let wait = AWAY.after(failures);
-        warn!(runner.log, "cannot end jobs"; "queue" => &queue.name, "error" => #problem, "failures" => failures,
+        warn_unless_away!(runner, "cannot end jobs"; "queue" => &queue.name, "error" => #problem, "failures" => failures,
             "waitMs" => wait.as_millis() as u64);
         if runner.giving_up.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected) {
             return;

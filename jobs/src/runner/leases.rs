@@ -1,7 +1,7 @@
 //! The thread that keeps this process's leases. It renews them, watches for cancels, and hands
 //! unfinished jobs back at the end of a stop.
 
-use super::state::RunnerState;
+use super::state::{RunnerState, warn_unless_away};
 use crate::Result;
 use crate::batch::{Batch, Stage};
 use crate::protocol::{Became, EndedJob, Ending, end_jobs, renew, watch};
@@ -19,7 +19,7 @@ pub(super) fn run(runner: &RunnerState, stop: &Receiver<()>) {
         let whole = last_renewal.elapsed() + tick > runner.lease / 3;
         let kept = renew_once(runner, whole).and_then(|()| watch_once(runner));
         if let Err(error) = kept {
-            warn!(runner.log, "cannot renew leases"; "error" => #error);
+            warn_unless_away!(runner, "cannot renew leases"; "error" => #error);
             continue;
         }
         if whole {

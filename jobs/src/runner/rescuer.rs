@@ -1,11 +1,11 @@
 //! The thread that returns jobs to the queue when their leases have run out, whichever process held
 //! them.
 
-use super::state::RunnerState;
+use super::state::{RunnerState, warn_unless_away};
 use crate::backoff::jittered;
 use crate::protocol::rescue;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use slog::{info, warn};
+use slog::info;
 use std::time::{Duration, Instant};
 
 const LEASES_A_ROUND: usize = 100;
@@ -26,7 +26,7 @@ impl Amnesty {
             .database
             .with(|client| Ok(client.simple_query("SELECT FROM job_leases LIMIT 1")?));
         if let Err(error) = asked {
-            warn!(runner.log, "cannot look for leases that ran out"; "error" => #error);
+            warn_unless_away!(runner, "cannot look for leases that ran out"; "error" => #error);
             self.away = true;
             return true;
         }
@@ -57,7 +57,7 @@ pub(super) fn run(runner: &RunnerState, stop: &Receiver<()>) {
                 }
             }
             Err(error) => {
-                warn!(runner.log, "cannot look for leases that ran out"; "error" => #error)
+                warn_unless_away!(runner, "cannot look for leases that ran out"; "error" => #error)
             }
         }
     }

@@ -12,9 +12,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// A warning, or a record at level debug while the database is known to be away.
+macro_rules! warn_unless_away {
+    ($runner:expr, $($record:tt)*) => {
+        match ($runner.is_quiet)() {
+            true => slog::debug!($runner.log, $($record)*),
+            false => slog::warn!($runner.log, $($record)*),
+        }
+    };
+}
+pub(super) use warn_unless_away;
+
 pub(super) struct RunnerState {
     pub(super) database: Database,
     pub(super) log: slog::Logger,
+    /// Whether the database is known to be away.
+    pub(super) is_quiet: Box<dyn Fn() -> bool + Send + Sync>,
     pub(super) worker: String,
     pub(super) lease: Duration,
     pub(super) watch: Duration,

@@ -182,6 +182,11 @@ impl Client {
         self.inner.pool.silent_for()
     }
 
+    /// Whether the log has told that it is away.
+    pub fn is_away(&self) -> bool {
+        self.inner.pool.is_away()
+    }
+
     /// Whether it serves, what keeps its data included. That is all it tells of itself: no route of its
     /// API has its version.
     ///

@@ -1,7 +1,7 @@
 //! The connections to OpenFGA: a bounded pool, and one exchange with its safe repetition.
 
 use super::failure::Failure;
-use crate::outbound::{self, Kind, Method, Outbound, Outgoing, Policy, Timeouts};
+use crate::outbound::{self, Kind, Method, Outbound, Outgoing, Peer, Policy, Timeouts};
 use serde::Deserialize;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -78,6 +78,10 @@ impl Pool {
         })
     }
 
+    pub(super) fn is_away(&self) -> bool {
+        self.outbound.is_away(Peer::AuthorizationServer)
+    }
+
     /// How long calls have waited without an answer to any of them.
     pub(super) fn silent_for(&self) -> Duration {
         let since = self.lock().silent_since;
@@ -128,7 +132,10 @@ impl Loan<'_> {
     ) -> Result<outbound::Response, outbound::Failure> {
         let timeouts = timeouts(left(deadline).unwrap_or_default());
         let outbound = &self.pool.outbound;
-        let new = || outbound.client(Policy::Operator, timeouts);
+        let new = || {
+            let client = outbound.client(Policy::Operator, timeouts);
+            client.to(Peer::AuthorizationServer)
+        };
         let client = self.client.get_or_insert_with(new);
         client.set_timeouts(timeouts);
         client.send(outgoing)

@@ -135,9 +135,9 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
                 }
                 Err(error) => {
                     if was_well {
-                        slog::warn!(self.inner.log, "Permissions cannot be kept in step; trying again"; crate::log::ErrorValue(&error));
+                        crate::warn_unless!(self.inner.is_outage_known(), self.inner.log, "Permissions cannot be kept in step; trying again"; crate::log::ErrorValue(&error));
                     }
-                    was_well = false;
+                    was_well &= self.inner.is_outage_known();
                     (self.say)(Err(error.message().to_owned()));
                     self.inner.status.rest(pause, false);
                     pause = (pause * 2).min(LONGEST_PAUSE);

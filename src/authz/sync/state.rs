@@ -30,6 +30,11 @@ impl SyncState {
         self.status.is_stopped()
     }
 
+    /// Whether the log has told that the database or the authorization server is away.
+    pub(super) fn is_outage_known(&self) -> bool {
+        self.store.is_away() || self.client.is_away()
+    }
+
     /// # Errors
     /// `shutting-down`.
     pub(super) fn check_stop(&self) -> Result<()> {

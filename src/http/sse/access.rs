@@ -60,7 +60,7 @@ impl Access {
                 continue;
             };
             if error.code() != Code::PermissionDenied {
-                slog::warn!(self.log, "Readers of open streams could not be checked again; their streams go on";
+                crate::warn_unless!(self.store.is_away(), self.log, "Readers of open streams could not be checked again; their streams go on";
                     "streams" => round.readers.len() - done, crate::log::ErrorValue(&error));
                 return;
             }

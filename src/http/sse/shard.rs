@@ -96,7 +96,7 @@ impl Shard {
                 match ended {
                     Ok(runs) => self.restless.extend(runs),
                     Err(error) => {
-                        slog::warn!(self.log, "Open streams' tokens could not be looked up; trying again"; crate::log::ErrorValue(&error))
+                        crate::warn_unless!(self.store.is_away(), self.log, "Open streams' tokens could not be looked up; trying again"; crate::log::ErrorValue(&error))
                     }
                 }
             }
@@ -436,7 +436,7 @@ impl Shard {
     fn note(&mut self, run_id: Uuid, error: &Error) {
         self.failed_at = Some(Instant::now());
         let tenant_id = self.runs.get(&run_id).and_then(Followed::tenant_id);
-        slog::warn!(self.log, "A run's events could not be read; trying again";
+        crate::warn_unless!(self.store.is_away(), self.log, "A run's events could not be read; trying again";
             "tenantId" => tenant_id.map(|id| id.to_string()), "runId" => %run_id, crate::log::ErrorValue(error));
     }
 }

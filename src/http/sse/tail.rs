@@ -130,7 +130,7 @@ impl Tail {
             }
             if let Err(error) = self.look(&mut seen) {
                 seen.forget();
-                slog::warn!(self.log, "Other replicas' events could not be looked for; trying again"; crate::log::ErrorValue(&error));
+                crate::warn_unless!(self.store.is_away(), self.log, "Other replicas' events could not be looked for; trying again"; crate::log::ErrorValue(&error));
             }
         }
     }

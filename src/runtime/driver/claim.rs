@@ -5,6 +5,7 @@ use super::commit::{add_end, add_plan, announce};
 use super::recover::{self, Plan, failed};
 use super::state::{JobEnd, State};
 use crate::error::{Code, Error, Result};
+use crate::runtime::counts::CountedCall;
 use crate::runtime::ends;
 use crate::runtime::job::Advance;
 use crate::runtime::program::Program;
@@ -124,7 +125,8 @@ fn claim_in(
     };
     let wrote = write(tx, services, (&state.held, &state.run), commit, now)?;
     if let Some(lost) = &wrote.commit.call {
-        steps::count_call(services, &state.program, lost, None);
+        let lost = CountedCall::of(state.program.model(), lost, None);
+        services.counts.model_call(&lost);
     }
     Ok(match taken {
         Some(begun) => (Taken::Begun(Box::new(state), begun), wrote),

@@ -47,7 +47,7 @@ pub(super) fn advance(services: &Services, claimed: &Claimed, job: &Advance) -> 
             jobs::Outcome::retry(error.to_string())
         }
         Err(error) => {
-            slog::warn!(log, "A run could not be continued; it will be tried again"; crate::log::ErrorValue(&error));
+            crate::warn_unless!(services.store.is_away(), log, "A run could not be continued; it will be tried again"; crate::log::ErrorValue(&error));
             jobs::Outcome::retry(error.to_string())
         }
     }

@@ -10,16 +10,13 @@ mod model;
 mod tool;
 mod wait;
 
-use super::counts::CountedCall;
 use super::journal;
 use super::options::Options;
 use super::program::Program;
 use super::progress::events::StepRef;
-use super::services::Services;
 use crate::error::Result;
 use crate::store::steps::{Begun, ModelCall, Step, StepKind};
 use attempt::{Attempt, Performed};
-use std::time::Duration;
 
 /// How a run goes on that was claimed with a step under way.
 #[derive(Debug, PartialEq, Eq)]
@@ -70,23 +67,6 @@ pub(super) fn lost_call(step: &Step, program: &Program) -> Option<ModelCall> {
         StepKind::Model => model::lost_call(step, program),
         StepKind::Tool | StepKind::Wait | StepKind::Child => None,
     }
-}
-
-/// Counts a model call that ended. `first_byte`: how long its answer took to begin.
-pub(super) fn count_call(
-    services: &Services,
-    program: &Program,
-    call: &ModelCall,
-    first_byte: Option<Duration>,
-) {
-    let turn = program.model();
-    services.counts.model_call(&CountedCall {
-        key_name: turn.and_then(|turn| turn.api_key_name.as_deref()),
-        has_secret: turn.is_some_and(|turn| turn.api_key_secret.is_some()),
-        outcome: call.outcome,
-        first_byte,
-        tokens: call.counts.into(),
-    });
 }
 
 /// How often a step is tried at most, the first time included.

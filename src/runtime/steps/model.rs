@@ -2,6 +2,7 @@
 
 use super::attempt::{Attempt, Outcome, Performed};
 use crate::model::{self, Completion, Finish, ModelFailure};
+use crate::runtime::counts::CountedCall;
 use crate::runtime::journal::{ModelResult, PromptSize};
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepAnswer, ToolCall};
@@ -66,7 +67,8 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         counts: usage.map(counts).unwrap_or_default(),
         ..call(turn, (begun.step, begun.attempt), started_at)
     };
-    super::count_call(services, program, &call, first_byte);
+    let counted = CountedCall::of(Some(turn), &call, first_byte);
+    services.counts.model_call(&counted);
     Performed {
         call: Some(call),
         has_text,

@@ -2,7 +2,7 @@
 //!
 //! Every request here may be sent twice without harm, and is when its connection breaks.
 
-use crate::outbound::{self, Kind, Outbound, Outgoing, Policy, Response, Timeouts};
+use crate::outbound::{self, Kind, Outbound, Outgoing, Peer, Policy, Response, Timeouts};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -36,7 +36,10 @@ impl Connections {
     ) -> Result<Response, outbound::Failure> {
         // The one used last, so that the others idle and are closed.
         let kept = self.idle().pop();
-        let new = || self.outbound.client(Policy::Operator, timeouts(deadline));
+        let new = || {
+            let client = self.outbound.client(Policy::Operator, timeouts(deadline));
+            client.to(Peer::KeyManagement)
+        };
         let mut client = kept.unwrap_or_else(new);
         let answer = match send(&mut client, outgoing, deadline) {
             // Most often the other side had just closed an idle connection.

@@ -6,8 +6,9 @@ use super::primary::{Failure, Hosts};
 use super::statement_timeout::{Canceller, Monitor};
 use super::tls::{invalid, split_tls};
 use crate::error::{self, Error, Result};
+use crate::log::Outage;
 use postgres::Config;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How the database is reached and how long one may wait for it.
@@ -21,6 +22,8 @@ pub struct Options {
     pub checkout_timeout: Duration,
     /// How long a statement may take; the server ends it then.
     pub statement_timeout: Duration,
+    /// What the log tells of the database's absence: once for all pools of the same options.
+    pub outage: Arc<OnceLock<Outage>>,
 }
 
 /// Makes connections.
@@ -54,17 +57,22 @@ impl Refusal {
     }
 }
 
-/// Logs, without the connection string, that a connection could not be made.
-#[derive(Debug)]
-pub(super) struct LogFailures(pub(super) slog::Logger);
+/// Notes, without the connection string, that a connection could not be made.
+pub(super) struct NoteFailures(pub(super) Arc<Monitor>);
 
-impl r2d2::HandleError<Failure> for LogFailures {
+impl std::fmt::Debug for NoteFailures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("NoteFailures")
+    }
+}
+
+impl r2d2::HandleError<Failure> for NoteFailures {
     fn handle_error(&self, error: Failure) {
         if matches!(error, Failure::Superseded) {
             // The change of the primary was logged once.
             return;
         }
-        slog::warn!(self.0, "The database cannot be reached; trying again"; crate::log::ErrorValue(&error));
+        self.0.note_away(&error);
     }
 }
 
@@ -167,6 +175,21 @@ impl Manager {
 
     pub(super) fn refusal(&self) -> Refusal {
         self.refusal.clone()
+    }
+
+    /// Where the database is: each host with its port.
+    pub(super) fn place(&self) -> String {
+        use postgres::config::Host;
+        let hosts = self.config.get_hosts().iter().map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) => path.display().to_string(),
+        });
+        let ports = self.config.get_ports();
+        let port = |index: usize| ports.get(index).or(ports.first()).copied();
+        let places = hosts
+            .enumerate()
+            .map(|(index, host)| format!("{host}:{}", port(index).unwrap_or(5432)));
+        places.collect::<Vec<_>>().join(",")
     }
 
     pub(super) fn monitor(&self) -> &Arc<Monitor> {

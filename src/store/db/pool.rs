@@ -3,7 +3,7 @@
 //! A checkout ends after its timeout. A connection is pinged before it is lent if it was idle, or
 //! was last used before another one was found dead.
 
-use super::connect::{CloseAside, LogFailures, Manager, Options, Refusal};
+use super::connect::{CloseAside, Manager, NoteFailures, Options, Refusal};
 use super::connection::{Connection, PING};
 use super::primary;
 use super::statement::{Parameter, Sql};
@@ -11,6 +11,7 @@ use super::statement_timeout::Monitor;
 use super::transaction::{Tx, transact};
 use crate::concurrency_limit::{Limiter, Permit};
 use crate::error::{Error, Result};
+use crate::log::{Outage, Subsystem};
 use postgres::{Row, Statement};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -73,6 +74,11 @@ impl Store {
     pub fn open(options: &Options, log: slog::Logger) -> Result<Self> {
         let manager = Manager::new(options)?;
         let monitor = Arc::clone(manager.monitor());
+        options.outage.get_or_init(|| {
+            let log = crate::log::subsystem(&log, Subsystem::Store);
+            Outage::new(log, "The database", manager.place())
+        });
+        monitor.tell(Arc::clone(&options.outage));
         monitor.start(
             manager.canceller(),
             options.statement_timeout + options.checkout_timeout,
@@ -88,7 +94,7 @@ impl Store {
             .connection_timeout(options.checkout_timeout)
             .test_on_check_out(true)
             .max_lifetime(None)
-            .error_handler(Box::new(LogFailures(log)))
+            .error_handler(Box::new(NoteFailures(Arc::clone(&monitor))))
             .connection_customizer(Box::new(CloseAside))
             .build_unchecked(manager);
         Ok(Self {
@@ -144,6 +150,7 @@ impl Store {
             let used_at = connection.used_at;
             let doubtful = used_at.elapsed() >= RESTED || self.monitor.has_lost_since(used_at);
             if !doubtful || connection.ping(left) {
+                self.monitor.note_answer();
                 return Ok(Session {
                     connection,
                     _share: share,
@@ -158,14 +165,28 @@ impl Store {
     /// # Errors
     /// `database-unavailable`, as [`Store::session`].
     pub fn check(&self, lately: Duration) -> Result<()> {
-        match self.session() {
+        let checked = match self.session() {
             Ok(mut session) => match session.connection.ping(PING) {
                 true => Ok(()),
                 false => Err(Error::database_unavailable("a ping got no answer")),
             },
             Err(_) if self.monitor.answered_within(lately) => Ok(()),
             Err(error) => Err(error),
+        };
+        if let Err(error) = &checked {
+            self.note_away(error);
         }
+        checked
+    }
+
+    /// Somebody found, beside the pool, that the database does not answer.
+    pub fn note_away(&self, error: &Error) {
+        self.monitor.note_away(error);
+    }
+
+    /// Whether the log has told that the database is away. What follows from that is no news.
+    pub fn is_away(&self) -> bool {
+        self.monitor.is_away()
     }
 
     /// Runs `work` in a transaction: committed if it returns `Ok`, rolled back otherwise.

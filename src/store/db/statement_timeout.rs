@@ -10,8 +10,9 @@
 //! standby is answered as one when it is cancelled, although no standby has it.
 
 use crate::error::{Error, Result};
+use crate::log::Outage;
 use postgres::NoTls;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -52,6 +53,8 @@ pub(super) struct Monitor {
     connections: Mutex<Vec<Weak<Monitored>>>,
     /// When a connection was last found dead: those used before may be dead with it.
     lost_at: Mutex<Option<Instant>>,
+    /// Set when the pool is opened.
+    outage: OnceLock<Arc<OnceLock<Outage>>>,
 }
 
 /// One connection, as the monitor sees it.
@@ -211,6 +214,33 @@ impl Monitor {
     /// A connection was found dead.
     pub(super) fn note_loss(&self) {
         *lock(&self.lost_at) = Some(Instant::now());
+        self.note_away(&Error::database_unavailable("a connection was lost"));
+    }
+
+    /// Tells the log of outages from here on.
+    pub(super) fn tell(&self, outage: Arc<OnceLock<Outage>>) {
+        // One pool has one monitor.
+        let _ = self.outage.set(outage);
+    }
+
+    /// The server did not answer.
+    pub(super) fn note_away(&self, error: &(dyn std::error::Error + 'static)) {
+        if let Some(outage) = self.outage.get().and_then(|outage| outage.get()) {
+            outage.failed(error);
+        }
+    }
+
+    /// The server answered.
+    pub(super) fn note_answer(&self) {
+        if let Some(outage) = self.outage.get().and_then(|outage| outage.get()) {
+            outage.answered();
+        }
+    }
+
+    /// Whether the log has told that the server is away.
+    pub(super) fn is_away(&self) -> bool {
+        let outage = self.outage.get().and_then(|outage| outage.get());
+        outage.is_some_and(Outage::is_on)
     }
 
     /// Whether a connection was found dead since.

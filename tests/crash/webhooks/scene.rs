@@ -231,6 +231,7 @@ impl Source {
             url: Secret::new(&config.database_url),
             pool_size: 2,
             checkout_timeout: Duration::from_secs(1),
+            outage: Default::default(),
             statement_timeout: Duration::from_secs(10),
         };
         let (store, clock) = (Store::open(&options, log.clone()).unwrap(), Clock::system());

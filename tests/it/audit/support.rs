@@ -45,6 +45,7 @@ pub(super) fn store_options(url: &str) -> store::Options {
         url: Secret::new(url),
         pool_size: 2,
         checkout_timeout: Duration::from_millis(500),
+        outage: Default::default(),
         statement_timeout: Duration::from_secs(3),
     }
 }

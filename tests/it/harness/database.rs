@@ -53,6 +53,7 @@ fn template() -> &'static str {
             url: Secret::new(url_of("template_migrated")),
             pool_size: 1,
             checkout_timeout: Duration::from_secs(5),
+            outage: Default::default(),
             statement_timeout: Duration::from_secs(30),
         };
         migrations::migrate(&Manager::new(&options).unwrap(), &super::log()).unwrap();

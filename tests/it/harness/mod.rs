@@ -95,6 +95,7 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
             url: Secret::new(database_url),
             pool_size: 8,
             checkout_timeout: Duration::from_secs(3),
+            outage: Default::default(),
             statement_timeout: Duration::from_secs(10),
         },
         seeds: seeds.clone(),

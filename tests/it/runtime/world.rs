@@ -27,6 +27,7 @@ fn options(url: &str) -> store::Options {
         url: Secret::new(url),
         pool_size: 8,
         checkout_timeout: Duration::from_secs(3),
+        outage: Default::default(),
         statement_timeout: Duration::from_secs(10),
     }
 }

@@ -1,0 +1,259 @@
+//! Something outside that the service needs: one warning when it goes away, one record when it is
+//! back.
+//!
+//! Whoever talks to it says how each try went. What others say of the same outage in the meantime
+//! is theirs: they ask [`Outage::is_on`], and write at level debug.
+//!
+//! Guarantees: a dependency that now answers and now does not is one outage, as long as it fails at
+//! least once in [`HOLD`]. A try that succeeds costs one comparison.
+
+use super::failure::ErrorValue;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long after the newest failure a success is believed.
+const HOLD: Duration = Duration::from_secs(2);
+
+/// How long after its newest failure a place may be forgotten that others need the room of.
+const STALE: Duration = Duration::from_secs(3600);
+
+/// Outages of one kind that are kept apart. Those beyond are one.
+const PLACES_MAX: usize = 256;
+
+/// One dependency.
+#[derive(Debug)]
+pub struct Outage {
+    log: slog::Logger,
+    what: &'static str,
+    /// Host and port, or what else says where it is.
+    place: String,
+    is_on: AtomicBool,
+    times: Mutex<Option<Times>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    began: Instant,
+    failed: Instant,
+    failures: u64,
+}
+
+impl Outage {
+    /// A dependency that is not known to be away. `what`: its name as the subject of a sentence.
+    pub fn new(log: slog::Logger, what: &'static str, place: impl Into<String>) -> Self {
+        Self {
+            log,
+            what,
+            place: place.into(),
+            is_on: AtomicBool::new(false),
+            times: Mutex::default(),
+        }
+    }
+
+    /// Whether it is away, as far as is known.
+    pub fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// A try failed because it is away.
+    pub fn failed(&self, error: &(dyn Error + 'static)) {
+        self.failed_at(error, Instant::now());
+    }
+
+    fn failed_at(&self, error: &(dyn Error + 'static), now: Instant) {
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *times {
+            Some(times) => {
+                times.failed = now;
+                times.failures += 1;
+                slog::debug!(self.log, "{} is still away", self.what; "address" => &self.place, ErrorValue(error));
+            }
+            None => {
+                *times = Some(Times {
+                    began: now,
+                    failed: now,
+                    failures: 1,
+                });
+                self.is_on.store(true, Ordering::Relaxed);
+                slog::warn!(self.log, "{} is away", self.what; "address" => &self.place, ErrorValue(error));
+            }
+        }
+    }
+
+    /// Nobody has tried for long.
+    fn is_stale(&self) -> bool {
+        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        times.is_some_and(|times| times.failed.elapsed() > STALE)
+    }
+
+    /// A try succeeded.
+    pub fn answered(&self) {
+        if self.is_on() {
+            self.answered_at(Instant::now());
+        }
+    }
+
+    fn answered_at(&self, now: Instant) {
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(away) = times.filter(|times| now - times.failed >= HOLD) else {
+            return;
+        };
+        *times = None;
+        self.is_on.store(false, Ordering::Relaxed);
+        let away_ms = u64::try_from((now - away.began).as_millis()).unwrap_or(u64::MAX);
+        slog::info!(self.log, "{} is back", self.what; "address" => &self.place, "awayMs" => away_ms,
+            "failures" => away.failures);
+    }
+}
+
+/// Dependencies of one kind, by where they are: a tenant chooses the place.
+#[derive(Debug)]
+pub struct Outages {
+    log: slog::Logger,
+    what: &'static str,
+    /// Those that are away.
+    away: Mutex<BTreeMap<String, Arc<Outage>>>,
+}
+
+impl Outages {
+    /// None is away.
+    pub fn new(log: slog::Logger, what: &'static str) -> Self {
+        Self {
+            log,
+            what,
+            away: Mutex::default(),
+        }
+    }
+
+    /// A try at this place failed because it is away.
+    pub fn failed(&self, place: impl Display, error: &(dyn Error + 'static)) {
+        let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = place.to_string();
+        if away.len() >= PLACES_MAX {
+            away.retain(|_, outage| !outage.is_stale());
+        }
+        let place = match away.contains_key(&place) || away.len() < PLACES_MAX {
+            true => place,
+            false => "others".to_owned(),
+        };
+        let outage = away
+            .entry(place.clone())
+            .or_insert_with(|| Arc::new(Outage::new(self.log.clone(), self.what, place)));
+        let outage = Arc::clone(outage);
+        drop(away);
+        outage.failed(error);
+    }
+
+    /// How many are away, as far as is known.
+    pub fn count(&self) -> usize {
+        let away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
+        away.len()
+    }
+
+    /// A try at this place succeeded.
+    pub fn answered(&self, place: impl FnOnce() -> String) {
+        let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
+        if away.is_empty() {
+            return;
+        }
+        let place = place();
+        let Some(outage) = away.get(&place) else {
+            return;
+        };
+        outage.answered();
+        if !outage.is_on() {
+            away.remove(&place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Clock;
+    use crate::log::{Options, open};
+    use serde_json::Value;
+    use std::io::{self, Write};
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Lines {
+        fn log(&self) -> slog::Logger {
+            open(&Options::default(), Clock::system(), self.clone())
+        }
+
+        /// Level and message of each record, and its address.
+        fn said(&self) -> Vec<[String; 3]> {
+            let lines = self.0.lock().unwrap();
+            let lines = std::str::from_utf8(&lines).unwrap().lines();
+            let said = lines.map(|line| {
+                let record: Value = serde_json::from_str(line).unwrap();
+                ["level", "message", "address"]
+                    .map(|name| record[name].as_str().unwrap().to_owned())
+            });
+            said.collect()
+        }
+    }
+
+    fn refused() -> io::Error {
+        io::ErrorKind::ConnectionRefused.into()
+    }
+
+    #[test]
+    fn an_outage_is_one_warning_and_one_record_of_its_end() {
+        let lines = Lines::default();
+        let outage = Outage::new(lines.log(), "The database", "db:5432");
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        outage.answered();
+        assert!(!outage.is_on());
+        for second in [0, 1, 5] {
+            outage.failed_at(&refused(), at(second));
+            // It is not back yet: another try may have been on its way.
+            outage.answered_at(at(second + 1));
+            assert!(outage.is_on());
+        }
+        outage.answered_at(at(8));
+        outage.answered_at(at(9));
+        assert!(!outage.is_on());
+        outage.failed_at(&refused(), at(20));
+        let expected = [
+            ["warn", "The database is away", "db:5432"],
+            ["info", "The database is back", "db:5432"],
+            ["warn", "The database is away", "db:5432"],
+        ];
+        assert_eq!(lines.said(), expected);
+    }
+
+    #[test]
+    fn places_are_told_apart_up_to_a_bound() {
+        let lines = Lines::default();
+        let outages = Outages::new(lines.log(), "A model provider");
+        for number in 0..PLACES_MAX + 3 {
+            for _ in 0..2 {
+                outages.failed(number, &refused());
+            }
+        }
+        outages.answered(|| "0".to_owned());
+        let said = lines.said();
+        assert_eq!(said.len(), PLACES_MAX + 1);
+        assert_eq!(said[0], ["warn", "A model provider is away", "0"]);
+        assert_eq!(said[PLACES_MAX][2], "others");
+    }
+}
