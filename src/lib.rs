@@ -26,4 +26,5 @@ pub mod secrets;
 pub mod server;
 pub mod store;
 pub mod tools;
+pub mod traces;
 pub mod webhooks;

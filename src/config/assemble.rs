@@ -3,11 +3,11 @@
 //! Each setting is taken by its name, once. A type that differs from the table's is a defect; the
 //! test that loads the defaults finds it.
 
-use super::parse::Value;
+use super::parse::{self, Value};
 use super::read::{Reading, Row, value};
 use super::settings::{
     Audit, Authorization, Database, Http, Kms, Log, Model, Outbound, PublicTokenKey, Runs, Secrets,
-    Settings, Tenant, Webhooks,
+    Settings, Tenant, Traces, Webhooks,
 };
 use super::types::{HostAccess, LogFormat, LogLevel, Origin};
 use crate::secret::Secret;
@@ -73,6 +73,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             timeout: take.duration("SVC_AUTHZ_TIMEOUT_MS"),
             connections: take.number("SVC_AUTHZ_CONNECTIONS"),
         }),
+        traces: traces(&take),
         authorization_database: take.secret("SVC_AUTHZ_DATABASE_URL"),
         audit: Audit {
             // Its one word is `shipped`.
@@ -147,6 +148,17 @@ fn webhooks(take: &Take<'_>) -> Webhooks {
         endpoint_concurrency: take.number("SVC_WEBHOOK_ENDPOINT_CONCURRENCY"),
         retention_days: take.number("SVC_WEBHOOK_RETENTION_DAYS"),
     }
+}
+
+fn traces(take: &Take<'_>) -> Option<Traces> {
+    let headers = take.secret("SVC_OTLP_HEADERS");
+    Some(Traces {
+        endpoint: take.text("SVC_OTLP_ENDPOINT")?,
+        headers: headers
+            .and_then(|text| parse::headers(text.expose()))
+            .unwrap_or_default(),
+        environment: take.text("SVC_ENVIRONMENT"),
+    })
 }
 
 /// The reading has checked which settings are given.

@@ -91,6 +91,9 @@ pub(super) fn parse(kind: Kind, text: &str, credentials: &Credentials) -> Result
                 .then(|| Value::Secret(Secret::new(text)))
                 .ok_or_else(wrong)
         }
+        Kind::Headers => headers(text)
+            .map(|_| Value::Secret(Secret::new(text)))
+            .ok_or_else(wrong),
         Kind::LicenseKey => text
             .starts_with(super::license::PREFIX)
             .then(|| Value::Secret(Secret::new(text)))
@@ -259,6 +262,48 @@ fn certificates(text: &str) -> Result<Value, String> {
         Ok(certificates) if !certificates.is_empty() => Ok(Value::Certificates(certificates)),
         _ => Err("names a file that does not hold PEM certificates".to_owned()),
     }
+}
+
+/// Headers that frame a message or that the exporter sets.
+const OWN_HEADERS: [&str; 14] = [
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Headers by their names in lower case, as OpenTelemetry writes them in one text: `name=value` pairs,
+/// whose values are percent-encoded.
+pub(super) fn headers(text: &str) -> Option<Vec<(String, Secret)>> {
+    let mut seen = BTreeSet::new();
+    let mut all = Vec::new();
+    for pair in text.split(',') {
+        let (name, value) = pair.split_once('=')?;
+        let name = name.trim().to_ascii_lowercase();
+        let value = percent_encoding::percent_decode_str(value.trim()).decode_utf8();
+        let value = Zeroizing::new(value.ok()?.into_owned());
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let is_name = (1..=100).contains(&name.len()) && name.bytes().all(plain);
+        let is_value = (1..=4096).contains(&value.len())
+            && value.trim() == value.as_str()
+            && value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        let is_own = OWN_HEADERS.contains(&name.as_str());
+        if !is_name || !is_value || is_own || !seen.insert(name.clone()) {
+            return None;
+        }
+        all.push((name, Secret::new(value.as_str())));
+    }
+    (all.len() <= MAX_ITEMS).then_some(all)
 }
 
 /// Parses a list. The error is the number of the faulty item, from 1, or 0 if the list is too long.

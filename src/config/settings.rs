@@ -41,6 +41,8 @@ pub struct Settings {
     pub authorization: Option<Authorization>,
     /// The authorization server's own database, for backups; none: backups omit it.
     pub authorization_database: Option<Secret>,
+    /// The collector of traces; none: no spans are recorded.
+    pub traces: Option<Traces>,
     /// The record of access decisions.
     pub audit: Audit,
     /// Where secrets live.
@@ -227,6 +229,17 @@ pub struct Authorization {
     pub timeout: Duration,
     /// Connections at most.
     pub connections: usize,
+}
+
+/// The collector of traces.
+#[derive(Debug, Clone)]
+pub struct Traces {
+    /// Its base URL.
+    pub endpoint: String,
+    /// Headers for it, by name.
+    pub headers: Vec<(String, Secret)>,
+    /// The environment that the server serves, if it has a name.
+    pub environment: Option<String>,
 }
 
 /// The record of access decisions.

@@ -16,6 +16,7 @@ use crate::proof::{Caller, Capability};
 use crate::runtime::{ModelKeys, Runtime, StartedBy};
 use crate::secrets::Secrets;
 use crate::store::{Store, Tx};
+use crate::traces::{Traces, Value};
 use crate::webhooks::Webhooks;
 use bytes::Bytes;
 use std::io::Read;
@@ -58,6 +59,8 @@ pub struct Shared {
     pub external_calls: Limiter,
     /// Who may do what; none: authorization is off.
     pub permissions: Option<Permissions>,
+    /// Takes the spans of requests.
+    pub traces: Traces,
 }
 
 /// The parameters in a path, by name, as they were sent.
@@ -92,6 +95,23 @@ impl Known {
                 raw.parse().ok()
             }),
         }
+    }
+}
+
+impl Known {
+    /// The same for a span.
+    pub(super) fn attributes(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        const NAMES: [&str; NAMED.len()] = [
+            "agent_runtime.project.id",
+            "agent_runtime.run.id",
+            "gen_ai.agent.id",
+            "agent_runtime.tool.id",
+        ];
+        let tenant = self.caller.map(|(tenant_id, _)| tenant_id);
+        let named = NAMES.into_iter().zip(self.named);
+        std::iter::once(("agent_runtime.tenant.id", tenant))
+            .chain(named)
+            .filter_map(|(name, id)| Some((name, id?.into())))
     }
 }
 

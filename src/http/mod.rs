@@ -15,4 +15,5 @@ pub mod pipeline;
 pub mod probes;
 mod reply;
 pub mod route;
+mod span;
 pub mod sse;

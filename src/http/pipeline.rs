@@ -6,6 +6,7 @@ use super::context::{Cx, Known, Matched, Parameters, Shared};
 use super::door::{App, Context, Reply, Responder};
 use super::probes::Probes;
 use super::route::{Found, Route, Table};
+use super::span::RequestSpan;
 use super::{cors, reply};
 use crate::authz::Tickets;
 use crate::error::{Code, Error, Result};
@@ -49,6 +50,7 @@ impl Pipeline {
         request: &rouille::Request,
         context: &Arc<Context>,
         tickets: &Tickets,
+        span: &mut RequestSpan,
     ) -> Reply {
         let (route, parameters) = match self.locate(context) {
             Ok(located) => located,
@@ -76,6 +78,7 @@ impl Pipeline {
             .ready_for(route)
             .and_then(|()| checked_length(route, &cx))
             .and_then(|()| route.call(&cx));
+        span.found(route.path, &Known::new(cx.identified.get(), &cx.parameters));
         match called {
             Ok(answer) => reply::answer(answer, context),
             Err(error) => {
@@ -252,9 +255,13 @@ impl App for Pipeline {
     fn handle(&self, request: &rouille::Request, responder: Responder) {
         let context = Arc::clone(responder.context());
         let tickets = Tickets::default();
-        let mut reply = self.answer(request, &context, &tickets);
-        self.dress(reply::head(&mut reply), &context);
+        let mut span = RequestSpan::begin(&self.shared, &context);
+        let mut reply = self.answer(request, &context, &tickets, &mut span);
+        let head = reply::head(&mut reply);
+        let status = head.status_code;
+        self.dress(head, &context);
         if tickets.is_empty() {
+            span.end(&self.shared, status);
             return responder.send(reply);
         }
         // The thread that writes the record releases the answer (`audit-before-commit`): this one, if no
@@ -262,8 +269,12 @@ impl App for Pipeline {
         let (ready, looks) = (responder.prepare(reply), self.looks(&context));
         let (log, shared) = (self.log.clone(), Arc::clone(&self.shared));
         tickets.then(move |recorded| match recorded {
-            Ok(()) => ready.send(),
+            Ok(()) => {
+                span.end(&shared, status);
+                ready.send();
+            }
             Err(error) => {
+                span.end(&shared, error.code().status());
                 crate::warn_unless!(shared.store.is_away(), context.log(&log), "An answer is withheld: its decision could not be recorded"; crate::log::ErrorValue(&error));
                 let mut refusal = reply::error(&error, &context);
                 looks.put_on(&mut refusal, &context);

@@ -43,6 +43,8 @@ pub enum Subsystem {
     Secrets,
     /// Outbound webhooks.
     Webhooks,
+    /// Spans for the collector of traces.
+    Traces,
     /// Settings.
     Config,
     /// The commercial license.
@@ -55,7 +57,7 @@ pub enum Subsystem {
 
 impl Subsystem {
     /// Every subsystem, in the order of its discriminant.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Root,
         Self::Server,
         Self::Http,
@@ -75,6 +77,7 @@ impl Subsystem {
         Self::Model,
         Self::Secrets,
         Self::Webhooks,
+        Self::Traces,
         Self::Config,
         Self::License,
         Self::Dev,
@@ -103,6 +106,7 @@ impl Subsystem {
             Self::Model => "model",
             Self::Secrets => "secrets",
             Self::Webhooks => "webhooks",
+            Self::Traces => "traces",
             Self::Config => "config",
             Self::License => "license",
             Self::Dev => "dev",

@@ -1,9 +1,13 @@
 //! W3C Trace Context (Recommendation of 2021): a request's position in its caller's trace.
 //!
-//! Not here: exported spans. The ids appear in records, in the answer's `traceresponse` and in
-//! outbound calls.
+//! The ids appear in records, in the answer's `traceresponse`, in outbound calls and in exported
+//! spans. Those of runs and steps follow from the run's id, so every process that carries a run on
+//! continues the same trace.
+//!
+//! Not here: spans and their export (`traces`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use uuid::Uuid;
 
 /// The one flag that version 00 defines.
 const SAMPLED: u8 = 1;
@@ -24,13 +28,14 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Starts a new trace. It is not sampled, because no spans are exported.
+    /// Starts a new trace. It is sampled: whoever is called next may record it, whether or not spans
+    /// are exported here.
     pub fn fresh() -> Self {
         Self {
             trace_id: u128::from(random()) << 64 | u128::from(random()),
             span_id: random(),
             parent_id: None,
-            sampled: false,
+            sampled: true,
             tracestate: String::new(),
         }
     }
@@ -59,6 +64,34 @@ impl TraceContext {
             parent_id: Some(self.span_id),
             ..self.clone()
         }
+    }
+
+    /// The span of a run, below the span that `traceparent` names: equal in every process. A
+    /// malformed `traceparent` starts a new trace.
+    pub fn of_run(traceparent: &str, run_id: Uuid) -> Self {
+        // The lower half of a UUID is never zero, because it begins with the variant's bits.
+        let (_, span_id) = run_id.as_u64_pair();
+        Self {
+            span_id,
+            ..Self::incoming(Some(traceparent), None)
+        }
+    }
+
+    /// The span of one attempt of a step below this run's span: equal in every process, and never
+    /// the run's own.
+    #[must_use]
+    pub fn of_attempt(&self, step: i32, attempt: i32) -> Self {
+        let place = u64::from(step.unsigned_abs()) << 32 | u64::from(attempt.unsigned_abs());
+        Self {
+            span_id: self.span_id ^ place,
+            parent_id: Some(self.span_id),
+            ..self.clone()
+        }
+    }
+
+    /// Whether the caller, or the start of the trace, asks for its spans to be recorded.
+    pub fn is_sampled(&self) -> bool {
+        self.sampled
     }
 
     /// 32 lowercase hexadecimal digits.
@@ -191,6 +224,28 @@ mod tests {
         assert_eq!(child.parent_id(), Some(context.span_id()));
         assert_ne!(child.span_id(), context.span_id());
         assert!(child.traceparent().ends_with("-01"));
+    }
+
+    #[test]
+    fn the_spans_of_a_run_are_the_same_in_every_process() {
+        let header = format!("00-{TRACE}-{PARENT}-01");
+        let run_id = Uuid::now_v7();
+        let run = TraceContext::of_run(&header, run_id);
+        assert_eq!(run, TraceContext::of_run(&header, run_id));
+        assert_eq!(run.trace_id(), TRACE);
+        assert_eq!(run.parent_id().as_deref(), Some(PARENT));
+        let mut ids = std::collections::HashSet::from([run.span_id()]);
+        for (step, attempt) in [(1, 1), (1, 2), (2, 1), (2, 2), (i32::MAX, i32::MAX)] {
+            let attempt = run.of_attempt(step, attempt);
+            assert_eq!(attempt.parent_id(), Some(run.span_id()));
+            assert!(parse(&attempt.traceparent()).is_some());
+            assert!(ids.insert(attempt.span_id()));
+        }
+        let other = TraceContext::of_run(&header, Uuid::now_v7());
+        assert_ne!(other.span_id(), run.span_id());
+        assert!(other.is_sampled());
+        let unsampled = TraceContext::of_run(&format!("00-{TRACE}-{PARENT}-00"), run_id);
+        assert!(!unsampled.of_attempt(1, 1).is_sampled());
     }
 
     #[test]

@@ -29,6 +29,11 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
         ),
         ("The audit", "", of_audit(&decided)),
         (
+            "Traces",
+            "Where `SVC_OTLP_ENDPOINT` is set.",
+            of_traces(&traces::Stats::default()),
+        ),
+        (
             "Authorization",
             "Where `SVC_AUTHZ_API_URL` is set.",
             [

@@ -9,7 +9,7 @@ use crate::http::context::Shared;
 use crate::http::door;
 use crate::http::probes::{Metric, MetricKind};
 use crate::outbound::Peer;
-use crate::{audit, authz, webhooks};
+use crate::{audit, authz, traces, webhooks};
 use MetricKind::{Counter, Gauge};
 
 /// The values are far below what a double represents exactly.
@@ -102,6 +102,9 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     if shared.webhooks.is_on() {
         metrics.extend(of_webhooks(&shared.webhooks.stats()));
     }
+    if let Some(stats) = shared.traces.stats() {
+        metrics.extend(of_traces(&stats));
+    }
     if let Some(admission) = &shared.admission {
         metrics.extend(of_admission(&admission.stats()));
     }
@@ -166,6 +169,21 @@ fn of_secrets(kept: usize) -> Metric {
         "Values of secrets that are kept in memory.",
         kept,
     )
+}
+
+#[rustfmt::skip]
+fn of_traces(stats: &traces::Stats) -> Vec<Metric> {
+    let dropped = [("full", stats.dropped_full), ("refused", stats.dropped_refused)];
+    vec![
+        gauge("agent_runtime_spans_queued", "Spans that wait to be sent to the collector of traces.", stats.queued),
+        counter("agent_runtime_spans_exported_total", "Spans that the collector of traces took.", stats.exported),
+        Metric::labelled(
+            "agent_runtime_spans_dropped_total",
+            "Spans dropped because too many waited, or because the collector of traces refused them.",
+            Counter,
+            dropped.map(|(reason, count)| (vec![("reason", reason.to_owned())], figure(count))).into(),
+        ),
+    ]
 }
 
 #[rustfmt::skip]

@@ -1,12 +1,15 @@
-//! Says in the log and in the metrics that runs have ended.
+//! Says in the log, in the metrics and in a span that runs have ended.
 //!
 //! Every end passes here once: of a run that is carried on here, of one that a cancel ended because
 //! nobody held it, and of those below either. To be called after the commit. The end of a process
 //! between the two loses the record, never the end.
 
 use super::services::Services;
+use super::spans;
+use crate::log::trace::TraceContext;
 use crate::store::runs::{EndedRun, Run, Status, StepCommit, Written};
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// The runs that a commit of this run's holder ended: the run itself, and those that were cancelled with it.
 pub(super) fn of_commit(
@@ -30,9 +33,17 @@ pub(super) fn of_commit(
 }
 
 /// Writes a record of each, and counts it. `log`: of the run that was carried on or cancelled, whose request the
-/// others come from too.
-pub(super) fn report(services: &Services, log: &slog::Logger, ended: &[EndedRun]) {
+/// others come from too. `own`: that run and its span, if it is known.
+pub(super) fn report(
+    services: &Services,
+    log: &slog::Logger,
+    own: Option<(Uuid, &TraceContext)>,
+    ended: &[EndedRun],
+) {
     for one in ended {
+        if let Some(own) = own.filter(|(_, trace)| services.traces.takes(trace)) {
+            services.traces.record(spans::of_run(own, &one.run));
+        }
         services.counts.run_ended(one.run.status);
         match one.run.status {
             Status::Failed => slog::warn!(log, "A run ended"; Record(one)),

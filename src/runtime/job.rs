@@ -19,13 +19,13 @@ pub(super) struct Advance {
     pub(super) started_by: StartedBy,
 }
 
-/// The request that started a run. A child run has its parent's.
+/// The request that started a run. A child run has its parent's, and the span of its parent's step.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StartedBy {
     /// The request's id.
     pub request_id: Uuid,
-    /// Its trace and its span there, as the header of that name.
+    /// Its trace, and the span there that started the run, as the header of that name.
     pub traceparent: String,
 }
 
@@ -55,11 +55,14 @@ impl slog::KV for Advance {
 }
 
 impl Advance {
-    /// A logger for the run: its records carry its ids and the id of the request that started it, in a span of their own
-    /// in that request's trace.
+    /// The run's span, in the trace of the request that started it.
+    pub(super) fn trace(&self) -> TraceContext {
+        TraceContext::of_run(&self.started_by.traceparent, self.run_id)
+    }
+
+    /// A logger for the run: its records carry its ids and its span, and the id of the request that started it.
     pub(super) fn log(&self, log: &slog::Logger) -> slog::Logger {
-        let trace = TraceContext::incoming(Some(&self.started_by.traceparent), None);
-        log.new(slog::o!(self.clone(), trace))
+        log.new(slog::o!(self.clone(), self.trace()))
     }
 
     /// The job's payload.

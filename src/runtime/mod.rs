@@ -38,6 +38,7 @@ mod options;
 mod program;
 pub mod progress;
 mod services;
+mod spans;
 mod steps;
 pub mod turn;
 
@@ -50,6 +51,7 @@ pub use services::Dependencies;
 
 use crate::error::{Error, Result};
 use crate::ids::Clock;
+use crate::log::trace::TraceContext;
 use crate::proof::{Kind, May, Write};
 use crate::store::runs::{self, Cancelled, EndedRun, NewRun, RequestKey, Run};
 use crate::store::{Sql, Store};
@@ -242,7 +244,8 @@ impl Runtime {
     ) -> Result<Run> {
         let (tenant_id, run_id) = (may.tenant_id(), may.object_id());
         let now = self.0.clock.now();
-        let (cancelled, run, mut ended) = self.0.store.transact(|tx| {
+        let (cancelled, run, mut ended, trace) = self.0.store.transact(|tx| {
+            let trace = self.trace_of(tx, may)?;
             let cancelled = runs::cancel(tx, may, now)?;
             let ended = ended_by(tx, may, cancelled, now)?;
             let run = runs::find(tx, tenant_id, run_id)?;
@@ -251,7 +254,7 @@ impl Runtime {
                 // Last, since the endpoint's row may be held from here to the commit.
                 self.0.webhooks.run_finished(tx, tenant_id, run_id)?;
             }
-            Ok((cancelled, run, ended))
+            Ok((cancelled, run, ended, trace))
         })?;
         let mut last = cancelled;
         while last == (Cancelled::Asked { has_more: true }) {
@@ -260,13 +263,28 @@ impl Runtime {
                 Ok((cancelled, ended_by(tx, may, cancelled, now)?))
             })?;
         }
-        ends::report(&self.0, &self.0.log, &ended);
+        let own = trace.as_ref().map(|trace| (run_id, trace));
+        ends::report(&self.0, &self.0.log, own, &ended);
         if cancelled != Cancelled::Finished {
             self.0.feed.changed(run_id);
             self.0.active.interrupt(run_id);
             self.wake();
         }
         Ok(run)
+    }
+
+    /// The span of a run that has not ended, where spans are recorded. Its job alone knows it.
+    fn trace_of(
+        &self,
+        sql: &mut impl Sql,
+        may: &impl May<Write, Run>,
+    ) -> Result<Option<TraceContext>> {
+        if !self.0.traces.is_on() {
+            return Ok(None);
+        }
+        let payload = runs::job_payload(sql, may)?;
+        let job = payload.and_then(|payload| serde_json::from_value::<Advance>(payload).ok());
+        Ok(job.map(|job| job.trace()))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::ids::Clock;
 use crate::outbound::Outbound;
 use crate::secrets::Secrets;
 use crate::store::Store;
+use crate::traces::Traces;
 use crate::webhooks::Webhooks;
 use std::sync::OnceLock;
 
@@ -29,6 +30,8 @@ pub struct Dependencies {
     pub secrets: Secrets,
     /// Where the ends of runs are announced.
     pub webhooks: Webhooks,
+    /// Takes the spans of runs and steps.
+    pub traces: Traces,
 }
 
 /// What carries runs on in this process.
@@ -39,6 +42,7 @@ pub(super) struct Services {
     pub(super) model_keys: ModelKeys,
     pub(super) webhooks: Webhooks,
     pub(super) secrets: Secrets,
+    pub(super) traces: Traces,
     pub(super) options: Options,
     pub(super) log: slog::Logger,
     /// Hints to readers' threads.
@@ -67,6 +71,7 @@ impl Services {
             model_keys,
             secrets,
             webhooks,
+            traces,
         } = dependencies;
         let counts = Counts::new(model_keys.names());
         Self {
@@ -76,6 +81,7 @@ impl Services {
             model_keys,
             webhooks,
             secrets,
+            traces,
             options,
             log,
             feed: Feed::default(),

@@ -18,16 +18,25 @@ use crate::metrics;
 use crate::runtime::{self, Runtime};
 use crate::secrets::Secrets;
 use crate::store::Store;
+use crate::traces::{self, Traces};
 use crate::webhooks::Webhooks;
 use std::sync::{Arc, Mutex};
 
 /// The parts behind the door.
 pub(super) fn share(
-    options: Options,
+    mut options: Options,
     audit: audit::Audit,
     clock: &Clock,
     log: &slog::Logger,
-) -> Result<Shared> {
+) -> Result<(Shared, Option<traces::Exporter>)> {
+    let (traces, exporter) = match options.traces.take() {
+        Some(collector) => {
+            let log = crate::log::subsystem(log, Subsystem::Traces);
+            let (traces, exporter) = Traces::start(collector, &options.outbound, clock, log)?;
+            (traces, Some(exporter))
+        }
+        None => (Traces::off(), None),
+    };
     let store = Store::open(&options.store, crate::log::subsystem(log, Subsystem::Store))?;
     let host_access = options.runs.host_access;
     let outbound_log = crate::log::subsystem(log, Subsystem::Outbound);
@@ -58,6 +67,7 @@ pub(super) fn share(
             model_keys: options.model_keys.clone(),
             secrets: secrets.clone(),
             webhooks: webhooks.clone(),
+            traces: traces.clone(),
         },
         options.runs,
         crate::log::subsystem(log, Subsystem::Runtime),
@@ -77,7 +87,7 @@ pub(super) fn share(
         admission.clone(),
         &crate::log::subsystem(log, Subsystem::HttpStream),
     )?;
-    Ok(Shared {
+    let shared = Shared {
         external_calls: Limiter::new((options.limits.request_threads / 2).max(1)),
         secrets,
         webhooks,
@@ -93,7 +103,9 @@ pub(super) fn share(
         streams,
         allowed_origins: options.allowed_origins,
         permissions,
-    })
+        traces,
+    };
+    Ok((shared, exporter))
 }
 
 /// Who may do what, where authorization is on.

@@ -11,6 +11,7 @@
 //! | `webhooks-N` and the queue's own | attempts at deliveries of webhooks | with the runs, in the same runner; only with a secrets backend |
 //! | `webhooks-upkeep` | maintains the tables of webhooks | with the runs, after both queues |
 //! | `audit-writer`, `audit-watch`, `audit-keeper` | write access decisions; fail those that are late; maintain their tables | `audit::Running::stop`, after everything that records; waiting decisions are written |
+//! | `traces` | sends spans to the collector of traces, where there is one | `traces::Exporter::stop`, after everything that records; it waits 2 s for the collector |
 //! | `starter` | waits for the database, migrates, seeds; then checks the database, and wipes expired secrets | with the server |
 //! | `watchdog`, `watchdog-ask` | check whether a part is stuck; ask the database on a fresh connection | with the server |
 //! | `store-timeout`, `store-cancel`, `store-close`, the pool's | cancel late statements, close connections; the audit has its own | with the last user of the store |
@@ -71,7 +72,8 @@ impl Server {
         options.webhooks.listening = listener.local_addr().ok();
         let own = sub(Subsystem::Audit);
         let (recorder, audit) = audit::start(&options.audit, &options.store, clock, &own)?;
-        let shared = Arc::new(build::share(options, recorder, clock, log)?);
+        let (shared, exporter) = build::share(options, recorder, clock, log)?;
+        let shared = Arc::new(shared);
         let probes = Arc::new(Probes::new());
         let pipeline = Pipeline::new(
             Arc::clone(&shared),
@@ -128,6 +130,7 @@ impl Server {
                 running,
                 work,
                 audit,
+                exporter,
                 log: sub(Subsystem::Server),
             },
         })

@@ -13,6 +13,7 @@ use crate::secret::Secret;
 use crate::secrets::kms;
 use crate::secrets::{self, DotenvOptions, PostgresOptions};
 use crate::store;
+use crate::traces;
 use crate::webhooks;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -80,6 +81,8 @@ pub struct Options {
     pub secrets: secrets::Options,
     /// Outbound webhooks.
     pub webhooks: webhooks::Options,
+    /// The collector of traces; none: no spans are recorded.
+    pub traces: Option<traces::Options>,
 }
 
 /// How the database is reached.
@@ -136,6 +139,7 @@ impl Options {
             denials_per_minute: http.max_denials_per_minute,
             secrets: secrets(settings, tenant_id)?,
             webhooks: webhooks(settings),
+            traces: traces(settings),
         })
     }
 }
@@ -220,6 +224,16 @@ pub fn authorization(settings: &Settings) -> Option<permissions::Options> {
         timeout: authorization.timeout,
         connections: authorization.connections,
         model: permissions::Model::own(),
+    })
+}
+
+/// The collector of traces, if there is one.
+pub fn traces(settings: &Settings) -> Option<traces::Options> {
+    let traces = settings.traces.clone()?;
+    Some(traces::Options {
+        headers: traces.headers,
+        environment: traces.environment,
+        ..traces::Options::new(traces.endpoint)
     })
 }
 

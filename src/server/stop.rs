@@ -10,6 +10,7 @@ use crate::http::context::Shared;
 use crate::http::door;
 use crate::http::probes::Probes;
 use crate::runtime::Threads;
+use crate::traces;
 use crate::webhooks;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,6 +60,7 @@ pub(super) struct Parts {
     pub(super) running: Sender<()>,
     pub(super) work: Arc<Mutex<Option<Work>>>,
     pub(super) audit: audit::Running,
+    pub(super) exporter: Option<traces::Exporter>,
     pub(super) log: slog::Logger,
 }
 
@@ -74,6 +76,7 @@ impl Parts {
             running,
             work,
             audit,
+            exporter,
             log,
         } = self;
         let deadline = Instant::now() + within;
@@ -98,6 +101,7 @@ impl Parts {
             in_time &= ended(&mut ending, deadline + GRACE);
         }
         in_time &= audit.stop(deadline + GRACE);
+        in_time &= exporter.is_none_or(|exporter| exporter.stop(deadline + GRACE));
         slog::info!(log, "Stopped"; "inTime" => in_time);
         in_time
     }

@@ -1,11 +1,12 @@
 //! The input and the result of a tool call.
 
+use crate::log::trace::TraceContext;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
 /// The attempt of a step that makes a call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Origin {
     /// The run.
     pub run_id: Uuid,
@@ -15,17 +16,14 @@ pub struct Origin {
     pub attempt: i32,
     /// The tool is to change nothing.
     pub dry_run: bool,
+    /// The attempt's span.
+    pub trace: TraceContext,
 }
 
 impl Origin {
-    /// The header `traceparent`: the trace of a run is its id, each attempt of a step is a span.
+    /// The header `traceparent`: the trace of what started the run, the span of this attempt.
     pub fn traceparent(&self) -> String {
-        format!(
-            "00-{}-{:08x}{:08x}-01",
-            self.run_id.simple(),
-            self.step,
-            self.attempt
-        )
+        self.trace.traceparent()
     }
 
     /// The key that a receiver can tell a repeated call by: the same for every attempt of the step.
@@ -35,7 +33,7 @@ impl Origin {
 }
 
 /// What a tool is asked.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Input<'a> {
     /// The tool's name.
     pub name: &'a str,

@@ -68,6 +68,7 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         denials_per_minute: 120,
         secrets: secrets::Options::Off,
         webhooks: agent_runtime::webhooks::Options::default(),
+        traces: None,
     })
 }
 

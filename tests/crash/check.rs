@@ -50,13 +50,13 @@ pub(crate) enum Strict {
 }
 
 /// Everything about one run.
-struct Ended<'a> {
+struct Ended {
     run_id: Uuid,
     events: Vec<(i64, String, Value)>,
     steps: Vec<Step>,
     calls: Vec<(i32, i32, String)>,
-    asked: Vec<&'a Call>,
-    called: Vec<&'a Call>,
+    asked: Vec<Call>,
+    called: Vec<Call>,
     view: Value,
 }
 
@@ -75,14 +75,12 @@ pub(crate) fn check(
         requests.len() as u64,
         "the provider remembers every request"
     );
-    let asked: Vec<Call> = requests
+    let asked: Vec<&str> = requests
         .iter()
         .map(|request| {
-            let header = request
-                .headers
-                .iter()
-                .find(|(name, _)| name == "traceparent");
-            attempt_of(&header.unwrap().1)
+            let mut headers = request.headers.iter();
+            let header = headers.find(|(name, _)| name == "traceparent");
+            header.unwrap().1.as_str()
         })
         .collect();
     let called = agents.tool.calls();
@@ -94,8 +92,15 @@ pub(crate) fn check(
             events: events(&mut sql, run_id),
             steps: steps(&mut sql, run_id),
             calls: calls(&mut sql, run_id),
-            asked: asked.iter().filter(|call| call.run_id == run_id).collect(),
-            called: called.iter().filter(|call| call.run_id == run_id).collect(),
+            asked: asked
+                .iter()
+                .filter_map(|traceparent| attempt_of(traceparent, run_id))
+                .collect(),
+            called: called
+                .iter()
+                .filter(|call| call.run_id == run_id)
+                .cloned()
+                .collect(),
             view: client.run(run_id),
         };
         check_events(&ended, &seen.events);
@@ -153,7 +158,7 @@ fn is_last(kind: &str) -> bool {
 }
 
 /// 1 to n, the last one last, and the reader has each of them once.
-fn check_events(run: &Ended<'_>, seen: &[Event]) {
+fn check_events(run: &Ended, seen: &[Event]) {
     let run_id = run.run_id;
     let stand: Vec<(i64, &str)> = run
         .events
@@ -183,7 +188,7 @@ fn check_events(run: &Ended<'_>, seen: &[Event]) {
 }
 
 /// Steps are 1 to n and all ended, and nobody was asked for one that was never begun.
-fn check_steps(run: &Ended<'_>) {
+fn check_steps(run: &Ended) {
     let run_id = run.run_id;
     for (index, step) in run.steps.iter().enumerate() {
         let number = usize::try_from(step.step).unwrap();
@@ -201,7 +206,7 @@ fn check_steps(run: &Ended<'_>) {
 }
 
 /// A step's events are its attempts in order, the last of which may be completed, and nothing after.
-fn check_told(run: &Ended<'_>, step: &Step) {
+fn check_told(run: &Ended, step: &Step) {
     let of_step = run
         .events
         .iter()
@@ -225,7 +230,7 @@ fn check_told(run: &Ended<'_>, step: &Step) {
 
 /// The provider or the tool was asked for no attempt twice, for none that was not begun, and for
 /// the one that completed the step.
-fn check_other_side(run: &Ended<'_>, step: &Step) {
+fn check_other_side(run: &Ended, step: &Step) {
     let calls = match step.kind.as_str() {
         "model" => &run.asked,
         _ => &run.called,
@@ -246,7 +251,7 @@ fn check_other_side(run: &Ended<'_>, step: &Step) {
 }
 
 /// Every attempt of a model step is counted once, and the run's usage is the sum.
-fn check_usage(run: &Ended<'_>) {
+fn check_usage(run: &Ended) {
     let run_id = run.run_id;
     let mut expected = Vec::new();
     for step in run.steps.iter().filter(|step| step.kind == "model") {
@@ -278,7 +283,7 @@ fn check_usage(run: &Ended<'_>) {
 }
 
 /// How it ended, and that it was allowed to.
-fn check_end(run: &Ended<'_>, repeatable: bool, strict: Strict, figures: &mut Figures) {
+fn check_end(run: &Ended, repeatable: bool, strict: Strict, figures: &mut Figures) {
     let run_id = run.run_id;
     let lost: i32 = run
         .steps

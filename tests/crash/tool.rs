@@ -18,15 +18,22 @@ pub(crate) struct Call {
     pub(crate) attempt: i32,
 }
 
-/// The step and the attempt in the span id of a `traceparent`.
-pub(crate) fn attempt_of(traceparent: &str) -> Call {
-    let mut parts = traceparent.split('-').skip(1);
-    let (trace, span) = (parts.next().unwrap(), parts.next().unwrap());
-    Call {
-        run_id: Uuid::parse_str(trace).unwrap(),
-        step: i32::from_str_radix(&span[..8], 16).unwrap(),
-        attempt: i32::from_str_radix(&span[8..], 16).unwrap(),
-    }
+/// Steps of a run, and attempts of a step, in these tests at most.
+const MOST: i32 = 1 << 16;
+
+/// The call of this run that a `traceparent` comes from: the span id is the lower half of the run's id, xor the step
+/// and the attempt. None: it comes from another run.
+pub(crate) fn attempt_of(traceparent: &str, run_id: Uuid) -> Option<Call> {
+    let span = traceparent.split('-').nth(2).unwrap();
+    let place = u64::from_str_radix(span, 16).unwrap() ^ run_id.as_u64_pair().1;
+    let step = i32::try_from(place >> 32).ok()?;
+    let attempt = i32::try_from(place & u64::from(u32::MAX)).ok()?;
+    let is_of_run = (1..MOST).contains(&step) && (1..MOST).contains(&attempt);
+    is_of_run.then_some(Call {
+        run_id,
+        step,
+        attempt,
+    })
 }
 
 #[derive(Default)]
@@ -156,9 +163,10 @@ fn answer(mut connection: &TcpStream, seen: &Seen) -> std::io::Result<()> {
     let length = headers["content-length"].parse().unwrap();
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    let call = attempt_of(&headers["traceparent"]);
-    let key = format!("{}-{}", call.run_id, call.step);
-    assert_eq!(headers["idempotency-key"], key);
+    let key = &headers["idempotency-key"];
+    let (run_id, step) = key.rsplit_once('-').unwrap();
+    let call = attempt_of(&headers["traceparent"], run_id.parse().unwrap()).unwrap();
+    assert_eq!(step, call.step.to_string());
     let text = format!("recorded by step {}", call.step);
     let run_id = call.run_id;
     seen.calls.lock().unwrap().arrived.push(call);

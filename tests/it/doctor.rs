@@ -4,7 +4,7 @@
 use crate::authz_store::client;
 use crate::harness::openfga::OpenFga;
 use crate::harness::secrets::Keys;
-use crate::harness::{App, Database, authorization};
+use crate::harness::{App, Collector, Database, authorization};
 use postgres::{Client, NoTls};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 24] = [
+const CODES: [&str; 25] = [
     "settings",
     "license",
     "audit-key",
@@ -39,6 +39,7 @@ const CODES: [&str; 24] = [
     "secrets",
     "runs",
     "webhooks",
+    "otlp",
     "tls-roots",
     "service",
 ];
@@ -278,6 +279,39 @@ fn a_tenant_without_a_store_and_authorization_that_is_off_are_told() {
         .has_faults(&[])
         .says("authorization-store", "warning", "1 tenants have no store")
         .says("openfga-schema", "skipped", "SVC_AUTHZ_DATABASE_URL");
+}
+
+#[test]
+fn the_doctor_tries_the_collector_of_traces() {
+    let database = Database::migrated();
+    let patient = Patient::on(&database.url());
+    patient
+        .examined()
+        .has_faults(&[])
+        .says("otlp", "skipped", "SVC_OTLP_ENDPOINT");
+    let collector = Collector::start();
+    let patient = patient
+        .with("SVC_OTLP_ENDPOINT", &collector.url())
+        .with("SVC_OTLP_HEADERS", "x-token=collector%20secret");
+    patient
+        .examined()
+        .has_faults(&[])
+        .says("otlp", "ok", "takes spans");
+    assert_eq!(
+        collector.exports()[0].headers["x-token"],
+        "collector secret"
+    );
+    let address = collector.address();
+    drop(collector);
+    patient
+        .examined()
+        .has_faults(&[])
+        .says("otlp", "warning", &address.to_string());
+    let _refuses = Collector::at(address, |_| (401, Vec::new(), ""));
+    patient
+        .examined()
+        .has_faults(&[])
+        .says("otlp", "warning", "answered 401");
 }
 
 #[test]

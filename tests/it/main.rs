@@ -70,6 +70,7 @@ mod tenants;
 mod tokens;
 mod tool_calls;
 mod tools;
+mod traces;
 mod users;
 mod waiting;
 mod webhook_deliveries;

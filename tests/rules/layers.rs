@@ -7,7 +7,7 @@ use crate::source::{self, Source, is_word, line_of};
 use crate::{found, hold};
 
 /// From the top to the leaves.
-const LAYERS: [&[&str]; 20] = [
+const LAYERS: [&[&str]; 21] = [
     &["cli"],
     &["server"],
     // What development alone uses: no other layer knows of it.
@@ -23,6 +23,8 @@ const LAYERS: [&[&str]; 20] = [
     &["authz"],
     &["audit", "authn", "secrets"],
     &["store"],
+    // What others record, and the thread that sends it.
+    &["traces"],
     &["outbound"],
     &["log"],
     &["proof"],

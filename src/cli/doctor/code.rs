@@ -31,6 +31,7 @@ pub(super) enum Code {
     Secrets,
     Runs,
     Webhooks,
+    Otlp,
     TlsRoots,
     Service,
 }
@@ -239,6 +240,13 @@ pub(super) static ALL: &[About] = &[
         "That there is a secrets backend to sign for the registered webhook endpoints.",
         "Deliveries fail until there is one.",
         "Set SVC_SECRETS_BACKEND, or unregister the endpoints.",
+    ),
+    about(
+        Code::Otlp,
+        "otlp",
+        "That the collector of traces of SVC_OTLP_ENDPOINT takes an export, of no spans, with the headers of SVC_OTLP_HEADERS.",
+        "The server works; its spans are dropped.",
+        "See that an OpenTelemetry collector listens there for OTLP over HTTP (not gRPC), and takes JSON: `docs/traces.md`.",
     ),
     about(
         Code::TlsRoots,

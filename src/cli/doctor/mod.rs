@@ -9,6 +9,7 @@
 
 mod authorization;
 mod code;
+mod collector;
 mod database;
 mod files;
 mod finding;
@@ -260,6 +261,11 @@ fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
             ),
         ),
         group("secrets", &[Code::Secrets], Box::new(of_secrets)),
+        group(
+            "collector",
+            collector::CODES,
+            with(usable.clone(), collector::look, collector::CODES),
+        ),
         group("host", HOST, with(usable, host, HOST)),
         group("service", &[Code::Service], Box::new(service::look)),
     ]

@@ -80,6 +80,7 @@ pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading
     let rows: Vec<Row> = table::settings().map(|s| reader.row(s)).collect();
     reader.variants(&rows);
     reader.body_limits(&rows);
+    reader.traces(&rows);
     reader.secrets(&rows);
     let kms_credentials = secrets::kms_credentials(vars, &rows);
     let model_keys = reader.model_keys(&rows);

@@ -41,4 +41,25 @@ impl Reader<'_> {
             );
         }
     }
+
+    pub(super) fn traces(&mut self, rows: &[Row]) {
+        let endpoint = match value(rows, "SVC_OTLP_ENDPOINT") {
+            Some(Value::Text(endpoint)) => Some(endpoint.trim_end_matches('/')),
+            _ => None,
+        };
+        if endpoint.is_some_and(|endpoint| endpoint.ends_with("/v1/traces")) {
+            self.fault(
+                "SVC_OTLP_ENDPOINT",
+                "ends with /v1/traces, which the server adds itself",
+                "Give the base URL, as in http://127.0.0.1:4318",
+            );
+        }
+        if endpoint.is_none() && value(rows, "SVC_OTLP_HEADERS").is_some() {
+            self.fault(
+                "SVC_OTLP_HEADERS",
+                "is set without a valid SVC_OTLP_ENDPOINT, so nothing is sent the headers",
+                "Set SVC_OTLP_ENDPOINT, or remove it",
+            );
+        }
+    }
 }

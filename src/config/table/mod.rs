@@ -10,6 +10,7 @@
 mod limits;
 mod secrets;
 mod server;
+mod traces;
 mod unbuilt;
 mod webhooks;
 
@@ -151,6 +152,8 @@ pub(super) enum Kind {
     CertificateFile,
     /// Visible ASCII characters, without a space.
     Word { min: usize, max: usize },
+    /// Comma-separated HTTP headers, each `name=value`.
+    Headers,
     /// A license key.
     LicenseKey,
     /// A comma-separated list.
@@ -181,6 +184,10 @@ pub(super) static TABLE: &[Section] = &[
     Section {
         title: "Logging",
         settings: server::LOGGING,
+    },
+    Section {
+        title: "Traces",
+        settings: traces::TRACES,
     },
     Section {
         title: "Limits of the front door",
@@ -386,6 +393,12 @@ impl Kind {
             Self::CertificateFile => "an absolute path of a file of PEM certificates".to_owned(),
             Self::Word { min, max } => {
                 format!("{min} to {max} visible ASCII characters without a space")
+            }
+            Self::Headers => {
+                "a comma-separated list of name=value, each a header that the service \
+                              does not set itself, each name once, other characters than visible \
+                              ASCII, comma and % in a value percent-encoded"
+                    .to_owned()
             }
             Self::LicenseKey => "a license key, which begins with svc_lk_".to_owned(),
             Self::List(item) => format!("a comma-separated list of {}", item.shape()),

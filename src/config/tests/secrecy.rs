@@ -37,6 +37,8 @@ fn a_whole_environment_of_secrets_shows_none() {
         ("SVC_LICENSE_KEY", &license),
         ("SVC_MODEL_KEYS", "KEY=https://a.com"),
         ("KEY", "model-secret"),
+        ("SVC_OTLP_ENDPOINT", "http://127.0.0.1:4318"),
+        ("SVC_OTLP_HEADERS", "authorization=Bearer%20otlp-secret"),
     ]);
     assert!(load(&vars, &clock()).is_ok());
     let reading = read::read(&vars, &clock(), &TrustedKeys::default());
@@ -48,6 +50,7 @@ fn a_whole_environment_of_secrets_shows_none() {
             &body,
             &license[20..],
             "model-secret",
+            "otlp-secret",
             "9, 9, 9",
         ] {
             assert!(!text.contains(secret), "{text}");

@@ -14,7 +14,8 @@ use crate::runtime::services::Services;
 use crate::runtime::steps;
 use crate::store::Tx;
 use crate::store::runs::{self, End, EndedRun, HeldJob, Outcome, StepCommit};
-use crate::store::steps::{Begun, Ended, StepKind, StepStatus};
+use crate::store::steps::{Begun, Ended, Step, StepKind, StepStatus};
+use crate::traces::Span;
 use jobs::Claimed;
 use time::OffsetDateTime;
 
@@ -47,7 +48,7 @@ pub(super) fn claim(
     let (taken, wrote) = services
         .store
         .transact(|tx| claim_in(tx, services, claimed, job, now))?;
-    ends::report(services, log, &wrote.ended);
+    report(services, log, job, &wrote);
     let commit = wrote.commit;
     match taken {
         Taken::Begun(mut state, begun) => {
@@ -123,7 +124,10 @@ fn claim_in(
         Plan::End(_) => None,
         Plan::Begin { begun, .. } => Some(begun),
     };
-    let wrote = write(tx, services, (&state.held, &state.run), commit, now)?;
+    let mut wrote = write(tx, services, (&state.held, &state.run), commit, now)?;
+    let has_call = |row: &&Step| matches!(row.kind, StepKind::Model | StepKind::Tool);
+    let lost = lost_attempt(&state).filter(has_call);
+    wrote.lost = lost.map(|row| state.attempted(row, now).lost());
     if let Some(lost) = &wrote.commit.call {
         let lost = CountedCall::of(state.program.model(), lost, None);
         services.counts.model_call(&lost);
@@ -158,6 +162,17 @@ struct Wrote {
     commit: StepCommit,
     /// Runs that ended with it.
     ended: Vec<EndedRun>,
+    /// The attempt that was under way when the run's holder died.
+    lost: Option<Span>,
+}
+
+/// Says what a claim has ended.
+fn report(services: &Services, log: &slog::Logger, job: &Advance, wrote: &Wrote) {
+    if let Some(lost) = &wrote.lost {
+        services.traces.record(lost.clone());
+    }
+    let own = (job.run_id, &job.trace());
+    ends::report(services, log, Some(own), &wrote.ended);
 }
 
 impl From<StepCommit> for Wrote {
@@ -165,6 +180,7 @@ impl From<StepCommit> for Wrote {
         Self {
             commit,
             ended: Vec::new(),
+            lost: None,
         }
     }
 }
@@ -203,14 +219,17 @@ fn first_commit(services: &Services, state: &State, plan: &Plan) -> Result<StepC
     add_plan(services, state, plan, commit)
 }
 
+/// The attempt that was under way when the run's holder died.
+fn lost_attempt(state: &State) -> Option<&Step> {
+    let last = state.journal.last();
+    last.filter(|last| last.status == StepStatus::Running)
+}
+
 /// Of the attempt that was under way when the run's holder died: what it used, and what becomes of its step.
 fn add_lost_attempt(state: &State, plan: &Plan, commit: &mut StepCommit) {
-    let Some(last) = state.journal.last() else {
+    let Some(last) = lost_attempt(state) else {
         return;
     };
-    if last.status != StepStatus::Running {
-        return;
-    }
     commit.call = steps::lost_call(last, &state.program);
     commit.has_text = commit.call.is_some();
     match plan {
@@ -281,7 +300,7 @@ pub(super) fn give_up(
         }
         end => end?,
     };
-    ends::report(services, log, &wrote.ended);
+    report(services, log, job, &wrote);
     services.faults.forget(job.run_id);
     services.feed.changed(job.run_id);
     Ok(end)

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::ids::rfc3339;
 use crate::runtime::active_runs::Reason;
 use crate::runtime::ends;
-use crate::runtime::job::{Advance, CHILD_JOB};
+use crate::runtime::job::{Advance, CHILD_JOB, StartedBy};
 use crate::runtime::journal::decision::ChildRun;
 use crate::runtime::journal::wait::{self, ChildrenRequest};
 use crate::runtime::progress::events::{Event, StepAnswer};
@@ -145,6 +145,7 @@ fn new_children(
     let parent = &state.run;
     let request: ChildrenRequest =
         serde_json::from_value(begun.request.clone()).map_err(Error::internal)?;
+    let attempt = state.trace.of_attempt(begun.step, begun.attempt);
     (request.first_slot..)
         .zip(children)
         .map(|(slot, child)| {
@@ -153,7 +154,10 @@ fn new_children(
                 run_id: services.clock.new_id(),
                 project_id: parent.project_id,
                 agent_id: child.agent.as_ref().map(|agent| agent.id),
-                started_by: state.started_by.clone(),
+                started_by: StartedBy {
+                    traceparent: attempt.traceparent(),
+                    ..state.started_by.clone()
+                },
             };
             Ok(NewChild {
                 run_id: job.run_id,
@@ -371,7 +375,8 @@ impl Writer<'_> {
         if outcome == runs::Outcome::Written {
             services.counts.cost(written.cost_usd);
             let ended = ends::of_commit(run, commit, written, now);
-            ends::report(services, self.log, &ended);
+            let own = (run.run_id, &self.state.trace);
+            ends::report(services, self.log, Some(own), &ended);
         }
         Ok(outcome)
     }

@@ -19,10 +19,11 @@ use super::active_runs::{ActiveRun, Reason};
 use super::job::Advance;
 use super::services::Services;
 use super::steps;
-use super::steps::attempt::Attempt;
+use super::steps::attempt::{Attempt, Performed};
 use crate::error::{Code, Result};
 use crate::store::steps::Begun;
 use crate::tools::Schemas;
+use crate::traces::Span;
 use claim::{JOB_ATTEMPTS, Taken, claim, give_up};
 use commit::{Committed, commit};
 use jobs::Claimed;
@@ -111,12 +112,14 @@ fn step_by_step(
             log,
             run: &state.run,
             lease: state.held.lease,
+            trace: &state.trace,
             program: &state.program,
             interrupt: &active.interrupt,
             clients: &mut clients,
             schemas: &mut schemas,
         };
         let performed = steps::perform(&mut attempt, &state.journal, &begun)?;
+        let span = span_of(services, state, &begun, &performed);
         let interrupted = active.interrupt.reason();
         if interrupted == Some(Reason::Lost) {
             break JobEnd::Lost;
@@ -130,6 +133,10 @@ fn step_by_step(
             interrupted,
         )?;
         services.faults.forget(state.run.run_id);
+        if !matches!(committed, Committed::Done(JobEnd::Lost)) {
+            span.into_iter()
+                .for_each(|span| services.traces.record(span));
+        }
         match committed {
             Committed::Next(next) => begun = next,
             Committed::Done(end) => break end,
@@ -137,4 +144,20 @@ fn step_by_step(
     };
     services.idle_clients.give_back(clients);
     Ok(end)
+}
+
+/// What is recorded of an attempt, if its trace is.
+fn span_of(
+    services: &Services,
+    state: &State,
+    begun: &Begun,
+    performed: &Performed,
+) -> Option<Span> {
+    if !services.traces.takes(&state.trace) {
+        return None;
+    }
+    let row = state.journal.last().filter(|row| row.step == begun.step)?;
+    state
+        .attempted(row, services.clock.now())
+        .performed(performed)
 }

@@ -1,8 +1,10 @@
 //! A held run as its holder knows it, kept equal to the database.
 
+use crate::log::trace::TraceContext;
 use crate::runtime::job::{Advance, StartedBy};
 use crate::runtime::journal;
 use crate::runtime::program::{Loaded, Program};
+use crate::runtime::spans::Attempted;
 use crate::store::events::StoredEvent;
 use crate::store::runs::{Held, Run, StepCommit};
 use crate::store::steps::{Begun, Step, StepStatus};
@@ -28,6 +30,8 @@ pub(super) struct State {
     pub(super) run: Run,
     /// What started it, for its children.
     pub(super) started_by: StartedBy,
+    /// Its span.
+    pub(super) trace: TraceContext,
     pub(super) held: Held,
     pub(super) program: Program,
     pub(super) journal: Vec<Step>,
@@ -51,9 +55,25 @@ impl State {
             answer_bytes: journal.iter().map(journal::bytes_of).sum(),
             run,
             started_by: job.started_by.clone(),
+            trace: job.trace(),
             held,
             program,
             journal,
+        }
+    }
+
+    /// An attempt of it, for its span.
+    pub(super) fn attempted<'a>(&'a self, row: &'a Step, ended: OffsetDateTime) -> Attempted<'a> {
+        Attempted {
+            trace: &self.trace,
+            run: &self.run,
+            program: &self.program,
+            kind: row.kind,
+            name: &row.name,
+            step: row.step,
+            attempt: row.attempt,
+            began: row.started_at,
+            ended,
         }
     }
 

@@ -1,5 +1,6 @@
 //! One attempt of a step: its input and its result.
 
+use crate::log::trace::TraceContext;
 use crate::log::{Subsystem, subsystem};
 use crate::runtime::active_runs::Interrupt;
 use crate::runtime::clients::Clients;
@@ -18,6 +19,8 @@ pub(in crate::runtime) struct Attempt<'a> {
     pub(in crate::runtime) log: &'a slog::Logger,
     pub(in crate::runtime) run: &'a Run,
     pub(in crate::runtime) lease: Lease,
+    /// The run's span.
+    pub(in crate::runtime) trace: &'a TraceContext,
     pub(in crate::runtime) program: &'a Program,
     pub(in crate::runtime) interrupt: &'a Interrupt,
     pub(in crate::runtime) clients: &'a mut Clients,
@@ -70,6 +73,7 @@ impl Attempt<'_> {
             step: begun.step,
             attempt: begun.attempt,
             dry_run: self.run.dry_run,
+            trace: self.trace.of_attempt(begun.step, begun.attempt),
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::proof::{May, Write};
 use crate::sql;
 use crate::store::{Columns, Sql};
+use serde_json::Value;
 use time::OffsetDateTime;
 
 /// Runs below the one that is cancelled, at most, in one transaction.
@@ -54,6 +55,16 @@ pub fn cancel(
         "asked" => Cancelled::Asked { has_more },
         _ => Cancelled::Finished,
     })
+}
+
+/// What the job of a run that has not ended says.
+///
+/// # Errors
+/// The database's.
+pub fn job_payload(sql: &mut impl Sql, may: &impl May<Write, Run>) -> Result<Option<Value>> {
+    let ids = (may.tenant_id(), may.object_id());
+    let row = sql.query_opt(sql!("runs/job_payload"), &[&ids.0, &ids.1])?;
+    row.map(|row| row.column("payload")).transpose()
 }
 
 /// Jobs of other runs that a transaction ends or makes due. All are written at its end, in the order of their ids.

@@ -40,7 +40,7 @@ mod request_key;
 mod rows;
 pub(super) mod storable;
 
-pub use cancel::{Cancelled, cancel};
+pub use cancel::{Cancelled, cancel, job_payload};
 pub use children::{CHILDREN_AT_ONCE, Child, ChildJob, ChildState, NewChild, children};
 pub(super) use claim::begun_of;
 pub use claim::{claim, interrupted};

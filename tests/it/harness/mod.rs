@@ -3,6 +3,7 @@
 
 mod authorized;
 mod client;
+mod collector;
 mod database;
 mod deaf;
 pub(crate) mod kms;
@@ -21,6 +22,7 @@ pub(crate) mod webhooks;
 
 pub(crate) use authorized::{LogLines, World, authorization};
 pub(crate) use client::{Answer, Client};
+pub(crate) use collector::{Collector, Span, WELL};
 pub(crate) use database::Database;
 pub(crate) use deaf::Deaf;
 pub(crate) use objects::{COMPLETION_PRICE, NewTool, NewVersion, PROMPT_PRICE};
@@ -122,6 +124,7 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
         denials_per_minute: 100_000,
         secrets: agent_runtime::secrets::Options::Off,
         webhooks: agent_runtime::webhooks::Options::default(),
+        traces: None,
     }
 }
 

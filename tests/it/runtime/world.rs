@@ -15,6 +15,7 @@ use agent_runtime::secrets::Secrets;
 use agent_runtime::store::events::{self, StoredEvent};
 use agent_runtime::store::runs::{self, Agent, NewRun, Origin, Run, Via};
 use agent_runtime::store::{self, Sql, Store};
+use agent_runtime::traces::Traces;
 use agent_runtime::webhooks::{self, Webhooks};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -252,6 +253,7 @@ impl World {
                 model_keys: ModelKeys::default(),
                 secrets: Secrets::off(),
                 webhooks,
+                traces: Traces::off(),
             },
             options,
             self.log.clone(),
