@@ -175,18 +175,31 @@ class Postgres:
             "fsync": "off",
         }
         arguments = [f"-c{name}={value}" for name, value in settings.items()]
-        with directory.log("postgres") as log:
-            self.process = subprocess.Popen(
-                [bin_dir / "postgres", "-D", home / "data", *arguments],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **options,
-            )
+        self.command = [bin_dir / "postgres", "-D", home / "data", *arguments]
+        self.directory, self.options, self.starts = directory, options, 0
         self.url = f"postgres://show@{str(home).replace('/', '%2F')}/postgres"
-        try:
+        self.start()
+
+    def start(self):
+        self.starts += 1
+        with self.directory.log("postgres") as log:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                **self.options,
+            )
+
+        def is_ready():
             ready = "database system is ready to accept connections"
-            eventually("PostgreSQL", lambda: ready in directory.tail("postgres"), self.process)
+            return self.directory.text("postgres").count(ready) >= self.starts
+
+        try:
+            eventually("PostgreSQL", is_ready, self.process)
         except BaseException:
-            self.close()
+            self.stop()
             raise
+
+    def stop(self):
+        end(self.process, signal.SIGINT)  # Its fast shutdown.
 
     @staticmethod
     def system_user():
@@ -207,8 +220,7 @@ class Postgres:
                 return place
         raise Failed("PostgreSQL's initdb and postgres are not here: run make setup")
 
-    def close(self):
-        end(self.process, signal.SIGINT)  # Its fast shutdown.
+    close = stop
 
 
 class OpenFga:
