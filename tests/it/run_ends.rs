@@ -32,8 +32,8 @@ fn record(lines: &LogLines, run_id: &str) -> Value {
 fn figure(app: &App, series: &str) -> f64 {
     let text = app.get("/metrics").text;
     let figures = text.lines().filter_map(|line| line.rsplit_once(' '));
-    let found = figures.filter(|(name, _)| *name == series);
-    let (_, value) = found.last().unwrap_or_else(|| panic!("no {series}"));
+    let mut found = figures.filter(|(name, _)| *name == series);
+    let (_, value) = found.next_back().unwrap_or_else(|| panic!("no {series}"));
     value.parse().unwrap()
 }
 
@@ -82,6 +82,12 @@ fn a_run_that_ended_is_one_record_and_counts() {
         assert_eq!(record[name], expected, "{name} of {record}");
     }
     assert!(record["durationMs"].is_u64() && record["requestId"].is_string());
+    counts(&app, usage);
+}
+
+/// The metrics of a run with two model calls and a tool call.
+#[track_caller]
+fn counts(app: &App, usage: &Value) {
     for (series, expected) in [
         ("runs_ended_total{status=\"completed\"}", 1.0),
         ("runs_ended_total{status=\"failed\"}", 0.0),
@@ -107,7 +113,7 @@ fn a_run_that_ended_is_one_record_and_counts() {
             usage["tokens"]["prompt"].as_f64().unwrap(),
         ),
     ] {
-        let found = figure(&app, &format!("agent_runtime_{series}"));
+        let found = figure(app, &format!("agent_runtime_{series}"));
         assert!((found - expected).abs() < 1e-9, "{series}: {found}");
     }
 }
