@@ -60,6 +60,12 @@ impl Clock {
     }
 }
 
+/// The lowest id that is made at a time or later (UUIDv7).
+pub fn first_of(time: OffsetDateTime) -> Uuid {
+    let milliseconds = u128::try_from(time.unix_timestamp_nanos() / 1_000_000).unwrap_or(0);
+    Uuid::from_u128(milliseconds << 80)
+}
+
 /// Whole milliseconds, as Postgres counts them: of what is longer than it can count, its most.
 pub fn whole_ms(time: std::time::Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)

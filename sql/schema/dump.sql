@@ -221,6 +221,8 @@ create table conversations (
   last_position bigint not null default 0,
   created_by uuid not null,
   created_at timestamp with time zone not null,
+  erasure_requested_at timestamp with time zone,
+  erased_at timestamp with time zone,
   constraint conversations_pkey PRIMARY KEY (tenant_id, conversation_id),
   constraint conversations_title_check CHECK (length(title) <= 200),
   constraint conversations_tenant_id_agent_id_fkey FOREIGN KEY (tenant_id, agent_id) REFERENCES agents(tenant_id, agent_id),
@@ -597,6 +599,7 @@ create table run_payloads (
   run_id uuid not null,
   input json not null,
   output json,
+  webhook_event_id uuid,
   constraint run_payloads_pkey PRIMARY KEY (tenant_id, run_id)
 ) partition by RANGE (run_id);
 
@@ -634,7 +637,8 @@ create view run_rows as
     completion_tokens,
     cache_read_tokens,
     cache_write_tokens,
-    reasoning_tokens
+    reasoning_tokens,
+    payload_erased_at
    FROM runs;
 
 create table run_steps (
@@ -693,6 +697,7 @@ create table runs (
   cache_read_tokens bigint not null default 0,
   cache_write_tokens bigint not null default 0,
   reasoning_tokens bigint not null default 0,
+  payload_erased_at timestamp with time zone,
   constraint runs_pkey PRIMARY KEY (tenant_id, run_id)
 ) with (fillfactor=70);
 CREATE INDEX runs_agent ON runs USING btree (tenant_id, agent_id, run_id);
@@ -1208,6 +1213,12 @@ create table webhook_events (
 --   OUT became text,
 --   OUT job bigint
 -- ) returns record
+
+-- function run_erase_payloads (
+--   of_tenant_id uuid,
+--   root_ids uuid[],
+--   at timestamp with time zone
+-- ) returns bigint
 
 -- function run_events_after (
 --   of_tenant_id uuid,

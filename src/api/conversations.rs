@@ -2,11 +2,12 @@
 
 use super::SOME_ID;
 use super::page_query::page_query;
-use crate::error::Result;
+use crate::authz::ConversationEraser;
+use crate::error::{Code, Result};
 use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
 use crate::http::input::{Nothing, Query, Text};
-use crate::http::output::{Created, Found};
+use crate::http::output::{Accepted, Created, Found};
 use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, Timestamp};
 use crate::proof::{Authorized, Listing, Read, Write};
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub(super) fn routes() -> Vec<Route> {
-    use Method::{Get, Post};
+    use Method::{Delete, Get, Post};
     let (all, one) = ("/v1/conversations", "/v1/conversations/{conversationId}");
     let messages = "/v1/conversations/{conversationId}/messages";
     vec![
@@ -37,6 +38,14 @@ pub(super) fn routes() -> Vec<Route> {
             list,
         ),
         route(Get, one, "conversations.get", "Read a conversation", read),
+        route(
+            Delete,
+            one,
+            "conversations.erase",
+            "Erase a conversation: its messages, and what its runs were given, said and answered. Their rows stay",
+            erase,
+        )
+        .answers(&[Code::Conflict]),
         route(
             Get,
             messages,
@@ -62,6 +71,10 @@ struct View {
     active_run_id: Option<Uuid>,
     created_by: Uuid,
     created_at: Timestamp,
+    /// When it was asked to be erased; null unless it was. No run starts in it since.
+    erasure_requested_at: Option<Timestamp>,
+    /// When all of it was erased; null until then.
+    erased_at: Option<Timestamp>,
 }
 
 impl From<Conversation> for View {
@@ -75,6 +88,8 @@ impl From<Conversation> for View {
             active_run_id: conversation.active_run_id,
             created_by: conversation.created_by,
             created_at: conversation.created_at.into(),
+            erasure_requested_at: conversation.erasure_requested_at.map(Into::into),
+            erased_at: conversation.erased_at.map(Into::into),
         }
     }
 }
@@ -183,6 +198,12 @@ fn read(
     _: Nothing,
 ) -> Result<Found<View>> {
     Ok(Found(conversation.into_row().into()))
+}
+
+fn erase(cx: &Cx<'_>, eraser: ConversationEraser, _: Nothing) -> Result<Accepted<View>> {
+    let ConversationEraser(may) = eraser;
+    let marked = cx.transact(|tx| cx.runtime().erase_conversation(tx, &may))?;
+    Ok(Accepted(marked.into()))
 }
 
 fn list_messages(

@@ -91,6 +91,9 @@ struct View {
     cancel_requested: bool,
     /// The number of its newest event.
     last_seq: i64,
+    /// When what it was given, said and answered was erased; only then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_erased_at: Option<Timestamp>,
 }
 
 impl From<Run> for View {
@@ -102,6 +105,7 @@ impl From<Run> for View {
             created_by: run.created_by,
             cancel_requested: run.cancel_requested_at.is_some(),
             last_seq: run.last_seq,
+            payload_erased_at: run.payload_erased_at.map(Into::into),
             fields: run.into(),
         }
     }
@@ -158,11 +162,15 @@ page_query! {
 
 /// A run's input and output.
 #[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct Payload {
-    /// What the run was given: a turn's `message`.
+    /// What the run was given: a turn's `message`; null once it was erased.
     input: Value,
-    /// What it answered: a turn's `text`; null until it is completed.
+    /// What it answered: a turn's `text`; null until it is completed, and once it was erased.
     output: Option<Value>,
+    /// When both were erased; only then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erased_at: Option<Timestamp>,
 }
 
 /// From where.
@@ -329,6 +337,7 @@ fn payload(cx: &Cx<'_>, run: Authorized<Run, Read>, _: Nothing) -> Result<Found<
     Ok(Found(Payload {
         input: payload.input,
         output: payload.output,
+        erased_at: payload.erased_at.map(Into::into),
     }))
 }
 

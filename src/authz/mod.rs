@@ -6,6 +6,7 @@
 
 mod admission;
 mod check;
+mod erasers;
 pub mod fga;
 mod grants;
 pub mod model;
@@ -15,6 +16,7 @@ mod sync;
 pub use crate::audit::Stage;
 pub use admission::{Admission, Options, Stats};
 pub use check::{Checker, Facts, Tickets};
+pub use erasers::{ConversationEraser, conversation_eraser};
 pub use grants::{GrantsReader, grants_reader};
 pub use sync::{desired_tuples, health, permissions, report};
 

@@ -49,6 +49,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             lease: take.duration("SVC_RUN_LEASE_MS"),
             job_poll: take.duration("SVC_JOB_POLL_MS"),
             tool_max_response_bytes: take.number("SVC_TOOL_MAX_RESPONSE_BYTES"),
+            payload_retention_days: take.maybe_number("SVC_PAYLOAD_RETENTION_DAYS"),
         },
         model: Model {
             // SVC_MODEL_KEYS and SVC_MODEL_KEYS_DIR: the reading has combined them.

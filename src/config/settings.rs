@@ -164,6 +164,8 @@ pub struct Runs {
     pub job_poll: Duration,
     /// An HTTP tool's answer at most, in bytes.
     pub tool_max_response_bytes: usize,
+    /// Days after its end for which what a run was given, said and answered is kept; none: for ever.
+    pub payload_retention_days: Option<u32>,
 }
 
 /// Model providers.

@@ -8,6 +8,7 @@ use crate::authz;
 use crate::error::{Code, Error, Result};
 use crate::ids;
 use crate::proof::{Action, Admin, Authorized, Caller, Kind, Listing};
+use crate::store::conversations::Conversation;
 use crate::store::projects::Project;
 use crate::store::runs::Run;
 use crate::store::users::Person;
@@ -30,6 +31,8 @@ pub enum Rule {
     Authenticated,
     /// A bearer token or a public token of the run in the path.
     RunReader,
+    /// Who began the conversation in the path and may write there, or who may decide about it.
+    ConversationEraser,
     /// The caller may do this to the tenant.
     OnTenant(&'static str),
     /// The caller may do this to the object whose id is in the path.
@@ -59,6 +62,7 @@ impl Rule {
             Self::OnPath { kind, .. } => vec![parameter_of(kind)],
             Self::RunReader => vec![parameter_of("run")],
             Self::GrantsReader => vec![parameter_of("user")],
+            Self::ConversationEraser => vec![parameter_of("conversation")],
             Self::Both(first, second) => [first.parameters(), second.parameters()].concat(),
             _ => Vec::new(),
         }
@@ -80,6 +84,9 @@ impl std::fmt::Display for Rule {
             Self::Open(why) => write!(f, "open: {why}"),
             Self::Enrolling => f.write_str("an enrolment code in the body"),
             Self::GrantsReader => f.write_str("the user in path, or admin on tenant"),
+            Self::ConversationEraser => {
+                f.write_str("admin on conversation in path, or write on it by who began it")
+            }
             Self::Authenticated => f.write_str("any bearer token"),
             Self::RunReader => f.write_str("read on run, or a public token of the run"),
             Self::OnTenant(action) => write!(f, "{action} on tenant"),
@@ -363,6 +370,19 @@ impl Access for authz::GrantsReader {
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let checker = cx.checker()?;
         authz::grants_reader(&checker, path_id::<Person>(cx)?)
+    }
+}
+
+impl Access for authz::ConversationEraser {
+    fn rule() -> Rule {
+        Rule::ConversationEraser
+    }
+    fn codes() -> Vec<Code> {
+        found_codes::<Conversation>()
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        let checker = cx.checker()?;
+        authz::conversation_eraser(&checker, path_id::<Conversation>(cx)?)
     }
 }
 

@@ -14,6 +14,7 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
     let mut behind = of_database(0, 0);
     behind.push(of_streams(0));
     behind.push(of_outages(0, |_| 0));
+    behind.push(of_erasures(0));
     vec![
         ("The process", "", process),
         ("The door", "", of_door(&door::Stats::default())),

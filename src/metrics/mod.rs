@@ -111,6 +111,7 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     if let Some(permissions) = &shared.permissions {
         metrics.extend(of_permissions(permissions.standings()));
     }
+    metrics.push(of_erasures(shared.runtime.payloads_erased()));
     if let Some(stats) = shared.runtime.queue_stats() {
         metrics.extend(of_run_jobs(&stats));
     }
@@ -168,6 +169,14 @@ fn of_secrets(kept: usize) -> Metric {
         "agent_runtime_secrets_in_memory",
         "Values of secrets that are kept in memory.",
         kept,
+    )
+}
+
+fn of_erasures(count: u64) -> Metric {
+    counter(
+        "agent_runtime_payloads_erased_total",
+        "Runs of which this process erased what they were given, said and answered.",
+        count,
     )
 }
 

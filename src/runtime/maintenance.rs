@@ -1,10 +1,13 @@
 //! Maintenance of the tables of runs: makes partitions ahead, deletes old idempotency keys and
-//! left-over text. Safe on every replica at once.
+//! left-over text, and erases what runs have said that ended long ago. Safe on every replica at once.
 
+use super::erasure;
+use super::services::Services;
 use crate::error::Result;
 use crate::ids::Clock;
-use crate::store::{Store, clock as database_clock, deltas, partitions, runs};
-use crossbeam_channel::Receiver;
+use crate::store::{Store, authz, clock as database_clock, deltas, partitions, runs};
+use crossbeam_channel::{Receiver, TryRecvError};
+use uuid::Uuid;
 
 /// How long a request's key is kept.
 const KEY_AGE: time::Duration = time::Duration::hours(24);
@@ -12,15 +15,20 @@ const KEY_AGE: time::Duration = time::Duration::hours(24);
 const BATCH: u32 = 1000;
 /// Statements in one round.
 const BATCHES: usize = 1000;
+/// Tenants looked at in one statement.
+const TENANTS: i64 = 1000;
 
 /// The thread `runs-upkeep`. Ends when `stop` disconnects.
-pub(super) fn repeat(store: &Store, clock: &Clock, log: &slog::Logger, stop: &Receiver<()>) {
+pub(super) fn repeat(services: &Services, stop: &Receiver<()>) {
     partitions::keep(
-        clock,
+        &services.clock,
         stop,
-        || round(store, clock),
+        || {
+            round(&services.store, &services.clock)?;
+            erase_old(services, stop)
+        },
         || {},
-        |error| crate::warn_unless!(store.is_away(), log, "Maintenance of the tables of runs failed; it will be tried again"; crate::log::ErrorValue(error)),
+        |error| crate::warn_unless!(services.store.is_away(), services.log, "Maintenance of the tables of runs failed; it will be tried again"; crate::log::ErrorValue(error)),
     );
 }
 
@@ -41,4 +49,36 @@ pub(super) fn round(store: &Store, clock: &Clock) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Erases the payloads of runs that ended longer ago than they are kept. What a round does not come to, the next one does.
+pub(super) fn erase_old(services: &Services, stop: &Receiver<()>) -> Result<()> {
+    let Some(kept) = services.options.payload_retention else {
+        return Ok(());
+    };
+    let mut session = services.store.session()?;
+    let before = database_clock::earlier(&mut session, &services.clock)? - kept;
+    let mut last = Uuid::nil();
+    loop {
+        let tenants = authz::tenants(&mut session, last, TENANTS)?;
+        let Some(newest) = tenants.last() else {
+            return Ok(());
+        };
+        last = *newest;
+        for tenant_id in tenants {
+            for _ in 0..BATCHES {
+                if stop.try_recv() == Err(TryRecvError::Disconnected) {
+                    return Ok(());
+                }
+                let now = services.clock.now();
+                let erased = services.store.transact(|tx| {
+                    runs::erase_ended_before(tx, tenant_id, before, erasure::BATCH, now)
+                })?;
+                services.count_erased(erased);
+                if erased == 0 {
+                    break;
+                }
+            }
+        }
+    }
 }

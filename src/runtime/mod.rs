@@ -13,7 +13,7 @@
 //! - A step's row is committed before its effect begins, and its answer, events and usage in one
 //!   transaction afterwards (`journal-before-effect`). A completed step is never repeated.
 //!
-//! - A finished run never changes, and a cancel wins over a late success (`fenced-run`).
+//! - A finished run never changes, but that what it said may be erased, and a cancel wins over a late success (`fenced-run`).
 //!
 //! - A run that waits holds no thread and no lease (`cheap-waiting`), and something always wakes it
 //!   (`no-lost-wake-up`).
@@ -29,6 +29,7 @@ mod clients;
 mod counts;
 mod driver;
 mod ends;
+mod erasure;
 mod fault_counter;
 mod job;
 pub mod journal;
@@ -53,16 +54,19 @@ use crate::error::{Error, Result};
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
 use crate::proof::{Kind, May, Write};
+use crate::store::conversations::Conversation;
 use crate::store::runs::{self, Cancelled, EndedRun, NewRun, RequestKey, Run};
-use crate::store::{Sql, Store};
+use crate::store::{Sql, Store, Tx};
 use crate::tools::STACK_BYTES;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use erasure::EraseConversation;
 use job::Advance;
 use progress::events::Event;
 use progress::feed::Feed;
 use progress::text;
 use services::Services;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -107,9 +111,9 @@ impl Runtime {
         )))
     }
 
-    /// Adds the queue `runs` and its handler: the threads `runs-N`.
+    /// Adds the queues `runs` and `erasures` with their handlers: the threads `runs-N` and `erasures-N`.
     pub fn serve(&self, builder: jobs::Builder) -> jobs::Builder {
-        let services = self.0.clone();
+        let (services, erasing) = (self.0.clone(), self.0.clone());
         let options = jobs::QueueOptions {
             // A tenant's runs hold half of the threads at most, so that others begin whatever its providers do
             // (`bulkheads`).
@@ -128,6 +132,8 @@ impl Runtime {
         builder
             .queue(job::QUEUE, options)
             .handle::<Advance>(move |claimed, job| driver::advance(&services, claimed, &job))
+            .queue(<EraseConversation as jobs::Job>::QUEUE, erasure::queue())
+            .handle::<EraseConversation>(move |claimed, job| erasure::erase(&erasing, claimed, job))
     }
 
     /// Lets runs that are created here wake this process's queue. To be called once it is started.
@@ -154,7 +160,7 @@ impl Runtime {
                 text::write_gathered(&services.text, &services.store, &services.log, stop);
             }),
             ("runs-upkeep", |services, stop| {
-                maintenance::repeat(&services.store, &services.clock, &services.log, stop);
+                maintenance::repeat(services, stop);
             }),
         ];
         for (name, work) in all {
@@ -176,6 +182,39 @@ impl Runtime {
     /// The database's.
     pub fn prepare(&self) -> Result<()> {
         maintenance::round(&self.0.store, &self.0.clock)
+    }
+
+    /// Erases the payloads of runs that ended longer ago than they are kept, if that is set; the thread `runs-upkeep`
+    /// repeats it.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn erase_old_payloads(&self) -> Result<()> {
+        maintenance::erase_old(&self.0, &crossbeam_channel::never())
+    }
+
+    /// Marks a conversation as one to be erased, and has that done once the caller's transaction has committed.
+    ///
+    /// # Errors
+    /// `conflict` while a run is under way in it.
+    pub fn erase_conversation(
+        &self,
+        tx: &mut Tx<'_>,
+        may: &impl May<Write, Conversation>,
+    ) -> Result<Conversation> {
+        let marked = erasure::request(&self.0, tx, may)?;
+        let services = self.0.clone();
+        tx.after_commit(move || {
+            if let Some(queue) = services.queue.get() {
+                queue.wake(<EraseConversation as jobs::Job>::QUEUE);
+            }
+        });
+        Ok(marked)
+    }
+
+    /// Runs whose payloads this process has erased.
+    pub fn payloads_erased(&self) -> u64 {
+        self.0.payloads_erased.load(Ordering::Relaxed)
     }
 
     /// What the queue of runs has done in this process; none before it is started.

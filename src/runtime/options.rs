@@ -27,6 +27,8 @@ pub struct Options {
     pub model_timeouts: Timeouts,
     /// Built-in programs by `flowId`.
     pub built_in: HashMap<String, BuiltIn>,
+    /// How long what a run was given, said and answered is kept after its end; for ever if absent.
+    pub payload_retention: Option<Duration>,
     /// Whether tenants may reach this host (specification section 1.4).
     pub host_access: HostAccess,
 }
@@ -46,6 +48,7 @@ impl Default for Options {
                 total: Duration::from_secs(600),
             },
             built_in: HashMap::new(),
+            payload_retention: None,
             host_access: HostAccess::Deployed,
         }
     }

@@ -1,7 +1,7 @@
 //! The parts that the runtime's modules need, in one value.
 //!
 //! It imports those parts. None of them imports it, except the modules that carry a run on
-//! (`driver`, `steps`).
+//! (`driver`, `steps`), and those that erase what runs have said (`erasure`, `maintenance`).
 
 use super::active_runs::ActiveRuns;
 use super::clients::Idle;
@@ -19,6 +19,7 @@ use crate::store::Store;
 use crate::traces::Traces;
 use crate::webhooks::Webhooks;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
 
 /// What runs use besides the database.
 pub struct Dependencies {
@@ -54,6 +55,8 @@ pub(super) struct Services {
     pub(super) faults: FaultCounter,
     /// For the metrics.
     pub(super) counts: Counts,
+    /// Runs whose payloads this process has erased.
+    pub(super) payloads_erased: AtomicU64,
     /// The queue of this process, once it is started.
     pub(super) queue: OnceLock<jobs::Handle>,
 }
@@ -90,6 +93,7 @@ impl Services {
             idle_clients: Idle::default(),
             faults: FaultCounter::default(),
             counts,
+            payloads_erased: AtomicU64::default(),
             queue: OnceLock::new(),
         }
     }

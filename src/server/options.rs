@@ -289,6 +289,7 @@ fn runs(settings: &Settings) -> runtime::Options {
         lease: _,
         job_poll,
         tool_max_response_bytes,
+        payload_retention_days,
     } = settings.runs;
     let Model {
         keys: _,
@@ -301,6 +302,7 @@ fn runs(settings: &Settings) -> runtime::Options {
         threads,
         poll: job_poll,
         tool_answer_bytes: tool_max_response_bytes as u64,
+        payload_retention: payload_retention_days.map(days),
         model_attempts: i32::try_from(attempts).unwrap_or(i32::MAX),
         model_timeouts: Timeouts {
             connect: connect_timeout,
@@ -313,6 +315,10 @@ fn runs(settings: &Settings) -> runtime::Options {
         },
         ..runtime::Options::default()
     }
+}
+
+fn days(count: u32) -> Duration {
+    Duration::from_secs(u64::from(count) * 24 * 3600)
 }
 
 fn webhooks(settings: &Settings) -> webhooks::Options {

@@ -7,7 +7,7 @@ use super::agents::Agent;
 use super::page::Request;
 use super::readable::{Readable, readable};
 use super::{Columns, Find, Finding, FromRow, Sql, Tx, on_violation};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::proof::{Caller, Kind, Listing, May, Read, Scope, Write};
 use crate::{find_sql, from_row, list_sql, sql};
 use postgres::Row;
@@ -37,6 +37,10 @@ pub struct Conversation {
     pub created_by: Uuid,
     /// When it was begun.
     pub created_at: OffsetDateTime,
+    /// When it was asked to be erased: no run starts in it since.
+    pub erasure_requested_at: Option<OffsetDateTime>,
+    /// When all of it was erased.
+    pub erased_at: Option<OffsetDateTime>,
 }
 
 /// What was said.
@@ -101,7 +105,9 @@ from_row!(Conversation {
     title,
     active_run_id,
     created_by,
-    created_at
+    created_at,
+    erasure_requested_at,
+    erased_at
 });
 
 from_row!(Message {
@@ -141,6 +147,51 @@ pub fn insert(
         Error::not_found("agent version", new.version.unwrap_or_default())
     })?;
     Conversation::from_row(&row)
+}
+
+/// Marks a conversation as one to be erased, and whether it was not marked before.
+///
+/// # Errors
+/// `conflict` while a run is under way in it. `database-unavailable`.
+pub fn request_erasure(
+    tx: &mut Tx<'_>,
+    may: &impl May<Write, Conversation>,
+    now: OffsetDateTime,
+) -> Result<(Conversation, bool)> {
+    let (tenant_id, id) = (may.tenant_id(), may.object_id());
+    let found = tx.query_one(sql!("conversations/lock"), &[&tenant_id, &id])?;
+    let conversation = Conversation::from_row(&found)?;
+    if let Some(run_id) = conversation.active_run_id {
+        let message = format!(
+            "Run {run_id} is under way in this conversation. Cancel it, or wait until it has ended; then erase the conversation."
+        );
+        return Err(Error::new(Code::Conflict, message).detail("activeRunId", run_id.to_string()));
+    }
+    if conversation.erasure_requested_at.is_some() {
+        return Ok((conversation, false));
+    }
+    let marked = tx.query_one(
+        sql!("conversations/request_erasure"),
+        &[&tenant_id, &id, &now],
+    )?;
+    Ok((Conversation::from_row(&marked)?, true))
+}
+
+/// Deletes the messages that are left, and says that all of the conversation is erased.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn finish_erasure(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    conversation_id: Uuid,
+    now: OffsetDateTime,
+) -> Result<()> {
+    tx.execute(
+        sql!("conversations/finish_erasure"),
+        &[&tenant_id, &conversation_id, &now],
+    )?;
+    Ok(())
 }
 
 /// A page of the conversations that the caller may read.

@@ -10,6 +10,7 @@
 use super::authz::Standing;
 use super::{Columns, FromRow};
 use crate::error::Result;
+use crate::ids;
 use crate::sql;
 use postgres::Client;
 use std::time::Duration;
@@ -157,5 +158,26 @@ pub fn stranded_runs(client: &mut Client, grace: Duration) -> Result<Vec<(Uuid, 
 pub fn webhook_endpoints(client: &mut Client) -> Result<i64> {
     client
         .query_one(sql!("health/webhook_endpoints"), &[])?
+        .only()
+}
+
+/// Whether a conversation was to be erased before a time and is still there.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn has_unerased_conversation(client: &mut Client, before: OffsetDateTime) -> Result<bool> {
+    client
+        .query_one(sql!("health/has_unerased_conversation"), &[&before])?
+        .only()
+}
+
+/// Whether a run that ended before a time still has what it was given, said and answered.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn has_unerased_run(client: &mut Client, before: OffsetDateTime) -> Result<bool> {
+    let first = ids::first_of(before);
+    client
+        .query_one(sql!("health/has_unerased_run"), &[&first, &before])?
         .only()
 }

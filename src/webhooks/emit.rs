@@ -27,7 +27,7 @@ impl Webhooks {
         if !self.is_on() {
             return Ok(());
         }
-        self.0.emit(tx, tenant_id, event)
+        self.0.emit(tx, tenant_id, event).map(drop)
     }
 
     /// Emits `run.finished` for a run that has just ended in this transaction, if an app or the command
@@ -43,8 +43,14 @@ impl Webhooks {
         let Some(run) = run.filter(|run| run.origin != Origin::Run) else {
             return Ok(());
         };
+        let has_failed = run.failure_message.is_some();
         let run = Box::new(run.into());
-        self.emit(tx, tenant_id, &Event::RunFinished { run })
+        let emitted = self.0.emit(tx, tenant_id, &Event::RunFinished { run })?;
+        // Its body says why the run failed, so it is found where the run is erased.
+        if let Some(event_id) = emitted.filter(|_| has_failed) {
+            runs::note_webhook_event(tx, tenant_id, run_id, event_id)?;
+        }
+        Ok(())
     }
 
     /// Queues a test for an endpoint; its delivery's id.
@@ -120,8 +126,13 @@ impl Webhooks {
 }
 
 impl Inner {
-    /// Writes the event for every endpoint that matches.
-    fn emit(self: &Arc<Self>, tx: &mut Tx<'_>, tenant_id: Uuid, event: &Event) -> Result<()> {
+    /// Writes the event for every endpoint that matches; its id, if any does.
+    fn emit(
+        self: &Arc<Self>,
+        tx: &mut Tx<'_>,
+        tenant_id: Uuid,
+        event: &Event,
+    ) -> Result<Option<Uuid>> {
         let now = self.clock.now();
         let facts = event.facts();
         let about = rows::About {
@@ -157,7 +168,7 @@ impl Inner {
                 self.matched
                     .store(matched.max(room.saturating_sub(1)), Ordering::Relaxed);
                 self.queued(tx, matched);
-                return Ok(());
+                return Ok((matched > 0).then_some(event_id));
             }
             room = matched;
         }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 25] = [
+const CODES: [&str; 26] = [
     "settings",
     "license",
     "audit-key",
@@ -40,6 +40,7 @@ const CODES: [&str; 25] = [
     "runs",
     "webhooks",
     "otlp",
+    "payload-retention",
     "tls-roots",
     "service",
 ];
@@ -312,6 +313,38 @@ fn the_doctor_tries_the_collector_of_traces() {
         .examined()
         .has_faults(&[])
         .says("otlp", "warning", "answered 401");
+}
+
+#[test]
+fn the_doctor_finds_what_should_have_been_erased() {
+    let database = Database::migrated();
+    let mut sql = database.client();
+    let patient = Patient::on(&database.url()).with("SVC_PAYLOAD_RETENTION_DAYS", "1");
+    let now = time::OffsetDateTime::now_utc();
+    let (id, ended) = (
+        agent_runtime::ids::first_of(now - time::Duration::days(4)),
+        now - time::Duration::days(3),
+    );
+    sql.batch_execute("create table run_payloads_before partition of run_payloads default")
+        .unwrap();
+    for statement in [
+        "insert into runs (tenant_id, run_id, project_id, flow_id, flow_version, status, origin, root_run_id, dry_run,
+           created_by, created_at, completed_at)
+         values ($1, $1, $1, 'test.flow', '1.0.0', 'completed', 'app', $1, false, $1, $2, $2)",
+        "insert into run_payloads (tenant_id, run_id, input) select $1, $1, '{}' where $2::timestamptz is not null",
+    ] {
+        sql.execute(statement, &[&id, &ended]).unwrap();
+    }
+    patient.examined().has_faults(&["payload-retention"]).says(
+        "payload-retention",
+        "fault",
+        "more than a day longer",
+    );
+    sql.batch_execute("delete from run_payloads").unwrap();
+    patient
+        .examined()
+        .has_faults(&[])
+        .says("payload-retention", "ok", "1 days after");
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod description;
 mod differential;
 mod doctor;
 mod enrolments;
+mod erasure;
 mod failover;
 mod fairness;
 mod fga;

@@ -7,7 +7,7 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 30] = [
+const ACROSS_TENANTS: [(&str, &str); 32] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -101,6 +101,14 @@ const ACROSS_TENANTS: [(&str, &str); 30] = [
     (
         "health/stranded_runs",
         "the runs that nothing will carry on, for the operator",
+    ),
+    (
+        "health/has_unerased_conversation",
+        "whether any is left, for the operator",
+    ),
+    (
+        "health/has_unerased_run",
+        "whether any is left, for the operator",
     ),
     ("deltas/sweep", "upkeep of the whole table"),
     ("runs/forget_keys", "upkeep of the whole table"),

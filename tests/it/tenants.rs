@@ -207,9 +207,11 @@ fn trespass(other: &Client, route: &Route, victim: &Objects, own: &Objects) -> O
     let takes_body = route.body_bytes > 0;
     let body = match &route.rule {
         Rule::Open(_) | Rule::Enrolling => return None,
-        Rule::OnPath { .. } | Rule::RunReader | Rule::GrantsReader | Rule::Both(..) => {
-            takes_body.then(|| own.body(route))
-        }
+        Rule::OnPath { .. }
+        | Rule::RunReader
+        | Rule::GrantsReader
+        | Rule::ConversationEraser
+        | Rule::Both(..) => takes_body.then(|| own.body(route)),
         Rule::OnBody { .. } => Some(victim.body(route)),
         Rule::List(_) => None,
         // Of the tenant or the user of the credential: an id in it may be another's.

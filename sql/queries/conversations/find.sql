@@ -1,3 +1,4 @@
-select conversation_id, project_id, agent_id, version, title, active_run_id, created_by, created_at
+select conversation_id, project_id, agent_id, version, title, active_run_id, created_by, created_at,
+  erasure_requested_at, erased_at
 from conversations
 where tenant_id = $1 and conversation_id = $2

@@ -1,4 +1,5 @@
-select conversation_id, project_id, agent_id, version, title, active_run_id, created_by, created_at
+select conversation_id, project_id, agent_id, version, title, active_run_id, created_by, created_at,
+  erasure_requested_at, erased_at
 from (
   select distinct project_id as readable_id from project_ways where tenant_id = $1 and user_id = $2
 ) way

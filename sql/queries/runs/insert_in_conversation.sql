@@ -2,7 +2,7 @@
 -- under way there.
 with turn as (
   update conversations set active_run_id = $2, last_position = last_position + 1
-  where tenant_id = $1 and conversation_id = $10 and active_run_id is null
+  where tenant_id = $1 and conversation_id = $10 and active_run_id is null and erasure_requested_at is null
   returning last_position
 ), payload as (
   insert into run_payloads (tenant_id, run_id, input) select $1, $2, $14 from turn

@@ -32,6 +32,7 @@ pub(super) enum Code {
     Runs,
     Webhooks,
     Otlp,
+    PayloadRetention,
     TlsRoots,
     Service,
 }
@@ -247,6 +248,13 @@ pub(super) static ALL: &[About] = &[
         "That the collector of traces of SVC_OTLP_ENDPOINT takes an export, of no spans, with the headers of SVC_OTLP_HEADERS.",
         "The server works; its spans are dropped.",
         "See that an OpenTelemetry collector listens there for OTLP over HTTP (not gRPC), and takes JSON: `docs/traces.md`.",
+    ),
+    about(
+        Code::PayloadRetention,
+        "payload-retention",
+        "With SVC_PAYLOAD_RETENTION_DAYS: that what runs said is erased within a day of its time, and conversations within a day of the request.",
+        "It is still stored, and can be read.",
+        "See that a server runs, and its log: `Maintenance of the tables of runs failed`, or `A conversation could not be erased`.",
     ),
     about(
         Code::TlsRoots,

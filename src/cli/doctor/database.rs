@@ -27,6 +27,7 @@ pub(super) const CODES: &[Code] = &[
     Code::Permissions,
     Code::Runs,
     Code::Webhooks,
+    Code::PayloadRetention,
 ];
 
 /// For one question.
@@ -95,7 +96,12 @@ pub(super) fn look(findings: &Findings, facts: &Facts) {
     asked_of(findings, Code::DatabaseDisk, disk(findings, client));
     if !migrations::is_current(client).unwrap_or(false) {
         // There is nothing to count in a schema of another version.
-        for code in [Code::Permissions, Code::Runs, Code::Webhooks] {
+        for code in [
+            Code::Permissions,
+            Code::Runs,
+            Code::Webhooks,
+            Code::PayloadRetention,
+        ] {
             findings.skipped(code, "Not checked: first see schema.");
         }
         return;
@@ -107,6 +113,11 @@ pub(super) fn look(findings: &Findings, facts: &Facts) {
     );
     asked_of(findings, Code::Runs, runs(findings, client));
     asked_of(findings, Code::Webhooks, webhooks(findings, client, facts));
+    asked_of(
+        findings,
+        Code::PayloadRetention,
+        payload_retention(findings, client, facts),
+    );
 }
 
 /// A question that was not answered is its check's fault.
@@ -252,6 +263,30 @@ fn runs(findings: &Findings, client: &mut Client) -> Result<()> {
         fault,
         "Every run under way has a job that carries it on.",
     );
+    Ok(())
+}
+
+/// What is to be erased may be a day late: a server that was away takes some rounds.
+fn payload_retention(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<()> {
+    let late = facts.clock.now() - time::Duration::DAY;
+    let days = facts.settings.runs.payload_retention_days;
+    let before = days.map(|days| late - time::Duration::days(days.into()));
+    let keeps_runs = match before {
+        Some(before) => health::has_unerased_run(client, before)?,
+        None => false,
+    };
+    let fault = if health::has_unerased_conversation(client, late)? {
+        Some("A conversation that was to be erased more than a day ago is still there.")
+    } else {
+        keeps_runs.then_some(
+            "Runs are kept with what they said more than a day longer than SVC_PAYLOAD_RETENTION_DAYS says.",
+        )
+    };
+    let well = match days {
+        Some(days) => format!("What runs said is erased {days} days after their end."),
+        None => "What runs said is kept for ever (SVC_PAYLOAD_RETENTION_DAYS).".to_owned(),
+    };
+    findings.fault_or_ok(Code::PayloadRetention, fault.map(str::to_owned), well);
     Ok(())
 }
 

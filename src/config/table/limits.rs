@@ -255,6 +255,18 @@ pub(super) static RUNS: &[Setting] = &[
     )
     .default_value("1048576"),
     Setting::new(
+        "SVC_PAYLOAD_RETENTION_DAYS",
+        Kind::Integer {
+            min: 1,
+            max: 36500,
+            unit: "days",
+        },
+        Source::Ours,
+        "How long after a run's end what it was given, said and answered is kept, with its messages in \
+         its conversation. Then it is erased; the run's row stays.",
+    )
+    .default_told("none: kept for ever"),
+    Setting::new(
         "SVC_MODEL_KEYS",
         Kind::List(Item::ModelKey),
         Source::Ours,

@@ -113,6 +113,20 @@ fn webhooks_have_bounds_and_one_word_opens_private_networks() {
 }
 
 #[test]
+fn payloads_are_kept_unless_it_is_said_how_long() {
+    let days = |pairs: &[(&str, &str)]| {
+        let settings = load(&development(pairs), &clock()).unwrap();
+        settings.runs.payload_retention_days
+    };
+    let name = "SVC_PAYLOAD_RETENTION_DAYS";
+    assert_eq!(days(&[]), None);
+    assert_eq!(days(&[(name, "90")]), Some(90));
+    for wrong in ["0", "36501", "a week"] {
+        faulty(&development(&[(name, wrong)]), &[name]);
+    }
+}
+
+#[test]
 fn production_needs_a_license_and_a_database() {
     let faults = faulty(&Vars::default(), &["SVC_LICENSE_KEY", "SVC_DATABASE_URL"]);
     assert!(

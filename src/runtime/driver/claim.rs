@@ -269,6 +269,7 @@ fn first_step() -> StepCommit {
         kind: begun.kind,
         name: String::new(),
         call_id: None,
+        erased: false,
     };
     StepCommit {
         events: vec![Event::RunStarted {}.row(), Event::StepStarted(step).row()],

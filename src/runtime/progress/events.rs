@@ -172,6 +172,9 @@ pub struct StepRef {
     /// For a tool: the model's id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
+    /// True once what was said was erased: texts are empty then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub erased: bool,
 }
 
 /// What a step answered.
@@ -347,6 +350,7 @@ mod tests {
             kind: StepKind::Tool,
             name: "search".to_owned(),
             call_id: Some("call_1".to_owned()),
+            erased: false,
         };
         check(&Event::RunStarted {}, json!({}));
         check(&Event::RunCancelled {}, json!({}));

@@ -90,5 +90,6 @@ pub(super) fn step_ref(journal: &[Step], begun: &Begun) -> StepRef {
         kind: begun.kind,
         name: begun.name.clone(),
         call_id: call.map(|call| call.id),
+        erased: false,
     }
 }

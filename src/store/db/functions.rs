@@ -40,6 +40,7 @@ const OWN: &[(&str, &str)] = functions![
     "run_cancel_children",
     "run_cancel_descendants",
     "run_cancel_one",
+    "run_erase_payloads",
     "run_events_after",
     "run_record_end",
     "run_take_children",

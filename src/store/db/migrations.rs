@@ -83,6 +83,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0002_context_window.sql"
         )),
     ),
+    (
+        "0003_erasure",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0003_erasure.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.

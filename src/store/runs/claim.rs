@@ -64,6 +64,7 @@ pub(in crate::store) fn begun_of(
         parked_ms: 0,
         last_seq: 1,
         usage: Usage::default(),
+        payload_erased_at: None,
     };
     let held = Held {
         lease: Lease::new(&run, row.column("lease_epoch")?),

@@ -6,8 +6,9 @@ use super::storable;
 use crate::error::{Code, Error, Result};
 use crate::proof::{Kind, May, Write};
 use crate::sql;
+use crate::store::conversations::Conversation;
 use crate::store::events::NewEvent;
-use crate::store::{Parameter, Sql};
+use crate::store::{Find, Parameter, Sql};
 use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -65,6 +66,7 @@ impl NewRun {
             parked_ms: 0,
             last_seq: 1,
             usage: Usage::default(),
+            payload_erased_at: None,
         }
     }
 }
@@ -86,7 +88,7 @@ pub struct NewJob {
 /// that the caller may start runs in the project or with the agent.
 ///
 /// # Errors
-/// `conflict` while another turn of the conversation is under way: nothing is to be committed then.
+/// `conflict` while another turn of the conversation is under way, or where it was erased: nothing is to be committed then.
 pub fn insert<K: Kind>(
     sql: &mut impl Sql,
     may: &impl May<Write, K>,
@@ -132,10 +134,17 @@ pub fn insert<K: Kind>(
             sql.execute(sql!("runs/insert_in_conversation"), &parameters)?
         }
     };
-    if inserted == 0 {
+    if let (0, Some(id)) = (inserted, conversation_id) {
+        let conversation = Conversation::find(sql, tenant_id, id)?;
+        let is_erased = conversation.is_some_and(|found| found.erasure_requested_at.is_some());
         return Err(Error::new(
             Code::Conflict,
-            "A turn of this conversation is under way. Wait until it has finished, or cancel it.",
+            match is_erased {
+                true => "This conversation was erased. Begin another one.",
+                false => {
+                    "A turn of this conversation is under way. Wait until it has finished, or cancel it."
+                }
+            },
         ));
     }
     Ok(run.created(tenant_id))

@@ -1,4 +1,4 @@
-//! Input and output of runs, beside their rows: retention may drop them.
+//! Input and output of runs, beside their rows: they may be erased.
 
 use super::rows::Run;
 use crate::error::{Error, Result};
@@ -6,6 +6,7 @@ use crate::proof::{May, Read};
 use crate::sql;
 use crate::store::{Columns, Sql};
 use serde_json::Value;
+use time::OffsetDateTime;
 
 /// Input and output of a run.
 #[derive(Debug, Clone)]
@@ -14,17 +15,20 @@ pub struct Payload {
     pub input: Value,
     /// What it answered, once it is completed.
     pub output: Option<Value>,
+    /// When both were erased: they are null since.
+    pub erased_at: Option<OffsetDateTime>,
 }
 
 /// Input and output.
 ///
 /// # Errors
-/// `not-found` when the payload was dropped by retention.
+/// `not-found` when there is no such run.
 pub fn payload(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Payload> {
     let row = sql.query_opt(sql!("runs/payload"), &[&may.tenant_id(), &may.object_id()])?;
-    let row = row.ok_or_else(|| Error::not_found("payload of run", may.object_id()))?;
+    let row = row.ok_or_else(|| Error::not_found("run", may.object_id()))?;
     Ok(Payload {
-        input: row.column("input")?,
+        input: row.column::<Option<Value>>("input")?.unwrap_or_default(),
         output: row.column("output")?,
+        erased_at: row.column("payload_erased_at")?,
     })
 }

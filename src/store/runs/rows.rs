@@ -61,6 +61,8 @@ pub struct Run {
     pub last_seq: i64,
     /// What its model calls used.
     pub usage: Usage,
+    /// When what it was given, said and answered was erased.
+    pub payload_erased_at: Option<OffsetDateTime>,
 }
 
 /// Who began a run.
@@ -283,6 +285,7 @@ pub(super) fn run_of(row: &Row) -> Result<Run> {
         parked_ms: row.column("parked_ms")?,
         last_seq: row.column("last_seq")?,
         usage: usage_of(row)?,
+        payload_erased_at: row.column("payload_erased_at")?,
     })
 }
 

@@ -63,7 +63,7 @@ pub(super) fn changes_something(route: &Route) -> bool {
     route.method.text() != "GET" && !leaves_nothing.contains(&route.path)
 }
 
-/// Waits for what was begun, a run or the first attempt of a delivery: its rows change until then.
+/// Waits for what was begun, a run, the first attempt of a delivery or an erasure: its rows change until then.
 pub(crate) fn await_end(world: &World, route: &Route, answer: &Answer) {
     if answer.status != 202 {
         return;
@@ -75,6 +75,12 @@ pub(crate) fn await_end(world: &World, route: &Route, answer: &Answer) {
                 "select 1 from webhook_deliveries where state = 'being-sent' and attempts = 0";
             let waiting = database.query(waiting, &[]).unwrap();
             waiting.is_empty().then_some(())
+        });
+    }
+    if route.path.starts_with("/v1/conversations/") {
+        eventually("the conversation to be erased", || {
+            let left = "select 1 from conversations where erasure_requested_at is not null and erased_at is null";
+            database.query(left, &[]).unwrap().is_empty().then_some(())
         });
     }
     if route.path != "/v1/runs" {

@@ -394,6 +394,11 @@ impl Writer {
         let run = admin.post("/v1/runs", &body).expect(202);
         let run = run["run"]["id"].as_str().unwrap().to_owned();
         admin.finished(&run);
+        // Who began it is asked for less to erase it, and is none of the callers.
+        self.say(&format!(
+            "update conversations set created_by = '{}' where conversation_id = '{conversation}'",
+            self.ids["newcomer"]
+        ));
         self.ids.extend([
             ("modelProviderId", model_provider),
             ("spareProviderId", spare),

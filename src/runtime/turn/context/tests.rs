@@ -113,7 +113,7 @@ fn the_answer_has_its_room() {
         .insert("max_completion_tokens".to_owned(), 1.into());
     assert_eq!(
         fit(&mut request, 400, None, 0).unwrap().exchanges_left_out,
-        1
+        0
     );
 }
 

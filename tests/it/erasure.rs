@@ -1,0 +1,358 @@
+//! Erasing conversations, and the retention of what runs were given, said and answered.
+
+use crate::harness::{
+    App, Client, Database, NewTool, Puppet, ToolAnswer, ToolServer, eventually, made, seeds,
+};
+use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
+use agent_runtime::ids::Clock;
+use serde_json::{Value, json};
+use std::process::Command;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Stands in everything that is said.
+const CANARY: &str = "canary-7f3a";
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// How often the canary stands in the whole database.
+fn canaries(database: &Database) -> usize {
+    let dumped = Command::new("pg_dump")
+        .arg(database.url())
+        .output()
+        .unwrap();
+    assert!(dumped.status.success(), "{dumped:?}");
+    String::from_utf8_lossy(&dumped.stdout)
+        .matches(CANARY)
+        .count()
+}
+
+/// A model that calls the tool and answers, and in the turn after that fails, saying what it was told.
+fn model() -> Provider {
+    let arguments = json!({"word": CANARY});
+    let fails = json!({"error": {"message": format!("You said {CANARY}."), "type": "invalid_request_error"}});
+    Provider::start(Script {
+        queue: vec![
+            Step::new(Reply::ToolCalls(vec![("look_up".to_owned(), arguments)])),
+            Step::text(format!("The answer is {CANARY}.")),
+            Step::json(503, &fails),
+            Step::json(400, &fails),
+        ],
+        then: Step::text("Well."),
+    })
+    .unwrap()
+}
+
+/// An agent with a tool, whose calls say the canary.
+fn agent(app: &App, model: &Provider, tool: &ToolServer) -> Uuid {
+    let maker = app.maker();
+    let project = maker.project();
+    let url = tool.url();
+    let tool = maker.tool(project, &NewTool::new("look_up", &url));
+    maker.agent_of(project, &model.base_url(), |version| {
+        version.tools = vec![tool];
+    })
+}
+
+/// Says something in a conversation; the run.
+fn say(client: &Client, agent: Uuid, conversation: &str, message: &str) -> String {
+    let body = json!({"agentId": agent, "conversationId": conversation, "message": message});
+    let started = client.post("/v1/runs", &body).expect(202);
+    started["run"]["id"].as_str().unwrap().to_owned()
+}
+
+fn begin(client: &Client, agent: Uuid) -> String {
+    let body = json!({"agentId": agent, "title": format!("About {CANARY}")});
+    made::id(&client.post("/v1/conversations", &body).expect(201))
+}
+
+/// The conversation, once all of it is erased.
+#[track_caller]
+fn erased(client: &Client, conversation: &str) -> Value {
+    let path = format!("/v1/conversations/{conversation}");
+    eventually("the conversation to be erased", || {
+        let found = client.get(&path).expect(200);
+        (!found["erasedAt"].is_null()).then_some(found)
+    })
+}
+
+#[test]
+fn nothing_that_was_said_is_left_in_the_database() {
+    let app = App::start_with_webhooks();
+    let (model, tool) = (
+        model(),
+        ToolServer::start(|_, _| ToolAnswer::ok(format!("It is {CANARY}."))),
+    );
+    let endpoint = json!({"url": "http://127.0.0.1:9/", "events": ["run.finished"],
+        "secretRef": {"envName": "live", "name": "signing"}});
+    app.post("/v1/webhook-endpoints", &endpoint).expect(201);
+    let agent = agent(&app, &model, &tool);
+    let conversation = begin(&app, agent);
+    let path = format!("/v1/conversations/{conversation}");
+    let completed = say(&app, agent, &conversation, &format!("What is {CANARY}?"));
+    let before = app.finished(&completed);
+    assert_eq!(before["status"], json!("completed"));
+    let failed = say(&app, agent, &conversation, &format!("And {CANARY}?"));
+    let failure = app.finished(&failed)["failureMessage"].clone();
+    assert!(failure.as_str().unwrap().contains(CANARY), "{failure}");
+    // Each place is one that the erasing has to find.
+    assert!(canaries(&app.database) >= 16);
+
+    let marked = app.delete(&path).expect(202);
+    assert!(!marked["erasureRequestedAt"].is_null(), "{marked}");
+    let gone = erased(&app, &conversation);
+    assert_eq!(canaries(&app.database), 0);
+    assert_eq!(gone["title"], json!(""));
+    assert_eq!(
+        app.get(&format!("{path}/messages")).expect(200)["data"],
+        json!([])
+    );
+
+    // The run stays, with what it used.
+    let after = app.run(&completed);
+    for field in [
+        "status",
+        "usage",
+        "createdAt",
+        "startedAt",
+        "completedAt",
+        "agent",
+        "lastSeq",
+    ] {
+        assert_eq!(after[field], before[field], "{field}");
+    }
+    assert!(before["payloadErasedAt"].is_null() && !after["payloadErasedAt"].is_null());
+    let payload = app
+        .get(&format!("/v1/runs/{completed}/payload"))
+        .expect(200);
+    assert_eq!(
+        payload,
+        json!({"input": null, "output": null, "erasedAt": after["payloadErasedAt"]})
+    );
+    assert_eq!(app.run(&failed)["failureMessage"], json!("Erased."));
+    readers_see_that_it_was_erased(&app, &completed, &failed);
+    let body: String = app
+        .database
+        .client()
+        .query_one(
+            "select body from webhook_events where run_id = $1",
+            &[&failed.parse::<Uuid>().unwrap()],
+        )
+        .unwrap()
+        .get(0);
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["data"]["run"]["failureMessage"], json!("Erased."));
+    assert_eq!(body["data"]["run"]["id"], json!(failed));
+
+    // Once more is the same, and nothing begins there any more.
+    assert_eq!(app.delete(&path).expect(202), gone);
+    let body = json!({"agentId": agent, "conversationId": conversation, "message": "Well?"});
+    let refused = app.post("/v1/runs", &body).expect_error(409, "conflict");
+    assert!(
+        refused["message"].as_str().unwrap().contains("erased"),
+        "{refused}"
+    );
+    let metrics = app.get("/metrics").text;
+    assert!(
+        metrics.contains("agent_runtime_payloads_erased_total 2"),
+        "{metrics}"
+    );
+}
+
+/// The events stand as they were, in their order, without what was said.
+fn readers_see_that_it_was_erased(app: &App, completed: &str, failed: &str) {
+    let events = app.events(completed);
+    let (first, last) = (&events[0], events.last().unwrap());
+    assert_eq!(
+        (&first["kind"], &last["kind"]),
+        (&json!("run.created"), &json!("run.completed"))
+    );
+    let done: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["kind"] == "step.completed")
+        .map(|event| &event["data"])
+        .collect();
+    assert!(
+        done.iter().all(|data| data["erased"] == json!(true)),
+        "{done:?}"
+    );
+    assert_eq!(
+        (&done[0]["text"], &done[0]["toolCalls"]),
+        (&json!(""), &json!([]))
+    );
+    assert_eq!(done[1]["output"], json!(""));
+    assert_eq!(done[1]["name"], json!("look_up"));
+    assert!(!done[2]["tokens"].is_null());
+    let followed = app.get(&format!("/v1/runs/{completed}/progress/stream"));
+    assert!(followed.text.contains("stream.end"), "{}", followed.text);
+    assert!(!followed.text.contains(CANARY), "{}", followed.text);
+    let events = app.events(failed);
+    let reasons: Vec<&Value> = events
+        .iter()
+        .filter_map(|event| match event["kind"].as_str().unwrap() {
+            "run.failed" => Some(&event["data"]["failureMessage"]),
+            "run.waiting" | "step.failed" => Some(&event["data"]["reason"]),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons, [&json!("Erased."); 4], "{events:?}");
+}
+
+#[test]
+fn a_conversation_in_which_a_run_is_under_way_is_not_erased() {
+    let app = App::start();
+    let puppet = Puppet::start();
+    let agent = app.agent(&puppet.base_url());
+    let conversation = begin(&app, agent);
+    let run = say(&app, agent, &conversation, "a");
+    let mut call = puppet.call();
+    let path = format!("/v1/conversations/{conversation}");
+    let refused = app.delete(&path).expect_error(409, "conflict");
+    assert_eq!(refused["details"]["activeRunId"], json!(run));
+    assert!(app.get(&path).expect(200)["erasureRequestedAt"].is_null());
+    call.say("Well.");
+    call.finish();
+    app.finished(&run);
+    app.delete(&path).expect(202);
+    erased(&app, &conversation);
+}
+
+/// Finished runs of a conversation, each with a message, as many turns would have made them.
+fn fill(app: &App, conversation: &str, count: i32) {
+    let id: Uuid = conversation.parse().unwrap();
+    app.database
+        .client()
+        .execute(
+            "with made as (
+               insert into runs (tenant_id, run_id, project_id, flow_id, flow_version, status, origin, root_run_id, dry_run,
+                 conversation_id, created_by, created_at, completed_at)
+               select c.tenant_id, i.id, c.project_id, 'agent.turn', '1.0.0', 'completed', 'app', i.id, false,
+                 c.conversation_id, c.created_by, c.created_at, c.created_at
+               from conversations c, generate_series(1, $2) n,
+                 lateral (select (left(c.conversation_id::text, 24) || lpad(to_hex(n), 12, '0'))::uuid as id) i
+               where c.conversation_id = $1
+               returning *), paid as (
+               insert into run_payloads (tenant_id, run_id, input)
+               select tenant_id, run_id, json_build_object('message', 'canary-7f3a') from made)
+             insert into conversation_messages (tenant_id, conversation_id, position, role, content, run_id, created_at)
+             select tenant_id, conversation_id, row_number() over (), 'user', 'canary-7f3a', run_id, created_at from made",
+            &[&id, &count],
+        )
+        .unwrap();
+}
+
+#[test]
+fn many_runs_are_erased_in_batches_and_a_stop_loses_none() {
+    let app = App::start();
+    let agent = app.maker().bare_agent(app.maker().project());
+    let conversation = begin(&app, agent);
+    fill(&app, &conversation, 240);
+    assert_eq!(canaries(&app.database), 481);
+    app.delete(&format!("/v1/conversations/{conversation}"))
+        .expect(202);
+    let (database, clock, seeds) = app.stop();
+    let app = App::start_on(database, clock, seeds, |_| {});
+    erased(&app, &conversation);
+    assert_eq!(canaries(&app.database), 0);
+    let kept: i64 = app
+        .database
+        .client()
+        .query_one(
+            "select count(*) from runs where payload_erased_at is not null",
+            &[],
+        )
+        .unwrap()
+        .get(0);
+    assert_eq!(kept, 240);
+}
+
+#[test]
+fn what_runs_said_is_erased_after_its_time_by_both_clocks() {
+    let clock = Clock::system();
+    clock.set_back(3 * DAY);
+    let seeds = seeds(&clock);
+    let app = App::start_on(Database::migrated(), clock, seeds, |options| {
+        options.runs.payload_retention = Some(2 * DAY);
+    });
+    let model = Provider::start(Script {
+        queue: Vec::new(),
+        then: Step::text(format!("The answer is {CANARY}.")),
+    })
+    .unwrap();
+    let agent = app.agent(&model.base_url());
+    let conversation = begin(&app, agent);
+    let old = say(&app, agent, &conversation, CANARY);
+    app.finished(&old);
+    let runtime = &app.server().shared().runtime;
+    runtime.erase_old_payloads().unwrap();
+    assert!(app.run(&old)["payloadErasedAt"].is_null(), "it is not old");
+    app.clock.advance(3 * DAY);
+    let new = say(&app, agent, &conversation, CANARY);
+    app.finished(&new);
+    runtime.erase_old_payloads().unwrap();
+    assert!(!app.run(&old)["payloadErasedAt"].is_null());
+    assert!(app.run(&new)["payloadErasedAt"].is_null());
+    // A clock that runs ahead erases nothing before its time.
+    app.clock.advance(30 * DAY);
+    runtime.erase_old_payloads().unwrap();
+    assert!(app.run(&new)["payloadErasedAt"].is_null());
+    // The conversation goes on with what is left of it.
+    let messages = app
+        .get(&format!("/v1/conversations/{conversation}/messages"))
+        .expect(200);
+    let runs = made::column(&messages, "runId");
+    assert_eq!(runs, [new.as_str(), new.as_str()]);
+    let asked = model.requests();
+    assert_eq!(
+        asked.last().unwrap().body["messages"]
+            .as_array()
+            .unwrap()
+            .len(),
+        4
+    );
+}
+
+#[test]
+fn a_conversation_is_erased_by_who_began_it_or_an_admin_of_the_project() {
+    let app = App::start_authorized();
+    let agent_id = app.maker().bare_agent(app.maker().project());
+    let agent = app.get(&format!("/v1/agents/{agent_id}")).expect(200);
+    let project = agent["projectId"].as_str().unwrap();
+    let joined = |email: &str, role: &str| {
+        let person = made::person(&app, email, "member");
+        let members = format!("/v1/projects/{project}/memberships");
+        app.post(
+            &members,
+            &json!({"userId": made::id(&person), "role": role}),
+        )
+        .expect(201);
+        made::enrolled(&app, &person)
+    };
+    let (ann, bob, eve) = (
+        joined("ann@example.test", "editor"),
+        joined("bob@example.test", "editor"),
+        joined("eve@example.test", "admin"),
+    );
+    let path = |id: String| format!("/v1/conversations/{id}");
+    let (first, second) = (begin(&ann, agent_id), begin(&ann, agent_id));
+    bob.delete(&path(first.clone()))
+        .expect_error(403, "permission-denied");
+    ann.delete(&path(first.clone())).expect(202);
+    erased(&ann, &first);
+    eve.delete(&path(second.clone())).expect(202);
+    let decided = app
+        .get(&format!("/v1/audit/authz?resource=conversation:{first}"))
+        .expect(200);
+    let decided: Vec<(&str, &str)> = decided["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            (
+                row["action"].as_str().unwrap(),
+                row["outcome"].as_str().unwrap(),
+            )
+        })
+        .filter(|(action, _)| *action != "read")
+        .collect();
+    assert_eq!(decided, [("admin", "denied"), ("write", "allowed")]);
+}
