@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn the_spans_of_a_run_are_the_same_in_every_process() {
         let header = format!("00-{TRACE}-{PARENT}-01");
-        let run_id = Uuid::now_v7();
+        let run_id = Uuid::from_u128(1);
         let run = TraceContext::of_run(&header, run_id);
         assert_eq!(run, TraceContext::of_run(&header, run_id));
         assert_eq!(run.trace_id(), TRACE);
@@ -241,7 +241,7 @@ mod tests {
             assert!(parse(&attempt.traceparent()).is_some());
             assert!(ids.insert(attempt.span_id()));
         }
-        let other = TraceContext::of_run(&header, Uuid::now_v7());
+        let other = TraceContext::of_run(&header, Uuid::from_u128(2));
         assert_ne!(other.span_id(), run.span_id());
         assert!(other.is_sampled());
         let unsampled = TraceContext::of_run(&format!("00-{TRACE}-{PARENT}-00"), run_id);

@@ -22,21 +22,28 @@ use crate::traces::{self, Traces};
 use crate::webhooks::Webhooks;
 use std::sync::{Arc, Mutex};
 
+/// The traces, and the thread that exports them if a collector is set.
+fn start_traces(
+    options: &mut Options,
+    clock: &Clock,
+    log: &slog::Logger,
+) -> Result<(Traces, Option<traces::Exporter>)> {
+    let Some(collector) = options.traces.take() else {
+        return Ok((Traces::off(), None));
+    };
+    let log = crate::log::subsystem(log, Subsystem::Traces);
+    let (traces, exporter) = Traces::start(collector, &options.outbound, clock, log)?;
+    Ok((traces, Some(exporter)))
+}
+
 /// The parts behind the door.
 pub(super) fn share(
     mut options: Options,
     audit: audit::Audit,
     clock: &Clock,
     log: &slog::Logger,
-) -> Result<(Shared, Option<traces::Exporter>)> {
-    let (traces, exporter) = match options.traces.take() {
-        Some(collector) => {
-            let log = crate::log::subsystem(log, Subsystem::Traces);
-            let (traces, exporter) = Traces::start(collector, &options.outbound, clock, log)?;
-            (traces, Some(exporter))
-        }
-        None => (Traces::off(), None),
-    };
+) -> Result<(Arc<Shared>, Option<traces::Exporter>)> {
+    let (traces, exporter) = start_traces(&mut options, clock, log)?;
     let store = Store::open(&options.store, crate::log::subsystem(log, Subsystem::Store))?;
     let host_access = options.runs.host_access;
     let outbound_log = crate::log::subsystem(log, Subsystem::Outbound);
@@ -105,7 +112,7 @@ pub(super) fn share(
         permissions,
         traces,
     };
-    Ok((shared, exporter))
+    Ok((Arc::new(shared), exporter))
 }
 
 /// Who may do what, where authorization is on.

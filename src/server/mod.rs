@@ -73,7 +73,6 @@ impl Server {
         let own = sub(Subsystem::Audit);
         let (recorder, audit) = audit::start(&options.audit, &options.store, clock, &own)?;
         let (shared, exporter) = build::share(options, recorder, clock, log)?;
-        let shared = Arc::new(shared);
         let probes = Arc::new(Probes::new());
         let pipeline = Pipeline::new(
             Arc::clone(&shared),

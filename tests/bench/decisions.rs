@@ -60,6 +60,7 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
         model_keys: shared.model_keys.clone(),
         secrets: shared.secrets.clone(),
         webhooks: shared.webhooks.clone(),
+        traces: shared.traces.clone(),
         streams: sse::Streams::start(
             sse::Options::default(),
             &store,
