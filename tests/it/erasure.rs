@@ -75,6 +75,22 @@ fn erased(client: &Client, conversation: &str) -> Value {
     })
 }
 
+/// The event for receivers says that this run failed, and nothing of why.
+fn is_erased_in_its_webhook(app: &App, failed: &str) {
+    let body: String = app
+        .database
+        .client()
+        .query_one(
+            "select body from webhook_events where run_id = $1",
+            &[&failed.parse::<Uuid>().unwrap()],
+        )
+        .unwrap()
+        .get(0);
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["data"]["run"]["failureMessage"], json!("Erased."));
+    assert_eq!(body["data"]["run"]["id"], json!(failed));
+}
+
 #[test]
 fn nothing_that_was_said_is_left_in_the_database() {
     let app = App::start_with_webhooks();
@@ -130,18 +146,7 @@ fn nothing_that_was_said_is_left_in_the_database() {
     );
     assert_eq!(app.run(&failed)["failureMessage"], json!("Erased."));
     readers_see_that_it_was_erased(&app, &completed, &failed);
-    let body: String = app
-        .database
-        .client()
-        .query_one(
-            "select body from webhook_events where run_id = $1",
-            &[&failed.parse::<Uuid>().unwrap()],
-        )
-        .unwrap()
-        .get(0);
-    let body: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!(body["data"]["run"]["failureMessage"], json!("Erased."));
-    assert_eq!(body["data"]["run"]["id"], json!(failed));
+    is_erased_in_its_webhook(&app, &failed);
 
     // Once more is the same, and nothing begins there any more.
     assert_eq!(app.delete(&path).expect(202), gone);

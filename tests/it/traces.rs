@@ -85,6 +85,72 @@ fn model_and_tool() -> (Provider, ToolServer) {
     (model.unwrap(), tool)
 }
 
+/// The attributes of a request, its run, the call of a model that ended it, and the call of a tool before.
+fn each_says_what_it_was(request: &Span, run: &Span, model: &Span, tool: &Span, ids: [&str; 4]) {
+    let [request_id, agent, project, tool_id] = ids;
+    says(
+        request,
+        &[
+            ("http.request.method", "POST"),
+            ("http.route", "/v1/runs"),
+            ("http.response.status_code", "202"),
+            ("agent_runtime.request.id", request_id),
+        ],
+    );
+    says(
+        run,
+        &[
+            ("gen_ai.operation.name", "invoke_agent"),
+            ("gen_ai.agent.id", agent),
+            ("agent_runtime.project.id", project),
+            ("agent_runtime.run.status", "completed"),
+        ],
+    );
+    says(
+        model,
+        &[
+            ("gen_ai.operation.name", "chat"),
+            ("gen_ai.request.model", "m"),
+            ("gen_ai.response.finish_reasons", "stop"),
+            ("server.address", "127.0.0.1"),
+            ("agent_runtime.step", "3"),
+            ("agent_runtime.attempt", "1"),
+        ],
+    );
+    let counted = ["gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"];
+    for name in counted {
+        let count: u64 = model.attributes[name].parse().unwrap();
+        assert!(count > 0, "{name}");
+    }
+    says(
+        tool,
+        &[
+            ("gen_ai.operation.name", "execute_tool"),
+            ("gen_ai.tool.name", "look_up"),
+            ("agent_runtime.tool.id", tool_id),
+        ],
+    );
+}
+
+/// Nothing that was said, and no secret, is in what a collector got.
+fn no_export_says(collector: &Collector, token: &str) {
+    for export in collector.exports() {
+        assert_eq!(export.headers["content-type"], "application/json");
+        assert_eq!(export.headers["authorization"], "Bearer collector-secret");
+        assert!(export.text.contains("staging"));
+        for said in [
+            "message-text",
+            "argument-text",
+            "tool-text",
+            "answer-text",
+            "collector-secret",
+            token,
+        ] {
+            assert!(!export.text.contains(said), "{said} is in {}", export.text);
+        }
+    }
+}
+
 #[test]
 fn request_run_model_and_tool_are_one_tree_and_say_nothing_of_what_was_said() {
     let collector = Collector::start();
@@ -144,63 +210,9 @@ fn request_run_model_and_tool_are_one_tree_and_say_nothing_of_what_was_said() {
         (request.kind, run.kind, models[0].kind, tools[0].kind),
         (2, 1, 3, 1)
     );
-    says(
-        request,
-        &[
-            ("http.request.method", "POST"),
-            ("http.route", "/v1/runs"),
-            ("http.response.status_code", "202"),
-            ("agent_runtime.request.id", &request_id),
-        ],
-    );
-    says(
-        run,
-        &[
-            ("gen_ai.operation.name", "invoke_agent"),
-            ("gen_ai.agent.id", &agent),
-            ("agent_runtime.project.id", &project),
-            ("agent_runtime.run.status", "completed"),
-        ],
-    );
-    says(
-        &models[1],
-        &[
-            ("gen_ai.operation.name", "chat"),
-            ("gen_ai.request.model", "m"),
-            ("gen_ai.response.finish_reasons", "stop"),
-            ("server.address", "127.0.0.1"),
-            ("agent_runtime.step", "3"),
-            ("agent_runtime.attempt", "1"),
-        ],
-    );
-    let counted = ["gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"];
-    for name in counted {
-        let count: u64 = models[1].attributes[name].parse().unwrap();
-        assert!(count > 0, "{name}");
-    }
-    says(
-        &tools[0],
-        &[
-            ("gen_ai.operation.name", "execute_tool"),
-            ("gen_ai.tool.name", "look_up"),
-            ("agent_runtime.tool.id", &tool_id),
-        ],
-    );
-    for export in collector.exports() {
-        assert_eq!(export.headers["content-type"], "application/json");
-        assert_eq!(export.headers["authorization"], "Bearer collector-secret");
-        assert!(export.text.contains("staging"));
-        for said in [
-            "message-text",
-            "argument-text",
-            "tool-text",
-            "answer-text",
-            "collector-secret",
-            app.token(),
-        ] {
-            assert!(!export.text.contains(said), "{said} is in {}", export.text);
-        }
-    }
+    let ids = [&*request_id, &agent, &project, &tool_id];
+    each_says_what_it_was(request, run, &models[1], &tools[0], ids);
+    no_export_says(&collector, app.token());
     assert!(lines.with("collector").is_empty());
     assert!(metric(&app, "agent_runtime_spans_exported_total") >= 5.0);
 }
