@@ -172,7 +172,8 @@ fn install(
         .spawn()
         .map_err(|fault| Failure::io("start", go, &fault))?;
     let begin = Instant::now();
-    let mut next_word = begin;
+    listener.building(Duration::ZERO);
+    let mut next_word = begin + PROGRESS_INTERVAL;
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
