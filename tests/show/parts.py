@@ -234,8 +234,7 @@ class OpenFga:
         if not self.program.exists():
             raise Failed(f"{self.program} is missing: run make setup")
         self.directory = directory
-        uri = f"postgres://show@/{self.DATABASE}?host={postgres.home}&sslmode=disable"
-        self.datastore = ["--datastore-engine=postgres", f"--datastore-uri={uri}"]
+        self.datastore = ["--datastore-engine=postgres", f"--datastore-uri={self.datastore_uri(postgres)}"]
         http, grpc = free_port(), free_port()
         self.url = f"http://127.0.0.1:{http}"
         self.listen = [f"--http-addr=127.0.0.1:{http}", f"--grpc-addr=127.0.0.1:{grpc}"]
@@ -250,6 +249,10 @@ class OpenFga:
         if migrated.returncode != 0:
             raise Failed(f"OpenFGA's migration failed:\n{directory.tail('openfga')}")
         self.process = None
+
+    @classmethod
+    def datastore_uri(cls, postgres):
+        return f"postgres://show@/{cls.DATABASE}?host={postgres.home}&sslmode=disable"
 
     def start(self):
         with self.directory.log("openfga") as log:

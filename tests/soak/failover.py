@@ -78,9 +78,10 @@ def addressed(text):
     return text
 
 
-def value(block):
-    """What a line NAME='VALUE' sets."""
-    return addressed(block.strip().split("=", 1)[1].strip("'"))
+def values(block):
+    """What its lines NAME='VALUE' set."""
+    pairs = (line.split("=", 1) for line in block.strip().splitlines())
+    return {name: addressed(value.strip("'")) for name, value in pairs}
 
 
 def binaries():
@@ -116,6 +117,7 @@ class Node:
         text = text.replace("/usr/lib/postgresql/15/bin", binaries())
         text = re.sub(r"\w+-PASSWORD", "secret", text)
         text = text.replace("local all all peer", "local all all trust")
+        text = text.replace("        max_connections: 100", "        max_connections: 100\n        log_timezone: UTC")
         # A namespace has no watchdog: that is the third case.
         text = text.replace("mode: required", 'mode: "off"')
         text = text.replace("  pg_hba:", f"  parameters: {{unix_socket_directories: {self.home}}}\n"
@@ -137,12 +139,14 @@ class Node:
             self.processes[name] = subprocess.Popen(
                 ["ip", "netns", "exec", self.space, "setpriv", f"--reuid={self.account['user']}",
                  f"--regid={self.account['group']}", "--clear-groups", *map(str, command)],
-                cwd="/", env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": str(self.home), **environment},
+                cwd="/", env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": str(self.home), "TZ": "UTC", **environment},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )
 
     def start(self):
-        self.spawn("etcd", ["etcd"], {"ETCD_LOG_LEVEL": "warn", **self.etcd})
+        # Three hosts share one machine here: with etcd's defaults a busy one changes its leader all the time.
+        patience = {"ETCD_HEARTBEAT_INTERVAL": "300", "ETCD_ELECTION_TIMEOUT": "3000"}
+        self.spawn("etcd", ["etcd"], {"ETCD_LOG_LEVEL": "warn", **patience, **self.etcd})
         self.start_patroni()
 
     def start_patroni(self):
@@ -177,15 +181,22 @@ class Node:
             return httpx.get(f"http://{self.address}:8008/{path}", timeout=1).status_code == 200
         return False
 
-    def promoted_after(self, when):
-        """The moment its log says so, as seconds since the epoch."""
+    def said_after(self, when, what):
+        """The first moment after `when` that its PostgreSQL logged this, as seconds since the epoch."""
         text = self.directory.text(f"{self.name}-patroni")
-        stamp = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) (\w+) \[\d+\] LOG:  archive recovery complete"
-        for at, zone in reversed(re.findall(stamp, text)):
-            moment = datetime.datetime.fromisoformat(at).replace(tzinfo=datetime.timezone.utc)
-            if zone in ("UTC", "GMT", "Etc") and moment.timestamp() > when:
-                return moment.timestamp()
-        return None
+        stamp = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) UTC \[\d+\] LOG:  " + what
+        moments = (
+            datetime.datetime.fromisoformat(at).replace(tzinfo=datetime.timezone.utc).timestamp()
+            for at in re.findall(stamp, text)
+        )
+        return next((moment for moment in moments if moment > when), None)
+
+    def promoted_after(self, when):
+        return self.said_after(when, "archive recovery complete")
+
+    def confirms_after(self, when):
+        """When it has a standby, without which it confirms no commit."""
+        return self.said_after(when, r'standby "\w+" is now a synchronous standby')
 
     def sql(self, text, database="postgres"):
         done = subprocess.run(
@@ -376,7 +387,7 @@ class World:
             primary.sql(f"create role {role} login password 'PASSWORD'")
             primary.sql(f"create database {role} owner {role}")
         self.cluster, self.directory = cluster, directory
-        openfga = self.openfga(directory, value(blocks["openfga"]))
+        openfga = self.openfga(directory, values(blocks["openfga"]))
         opened.callback(openfga.close)
         openfga.start()
         provider = Provider(directory, FIXTURES)
@@ -386,7 +397,7 @@ class World:
         token = f"svc_bt_{secrets.token_hex(24)}"
         self.server = Server(
             directory,
-            value(blocks["service"]),
+            values(blocks["service"])["SVC_DATABASE_URL"],
             {
                 "SVC_TENANT_ID": str(uuid.uuid4()),
                 "SVC_SEED_USER_ID": str(uuid.uuid4()),
@@ -404,25 +415,21 @@ class World:
         self.make(opened, provider)
 
     @staticmethod
-    def openfga(directory, uri):
+    def openfga(directory, settings):
+        uri = settings["OPENFGA_DATASTORE_URI"]
+
         class OnCluster(OpenFga):
-            def __init__(self):
-                made = type("Nowhere", (), {"home": "/nowhere"})
-                run_before = subprocess.run
-                self.uri = uri
-                try:
-                    # The parent migrates what its own address names.
-                    subprocess.run = lambda command, **options: run_before(self.moved(command), **options)
-                    super().__init__(directory, made)
-                finally:
-                    subprocess.run = run_before
-                self.datastore = self.moved(self.datastore)
+            # Its migration opens no pool.
+            migrated = re.sub(r"&pool_\w+=\w+", "", uri)
 
-            def moved(self, arguments):
-                named = "--datastore-uri="
-                return [named + self.uri if str(one).startswith(named) else one for one in arguments]
+            @classmethod
+            def datastore_uri(cls, _):
+                return cls.migrated
 
-        return OnCluster()
+        openfga = OnCluster(directory, None)
+        openfga.datastore = ["--datastore-engine=postgres", f"--datastore-uri={uri}"]
+        openfga.options["env"] |= {name: value for name, value in settings.items() if not name.endswith("_URI")}
+        return openfga
 
     def does(self, method, path, body=None):
         answer = httpx.request(method, self.url + path, json=body, headers=self.headers, timeout=20)
@@ -501,7 +508,8 @@ def show(case, world):
     longest = max(back.values())
     print(
         f"failover: {case}: accepted={len(load.accepted)} lost={figures['lost']} doneTwice={figures['twice']}"
-        f" promotedAfterS={promoted_at - hurt_at:.1f} firstReadS={back['read']:.2f}"
+        f" promotedAfterS={promoted_at - hurt_at:.1f}"
+        f" standbyS={(new.confirms_after(promoted_at) or float('inf')) - promoted_at:.2f} firstReadS={back['read']:.2f}"
         f" firstWriteS={min(back['write'], back['run']):.2f} failedRuns={figures['failed']}"
         f" newPrimary={new.name}", flush=True,
     )
