@@ -3,25 +3,28 @@
 use super::page_query::page_query;
 use super::{SOME_ID, check_url, invalid_body};
 use crate::error::{Code, Result};
-use crate::http::access::{BodyOn, Names};
+use crate::http::access::{Access, BodyOn, Names, OnTenant};
 use crate::http::context::Cx;
 use crate::http::faults::both;
 use crate::http::input::{Nothing, Query, Text};
 use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, Timestamp};
-use crate::proof::{Admin, Authorized, Listing, Read};
+use crate::proof::{Admin, Authorized, Capability, Listing, Read};
+use crate::secrets;
 use crate::store::page::Page;
 use crate::store::projects::Project;
 use crate::store::tools::{self, Tool};
-use crate::tools::schema;
+use crate::tools::{header_fault, is_prefix, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 use uuid::Uuid;
 
 const TIMEOUT_MS_DEFAULT: i32 = 30_000;
 const TIMEOUT_MS_MOST: i32 = 600_000;
+const HEADERS_MOST: usize = 8;
 
 pub(super) fn routes() -> Vec<Route> {
     use Method::{Delete, Get, Post};
@@ -54,6 +57,23 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
+/// A header of each call whose value is a secret.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "ToolHeader")]
+struct Header {
+    /// Its name: not one that the service sends itself, such as `Content-Type`, and none that a proxy takes for itself.
+    #[schemars(length(min = 1, max = 64))]
+    name: String,
+    /// The name of the secret, found under the environment that the server serves (`SVC_ENVIRONMENT`).
+    #[schemars(length(min = 1, max = 128))]
+    secret: String,
+    /// What stands before the value, such as `Bearer ` with its space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    prefix: Option<String>,
+}
+
 /// An HTTP tool.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -68,6 +88,9 @@ struct View {
     url: String,
     timeout_ms: i32,
     idempotent: bool,
+    #[schemars(with = "Vec<Header>")]
+    headers: Value,
+    signing_secret: Option<String>,
     created_by: Uuid,
     created_at: Timestamp,
 }
@@ -83,6 +106,8 @@ impl From<Tool> for View {
             url: tool.url,
             timeout_ms: tool.timeout_ms,
             idempotent: tool.idempotent,
+            headers: tool.secret_headers,
+            signing_secret: tool.signing_secret,
             created_by: tool.created_by,
             created_at: tool.created_at.into(),
         }
@@ -122,6 +147,13 @@ struct NewTool {
     /// It may be called again when a crash or a lost connection leaves it open whether it was called.
     #[serde(default)]
     idempotent: bool,
+    /// Headers of each call whose values are secrets. Naming one takes a tenant admin and a key with `secrets:write`.
+    #[serde(default)]
+    #[schemars(length(max = HEADERS_MOST))]
+    headers: Vec<Header>,
+    /// The name of the secret that signs each call, as Standard Webhooks says. Naming one takes the same.
+    #[schemars(length(min = 1, max = 128))]
+    signing_secret: Option<String>,
 }
 
 impl Names<Project> for NewTool {
@@ -164,7 +196,50 @@ fn check(body: &NewTool) -> Result<()> {
         let path = format!("$.argumentsSchema{}", fault.path);
         invalid_body(&path, fault.expected)
     });
-    both(both(name, timeout), arguments).map(|_| ())
+    both(both(both(name, timeout), arguments), check_names(body)).map(|_| ())
+}
+
+/// The headers and secrets that it names have the form of one.
+fn check_names(body: &NewTool) -> Result<()> {
+    let a_secret = "the name of a secret: 1 to 128 letters, digits and underscores, no digit first, and not the prefix SVC_";
+    let mut faults = Vec::new();
+    if body.headers.len() > HEADERS_MOST {
+        let expected = format!("{HEADERS_MOST} headers at most");
+        return Err(invalid_body("$.headers", expected));
+    }
+    let mut seen = HashSet::new();
+    for (index, header) in body.headers.iter().enumerate() {
+        let at = |field: &str| format!("$.headers[{index}].{field}");
+        if let Some(expected) = header_fault(&header.name) {
+            faults.push((at("name"), expected));
+        } else if !seen.insert(header.name.to_ascii_lowercase()) {
+            faults.push((at("name"), "a header that stands once"));
+        }
+        if !secrets::is_name(&header.secret) {
+            faults.push((at("secret"), a_secret));
+        }
+        if !header.prefix.as_deref().is_none_or(is_prefix) {
+            let expected = "64 printable ASCII characters at most, the first one no space";
+            faults.push((at("prefix"), expected));
+        }
+    }
+    if !body.signing_secret.as_deref().is_none_or(secrets::is_name) {
+        faults.push(("$.signingSecret".to_owned(), a_secret));
+    }
+    let mut all = Ok(());
+    for (path, expected) in faults {
+        all = both(all, Err(invalid_body(&path, expected))).map(|((), ())| ());
+    }
+    all
+}
+
+/// Whoever says where a secret is sent can read it, so naming one takes what putting one takes.
+fn check_right(cx: &Cx<'_>, body: &NewTool) -> Result<()> {
+    if body.headers.is_empty() && body.signing_secret.is_none() {
+        return Ok(());
+    }
+    OnTenant::<Admin>::check(cx)?;
+    cx.checker()?.needs(Capability::SecretsWrite)
 }
 
 fn create(
@@ -173,6 +248,7 @@ fn create(
     _: Nothing,
 ) -> Result<Created<View>> {
     let BodyOn { body, on } = access;
+    check_right(cx, &body)?;
     let project = format!("project:{}", on.row().project_id);
     let url = check_url(cx, on.caller(), &project, "$.url", &body.url);
     both(check(&body), url)?;
@@ -184,6 +260,8 @@ fn create(
         url: &body.url,
         timeout_ms: body.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT),
         idempotent: body.idempotent,
+        secret_headers: &json!(body.headers),
+        signing_secret: body.signing_secret.as_deref(),
     };
     let now = cx.now();
     let tool = cx.transact(|tx| tools::insert(tx, &on, on.caller(), &new, now))?;

@@ -83,6 +83,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             queue_length: take.number("SVC_AUDIT_QUEUE_LENGTH"),
         },
         secrets: secrets(&take, reading.kms_credentials),
+        environment: take.text("SVC_ENVIRONMENT"),
         // SVC_LICENSE_KEY: the reading has checked it.
         license: reading.license,
         warnings: reading.warnings,

@@ -47,6 +47,8 @@ pub struct Settings {
     pub audit: Audit,
     /// Where secrets live.
     pub secrets: Secrets,
+    /// The environment that this server serves: whose secrets tools get.
+    pub environment: Option<String>,
     /// The license, if a valid one was given. Outside development there always is one.
     pub license: Option<Claims>,
     /// Warnings to log at the start.

@@ -29,6 +29,8 @@ pub struct Options {
     pub built_in: HashMap<String, BuiltIn>,
     /// How long what a run was given, said and answered is kept after its end; for ever if absent.
     pub payload_retention: Option<Duration>,
+    /// The environment whose secrets tools get (`SVC_ENVIRONMENT`).
+    pub environment: Option<String>,
     /// Whether tenants may reach this host (specification section 1.4).
     pub host_access: HostAccess,
 }
@@ -49,6 +51,7 @@ impl Default for Options {
             },
             built_in: HashMap::new(),
             payload_retention: None,
+            environment: None,
             host_access: HostAccess::Deployed,
         }
     }

@@ -401,6 +401,15 @@ pub fn probe_stored(
     opened.map(drop).map_err(|why| why.sentence(&stored.at))
 }
 
+/// Whether env files have this secret.
+///
+/// # Errors
+/// `secrets-unavailable`: they cannot be read.
+pub fn is_in_files(files: &DotenvOptions, tenant_id: Uuid, at: &SecretRef) -> Result<bool> {
+    let exists = dotenv::Dotenv::new(files.clone())?.exists(tenant_id, at);
+    exists.map_err(|why| Error::new(Code::SecretsUnavailable, why.sentence(at)))
+}
+
 fn keys(options: PostgresOptions, outbound: &Outbound, clock: &Clock) -> Result<envelope::Keys> {
     Ok(envelope::Keys {
         kms: kms::Kms::new(options.kms, outbound, clock)?,

@@ -309,6 +309,7 @@ fn runs(settings: &Settings) -> runtime::Options {
             first_byte: first_byte_timeout,
             total: total_timeout,
         },
+        environment: settings.environment.clone(),
         host_access: match settings.outbound.host_access {
             HostAccess::Local => outbound::HostAccess::Local,
             HostAccess::Deployed => outbound::HostAccess::Deployed,

@@ -10,8 +10,8 @@ use super::{Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Scope};
 use crate::{find_sql, from_row, list_sql, sql};
-use postgres::Row;
 use postgres::error::SqlState;
+use postgres::{Client, Row};
 use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -35,6 +35,10 @@ pub struct Tool {
     pub timeout_ms: i32,
     /// It may be called again after a crash.
     pub idempotent: bool,
+    /// Headers of its calls whose values are secrets: name, secret's name, prefix.
+    pub secret_headers: Value,
+    /// The name of the secret that signs its calls.
+    pub signing_secret: Option<String>,
     /// Who registered it.
     pub created_by: Uuid,
     /// When it was registered.
@@ -58,6 +62,10 @@ pub struct New<'a> {
     pub timeout_ms: i32,
     /// See [`Tool`].
     pub idempotent: bool,
+    /// See [`Tool`].
+    pub secret_headers: &'a Value,
+    /// See [`Tool`].
+    pub signing_secret: Option<&'a str>,
 }
 
 impl Kind for Tool {
@@ -86,6 +94,8 @@ from_row!(Tool {
     url,
     timeout_ms,
     idempotent,
+    secret_headers,
+    signing_secret,
     created_by,
     created_at
 });
@@ -113,6 +123,8 @@ pub fn insert(
             &new.url,
             &new.timeout_ms,
             &new.idempotent,
+            &new.secret_headers,
+            &new.signing_secret,
             &creator.user_id,
             &now,
         ],
@@ -142,6 +154,43 @@ pub fn delete(tx: &mut Tx<'_>, may: &impl May<Admin, Tool>) -> Result<()> {
         )
     })?;
     Ok(())
+}
+
+/// A secret that a tool names.
+#[derive(Debug)]
+pub struct NamedSecret {
+    /// The tenant of both.
+    pub tenant_id: Uuid,
+    /// The tool's project.
+    pub project: String,
+    /// The tool's name.
+    pub tool: String,
+    /// The secret's name.
+    pub secret: String,
+    /// The database has it under the environment that was asked for.
+    pub is_stored: bool,
+}
+
+from_row!(NamedSecret {
+    tenant_id,
+    project,
+    tool,
+    secret,
+    is_stored
+});
+
+/// The secrets that tools name, of all tenants, the newest tools first: for the operator. The schema is the
+/// program's.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn named_secrets(
+    client: &mut Client,
+    environment: Option<&str>,
+    most: i64,
+) -> Result<Vec<NamedSecret>> {
+    let rows = client.query(sql!("tools/named_secrets"), &[&environment, &most])?;
+    rows.iter().map(NamedSecret::from_row).collect()
 }
 
 /// A page of the tools that the caller may read, of one project if given.

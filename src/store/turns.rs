@@ -83,6 +83,22 @@ pub struct Tool {
     pub timeout_ms: u32,
     /// Whether it may be called again when nobody knows whether it was.
     pub idempotent: bool,
+    /// Headers of its calls whose values are secrets.
+    pub headers: Vec<SecretHeader>,
+    /// The name of the secret that signs its calls.
+    pub signing_secret: Option<String>,
+}
+
+/// A header whose value is a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct SecretHeader {
+    /// The header's name.
+    pub name: String,
+    /// The secret's name.
+    pub secret: String,
+    /// What stands before the value.
+    #[serde(default)]
+    pub prefix: String,
 }
 
 /// A message of a conversation.

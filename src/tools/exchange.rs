@@ -1,5 +1,6 @@
 //! The input and the result of a tool call.
 
+use super::credentials::Credentials;
 use crate::log::trace::TraceContext;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,7 +34,7 @@ impl Origin {
 }
 
 /// What a tool is asked.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Input<'a> {
     /// The tool's name.
     pub name: &'a str,
@@ -41,6 +42,10 @@ pub struct Input<'a> {
     pub arguments: &'a Value,
     /// Where the call comes from.
     pub origin: Origin,
+    /// What the call proves itself with.
+    pub credentials: &'a Credentials,
+    /// When it is made, in Unix seconds.
+    pub timestamp: i64,
     /// The call may be made again when nobody knows whether it took effect.
     pub idempotent: bool,
     /// The longest answer that is taken, in bytes.

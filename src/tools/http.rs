@@ -1,9 +1,10 @@
 //! Calls an HTTP tool.
 //!
 //! The request is a POST of `{"tool", "arguments", "runId", "step", "dryRun"}` with the headers
-//! `Idempotency-Key: <runId>-<step>`, equal for every attempt of the step, and `traceparent`. The
-//! body of a 2xx answer, as text, is the tool's answer. Any other status becomes an error for the
-//! model.
+//! `Idempotency-Key: <runId>-<step>`, equal for every attempt of the step, and `traceparent`, and
+//! those of the tool's credentials. Redirects are not followed, so these go to the tool's own origin
+//! alone. The body of a 2xx answer, as text, is the tool's answer. Any other status becomes an error
+//! for the model. No answer and no error has a value of the credentials in it.
 //!
 //! The tenant chose the host, so the deployment's host-access mode applies (section 1.4).
 
@@ -80,39 +81,55 @@ pub(super) fn call(
         "dryRun": origin.dry_run,
     });
     let (key, trace) = (origin.idempotency_key(), origin.traceparent());
-    let headers = [
+    let body = body.to_string();
+    let credentials = input.credentials;
+    let own = match credentials.headers(&key, input.timestamp, &body) {
+        Ok(own) => own,
+        Err(why) => return Called::Answered(Answer::error(why)),
+    };
+    let mut headers = vec![
         ("idempotency-key", key.as_str()),
         ("traceparent", trace.as_str()),
     ];
-    let body = body.to_string();
+    headers.extend(own.iter().map(|(name, value)| (*name, value.expose())));
     let client = clients.client(deadline, switch);
     match client.post_json(url, &headers, body.as_bytes(), input.answer_bytes) {
         Ok(answer) if (200..300).contains(&answer.status) => Called::Answered(Answer {
             is_error: false,
-            output: storable(&answer.body),
+            output: credentials.redact(storable(&answer.body)),
         }),
         Ok(answer) => {
-            let end = answer.body.len().min(ERROR_BYTES);
-            let text = storable(&answer.body[..end]);
+            // The whole of it, so that no value is cut in two and not found.
+            let text = credentials.redact(storable(&answer.body));
+            let text = beginning(&text, ERROR_BYTES);
             Called::Answered(Answer::error(format!(
                 "The tool answered with status {}: {text}",
                 answer.status
             )))
         }
-        Err(failure) => failed(&failure, input.idempotent),
+        Err(failure) => failed(&failure, input),
     }
 }
 
-fn failed(failure: &Failure, idempotent: bool) -> Called {
+fn failed(failure: &Failure, input: &Input<'_>) -> Called {
     if failure.kind() == Kind::Cancelled {
         return Called::Interrupted;
     }
-    if failure.is_transient() && idempotent {
-        return Called::Unreachable(failure.message().to_owned());
+    let redact = |text: String| input.credentials.redact(text);
+    if failure.is_transient() && input.idempotent {
+        return Called::Unreachable(redact(failure.message().to_owned()));
     }
-    Called::Answered(Answer::error(format!(
-        "The tool could not be called: {failure}"
-    )))
+    let said = format!("The tool could not be called: {failure}");
+    Called::Answered(Answer::error(redact(said)))
+}
+
+/// As much of a text as has so many bytes at most.
+fn beginning(text: &str, bytes_most: usize) -> &str {
+    let mut end = text.len().min(bytes_most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// Text that Postgres takes.
@@ -123,6 +140,20 @@ fn storable(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        for (most, cut) in [
+            (0, ""),
+            (1, "a"),
+            (2, "a"),
+            (3, "aé"),
+            (4, "aéb"),
+            (9, "aéb"),
+        ] {
+            assert_eq!(beginning("aéb", most), cut);
+        }
+    }
 
     #[test]
     fn text_is_made_fit_for_the_database() {

@@ -6,10 +6,13 @@
 //!
 //! Not here: the journal, and retries (`runtime`).
 
+mod credentials;
 mod exchange;
 mod http;
+mod redaction;
 pub mod schema;
 
+pub use credentials::{Credentials, Refused, header_fault, is_prefix};
 pub use exchange::{Answer, Called, Input, Origin};
 pub use http::HttpClients;
 pub use schema::{STACK_BYTES, Schemas};

@@ -383,7 +383,8 @@ impl Inner {
                 false => unusable(message),
             });
         }
-        sign::header(&secrets, attempt.event_id, timestamp, &attempt.body).map_err(unusable)
+        let id = attempt.event_id.to_string();
+        sign::header(&secrets, &id, timestamp, &attempt.body).map_err(unusable)
     }
 
     /// What signs, the newest first: the endpoint's secret, and what it was before. That is the

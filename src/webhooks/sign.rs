@@ -1,5 +1,5 @@
-//! Signatures of Standard Webhooks 1.0, and which secrets are strong enough (specification sections
-//! 2.6 and 8).
+//! Signatures of Standard Webhooks 1.0, of deliveries and of calls of tools, and which secrets are
+//! strong enough (specification sections 2.6 and 8).
 //!
 //! HMAC-SHA256 over `id.timestamp.body`, exact bytes. The key is the base64 after `whsec_`. During
 //! a rotation there are several signatures, separated by a space, the newest secret's first.
@@ -8,7 +8,6 @@ use crate::secret::{Secret, decoded};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
-use uuid::Uuid;
 use zeroize::Zeroizing;
 
 const PREFIX: &str = "whsec_";
@@ -23,7 +22,11 @@ pub fn check_secret(secret: &Secret) -> Result<(), String> {
     key(secret).map(|_| ())
 }
 
-fn key(secret: &Secret) -> Result<Zeroizing<Vec<u8>>, String> {
+/// The key that a secret stands for.
+///
+/// # Errors
+/// As [`check_secret`].
+pub fn key(secret: &Secret) -> Result<Zeroizing<Vec<u8>>, String> {
     let Some(text) = secret.expose().strip_prefix(PREFIX) else {
         return Err(format!("A signing secret begins with {PREFIX}."));
     };
@@ -40,20 +43,15 @@ fn key(secret: &Secret) -> Result<Zeroizing<Vec<u8>>, String> {
     Ok(bytes)
 }
 
-/// The header `webhook-signature`. `timestamp` is in Unix seconds.
+/// The header `webhook-signature` of what has this `webhook-id`. `timestamp` is in Unix seconds.
 ///
 /// # Errors
 /// As [`check_secret`], for the first secret. Another one that cannot sign is left out.
-pub(super) fn header(
-    secrets: &[Secret],
-    event_id: Uuid,
-    timestamp: i64,
-    body: &str,
-) -> Result<String, String> {
+pub fn header(secrets: &[Secret], id: &str, timestamp: i64, body: &str) -> Result<String, String> {
     let mut signatures = Vec::with_capacity(secrets.len());
     for secret in secrets {
         match key(secret) {
-            Ok(key) => signatures.push(signature(&key, &event_id.to_string(), timestamp, body)),
+            Ok(key) => signatures.push(signature(&key, id, timestamp, body)),
             Err(why) if signatures.is_empty() => return Err(why),
             Err(_) => {}
         }
@@ -114,7 +112,7 @@ mod tests {
         let new = Secret::new(SECRET);
         let old = Secret::new(format!("{PREFIX}{}", STANDARD.encode([1_u8; 32])));
         let broken = Secret::new("whsec_short");
-        let signed = |secrets: &[Secret]| header(secrets, Uuid::nil(), 1, "{}");
+        let signed = |secrets: &[Secret]| header(secrets, "an-id", 1, "{}");
         let both = signed(&[new.clone(), old.clone()]).unwrap();
         let (first, second) = both.split_once(' ').unwrap();
         assert_eq!(signed(std::slice::from_ref(&new)).unwrap(), first);

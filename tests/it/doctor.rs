@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 26] = [
+const CODES: [&str; 27] = [
     "settings",
     "license",
     "audit-key",
@@ -37,6 +37,7 @@ const CODES: [&str; 26] = [
     "authorization-store",
     "permissions",
     "secrets",
+    "tool-secrets",
     "runs",
     "webhooks",
     "otlp",

@@ -70,6 +70,7 @@ mod teams;
 mod tenants;
 mod tokens;
 mod tool_calls;
+mod tool_secrets;
 mod tools;
 mod traces;
 mod users;

@@ -7,7 +7,7 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 32] = [
+const ACROSS_TENANTS: [(&str, &str); 33] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -73,6 +73,10 @@ const ACROSS_TENANTS: [(&str, &str); 32] = [
     (
         "secrets/newest",
         "what the doctor tries the keys on, for the operator",
+    ),
+    (
+        "tools/named_secrets",
+        "what the doctor looks for, for the operator",
     ),
     (
         "backups/tenants",

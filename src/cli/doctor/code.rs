@@ -29,6 +29,7 @@ pub(super) enum Code {
     AuthorizationStore,
     Permissions,
     Secrets,
+    ToolSecrets,
     Runs,
     Webhooks,
     Otlp,
@@ -227,6 +228,13 @@ pub(super) static ALL: &[About] = &[
         "That a value can be sealed and opened again, the key-management service included, and that the newest stored secret opens with these keys. Nothing is written.",
         "Secrets can be neither stored nor read, and webhooks are not signed. If only the stored one does not open, it was sealed with other keys.",
         "See `docs/secrets.md` and `docs/secrets-kms.md`.",
+    ),
+    about(
+        Code::ToolSecrets,
+        "tool-secrets",
+        "That each secret a tool names is there, under the environment of SVC_ENVIRONMENT.",
+        "Calls of the tool fail, and the model is told why.",
+        "Put the secret under that environment and name: `PUT /v1/secrets/{environment}/{name}`. Or register the tool anew with another name.",
     ),
     about(
         Code::Runs,

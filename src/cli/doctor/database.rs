@@ -3,6 +3,7 @@
 use super::code::Code;
 use super::files;
 use super::finding::{Findings, Level};
+use super::tool_secrets;
 use crate::cli::reason;
 use crate::config::{Secrets, Settings};
 use crate::error::Result;
@@ -25,6 +26,7 @@ pub(super) const CODES: &[Code] = &[
     Code::Clock,
     Code::DatabaseDisk,
     Code::Permissions,
+    Code::ToolSecrets,
     Code::Runs,
     Code::Webhooks,
     Code::PayloadRetention,
@@ -98,6 +100,7 @@ pub(super) fn look(findings: &Findings, facts: &Facts) {
         // There is nothing to count in a schema of another version.
         for code in [
             Code::Permissions,
+            Code::ToolSecrets,
             Code::Runs,
             Code::Webhooks,
             Code::PayloadRetention,
@@ -110,6 +113,11 @@ pub(super) fn look(findings: &Findings, facts: &Facts) {
         findings,
         Code::Permissions,
         permissions(findings, client, facts),
+    );
+    asked_of(
+        findings,
+        Code::ToolSecrets,
+        tool_secrets::look(findings, client, &facts.settings),
     );
     asked_of(findings, Code::Runs, runs(findings, client));
     asked_of(findings, Code::Webhooks, webhooks(findings, client, facts));

@@ -16,6 +16,7 @@ mod finding;
 mod report;
 mod service;
 mod settings;
+mod tool_secrets;
 
 use super::account::{self, Account};
 use super::deployment::{self, Copies};

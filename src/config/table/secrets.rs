@@ -142,8 +142,8 @@ pub(super) static SECRETS: &[Setting] = &[
         "SVC_ENVIRONMENT",
         Kind::EnvironmentName,
         MEANT,
-        "The environment that this server serves: the one of the backend dotenv. Secrets that a tool \
-         declares will be found under it.",
+        "The environment that this server serves: the one of the backend dotenv, and the one under which \
+         the secrets are found that a tool names. While it is not set, calls of such a tool fail.",
     )
     .default_derived("local in development", |_, development| {
         development.then(|| "local".to_owned())

@@ -242,3 +242,11 @@ fn a_key_that_dev_made_is_refused_outside_development() {
         assert!(fault.problem.contains("development only"), "{fault}");
     }
 }
+
+#[test]
+fn tools_get_the_secrets_of_the_environment_that_is_set_and_of_local_in_development() {
+    let environment = |vars: &Vars| load(vars, &clock()).unwrap().environment;
+    assert_eq!(environment(&development(&[])).as_deref(), Some("local"));
+    let named = development(&[("SVC_ENVIRONMENT", "mine")]);
+    assert_eq!(environment(&named).as_deref(), Some("mine"));
+}

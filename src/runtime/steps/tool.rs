@@ -1,11 +1,14 @@
 //! A step that calls a tool.
 
 use super::attempt::{Attempt, Outcome};
+use crate::log::{Subsystem, subsystem};
 use crate::runtime::counts::ToolOutcome;
 use crate::runtime::journal;
+use crate::runtime::options::Options;
 use crate::runtime::progress::events::StepAnswer;
 use crate::store::steps::{Begun, Step};
-use crate::tools::{self, Answer, Called, Input, Target};
+use crate::store::turns::Tool;
+use crate::tools::{self, Answer, Called, Credentials, Input, Refused, Target};
 use serde_json::json;
 use std::time::Duration;
 
@@ -36,11 +39,18 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
             return answered(mistake);
         }
     };
-    let options = &attempt.services.options;
+    let services = attempt.services;
+    let options = &services.options;
+    let credentials = match credentials(attempt, begun, tool) {
+        Ok(credentials) => credentials,
+        Err(outcome) => return *outcome,
+    };
     let input = Input {
         name: &tool.name,
         arguments: &arguments,
         origin: attempt.origin(begun),
+        credentials: &credentials,
+        timestamp: services.clock.now().unix_timestamp(),
         idempotent: tool.idempotent,
         answer_bytes: options.tool_answer_bytes,
     };
@@ -56,19 +66,49 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     });
     match called {
         Called::Answered(answer) => answered(answer),
-        Called::Unreachable(reason) if begun.failures + 1 < options.tool_attempts => {
-            Outcome::Failed {
-                reason,
-                retryable: true,
-                retry_after: None,
-            }
-        }
-        Called::Unreachable(reason) => answered(Answer::error(format!(
-            "The tool could not be called, {} times: {reason}",
-            begun.failures + 1
-        ))),
+        Called::Unreachable(reason) => unreachable(options, begun, reason),
         Called::Interrupted => Outcome::Interrupted,
     }
+}
+
+/// What the call proves itself with, or how the step goes on without it: nothing was sent, so a tool that is not
+/// idempotent is called later, too.
+fn credentials(
+    attempt: &Attempt<'_>,
+    begun: &Begun,
+    tool: &Tool,
+) -> Result<Credentials, Box<Outcome>> {
+    let services = attempt.services;
+    let options = &services.options;
+    let (environment, tenant_id) = (options.environment.as_deref(), attempt.lease.tenant_id());
+    let read = Credentials::read(&services.secrets, environment, tenant_id, tool);
+    read.map_err(|refused| Box::new(match refused {
+        Refused::Away(reason) => {
+            services.counts.tool_call(ToolOutcome::Unreachable);
+            unreachable(options, begun, reason)
+        }
+        Refused::Unusable(reason) => {
+            let log = subsystem(attempt.log, Subsystem::RuntimeTools);
+            slog::warn!(log, "A tool's secrets cannot be used"; "toolId" => %tool.id, "step" => begun.step,
+                "reason" => &reason);
+            services.counts.tool_call(ToolOutcome::Refused);
+            answered(Answer::error(format!("The tool could not be called: {reason}")))
+        }
+    }))
+}
+
+/// Another try, or an error to the model after the last one.
+fn unreachable(options: &Options, begun: &Begun, reason: String) -> Outcome {
+    if begun.failures + 1 < options.tool_attempts {
+        return Outcome::Failed {
+            reason,
+            retryable: true,
+            retry_after: None,
+        };
+    }
+    let tries = begun.failures + 1;
+    let said = format!("The tool could not be called, {tries} times: {reason}");
+    answered(Answer::error(said))
 }
 
 fn answered(answer: Answer) -> Outcome {

@@ -90,6 +90,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0003_erasure.sql"
         )),
     ),
+    (
+        "0004_tool_secrets",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0004_tool_secrets.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.

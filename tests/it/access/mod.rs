@@ -10,5 +10,6 @@ mod metrics;
 mod order;
 mod roles;
 mod streams;
+mod tool_secrets;
 mod untold;
 mod world;

@@ -12,6 +12,7 @@ mod objects;
 pub(crate) mod openfga;
 pub(crate) mod page;
 mod people;
+pub(crate) mod program;
 mod puppet;
 mod receiver;
 pub(crate) mod secrets;

@@ -34,6 +34,19 @@ impl Page {
         blocks
     }
 
+    /// The files that blocks of code say they are, in their first lines: name and text.
+    #[track_caller]
+    pub(crate) fn files(&self, language: &str, comment: &str) -> Vec<(String, String)> {
+        let name = |block: &String| {
+            let first = block.lines().next().unwrap();
+            let name = first.strip_prefix(comment);
+            name.unwrap_or_else(|| panic!("{first} names no file"))
+                .to_owned()
+        };
+        let named = self.blocks(language).into_iter();
+        named.map(|block| (name(&block), block)).collect()
+    }
+
     /// That it has a row of a table which begins with this.
     #[track_caller]
     pub(crate) fn check_row(&self, begin: &str) {

@@ -26,6 +26,8 @@ impl Asked {
 pub(crate) enum ToolAnswer {
     /// A status and a body.
     Status(u16, String),
+    /// The client is sent elsewhere.
+    Redirect(String),
     /// The connection is closed.
     Cut,
     /// Nothing comes, as long as the tool stands.
@@ -75,7 +77,13 @@ impl ToolServer {
                 match said {
                     ToolAnswer::Cut => {}
                     ToolAnswer::Hang => hanging.push(request.connection),
-                    ToolAnswer::Status(status, body) => respond(&request.connection, status, &body),
+                    ToolAnswer::Status(status, body) => {
+                        respond(&request.connection, status, "", &body);
+                    }
+                    ToolAnswer::Redirect(to) => {
+                        let header = format!("location: {to}\r\n");
+                        respond(&request.connection, 307, &header, "");
+                    }
                 }
             }
         });
@@ -97,9 +105,9 @@ impl ToolServer {
     }
 }
 
-fn respond(mut connection: &TcpStream, status: u16, body: &str) {
+fn respond(mut connection: &TcpStream, status: u16, header: &str, body: &str) {
     let head = format!(
-        "HTTP/1.1 {status} Said\r\ncontent-type: text/plain\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        "HTTP/1.1 {status} Said\r\n{header}content-type: text/plain\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     // A client that takes no long answer is what some tests are about.

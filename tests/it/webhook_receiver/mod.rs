@@ -3,12 +3,11 @@
 
 mod examples;
 mod page;
-mod program;
 
+use crate::harness::program::{Language, Program};
 use crate::harness::{App, Client, Received, Receiver, eventually, secrets::Keys};
 use agent_runtime::dev::provider::{Provider, Script, Step};
 use base64::Engine;
-use program::{Language, Program};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -132,7 +131,7 @@ fn check_receiver(language: Language) {
     let app = app();
     let (first, second) = (secret(), secret());
     app.put(SECRET, &json!({"value": first})).expect(201);
-    let directory = language.prepare();
+    let directory = language.prepare("webhooks-receiver.md", "receiver");
     let program = Program::start(&directory, &first);
     let endpoint = register(&app, &program.url());
     let seen = Receiver::good();

@@ -22,6 +22,8 @@ fn program(max_steps: u16) -> Program {
         url: "http://127.0.0.1:1/".to_owned(),
         timeout_ms: 1000,
         idempotent,
+        headers: Vec::new(),
+        signing_secret: None,
     };
     Program::Turn(Box::new(Definition {
         turn: Turn {

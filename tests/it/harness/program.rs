@@ -1,15 +1,15 @@
-//! The page's receivers as processes, each in a directory of its own, with the public libraries that
-//! `make setup` puts in place.
+//! Programs of a page as processes, each in a directory of its own, with the public libraries that
+//! `make setup` puts in place. A page has two files in each language: one that verifies a request, and one that
+//! serves.
 
-use super::page;
-use crate::harness::page::part;
+use super::page::{Page, part};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Lines of code that verify a delivery, at most.
+/// Lines of code that verify a request, at most.
 const LINES_MOST: usize = 10;
 
 const KEPT_IN_PYTHON: &str = "
@@ -19,32 +19,35 @@ print(json.dumps([[id, body.decode()] for id, body in rows]))
 ";
 
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Language {
+pub(crate) enum Language {
     Python,
     TypeScript,
 }
 
-/// Where the page's files stand, and what the receiver keeps.
-pub(super) struct Directory {
+/// Where the page's files stand, and what a receiver of webhooks keeps.
+pub(crate) struct Directory {
     path: PathBuf,
     language: Language,
+    /// The file that serves, without its ending.
+    main: &'static str,
 }
 
 impl Language {
     /// A directory with the page's files, ready to run.
-    pub(super) fn prepare(self) -> Directory {
+    #[track_caller]
+    pub(crate) fn prepare(self, page: &'static str, main: &'static str) -> Directory {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("receiver-{}-{number}", std::process::id());
+        let name = format!("{main}-{}-{number}", std::process::id());
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(&path).unwrap();
         let files = match self {
-            Self::Python => page::files("python", "# "),
-            Self::TypeScript => page::files("typescript", "// "),
+            Self::Python => Page::read(page).files("python", "# "),
+            Self::TypeScript => Page::read(page).files("typescript", "// "),
         };
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         let end = if self == Self::Python { "py" } else { "ts" };
-        assert_eq!(names, [format!("verify.{end}"), format!("receiver.{end}")]);
+        assert_eq!(names, [format!("verify.{end}"), format!("{main}.{end}")]);
         for (name, text) in &files {
             std::fs::write(path.join(name), text).unwrap();
         }
@@ -54,6 +57,7 @@ impl Language {
         let directory = Directory {
             path,
             language: self,
+            main,
         };
         if self == Self::TypeScript {
             directory.compile();
@@ -74,11 +78,12 @@ impl Directory {
         let modules = part("webhook-receiver/node_modules");
         std::os::unix::fs::symlink(&modules, self.path.join("node_modules")).unwrap();
         std::fs::write(self.path.join("package.json"), r#"{"type": "module"}"#).unwrap();
+        let main = format!("{}.ts", self.main);
         let compiled = self
             .command(Path::new("node"))
             .arg(modules.join("typescript/bin/tsc"))
             .args(["--strict", "--target", "es2022", "--module", "nodenext"])
-            .args(["--types", "node", "verify.ts", "receiver.ts"])
+            .args(["--types", "node", "verify.ts", &main])
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&compiled.stdout);
@@ -86,7 +91,7 @@ impl Directory {
     }
 
     /// What the receiver has kept, by id: ids and bodies.
-    pub(super) fn kept(&self) -> Vec<(String, String)> {
+    pub(crate) fn kept(&self) -> Vec<(String, String)> {
         if self.language == Language::Python {
             let mut command = self.command(&part("python/bin/python"));
             let listed = command.args(["-c", KEPT_IN_PYTHON]).output().unwrap();
@@ -113,23 +118,24 @@ impl Drop for Directory {
     }
 }
 
-/// A receiver that runs. It ends with the test.
-pub(super) struct Program {
+/// A program that runs. It ends with the test.
+pub(crate) struct Program {
     process: Child,
     address: SocketAddr,
 }
 
 impl Program {
     #[track_caller]
-    pub(super) fn start(directory: &Directory, secret: &str) -> Self {
-        let (program, file) = match directory.language {
-            Language::Python => (part("python/bin/python"), "receiver.py"),
-            Language::TypeScript => (PathBuf::from("node"), "receiver.js"),
+    pub(crate) fn start(directory: &Directory, secret: &str) -> Self {
+        let (program, end) = match directory.language {
+            Language::Python => (part("python/bin/python"), "py"),
+            Language::TypeScript => (PathBuf::from("node"), "js"),
         };
         let mut process = directory
             .command(&program)
-            .arg(file)
+            .arg(format!("{}.{end}", directory.main))
             .env("WEBHOOK_SECRET", secret)
+            .env("TOOL_SECRET", secret)
             .env("PORT", "0")
             .stdout(Stdio::piped())
             // What it logs of requests.
@@ -142,18 +148,18 @@ impl Program {
         output.read_line(&mut said).unwrap();
         let port = said.trim().strip_prefix("listening on port ");
         let port = port.and_then(|port| port.parse().ok());
-        let port: u16 = port.unwrap_or_else(|| panic!("the receiver said {said:?}"));
+        let port: u16 = port.unwrap_or_else(|| panic!("the program said {said:?}"));
         Self {
             process,
             address: SocketAddr::from(([127, 0, 0, 1], port)),
         }
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/webhooks", self.address)
     }
 }
