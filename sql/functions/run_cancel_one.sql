@@ -8,7 +8,8 @@ language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   stood record;
 begin
-  select r.status, r.cancel_requested_at, r.job_id, r.last_seq, r.conversation_id, r.parent_run_id, r.parent_slot into stood
+  select r.status, r.cancel_requested_at, r.job_id, r.last_seq, r.conversation_id, r.parent_run_id, r.parent_slot, r.labels
+  into stood
   from runs r where r.tenant_id = of_tenant_id and r.run_id = of_run_id;
   job := stood.job_id;
   if stood.status in ('completed', 'failed', 'cancelled') then
@@ -32,7 +33,8 @@ begin
     last_seq = r.last_seq + 1, waiting_for = null, wake_at = null, parked_at = null
   where r.tenant_id = of_tenant_id and r.run_id = of_run_id;
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
-  values (of_tenant_id, of_run_id, stood.last_seq + 1, 'run.cancelled', '{}', at);
+  values (of_tenant_id, of_run_id, stood.last_seq + 1, 'run.cancelled',
+    case when stood.labels is null then '{}' else json_build_object('labels', stood.labels) end, at);
   delete from run_deltas d where d.tenant_id = of_tenant_id and d.run_id = of_run_id;
   if stood.conversation_id is not null then
     update conversations c set active_run_id = null

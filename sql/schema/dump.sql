@@ -76,6 +76,7 @@ create table agents (
   created_by uuid not null,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
+  archived_at timestamp with time zone,
   constraint agents_pkey PRIMARY KEY (tenant_id, agent_id),
   constraint agents_tenant_id_project_id_name_key UNIQUE (tenant_id, project_id, name),
   constraint agents_description_check CHECK (length(description) <= 4000),
@@ -503,6 +504,7 @@ create table projects (
   created_by uuid not null,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
+  archived_at timestamp with time zone,
   constraint projects_pkey PRIMARY KEY (tenant_id, project_id),
   constraint projects_name_check CHECK (length(name) >= 1 AND length(name) <= 200),
   constraint projects_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
@@ -568,6 +570,15 @@ create table run_events (
   constraint run_events_pkey PRIMARY KEY (tenant_id, run_id, seq)
 ) partition by RANGE (run_id);
 CREATE INDEX run_events_position ON ONLY public.run_events USING btree ("position");
+
+create table run_labels (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  key text not null,
+  value text not null,
+  run_id uuid not null,
+  constraint run_labels_pkey PRIMARY KEY (tenant_id, key, value, project_id, run_id)
+);
 
 create table run_model_calls (
   tenant_id uuid not null,
@@ -638,7 +649,8 @@ create view run_rows as
     cache_read_tokens,
     cache_write_tokens,
     reasoning_tokens,
-    payload_erased_at
+    payload_erased_at,
+    labels
    FROM runs;
 
 create table run_steps (
@@ -698,6 +710,7 @@ create table runs (
   cache_write_tokens bigint not null default 0,
   reasoning_tokens bigint not null default 0,
   payload_erased_at timestamp with time zone,
+  labels json,
   constraint runs_pkey PRIMARY KEY (tenant_id, run_id)
 ) with (fillfactor=70);
 CREATE INDEX runs_agent ON runs USING btree (tenant_id, agent_id, run_id);

@@ -2,8 +2,7 @@
 //!
 //! A version is live for an agent within the agent's project.
 
-use super::page_query::PageQuery;
-use super::page_query::page_query;
+use super::page_query::{PageQuery, page_query};
 use super::{SOME_ID, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::{BodyOn, Names};
@@ -48,7 +47,7 @@ pub(super) fn routes() -> Vec<Route> {
             "Register an agent in a project",
             create,
         )
-        .answers(&[Code::AlreadyExists]),
+        .answers(&[Code::AlreadyExists, Code::ProjectArchived]),
         route(
             Get,
             all,
@@ -73,7 +72,12 @@ pub(super) fn routes() -> Vec<Route> {
             create_version,
         )
         .takes(VERSION_BODY_BYTES)
-        .answers(&[Code::AlreadyExists, Code::Conflict]),
+        .answers(&[
+            Code::AlreadyExists,
+            Code::Conflict,
+            Code::ProjectArchived,
+            Code::AgentArchived,
+        ]),
         route(
             Get,
             versions,
@@ -139,7 +143,7 @@ impl JsonSchema for SemanticVersion {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Agent")]
-struct View {
+pub(super) struct View {
     id: Uuid,
     project_id: Uuid,
     name: String,
@@ -151,6 +155,8 @@ struct View {
     created_by: Uuid,
     created_at: Timestamp,
     updated_at: Timestamp,
+    /// Since when the agent is archived; null while it is not. Its project may be archived, too.
+    archived_at: Option<Timestamp>,
 }
 
 impl From<Agent> for View {
@@ -165,6 +171,7 @@ impl From<Agent> for View {
             created_by: agent.created_by,
             created_at: agent.created_at.into(),
             updated_at: agent.updated_at.into(),
+            archived_at: agent.archived_at.map(Into::into),
         }
     }
 }
@@ -300,6 +307,9 @@ page_query! {
     ListAgents {
         /// In this project.
         project_id: Option<Id>,
+        /// True: those alone that are archived or whose project is. False: the others.
+        #[serde(default)]
+        archived: bool,
     }
 }
 
@@ -322,12 +332,13 @@ fn list(
     listing: Listing<Agent>,
     Query(query): Query<ListAgents>,
 ) -> Result<Found<Page<View>>> {
-    let binding = ("agents", query.project_id);
+    let binding = ("agents", query.project_id, query.archived);
     let page = query.page(&binding)?;
     let rows = agents::list(
         &mut cx.store().session()?,
         &listing,
         query.project_id.map(Uuid::from),
+        query.archived,
         &page,
     )?;
     Ok(Found(page.page(rows, |row| row.agent_id, View::from)))
@@ -392,7 +403,7 @@ fn create_version(
             }
         };
         both(model, tools)?;
-        agent_versions::insert(tx, &agent, agent.caller(), &new, now)
+        agent_versions::insert(tx, &agent, &new, now)
     })?;
     Ok(Created(version.into()))
 }

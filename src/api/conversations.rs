@@ -29,7 +29,8 @@ pub(super) fn routes() -> Vec<Route> {
             "conversations.create",
             "Begin a conversation with an agent",
             create,
-        ),
+        )
+        .answers(&[Code::ProjectArchived, Code::AgentArchived]),
         route(
             Get,
             all,

@@ -2,6 +2,7 @@
 //! reads from top to bottom: its input, one call of the store or the runtime, the answer.
 
 pub mod agents;
+pub mod archives;
 pub mod audit;
 pub mod conversations;
 pub mod enrolments;
@@ -63,6 +64,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(model_providers::routes());
     routes.extend(tools::routes());
     routes.extend(agents::routes());
+    routes.extend(archives::routes());
     routes.extend(conversations::routes());
     routes.extend(runs::routes());
     routes.extend(webhook_endpoints::routes());

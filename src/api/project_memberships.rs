@@ -35,6 +35,7 @@ pub(super) fn routes() -> Vec<Route> {
         .answers(&[
             Code::RoleNotGiven,
             Code::MembershipExists,
+            Code::ProjectArchived,
             Code::LastOwner,
             Code::Conflict,
         ]),

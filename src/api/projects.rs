@@ -1,7 +1,7 @@
 //! `/v1/projects`.
 
 use super::change_access;
-use super::page_query::PageQuery;
+use super::page_query::page_query;
 use crate::authz::desired_tuples::Object;
 use crate::error::Result;
 use crate::http::access::OnTenant;
@@ -61,6 +61,8 @@ pub(super) struct View {
     created_by: Uuid,
     created_at: Timestamp,
     updated_at: Timestamp,
+    /// Since when it is archived; null while it is not.
+    archived_at: Option<Timestamp>,
 }
 
 impl From<Project> for View {
@@ -71,6 +73,7 @@ impl From<Project> for View {
             created_by: project.created_by,
             created_at: project.created_at.into(),
             updated_at: project.updated_at.into(),
+            archived_at: project.archived_at.map(Into::into),
         }
     }
 }
@@ -81,6 +84,15 @@ impl From<Project> for View {
 #[schemars(example = serde_json::json!({"name": "Support"}))]
 struct ProjectName {
     name: Name,
+}
+
+page_query! {
+    /// Which projects.
+    ListProjects {
+        /// True: those alone that are archived. False: the others.
+        #[serde(default)]
+        archived: bool,
+    }
 }
 
 fn create(
@@ -99,10 +111,11 @@ fn create(
 fn list(
     cx: &Cx<'_>,
     listing: Listing<Project>,
-    Query(query): Query<PageQuery>,
+    Query(query): Query<ListProjects>,
 ) -> Result<Found<Page<View>>> {
-    let page = query.page(&"projects")?;
-    let rows = projects::list(&mut cx.store().session()?, &listing, &page)?;
+    let page = query.page(&("projects", query.archived))?;
+    let mut session = cx.store().session()?;
+    let rows = projects::list(&mut session, &listing, query.archived, &page)?;
     Ok(Found(page.page(rows, |row| row.project_id, View::from)))
 }
 

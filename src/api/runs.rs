@@ -20,12 +20,15 @@ use crate::store::agents::Agent;
 use crate::store::conversations::Conversation;
 use crate::store::events as stored_events;
 use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, limit};
-use crate::store::runs::{self, Filters, NewRun, Origin, RequestKey, Run, Status};
+use crate::store::runs::{
+    self, Filters, LABELS_MOST, LabelFilter, Labels, NewRun, Origin, RequestKey, Run, Status,
+};
 use crate::store::{Find, Sql};
 use crate::webhooks::event::RunFields;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use uuid::Uuid;
 
 /// The longest message of a turn, in bytes.
@@ -54,7 +57,13 @@ pub(super) fn routes() -> Vec<Route> {
             .reads("Svc-Origin", "`command-line` from the command line.", || {
                 json!({"type": "string", "enum": ["app", "command-line"], "default": "app"})
             })
-            .answers(&[Code::Conflict, Code::IdempotencyMismatch, Code::IdempotencyInFlight]),
+            .answers(&[
+                Code::Conflict,
+                Code::IdempotencyMismatch,
+                Code::IdempotencyInFlight,
+                Code::ProjectArchived,
+                Code::AgentArchived,
+            ]),
         route(Get, "/v1/runs", "runs.list", "List the runs that the caller may read", list),
         route(Get, "/v1/runs/{runId}", "runs.get", "Read a run", read),
         route(Get, "/v1/runs/{runId}/payload", "runs.payload", "Read a run's input and output", payload),
@@ -87,6 +96,8 @@ struct View {
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_run_id: Option<Uuid>,
     created_by: Uuid,
+    /// As the caller gave them at the start.
+    labels: Labels,
     /// Somebody asked it to end.
     cancel_requested: bool,
     /// The number of its newest event.
@@ -103,6 +114,7 @@ impl From<Run> for View {
             origin: run.origin,
             parent_run_id: run.parent.map(|parent| parent.run_id),
             created_by: run.created_by,
+            labels: run.labels.clone(),
             cancel_requested: run.cancel_requested_at.is_some(),
             last_seq: run.last_seq,
             payload_erased_at: run.payload_erased_at.map(Into::into),
@@ -114,7 +126,7 @@ impl From<Run> for View {
 /// A turn to start.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = serde_json::json!({"agentId": SOME_ID, "message": "Where is order 1234?"}))]
+#[schemars(example = serde_json::json!({"agentId": SOME_ID, "message": "Where is order 1234?", "labels": {"channel": "mail"}}))]
 struct StartRun {
     agent_id: Id,
     /// The agent's version; left out: the conversation's own, else the live one, else the latest.
@@ -127,6 +139,9 @@ struct StartRun {
     /// Marks the run, and is passed on to its tools.
     #[serde(default)]
     dry_run: bool,
+    /// Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the run reads them.
+    #[serde(default)]
+    labels: Labels,
 }
 
 impl Names<Agent> for StartRun {
@@ -157,6 +172,36 @@ page_query! {
         status: Option<Status>,
         /// Begun by this.
         origin: Option<Origin>,
+        /// With this label, `key:value`. Given several times: with all of them. The first one leads the search: name the rarest first.
+        #[serde(default)]
+        #[schemars(length(max = LABELS_MOST))]
+        label: Vec<WantedLabel>,
+    }
+}
+
+/// A label that is looked for, `key:value`.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct WantedLabel(String, String);
+
+impl<'de> Deserialize<'de> for WantedLabel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let (key, value) = text
+            .split_once(':')
+            .ok_or_else(|| serde::de::Error::custom("expected key:value"))?;
+        Ok(Self(key.to_owned(), value.to_owned()))
+    }
+}
+
+impl JsonSchema for WantedLabel {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "WantedLabel".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({"type": "string", "pattern": "^[^:]+:"})
     }
 }
 
@@ -258,6 +303,7 @@ fn start(
             conversation_id,
             via,
         }),
+        labels: body.labels,
         input: json!({"message": body.message}),
         message: Some(body.message),
         created_by: on.caller().user_id,
@@ -316,16 +362,28 @@ fn list(
     Query(query): Query<ListRuns>,
 ) -> Result<Found<Page<View>>> {
     let of = (query.project_id, query.agent_id, query.conversation_id);
-    let page = query.page(&("runs", of, query.status, query.origin))?;
+    let page = query.page(&("runs", of, query.status, query.origin, &query.label))?;
     let filters = Filters {
         project_id: query.project_id.map(Uuid::from),
         agent_id: query.agent_id.map(Uuid::from),
         conversation_id: query.conversation_id.map(Uuid::from),
         status: query.status,
         origin: query.origin,
+        labels: wanted_labels(query.label)?,
     };
     let rows = runs::list(&mut cx.store().session()?, &listing, &filters, &page)?;
     Ok(Found(page.page(rows, |row| row.run_id, View::from)))
+}
+
+fn wanted_labels(wanted: Vec<WantedLabel>) -> Result<Option<LabelFilter>> {
+    let wanted: Vec<_> = wanted.into_iter().map(|one| (one.0, one.1)).collect();
+    LabelFilter::new(&wanted).map_err(|fault| {
+        Error::new(
+            Code::InvalidRequest,
+            format!("Query parameter label: {fault}."),
+        )
+        .detail("parameter", "label")
+    })
 }
 
 fn read(_: &Cx<'_>, run: Authorized<Run, Read>, _: Nothing) -> Result<Found<View>> {

@@ -34,7 +34,11 @@ pub(super) fn routes() -> Vec<Route> {
             add,
         )
         .needs(Capability::AccessWrite)
-        .answers(&[Code::RoleNotGiven, Code::TeamGrantExists]),
+        .answers(&[
+            Code::RoleNotGiven,
+            Code::TeamGrantExists,
+            Code::ProjectArchived,
+        ]),
         route(
             Get,
             all,

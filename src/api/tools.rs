@@ -37,7 +37,11 @@ pub(super) fn routes() -> Vec<Route> {
             "Register an HTTP tool in a project",
             create,
         )
-        .answers(&[Code::AlreadyExists, Code::HostAccessDenied]),
+        .answers(&[
+            Code::AlreadyExists,
+            Code::HostAccessDenied,
+            Code::ProjectArchived,
+        ]),
         route(
             Get,
             "/v1/tools",

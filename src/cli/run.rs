@@ -5,7 +5,7 @@ use super::display::Display;
 use super::{Failure, Outcome, World, follow, names, signals};
 use crate::outbound::Method;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io::Read;
 use uuid::Uuid;
 
@@ -14,6 +14,7 @@ Examples:
   agent-runtime run assistant \"What time is it?\"
   git diff | agent-runtime run reviewer -
   agent-runtime run assistant --json \"Hello\" | jq -r 'select(.kind == \"text.delta\").data.text'
+  agent-runtime run assistant --label channel=mail --label ticket=1234 \"Where is my order?\"
   agent-runtime run 01993c5e-7c1f-7d2a-9c55-0242ac120002 --version 1.2.0 --dry-run \"Hello\"
 
 The agent's text goes to stdout, its steps to stderr. Ctrl-C stops watching and leaves the run \
@@ -40,6 +41,9 @@ pub struct Arguments {
     /// The conversation to continue
     #[arg(long, value_name = "ID")]
     conversation: Option<Uuid>,
+    /// A label of the run, by which lists find it; may be given several times
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    labels: Vec<(String, String)>,
     /// Mark the run as a dry run; its tools learn of it
     #[arg(long)]
     dry_run: bool,
@@ -68,6 +72,9 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     }
     if let Some(id) = arguments.conversation {
         body["conversationId"] = json!(id);
+    }
+    if !arguments.labels.is_empty() {
+        body["labels"] = labels(&arguments.labels)?;
     }
     let display = Display::new(&world.vars, arguments.json);
     // Before the run starts: otherwise a Ctrl-C could leave a run whose id nobody knows.
@@ -105,6 +112,25 @@ pub(super) fn start(
             server.url()
         ))
     })
+}
+
+/// What stands before the first `=`, and after it.
+pub(super) fn label(text: &str) -> Result<(String, String), String> {
+    text.split_once('=')
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .ok_or_else(|| "expected KEY=VALUE".to_owned())
+}
+
+fn labels(given: &[(String, String)]) -> Outcome<Value> {
+    let mut labels = Map::new();
+    for (key, value) in given {
+        if labels.insert(key.clone(), json!(value)).is_some() {
+            return Err(Failure::usage(format!(
+                "The label {key} is given twice. A run has one value of it."
+            )));
+        }
+    }
+    Ok(Value::Object(labels))
 }
 
 fn message(arguments: &Arguments) -> Outcome<String> {

@@ -4,18 +4,20 @@ use super::client::Which;
 use super::display::{shortened, usage};
 use super::table::{self, Since};
 use super::terminal::{Style, say, say_json};
-use super::{Failure, Outcome, World, names, terminal};
+use super::{Failure, Outcome, World, names, run, terminal};
 use crate::outbound::Method;
 use crate::store::runs::Status;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use url::form_urlencoded::byte_serialize;
 use uuid::Uuid;
 
 const EXAMPLES: &str = "\
 Examples:
   agent-runtime runs
   agent-runtime runs --status failed --since 12h
+  agent-runtime runs --label channel=mail --label ticket=1234
   agent-runtime runs --agent assistant --limit 200 --json | jq -r .id
   agent-runtime runs show 01993c5e-7c1f-7d2a-9c55-0242ac120002
   agent-runtime runs cancel 01993c5e-7c1f-7d2a-9c55-0242ac120002
@@ -66,6 +68,9 @@ struct List {
     /// Those of this project, by id or name; also the project of --agent
     #[arg(long)]
     project: Option<String>,
+    /// Those with this label; given several times: with all of them. The first one leads the search
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = run::label)]
+    labels: Vec<(String, String)>,
     /// Those created since then: 30m, 12h, 7d ago, or a time such as 2026-01-31T08:00:00Z
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     since: Option<Since>,
@@ -129,6 +134,11 @@ fn list(world: &World, arguments: &List) -> Outcome {
     if let Some(status) = &arguments.status {
         path += &format!("&status={status}");
     }
+    for (key, value) in &arguments.labels {
+        let label = format!("{key}:{value}");
+        path += "&label=";
+        path.extend(byte_serialize(label.as_bytes()));
+    }
     let since = arguments.since.map(|since| since.time(world.clock.now()));
     let since = since.transpose()?;
     let is_wanted = |run: &Value| table::read(&run["createdAt"]) >= since;
@@ -163,7 +173,7 @@ fn list(world: &World, arguments: &List) -> Outcome {
     table::print(style, head, &rows, |status, cell| {
         painted(style, status, cell)
     })?;
-    found.say_what_is_left("runs", "--since, --status or --agent");
+    found.say_what_is_left("runs", "--since, --status, --label or --agent");
     Ok(())
 }
 

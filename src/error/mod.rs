@@ -60,6 +60,10 @@ pub enum Code {
     LastOwner,
     /// 409: a tenant keeps an admin.
     LastAdmin,
+    /// 409: the project is archived: nothing new is made in it.
+    ProjectArchived,
+    /// 409: the agent is archived: it starts nothing.
+    AgentArchived,
     /// 409: the object is not in a state that allows this.
     Conflict,
     /// 409: a request with this idempotency key is still being answered.
@@ -98,7 +102,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 41] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -132,6 +136,8 @@ impl Code {
         Self::TeamGrantExists,
         Self::LastOwner,
         Self::LastAdmin,
+        Self::ProjectArchived,
+        Self::AgentArchived,
         Self::AuthorizationUnavailable,
         Self::ProjectAccessUnsupported,
         Self::WebhookUrlRefused,
@@ -176,6 +182,8 @@ impl Code {
             Self::TeamGrantExists => (409, "team-grant-exists"),
             Self::LastOwner => (409, "last-owner"),
             Self::LastAdmin => (409, "last-admin"),
+            Self::ProjectArchived => (409, "project-archived"),
+            Self::AgentArchived => (409, "agent-archived"),
             Self::AuthorizationUnavailable => (500, "authorization-unavailable"),
             Self::ProjectAccessUnsupported => (501, "project-access-unsupported"),
             Self::WebhookUrlRefused => (400, "webhook-url-refused"),

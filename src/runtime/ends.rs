@@ -71,6 +71,9 @@ impl slog::KV for Record<'_> {
         if let Some(message) = &run.failure_message {
             out.emit_str("failureMessage", message)?;
         }
+        if !run.labels.is_empty() {
+            out.emit_serde("labels", &slog::Serde(run.labels.clone()))?;
+        }
         out.emit_i32("steps", *steps)?;
         out.emit_i64("durationMs", duration_ms(run))?;
         out.emit_i64("modelCalls", run.usage.calls)?;

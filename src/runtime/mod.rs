@@ -236,7 +236,7 @@ impl Runtime {
     /// commit call [`Runtime::wake`]. `may` proves that the caller may start runs in the project or with the agent.
     ///
     /// # Errors
-    /// `conflict` while another turn of the conversation is under way; `idempotency-mismatch` when
+    /// `project-archived`, `agent-archived`; `conflict` while another turn of the conversation is under way; `idempotency-mismatch` when
     /// the key was used with another body.
     pub fn create<K: Kind>(
         &self,

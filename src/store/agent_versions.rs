@@ -4,13 +4,14 @@
 //! Versioning 2.0.0, where a release is above every pre-release. It is stored with the agent, under
 //! the lock on the agent's row.
 
-use super::agents::{Agent, no_version};
+use super::agents::{self, Agent, no_version};
 use super::conversations::Conversation;
 use super::page::Request;
+use super::projects;
 use super::runs::Via;
 use super::{Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
-use crate::proof::{Authorized, Caller, May, Read, Write};
+use crate::proof::{Authorized, May, Read, Write};
 use crate::{from_row, list_sql, sql};
 use postgres::error::SqlState;
 use semver::Version;
@@ -146,17 +147,21 @@ pub fn references(
 /// Makes a version, and makes it the latest if it is the highest.
 ///
 /// # Errors
-/// `already-exists`: the agent has this version. `conflict`: no version can follow the latest by
+/// `project-archived`, `agent-archived`. `already-exists`: the agent has this version. `conflict`: no version can follow the latest by
 /// itself, or a tool or model was removed meanwhile. `database-unavailable`.
 pub fn insert(
     tx: &mut Tx<'_>,
-    may: &impl May<Write, Agent>,
-    creator: &Caller,
+    may: &Authorized<Agent, Write>,
     new: &NewVersion<'_>,
     now: OffsetDateTime,
 ) -> Result<AgentVersion> {
-    let (tenant_id, agent_id) = (may.tenant_id(), may.object_id());
+    let creator = may.caller();
+    let (tenant_id, agent_id) = (creator.tenant_id, may.row().agent_id);
+    projects::lock_open(tx, tenant_id, may.row().project_id)?;
     let locked: Agent = tx.fetch_one(sql!("agents/lock"), &[&tenant_id, &agent_id])?;
+    if locked.archived_at.is_some() {
+        return Err(agents::archived(agent_id));
+    }
     let latest = locked
         .latest_version
         .as_deref()

@@ -1,11 +1,13 @@
 //! Agents of a project.
 //!
+//! An archived agent starts nothing and gets no versions; its name stays taken.
+//!
 //! Not here: their versions (`agent_versions`).
 
 use super::page::Request;
-use super::projects::Project;
+use super::projects::{self, Project};
 use super::readable::{Readable, readable};
-use super::{Find, Finding, FromRow, Sql, Tx, on_violation};
+use super::{Columns, Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Scope};
 use crate::{find_sql, from_row, list_sql, sql};
@@ -13,6 +15,9 @@ use postgres::Row;
 use postgres::error::SqlState;
 use time::OffsetDateTime;
 use uuid::Uuid;
+
+/// Said of what found its agent or project archived, and is told so too late.
+pub(super) const BACK_AGAIN: &str = "The agent or its project was archived, and was brought back meanwhile. Send the request again.";
 
 /// An agent.
 #[derive(Debug, Clone)]
@@ -35,6 +40,8 @@ pub struct Agent {
     pub created_at: OffsetDateTime,
     /// When it was last changed.
     pub updated_at: OffsetDateTime,
+    /// Since when it is archived itself; its project may be, too.
+    pub archived_at: Option<OffsetDateTime>,
 }
 
 impl Kind for Agent {
@@ -63,7 +70,8 @@ from_row!(Agent {
     live_version,
     created_by,
     created_at,
-    updated_at
+    updated_at,
+    archived_at
 });
 
 fn name_taken(name: &str) -> Error {
@@ -76,7 +84,7 @@ fn name_taken(name: &str) -> Error {
 /// Registers an agent in the project.
 ///
 /// # Errors
-/// `already-exists`: the project has an agent of this name. `database-unavailable`.
+/// `already-exists`: the project has an agent of this name. `project-archived`. `database-unavailable`.
 pub fn insert(
     tx: &mut Tx<'_>,
     may: &impl May<Admin, Project>,
@@ -86,6 +94,7 @@ pub fn insert(
     description: &str,
     now: OffsetDateTime,
 ) -> Result<Agent> {
+    projects::lock_open(tx, may.tenant_id(), may.object_id())?;
     let inserted = tx.query_one(
         sql!("agents/insert"),
         &[
@@ -149,6 +158,51 @@ pub fn promote(
     Agent::from_row(&row)
 }
 
+/// Archives it, or brings it back. One that stands so already stays as it is.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn set_archived(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Agent>,
+    is_archived: bool,
+    now: OffsetDateTime,
+) -> Result<Agent> {
+    tx.fetch_one(
+        sql!("agents/archive"),
+        &[&may.tenant_id(), &may.object_id(), &is_archived, &now],
+    )
+}
+
+/// Why nothing started with this agent in this project: one of the two is archived, or else what `otherwise` says.
+pub(super) fn not_started(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    (project_id, agent_id): (Uuid, Option<Uuid>),
+    otherwise: &str,
+) -> Result<Error> {
+    let row = sql.query_one(
+        sql!("agents/archived"),
+        &[&tenant_id, &project_id, &agent_id],
+    )?;
+    if row.column("is_project_archived")? {
+        return Ok(projects::archived(project_id));
+    }
+    Ok(match (row.column("is_agent_archived")?, agent_id) {
+        (true, Some(agent_id)) => archived(agent_id),
+        _ => Error::new(Code::Conflict, otherwise),
+    })
+}
+
+pub(super) fn archived(agent_id: Uuid) -> Error {
+    Error::new(
+        Code::AgentArchived,
+        format!(
+            "The agent {agent_id} is archived: it starts nothing and gets no versions. Bring it back first: POST /v1/agents/{agent_id}/unarchive."
+        ),
+    )
+}
+
 pub(super) fn no_version(version: &str) -> Error {
     Error::not_found(
         "agent version",
@@ -156,7 +210,8 @@ pub(super) fn no_version(version: &str) -> Error {
     )
 }
 
-/// A page of the agents that the caller may read, of one project if given.
+/// A page of the agents that the caller may read, of one project if given: of those that are archived or whose project is, or
+/// of the others.
 ///
 /// # Errors
 /// `database-unavailable`.
@@ -164,6 +219,7 @@ pub fn list(
     sql: &mut impl Sql,
     listing: &Listing<Agent>,
     project_id: Option<Uuid>,
+    is_archived: bool,
     page: &Request,
 ) -> Result<Vec<Agent>> {
     let tenant_id = listing.caller().tenant_id;
@@ -175,13 +231,25 @@ pub fn list(
             let statement = list_sql!("agents/list_reader").by(page.order);
             return sql.fetch_all(
                 statement,
-                &[&tenant_id, &user_id, &page.after, &page.rows()],
+                &[
+                    &tenant_id,
+                    &user_id,
+                    &page.after,
+                    &page.rows(),
+                    &is_archived,
+                ],
             );
         }
     };
     let statement = list_sql!("agents/list").by(page.order);
     sql.fetch_all(
         statement,
-        &[&tenant_id, &project_id, &page.after, &page.rows()],
+        &[
+            &tenant_id,
+            &project_id,
+            &page.after,
+            &page.rows(),
+            &is_archived,
+        ],
     )
 }

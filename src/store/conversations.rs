@@ -3,7 +3,7 @@
 //! Messages are numbered within their conversation. They are read here, and written with the turns
 //! that produce them (`store::runs`).
 
-use super::agents::Agent;
+use super::agents::{Agent, BACK_AGAIN, not_started};
 use super::page::Request;
 use super::readable::{Readable, readable};
 use super::{Columns, Find, Finding, FromRow, Sql, Tx, on_violation};
@@ -121,7 +121,7 @@ from_row!(Message {
 /// Begins a conversation with the agent.
 ///
 /// # Errors
-/// `not-found`: the agent has no such version. `database-unavailable`.
+/// `project-archived`, `agent-archived`. `not-found`: the agent has no such version. `database-unavailable`.
 pub fn insert(
     tx: &mut Tx<'_>,
     may: &impl May<Write, Agent>,
@@ -129,7 +129,7 @@ pub fn insert(
     new: &New<'_>,
     now: OffsetDateTime,
 ) -> Result<Conversation> {
-    let inserted = tx.query_one(
+    let inserted = tx.query_opt(
         sql!("conversations/insert"),
         &[
             &may.tenant_id(),
@@ -146,7 +146,13 @@ pub fn insert(
     let row = on_violation(inserted, &SqlState::FOREIGN_KEY_VIOLATION, || {
         Error::not_found("agent version", new.version.unwrap_or_default())
     })?;
-    Conversation::from_row(&row)
+    match row {
+        Some(row) => Conversation::from_row(&row),
+        None => {
+            let of = (new.project_id, Some(may.object_id()));
+            Err(not_started(tx, may.tenant_id(), of, BACK_AGAIN)?)
+        }
+    }
 }
 
 /// Marks a conversation as one to be erased, and whether it was not marked before.

@@ -64,7 +64,7 @@ from_row!(Membership {
 /// Adds somebody. A member with this role already stays one, as they are.
 ///
 /// # Errors
-/// `not-found`: the tenant has no such user. `conflict`: deactivated. `invalid-body`: a service
+/// `project-archived`. `not-found`: the tenant has no such user. `conflict`: deactivated. `invalid-body`: a service
 /// account as owner. `membership-exists`: a member with another role. `last-owner`: the role that
 /// stood without a membership was the last owner's. `database-unavailable`.
 pub fn add(
@@ -75,7 +75,7 @@ pub fn add(
     now: OffsetDateTime,
 ) -> Result<Membership> {
     let (tenant_id, project_id) = (may.tenant_id(), may.object_id());
-    projects::lock(tx, tenant_id, project_id)?;
+    projects::lock_open(tx, tenant_id, project_id)?;
     let principal = principals::active(tx, tenant_id, named)?;
     let user_id = principal.user_id;
     check_owner(principal.kind, role)?;

@@ -1,16 +1,22 @@
 //! Projects, and their creators' memberships.
+//!
+//! Nothing new is made in an archived project. Whoever makes something there locks the project's row and looks; a run's and a
+//! conversation's start is too frequent for a lock, and looks in the statement that writes it.
 
 use super::orgs::Org;
 use super::page::{Order, Request};
 use super::readable::{Readable, readable};
 use super::tenants::Tenant;
-use super::{Find, Finding, FromRow, Sql, Tx};
-use crate::error::{Error, Result};
+use super::{Columns, Find, Finding, FromRow, Sql, Tx};
+use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Scope, Write};
 use crate::{find_sql, from_row, list_sql, sql};
 use postgres::Row;
 use time::OffsetDateTime;
 use uuid::Uuid;
+
+/// Rows of each further look for readable projects.
+const READ_ON: i64 = 500;
 
 /// A project.
 #[derive(Debug, Clone)]
@@ -25,6 +31,8 @@ pub struct Project {
     pub created_at: OffsetDateTime,
     /// When it was last changed.
     pub updated_at: OffsetDateTime,
+    /// Since when it is archived.
+    pub archived_at: Option<OffsetDateTime>,
 }
 
 impl Kind for Project {
@@ -49,7 +57,8 @@ from_row!(Project {
     name,
     created_by,
     created_at,
-    updated_at
+    updated_at,
+    archived_at
 });
 
 /// Makes a project. Its creator becomes its owner, or its admin where that is a service account.
@@ -112,9 +121,49 @@ fn insert_in(
 /// # Errors
 /// `not-found`, `database-unavailable`.
 pub(super) fn lock(tx: &mut Tx<'_>, tenant_id: Uuid, project_id: Uuid) -> Result<()> {
+    lock_row(tx, tenant_id, project_id).map(|_| ())
+}
+
+/// As [`lock`], before something new is made in the project: it is not archived until the transaction ends.
+///
+/// # Errors
+/// `not-found`, `project-archived`, `database-unavailable`.
+pub(super) fn lock_open(tx: &mut Tx<'_>, tenant_id: Uuid, project_id: Uuid) -> Result<()> {
+    match lock_row(tx, tenant_id, project_id)? {
+        None => Ok(()),
+        Some(_) => Err(archived(project_id)),
+    }
+}
+
+fn lock_row(tx: &mut Tx<'_>, tenant_id: Uuid, project_id: Uuid) -> Result<Option<OffsetDateTime>> {
     tx.query_opt(sql!("projects/lock"), &[&tenant_id, &project_id])?
-        .map(|_| ())
-        .ok_or_else(|| Error::not_found(Project::NAME, project_id))
+        .ok_or_else(|| Error::not_found(Project::NAME, project_id))?
+        .only()
+}
+
+pub(super) fn archived(project_id: Uuid) -> Error {
+    Error::new(
+        Code::ProjectArchived,
+        format!(
+            "The project {project_id} is archived: nothing new is made in it. Bring it back first: POST /v1/projects/{project_id}/unarchive."
+        ),
+    )
+}
+
+/// Archives it, or brings it back. One that stands so already stays as it is.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn set_archived(
+    tx: &mut Tx<'_>,
+    may: &impl May<Admin, Project>,
+    is_archived: bool,
+    now: OffsetDateTime,
+) -> Result<Project> {
+    tx.fetch_one(
+        sql!("projects/archive"),
+        &[&may.tenant_id(), &may.object_id(), &is_archived, &now],
+    )
 }
 
 /// Renames it.
@@ -134,40 +183,64 @@ pub fn rename(
     Project::from_row(&row)
 }
 
-/// A page of the projects that the caller may read.
+/// A page of the projects that the caller may read: of those that are archived, or of the others.
 ///
 /// # Errors
 /// `database-unavailable`.
 pub fn list(
     sql: &mut impl Sql,
     listing: &Listing<Project>,
+    is_archived: bool,
     page: &Request,
 ) -> Result<Vec<Project>> {
     let tenant_id = listing.caller().tenant_id;
-    let rows = match readable(sql, listing, None)? {
-        Readable::Nothing => Vec::new(),
+    match readable(sql, listing, None)? {
+        Readable::Nothing => Ok(Vec::new()),
         Readable::OfProject(project_id) => {
             let is_after = page.after.is_none_or(|after| match page.order {
                 Order::Asc => project_id > after,
                 Order::Desc => project_id < after,
             });
-            if is_after {
-                sql.query(sql!("projects/find"), &[&tenant_id, &project_id])?
-            } else {
-                Vec::new()
-            }
+            let found = match is_after {
+                true => Project::find(sql, tenant_id, project_id)?,
+                false => None,
+            };
+            Ok(found
+                .filter(|project| project.archived_at.is_some() == is_archived)
+                .into_iter()
+                .collect())
         }
-        Readable::By(user_id) => {
-            let statement = list_sql!("projects/list_reader").by(page.order);
-            sql.query(
-                statement,
-                &[&tenant_id, &user_id, &page.after, &page.rows()],
-            )?
-        }
+        Readable::By(user_id) => list_reader(sql, (tenant_id, user_id), is_archived, page),
         Readable::All => {
             let statement = list_sql!("projects/list").by(page.order);
-            sql.query(statement, &[&tenant_id, &page.after, &page.rows()])?
+            let rows = page.rows();
+            sql.fetch_all(statement, &[&tenant_id, &page.after, &rows, &is_archived])
         }
-    };
-    rows.iter().map(Project::from_row).collect()
+    }
+}
+
+/// The ways into projects do not say which of them are archived: those of the other kind are left out, and where the page
+/// has room for more, the list is read on.
+fn list_reader(
+    sql: &mut impl Sql,
+    (tenant_id, user_id): (Uuid, Uuid),
+    is_archived: bool,
+    page: &Request,
+) -> Result<Vec<Project>> {
+    let statement = list_sql!("projects/list_reader").by(page.order);
+    let (mut after, mut most) = (page.after, page.rows());
+    let mut found: Vec<Project> = Vec::new();
+    loop {
+        let read: Vec<Project> =
+            sql.fetch_all(statement, &[&tenant_id, &user_id, &after, &most])?;
+        let is_last = read.len() < usize::try_from(most).unwrap_or(usize::MAX);
+        after = read.last().map(|project| project.project_id);
+        let fits = |project: &Project| project.archived_at.is_some() == is_archived;
+        found.extend(read.into_iter().filter(fits));
+        if is_last || found.len() > usize::from(page.limit) {
+            found.truncate(usize::from(page.limit) + 1);
+            return Ok(found);
+        }
+        most = READ_ON;
+    }
 }

@@ -49,7 +49,7 @@ from_row!(TeamGrant {
 /// Gives the team a role on the project. A grant of this role stays as it is.
 ///
 /// # Errors
-/// `not-found`: the team was deleted meanwhile. `team-grant-exists`: it has another role.
+/// `project-archived`. `not-found`: the team was deleted meanwhile. `team-grant-exists`: it has another role.
 /// `database-unavailable`.
 pub fn add(
     tx: &mut Tx<'_>,
@@ -61,7 +61,7 @@ pub fn add(
 ) -> Result<TeamGrant> {
     let (tenant_id, project_id) = (may.tenant_id(), may.object_id());
     let team_id = team.object_id();
-    projects::lock(tx, tenant_id, project_id)?;
+    projects::lock_open(tx, tenant_id, project_id)?;
     teams::keep(tx, tenant_id, team_id)?;
     if let Some(held) = find(tx, tenant_id, project_id, team_id)? {
         return if held.role == role {

@@ -4,7 +4,7 @@
 //! cannot be deleted.
 
 use super::page::Request;
-use super::projects::Project;
+use super::projects::{self, Project};
 use super::readable::{Readable, readable};
 use super::{Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
@@ -103,7 +103,7 @@ from_row!(Tool {
 /// Registers a tool in the project.
 ///
 /// # Errors
-/// `already-exists`: the project has a tool of this name. `database-unavailable`.
+/// `already-exists`: the project has a tool of this name. `project-archived`. `database-unavailable`.
 pub fn insert(
     tx: &mut Tx<'_>,
     may: &impl May<Admin, Project>,
@@ -111,6 +111,7 @@ pub fn insert(
     new: &New<'_>,
     now: OffsetDateTime,
 ) -> Result<Tool> {
+    projects::lock_open(tx, may.tenant_id(), may.object_id())?;
     let inserted = tx.query_one(
         sql!("tools/insert"),
         &[

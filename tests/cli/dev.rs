@@ -171,7 +171,16 @@ fn runs(variables: &[(&str, &str)]) {
     let said = run(&["run", "assistant", "What time is it?"], variables).expect(0);
     assert!(said.out.starts_with("I asked the tool"), "{}", said.out);
     let said = run(
-        &["run", "assistant", "--json", "--dry-run", "Hello"],
+        &[
+            "run",
+            "assistant",
+            "--json",
+            "--dry-run",
+            "--label",
+            "channel=mail",
+            "--label=ticket=a=b",
+            "Hello",
+        ],
         variables,
     )
     .expect(0);
@@ -201,6 +210,26 @@ fn runs(variables: &[(&str, &str)]) {
     assert_eq!(run_shown["status"], json!("completed"));
     assert_eq!(run_shown["origin"], json!("command-line"));
     assert_eq!(run_shown["dryRun"], json!(true));
+    assert_eq!(
+        run_shown["labels"],
+        json!({"channel": "mail", "ticket": "a=b"})
+    );
+    for (label, says) in [
+        ("channel", "expected KEY=VALUE"),
+        ("channel=b", "given twice"),
+    ] {
+        let twice = [
+            "run",
+            "assistant",
+            "--label",
+            "channel=a",
+            "--label",
+            label,
+            "Hi",
+        ];
+        let said = run(&twice, variables).expect(2);
+        assert!(said.err.contains(says), "{}", said.err);
+    }
     let id = run_shown["id"].as_str().unwrap();
     let said = run(&["follow", id], variables).expect(0);
     assert!(said.out.contains("You wrote: \"Hello\""), "{}", said.out);

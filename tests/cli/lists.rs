@@ -63,7 +63,8 @@ fn a_retry_is_shown_once(variables: &Variables<'_>) -> String {
 }
 
 fn lists(variables: &Variables<'_>, first: &str) {
-    run(&["run", "assistant", "Again"], variables).expect(0);
+    let labelled = ["run", "assistant", "--label", "channel=a&b", "Again"];
+    run(&labelled, variables).expect(0);
     let agents = run(&["agents"], variables).expect(0).out;
     assert!(agents.starts_with("NAME "), "{agents}");
     assert!(agents.contains("\nassistant "), "{agents}");
@@ -91,6 +92,8 @@ fn lists(variables: &Variables<'_>, first: &str) {
     let is_past = "2020-01-01T00:00:00Z";
     assert_eq!(of(&["--agent", "assistant", "--status", "completed"]), 2);
     assert_eq!(of(&["--agent", agent_id, "--since", "1h"]), 2);
+    assert_eq!(of(&["--label", "channel=a&b"]), 1);
+    assert_eq!(of(&["--label", "channel=a"]), 0);
     assert_eq!(of(&["--since", is_past, "--limit", "1"]), 1);
     assert_eq!(of(&["--since", "2099-01-01T00:00:00Z"]), 0);
     let more = run(&["runs", "--limit", "1"], variables).expect(0);

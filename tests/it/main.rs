@@ -11,6 +11,7 @@ mod harness;
 
 mod access;
 mod agents;
+mod archives;
 mod audit;
 mod authz_loss;
 mod authz_store;
@@ -52,6 +53,7 @@ mod restarts;
 mod reviewers;
 mod routes;
 mod run_ends;
+mod run_labels;
 mod runs;
 mod runtime;
 mod schema;

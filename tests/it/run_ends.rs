@@ -1,6 +1,8 @@
 //! What an operator sees of a run's end: one record, and the metrics of the run and its calls.
 
-use crate::harness::{App, Database, LogLines, NewTool, ToolAnswer, ToolServer, eventually, seeds};
+use crate::harness::{
+    App, Database, LogLines, NewTool, ToolAnswer, ToolServer, eventually, made, seeds,
+};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use agent_runtime::ids::Clock;
 use serde_json::{Value, json};
@@ -53,7 +55,9 @@ fn a_run_that_ended_is_one_record_and_counts() {
     let agent = maker.agent_of(project, &provider.base_url(), |version| {
         version.tools = vec![tool_id];
     });
-    let run_id = app.start_turn(agent, "Look.");
+    let labels = json!({"channel": "mail"});
+    let body = json!({"agentId": agent, "message": "Look.", "labels": labels});
+    let run_id = made::id(&app.post("/v1/runs", &body).expect(202)["run"]);
     let run = app.finished(&run_id);
     let record = record(&lines, &run_id);
     let usage = &run["usage"];
@@ -78,6 +82,7 @@ fn a_run_that_ended_is_one_record_and_counts() {
             usage["tokens"]["completion"].clone(),
         ),
         ("failureMessage", Value::Null),
+        ("labels", labels),
     ] {
         assert_eq!(record[name], expected, "{name} of {record}");
     }

@@ -50,7 +50,7 @@ fn a_turn_has_the_fields_of_the_specification() {
     assert!(started["publicToken"]["expiresAt"].is_string());
     let run = &started["run"];
     let fields = "agent cancelRequested completedAt createdAt createdBy dryRun failureMessage flowId \
-                  flowVersion id lastSeq origin projectId startedAt status usage";
+                  flowVersion id labels lastSeq origin projectId startedAt status usage";
     assert_eq!(keys(run).join(" "), fields);
     assert_eq!(
         (&run["status"], &run["startedAt"], &run["lastSeq"]),
@@ -69,6 +69,7 @@ fn a_turn_has_the_fields_of_the_specification() {
         "flowVersion",
         "origin",
         "dryRun",
+        "labels",
         "createdBy",
         "createdAt",
     ] {

@@ -1,6 +1,10 @@
-select agent_id, project_id, name, description, latest_version, live_version, created_by, created_at, updated_at
-from agents
+-- With $5 those that are archived or whose project is, else the others.
+select agent_id, project_id, name, description, latest_version, live_version, created_by, created_at, updated_at, archived_at
+from agents a
 where tenant_id = $1
+  and (archived_at is not null or exists (
+    select from projects p where p.tenant_id = $1 and p.project_id = a.project_id and p.archived_at is not null
+  )) = $5
   and ($2::uuid is null or project_id = $2)
   and ($3::uuid is null or agent_id {{>|<}} $3)
 order by agent_id {{asc|desc}}

@@ -1,11 +1,15 @@
-select agent_id, project_id, name, description, latest_version, live_version, created_by, created_at, updated_at
+-- As agents/list, of the projects that the reader has a way into.
+select agent_id, project_id, name, description, latest_version, live_version, created_by, created_at, updated_at, archived_at
 from (
-  select distinct project_id as readable_id from project_ways where tenant_id = $1 and user_id = $2
+  select distinct w.project_id as readable_id, p.archived_at is not null as is_archived
+  from project_ways w
+  join projects p on p.tenant_id = w.tenant_id and p.project_id = w.project_id
+  where w.tenant_id = $1 and w.user_id = $2
 ) way
 cross join lateral (
   select *
   from agents
-  where tenant_id = $1 and project_id = way.readable_id
+  where tenant_id = $1 and project_id = way.readable_id and (archived_at is not null or way.is_archived) = $5
     and agent_id {{>|<}}
       coalesce($3, '{{00000000-0000-0000-0000-000000000000|ffffffff-ffff-ffff-ffff-ffffffffffff}}'::uuid)
   order by agent_id {{asc|desc}}

@@ -1,9 +1,18 @@
--- A run without a conversation, with its job, whose queue, name, payload and attempts come last.
-with payload as (
-  insert into run_payloads (tenant_id, run_id, input) values ($1, $2, $14)
+-- A run without a conversation, with its job, whose queue, name, payload and attempts come after the event, and its labels.
+-- No row where the project or the agent is archived: one statement decides, and locks neither.
+with open as (
+  select where not exists (select from projects where tenant_id = $1 and project_id = $3 and archived_at is not null)
+    and not exists (select from agents where tenant_id = $1 and agent_id = $8 and archived_at is not null)
+), payload as (
+  insert into run_payloads (tenant_id, run_id, input) select $1, $2, $14 from open
 ), event as (
-  insert into run_events (tenant_id, run_id, seq, kind, data, created_at) values ($1, $2, 1, $15, $16, $13)
+  insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
+  select $1, $2, 1, $15, $16, $13 from open
+), label as (
+  insert into run_labels (tenant_id, project_id, key, value, run_id)
+  select $1, $3, key, value, $2 from open, json_each_text($21::json)
 )
 insert into runs (tenant_id, run_id, project_id, flow_id, flow_version, status, origin, root_run_id, dry_run,
-  agent_id, agent_version, conversation_id, via, created_by, created_at, job_id, last_seq)
-values ($1, $2, $3, $4, $5, 'queued', $6, $2, $7, $8, $9, $10, $11, $12, $13, job_enqueue_one(p_queue => $17, p_name => $18, p_payload => $19, p_priority => 1::smallint, p_max_attempts => $20, p_fairness_key => $1::uuid::text), 1)
+  agent_id, agent_version, conversation_id, via, created_by, created_at, job_id, last_seq, labels)
+select $1, $2, $3, $4, $5, 'queued', $6, $2, $7, $8, $9, $10, $11, $12, $13, job_enqueue_one(p_queue => $17, p_name => $18, p_payload => $19, p_priority => 1::smallint, p_max_attempts => $20, p_fairness_key => $1::uuid::text), 1, $21
+from open

@@ -109,7 +109,7 @@ fn claim_in(
             run.flow_id
         ));
         let end = if_not_cancelled(&run, end);
-        let end = add_end(StepCommit::default(), end);
+        let end = add_end(&run, StepCommit::default(), end);
         let wrote = write(tx, services, (&held, &run), end, now)?;
         return Ok((Taken::Done(JobEnd::Committed), wrote));
     };
@@ -330,7 +330,7 @@ fn give_up_with(
                 let state = State::new((run.clone(), job), held, loaded, now);
                 first_commit(services, &state, &Plan::End(end))?
             }
-            None => add_end(StepCommit::default(), end),
+            None => add_end(&run, StepCommit::default(), end),
         };
         let wrote = write(tx, services, (&held, &run), commit, now)?;
         Ok((JobEnd::Committed, wrote))

@@ -117,13 +117,13 @@ pub(super) fn add_plan(
             Ok(commit)
         }
         Plan::Resume(_) => Ok(commit),
-        Plan::End(end) => Ok(add_end(commit, end.clone())),
+        Plan::End(end) => Ok(add_end(&state.run, commit, end.clone())),
     }
 }
 
 /// Adds the run's end, with the event that says so.
-pub(super) fn add_end(mut commit: StepCommit, end: End) -> StepCommit {
-    commit.events.push(Event::ended(&end).row());
+pub(super) fn add_end(run: &Run, mut commit: StepCommit, end: End) -> StepCommit {
+    commit.events.push(Event::ended(&end, &run.labels).row());
     commit.end = Some(end);
     commit
 }
@@ -183,6 +183,7 @@ fn created(parent: &Run, child: &ChildRun) -> Event {
         origin: Origin::Run,
         dry_run: parent.dry_run,
         agent: child.agent.clone(),
+        labels: parent.labels.clone(),
     }
 }
 
@@ -302,7 +303,7 @@ impl Writer<'_> {
     fn end(&mut self, commit: StepCommit, end: End) -> Result<Committed> {
         let now = self.services.clock.now();
         let is_cancelled = end == End::Cancelled;
-        let whole = add_end(commit.clone(), end);
+        let whole = add_end(&self.state.run, commit.clone(), end);
         match self.persist(&whole, now)? {
             // The event of the cancel stands among the others, nobody here knows where.
             runs::Outcome::Written if is_cancelled => {

@@ -6,7 +6,7 @@
 
 use crate::ids::Timestamp;
 use crate::store::events::{NewEvent, StoredEvent};
-use crate::store::runs::{Agent, End, NewRun, Origin};
+use crate::store::runs::{Agent, End, Labels, NewRun, Origin};
 use crate::store::steps::{Counts, StepKind};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,9 @@ pub enum Event {
         /// For an agent's turn.
         #[serde(skip_serializing_if = "Option::is_none")]
         agent: Option<Agent>,
+        /// As the caller gave them; absent without any.
+        #[serde(default, skip_serializing_if = "Labels::is_empty")]
+        labels: Labels,
     },
     /// Somebody carries it on, for the first time.
     #[serde(rename = "run.started")]
@@ -142,18 +145,29 @@ pub enum Event {
     /// The last event: the run has an output.
     #[serde(rename = "run.completed")]
     #[schemars(title = "RunCompletedEvent")]
-    RunCompleted {},
+    RunCompleted {
+        /// Those of the run; absent without any.
+        #[serde(default, skip_serializing_if = "Labels::is_empty")]
+        labels: Labels,
+    },
     /// The last event: the run failed.
     #[serde(rename = "run.failed", rename_all = "camelCase")]
     #[schemars(title = "RunFailedEvent")]
     RunFailed {
         /// Why, in a sentence.
         failure_message: String,
+        /// Those of the run; absent without any.
+        #[serde(default, skip_serializing_if = "Labels::is_empty")]
+        labels: Labels,
     },
     /// The last event: the run was cancelled.
     #[serde(rename = "run.cancelled")]
     #[schemars(title = "RunCancelledEvent")]
-    RunCancelled {},
+    RunCancelled {
+        /// Those of the run; absent without any.
+        #[serde(default, skip_serializing_if = "Labels::is_empty")]
+        labels: Labels,
+    },
 }
 
 /// An attempt of a step.
@@ -284,17 +298,20 @@ impl Event {
             origin: run.origin,
             dry_run: run.dry_run,
             agent: run.agent.clone(),
+            labels: run.labels.clone(),
         }
     }
 
-    /// The last event of a run.
-    pub fn ended(end: &End) -> Self {
+    /// The last event of a run with these labels.
+    pub fn ended(end: &End, labels: &Labels) -> Self {
+        let labels = labels.clone();
         match end {
-            End::Completed { .. } => Self::RunCompleted {},
+            End::Completed { .. } => Self::RunCompleted { labels },
             End::Failed { failure_message } => Self::RunFailed {
                 failure_message: failure_message.clone(),
+                labels,
             },
-            End::Cancelled => Self::RunCancelled {},
+            End::Cancelled => Self::RunCancelled { labels },
         }
     }
 
@@ -310,9 +327,9 @@ impl Event {
             Self::StepRestarted { .. } => "step.restarted",
             Self::StepFailed { .. } => "step.failed",
             Self::RunCancelRequested {} => "run.cancelRequested",
-            Self::RunCompleted {} => "run.completed",
+            Self::RunCompleted { .. } => "run.completed",
             Self::RunFailed { .. } => "run.failed",
-            Self::RunCancelled {} => "run.cancelled",
+            Self::RunCancelled { .. } => "run.cancelled",
         }
     }
 
@@ -353,7 +370,13 @@ mod tests {
             erased: false,
         };
         check(&Event::RunStarted {}, json!({}));
-        check(&Event::RunCancelled {}, json!({}));
+        let none = Labels::default();
+        check(&Event::ended(&End::Cancelled, &none), json!({}));
+        let labels: Labels = serde_json::from_value(json!({"env": "prod"})).unwrap();
+        check(
+            &Event::ended(&End::Cancelled, &labels),
+            json!({"labels": {"env": "prod"}}),
+        );
         check(
             &Event::StepStarted(step.clone()),
             json!({"step": 2, "attempt": 1, "type": "tool", "name": "search", "callId": "call_1"}),
@@ -373,6 +396,7 @@ mod tests {
         check(
             &Event::RunFailed {
                 failure_message: "No.".to_owned(),
+                labels: none,
             },
             json!({"failureMessage": "No."}),
         );

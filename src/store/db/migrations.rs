@@ -97,6 +97,20 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0004_tool_secrets.sql"
         )),
     ),
+    (
+        "0005_run_labels",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0005_run_labels.sql"
+        )),
+    ),
+    (
+        "0006_archived_at",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0006_archived_at.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.

@@ -22,7 +22,7 @@ use uuid::Uuid;
 /// Children that one commit begins, at most.
 pub const CHILDREN_AT_ONCE: usize = 1000;
 
-/// A child run to be begun. Project, creator, root and `dry_run` are its parent's; its origin is `run`.
+/// A child run to be begun. Project, creator, root, `dry_run` and labels are its parent's; its origin is `run`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewChild {
     /// Its id.

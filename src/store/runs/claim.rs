@@ -1,5 +1,6 @@
 //! Claims runs, and reads what a holder needs to know of its runs.
 
+use super::labels::Labels;
 use super::lease::{Held, HeldJob, Lease};
 use super::rows::{self, Run, Status, Usage, run_of};
 use super::storable;
@@ -53,6 +54,7 @@ pub(in crate::store) fn begun_of(
         root_run_id: row.column("root_run_id")?,
         dry_run: row.column("dry_run")?,
         agent: rows::agent_of(row)?,
+        labels: Labels::of(row)?,
         failure_message: None,
         cancel_requested_at: None,
         created_by: row.column("created_by")?,

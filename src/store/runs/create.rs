@@ -1,11 +1,13 @@
 //! Creates runs for an app or the command line: roots of trees of runs. Child runs are created in a
 //! commit of their parent.
 
+use super::labels::Labels;
 use super::rows::{Agent, Origin, Run, Status, Usage};
 use super::storable;
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::proof::{Kind, May, Write};
 use crate::sql;
+use crate::store::agents::{BACK_AGAIN, not_started};
 use crate::store::conversations::Conversation;
 use crate::store::events::NewEvent;
 use crate::store::{Find, Parameter, Sql};
@@ -30,6 +32,8 @@ pub struct NewRun {
     pub dry_run: bool,
     /// For an agent's turn.
     pub agent: Option<Agent>,
+    /// As the caller gave them.
+    pub labels: Labels,
     /// What the caller gave; an agent's turn has its text in `message`.
     pub input: Value,
     /// The user message of an agent's turn, written to its conversation if it has one.
@@ -55,6 +59,7 @@ impl NewRun {
             root_run_id: self.run_id,
             dry_run: self.dry_run,
             agent: self.agent.clone(),
+            labels: self.labels.clone(),
             failure_message: None,
             cancel_requested_at: None,
             created_by: self.created_by,
@@ -88,7 +93,8 @@ pub struct NewJob {
 /// that the caller may start runs in the project or with the agent.
 ///
 /// # Errors
-/// `conflict` while another turn of the conversation is under way, or where it was erased: nothing is to be committed then.
+/// `project-archived`, `agent-archived`; `conflict` while another turn of the conversation is under way, or where it was erased:
+/// nothing is to be committed then.
 pub fn insert<K: Kind>(
     sql: &mut impl Sql,
     may: &impl May<Write, K>,
@@ -104,6 +110,7 @@ pub fn insert<K: Kind>(
         agent.map(|agent| agent.id),
         agent.map(|agent| &agent.version),
     );
+    let labels = run.labels.column();
     let message = run.message.as_deref().unwrap_or_default();
     let mut parameters: Vec<Parameter<'_>> = vec![
         &tenant_id,
@@ -126,6 +133,7 @@ pub fn insert<K: Kind>(
         &job.name,
         &job.payload,
         &job.max_attempts,
+        &labels,
     ];
     let inserted = match conversation_id {
         None => sql.execute(sql!("runs/insert"), &parameters)?,
@@ -134,18 +142,21 @@ pub fn insert<K: Kind>(
             sql.execute(sql!("runs/insert_in_conversation"), &parameters)?
         }
     };
-    if let (0, Some(id)) = (inserted, conversation_id) {
-        let conversation = Conversation::find(sql, tenant_id, id)?;
-        let is_erased = conversation.is_some_and(|found| found.erasure_requested_at.is_some());
-        return Err(Error::new(
-            Code::Conflict,
-            match is_erased {
-                true => "This conversation was erased. Begin another one.",
-                false => {
-                    "A turn of this conversation is under way. Wait until it has finished, or cancel it."
+    if inserted == 0 {
+        let otherwise = match conversation_id {
+            None => BACK_AGAIN,
+            Some(id) => {
+                let conversation = Conversation::find(sql, tenant_id, id)?;
+                match conversation.is_some_and(|found| found.erasure_requested_at.is_some()) {
+                    true => "This conversation was erased. Begin another one.",
+                    false => {
+                        "A turn of this conversation is under way. Wait until it has finished, or cancel it."
+                    }
                 }
-            },
-        ));
+            }
+        };
+        let of = (run.project_id, agent_id);
+        return Err(not_started(sql, tenant_id, of, otherwise)?);
     }
     Ok(run.created(tenant_id))
 }

@@ -2,6 +2,7 @@
 //!
 //! The view `run_rows` lists the columns, and [`Run`] reads them by name: no statement lists them again.
 
+use super::labels::Labels;
 use crate::error::{Error, Result};
 use crate::find_sql;
 use crate::proof::{Kind, Scope};
@@ -39,6 +40,8 @@ pub struct Run {
     pub dry_run: bool,
     /// For an agent's turn.
     pub agent: Option<Agent>,
+    /// As the caller gave them; those of the run above it.
+    pub labels: Labels,
     /// Why it failed.
     pub failure_message: Option<String>,
     /// When a cancel was first asked for.
@@ -274,6 +277,7 @@ pub(super) fn run_of(row: &Row) -> Result<Run> {
         root_run_id: row.column("root_run_id")?,
         dry_run: row.column("dry_run")?,
         agent: agent_of(row)?,
+        labels: Labels::of(row)?,
         failure_message: row.column("failure_message")?,
         cancel_requested_at: row.column("cancel_requested_at")?,
         created_by: row.column("created_by")?,

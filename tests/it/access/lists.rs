@@ -1,6 +1,7 @@
 //! Lists hold what their reader may read, page by page, and one decision stands behind each.
 
 use super::world::{Person, World};
+use crate::harness::Client;
 use crate::harness::made::column;
 use serde_json::json;
 use uuid::Uuid;
@@ -123,4 +124,81 @@ fn one_decision_about_the_tenant_stands_behind_a_list() {
     assert_eq!(rows[0].resource, format!("tenant:{}", world.tenant_id()));
     assert_eq!(rows[0].outcome, "allowed");
     assert_eq!(answer.expect(200)["data"], json!([]));
+}
+
+#[test]
+fn a_list_of_runs_by_label_holds_what_its_reader_may_read() {
+    let world = World::start();
+    let (member, admin) = (world.person("member"), world.person("admin"));
+    let maker = world.app.maker();
+    let (mut own, mut every) = (Vec::new(), Vec::new());
+    for index in 0..4 {
+        let project = world.another_project();
+        let agent = maker.agent_of(project, &world.provider.base_url(), |_| {});
+        if index % 2 == 1 {
+            world.grant(project, member.user_id, "viewer");
+            world.grant_by_team(project, member.user_id, "editor");
+        }
+        for tier in ["1", "2"] {
+            let body =
+                json!({"agentId": agent, "message": "a", "labels": {"env": "prod", "tier": tier}});
+            let run = world.app.post("/v1/runs", &body).expect(202)["run"].clone();
+            let id = run["id"].as_str().unwrap().to_owned();
+            world.app.finished(&id);
+            if tier == "1" {
+                every.push(id.clone());
+                own.extend((index % 2 == 1).then_some(id));
+            }
+        }
+    }
+    let path = "/v1/runs?order=asc&label=env:prod&label=tier:1";
+    assert_eq!(all(&member, path), own);
+    assert_eq!(all(&admin, path), every);
+    own.reverse();
+    let newest = "/v1/runs?label=env:prod&label=tier:1&status=completed";
+    assert_eq!(all(&member, newest), own);
+}
+
+#[test]
+fn a_reader_s_lists_leave_out_what_is_archived_and_pages_are_full() {
+    let world = World::start();
+    let (member, editor) = (world.person("member"), world.person("member"));
+    let maker = world.app.maker();
+    let projects: Vec<Uuid> = (0..9).map(|_| world.another_project()).collect();
+    let agents: Vec<Uuid> = projects.iter().map(|id| maker.bare_agent(*id)).collect();
+    for project in &projects {
+        world.grant(*project, member.user_id, "viewer");
+        world.grant(*project, editor.user_id, "editor");
+    }
+    let archive = |client: &Client, noun: &str, id: Uuid, act: &str| {
+        client.send("POST", &format!("/v1/{noun}/{id}/{act}"), None, &[])
+    };
+    // The archived ones stand together, longer than a page.
+    for project in &projects[2..7] {
+        archive(&world.app, "projects", *project, "archive").expect(200);
+    }
+    archive(&world.app, "agents", agents[8], "archive").expect(200);
+    let own = |all: &[Uuid], wanted: &[usize]| -> Vec<String> {
+        wanted.iter().map(|index| all[*index].to_string()).collect()
+    };
+    for (path, expected) in [
+        ("/v1/projects?order=asc", own(&projects, &[0, 1, 7, 8])),
+        ("/v1/projects?order=desc", own(&projects, &[8, 7, 1, 0])),
+        (
+            "/v1/projects?order=asc&archived=true",
+            own(&projects, &[2, 3, 4, 5, 6]),
+        ),
+        ("/v1/agents?order=asc", own(&agents, &[0, 1, 7])),
+        (
+            "/v1/agents?order=desc&archived=true",
+            own(&agents, &[8, 6, 5, 4, 3, 2]),
+        ),
+    ] {
+        assert_eq!(all(&member, path), expected, "{path}");
+    }
+    for act in ["archive", "unarchive"] {
+        for (noun, id) in [("projects", projects[0]), ("agents", agents[0])] {
+            archive(&editor.client, noun, id, act).expect_error(403, "permission-denied");
+        }
+    }
 }

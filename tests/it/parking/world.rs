@@ -8,8 +8,8 @@ use agent_runtime::proof::{Action, Kind, May};
 use agent_runtime::store::events::NewEvent;
 use agent_runtime::store::health;
 use agent_runtime::store::runs::{
-    self, Cancelled, ChildJob, ChildState, End, Held, HeldJob, NewChild, NewJob, NewRun, Origin,
-    Outcome, Run, StepCommit, Wait, WaitingFor,
+    self, Cancelled, ChildJob, ChildState, End, Held, HeldJob, Labels, NewChild, NewJob, NewRun,
+    Origin, Outcome, Run, StepCommit, Wait, WaitingFor,
 };
 use agent_runtime::store::steps::{CallOutcome, Counts, ModelCall, Prices};
 use postgres::Client;
@@ -107,6 +107,7 @@ impl World {
             origin: Origin::App,
             dry_run: true,
             agent: None,
+            labels: Labels::default(),
             input: json!({}),
             message: None,
             created_by: self.clock.new_id(),

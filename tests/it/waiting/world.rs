@@ -89,6 +89,7 @@ pub(super) fn scripted(run: NewRun, script: &Value) -> NewRun {
     NewRun {
         flow_id: FLOW.to_owned(),
         agent: None,
+        labels: serde_json::from_value(json!({"env": "test"})).unwrap(),
         input: script.clone(),
         message: None,
         ..run
@@ -227,8 +228,12 @@ impl Scripts for World {
             assert_eq!(run.created_by, parent.created_by);
             assert_eq!(run.project_id, parent.project_id);
             assert_eq!(run.dry_run, parent.dry_run);
+            assert_eq!(run.labels, parent.labels);
             assert!(run.parent.is_some());
         }
+        let unlisted = "select count(*) from runs r where labels is not null
+             and not exists (select from run_labels l where l.run_id = r.run_id and l.project_id = r.project_id)";
+        assert_eq!(self.number(unlisted), 0);
     }
 
     fn nothing_is_stranded(&self) {

@@ -1,0 +1,19 @@
+-- As runs/list_label, of the projects that the reader has a way into.
+select one.*
+from (
+  select distinct project_id as readable_id from project_ways where tenant_id = $1 and user_id = $2
+) way
+cross join lateral (
+  select r.*
+  from run_labels l
+  cross join lateral (select * from run_rows where tenant_id = $1 and run_id = l.run_id limit 1) r
+  where l.tenant_id = $1 and l.key = $8 and l.value = $9 and l.project_id = way.readable_id
+    and l.run_id {{>|<}} coalesce($3, '{{00000000-0000-0000-0000-000000000000|ffffffff-ffff-ffff-ffff-ffffffffffff}}'::uuid)
+    and r.labels::jsonb @> $7::json::jsonb
+    and ($5::text is null or r.status = $5)
+    and ($6::text is null or r.origin = $6)
+  order by l.run_id {{asc|desc}}
+  limit $4
+) one
+order by one.run_id {{asc|desc}}
+limit $4
