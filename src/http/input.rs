@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 
 /// Characters of a fault's description, which quotes what was sent.
-const REPEATED_MOST: usize = 400;
+const REPEATED_MOST: usize = 150;
 
 /// What a handler takes.
 pub trait Input: Sized {

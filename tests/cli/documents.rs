@@ -58,7 +58,8 @@ fn every_command_has_a_manual_page() {
     assert!(verify.contains("\\-\\-public\\-key"), "{verify}");
     assert!(verify.contains(".SH EXAMPLES\n.nf\n"), "{verify}");
     assert!(
-        verify.contains("\n.fi\n.PP\nThe public key is "),
+        verify.contains("\n.fi\n.PP\nThe database is ")
+            && verify.contains("\n.PP\nThe public key is "),
         "{verify}"
     );
     assert!(overview.contains(".BR agent\\-runtime\\-audit\\-verify (1)\n"));

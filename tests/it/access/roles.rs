@@ -21,7 +21,7 @@ enum Needs {
 }
 
 /// Method, path, what it takes, the action that is asked for, and on what.
-const ROUTES: [(&str, &str, Needs, &str, &str); 35] = {
+const ROUTES: [(&str, &str, Needs, &str, &str); 38] = {
     use Needs::{Admin, Editor, Key, Member, TenantAdmin, Viewer};
     [
         ("POST", "/v1/tokens", Key, "", ""),
@@ -83,6 +83,20 @@ const ROUTES: [(&str, &str, Needs, &str, &str); 35] = {
             "agent",
         ),
         (
+            "POST",
+            "/v1/agents/{agentId}/archive",
+            Admin,
+            "admin",
+            "agent",
+        ),
+        (
+            "POST",
+            "/v1/agents/{agentId}/unarchive",
+            Admin,
+            "admin",
+            "agent",
+        ),
+        (
             "GET",
             "/v1/agents/{agentId}/versions",
             Viewer,
@@ -110,6 +124,13 @@ const ROUTES: [(&str, &str, Needs, &str, &str); 35] = {
             "/v1/conversations/{conversationId}",
             Viewer,
             "read",
+            "conversation",
+        ),
+        (
+            "DELETE",
+            "/v1/conversations/{conversationId}",
+            Admin,
+            "admin",
             "conversation",
         ),
         (

@@ -131,6 +131,35 @@ impl Sweep {
         caller: &str,
         expected: &Cell,
     ) -> Result<(), String> {
+        if !route.path.ends_with("/unarchive") {
+            return self.sent(line, route, caller, expected);
+        }
+        // What is brought back has to be archived.
+        self.archive(route, "now()");
+        let outcome = self.sent(line, route, caller, expected);
+        self.archive(route, "null");
+        outcome
+    }
+
+    fn archive(&mut self, route: &Route, since: &str) {
+        let (table, id, parameter) = match route.path.contains("{agentId}") {
+            true => ("agents", "agent_id", "agentId"),
+            false => ("projects", "project_id", "projectId"),
+        };
+        let object = self.world.id(parameter);
+        let mut database = self.world.database();
+        let update = format!("update {table} set archived_at = {since} where {id} = '{object}'");
+        database.batch_execute(&update).unwrap();
+        self.rows = Rows::read(&mut database);
+    }
+
+    fn sent(
+        &mut self,
+        line: &Line,
+        route: &Route,
+        caller: &str,
+        expected: &Cell,
+    ) -> Result<(), String> {
         let world = &self.world;
         let answer = requests::send(world, route, caller);
         let request_id = answer.header("x-request-id").unwrap_or_default().to_owned();
