@@ -6,8 +6,8 @@
 use super::parse::{self, Value};
 use super::read::{Reading, Row, value};
 use super::settings::{
-    Audit, Authorization, Database, Http, Kms, Log, Model, Outbound, PublicTokenKey, Runs, Secrets,
-    Settings, Tenant, Traces, Webhooks,
+    Audit, Authorization, Database, ForwardProxy, Http, Kms, Log, Model, Outbound, PublicTokenKey,
+    Runs, Secrets, Settings, Tenant, Traces, Webhooks,
 };
 use super::types::{HostAccess, LogFormat, LogLevel, Origin};
 use crate::secret::Secret;
@@ -16,6 +16,7 @@ use rustls_pki_types::CertificateDer;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+use url::Url;
 use uuid::Uuid;
 
 /// Builds the settings from a reading without faults.
@@ -65,6 +66,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
                 _ => HostAccess::Deployed,
             },
             host_access_origins: take.origins("SVC_HOST_ACCESS_ORIGINS"),
+            forward_proxy: forward_proxy(&take),
             dev_host_alias: take.text("SVC_DEV_HOST_ALIAS"),
             extra_certificates: take.certificates("SVC_OUTBOUND_CA_PATH"),
         },
@@ -150,6 +152,15 @@ fn webhooks(take: &Take<'_>) -> Webhooks {
         endpoint_concurrency: take.number("SVC_WEBHOOK_ENDPOINT_CONCURRENCY"),
         retention_days: take.number("SVC_WEBHOOK_RETENTION_DAYS"),
     }
+}
+
+fn forward_proxy(take: &Take<'_>) -> Option<ForwardProxy> {
+    let url = Url::parse(&take.text("SVC_FORWARD_PROXY")?).ok()?;
+    Some(ForwardProxy {
+        origin: Origin::of(&url)?,
+        origins: take.origins("SVC_FORWARD_PROXY_ORIGINS"),
+        credentials: take.secret("SVC_FORWARD_PROXY_CREDENTIALS"),
+    })
 }
 
 fn traces(take: &Take<'_>) -> Option<Traces> {

@@ -203,10 +203,23 @@ pub struct Outbound {
     pub host_access: HostAccess,
     /// Origins on this host that a tenant may choose although `host_access` is `deployed`.
     pub host_access_origins: Vec<Origin>,
+    /// The proxy to listed origins.
+    pub forward_proxy: Option<ForwardProxy>,
     /// The host that replaces loopback addresses that a tenant chose (development).
     pub dev_host_alias: Option<String>,
     /// Authorities trusted in addition to the system's.
     pub extra_certificates: Vec<CertificateDer<'static>>,
+}
+
+/// The proxy through which model providers and the collector of traces are reached.
+#[derive(Debug, Clone)]
+pub struct ForwardProxy {
+    /// Its origin.
+    pub origin: Origin,
+    /// The origins that are reached through it.
+    pub origins: Vec<Origin>,
+    /// `user:password`.
+    pub credentials: Option<Secret>,
 }
 
 /// Outbound webhooks.

@@ -9,6 +9,7 @@ use super::cancel::{CancelHandle, Token};
 use super::explain::{explain, too_large};
 use super::failure::{Failure, Kind, Phase};
 use super::policy::Policy;
+use super::proxy::Way;
 use super::transport::{CheckedAddresses, Current, Exchange, TcpConnector, Timeouts, TlsConnector};
 use super::{Outbound, Peer, parse};
 use std::io::Read;
@@ -44,6 +45,8 @@ pub struct Client {
     timeouts: Timeouts,
     peer: Option<Peer>,
     is_well: bool,
+    /// Whether listed origins are reached through the forward proxy.
+    through_proxy: bool,
     token: Arc<Token>,
     current: Current,
     agent: ureq::Agent,
@@ -91,7 +94,12 @@ pub struct Outgoing<'a> {
 }
 
 impl Client {
-    pub(super) fn new(outbound: Outbound, policy: Policy, timeouts: Timeouts) -> Self {
+    pub(super) fn new(
+        outbound: Outbound,
+        policy: Policy,
+        timeouts: Timeouts,
+        through_proxy: bool,
+    ) -> Self {
         let token = Token::new();
         let idle = Exchange::new(Arc::clone(&token), timeouts, Instant::now());
         let current = Current::new(Arc::new(idle));
@@ -121,6 +129,7 @@ impl Client {
             timeouts,
             peer: None,
             is_well: false,
+            through_proxy,
             token,
             current,
             agent,
@@ -210,16 +219,28 @@ impl Client {
 
     fn open_at(&mut self, url: &Url, outgoing: &Outgoing<'_>) -> Result<Stream, Failure> {
         let host = url.host_str().unwrap_or_default().to_owned();
-        let request = request(url.as_str(), outgoing)?;
+        let mut request = request(url.as_str(), outgoing)?;
         let token = Arc::clone(&self.token);
         let mut exchange = Exchange::new(token, self.timeouts, Instant::now());
-        exchange.addresses = self.outbound.addresses(
-            self.policy,
-            self.is_well,
-            url,
-            exchange.deadline(),
-            &exchange.token,
-        )?;
+        let (deadline, outbound) = (exchange.deadline(), &self.outbound);
+        let proxy = outbound.0.forward_proxy.as_ref();
+        let way = proxy.filter(|_| self.through_proxy);
+        let way = way.and_then(|proxy| Some((proxy, proxy.way(url)?)));
+        exchange.addresses = match &way {
+            Some((proxy, _)) => outbound.proxy_addresses(proxy, deadline, &exchange.token)?,
+            None => {
+                let token = &exchange.token;
+                outbound.addresses(self.policy, self.is_well, url, deadline, token)?
+            }
+        };
+        exchange.way = way.map(|(_, way)| way);
+        if let Some(authorization) = exchange.way.as_ref().and_then(Way::authorization) {
+            let mut value = HeaderValue::from_str(authorization).map_err(|_| {
+                Failure::new(Kind::Invalid, "The proxy's credentials cannot be sent.")
+            })?;
+            value.set_sensitive(true);
+            request.headers_mut().append("proxy-authorization", value);
+        }
         let exchange = Arc::new(exchange);
         self.current.set(Arc::clone(&exchange));
         self.answer(outgoing, request, &exchange, host)
@@ -245,6 +266,10 @@ impl Client {
             return Err(Token::failure());
         }
         let answer = answer.map_err(|error| explain(error, exchange, &host))?;
+        let status = answer.status().as_u16();
+        if let Some(refusal) = exchange.way.as_ref().and_then(|way| way.refusal(status)) {
+            return Err(refusal);
+        }
         exchange.enter(Phase::Body);
         let (parts, body) = answer.into_parts();
         let length = body.content_length().unwrap_or(0);

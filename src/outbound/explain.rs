@@ -3,6 +3,7 @@
 //! Text that the other side chose, such as names in its certificate, is cut and escaped.
 
 use super::failure::{Failure, Kind, Phase};
+use super::proxy::Refusal;
 use super::transport::Exchange;
 use rustls::{AlertDescription, CertificateError};
 use rustls_pki_types::UnixTime;
@@ -24,6 +25,14 @@ pub(super) fn too_large(host: &str, cap: u64) -> Failure {
 /// Explains an error of the HTTP client at this point of the exchange.
 pub(super) fn explain(error: ureq::Error, exchange: &Exchange, host: &str) -> Failure {
     let phase = exchange.phase();
+    let through = match (&exchange.way, phase) {
+        (Some(way), Phase::Resolve | Phase::Connect) => {
+            format!("{} on the way to {host}", way.proxy)
+        }
+        (Some(way), _) => format!("{host}, through {}", way.proxy),
+        (None, _) => host.to_owned(),
+    };
+    let host = through.as_str();
     if let Some(phase) = exchange.timed_out() {
         return timeout(phase, host);
     }
@@ -51,6 +60,9 @@ fn explain_io(error: &io::Error, phase: Phase, host: &str) -> Failure {
         .and_then(|e| e.downcast_ref::<rustls::Error>())
     {
         return tls(error, host);
+    }
+    if let Some(refusal) = error.get_ref().and_then(|e| e.downcast_ref::<Refusal>()) {
+        return refusal.failure();
     }
     match phase {
         Phase::Resolve | Phase::Connect if error.kind() == io::ErrorKind::TimedOut => {

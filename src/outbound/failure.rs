@@ -21,6 +21,8 @@ pub enum Kind {
     ConnectRefused,
     /// No connection was made, for another reason.
     Connect,
+    /// The operator's forward proxy refuses the connection.
+    Proxy,
     /// The TLS handshake failed, most often because of the certificate.
     Tls,
     /// A deadline passed.
@@ -123,6 +125,7 @@ impl Failure {
             | Kind::Reset => true,
             Kind::Refused
             | Kind::Invalid
+            | Kind::Proxy
             | Kind::Tls
             | Kind::TooLarge
             | Kind::Cancelled

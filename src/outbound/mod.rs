@@ -3,7 +3,7 @@
 //!
 //! A URL is parsed once and its host resolved. Each address is checked against the caller's
 //! [`Policy`], and the connection goes to a checked address. Redirects are returned as answers, and
-//! proxy variables of the environment are ignored. Each exchange has three deadlines (connection,
+//! proxy variables of the environment are ignored; the operator can name a proxy ([`proxy`]). Each exchange has three deadlines (connection,
 //! first byte, whole) and a cap on what is read. Specification sections 1.4 and 6.1.
 //!
 //! Not here: the content of requests (`model`, `webhooks`, `tools`), and retries, which are durable
@@ -16,6 +16,7 @@ mod explain;
 mod failure;
 mod own;
 mod policy;
+mod proxy;
 mod resolver;
 mod transport;
 mod webhook;
@@ -24,6 +25,7 @@ pub use cancel::{CancelHandle, Switch};
 pub use client::{Client, Outgoing, Response, Stream};
 pub use failure::{Failure, Kind, Phase};
 pub use policy::{HostAccess, Policy, check_host_access_origins};
+pub use proxy::ForwardProxy;
 pub use resolver::Lookup;
 pub use transport::Timeouts;
 pub use ureq::http::{HeaderMap, Method};
@@ -54,6 +56,9 @@ pub struct Options {
     /// `SVC_HOST_ACCESS_ORIGINS`: origins on this host that a tenant may choose under
     /// [`HostAccess::Deployed`].
     pub host_access_origins: Vec<Origin>,
+    /// `SVC_FORWARD_PROXY`: what clients of [`Outbound::client_through_proxy`] reach listed origins
+    /// through.
+    pub forward_proxy: Option<ForwardProxy>,
     /// Certificates in PEM to trust beside the system's own.
     pub extra_roots_pem: Vec<u8>,
     /// Resolver threads.
@@ -72,6 +77,7 @@ impl Default for Options {
         Self {
             host_alias: None,
             host_access_origins: Vec::new(),
+            forward_proxy: None,
             extra_roots_pem: Vec::new(),
             resolver_threads: 8,
             receiver_resolver_threads: 32,
@@ -147,6 +153,7 @@ struct Inner {
     receivers: [Receivers; 2],
     host_alias: Option<Host>,
     host_access_origins: Vec<Origin>,
+    forward_proxy: Option<ForwardProxy>,
     tls: TlsConfig,
     rustls: Arc<RustlsConnector>,
     outages: OnceLock<[Outages; Peer::ALL.len()]>,
@@ -209,6 +216,7 @@ impl Outbound {
             }),
             host_alias,
             host_access_origins: options.host_access_origins,
+            forward_proxy: options.forward_proxy,
             tls,
             rustls: Arc::new(RustlsConnector::default()),
             outages: OnceLock::new(),
@@ -244,7 +252,13 @@ impl Outbound {
     /// A client for one thread. It keeps a few idle connections for 30 s and checks their addresses
     /// at each use.
     pub fn client(&self, policy: Policy, timeouts: Timeouts) -> Client {
-        Client::new(self.clone(), policy, timeouts)
+        Client::new(self.clone(), policy, timeouts, false)
+    }
+
+    /// As [`Outbound::client`], for a client that reaches the origins that the operator lists through
+    /// the operator's forward proxy, if there is one. The policy applies to all others.
+    pub fn client_through_proxy(&self, policy: Policy, timeouts: Timeouts) -> Client {
+        Client::new(self.clone(), policy, timeouts, true)
     }
 
     /// Checks a URL before it is stored: its syntax, and its host as far as possible without a
@@ -322,6 +336,22 @@ impl Outbound {
         Ok(addresses.into_iter().map(with_port).collect())
     }
 
+    /// The addresses of the forward proxy. The operator chose it.
+    fn proxy_addresses(
+        &self,
+        proxy: &ForwardProxy,
+        deadline: Instant,
+        token: &Token,
+    ) -> Result<Vec<SocketAddr>, Failure> {
+        let url = Url::parse(proxy.origin.text());
+        let url = url.map_err(|_| invalid("SVC_FORWARD_PROXY is not a URL."))?;
+        self.addresses(Policy::Operator, false, &url, deadline, token)
+            .map_err(|failure| {
+                let message = format!("{} cannot be reached: {failure}", upper(&proxy.in_words()));
+                Failure::new(failure.kind(), message)
+            })
+    }
+
     /// Checks the host of a URL without a look-up.
     fn check_host(&self, policy: Policy, url: &Url) -> Result<(), Failure> {
         policy::check_url(policy, url, &self.0.host_access_origins)
@@ -393,6 +423,11 @@ fn look_up(
         Host::Ipv6(v6) => Ok(vec![IpAddr::V6(*v6)]),
         Host::Domain(name) => resolver.resolve(name, deadline, token),
     }
+}
+
+/// As the beginning of a sentence.
+fn upper(text: &str) -> String {
+    text.replacen('t', "T", 1)
 }
 
 fn is_localhost(name: &str) -> bool {

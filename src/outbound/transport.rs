@@ -6,6 +6,7 @@
 
 use super::cancel::Token;
 use super::failure::Phase;
+use super::proxy::Way;
 use rustix::net::RecvFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
@@ -37,6 +38,8 @@ pub struct Timeouts {
 pub(super) struct Exchange {
     pub(super) token: Arc<Token>,
     pub(super) addresses: Vec<SocketAddr>,
+    /// Through the forward proxy, whose addresses are then the checked ones.
+    pub(super) way: Option<Way>,
     timeouts: Timeouts,
     began: Instant,
     progress: Mutex<Progress>,
@@ -55,6 +58,7 @@ impl Exchange {
         Self {
             token,
             addresses: Vec::new(),
+            way: None,
             timeouts,
             began,
             progress: Mutex::new(Progress {
@@ -112,7 +116,7 @@ impl Exchange {
     }
 
     /// The time left in this phase, or an error if none is.
-    fn left(&self) -> io::Result<Duration> {
+    pub(super) fn left(&self) -> io::Result<Duration> {
         let mut progress = self.progress();
         let left = progress.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -191,6 +195,9 @@ impl Connector<()> for TcpConnector {
             let before = exchange.progress().peer.replace(*address);
             match connect_one(&exchange, *address, others) {
                 Ok(socket) => {
+                    if let Some(way) = &exchange.way {
+                        way.open(&exchange, &socket)?;
+                    }
                     exchange.enter(Phase::Send);
                     let sizes = (
                         details.config.input_buffer_size(),
@@ -201,6 +208,7 @@ impl Connector<()> for TcpConnector {
                         peer: *address,
                         buffers: LazyBuffers::new(sizes.0, sizes.1),
                         held: Vec::new(),
+                        before_path: exchange.way.as_ref().and_then(Way::before_path),
                         read_timeout: Duration::MAX,
                         write_timeout: Duration::MAX,
                         current: self.0.clone(),
@@ -274,6 +282,8 @@ pub(super) struct TcpTransport {
     peer: SocketAddr,
     buffers: LazyBuffers,
     held: Vec<u8>,
+    /// What stands before the path in the request line of the next request.
+    before_path: Option<String>,
     /// The socket's own timeouts: the longest until they are set.
     read_timeout: Duration,
     write_timeout: Duration,
@@ -298,6 +308,7 @@ impl TcpTransport {
             next.enter(Phase::Send);
         }
         next.set_peer(self.peer);
+        self.before_path = next.way.as_ref().and_then(Way::before_path);
         self.exchange = next;
         true
     }
@@ -341,8 +352,16 @@ impl Transport for TcpTransport {
     }
 
     fn transmit_output(&mut self, amount: usize, _: NextTimeout) -> Result<(), ureq::Error> {
-        self.held
-            .extend_from_slice(&self.buffers.output()[..amount]);
+        let mut output = &self.buffers.output()[..amount];
+        if let Some(before_path) = self.before_path.take()
+            && let Some(space) = output.iter().position(|byte| *byte == b' ')
+        {
+            let (method, path) = output.split_at(space + 1);
+            self.held.extend_from_slice(method);
+            self.held.extend_from_slice(before_path.as_bytes());
+            output = path;
+        }
+        self.held.extend_from_slice(output);
         if self.held.len() >= HELD_BYTES {
             self.flush()?;
         }
@@ -382,7 +401,7 @@ impl Transport for TcpTransport {
 }
 
 /// A socket timeout or a signal can end a call early; the deadline decides whether to continue.
-fn is_retry(error: &io::Error) -> bool {
+pub(super) fn is_retry(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted

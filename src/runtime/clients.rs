@@ -29,7 +29,8 @@ impl Clients {
     /// For a call of a model, which the switch can cut.
     pub(super) fn model(&mut self, switch: &Switch) -> &mut Client {
         let client = self.model.get_or_insert_with(|| {
-            let client = self.outbound.client(self.policy, self.model_timeouts);
+            let (policy, timeouts) = (self.policy, self.model_timeouts);
+            let client = self.outbound.client_through_proxy(policy, timeouts);
             client.to(Peer::ModelProvider)
         });
         switch.cover(client.cancel_handle());

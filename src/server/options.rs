@@ -152,6 +152,13 @@ pub fn outbound(settings: &Settings) -> Result<Outbound> {
     Outbound::new(outbound::Options {
         host_alias: settings.outbound.dev_host_alias.clone(),
         host_access_origins: settings.outbound.host_access_origins.clone(),
+        forward_proxy: settings.outbound.forward_proxy.clone().map(|proxy| {
+            outbound::ForwardProxy {
+                origin: proxy.origin,
+                origins: proxy.origins,
+                credentials: proxy.credentials,
+            }
+        }),
         extra_roots_pem: pem(&settings.outbound.extra_certificates),
         ..outbound::Options::default()
     })

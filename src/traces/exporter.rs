@@ -106,7 +106,7 @@ impl Collector {
     fn new(options: &Options, outbound: &Outbound) -> Self {
         let base = options.endpoint.trim_end_matches('/');
         Self {
-            client: outbound.client(Policy::Operator, timeouts(options.timeout)),
+            client: outbound.client_through_proxy(Policy::Operator, timeouts(options.timeout)),
             url: format!("{base}/v1/traces"),
             headers: options.headers.clone(),
         }

@@ -89,9 +89,12 @@ impl From<&Failure> for Reason {
             Kind::ConnectRefused => Self::NothingListening,
             Kind::Timeout(_) => Self::NoAnswer,
             Kind::Tls => Self::TlsRefused,
-            Kind::Connect | Kind::Reset | Kind::TooLarge | Kind::Cancelled | Kind::Protocol => {
-                Self::ConnectionFailed
-            }
+            Kind::Proxy
+            | Kind::Connect
+            | Kind::Reset
+            | Kind::TooLarge
+            | Kind::Cancelled
+            | Kind::Protocol => Self::ConnectionFailed,
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::authz_store::client;
 use crate::harness::openfga::OpenFga;
 use crate::harness::secrets::Keys;
-use crate::harness::{App, Collector, Database, authorization};
+use crate::harness::{App, Collector, Database, Deaf, authorization};
 use postgres::{Client, NoTls};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 27] = [
+const CODES: [&str; 28] = [
     "settings",
     "license",
     "audit-key",
@@ -42,6 +42,7 @@ const CODES: [&str; 27] = [
     "webhooks",
     "otlp",
     "payload-retention",
+    "forward-proxy",
     "tls-roots",
     "service",
 ];
@@ -291,6 +292,14 @@ fn the_doctor_tries_the_collector_of_traces() {
         .examined()
         .has_faults(&[])
         .says("otlp", "skipped", "SVC_OTLP_ENDPOINT");
+    let deaf = Deaf::new();
+    let proxy = deaf.address();
+    Patient::on(&database.url())
+        .with("SVC_FORWARD_PROXY", &format!("http://{proxy}"))
+        .with("SVC_FORWARD_PROXY_ORIGINS", "https://api.invalid")
+        .examined()
+        .has_faults(&[])
+        .says("forward-proxy", "warning", &proxy.to_string());
     let collector = Collector::start();
     let patient = patient
         .with("SVC_OTLP_ENDPOINT", &collector.url())

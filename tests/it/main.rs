@@ -31,6 +31,7 @@ mod erasure;
 mod failover;
 mod fairness;
 mod fga;
+mod forward_proxy;
 mod grants;
 mod idempotency;
 mod identifiers;

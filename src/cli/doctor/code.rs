@@ -34,6 +34,7 @@ pub(super) enum Code {
     Webhooks,
     Otlp,
     PayloadRetention,
+    ForwardProxy,
     TlsRoots,
     Service,
 }
@@ -263,6 +264,13 @@ pub(super) static ALL: &[About] = &[
         "With SVC_PAYLOAD_RETENTION_DAYS: that what runs said is erased within a day of its time, and conversations within a day of the request.",
         "It is still stored, and can be read.",
         "See that a server runs, and its log: `Maintenance of the tables of runs failed`, or `A conversation could not be erased`.",
+    ),
+    about(
+        Code::ForwardProxy,
+        "forward-proxy",
+        "That SVC_FORWARD_PROXY reaches the origins of SVC_FORWARD_PROXY_ORIGINS, of them the first five: each is asked for `/`, and any answer will do.",
+        "Model providers there cannot be asked, and spans do not arrive.",
+        "See that the proxy runs, lets this host in and allows these origins: `docs/forward-proxy.md`.",
     ),
     about(
         Code::TlsRoots,

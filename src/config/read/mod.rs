@@ -81,6 +81,7 @@ pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading
     reader.variants(&rows);
     reader.body_limits(&rows);
     reader.traces(&rows);
+    reader.forward_proxy(&rows);
     reader.secrets(&rows);
     let kms_credentials = secrets::kms_credentials(vars, &rows);
     let model_keys = reader.model_keys(&rows);

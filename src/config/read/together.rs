@@ -62,4 +62,52 @@ impl Reader<'_> {
             );
         }
     }
+
+    pub(super) fn forward_proxy(&mut self, rows: &[Row]) {
+        let proxy = match value(rows, "SVC_FORWARD_PROXY") {
+            Some(Value::Text(proxy)) => Some(proxy),
+            _ => None,
+        };
+        let has_faults =
+            |reader: &Self, name: &str| reader.faults.iter().any(|f| f.setting == name);
+        let origins = value(rows, "SVC_FORWARD_PROXY_ORIGINS");
+        if let Some(proxy) = proxy {
+            let url = url::Url::parse(proxy).ok();
+            if !url.is_some_and(|url| url.scheme() == "http" && url.path() == "/") {
+                self.fault(
+                    "SVC_FORWARD_PROXY",
+                    "must be an http URL without a path; TLS to the proxy itself is not supported",
+                    "Give it as in http://proxy:3128",
+                );
+            }
+            if origins.is_none() && !has_faults(self, "SVC_FORWARD_PROXY_ORIGINS") {
+                self.fault(
+                    "SVC_FORWARD_PROXY",
+                    "is set without SVC_FORWARD_PROXY_ORIGINS, so nothing goes through it",
+                    "List the origins that are reached through it, or remove it",
+                );
+            }
+        }
+        for name in ["SVC_FORWARD_PROXY_ORIGINS", "SVC_FORWARD_PROXY_CREDENTIALS"] {
+            if proxy.is_none()
+                && value(rows, name).is_some()
+                && !has_faults(self, "SVC_FORWARD_PROXY")
+            {
+                self.fault(
+                    name,
+                    "is set without SVC_FORWARD_PROXY",
+                    "Set SVC_FORWARD_PROXY, or remove it",
+                );
+            }
+        }
+        if let Some(Value::Secret(credentials)) = value(rows, "SVC_FORWARD_PROXY_CREDENTIALS")
+            && !credentials.expose().contains(':')
+        {
+            self.fault(
+                "SVC_FORWARD_PROXY_CREDENTIALS",
+                "has no : between the user and the password",
+                "Give it as user:password",
+            );
+        }
+    }
 }

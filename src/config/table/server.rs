@@ -211,6 +211,31 @@ pub(super) static OUTBOUND: &[Setting] = &[
     )
     .development_only(),
     Setting::new(
+        "SVC_FORWARD_PROXY",
+        Kind::HttpUrl,
+        Source::Ours,
+        "The HTTP proxy through which model providers and the collector of traces are reached, as in \
+         http://proxy:3128, where SVC_FORWARD_PROXY_ORIGINS lists their origin. Nothing else goes \
+         through it.",
+    )
+    .default_told("none: every connection is direct"),
+    Setting::new(
+        "SVC_FORWARD_PROXY_ORIGINS",
+        Kind::List(Item::Origin),
+        Source::Ours,
+        "The origins that are reached through SVC_FORWARD_PROXY. The proxy looks their names up, so \
+         the service cannot check their addresses.",
+    )
+    .default_told("none"),
+    Setting::new(
+        "SVC_FORWARD_PROXY_CREDENTIALS",
+        Kind::Word { min: 3, max: 1024 },
+        Source::Ours,
+        "The user and the password for SVC_FORWARD_PROXY, as user:password.",
+    )
+    .secret()
+    .default_told("none"),
+    Setting::new(
         "SVC_OUTBOUND_CA_PATH",
         Kind::CertificateFile,
         Source::Ours,

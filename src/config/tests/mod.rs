@@ -439,3 +439,33 @@ fn the_report_says_where_each_value_comes_from() {
             .ends_with("are right.\n")
     );
 }
+
+#[test]
+fn a_forward_proxy_is_one_with_its_origins() {
+    let proxy = ("SVC_FORWARD_PROXY", "http://proxy:3128");
+    let origins = (
+        "SVC_FORWARD_PROXY_ORIGINS",
+        "https://a.com,http://b.com:8080",
+    );
+    let credentials = ("SVC_FORWARD_PROXY_CREDENTIALS", "user:pass:word");
+    let settings = load(&development(&[proxy, origins, credentials]), &clock()).unwrap();
+    let loaded = settings.outbound.forward_proxy.unwrap();
+    assert_eq!(loaded.origin.text(), "http://proxy:3128");
+    assert_eq!(loaded.origins.len(), 2);
+    assert!(!format!("{:?}", loaded.credentials).contains("word"));
+    faulty(&development(&[proxy]), &["SVC_FORWARD_PROXY"]);
+    faulty(&development(&[origins]), &["SVC_FORWARD_PROXY_ORIGINS"]);
+    faulty(
+        &development(&[credentials]),
+        &["SVC_FORWARD_PROXY_CREDENTIALS"],
+    );
+    let bare = ("SVC_FORWARD_PROXY_CREDENTIALS", "password");
+    faulty(
+        &development(&[proxy, origins, bare]),
+        &["SVC_FORWARD_PROXY_CREDENTIALS"],
+    );
+    for url in ["https://proxy:3128", "http://proxy:3128/path"] {
+        let proxy = ("SVC_FORWARD_PROXY", url);
+        faulty(&development(&[proxy, origins]), &["SVC_FORWARD_PROXY"]);
+    }
+}

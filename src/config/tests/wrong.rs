@@ -67,6 +67,16 @@ const WRONG: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "SVC_FORWARD_PROXY_ORIGINS",
+        &[
+            "https://*.a.com",
+            "https://a.com/v1",
+            "a.com",
+            "https://a.com:443",
+        ],
+    ),
+    ("SVC_FORWARD_PROXY_CREDENTIALS", &["u:", "user: password"]),
+    (
         "SVC_OTLP_ENDPOINT",
         &[
             "127.0.0.1:4318",

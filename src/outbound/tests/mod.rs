@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 mod attempts;
 mod hosts;
+mod proxy;
 mod receivers;
 mod tls;
 mod waits;
