@@ -133,6 +133,7 @@ impl JsonSchema for SemanticVersion {
         schemars::json_schema!({
             "type": "string",
             "minLength": 5,
+            "pattern": r"^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$",
             "maxLength": VERSION_LENGTH_MOST,
             "examples": ["1.2.3", "2.0.0-rc.1"],
         })

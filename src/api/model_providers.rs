@@ -174,7 +174,7 @@ struct NewModelProvider {
     /// Unique in the tenant.
     name: Name,
     /// Where its OpenAI-compatible API begins; usually ends in `/v1`.
-    #[schemars(length(max = 2048))]
+    #[schemars(length(max = 2048), extend("format" = "uri"))]
     base_url: String,
     /// The name of a key that the operator listed for the base URL's origin (`SVC_MODEL_KEYS`).
     api_key_name: Option<Name>,
@@ -191,7 +191,7 @@ struct NewModelProvider {
 #[schemars(example = serde_json::json!({"name": "models-in-europe"}))]
 struct ChangeModelProvider {
     name: Option<Name>,
-    #[schemars(length(max = 2048))]
+    #[schemars(length(max = 2048), extend("format" = "uri"))]
     base_url: Option<String>,
     /// Null: it takes no key.
     #[serde(default, deserialize_with = "given")]

@@ -143,7 +143,7 @@ struct NewTool {
     #[schemars(with = "Map<String, Value>")]
     arguments_schema: Value,
     /// Where it is called, with POST.
-    #[schemars(length(max = 2048))]
+    #[schemars(length(max = 2048), extend("format" = "uri"))]
     url: String,
     /// How long a call may take.
     #[schemars(range(min = 1, max = TIMEOUT_MS_MOST), extend("default" = TIMEOUT_MS_DEFAULT))]

@@ -251,7 +251,7 @@ impl From<WebhookEndpoint> for View {
 }))]
 struct NewWebhookEndpoint {
     /// Where events are posted to.
-    #[schemars(length(max = 2048))]
+    #[schemars(length(max = 2048), extend("format" = "uri"))]
     url: String,
     /// Each kind once.
     #[schemars(length(min = 1, max = 3))]
@@ -274,7 +274,7 @@ impl MayName for NewWebhookEndpoint {
 #[schemars(example = serde_json::json!({"events": ["run.finished", "approval.requested"]}))]
 struct ChangeWebhookEndpoint {
     /// What waits goes there, too.
-    #[schemars(length(max = 2048))]
+    #[schemars(length(max = 2048), extend("format" = "uri"))]
     url: Option<String>,
     #[schemars(length(min = 1, max = 3))]
     events: Option<Vec<Kind>>,

@@ -251,6 +251,9 @@ impl Walk<'_> {
             Some("date-time") if Timestamp::deserialize(json!(text)).is_err() => {
                 return self.fault("expected a time such as 2026-01-31T08:00:00Z");
             }
+            Some("uri") if !is_url(text) => {
+                return self.fault("expected a URL such as https://api.example.com/v1");
+            }
             _ => (),
         }
         let length = text.chars().count() as u64;
@@ -340,6 +343,12 @@ impl Walk<'_> {
             self.path.pop();
         }
     }
+}
+
+/// Whether it has the form of what the service calls. Whether it may be called is another matter.
+fn is_url(text: &str) -> bool {
+    url::Url::parse(text)
+        .is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
 }
 
 fn last_part(reference: &str) -> &str {

@@ -106,12 +106,13 @@ fn all_faults_of_a_body_are_told_at_once() {
     let project = app.post("/v1/projects", &json!({"name": "a"})).expect(201);
     let project_id = &project["id"];
     // What the body's shape rules out.
-    let body = json!({"projectId": "x", "name": 7, "argumentsSchema": {}, "url": "https://a.example",
+    let body = json!({"projectId": "x", "name": 7, "argumentsSchema": {}, "url": "no url",
         "timeoutMs": 0, "idempotent": "yes", "nam": 1});
     let expected = [
         "$.projectId",
         "$",
         "$.name",
+        "$.url",
         "$.timeoutMs",
         "$.idempotent",
         "$.nam",
@@ -126,6 +127,7 @@ fn all_faults_of_a_body_are_told_at_once() {
     let body = json!({"name": " ", "baseUrl": "no url", "models": [model, {}]});
     let expected = [
         "$.name",
+        "$.baseUrl",
         "$.models[0].prices.prompt",
         "$.models[0].prices.completion",
         "$.models[1]",
@@ -135,6 +137,9 @@ fn all_faults_of_a_body_are_told_at_once() {
     let body = json!({"name": "p", "baseUrl": "no url", "apiKeyName": "none", "models": twice});
     let expected = ["$.baseUrl", "$.apiKeyName", "$.models[1].name"];
     assert_eq!(faults(&app, "/v1/model-providers", &body), expected);
+    let body = json!({"agentId": "x", "version": "1", "title": 5});
+    let expected = ["$.agentId", "$.version", "$.title"];
+    assert_eq!(faults(&app, "/v1/conversations", &body), expected);
     // One fault is a list of one.
     assert_eq!(faults(&app, "/v1/projects", &json!([])), ["$"]);
     assert_eq!(
