@@ -214,6 +214,21 @@ fn runs(variables: &[(&str, &str)]) {
         run_shown["labels"],
         json!({"channel": "mail", "ticket": "a=b"})
     );
+    bad_labels_are_refused(variables);
+    let id = run_shown["id"].as_str().unwrap();
+    let said = run(&["follow", id], variables).expect(0);
+    assert!(said.out.contains("You wrote: \"Hello\""), "{}", said.out);
+    let said = run(&["run", "no-such-agent", "Hello"], variables).expect(1);
+    assert!(said.err.contains("no-such-agent"), "{}", said.err);
+    let said = run(
+        &["follow", "01993c5e-7c1f-7d2a-9c55-0242ac120002"],
+        variables,
+    )
+    .expect(1);
+    assert!(said.err.contains("not-found"), "{}", said.err);
+}
+
+fn bad_labels_are_refused(variables: &[(&str, &str)]) {
     for (label, says) in [
         ("channel", "expected KEY=VALUE"),
         ("channel=b", "given twice"),
@@ -230,17 +245,6 @@ fn runs(variables: &[(&str, &str)]) {
         let said = run(&twice, variables).expect(2);
         assert!(said.err.contains(says), "{}", said.err);
     }
-    let id = run_shown["id"].as_str().unwrap();
-    let said = run(&["follow", id], variables).expect(0);
-    assert!(said.out.contains("You wrote: \"Hello\""), "{}", said.out);
-    let said = run(&["run", "no-such-agent", "Hello"], variables).expect(1);
-    assert!(said.err.contains("no-such-agent"), "{}", said.err);
-    let said = run(
-        &["follow", "01993c5e-7c1f-7d2a-9c55-0242ac120002"],
-        variables,
-    )
-    .expect(1);
-    assert!(said.err.contains("not-found"), "{}", said.err);
 }
 
 fn last(out: &str) -> Value {

@@ -139,7 +139,7 @@ fn an_archived_project_is_hidden_starts_nothing_and_comes_back() {
         assert_eq!(ids(client, "/v1/agents?archived=true"), [agent.to_string()]);
         assert_eq!(ids(client, "/v1/agents"), [""; 0]);
         assert_eq!(ids(client, "/v1/tools"), [tool.to_string()]);
-        assert_eq!(ids(client, "/v1/runs"), [first.clone()]);
+        assert_eq!(ids(client, "/v1/runs"), std::slice::from_ref(&first));
     }
     assert_eq!(ids(&app, "/v1/projects"), [other.to_string()]);
     assert_eq!(ids(&limited, "/v1/projects"), [""; 0]);
@@ -215,7 +215,7 @@ fn a_start_beside_an_archive_is_whole_or_refused() {
         };
         let starting = || (0..5).map(|_| start()).collect::<Vec<_>>();
         let answers: Vec<(u16, Value)> = std::thread::scope(|scope| {
-            let starts: Vec<_> = (0..3).map(|_| scope.spawn(&starting)).collect();
+            let starts: Vec<_> = (0..3).map(|_| scope.spawn(starting)).collect();
             act(&app, "agents", agent, "archive");
             app.post("/v1/runs", &turn(agent))
                 .expect_error(409, "agent-archived");

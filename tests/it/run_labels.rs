@@ -157,6 +157,39 @@ fn the_same_key_with_other_labels_is_another_request() {
     app.finished(&id_of(&first["run"]));
 }
 
+/// A cursor belongs to its labels, and what is no label is refused. `last`: the newest run in production.
+fn pages_are_of_their_labels(app: &App, last: &str) {
+    let newest = app.get("/v1/runs?label=env:prod&limit=3").expect(200);
+    let cursor = newest["nextCursor"].as_str().unwrap();
+    assert_eq!(id_of(&newest["data"][0]), last);
+    for other in ["", "label=env:test&", "label=env:prod&label=tier:1&"] {
+        app.get(&format!("/v1/runs?{other}limit=3&cursor={cursor}"))
+            .expect_error(400, "invalid-cursor");
+    }
+    for bad in ["env", "Env:x", ":x", "env:a%0Ab", "env:a&label=env:b"] {
+        let fault = app
+            .get(&format!("/v1/runs?label={bad}"))
+            .expect_error(400, "invalid-request");
+        assert!(
+            fault["message"].as_str().unwrap().contains("label"),
+            "{fault}"
+        );
+    }
+}
+
+/// A conversation, and a run in it with labels.
+fn said_in_a_conversation(app: &App, agent: Uuid) -> (String, String) {
+    let conversation = app
+        .post("/v1/conversations", &json!({"agentId": agent}))
+        .expect(201);
+    let conversation = id_of(&conversation);
+    let body = json!({"agentId": agent, "message": "a", "conversationId": conversation,
+        "labels": {"env": "dev", "tier": "1"}});
+    let said = id_of(&app.post("/v1/runs", &body).expect(202)["run"]);
+    app.finished(&said);
+    (conversation, said)
+}
+
 #[test]
 fn runs_are_listed_by_labels_with_every_other_filter() {
     let app = App::start();
@@ -183,14 +216,7 @@ fn runs_are_listed_by_labels_with_every_other_filter() {
     for run in &runs {
         app.finished(&run.0);
     }
-    let conversation = app
-        .post("/v1/conversations", &json!({"agentId": agents[0].1}))
-        .expect(201);
-    let conversation = id_of(&conversation);
-    let body = json!({"agentId": agents[0].1, "message": "a", "conversationId": conversation,
-        "labels": {"env": "dev", "tier": "1"}});
-    let said = id_of(&app.post("/v1/runs", &body).expect(202)["run"]);
-    app.finished(&said);
+    let (conversation, said) = said_in_a_conversation(&app, agents[0].1);
     let (project, agent) = agents[1];
     type Made = (String, Uuid, Uuid, &'static str, &'static str);
     let ids = |wanted: &dyn Fn(&Made) -> bool| -> Vec<String> {
@@ -229,23 +255,8 @@ fn runs_are_listed_by_labels_with_every_other_filter() {
     ] {
         assert_eq!(list(&app, &format!("&{query}")), expected, "{query}");
     }
-    let newest = app.get("/v1/runs?label=env:prod&limit=3").expect(200);
-    let cursor = newest["nextCursor"].as_str().unwrap();
     let last = ids(&|one| one.3 == "prod").pop().unwrap();
-    assert_eq!(id_of(&newest["data"][0]), last);
-    for other in ["", "label=env:test&", "label=env:prod&label=tier:1&"] {
-        app.get(&format!("/v1/runs?{other}limit=3&cursor={cursor}"))
-            .expect_error(400, "invalid-cursor");
-    }
-    for bad in ["env", "Env:x", ":x", "env:a%0Ab", "env:a&label=env:b"] {
-        let fault = app
-            .get(&format!("/v1/runs?label={bad}"))
-            .expect_error(400, "invalid-request");
-        assert!(
-            fault["message"].as_str().unwrap().contains("label"),
-            "{fault}"
-        );
-    }
+    pages_are_of_their_labels(&app, &last);
     let other = app.other_tenant();
     assert_eq!(list(&other, "&label=env:prod"), [""; 0]);
 }
