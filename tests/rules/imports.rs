@@ -522,10 +522,13 @@ impl Imports {
 
 /// The crate and the module that a file of the product is; programs of their own are none.
 fn module_path(path: &str) -> Option<(&'static str, Vec<String>)> {
-    let (krate, inner) = match path.strip_prefix("jobs/src/") {
-        Some(inner) => ("jobs", inner),
-        None => ("agent_runtime", path.strip_prefix("src/")?),
-    };
+    let (krate, inner) = [
+        ("jobs", "jobs/src/"),
+        ("expressions", "expressions/src/"),
+        ("agent_runtime", "src/"),
+    ]
+    .iter()
+    .find_map(|(krate, place)| Some((*krate, path.strip_prefix(place)?)))?;
     let mut parts: Vec<String> = inner
         .strip_suffix(".rs")?
         .split('/')

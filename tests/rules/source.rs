@@ -43,10 +43,12 @@ impl Source {
         }
     }
 
-    /// Whether this is Rust of the service or of the queue (not of their tests).
+    /// Whether this is Rust of the service or of a crate beside it (not of their tests).
     pub(crate) fn is_product(&self) -> bool {
         self.path.ends_with(".rs")
-            && (self.path.starts_with("src/") || self.path.starts_with("jobs/src/"))
+            && ["src/", "jobs/src/", "expressions/src/"]
+                .iter()
+                .any(|place| self.path.starts_with(place))
     }
 
     /// The service's module that the file belongs to: `store` for `src/store/runs.rs`.

@@ -1,0 +1,3 @@
+//! Expressions as their users see them.
+
+mod faults;
