@@ -4,7 +4,9 @@ use expressions::{Expression, MAX_NESTING, MAX_SOURCE_BYTES};
 
 /// The faults of a text, each with the piece of text that it names.
 fn faults(source: &str) -> Vec<String> {
-    let faults = Expression::parse(source, &["context", "input"]).unwrap_err();
+    let Err(faults) = Expression::parse(source, &["context", "input"]) else {
+        panic!("{source}: taken");
+    };
     let told = faults.iter().map(|fault| {
         let place = &source[fault.span.clone()];
         let hint = fault.hint.as_deref().unwrap_or("-");
