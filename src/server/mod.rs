@@ -40,7 +40,6 @@ use crate::http::pipeline::Pipeline;
 use crate::http::probes::Probes;
 use crate::ids::Clock;
 use crate::log::Subsystem;
-use crate::store;
 use crossbeam_channel::{Receiver, bounded};
 use start::Starter;
 use std::net::SocketAddr;
@@ -64,7 +63,6 @@ impl Server {
     /// The address is taken, a setting is no use, or the system gives no thread.
     pub fn start(mut options: Options, clock: &Clock, log: &slog::Logger) -> Result<Self> {
         let sub = |name| crate::log::subsystem(log, name);
-        let manager = store::connect::Manager::new(&options.store)?;
         let (seeds, run_lease) = (options.seeds.clone(), options.run_lease);
         let silence = watchdog::silence(&options.store);
         let (limits, docs) = (options.limits.clone(), options.docs);
@@ -94,7 +92,7 @@ impl Server {
             silence,
             door: Arc::clone(&door),
             audit: shared.audit.clone(),
-            manager: manager.clone(),
+            manager: shared.store.manager().clone(),
             probes: Arc::clone(&probes),
             stopped: stopped.clone(),
             log: sub(Subsystem::Server),
@@ -104,7 +102,6 @@ impl Server {
         let work = Arc::new(Mutex::new(None));
         let starter = Starter {
             shared: Arc::clone(&shared),
-            manager,
             seeds,
             run_lease,
             work: Arc::clone(&work),

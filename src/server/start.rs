@@ -31,7 +31,6 @@ const CHECK: Duration = Duration::from_secs(2);
 /// What stands between an open door and a ready server.
 pub(super) struct Starter {
     pub(super) shared: Arc<Shared>,
-    pub(super) manager: store::connect::Manager,
     pub(super) seeds: Seeds,
     pub(super) run_lease: Duration,
     pub(super) work: Arc<Mutex<Option<Work>>>,
@@ -93,7 +92,7 @@ impl Starter {
     fn prepare(&self) -> Result<()> {
         let is_stopped = || self.is_stopped_within(Duration::ZERO);
         let (store, clock) = (&self.shared.store, &self.shared.clock);
-        migrations::migrate_unless(&self.manager, &self.log, is_stopped)?;
+        migrations::migrate_unless(store.manager(), &self.log, is_stopped)?;
         if !seed(store, clock, &self.seeds)? {
             slog::warn!(self.log, "The seed token was revoked and stays so. Set another SVC_SEED_TOKEN, or none for a fresh one at each start"; "tenantId" => %self.seeds.tenant_id);
         }

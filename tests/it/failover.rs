@@ -5,7 +5,7 @@ use crate::harness::eventually;
 use agent_runtime::dev::cluster::Cluster;
 use agent_runtime::error::Code;
 use agent_runtime::secret::Secret;
-use agent_runtime::store::{Options, Sql, Store};
+use agent_runtime::store::{Options, Sql, Store, connect::Manager};
 use postgres::config::Host;
 use std::path::Path;
 use std::process::Command;
@@ -120,6 +120,33 @@ fn an_old_primary_that_lives_on_is_left_and_what_it_confirms_late_does_not_count
     let refused = eventually("a refusal", || timeline(&store).err());
     assert_eq!(refused, Code::DatabaseUnavailable);
     assert_eq!(timeline(&store), Err(Code::DatabaseUnavailable));
+    let beside = store.manager().client().err().unwrap();
+    assert_eq!(beside.code(), Code::DatabaseUnavailable);
+}
+
+/// The other one may be the primary soon.
+#[test]
+fn a_refusal_is_final_only_if_every_host_refuses() {
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let cluster = cluster(&place.path().join("d"));
+    let (socket, nowhere) = (socket(&cluster), place.path().join("nowhere"));
+    let refused = |other: &str| {
+        let url = format!("host={socket},{other} user=nobody_knows dbname=postgres");
+        let manager = Manager::new(&options(url)).unwrap();
+        manager.client().err().unwrap()
+    };
+    let by_one = refused(nowhere.to_str().unwrap());
+    assert_eq!(by_one.code(), Code::DatabaseUnavailable);
+    // What the other one said is not lost.
+    let mut cause = std::error::Error::source(&by_one);
+    let causes = std::iter::from_fn(|| {
+        let this = cause?;
+        cause = this.source();
+        Some(this.to_string())
+    });
+    let said = causes.collect::<Vec<_>>().join(": ");
+    assert!(said.contains("nobody_knows"), "{said}");
+    assert_eq!(refused(&socket).code(), Code::InvalidRequest);
 }
 
 #[test]

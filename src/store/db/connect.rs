@@ -39,10 +39,10 @@ pub struct Manager {
 
 /// Why the last connection was refused for good, if it was.
 #[derive(Clone, Default)]
-pub(super) struct Refusal(Arc<Mutex<Option<String>>>);
+struct Refusal(Arc<Mutex<Option<String>>>);
 
 impl Refusal {
-    pub(super) fn reason(&self) -> Option<String> {
+    fn reason(&self) -> Option<String> {
         let reason = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         reason.clone()
     }
@@ -50,7 +50,7 @@ impl Refusal {
     fn note(&self, error: Option<&Failure>) {
         let refused = error.and_then(|failure| match failure {
             Failure::Postgres(error) => Some(error),
-            Failure::NoPrimary | Failure::Superseded => None,
+            Failure::NoPrimary(_) | Failure::Superseded => None,
         });
         let reason = refused.filter(|error| !error::is_away(error)).map(describe);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reason;
@@ -173,8 +173,9 @@ impl Manager {
         self.canceller.clone()
     }
 
-    pub(super) fn refusal(&self) -> Refusal {
-        self.refusal.clone()
+    /// Why the last connection of the pool was refused for good, if it was.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.refusal.reason()
     }
 
     /// Where the database is: each host with its port.

@@ -3,11 +3,10 @@
 //! A checkout ends after its timeout. A connection is pinged before it is lent if it was idle, or
 //! was last used before another one was found dead.
 
-use super::connect::{CloseAside, Manager, NoteFailures, Options, Refusal};
+use super::connect::{CloseAside, Manager, NoteFailures, Options};
 use super::connection::{Connection, PING};
 use super::primary;
 use super::statement::{Parameter, Sql};
-use super::statement_timeout::Monitor;
 use super::transaction::{Tx, transact};
 use crate::concurrency_limit::{Limiter, Permit};
 use crate::error::{Error, Result};
@@ -23,8 +22,7 @@ const RESTED: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct Store {
     pool: r2d2::Pool<Manager>,
-    monitor: Arc<Monitor>,
-    refusal: Refusal,
+    manager: Manager,
     /// Sessions that this handle and its clones may have at once.
     share: Option<Limiter>,
 }
@@ -73,7 +71,7 @@ impl Store {
     /// The connection string is not one, or its certificate file cannot be read.
     pub fn open(options: &Options, log: slog::Logger) -> Result<Self> {
         let manager = Manager::new(options)?;
-        let monitor = Arc::clone(manager.monitor());
+        let monitor = manager.monitor();
         options.outage.get_or_init(|| {
             let log = crate::log::subsystem(&log, Subsystem::Store);
             Outage::new(log, "The database", manager.place())
@@ -85,22 +83,20 @@ impl Store {
             log.clone(),
         )?;
         if let Some(hosts) = manager.hosts() {
-            primary::watch(hosts, &monitor, &log)?;
+            primary::watch(hosts, monitor, &log)?;
         }
-        let refusal = manager.refusal();
         let pool = r2d2::Pool::builder()
             .max_size(options.pool_size)
             .min_idle(Some(1))
             .connection_timeout(options.checkout_timeout)
             .test_on_check_out(true)
             .max_lifetime(None)
-            .error_handler(Box::new(NoteFailures(Arc::clone(&monitor))))
+            .error_handler(Box::new(NoteFailures(Arc::clone(monitor))))
             .connection_customizer(Box::new(CloseAside))
-            .build_unchecked(manager);
+            .build_unchecked(manager.clone());
         Ok(Self {
             pool,
-            monitor,
-            refusal,
+            manager,
             share: None,
         })
     }
@@ -142,15 +138,16 @@ impl Store {
             let mut connection =
                 self.pool
                     .get_timeout(left)
-                    .map_err(|error| match self.refusal.reason() {
+                    .map_err(|error| match self.manager.refusal() {
                         Some(reason) => Error::database_unavailable(reason),
                         None => Error::from(error),
                     })?;
             let left = deadline.saturating_duration_since(Instant::now());
             let used_at = connection.used_at;
-            let doubtful = used_at.elapsed() >= RESTED || self.monitor.has_lost_since(used_at);
+            let doubtful =
+                used_at.elapsed() >= RESTED || self.manager.monitor().has_lost_since(used_at);
             if !doubtful || connection.ping(left) {
-                self.monitor.note_answer();
+                self.manager.monitor().note_answer();
                 return Ok(Session {
                     connection,
                     _share: share,
@@ -170,7 +167,7 @@ impl Store {
                 true => Ok(()),
                 false => Err(Error::database_unavailable("a ping got no answer")),
             },
-            Err(_) if self.monitor.answered_within(lately) => Ok(()),
+            Err(_) if self.manager.monitor().answered_within(lately) => Ok(()),
             Err(error) => Err(error),
         };
         if let Err(error) = &checked {
@@ -181,12 +178,12 @@ impl Store {
 
     /// Somebody found, beside the pool, that the database does not answer.
     pub fn note_away(&self, error: &Error) {
-        self.monitor.note_away(error);
+        self.manager.monitor().note_away(error);
     }
 
     /// Whether the log has told that the database is away. What follows from that is no news.
     pub fn is_away(&self) -> bool {
-        self.monitor.is_away()
+        self.manager.monitor().is_away()
     }
 
     /// Runs `work` in a transaction: committed if it returns `Ok`, rolled back otherwise.
@@ -209,6 +206,11 @@ impl Store {
             },
             |connection| connection.statements.monitored.end(false),
         )
+    }
+
+    /// What makes the pool's connections, for one beside it: both leave an old primary.
+    pub fn manager(&self) -> &Manager {
+        &self.manager
     }
 
     /// The pool, for its figures.

@@ -12,7 +12,7 @@
 //! Not here: a connection string with one host. Whatever fails over behind that name closes its connections.
 
 use super::statement_timeout::{Canceller, Monitor};
-use crate::error::{Error, Result};
+use crate::error::{self, Error, Result};
 use crate::sql;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use postgres::config::{Host, TargetSessionAttrs};
@@ -39,8 +39,8 @@ const ATTEMPTS: u32 = 8;
 pub enum Failure {
     /// The host said so, or nothing.
     Postgres(postgres::Error),
-    /// No host is a primary, or the newest primary does not answer.
-    NoPrimary,
+    /// No host is a primary, or the newest primary does not answer. What a host said that refuses, if one does.
+    NoPrimary(Option<postgres::Error>),
     /// A newer primary was found meanwhile.
     Superseded,
 }
@@ -49,7 +49,7 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Postgres(error) => error.fmt(f),
-            Self::NoPrimary => {
+            Self::NoPrimary(_) => {
                 f.write_str("no host of SVC_DATABASE_URL answers as the newest primary")
             }
             Self::Superseded => f.write_str("a newer primary was found"),
@@ -61,7 +61,8 @@ impl std::error::Error for Failure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Postgres(error) => error.source(),
-            Self::NoPrimary | Self::Superseded => None,
+            Self::NoPrimary(refusal) => refusal.as_ref().map(|error| error as _),
+            Self::Superseded => None,
         }
     }
 }
@@ -134,7 +135,7 @@ impl Hosts {
                     return Err(Failure::Superseded);
                 }
                 Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
-                Err(_) => return Err(Failure::NoPrimary),
+                Err(_) => return Err(Failure::NoPrimary(None)),
             }
         }
     }
@@ -157,7 +158,7 @@ impl Hosts {
         }
         drop(tell);
         let mut best: Option<(Client, i64)> = None;
-        let mut failed = Failure::NoPrimary;
+        let (mut away, mut refusals) = (None, Vec::new());
         while let Ok(answer) = answers.recv_deadline(deadline) {
             match answer {
                 Ok((client, Some(seen))) => {
@@ -168,18 +169,25 @@ impl Hosts {
                 }
                 // A standby.
                 Ok((_, None)) => {}
-                Err(error) => failed = error.into(),
+                Err(error) if error::is_away(&error) => away = Some(error),
+                Err(error) => refusals.push(error),
             }
         }
-        best.ok_or(failed)
+        let is_refused_by_all = refusals.len() == self.hosts.len();
+        best.ok_or_else(|| match (refusals.pop(), away) {
+            (Some(refusal), _) if is_refused_by_all => refusal.into(),
+            (None, Some(away)) => away.into(),
+            // A host that is away, or a standby, may be the primary soon.
+            (refusal, _) => Failure::NoPrimary(refusal),
+        })
     }
 
     /// Connects on a thread of its own, because neither a connection's start nor a question has a deadline.
     fn attempt(&self, host: usize, asks: bool, tell: Sender<Attempt>) -> Result<(), Failure> {
-        let one = self.hosts.get(host).ok_or(Failure::NoPrimary)?;
+        let one = self.hosts.get(host).ok_or(Failure::NoPrimary(None))?;
         let under_way = UnderWay(Arc::clone(&one.attempts));
         if under_way.0.fetch_add(1, Ordering::Relaxed) >= ATTEMPTS {
-            return Err(Failure::NoPrimary);
+            return Err(Failure::NoPrimary(None));
         }
         let mut config = one.config.clone();
         if !asks {
@@ -198,7 +206,7 @@ impl Hosts {
                 // Nobody waits for what came too late: the connection is closed.
                 let _ = tell.send(opened);
             });
-        began.map(drop).map_err(|_| Failure::NoPrimary)
+        began.map(drop).map_err(|_| Failure::NoPrimary(None))
     }
 
     /// Takes what a host said of itself. The primary's timeline if it is another one than before: connections to those below
