@@ -1,7 +1,7 @@
 //! Commands on the database find the private one of `dev` by themselves; what `dev` keeps serves
 //! nothing else.
 
-use crate::harness::{Running, command, directory, run};
+use crate::harness::{Running, command, database, directory, run};
 use rustix::process::Signal;
 use std::net::TcpListener;
 use std::path::Path;
@@ -81,6 +81,23 @@ fn refuses_keys(data: &Path) {
     assert_eq!(said.err.matches(told).count(), 2, "{}", said.err);
     let development = [&given[..], &[("SVC_DEV", "true")]].concat();
     run(&["check-config"], &development).expect(0);
+}
+
+/// Others may use that database, and could not read what is wrapped with keys that are here alone.
+#[test]
+fn a_database_that_is_not_of_dev_gets_no_secret_under_its_keys() {
+    let dir = directory();
+    let variables = [
+        ("XDG_DATA_HOME", dir.path().to_str().unwrap()),
+        ("HOME", "/nonexistent"),
+        ("SVC_DATABASE_URL", &database()),
+    ];
+    let mut dev = Running::start(command(&["dev", "--port", "0"], &variables));
+    dev.line_with("off, and so are webhooks");
+    dev.line_with("Ctrl-C stops everything.");
+    assert!(!dir.path().join("agent-runtime/secrets.key").exists());
+    dev.signal(Signal::INT);
+    assert_eq!(dev.wait(), Some(0));
 }
 
 #[test]

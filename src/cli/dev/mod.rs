@@ -54,8 +54,8 @@ Examples:
   agent-runtime dev --provider-url http://127.0.0.1:11434/v1 --model llama3.2
 
 An API key comes from the variable OPENAI_API_KEY, or as SVC_MODEL_KEYS says. Secrets and webhooks \
-are on, under keys that dev keeps in its data directory and that no other server takes. To start \
-afresh, stop it and remove that directory.";
+are on with the private database, under keys that dev keeps in its data directory and that no other server takes. With \
+another database they are as the settings SVC_SECRETS_… say. To start afresh, stop it and remove that directory.";
 
 const DEFAULT_PORT: u16 = 4000;
 /// Ports that are tried after the default one.
@@ -140,8 +140,14 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
         .transpose()?;
     let (vars, cluster) = with_database(world, arguments, vars, &home)?;
     home.make()?;
-    home.make_keys()?;
-    let vars = settings::with_secrets(vars, &home);
+    let vars = match &cluster {
+        Some(_) => {
+            home.make_keys()?;
+            settings::with_secrets(vars, &home)
+        }
+        // Others may use that database, and nobody else has these keys.
+        None => vars,
+    };
     let openfga = openfga.map(|program| openfga::start(&program, &home));
     let openfga = openfga.transpose()?;
     let vars = match &openfga {
@@ -447,7 +453,7 @@ impl Dev<'_> {
 
     fn secrets(&self) -> &'static str {
         match self.settings.secrets {
-            config::Secrets::Off => "off, and so are webhooks (SVC_SECRETS_BACKEND=none)",
+            config::Secrets::Off => "off, and so are webhooks (see SVC_SECRETS_BACKEND)",
             _ => "on, and so are webhooks",
         }
     }
