@@ -2,7 +2,8 @@
 //!
 //! A batch that the collector does not take for now is kept and sent again, after a wait that
 //! grows; meanwhile the queue fills, and further spans are dropped. A batch that it refuses is
-//! dropped. The log hears of it once, and once when it is over.
+//! dropped. The log hears of it once, and once when it is over. Spans that it rejects out of a batch that it takes are
+//! dropped, too, and the next batch is sent at once: the log hears of the first of them.
 
 use super::{Counters, Options, Span, Value, otlp};
 use crate::error::{Error, Result};
@@ -51,6 +52,7 @@ impl Exporter {
             due: None,
             wait: options.first_wait,
             trouble: None,
+            has_rejected: false,
             options,
             log,
         };
@@ -178,6 +180,8 @@ struct Sending {
     wait: Duration,
     /// While the collector takes nothing: how many spans had been dropped before.
     trouble: Option<u64>,
+    /// Whether it rejected spans out of a batch that it took.
+    has_rejected: bool,
     log: slog::Logger,
 }
 
@@ -248,20 +252,20 @@ impl Sending {
         let answer = sent.map_err(|sentence| Trouble::Away(sentence, None))?;
         let said = || format!("It answered {}.", answer.status);
         let count = u64::try_from(self.batch.len()).unwrap_or(u64::MAX);
-        let rejected = match answer.status {
-            200..300 => otlp::rejected(&answer.body).min(count),
+        let (rejected, outcome) = match answer.status {
+            200..300 => (otlp::rejected(&answer.body).min(count), Ok(())),
             429 | 502..=504 => return Err(Trouble::Away(said(), retry_after(&answer))),
-            _ => count,
+            _ => (count, Err(Trouble::Refused(said()))),
         };
         self.batch.clear();
         self.due = None;
         self.counters.exported.fetch_add(count - rejected, Relaxed);
         self.counters.dropped_refused.fetch_add(rejected, Relaxed);
-        if rejected > 0 {
-            return Err(Trouble::Refused(said()));
+        if outcome.is_ok() {
+            self.over();
+            self.note_rejected(rejected);
         }
-        self.over();
-        Ok(())
+        outcome
     }
 
     /// Sends what is left, until the deadline.
@@ -300,6 +304,13 @@ impl Sending {
             Trouble::Refused(reason) => {
                 slog::warn!(self.log, "The collector of traces refuses spans; they are dropped"; "collector" => collector, "reason" => reason);
             }
+        }
+    }
+
+    /// Says of the first spans that the collector rejects out of a batch; the metrics count all of them.
+    fn note_rejected(&mut self, rejected: u64) {
+        if rejected > 0 && !std::mem::replace(&mut self.has_rejected, true) {
+            slog::warn!(self.log, "The collector of traces takes batches and rejects spans out of them; they are dropped and counted"; "collector" => &self.collector.url, "rejected" => rejected);
         }
     }
 

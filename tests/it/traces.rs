@@ -378,6 +378,29 @@ fn what_the_collector_refuses_is_dropped_and_what_it_puts_off_is_sent_again() {
 }
 
 #[test]
+fn spans_that_are_rejected_out_of_a_batch_hold_nothing_up_and_are_told_of_once() {
+    let partial = r#"{"partialSuccess":{"rejectedSpans":"1","errorMessage":"x"}}"#;
+    let collector = Collector::at(([127, 0, 0, 1], 0).into(), move |_| {
+        (200, Vec::new(), partial)
+    });
+    let (app, lines) = start(&collector.url(), |options| {
+        options.traces.as_mut().unwrap().first_wait = Duration::from_secs(600);
+    });
+    for count in 1..=3 {
+        app.get("/v1/projects").expect(200);
+        eventually("an export", || {
+            (collector.exports().len() >= count).then_some(())
+        });
+    }
+    let refused = r#"agent_runtime_spans_dropped_total{reason="refused"}"#;
+    eventually("three spans to be counted", || {
+        (metric(&app, refused) >= 3.0).then_some(())
+    });
+    assert_eq!(lines.records("rejects spans out of them").len(), 1);
+    assert_eq!(lines.records("The collector of traces").len(), 1);
+}
+
+#[test]
 fn a_stop_sends_what_waits_and_does_not_wait_for_a_collector_that_hangs() {
     let collector = Collector::start();
     let (app, _) = start(&collector.url(), |options| {
