@@ -6,7 +6,8 @@ declare
   ahead integer;
 begin
   perform pg_advisory_xact_lock(hashtext('run partitions'));
-  foreach parent in array array['run_payloads', 'run_children', 'run_steps', 'run_model_calls', 'run_events'] loop
+  foreach parent in array array['run_payloads', 'run_children', 'run_steps', 'run_model_calls', 'run_events',
+    'flow_states'] loop
     for ahead in -1..2 loop
       perform attach_run_partition(
         parent => parent, month => (date_trunc('month', today) + make_interval(months => ahead))::date

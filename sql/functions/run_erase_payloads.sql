@@ -41,6 +41,7 @@ begin
     where m.tenant_id = of_tenant_id and m.conversation_id = any (conversation_ids) and m.run_id = any (ids);
   end if;
   delete from run_payloads p where p.tenant_id = of_tenant_id and p.run_id = any (ids);
+  delete from flow_states f where f.tenant_id = of_tenant_id and f.run_id = any (ids);
   delete from run_deltas d where d.tenant_id = of_tenant_id and d.run_id = any (ids);
   update run_steps s set request = '{}', result = null where s.tenant_id = of_tenant_id and s.run_id = any (ids);
   update run_model_calls c set failure = erased

@@ -27,7 +27,9 @@ create function run_write(
   price_prompt numeric, price_completion numeric, price_cache_read numeric, price_cache_write numeric, price_reasoning numeric,
   call_started_at timestamptz,
   waits_for text, wakes_at timestamptz, taken_slots integer[], takes_all boolean,
-  spawns boolean, of_job_id bigint, of_lease_id bigint, is_announced boolean
+  spawns boolean, of_job_id bigint, of_lease_id bigint, is_announced boolean,
+  flow_format smallint default null, flow_frames json default null, flow_data json default null,
+  flow_context json default null, flow_tasks integer default null, flow_slots integer default null
 ) returns text
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
@@ -147,6 +149,13 @@ begin
     update run_steps s set status = 'running', attempt = begun_attempt, failures = begun_failures, started_at = at,
       completed_at = null
     where s.tenant_id = of_tenant_id and s.run_id = of_run_id and s.step = begun_step;
+  end if;
+  if flow_format is not null then
+    insert into flow_states (tenant_id, run_id, format, frames, data, context, tasks, slots)
+    values (of_tenant_id, of_run_id, flow_format, flow_frames, flow_data, flow_context, flow_tasks, flow_slots)
+    on conflict (tenant_id, run_id) do update set
+      format = excluded.format, frames = excluded.frames, data = excluded.data, context = excluded.context,
+      tasks = excluded.tasks, slots = excluded.slots;
   end if;
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
   select of_tenant_id, of_run_id, events_stood + e.n, e.kind, e.data, at

@@ -260,6 +260,18 @@ create table enrolments (
 CREATE UNIQUE INDEX enrolments_digest ON enrolments USING btree (digest);
 CREATE UNIQUE INDEX enrolments_open ON enrolments USING btree (tenant_id, user_id) WHERE (ended_at IS NULL);
 
+create table flow_states (
+  tenant_id uuid not null,
+  run_id uuid not null,
+  format smallint not null,
+  frames json not null,
+  data json not null,
+  context json not null,
+  tasks integer not null,
+  slots integer not null,
+  constraint flow_states_pkey PRIMARY KEY (tenant_id, run_id)
+) partition by RANGE (run_id);
+
 create table idempotency_keys (
   tenant_id uuid not null,
   principal text not null,
@@ -1317,7 +1329,13 @@ create table webhook_events (
 --   spawns boolean,
 --   of_job_id bigint,
 --   of_lease_id bigint,
---   is_announced boolean
+--   is_announced boolean,
+--   flow_format smallint DEFAULT NULL::smallint,
+--   flow_frames json DEFAULT NULL::json,
+--   flow_data json DEFAULT NULL::json,
+--   flow_context json DEFAULT NULL::json,
+--   flow_tasks integer DEFAULT NULL::integer,
+--   flow_slots integer DEFAULT NULL::integer
 -- ) returns text
 
 -- function webhook_begin_attempts (

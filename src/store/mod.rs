@@ -18,6 +18,7 @@ pub mod deactivation;
 pub mod deltas;
 pub mod enrolments;
 pub mod events;
+pub mod flow_states;
 pub mod grants;
 pub mod health;
 pub mod model_providers;

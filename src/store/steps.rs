@@ -3,12 +3,13 @@
 //! A row stands before its step begins; its result is written with the events and the usage that
 //! follow from it ([`super::runs::commit`]). Here are the shapes and the reading.
 
-use super::{Columns, Sql};
+use super::{Columns, Parameter, Sql};
 use crate::error::{Error, Result};
 use crate::proof::{May, Read};
 use crate::sql;
 use crate::store::runs::{Lease, Run, Tokens};
 use crate::texts;
+use postgres::Row;
 use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -200,28 +201,38 @@ pub(super) fn of_held(sql: &mut impl Sql, lease: &Lease) -> Result<Vec<Step>> {
     journal(sql, lease.tenant_id(), lease.run_id())
 }
 
+/// The newest step of a run that is held, if it has one.
+///
+/// # Errors
+/// The database's.
+pub fn newest(sql: &mut impl Sql, lease: &Lease) -> Result<Option<Step>> {
+    let run: [Parameter<'_>; 2] = [&lease.tenant_id(), &lease.run_id()];
+    let row = sql.query_opt(sql!("steps/newest"), &run)?;
+    row.as_ref().map(step_of).transpose()
+}
+
 fn journal(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Vec<Step>> {
     let rows = sql.query(sql!("steps/of_run"), &[&tenant_id, &run_id])?;
-    rows.iter()
-        .map(|row| {
-            if row.column::<i16>("format")? > FORMAT {
-                return Err(Error::internal(
-                    "a later version of this program wrote a step of the run",
-                ));
-            }
-            Ok(Step {
-                step: row.column("step")?,
-                kind: row.column("kind")?,
-                name: row.column("name")?,
-                path: row.column("path")?,
-                status: row.column("status")?,
-                attempt: row.column("attempt")?,
-                failures: row.column("failures")?,
-                request: row.column("request")?,
-                result: row.column("result")?,
-                started_at: row.column("started_at")?,
-                completed_at: row.column("completed_at")?,
-            })
-        })
-        .collect()
+    rows.iter().map(step_of).collect()
+}
+
+fn step_of(row: &Row) -> Result<Step> {
+    if row.column::<i16>("format")? > FORMAT {
+        return Err(Error::internal(
+            "a later version of this program wrote a step of the run",
+        ));
+    }
+    Ok(Step {
+        step: row.column("step")?,
+        kind: row.column("kind")?,
+        name: row.column("name")?,
+        path: row.column("path")?,
+        status: row.column("status")?,
+        attempt: row.column("attempt")?,
+        failures: row.column("failures")?,
+        request: row.column("request")?,
+        result: row.column("result")?,
+        started_at: row.column("started_at")?,
+        completed_at: row.column("completed_at")?,
+    })
 }

@@ -110,6 +110,12 @@ fn nothing_that_was_said_is_left_in_the_database() {
     let failed = say(&app, agent, &conversation, &format!("And {CANARY}?"));
     let failure = app.finished(&failed)["failureMessage"].clone();
     assert!(failure.as_str().unwrap().contains(CANARY), "{failure}");
+    // As a run of a flow has it beside its row.
+    let state = "insert into flow_states select tenant_id, run_id, 1, to_json($1::text), to_json($1::text), to_json($1::text), 1, 0
+         from runs where run_id = $2";
+    let run_id: Uuid = completed.parse().unwrap();
+    let mut client = app.database.client();
+    assert_eq!(client.execute(state, &[&CANARY, &run_id]).unwrap(), 1);
     // Each place is one that the erasing has to find.
     assert!(canaries(&app.database) >= 16);
 

@@ -111,6 +111,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0006_archived_at.sql"
         )),
     ),
+    (
+        "0007_flow_states",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0007_flow_states.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.

@@ -17,8 +17,10 @@ use super::storable;
 use crate::error::{Error, Result};
 use crate::sql;
 use crate::store::events::NewEvent;
+use crate::store::flow_states::FlowState;
 use crate::store::steps::{Begun, Ended, ModelCall, Prices};
 use crate::store::{Columns, Parameter, Sql, Store, Tx, on_violation, sql_state};
+use postgres::Row;
 use postgres::error::SqlState;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -41,6 +43,8 @@ pub struct StepCommit {
     pub ended: Option<Ended>,
     /// The step that begins, or begins again.
     pub begun: Option<Begun>,
+    /// Of a run of a flow: where it stands with the step that begins.
+    pub flow_state: Option<FlowState>,
     /// Slots of children that have ended, whose ends the run has seen with this: their usage is added to its own.
     pub taken: Vec<i32>,
     /// Child runs that begin.
@@ -345,23 +349,46 @@ fn write(
         &alone.unwrap_or_default(),
     ];
     with_call(commit.call.as_ref(), |call| {
-        let parameters = [&parameters[..], call, &more].concat();
-        let row = sql.query_one(sql!("runs/write"), &parameters)?;
-        let answer = match row.column("outcome")? {
-            "written" => Answer::Written,
-            "repeated" => Answer::Repeated,
-            "news" => Answer::News,
-            "cancel-asked" => Answer::CancelAsked,
-            "lost" => Answer::Lost,
-            _ => Answer::More,
-        };
-        Ok(Stated {
-            answer,
-            cost_usd: row.column("cost_usd")?,
-            totals: totals_of(&row)?,
-            cancelled: Vec::new(),
+        with_flow_state(commit.flow_state.as_ref(), |state| {
+            let parameters = [&parameters[..], call, &more, state].concat();
+            stated_of(&sql.query_one(sql!("runs/write"), &parameters)?)
         })
     })
+}
+
+fn stated_of(row: &Row) -> Result<Stated> {
+    let answer = match row.column("outcome")? {
+        "written" => Answer::Written,
+        "repeated" => Answer::Repeated,
+        "news" => Answer::News,
+        "cancel-asked" => Answer::CancelAsked,
+        "lost" => Answer::Lost,
+        _ => Answer::More,
+    };
+    Ok(Stated {
+        answer,
+        cost_usd: row.column("cost_usd")?,
+        totals: totals_of(row)?,
+        cancelled: Vec::new(),
+    })
+}
+
+/// Where a flow stands as the parameters of a commit; nulls without one.
+fn with_flow_state<T>(
+    state: Option<&FlowState>,
+    write: impl FnOnce(&[Parameter<'_>]) -> Result<T>,
+) -> Result<T> {
+    let [frames, data, context] = state.map_or([None, None, None], |state| {
+        [&state.frames, &state.data, &state.context].map(|part| Some(storable::value(part)))
+    });
+    write(&[
+        &state.map(|state| state.format),
+        &frames.as_deref(),
+        &data.as_deref(),
+        &context.as_deref(),
+        &state.map(|state| state.tasks),
+        &state.map(|state| state.slots),
+    ])
 }
 
 impl StepCommit {

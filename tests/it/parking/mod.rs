@@ -5,6 +5,7 @@
 //! does, and do what a program would.
 
 mod crashes;
+mod flow_states;
 mod hunts;
 mod interleavings;
 mod stepped;

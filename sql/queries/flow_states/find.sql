@@ -1,0 +1,1 @@
+select format, frames, data, context, tasks, slots from flow_states where tenant_id = $1 and run_id = $2
