@@ -13,6 +13,7 @@ pub mod concurrency_limit;
 pub mod config;
 pub mod dev;
 pub mod error;
+pub mod flows;
 pub mod http;
 pub mod ids;
 pub mod log;

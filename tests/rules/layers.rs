@@ -7,7 +7,7 @@ use crate::source::{self, Source, is_word, line_of};
 use crate::{found, hold};
 
 /// From the top to the leaves.
-const LAYERS: [&[&str]; 21] = [
+const LAYERS: [&[&str]; 22] = [
     &["cli"],
     &["server"],
     // What development alone uses: no other layer knows of it.
@@ -17,6 +17,8 @@ const LAYERS: [&[&str]; 21] = [
     &["api"],
     &["http"],
     &["runtime"],
+    // Definitions are checked by the API, the command line and the runtime.
+    &["flows"],
     &["tools"],
     &["model", "webhooks"],
     // Checks are recorded, and a public token is read by who it names.
