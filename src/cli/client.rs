@@ -364,8 +364,10 @@ pub(super) fn refused(base: &str, status: u16, body: &Value) -> Failure {
             let mut text = format!("{message} ({code}, request {request})");
             let faults = error["details"]["faults"].as_array();
             for fault in faults.filter(|all| all.len() > 1).into_iter().flatten() {
-                let part = |name: &str| fault[name].as_str().unwrap_or_default();
-                text += &format!("\n  {}: {}", part("path"), part("message"));
+                // A body's fault has a path, a query's its parameter.
+                let place = fault["path"].as_str().or(fault["parameter"].as_str());
+                let message = fault["message"].as_str().unwrap_or_default();
+                text += &format!("\n  {}: {message}", place.unwrap_or_default());
             }
             terminal::printable(&text)
         }
@@ -381,4 +383,24 @@ pub(super) fn id_of(row: &Value) -> Outcome<String> {
         .as_str()
         .map(str::to_owned)
         .ok_or_else(|| Failure::new(format!("The server's answer has no id: {}", json!(row))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fault_is_told_with_its_path_or_its_parameter() {
+        let faults = json!([
+            {"path": "$.name", "message": "is required."},
+            {"parameter": "limit", "message": "is 200 at most."},
+        ]);
+        let error = json!({"message": "No.", "code": "invalid-request", "requestId": "r", "details": {"faults": faults}});
+        let told = refused("http://a", 400, &json!({ "error": error })).message;
+        let lines: Vec<&str> = told.lines().skip(1).collect();
+        assert_eq!(
+            lines,
+            ["  $.name: is required.", "  limit: is 200 at most."]
+        );
+    }
 }

@@ -65,7 +65,7 @@ struct List {
     /// Those of this agent, by id or name
     #[arg(long)]
     agent: Option<String>,
-    /// Those of this project, by id or name; also the project of --agent
+    /// Those of this project, by id or name; a name of --agent is looked for there
     #[arg(long)]
     project: Option<String>,
     /// Those with this label; given several times: with all of them. The first one leads the search
@@ -125,11 +125,15 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
 fn list(world: &World, arguments: &List) -> Outcome {
     let mut client = arguments.which.server(world)?.client();
     let project = arguments.project.as_deref();
+    let project = project.map(|project| names::project(&mut client, project));
+    let project = project.transpose()?;
+    let project = project.as_deref();
     let mut path = "/v1/runs?order=desc".to_owned();
+    if let Some(project) = project {
+        path += &format!("&projectId={project}");
+    }
     if let Some(agent) = &arguments.agent {
         path += &format!("&agentId={}", names::agent(&mut client, agent, project)?);
-    } else if let Some(project) = project {
-        path += &format!("&projectId={}", names::project(&mut client, project)?);
     }
     if let Some(status) = &arguments.status {
         path += &format!("&status={status}");

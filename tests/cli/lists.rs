@@ -194,6 +194,13 @@ fn names(data: &Path, variables: &Variables<'_>) {
     assert!(said.err.contains("has not run yet"), "{}", said.err);
     let listed = run(&["agents", "--project", "other", "--json"], variables).expect(0);
     assert_eq!(lines(&listed.out).len(), 1);
+    let of_both = |project: &str| {
+        let both = ["runs", "--json", "--agent", &first, "--project", project];
+        lines(&run(&both, variables).expect(0).out).len()
+    };
+    let its_own = run(&["agents", "show", &first, "--json"], variables).expect(0);
+    assert!(of_both(its_own.json()["projectId"].as_str().unwrap()) > 0);
+    assert_eq!(of_both("other"), 0, "the agent is of another project");
     // Two projects of one name.
     ask(data, "POST", "/v1/projects", &json!({"name": "other"}));
     let said = run(&of_other, variables).expect(2);
