@@ -27,21 +27,24 @@ impl Database {
         M: r2d2::ManageConnection,
         F: Fn(&mut M::Connection) -> &mut Client + Send + Sync + 'static,
     {
-        Self::confirmed(pool, client, |_| true)
+        Self::confirmed(pool, move |connection| Some(client(connection)), |_| true)
     }
 
+    /// `lend` finds the client as in [`Database::new`]. None: the connection takes no more, and the work is not begun; it
+    /// ends with [`Error::Unconfirmed`].
+    ///
     /// `confirms` is asked once the work is done. False: the connection was given up meanwhile, and what it answered,
     /// commits included, does not count; the work ends with [`Error::Unconfirmed`].
-    pub fn confirmed<M, F, C>(pool: r2d2::Pool<M>, client: F, confirms: C) -> Self
+    pub fn confirmed<M, F, C>(pool: r2d2::Pool<M>, lend: F, confirms: C) -> Self
     where
         M: r2d2::ManageConnection,
-        F: Fn(&mut M::Connection) -> &mut Client + Send + Sync + 'static,
+        F: Fn(&mut M::Connection) -> Option<&mut Client> + Send + Sync + 'static,
         C: Fn(&mut M::Connection) -> bool + Send + Sync + 'static,
     {
         Self {
             run: Arc::new(move |work| {
                 let mut connection = pool.get()?;
-                let on_loan = client(&mut connection);
+                let on_loan = lend(&mut connection).ok_or(Error::Unconfirmed)?;
                 let outcome = work(on_loan);
                 if outcome.as_ref().err().is_some_and(Error::ends_connection) {
                     // The connection's end comes after the word of it. The pool, which drops what is closed, is to see it.
@@ -67,5 +70,38 @@ impl Database {
         })?;
         // `run` either failed above or called `work` once.
         answer.ok_or_else(|| crate::Error::Invalid("the pool did not run the work".into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Connections of no use.
+    struct Manager;
+
+    impl r2d2::ManageConnection for Manager {
+        type Connection = ();
+        type Error = Error;
+
+        fn connect(&self) -> Result<()> {
+            Ok(())
+        }
+
+        fn is_valid(&self, (): &mut ()) -> Result<()> {
+            Ok(())
+        }
+
+        fn has_broken(&self, (): &mut ()) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn no_work_begins_on_a_connection_that_takes_no_more() {
+        let pool = r2d2::Pool::builder().max_size(1).build_unchecked(Manager);
+        let database = Database::confirmed(pool, |()| None, |()| true);
+        let outcome = database.with(|_| Ok(()));
+        assert!(matches!(outcome, Err(Error::Unconfirmed)), "{outcome:?}");
     }
 }

@@ -200,9 +200,8 @@ impl Store {
         jobs::Database::confirmed(
             self.pool.clone(),
             |connection: &mut Connection| {
-                // One that takes no more confirms nothing below.
-                let _ = connection.statements.monitored.begin();
-                &mut connection.client
+                connection.statements.monitored.begin().ok()?;
+                Some(&mut connection.client)
             },
             |connection| connection.statements.monitored.end(false),
         )
