@@ -415,6 +415,14 @@ fn the_doctor_finds_what_is_wrong_with_the_database() {
         "fault",
         "900 replicas take up to 14400 connections",
     );
+    let away = database.url().replacen('@', "@%2Fnowhere:5432,", 1);
+    assert_ne!(away, database.url());
+    let few = Patient::on(&away).examined_with(&["--replicas", "900"]);
+    few.has_faults(&["connections"]).says(
+        "connections",
+        "fault",
+        "900 replicas take up to 16200 connections",
+    );
 
     let name = database.url();
     let name = name.rsplit_once('/').unwrap().1;

@@ -36,6 +36,8 @@ pub(super) const CODES: &[Code] = &[
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections of a server beside its pool: two of the audit, one that migrates, one that sees whether the database answers.
 const BESIDE_POOL: i64 = 4;
+/// Those to each host, where several are named: each of a server's two pools asks whether the host is the primary.
+const ASKING_HOSTS: i64 = 2;
 /// Above this the clocks are doubtful.
 const CLOCK_WARNING: time::Duration = time::Duration::seconds(2);
 /// Above this they are wrong.
@@ -185,7 +187,10 @@ fn schema(findings: &Findings, client: &mut Client, server: &migrations::Server)
 fn connections(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<()> {
     let found = health::connections(client)?;
     let replicas = i64::from(facts.replicas);
-    let needed = replicas * (i64::from(facts.settings.database.pool_size) + BESIDE_POOL);
+    let hosts = Manager::new(&options::store(&facts.settings))?.hosts_named();
+    let asking = if hosts > 1 { ASKING_HOSTS } else { 0 };
+    let pool = i64::from(facts.settings.database.pool_size);
+    let needed = replicas * (pool + BESIDE_POOL + asking);
     let others = i64::from(found.open - found.ours);
     let room = i64::from(found.max - found.reserved) - others;
     let room = found.role_max.map_or(room, |most| room.min(most.into()));

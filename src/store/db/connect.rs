@@ -193,6 +193,12 @@ impl Manager {
         places.collect::<Vec<_>>().join(",")
     }
 
+    /// Hosts that the connection string names.
+    pub fn hosts_named(&self) -> usize {
+        let (names, addresses) = (self.config.get_hosts(), self.config.get_hostaddrs());
+        names.len().max(addresses.len())
+    }
+
     pub(super) fn monitor(&self) -> &Arc<Monitor> {
         &self.monitor
     }
@@ -203,16 +209,17 @@ impl r2d2::ManageConnection for Manager {
     type Error = Failure;
 
     fn connect(&self) -> Result<Connection, Failure> {
-        let opened = self.open();
-        self.refusal.note(opened.as_ref().err());
-        let (client, timeline) = opened?;
-        let monitored = self.monitor.add(client.cancel_token(), timeline);
-        // What was found before the monitor knew of this connection.
-        let hosts = self.hosts.as_ref();
-        if hosts.is_some_and(|hosts| hosts.is_superseded(timeline)) {
-            return Err(Failure::Superseded);
+        loop {
+            let opened = self.open();
+            self.refusal.note(opened.as_ref().err());
+            let (client, timeline) = opened?;
+            let monitored = self.monitor.add(client.cancel_token(), timeline);
+            // What was found before the monitor knew of this connection.
+            let hosts = self.hosts.as_ref();
+            if !hosts.is_some_and(|hosts| hosts.is_superseded(timeline)) {
+                return Ok(Connection::new(client, monitored));
+            }
         }
-        Ok(Connection::new(client, monitored))
     }
 
     /// Without a word to the server: whether it was given up while it rested.

@@ -1,7 +1,7 @@
 //! Finds the primary among the several hosts of a connection string, and leaves an old one.
 //!
-//! A standby that is promoted begins a new timeline, whose number is higher. One thread for each host asks it twice a
-//! second whether it is a primary, and on which timeline. Connections are made to the primary with the highest one.
+//! A standby that is promoted begins a new timeline, whose number is higher. One thread for each host asks it four times
+//! a second whether it is a primary, and on which timeline. Connections are made to the primary with the highest one.
 //! When a higher one is found, the connections to the primary before are given up, their statements cancelled: a
 //! primary that nobody fenced would go on to answer, with what is old.
 //!
@@ -22,13 +22,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Between two questions to a host.
-const PERIOD: Duration = Duration::from_millis(500);
+const PERIOD: Duration = Duration::from_millis(250);
 /// How long a host may take until a connection to it stands.
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long the other hosts are still waited for once one said that it is a primary.
 const OTHERS: Duration = Duration::from_millis(500);
 /// Between two looks for a newer primary while a connection to the one known is being made.
 const LOOK: Duration = Duration::from_millis(100);
+/// Between two attempts to reach a primary that is away.
+const AGAIN: Duration = Duration::from_millis(200);
 /// A primary that has not answered for so long gives way to another name of the same one, or to another cluster.
 const SILENT: Duration = Duration::from_secs(3);
 /// Attempts under way to one host.
@@ -43,6 +45,16 @@ pub enum Failure {
     NoPrimary(Option<postgres::Error>),
     /// A newer primary was found meanwhile.
     Superseded,
+}
+
+impl Failure {
+    /// Whether another attempt may help.
+    fn is_away(&self) -> bool {
+        match self {
+            Self::Postgres(error) => error::is_away(error),
+            Self::NoPrimary(_) | Self::Superseded => true,
+        }
+    }
 }
 
 impl std::fmt::Display for Failure {
@@ -116,18 +128,37 @@ impl Hosts {
         })
     }
 
-    /// A connection to the newest primary, and its timeline.
+    /// A connection to the newest primary, and its timeline. While that one is away it is tried again, and another one that
+    /// is found is tried at once: the pool's pauses between its attempts grow, and would be waited for after a promotion.
     pub(super) fn open(&self) -> Result<(Client, i64), Failure> {
-        let known = self
-            .lock()
-            .as_ref()
-            .map(|newest| (newest.host, newest.seen.timeline));
-        let Some((host, timeline)) = known else {
-            return self.look();
-        };
+        let deadline = Instant::now() + CONNECT;
+        loop {
+            let known = self
+                .lock()
+                .as_ref()
+                .map(|newest| (newest.host, newest.seen.timeline));
+            let Some((host, timeline)) = known else {
+                return self.look();
+            };
+            match self.open_at(host, timeline, deadline) {
+                Err(Failure::Superseded) => {}
+                Err(failure) if failure.is_away() && Instant::now() + AGAIN < deadline => {
+                    std::thread::sleep(AGAIN);
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    /// A connection to the primary that is known.
+    fn open_at(
+        &self,
+        host: usize,
+        timeline: i64,
+        deadline: Instant,
+    ) -> Result<(Client, i64), Failure> {
         let (tell, answer) = bounded(1);
         self.attempt(host, false, tell)?;
-        let deadline = Instant::now() + CONNECT;
         loop {
             match answer.recv_timeout(LOOK) {
                 Ok(opened) => return Ok((opened?.0, timeline)),
@@ -445,6 +476,34 @@ mod tests {
         silence(&hosts);
         assert_eq!(hosts.note(0, FIRST), None, "the old primary is still there");
         assert!(hosts.is_superseded(1));
+    }
+
+    /// Without the pool's pause between two attempts.
+    #[test]
+    fn a_connection_to_a_primary_that_is_away_is_made_to_the_next_one_at_once() {
+        let listen = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (old, next) = (listen(), listen());
+        let port = |listener: &std::net::TcpListener| listener.local_addr().unwrap().port();
+        let url = format!(
+            "host=127.0.0.1,127.0.0.1 port={},{} user=u sslmode=disable",
+            port(&old),
+            port(&next)
+        );
+        let hosts = hosts(&url).unwrap();
+        hosts.note(0, FIRST);
+        let waiting = Arc::clone(&hosts);
+        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let opening = thread("opening").spawn(move || waiting.open().is_err());
+        // It hangs up, and the next connection to it fails, too.
+        drop(old.accept().unwrap());
+        drop(old);
+        hosts.note(1, SECOND);
+        let (tell, asked) = bounded(1);
+        thread("next")
+            .spawn(move || tell.send(next.accept().is_ok()))
+            .unwrap();
+        assert_eq!(asked.recv_timeout(2 * CONNECT), Ok(true));
+        assert!(opening.unwrap().join().unwrap(), "it hung up, too");
     }
 
     #[test]
