@@ -286,7 +286,9 @@ class Load:
     def __init__(self, world):
         self.world = world
         self.stopped = threading.Event()
-        self.accepted, self.projects, self.faults = [], [], []
+        self.accepted, self.faults = [], []
+        # Who knows one of these was answered by the new primary: when each run was accepted.
+        self.accepted_at = {}
         self.answers = collections.defaultdict(list)
         self.streams = {}
         self.threads = []
@@ -316,9 +318,10 @@ class Load:
                 sent = time.time()
                 answer = client.request(method, path, json=body, headers=headers)
                 if answer.is_success:
+                    said = answer.json()
                     # One that was sent before the promotion may have been answered by the old primary.
-                    self.answers[kind].append((sent, time.time()))
-                    return answer.json()
+                    self.answers[kind].append((sent, time.time(), said))
+                    return said
                 if answer.status_code not in (409, 429, 500, 503, 504):
                     raise Failed(f"{method} {path}: {answer.status_code} {answer.text}")
             time.sleep(0.05)
@@ -327,7 +330,7 @@ class Load:
     def read(self):
         with self.client() as client:
             while not self.stopped.wait(0.05):
-                self.until_answered(client, "read", "GET", "/v1/projects?limit=1")
+                self.until_answered(client, "read", "GET", "/v1/runs?order=desc&limit=5")
 
     def write(self):
         with self.client() as client:
@@ -345,6 +348,7 @@ class Load:
         made = self.until_answered(client, kind, "POST", "/v1/runs", body, str(uuid.uuid4()))
         run_id = made["run"]["id"]
         self.accepted.append(run_id)
+        self.accepted_at[run_id] = time.time()
         if followed:
             self.begin(self.follow, run_id)
 
@@ -482,6 +486,22 @@ def heal(case, node):
         node.start()
 
 
+def first_answers(load, promoted_at):
+    """The seconds from the promotion to the first answer of the new primary, by what was asked."""
+    # An old primary that nobody fenced goes on to answer reads, and a commit on it is never confirmed: a read is one of
+    # the new primary if it knows a run that was accepted after the promotion.
+    of_new = {run_id for run_id, at in load.accepted_at.items() if at > promoted_at}
+
+    def knows(kind, said):
+        return kind != "read" or any(run["id"] in of_new for run in said["data"])
+
+    return {
+        kind: min((answered - promoted_at for sent, answered, said in load.answers[kind] if sent > promoted_at - 1.5
+                   and answered > promoted_at and knows(kind, said)), default=float("inf"))
+        for kind in ("read", "write", "run")
+    }
+
+
 def show(case, world):
     """One case. Its figures, and what did not hold."""
     old = world.cluster.settle()
@@ -498,14 +518,10 @@ def show(case, world):
     new, promoted_at = patient("a promotion", promoted)
     load.stopped.wait(2 * LOAD_S)
     load.stop()
-    back = {
-        kind: min((answered - promoted_at for sent, answered in load.answers[kind] if sent > promoted_at - 1.5
-                   and answered > promoted_at), default=float("inf"))
-        for kind in ("read", "write", "run")
-    }
+    back = first_answers(load, promoted_at)
     figures = judge(load, world, calls_before)
     heal(case, old)
-    longest = max(back.values())
+    longest = max(back["read"], min(back["write"], back["run"]))
     print(
         f"failover: {case}: accepted={len(load.accepted)} lost={figures['lost']} doneTwice={figures['twice']}"
         f" promotedAfterS={promoted_at - hurt_at:.1f}"
@@ -516,7 +532,7 @@ def show(case, world):
     faults = load.faults + figures["faults"]
     if figures["lost"] or figures["twice"] or figures["failed"]:
         faults.append("something was lost, failed or was done twice")
-    if max(back["read"], min(back["write"], back["run"])) > LONGEST_S:
+    if longest > LONGEST_S:
         faults.append(f"answers were back {longest:.1f} s after the promotion, {LONGEST_S} s at most")
     return [f"{case}: {fault}" for fault in faults]
 
