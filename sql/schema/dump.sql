@@ -225,6 +225,7 @@ create table conversations (
   erasure_requested_at timestamp with time zone,
   erased_at timestamp with time zone,
   constraint conversations_pkey PRIMARY KEY (tenant_id, conversation_id),
+  constraint conversations_no_run_after_erasure CHECK (erasure_requested_at IS NULL OR active_run_id IS NULL) NOT VALID,
   constraint conversations_title_check CHECK (length(title) <= 200),
   constraint conversations_tenant_id_agent_id_fkey FOREIGN KEY (tenant_id, agent_id) REFERENCES agents(tenant_id, agent_id),
   constraint conversations_tenant_id_agent_id_version_fkey FOREIGN KEY (tenant_id, agent_id, version) REFERENCES agent_versions(tenant_id, agent_id, version),

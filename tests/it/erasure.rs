@@ -227,6 +227,31 @@ fn a_conversation_in_which_a_run_is_under_way_is_not_erased() {
     erased(&app, &conversation);
 }
 
+#[test]
+fn a_program_that_knows_nothing_of_erasing_starts_no_run_in_an_erased_conversation() {
+    let app = App::start();
+    let agent = app.maker().bare_agent(app.maker().project());
+    let conversation = begin(&app, agent);
+    app.delete(&format!("/v1/conversations/{conversation}"))
+        .expect(202);
+    erased(&app, &conversation);
+    // Its statement, as far as the conversation goes.
+    let turn = "update conversations set active_run_id = gen_random_uuid(), last_position = last_position + 1
+         where conversation_id = $1 and active_run_id is null";
+    let refused = app
+        .database
+        .client()
+        .execute(turn, &[&conversation.parse::<Uuid>().unwrap()])
+        .unwrap_err();
+    let refused = refused.as_db_error().unwrap();
+    assert_eq!(
+        refused.constraint(),
+        Some("conversations_no_run_after_erasure")
+    );
+    let path = format!("/v1/conversations/{conversation}");
+    assert!(app.get(&path).expect(200)["activeRunId"].is_null());
+}
+
 /// Finished runs of a conversation, each with a message, as many turns would have made them.
 fn fill(app: &App, conversation: &str, count: i32) {
     let id: Uuid = conversation.parse().unwrap();

@@ -118,6 +118,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0007_flow_states.sql"
         )),
     ),
+    (
+        "0008_no_run_after_erasure",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0008_no_run_after_erasure.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.
