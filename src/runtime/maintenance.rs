@@ -7,6 +7,8 @@ use crate::error::Result;
 use crate::ids::Clock;
 use crate::store::{Store, authz, clock as database_clock, deltas, partitions, runs};
 use crossbeam_channel::{Receiver, TryRecvError};
+use std::ops::ControlFlow;
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// How long a request's key is kept.
@@ -56,29 +58,53 @@ pub(super) fn erase_old(services: &Services, stop: &Receiver<()>) -> Result<()> 
     let Some(kept) = services.options.payload_retention else {
         return Ok(());
     };
-    let mut session = services.store.session()?;
-    let before = database_clock::earlier(&mut session, &services.clock)? - kept;
+    let before = database_clock::earlier(&mut services.store.session()?, &services.clock)? - kept;
     let mut last = Uuid::nil();
     loop {
-        let tenants = authz::tenants(&mut session, last, TENANTS)?;
+        let tenants = authz::tenants(&mut services.store.session()?, last, TENANTS)?;
         let Some(newest) = tenants.last() else {
             return Ok(());
         };
         last = *newest;
         for tenant_id in tenants {
-            for _ in 0..BATCHES {
-                if stop.try_recv() == Err(TryRecvError::Disconnected) {
-                    return Ok(());
-                }
-                let now = services.clock.now();
-                let erased = services.store.transact(|tx| {
-                    runs::erase_ended_before(tx, tenant_id, before, erasure::BATCH, now)
-                })?;
-                services.count_erased(erased);
-                if erased == 0 {
-                    break;
-                }
+            if erase_old_of(services, stop, tenant_id, before)?.is_break() {
+                return Ok(());
             }
         }
     }
+}
+
+/// Erases those of one tenant; a break when the process stops. A batch that fails is halved, since a smaller one may fit
+/// its time or miss the run that fails. One run that fails holds up its tenant alone.
+///
+/// # Errors
+/// The database is away.
+fn erase_old_of(
+    services: &Services,
+    stop: &Receiver<()>,
+    tenant_id: Uuid,
+    before: OffsetDateTime,
+) -> Result<ControlFlow<()>> {
+    let mut batch = erasure::BATCH;
+    for _ in 0..BATCHES {
+        if stop.try_recv() == Err(TryRecvError::Disconnected) {
+            return Ok(ControlFlow::Break(()));
+        }
+        let now = services.clock.now();
+        let erased = services
+            .store
+            .transact(|tx| runs::erase_ended_before(tx, tenant_id, before, batch, now));
+        match erased {
+            Ok(0) => break,
+            Ok(erased) => services.count_erased(erased),
+            Err(error) if services.store.is_away() => return Err(error),
+            Err(_) if batch > 1 => batch /= 2,
+            Err(error) => {
+                slog::warn!(services.log, "Old payloads of a tenant could not be erased; it will be tried again";
+                    "tenantId" => %tenant_id, crate::log::ErrorValue(&error));
+                break;
+            }
+        }
+    }
+    Ok(ControlFlow::Continue(()))
 }

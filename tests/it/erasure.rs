@@ -347,6 +347,57 @@ fn what_runs_said_is_erased_after_its_time_by_both_clocks() {
     );
 }
 
+/// Makes the erasing of a run's payload fail.
+fn refuse_to_erase(app: &App, run_id: Uuid) {
+    let refuse = format!(
+        "create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
+         create trigger refuse before delete on run_payloads for each row
+           when (old.run_id = '{run_id}') execute function refuse()"
+    );
+    app.database.client().batch_execute(&refuse).unwrap();
+}
+
+#[test]
+fn a_run_that_cannot_be_erased_holds_up_no_other() {
+    let clock = Clock::system();
+    clock.set_back(3 * DAY);
+    let seeds = seeds(&clock);
+    let app = App::start_on(Database::migrated(), clock, seeds, |options| {
+        options.runs.payload_retention = Some(2 * DAY);
+    });
+    let stranger = app.other_tenant();
+    for (client, count) in [(&*app, 60), (&stranger, 3)] {
+        let maker = client.maker();
+        let agent = maker.bare_agent(maker.project());
+        let conversation = begin(client, agent);
+        fill(&app, &conversation, count);
+    }
+    // The newest of the first tenant: all before it fit smaller batches.
+    let newest = app
+        .database
+        .client()
+        .query_one(
+            "select run_id from run_payloads order by tenant_id, run_id desc limit 1",
+            &[],
+        )
+        .unwrap();
+    refuse_to_erase(&app, newest.get(0));
+    app.clock.advance(3 * DAY);
+    app.server().shared().runtime.erase_old_payloads().unwrap();
+    let left: i64 = app
+        .database
+        .client()
+        .query_one("select count(*) from run_payloads", &[])
+        .unwrap()
+        .get(0);
+    assert_eq!(left, 1);
+    let metrics = app.get("/metrics").text;
+    assert!(
+        metrics.contains("agent_runtime_payloads_erased_total 62"),
+        "{metrics}"
+    );
+}
+
 #[test]
 fn a_conversation_is_erased_by_who_began_it_or_an_admin_of_the_project() {
     let app = App::start_authorized();
