@@ -12,17 +12,24 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long after the newest failure a success is believed.
 const HOLD: Duration = Duration::from_secs(2);
+
+/// How long after its newest failure a place counts as away: nobody may ever ask it again. Shorter than the alerts wait, so
+/// that a single failure raises none.
+const COUNTED: Duration = Duration::from_secs(4 * 60);
 
 /// How long after its newest failure a place may be forgotten that others need the room of.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// Outages of one kind that are kept apart. Those beyond are one.
 const PLACES_MAX: usize = 256;
+
+/// The place of those beyond. Nobody knows which they are, so it is over once none of them has failed for [`COUNTED`].
+const OTHERS: &str = "others";
 
 /// One dependency.
 #[derive(Debug)]
@@ -84,10 +91,10 @@ impl Outage {
         }
     }
 
-    /// Nobody has tried for long.
-    fn is_stale(&self) -> bool {
+    /// Whether a try failed within this time.
+    fn has_failed_within(&self, time: Duration, now: Instant) -> bool {
         let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
-        times.is_some_and(|times| times.failed.elapsed() > STALE)
+        times.is_some_and(|times| now.saturating_duration_since(times.failed) <= time)
     }
 
     /// A try succeeded.
@@ -116,7 +123,7 @@ pub struct Outages {
     log: slog::Logger,
     what: &'static str,
     /// Those that are away.
-    away: Mutex<BTreeMap<String, Arc<Outage>>>,
+    away: Mutex<BTreeMap<String, Outage>>,
 }
 
 impl Outages {
@@ -131,27 +138,37 @@ impl Outages {
 
     /// A try at this place failed because it is away.
     pub fn failed(&self, place: impl Display, error: &(dyn Error + 'static)) {
+        self.failed_at(place.to_string(), error, Instant::now());
+    }
+
+    fn failed_at(&self, place: String, error: &(dyn Error + 'static), now: Instant) {
         let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = place.to_string();
         if away.len() >= PLACES_MAX {
-            away.retain(|_, outage| !outage.is_stale());
+            away.retain(|place, outage| {
+                let kept = if place == OTHERS { COUNTED } else { STALE };
+                outage.has_failed_within(kept, now)
+            });
         }
         let place = match away.contains_key(&place) || away.len() < PLACES_MAX {
             true => place,
-            false => "others".to_owned(),
+            false => OTHERS.to_owned(),
         };
-        let outage = away
-            .entry(place.clone())
-            .or_insert_with(|| Arc::new(Outage::new(self.log.clone(), self.what, place)));
-        let outage = Arc::clone(outage);
-        drop(away);
-        outage.failed(error);
+        // Under the lock: one that answers meanwhile would take out what is not marked yet.
+        away.entry(place.clone())
+            .or_insert_with(|| Outage::new(self.log.clone(), self.what, place))
+            .failed_at(error, now);
     }
 
-    /// How many are away, as far as is known.
+    /// How many are away: those that failed of late and have not answered since.
     pub fn count(&self) -> usize {
+        self.count_at(Instant::now())
+    }
+
+    fn count_at(&self, now: Instant) -> usize {
         let away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
-        away.len()
+        away.values()
+            .filter(|outage| outage.has_failed_within(COUNTED, now))
+            .count()
     }
 
     /// A try at this place succeeded.
@@ -178,6 +195,7 @@ mod tests {
     use crate::log::{Options, open};
     use serde_json::Value;
     use std::io::{self, Write};
+    use std::sync::Arc;
 
     #[derive(Clone, Default)]
     struct Lines(Arc<Mutex<Vec<u8>>>);
@@ -255,5 +273,37 @@ mod tests {
         assert_eq!(said.len(), PLACES_MAX + 1);
         assert_eq!(said[0], ["warn", "A model provider is away", "0"]);
         assert_eq!(said[PLACES_MAX][2], "others");
+    }
+
+    #[test]
+    fn a_place_that_nobody_asks_again_is_away_for_some_minutes_alone() {
+        let outages = Outages::new(Lines::default().log(), "A tool");
+        let start = Instant::now();
+        let failed = |place: &str, at| outages.failed_at(place.to_owned(), &refused(), at);
+        failed("a", start);
+        failed("b", start + COUNTED / 2);
+        assert_eq!(outages.count_at(start + COUNTED), 2);
+        assert_eq!(outages.count_at(start + COUNTED + HOLD), 1);
+        assert_eq!(outages.count_at(start + 2 * COUNTED), 0);
+        failed("a", start + 2 * COUNTED);
+        assert_eq!(outages.count_at(start + 2 * COUNTED), 1);
+    }
+
+    #[test]
+    fn the_group_of_those_beyond_the_bound_is_over_once_none_of_it_fails() {
+        let lines = Lines::default();
+        let outages = Outages::new(lines.log(), "A tool");
+        let start = Instant::now();
+        let all_fail = |at| {
+            for number in 0..=PLACES_MAX {
+                outages.failed_at(number.to_string(), &refused(), at);
+            }
+        };
+        let of_group = || lines.said().iter().filter(|said| said[2] == OTHERS).count();
+        all_fail(start);
+        all_fail(start + COUNTED);
+        assert_eq!(of_group(), 1, "one outage");
+        all_fail(start + 3 * COUNTED);
+        assert_eq!(of_group(), 2, "another one");
     }
 }
