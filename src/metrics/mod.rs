@@ -147,7 +147,7 @@ fn of_outages(databases: usize, away: impl Fn(Peer) -> usize) -> Metric {
     let peers = peers.map(|(what, peer)| (what, away(peer)));
     Metric::labelled(
         "agent_runtime_away",
-        "Dependencies that do not answer, as the log told.",
+        "Dependencies that did not answer of late, as the log told.",
         Gauge,
         std::iter::once(("database", databases))
             .chain(peers)
@@ -261,7 +261,7 @@ fn of_webhooks(stats: &webhooks::Stats) -> Vec<Metric> {
         let labelled = |(text, count): (&str, u64)| (vec![(label, text.to_owned())], figure(count));
         values.into_iter().map(labelled).collect::<Vec<_>>()
     };
-    let deliveries = vec![("queued", stats.queued), ("delivered", stats.delivered), ("failed", stats.failed)];
+    let deliveries = vec![("queued", stats.queued), ("delivered", stats.delivered), ("failed", stats.failed), ("unregistered", stats.unregistered)];
     let failures = stats.failures.iter().map(|(reason, count)| (reason.text(), *count));
     let attempts = std::iter::once(("delivered", stats.delivered)).chain(failures);
     vec![

@@ -193,7 +193,7 @@ fn instead(inner: &Inner, claimed: &Claimed, job: &Deliver) -> Result<Outcome> {
             Outcome::EndedByHandler
         }
         Instead::Unregistered => {
-            inner.counts.failed(1);
+            inner.counts.unregistered(1);
             Outcome::EndedByHandler
         }
         Instead::Later(after) => Outcome::Snooze { after },

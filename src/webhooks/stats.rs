@@ -12,8 +12,10 @@ pub struct Stats {
     pub queued: u64,
     /// Deliveries that were delivered: the attempts that succeeded.
     pub delivered: u64,
-    /// Deliveries that failed for good.
+    /// Deliveries that failed for good although their endpoint was registered.
     pub failed: u64,
+    /// Deliveries that failed because their endpoint was unregistered.
+    pub unregistered: u64,
     /// Attempts that failed, by why.
     pub failures: [(Reason, u64); Reason::ALL.len()],
     /// Attempts in flight.
@@ -30,6 +32,7 @@ impl Default for Stats {
             queued: 0,
             delivered: 0,
             failed: 0,
+            unregistered: 0,
             failures: Reason::ALL.map(|reason| (reason, 0)),
             in_flight: 0,
             due: 0,
@@ -42,6 +45,7 @@ pub(super) struct Counts {
     queued: AtomicU64,
     delivered: AtomicU64,
     failed: AtomicU64,
+    unregistered: AtomicU64,
     failures: [AtomicU64; Reason::ALL.len()],
     due: AtomicU64,
 }
@@ -58,7 +62,7 @@ impl Counts {
             Some(reason) => self.failure(reason),
         }
         if failed {
-            self.failed(1);
+            add(&self.failed, 1);
         }
     }
 
@@ -69,8 +73,8 @@ impl Counts {
         }
     }
 
-    pub(super) fn failed(&self, count: usize) {
-        add(&self.failed, count);
+    pub(super) fn unregistered(&self, count: usize) {
+        add(&self.unregistered, count);
     }
 
     pub(super) fn set_due(&self, due: u64) {
@@ -95,6 +99,7 @@ impl Inner {
             queued: read(&self.counts.queued),
             delivered: read(&self.counts.delivered),
             failed: read(&self.counts.failed),
+            unregistered: read(&self.counts.unregistered),
             failures,
             in_flight: queue.map_or(0, |queue| queue.running),
             due: read(&self.counts.due),

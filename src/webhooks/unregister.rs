@@ -107,7 +107,7 @@ impl Inner {
             let failed = self
                 .store
                 .transact(|tx| self.fail_waiting(tx, tenant_id, to_fail))?;
-            self.counts.failed(failed);
+            self.counts.unregistered(failed);
             if failed < usize::from(BATCH) {
                 return Ok(true);
             }

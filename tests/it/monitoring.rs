@@ -307,14 +307,36 @@ fn each_alert_has_an_entry_that_says_what_to_do_and_each_entry_an_alert() {
             ["critical", "warning"].contains(&severity),
             "{name}: {severity}"
         );
-        assert!(
-            entry.trim_start().starts_with(&format!("`{severity}`")),
-            "{name}"
-        );
         let wait = rule.fields["for"].strip_suffix('m').unwrap();
         assert!(wait.parse::<u32>().is_ok(), "{name}: {wait}");
+        let opening = match wait {
+            "0" => "at once".to_owned(),
+            "1" => "after 1 minute".to_owned(),
+            minutes => format!("after {minutes} minutes"),
+        };
+        let opening = format!("`{severity}`, {opening}");
+        assert!(
+            entry.trim_start().starts_with(&opening),
+            "{name}: {opening}"
+        );
     }
     let named: BTreeSet<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
     assert_eq!(named.len(), rules.len(), "names of alerts");
     assert_eq!(named, entries.keys().copied().collect());
+}
+
+/// A part that is stuck is not fed to systemd, which ends the process: a rule that waited for longer would never fire.
+#[test]
+fn the_alert_of_a_stuck_part_fires_before_the_watchdog_ends_the_process() {
+    let unit = read("packaging/agent-runtime.service");
+    let watchdog = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("WatchdogSec="))
+        .and_then(|wait| wait.strip_suffix('s'));
+    let watchdog: u32 = watchdog.unwrap().parse().unwrap();
+    let stuck = rules()
+        .into_iter()
+        .find(|rule| rule.name == "AgentRuntimeStuck");
+    let minutes = stuck.unwrap().fields["for"].replace('m', "");
+    assert!(minutes.parse::<u32>().unwrap() * 60 < watchdog);
 }

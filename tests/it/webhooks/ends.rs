@@ -50,6 +50,8 @@ fn unregistering_waits_for_what_is_in_flight_and_nothing_goes_out_after() {
     };
     assert_eq!(ended("delivered", ""), 1);
     assert_eq!(ended("failed", "endpoint-unregistered"), 2);
+    let stats = world.app.server().shared().webhooks.stats();
+    assert_eq!((stats.unregistered, stats.failed), (2, 0));
     assert_eq!(
         world.number("select count(*) from job_jobs where queue = 'webhooks'"),
         0
