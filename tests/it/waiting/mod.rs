@@ -95,7 +95,8 @@ fn a_parent_takes_children_of_every_kind_of_end() {
     let children = world.children(root);
     let cancelled = children[4];
     world.until(&process, cancelled, waits);
-    world.eventually(|| world.unfinished(root) == 2);
+    // What is left then; before, any number may pass between two looks.
+    world.eventually(|| world.unfinished(root) == 1);
     process
         .runtime
         .cancel(&world.root(cancelled), || Ok(()))
