@@ -35,6 +35,7 @@ begin
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
   values (of_tenant_id, of_run_id, stood.last_seq + 1, 'run.cancelled',
     case when stood.labels is null then '{}' else json_build_object('labels', stood.labels) end, at);
+  perform approval_void(of_tenant_id => of_tenant_id, of_run_id => of_run_id);
   delete from run_deltas d where d.tenant_id = of_tenant_id and d.run_id = of_run_id;
   if stood.conversation_id is not null then
     update conversations c set active_run_id = null

@@ -40,6 +40,14 @@ begin
     delete from conversation_messages m
     where m.tenant_id = of_tenant_id and m.conversation_id = any (conversation_ids) and m.run_id = any (ids);
   end if;
+  -- The rows of approvals stay, as those of runs do, without what they were about and what was said.
+  with about as (
+    select a.approval_id from approvals a where a.tenant_id = of_tenant_id and a.run_id = any (ids)
+  ), gone as (
+    delete from approval_subjects s using about b where s.tenant_id = of_tenant_id and s.approval_id = b.approval_id
+  )
+  update approvals a set comment = erased
+  from about b where a.tenant_id = of_tenant_id and a.approval_id = b.approval_id and a.comment is not null;
   delete from run_payloads p where p.tenant_id = of_tenant_id and p.run_id = any (ids);
   delete from flow_states f where f.tenant_id = of_tenant_id and f.run_id = any (ids);
   delete from run_deltas d where d.tenant_id = of_tenant_id and d.run_id = any (ids);

@@ -7,7 +7,7 @@
 -- - repeated: this holder wrote it before, and the answer was lost.
 -- - cancel-asked: a cancel was asked for, after which the run takes no commit but an end of that kind.
 -- - lost: the run is another's now, has finished, or was to end as cancelled and nobody asked for that.
--- - news: the run is not to wait, since a child has ended that it has not seen.
+-- - news: the run is not to wait, since a child has ended that it has not seen, or the approval was closed.
 -- - more: an endpoint is to be notified of the end, which takes more than this statement.
 --
 -- With a job, the job is completed too. One that is not under this lease is an error, AR001; an endpoint that was
@@ -29,7 +29,8 @@ create function run_write(
   waits_for text, wakes_at timestamptz, taken_slots integer[], takes_all boolean,
   spawns boolean, of_job_id bigint, of_lease_id bigint, is_announced boolean,
   flow_format smallint default null, flow_frames json default null, flow_data json default null,
-  flow_context json default null, flow_tasks integer default null, flow_slots integer default null
+  flow_context json default null, flow_tasks integer default null, flow_slots integer default null,
+  awaited_approval_id uuid default null
 ) returns text
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
@@ -46,13 +47,21 @@ begin
   ) then
     return 'more';
   end if;
-  -- A child ends under a share of this row. So a child that is not seen here finds the run waiting when it ends.
-  if waits_for = 'children' then
+  -- A child ends under a share of this row, and an approval is decided under it. So what is not seen here finds the run
+  -- waiting.
+  if waits_for in ('children', 'approval') then
     perform from runs r
     where r.tenant_id = of_tenant_id and r.run_id = of_run_id and r.lease_epoch = of_epoch and r.status = 'running'
       and r.cancel_requested_at is null and r.last_seq = events_before
     for no key update;
-    if found then
+    if found and waits_for = 'approval' then
+      if not exists (
+        select from approvals a
+        where a.tenant_id = of_tenant_id and a.approval_id = awaited_approval_id and a.status = 'waiting'
+      ) then
+        return 'news';
+      end if;
+    elsif found then
       if exists (
         select from run_children c
         where c.tenant_id = of_tenant_id and c.parent_run_id = of_run_id and c.state <> 'started' and not c.seen
@@ -119,6 +128,11 @@ begin
     and run_take_children(of_tenant_id => of_tenant_id, of_run_id => of_run_id, slots => taken_slots) <> cardinality(taken_slots)
   then
     raise exception 'a run took a child that has not ended, or took it twice';
+  end if;
+  if ends and exists (
+    select from approvals a where a.tenant_id = of_tenant_id and a.run_id = of_run_id and a.status = 'waiting'
+  ) then
+    perform approval_void(of_tenant_id => of_tenant_id, of_run_id => of_run_id);
   end if;
   -- A wait for a retry counts against a time limit; the others do not.
   if waits_for is not null then

@@ -88,6 +88,69 @@ create table agents (
 );
 CREATE INDEX agents_project ON agents USING btree (tenant_id, project_id, agent_id);
 
+create table approval_log (
+  tenant_id uuid not null,
+  approval_id uuid not null,
+  "position" bigint not null default nextval('approval_log_position'::regclass),
+  kind text not null,
+  user_id uuid,
+  token_id uuid,
+  at timestamp with time zone not null,
+  constraint approval_log_pkey PRIMARY KEY (tenant_id, approval_id, "position")
+) partition by RANGE (approval_id);
+
+create sequence approval_log_position;
+
+create table approval_subjects (
+  tenant_id uuid not null,
+  approval_id uuid not null,
+  run_id uuid not null,
+  context json,
+  tool text,
+  arguments json,
+  edited_arguments json,
+  answer json,
+  constraint approval_subjects_pkey PRIMARY KEY (tenant_id, approval_id)
+) partition by RANGE (approval_id);
+
+create table approvals (
+  tenant_id uuid not null,
+  approval_id uuid not null,
+  project_id uuid not null,
+  run_id uuid not null,
+  root_run_id uuid not null,
+  step integer not null,
+  path text not null,
+  source text not null,
+  required_role text not null,
+  title text not null,
+  status text not null,
+  requested_by uuid not null,
+  assigned_to uuid,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  escalate_at timestamp with time zone,
+  escalate_role text,
+  escalated_from uuid,
+  escalated_to uuid,
+  subject_digest bytea not null,
+  closed_at timestamp with time zone,
+  decided_by uuid,
+  comment text,
+  constraint approvals_pkey PRIMARY KEY (tenant_id, approval_id),
+  constraint approvals_check CHECK ((status = 'waiting'::text) = (closed_at IS NULL)),
+  constraint approvals_check1 CHECK ((status = 'escalated'::text) = (escalated_to IS NOT NULL)),
+  constraint approvals_check2 CHECK ((escalate_at IS NULL) = (escalate_role IS NULL)),
+  constraint approvals_comment_check CHECK (char_length(comment) <= 4000),
+  constraint approvals_escalate_role_check CHECK (escalate_role ~ '^[a-z0-9][a-z0-9-]{0,39}$'::text),
+  constraint approvals_required_role_check CHECK (required_role ~ '^[a-z0-9][a-z0-9-]{0,39}$'::text),
+  constraint approvals_status_check CHECK (status = ANY (ARRAY['waiting'::text, 'approved'::text, 'rejected'::text, 'escalated'::text, 'expired'::text, 'voided'::text])),
+  constraint approvals_subject_digest_check CHECK (octet_length(subject_digest) = 32),
+  constraint approvals_title_check CHECK (char_length(title) >= 1 AND char_length(title) <= 200)
+);
+CREATE INDEX approvals_run ON approvals USING btree (tenant_id, run_id);
+CREATE INDEX approvals_waiting ON approvals USING btree (tenant_id, required_role, approval_id) WHERE (status = 'waiting'::text);
+
 create table audit_anchors (
   slot integer not null,
   outcome text not null,
@@ -1003,6 +1066,36 @@ create table webhook_events (
 --   of_version text
 -- ) returns json
 
+-- function approval_decide (
+--   of_tenant_id uuid,
+--   of_approval_id uuid,
+--   to_status text,
+--   by_user_id uuid,
+--   by_token_id uuid,
+--   needs_role boolean,
+--   said text,
+--   arguments_given json,
+--   answer_given json,
+--   OUT became text,
+--   OUT of_run_id uuid
+-- ) returns record
+
+-- function approval_escalate (
+--   of_tenant_id uuid,
+--   of_approval_id uuid,
+--   new_approval_id uuid,
+--   to_role text,
+--   to_user_id uuid,
+--   by_user_id uuid,
+--   by_token_id uuid,
+--   said text
+-- ) returns boolean
+
+-- function approval_void (
+--   of_tenant_id uuid,
+--   of_run_id uuid
+-- ) returns void
+
 -- function attach_audit_partition (
 --   parent text,
 --   month date
@@ -1336,7 +1429,8 @@ create table webhook_events (
 --   flow_data json DEFAULT NULL::json,
 --   flow_context json DEFAULT NULL::json,
 --   flow_tasks integer DEFAULT NULL::integer,
---   flow_slots integer DEFAULT NULL::integer
+--   flow_slots integer DEFAULT NULL::integer,
+--   awaited_approval_id uuid DEFAULT NULL::uuid
 -- ) returns text
 
 -- function webhook_begin_attempts (

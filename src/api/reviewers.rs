@@ -11,7 +11,7 @@ use crate::http::route::{Method, Route, route};
 use crate::ids::Id;
 use crate::proof::{Admin, Authorized, Capability};
 use crate::store::page::Page;
-use crate::store::reviewers::{self, Reviewer};
+use crate::store::reviewers::{self, Reviewer, is_role};
 use crate::store::users::Person;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,11 +81,6 @@ struct RegisterReviewer {
     email: Option<Text<1, 320>>,
     /// Such as `standard`: 1 to 40 lowercase letters, digits and hyphens, no hyphen first.
     role: Text<1, 40>,
-}
-
-fn is_role(text: &str) -> bool {
-    let of_role = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=40).contains(&text.len()) && text.bytes().all(of_role) && !text.starts_with('-')
 }
 
 fn register(

@@ -111,6 +111,7 @@ impl Attempted<'_> {
             StepKind::Tool => (self.tool(&mut attributes), Kind::Internal),
             StepKind::Wait => ("wait".to_owned(), Kind::Internal),
             StepKind::Child => ("run_children".to_owned(), Kind::Internal),
+            StepKind::Approval => ("approval".to_owned(), Kind::Internal),
         };
         Span {
             trace: self.trace.of_attempt(self.step, self.attempt),

@@ -9,6 +9,7 @@
 
 pub mod agent_versions;
 pub mod agents;
+pub mod approvals;
 pub mod audit;
 pub mod authz;
 pub mod backups;

@@ -16,6 +16,12 @@ use uuid::Uuid;
 /// Roles of one reviewer at most.
 pub const ROLES_MOST: usize = 50;
 
+/// Whether a text is a reviewer role: 1 to 40 lowercase letters, digits and hyphens, no hyphen first.
+pub fn is_role(text: &str) -> bool {
+    let of_role = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=40).contains(&text.len()) && text.bytes().all(of_role) && !text.starts_with('-')
+}
+
 /// A person with at least one reviewer role.
 #[derive(Debug, Clone)]
 pub struct Reviewer {

@@ -28,6 +28,9 @@ texts! {
         /// Child runs, until they have ended.
         #[schemars(skip)]
         Child = "child",
+        /// An approval, until it is closed.
+        #[schemars(skip)]
+        Approval = "approval",
     }
 }
 

@@ -2,9 +2,10 @@
 //! claimer of the queue.
 
 use super::deliver::Deliver;
-use super::event::Event;
+use super::event::{Approval, Event};
 use super::{Inner, Webhooks};
 use crate::error::{Code, Error, Result};
+use crate::store::approvals;
 use crate::store::runs::{self, Origin};
 use crate::store::webhook_deliveries::{self as rows, NewDelivery, NewEvent};
 use crate::store::{Find, Tx, queue_error};
@@ -51,6 +52,35 @@ impl Webhooks {
             runs::note_webhook_event(tx, tenant_id, run_id, event_id)?;
         }
         Ok(())
+    }
+
+    /// Emits `approval.requested` for an approval that this transaction has opened (section 6.3). It says nothing of what
+    /// the approval is about.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn approval_requested(
+        &self,
+        tx: &mut Tx<'_>,
+        tenant_id: Uuid,
+        approval_id: Uuid,
+    ) -> Result<()> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        let opened = approvals::opened(tx, tenant_id, approval_id)?;
+        let approval = Approval {
+            approval_id,
+            project_id: opened.project_id,
+            required_role: opened.required_role,
+            title: opened.title,
+            assigned_to: opened.assigned_to,
+            created_at: opened.created_at,
+            expires_at: opened.expires_at,
+            // No console is mounted.
+            url: None,
+        };
+        self.emit(tx, tenant_id, &Event::ApprovalRequested { approval })
     }
 
     /// Queues a test for an endpoint; its delivery's id.

@@ -91,6 +91,23 @@ fn is_erased_in_its_webhook(app: &App, failed: &str) {
     assert_eq!(body["data"]["run"]["id"], json!(failed));
 }
 
+/// The run has the canary where a run of a flow has it, and one that asked for an approval.
+fn says_it_beside_its_row(app: &App, run: &str) {
+    let state = "insert into flow_states select tenant_id, run_id, 1, to_json($1::text), to_json($1::text), to_json($1::text), 1, 0
+         from runs where run_id = $2";
+    let approval = "with opened as (
+         insert into approvals (tenant_id, approval_id, project_id, run_id, root_run_id, step, path, source, required_role,
+           title, status, requested_by, created_at, expires_at, subject_digest, closed_at, decided_by, comment)
+         select tenant_id, run_id, project_id, run_id, run_id, 1, '', 'flow', 'standard', 'Pay', 'approved', created_by, now(),
+           now(), sha256('x'), now(), created_by, $1 from runs where run_id = $2 returning tenant_id, approval_id, run_id)
+         insert into approval_subjects select tenant_id, approval_id, run_id, to_json($1::text), 't', to_json($1::text),
+           to_json($1::text), to_json($1::text) from opened";
+    let run_id: Uuid = run.parse().unwrap();
+    let mut client = app.database.client();
+    assert_eq!(client.execute(state, &[&CANARY, &run_id]).unwrap(), 1);
+    assert_eq!(client.execute(approval, &[&CANARY, &run_id]).unwrap(), 1);
+}
+
 #[test]
 fn nothing_that_was_said_is_left_in_the_database() {
     let app = App::start_with_webhooks();
@@ -110,14 +127,9 @@ fn nothing_that_was_said_is_left_in_the_database() {
     let failed = say(&app, agent, &conversation, &format!("And {CANARY}?"));
     let failure = app.finished(&failed)["failureMessage"].clone();
     assert!(failure.as_str().unwrap().contains(CANARY), "{failure}");
-    // As a run of a flow has it beside its row.
-    let state = "insert into flow_states select tenant_id, run_id, 1, to_json($1::text), to_json($1::text), to_json($1::text), 1, 0
-         from runs where run_id = $2";
-    let run_id: Uuid = completed.parse().unwrap();
-    let mut client = app.database.client();
-    assert_eq!(client.execute(state, &[&CANARY, &run_id]).unwrap(), 1);
+    says_it_beside_its_row(&app, &completed);
     // Each place is one that the erasing has to find.
-    assert!(canaries(&app.database) >= 16);
+    assert!(canaries(&app.database) >= 18);
 
     let marked = app.delete(&path).expect(202);
     assert!(!marked["erasureRequestedAt"].is_null(), "{marked}");

@@ -146,7 +146,9 @@ fn write(
     commit: StepCommit,
     now: OffsetDateTime,
 ) -> Result<Wrote> {
-    let written = runs::commit_in(tx, held, &commit, now, |tx| announce(services, run, tx))?;
+    let written = runs::commit_in(tx, held, &commit, now, |tx| {
+        announce(services, run, &commit, tx)
+    })?;
     match written.outcome {
         Outcome::Written => Ok(Wrote {
             ended: ends::of_commit(run, &commit, written, now),

@@ -15,6 +15,7 @@ use crate::runtime::services::Services;
 use crate::runtime::steps;
 use crate::runtime::steps::attempt::{Outcome, Performed};
 use crate::store::Tx;
+use crate::store::approvals::Opening;
 use crate::store::retry::retry_while_away;
 use crate::store::runs::{self, End, NewChild, Origin, Run, StepCommit, Wait};
 use crate::store::steps::{Begun, Ended, StepStatus};
@@ -105,10 +106,23 @@ pub(super) fn add_plan(
 ) -> Result<StepCommit> {
     match plan {
         Plan::Begin {
-            begun, children, ..
+            begun,
+            children,
+            approval,
+            ..
         } => {
             let step = steps::step_ref(&state.journal, begun);
             commit.events.push(Event::StepStarted(step).row());
+            // A dry run asks nobody.
+            if let Some(asked) = approval.as_ref().filter(|_| !state.run.dry_run) {
+                let approval_id = services.clock.new_id();
+                let requested = Event::requested(begun, approval_id, asked);
+                commit.events.push(requested.row());
+                commit.approval = Some(Opening {
+                    approval_id,
+                    new: asked.clone(),
+                });
+            }
             commit.begun = Some(begun.clone());
             if !children.is_empty() {
                 let children = new_children(services, state, begun, children)?;
@@ -128,11 +142,19 @@ pub(super) fn add_end(run: &Run, mut commit: StepCommit, end: End) -> StepCommit
     commit
 }
 
-/// Tells webhooks of a run's end, last in the transaction that ends it: an endpoint's row may be held from
-/// here to the commit.
-pub(super) fn announce(services: &Services, run: &Run, tx: &mut Tx<'_>) -> Result<()> {
+/// Tells webhooks of a run's end or of its approval, last in the transaction that writes it: an endpoint's row may be
+/// held from here to the commit.
+pub(super) fn announce(
+    services: &Services,
+    run: &Run,
+    commit: &StepCommit,
+    tx: &mut Tx<'_>,
+) -> Result<()> {
     let webhooks = &services.webhooks;
-    webhooks.run_finished(tx, run.tenant_id, run.run_id)
+    match &commit.approval {
+        Some(opening) => webhooks.approval_requested(tx, run.tenant_id, opening.approval_id),
+        None => webhooks.run_finished(tx, run.tenant_id, run.run_id),
+    }
 }
 
 /// The rows of child runs. Whoever created the parent created them.
@@ -365,7 +387,7 @@ impl Writer<'_> {
     /// afterwards the fence refuses it. The store recognises a commit that an earlier try wrote.
     fn persist(&self, commit: &StepCommit, now: OffsetDateTime) -> Result<runs::Outcome> {
         let (services, run) = (self.services, &self.state.run);
-        let announce = |tx: &mut Tx<'_>| announce(services, run, tx);
+        let announce = |tx: &mut Tx<'_>| announce(services, run, commit, tx);
         let announce: &dyn Fn(&mut Tx<'_>) -> Result<()> = &announce;
         let announce = services.webhooks.is_on().then_some(announce);
         let written = retry_while_away(

@@ -1,5 +1,6 @@
 //! A program's decision on what a run does next.
 
+use crate::store::approvals::NewApproval;
 use crate::store::runs::{Agent, End};
 use crate::store::steps::StepKind;
 use serde_json::Value;
@@ -24,6 +25,14 @@ pub enum Next {
         path: String,
         /// 1 to [`CHILDREN_AT_ONCE`](crate::store::runs::CHILDREN_AT_ONCE).
         children: Vec<ChildRun>,
+    },
+    /// A step that asks a reviewer, and waits until the approval is closed. The run holds no thread and no lease
+    /// meanwhile. The result of the step is an [`ApprovalResult`](super::wait::ApprovalResult).
+    Ask {
+        /// Where it stands in the program.
+        path: String,
+        /// What is asked. A dry run opens nothing, and goes on as if it was approved.
+        approval: Box<NewApproval>,
     },
     /// The run ends.
     End(End),

@@ -5,7 +5,7 @@
 //! sentence: the run fails with it.
 
 pub mod decision;
-pub(super) mod wait;
+pub mod wait;
 
 use super::progress::events::ToolCall;
 use crate::store::steps::Step;

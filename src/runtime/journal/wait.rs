@@ -5,6 +5,7 @@
 //! Whoever takes it up looks again, so a wake that comes early or twice does no harm.
 
 use crate::ids::rfc3339;
+use crate::store::approvals::ApprovalStatus;
 use crate::store::runs::{Wait, WaitingFor};
 use crate::store::steps::{Step, StepKind};
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,25 @@ pub(in crate::runtime) struct ChildResult {
     pub failure_message: Option<String>,
 }
 
+/// How an approval was closed, in the result of its step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalResult {
+    /// `approved`, `rejected` or `expired`.
+    pub decision: ApprovalStatus,
+    /// What the reviewer said.
+    pub comment: Option<String>,
+    /// The reviewer; null where nobody decided.
+    pub decided_by: Option<Uuid>,
+    /// What the reviewer answered.
+    pub answer: Option<serde_json::Value>,
+    /// The approval; null in a dry run, which opens none.
+    pub approval_id: Option<Uuid>,
+    /// What the reviewer put in place of a tool call's arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<serde_json::Value>,
+}
+
 impl ChildrenRequest {
     /// Whether the child of this slot is the step's.
     pub(in crate::runtime) fn has(&self, slot: i32) -> bool {
@@ -72,6 +92,7 @@ pub(in crate::runtime) fn retry(until: OffsetDateTime) -> Wait {
     Wait {
         until,
         on: WaitingFor::Retry,
+        approval_id: None,
     }
 }
 
@@ -80,6 +101,7 @@ pub(in crate::runtime) fn timer(until: OffsetDateTime) -> Wait {
     Wait {
         until,
         on: WaitingFor::Timer,
+        approval_id: None,
     }
 }
 
@@ -88,5 +110,15 @@ pub(in crate::runtime) fn children(now: OffsetDateTime) -> Wait {
     Wait {
         until: now + CHILDREN_LOOK,
         on: WaitingFor::Children,
+        approval_id: None,
+    }
+}
+
+/// Until an approval is closed, or in so many milliseconds to look after its time.
+pub(in crate::runtime) fn approval(now: OffsetDateTime, approval_id: Uuid, due_in_ms: i64) -> Wait {
+    Wait {
+        until: now + time::Duration::milliseconds(due_in_ms),
+        on: WaitingFor::Approval,
+        approval_id: Some(approval_id),
     }
 }

@@ -5,9 +5,10 @@
 //! `run.completed`, `run.failed` or `run.cancelled`, and no other event follows it.
 
 use crate::ids::Timestamp;
+use crate::store::approvals::{ApprovalStatus, NewApproval};
 use crate::store::events::{NewEvent, StoredEvent};
 use crate::store::runs::{Agent, End, Labels, NewRun, Origin};
-use crate::store::steps::{Counts, StepKind};
+use crate::store::steps::{Begun, Counts, StepKind};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -138,6 +139,35 @@ pub enum Event {
         /// Whether it will be tried again.
         will_retry: bool,
     },
+    /// An approval was opened, and the run waits for it. Not described: no route starts a run that asks for one.
+    #[serde(rename = "approval.requested", rename_all = "camelCase")]
+    #[schemars(skip)]
+    ApprovalRequested {
+        /// The step that waits for it.
+        step: i32,
+        /// Where that stands in the run's program.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        path: String,
+        /// The approval.
+        approval_id: Uuid,
+        /// What a reviewer reads first.
+        title: String,
+        /// The role that may decide it.
+        required_role: String,
+        /// How long it waits, from its opening.
+        expires_after_ms: u64,
+    },
+    /// An approval was closed. Who decided it, and why, is for reviewers. Not described, as above.
+    #[serde(rename = "approval.decided", rename_all = "camelCase")]
+    #[schemars(skip)]
+    ApprovalDecided {
+        /// The step that waited for it.
+        step: i32,
+        /// The approval.
+        approval_id: Uuid,
+        /// How it was closed.
+        status: ApprovalStatus,
+    },
     /// Somebody asked the run to end while it was carried on.
     #[serde(rename = "run.cancelRequested")]
     #[schemars(title = "RunCancelRequestedEvent")]
@@ -225,6 +255,15 @@ pub enum StepAnswer {
         /// In the order in which they were begun.
         children: Vec<ChildEnd>,
     },
+    /// An approval. Not described, as above.
+    #[serde(rename_all = "camelCase")]
+    #[schemars(skip)]
+    Approval {
+        /// Null in a dry run, which opens none.
+        approval_id: Option<Uuid>,
+        /// How it was closed.
+        decision: ApprovalStatus,
+    },
     /// A wait. Not described, as above. Last, since it reads from anything.
     #[schemars(skip)]
     Wait {},
@@ -302,6 +341,19 @@ impl Event {
         }
     }
 
+    /// An approval was opened for a step.
+    pub fn requested(begun: &Begun, approval_id: Uuid, asked: &NewApproval) -> Self {
+        let expires_after_ms = asked.expires_after.as_millis();
+        Self::ApprovalRequested {
+            step: begun.step,
+            path: begun.path.clone(),
+            approval_id,
+            title: asked.title.clone(),
+            required_role: asked.required_role.clone(),
+            expires_after_ms: u64::try_from(expires_after_ms).unwrap_or(u64::MAX),
+        }
+    }
+
     /// The last event of a run with these labels.
     pub fn ended(end: &End, labels: &Labels) -> Self {
         let labels = labels.clone();
@@ -326,6 +378,8 @@ impl Event {
             Self::StepCompleted { .. } => "step.completed",
             Self::StepRestarted { .. } => "step.restarted",
             Self::StepFailed { .. } => "step.failed",
+            Self::ApprovalRequested { .. } => "approval.requested",
+            Self::ApprovalDecided { .. } => "approval.decided",
             Self::RunCancelRequested {} => "run.cancelRequested",
             Self::RunCompleted { .. } => "run.completed",
             Self::RunFailed { .. } => "run.failed",

@@ -4,6 +4,7 @@
 //! Nothing here writes to the journal. The driver writes a step's row before the step is performed,
 //! and its result afterwards (`journal-before-effect`).
 
+mod approval;
 pub(super) mod attempt;
 mod child;
 mod model;
@@ -43,6 +44,7 @@ pub(super) fn perform(
         StepKind::Tool => tool::perform(attempt, journal, begun).into(),
         StepKind::Wait => wait::perform(attempt, begun).into(),
         StepKind::Child => child::perform(attempt, begun)?,
+        StepKind::Approval => approval::perform(attempt, begun)?,
     };
     performed.note(attempt, begun);
     Ok(performed)
@@ -57,7 +59,7 @@ pub(super) fn recover(step: &Step, program: &Program) -> Recovery {
             Recovery::Again
         }
         StepKind::Tool => Recovery::Unknown,
-        StepKind::Wait | StepKind::Child => Recovery::Resume,
+        StepKind::Wait | StepKind::Child | StepKind::Approval => Recovery::Resume,
     }
 }
 
@@ -65,7 +67,7 @@ pub(super) fn recover(step: &Step, program: &Program) -> Recovery {
 pub(super) fn lost_call(step: &Step, program: &Program) -> Option<ModelCall> {
     match step.kind {
         StepKind::Model => model::lost_call(step, program),
-        StepKind::Tool | StepKind::Wait | StepKind::Child => None,
+        StepKind::Tool | StepKind::Wait | StepKind::Child | StepKind::Approval => None,
     }
 }
 
@@ -74,7 +76,7 @@ pub(super) fn attempts(kind: StepKind, options: &Options) -> i32 {
     match kind {
         StepKind::Model => options.model_attempts,
         StepKind::Tool => options.tool_attempts,
-        StepKind::Wait | StepKind::Child => 1,
+        StepKind::Wait | StepKind::Child | StepKind::Approval => 1,
     }
 }
 
@@ -82,7 +84,7 @@ pub(super) fn attempts(kind: StepKind, options: &Options) -> i32 {
 pub(super) fn step_ref(journal: &[Step], begun: &Begun) -> StepRef {
     let call = match begun.kind {
         StepKind::Tool => journal::call_of(journal, &begun.request).ok(),
-        StepKind::Model | StepKind::Wait | StepKind::Child => None,
+        StepKind::Model | StepKind::Wait | StepKind::Child | StepKind::Approval => None,
     };
     StepRef {
         step: begun.step,

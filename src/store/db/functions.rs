@@ -24,6 +24,9 @@ macro_rules! functions {
 /// Name and text of each function of `sql/functions`: one definition a name.
 const OWN: &[(&str, &str)] = functions![
     "agent_tools",
+    "approval_decide",
+    "approval_escalate",
+    "approval_void",
     "attach_audit_partition",
     "attach_audit_partitions",
     "attach_run_partition",

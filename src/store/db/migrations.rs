@@ -125,6 +125,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0008_no_run_after_erasure.sql"
         )),
     ),
+    (
+        "0009_approvals",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0009_approvals.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.

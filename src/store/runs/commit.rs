@@ -1,7 +1,8 @@
 //! What the holder of a run writes: one commit at a time, under the fence, whole or not at all.
 //!
 //! Guarantees: a commit is written once, however often it is repeated. A run does not wait for its children while one has
-//! ended that it has not seen (`no-lost-wake-up`). Locks are taken in one order (`locks-from-root-to-leaf`).
+//! ended that it has not seen, nor for an approval that was closed (`no-lost-wake-up`). Locks are taken in one order
+//! (`locks-from-root-to-leaf`).
 //!
 //! A commit is one statement if it needs no more: most ends of steps do not, nor does the end of a run that has neither
 //! parent nor children and of which no endpoint is notified. Callers do not see the difference.
@@ -16,6 +17,7 @@ use super::rows::{Parent, Status, WaitingFor};
 use super::storable;
 use crate::error::{Error, Result};
 use crate::sql;
+use crate::store::approvals::{self, Opening};
 use crate::store::events::NewEvent;
 use crate::store::flow_states::FlowState;
 use crate::store::steps::{Begun, Ended, ModelCall, Prices};
@@ -25,6 +27,7 @@ use postgres::error::SqlState;
 use serde_json::Value;
 use std::borrow::Cow;
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 /// The longest wait, in milliseconds: 400 days. A run whose wait is longer wakes then, and waits again.
 const LONGEST_WAIT_MS: i64 = 400 * 24 * 60 * 60 * 1000;
@@ -49,6 +52,8 @@ pub struct StepCommit {
     pub taken: Vec<i32>,
     /// Child runs that begin.
     pub children: Option<(Vec<NewChild>, ChildJob)>,
+    /// The approval that is opened for the step that begins.
+    pub approval: Option<Opening>,
     /// The run now waits, and its job with it.
     pub wait: Option<Wait>,
     /// The run ends, with the last of the events, and its job with it. Runs below it that are under way are cancelled. Once
@@ -63,6 +68,8 @@ pub struct Wait {
     pub until: OffsetDateTime,
     /// What wakes it before.
     pub on: WaitingFor,
+    /// Of a run that waits for one: the approval.
+    pub approval_id: Option<Uuid>,
 }
 
 /// What a fenced write came to.
@@ -70,8 +77,8 @@ pub struct Wait {
 pub enum Outcome {
     /// It is written, by this call or by an earlier one whose answer was lost.
     Written,
-    /// A child has ended that the run has not seen: nothing is written, and the run does not wait. Only for a commit that
-    /// waits for children.
+    /// A child has ended that the run has not seen, or the approval was closed: nothing is written, and the run does not
+    /// wait. Only for a commit that waits for one of these.
     NewsArrived,
     /// A cancel was asked for: nothing is written. Only for a commit that does not end the run so.
     CancelAsked,
@@ -135,7 +142,7 @@ impl Stated {
 pub type Announce<'a> = &'a dyn Fn(&mut Tx<'_>) -> Result<()>;
 
 /// Writes a commit under the fence, in a transaction of its own. `announce` is called in the transaction that ends a run
-/// that has no parent, last. None: no endpoint is notified.
+/// that has no parent, or that opens an approval, last. None: no endpoint is notified.
 ///
 /// # Errors
 /// `conflict` when the job of a run that waits or ends is another's; then nothing is written. Those of `announce`.
@@ -201,6 +208,9 @@ pub fn commit_in<S: Sql>(
     if is_new && let Some((children, job)) = &commit.children {
         children::insert(sql, lease, (children, *job), now)?;
     }
+    if is_new && let Some(opening) = &commit.approval {
+        approvals::open(sql, lease, opening, commit.begun.as_ref())?;
+    }
     if is_new && let Some(wait) = &commit.wait {
         put_off(sql, held, wait, now)?;
     }
@@ -212,6 +222,8 @@ pub fn commit_in<S: Sql>(
     }
     if is_new && commit.end.is_some() {
         finish(sql, held, parent, &jobs, announce)?;
+    } else if is_new && commit.approval.is_some() {
+        announce(sql)?;
     }
     let lacking = || Error::internal("a commit was not written");
     stated.written().ok_or_else(lacking)
@@ -350,7 +362,9 @@ fn write(
     ];
     with_call(commit.call.as_ref(), |call| {
         with_flow_state(commit.flow_state.as_ref(), |state| {
-            let parameters = [&parameters[..], call, &more, state].concat();
+            let awaited = wait.and_then(|wait| wait.approval_id);
+            let last: [Parameter<'_>; 1] = [&awaited];
+            let parameters = [&parameters[..], call, &more, state, &last].concat();
             stated_of(&sql.query_one(sql!("runs/write"), &parameters)?)
         })
     })
@@ -403,7 +417,7 @@ impl StepCommit {
     /// Whether one statement may be all of it.
     fn is_one_statement(&self, held: &Held) -> bool {
         let ends_tree = self.end.is_some() && (held.lease.parent().is_some() || held.has_children);
-        self.wait.is_none() && self.children.is_none() && !ends_tree
+        self.wait.is_none() && self.children.is_none() && self.approval.is_none() && !ends_tree
     }
 }
 

@@ -12,8 +12,9 @@
 //!
 //! | who | locks |
 //! |---|---|
-//! | a holder's commit | the run's row; rows of children that it takes; its job, if the run waits or ends |
+//! | a holder's commit | the run's row; rows of children that it takes; approvals that wait, if the run ends; its job, if the run waits or ends |
 //! | a child's end | a share of the parent's row; the child's row; its row among the parent's children; the parent's job, if the parent waits for children, and the child's |
+//! | a decision about an approval | the run's row; the approval; the run's job, if the run waits for an approval |
 //! | a cancel | a share of the parent's row; the run's row; rows of the runs below it, level by level; the jobs of all |
 //!
 //! # Parking
@@ -22,7 +23,8 @@
 //! that lock, looks for children that have ended and that the run has not seen, and says [`Outcome::NewsArrived`] instead of
 //! waiting if there are any. A child's end takes a share of the lock, writes its state, and makes the parent's job due if the
 //! parent waits. Whichever comes second sees what the first has done. A wake that meets a running parent is not lost: the
-//! parent looks before it waits.
+//! parent looks before it waits. Approvals are the same: a decision takes the run's row, which a run that is about to wait for
+//! it has locked.
 //!
 //! Not here: what a run does (`runtime`), and the queue of jobs (`jobs`).
 

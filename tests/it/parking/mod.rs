@@ -4,6 +4,7 @@
 //! The commits are those of the runtime, on connections of the tests' own. No runtime runs: the tests take jobs as the queue
 //! does, and do what a program would.
 
+mod approvals;
 mod crashes;
 mod flow_states;
 mod hunts;

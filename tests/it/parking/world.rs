@@ -157,6 +157,7 @@ impl World {
         Wait {
             until: self.clock.now() + FAR,
             on,
+            approval_id: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Runs that wait, through the whole driver: on a timer and on child runs. The program is built in for
 //! tests: a script in the run's input. Crashes are in `crashes`, races in `hunts`.
 
+mod approvals;
 mod crashes;
 mod hunts;
 mod webhooks;

@@ -1,12 +1,14 @@
 //! A program for tests, whose script is the run's input, and what is asked of trees of runs.
 //!
-//! `{"steps": [{"wait": 5}, {"children": [{"script": {…}}, {"turn": {…}}, {"flow": "x"}]}], "output": …,
-//! "fails": "No."}`: without an output it answers what its steps that have children answered.
+//! `{"steps": [{"wait": 5}, {"children": [{"script": {…}}, {"turn": {…}}, {"flow": "x"}]}, {"ask": {"title": "Pay",
+//! "role": "standard", "expiresMs": 5, "escalate": [3, "finance"], "context": …}}], "output": …, "fails": "No."}`: without an
+//! output it answers what its steps that have children or ask answered.
 
 use crate::runtime::world::{Process, Root, World, started_by};
 use agent_runtime::runtime::BuiltIn;
 use agent_runtime::runtime::journal::decision::{ChildRun, Next};
 use agent_runtime::store::Sql;
+use agent_runtime::store::approvals::{ApprovalSource, Escalation, NewApproval};
 use agent_runtime::store::runs::{self, Agent, End, NewRun, Origin, Run, Usage, Via};
 use agent_runtime::store::steps::{Step, StepKind};
 use serde_json::{Value, json};
@@ -37,10 +39,35 @@ fn next(input: &Value, journal: &[Step]) -> Next {
         let duration = Duration::from_millis(wait);
         return Next::Wait { path, duration };
     }
+    if let Some(asked) = step.get("ask") {
+        let approval = Box::new(asks(asked));
+        return Next::Ask { path, approval };
+    }
     let children = step["children"].as_array().unwrap();
     Next::Spawn {
         path,
         children: children.iter().map(child).collect(),
+    }
+}
+
+fn asks(asked: &Value) -> NewApproval {
+    let milliseconds = |value: &Value| value.as_u64().map(Duration::from_millis);
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let escalation = asked.get("escalate").map(|to| Escalation {
+        after: milliseconds(&to[0]).unwrap(),
+        required_role: text(&to[1]).unwrap(),
+    });
+    NewApproval {
+        source: ApprovalSource::Flow,
+        required_role: text(&asked["role"]).unwrap_or_else(|| "standard".to_owned()),
+        title: text(&asked["title"]).unwrap_or_else(|| "Pay a refund".to_owned()),
+        expires_after: milliseconds(&asked["expiresMs"]).unwrap_or(Duration::from_secs(86_400)),
+        escalation,
+        context: asked.get("context").cloned(),
+        call: asked
+            .get("tool")
+            .and_then(text)
+            .map(|tool| (tool, asked["arguments"].clone())),
     }
 }
 
@@ -75,7 +102,8 @@ fn end(input: &Value, journal: &[Step]) -> End {
             failure_message: message.to_owned(),
         };
     }
-    let families = journal.iter().filter(|step| step.kind == StepKind::Child);
+    let has_answer = |step: &&Step| matches!(step.kind, StepKind::Child | StepKind::Approval);
+    let families = journal.iter().filter(has_answer);
     let answers: Vec<Value> = families.filter_map(|step| step.result.clone()).collect();
     let output = input.get("output").cloned();
     End::Completed {

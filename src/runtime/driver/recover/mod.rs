@@ -11,6 +11,7 @@ use crate::runtime::journal::decision::{ChildRun, NewStep, Next};
 use crate::runtime::journal::wait::{ChildrenRequest, TimerRequest, free_slot};
 use crate::runtime::program::Program;
 use crate::runtime::steps::{self, Recovery};
+use crate::store::approvals::NewApproval;
 use crate::store::runs::{CHILDREN_AT_ONCE, End};
 use crate::store::steps::{Begun, Step, StepKind, StepStatus};
 use serde_json::{Value, json};
@@ -34,6 +35,8 @@ pub(super) enum Plan {
         lost_attempt: Option<i32>,
         /// The child runs that begin with it, from the slot that its request says.
         children: Vec<ChildRun>,
+        /// The approval that is opened with it.
+        approval: Option<Box<NewApproval>>,
     },
     /// An attempt goes on whose row is written.
     Resume(Begun),
@@ -75,6 +78,7 @@ pub(super) fn next(journal: &[Step], program: &Program, now: OffsetDateTime) -> 
                 )
             }
             Next::Spawn { path, children } => spawn(journal, path, children),
+            Next::Ask { path, approval } => ask(journal, path, approval),
             Next::End(end) => Plan::End(end),
         },
     }
@@ -106,6 +110,31 @@ fn spawn(journal: &[Step], path: String, children: Vec<ChildRun>) -> Plan {
     begin(journal, step_of(StepKind::Child, path, request), children)
 }
 
+fn ask(journal: &[Step], path: String, approval: Box<NewApproval>) -> Plan {
+    if let Some(fault) = approval.fault() {
+        return fail(format!("The approval at {path} cannot be opened: {fault}."));
+    }
+    let request = json!({"title": approval.title, "requiredRole": approval.required_role});
+    match begin(
+        journal,
+        step_of(StepKind::Approval, path, request),
+        Vec::new(),
+    ) {
+        Plan::Begin {
+            begun,
+            lost_attempt,
+            children,
+            ..
+        } => Plan::Begin {
+            begun,
+            lost_attempt,
+            children,
+            approval: Some(approval),
+        },
+        plan => plan,
+    }
+}
+
 fn step_of(kind: StepKind, path: String, request: Value) -> NewStep {
     NewStep {
         kind,
@@ -128,6 +157,7 @@ fn begin(journal: &[Step], step: NewStep, children: Vec<ChildRun>) -> Plan {
         },
         lost_attempt: None,
         children,
+        approval: None,
     }
 }
 
@@ -156,6 +186,7 @@ fn again(last: &Step, lost_attempt: Option<i32>) -> Plan {
         },
         lost_attempt,
         children: Vec::new(),
+        approval: None,
     }
 }
 

@@ -132,7 +132,9 @@ impl World {
                 is_error: false,
                 output: "ok".to_owned(),
             }),
-            StepKind::Wait | StepKind::Child => panic!("a turn has no such step"),
+            StepKind::Wait | StepKind::Child | StepKind::Approval => {
+                panic!("a turn has no such step")
+            }
         });
     }
 }

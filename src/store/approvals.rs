@@ -1,0 +1,403 @@
+//! Approvals: what a run asks a person, and what became of it.
+//!
+//! ```text
+//! waiting ──► approved | rejected        a reviewer decided
+//!    ├──────► escalated ──► another one  a reviewer, or its time to be escalated has come
+//!    ├──────► expired                    nobody decided in time; never an approval
+//!    └──────► voided                     its run has ended
+//! ```
+//!
+//! Guarantees: a closed approval never changes. Each of these steps is one statement that finds it waiting, by PostgreSQL's
+//! clock. Locks go from the run to the approval to the job (`locks-from-root-to-leaf`).
+//!
+//! Not here: who may decide, and what webhooks are told.
+
+use super::reviewers::is_role;
+use super::runs::{Lease, storable};
+use super::steps::Begun;
+use super::{Columns, Sql};
+use crate::error::{Error, Result};
+use crate::{from_row, sql, texts};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::time::Duration;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// The longest title, in characters.
+pub const TITLE_MOST: usize = 200;
+
+/// The longest time that an approval may wait.
+pub const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// The most that a reviewer is shown beside a tool call, in bytes of JSON.
+pub const CONTEXT_BYTES: usize = 64 * 1024;
+
+/// The most that the arguments of a tool call may be, in bytes of JSON.
+pub const ARGUMENTS_BYTES: usize = 256 * 1024;
+
+texts! {
+    /// What asks for an approval.
+    ApprovalSource {
+        /// A step of a flow.
+        Flow = "flow",
+        /// A tool call of an agent.
+        Tool = "tool",
+    }
+}
+
+texts! {
+    /// How an approval stands.
+    ApprovalStatus {
+        /// Nobody has decided.
+        Waiting = "waiting",
+        /// A reviewer agreed.
+        Approved = "approved",
+        /// A reviewer refused.
+        Rejected = "rejected",
+        /// Another approval took its place.
+        Escalated = "escalated",
+        /// Its time was over before anybody decided.
+        Expired = "expired",
+        /// Its run ended before.
+        Voided = "voided",
+    }
+}
+
+/// What a run asks a reviewer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewApproval {
+    /// What asks.
+    pub source: ApprovalSource,
+    /// The role that may decide.
+    pub required_role: String,
+    /// What a reviewer reads first, and what events carry: a literal of a definition, never computed from a run.
+    pub title: String,
+    /// How long it waits.
+    pub expires_after: Duration,
+    /// When another role is asked in its place.
+    pub escalation: Option<Escalation>,
+    /// What reviewers are shown.
+    pub context: Option<Value>,
+    /// Of a tool call: the tool's name and the arguments.
+    pub call: Option<(String, Value)>,
+}
+
+/// The one step up of an approval that nobody decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Escalation {
+    /// How long after the opening.
+    pub after: Duration,
+    /// The role that may decide then.
+    pub required_role: String,
+}
+
+/// An approval that is opened in the commit that begins its step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Opening {
+    /// Its id, which is also that of its webhook event.
+    pub approval_id: Uuid,
+    /// What is asked.
+    pub new: Box<NewApproval>,
+}
+
+impl NewApproval {
+    /// Why it cannot be opened, as the second half of a sentence.
+    pub fn fault(&self) -> Option<String> {
+        let roles = [Some(&self.required_role), self.escalation_role()];
+        if let Some(role) = roles.into_iter().flatten().find(|role| !is_role(role)) {
+            let shown: String = role.chars().take(64).collect();
+            return Some(format!(
+                "{shown:?} is no reviewer role (1 to 40 lowercase letters, digits and hyphens, no hyphen first)"
+            ));
+        }
+        let length = self.title.chars().count();
+        if !(1..=TITLE_MOST).contains(&length) || self.title.chars().any(char::is_control) {
+            return Some(format!(
+                "its title has to be 1 to {TITLE_MOST} characters without control characters"
+            ));
+        }
+        if self.expires_after.is_zero() || self.expires_after > LONGEST {
+            return Some("it has to expire after at most 30 days".to_owned());
+        }
+        let escalation = self.escalation.as_ref();
+        if escalation.is_some_and(|escalation| escalation.after >= self.expires_after) {
+            return Some("it would expire before it is escalated".to_owned());
+        }
+        let context = self.context.as_ref().map_or(0, bytes);
+        let arguments = self.call.as_ref().map_or(0, |(_, given)| bytes(given));
+        if context > CONTEXT_BYTES || arguments > ARGUMENTS_BYTES {
+            return Some(format!(
+                "its context has {context} bytes and its arguments {arguments}, and {} and {} are the most",
+                CONTEXT_BYTES, ARGUMENTS_BYTES
+            ));
+        }
+        None
+    }
+
+    fn escalation_role(&self) -> Option<&String> {
+        let escalation = self.escalation.as_ref();
+        escalation.map(|escalation| &escalation.required_role)
+    }
+
+    /// SHA-256 of what it is about, as it is stored.
+    fn digest(&self) -> Vec<u8> {
+        let (tool, arguments) = self.call.as_ref().map_or((None, None), |(tool, given)| {
+            (Some(tool), Some(storable::value(given)))
+        });
+        let context = self.context.as_ref().map(storable::value);
+        let subject = json!({"source": self.source, "tool": tool, "arguments": arguments, "context": context});
+        Sha256::digest(subject.to_string()).to_vec()
+    }
+}
+
+fn bytes(value: &Value) -> usize {
+    value.to_string().len()
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Opens an approval for the step that begins, in the transaction of its run's commit and after it.
+pub(super) fn open(
+    sql: &mut impl Sql,
+    lease: &Lease,
+    opening: &Opening,
+    begun: Option<&Begun>,
+) -> Result<()> {
+    let begun = begun.ok_or_else(|| Error::internal("an approval without a step"))?;
+    let new = &opening.new;
+    let escalation = new.escalation.as_ref();
+    let context = new.context.as_ref().map(storable::value);
+    let arguments = new.call.as_ref().map(|(_, given)| storable::value(given));
+    let written = sql.execute(
+        sql!("approvals/insert"),
+        &[
+            &lease.tenant_id(),
+            &lease.run_id(),
+            &opening.approval_id,
+            &begun.step,
+            &begun.path,
+            &new.source.text(),
+            &new.required_role,
+            &new.title,
+            &milliseconds(new.expires_after),
+            &escalation.map(|escalation| milliseconds(escalation.after)),
+            &new.escalation_role(),
+            &new.digest(),
+            &context.as_deref(),
+            &new.call.as_ref().map(|(tool, _)| tool),
+            &arguments.as_deref(),
+        ],
+    )?;
+    match written {
+        1 => Ok(()),
+        _ => Err(Error::internal("an approval was not opened")),
+    }
+}
+
+/// What webhooks are told of an approval.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// Its project.
+    pub project_id: Uuid,
+    /// The role that may decide.
+    pub required_role: String,
+    /// What a reviewer reads first.
+    pub title: String,
+    /// Whom it is assigned to.
+    pub assigned_to: Option<Uuid>,
+    /// When it began to wait.
+    pub created_at: OffsetDateTime,
+    /// Until when it waits.
+    pub expires_at: OffsetDateTime,
+}
+
+from_row!(Opened {
+    project_id,
+    required_role,
+    title,
+    assigned_to,
+    created_at,
+    expires_at
+});
+
+/// What webhooks are told of an approval that this transaction has opened.
+///
+/// # Errors
+/// The database's.
+pub fn opened(sql: &mut impl Sql, tenant_id: Uuid, approval_id: Uuid) -> Result<Opened> {
+    sql.fetch_one(sql!("approvals/event"), &[&tenant_id, &approval_id])
+}
+
+/// The approval of a step, as the run that waits for it reads it.
+#[derive(Debug, Clone)]
+pub struct OfStep {
+    /// The approval.
+    pub approval_id: Uuid,
+    /// How it stands; `waiting` also if its time is over and nobody has written that yet.
+    pub status: ApprovalStatus,
+    /// Who decided.
+    pub decided_by: Option<Uuid>,
+    /// What the reviewer said.
+    pub comment: Option<String>,
+    /// The role that is asked in its place.
+    pub escalate_role: Option<String>,
+    /// What the reviewer answered.
+    pub answer: Option<Value>,
+    /// What the reviewer put in place of the arguments.
+    pub edited_arguments: Option<Value>,
+    /// Until its time is over, by PostgreSQL's clock.
+    pub expires_in_ms: i64,
+    /// Until another role is asked in its place.
+    pub escalates_in_ms: Option<i64>,
+}
+
+from_row!(OfStep {
+    approval_id,
+    status,
+    decided_by,
+    comment,
+    escalate_role,
+    answer,
+    edited_arguments,
+    expires_in_ms,
+    escalates_in_ms
+});
+
+/// The approval that a step of a held run waits for: the newest, if it was escalated.
+///
+/// # Errors
+/// The database's.
+pub fn of_step(sql: &mut impl Sql, lease: &Lease, step: i32) -> Result<OfStep> {
+    let run = (lease.tenant_id(), lease.run_id());
+    sql.fetch_one(sql!("approvals/of_step"), &[&run.0, &run.1, &step])
+}
+
+/// Closes an approval whose time is over, if it still waits.
+///
+/// # Errors
+/// The database's.
+pub fn expire(sql: &mut impl Sql, lease: &Lease, approval_id: Uuid) -> Result<()> {
+    sql.execute(
+        sql!("approvals/expire"),
+        &[&lease.tenant_id(), &approval_id],
+    )?;
+    Ok(())
+}
+
+/// Who acts on an approval: a user, by a key.
+#[derive(Debug, Clone, Copy)]
+pub struct Actor {
+    /// The user.
+    pub user_id: Uuid,
+    /// The key.
+    pub token_id: Uuid,
+}
+
+/// Whom an approval is given to in its stead.
+#[derive(Debug, Clone, Copy)]
+pub struct EscalatedTo<'a> {
+    /// The new approval.
+    pub approval_id: Uuid,
+    /// The role that may decide it.
+    pub required_role: &'a str,
+    /// Whom it is assigned to.
+    pub user_id: Option<Uuid>,
+}
+
+/// Closes an approval that waits, and opens another in its place: see `approval_escalate`. Without an actor, only if its
+/// time to be escalated has come. False: it does not wait any more, or was escalated before.
+///
+/// # Errors
+/// The database's.
+pub fn escalate(
+    sql: &mut impl Sql,
+    (tenant_id, approval_id): (Uuid, Uuid),
+    to: EscalatedTo<'_>,
+    actor: Option<Actor>,
+    comment: Option<&str>,
+) -> Result<bool> {
+    let row = sql.query_one(
+        sql!("approvals/escalate"),
+        &[
+            &tenant_id,
+            &approval_id,
+            &to.approval_id,
+            &to.required_role,
+            &to.user_id,
+            &actor.map(|actor| actor.user_id),
+            &actor.map(|actor| actor.token_id),
+            &comment,
+        ],
+    )?;
+    row.only()
+}
+
+/// A reviewer's decision.
+#[derive(Debug, Clone)]
+pub struct Decision<'a> {
+    /// Agreed, or refused.
+    pub is_approved: bool,
+    /// What the reviewer says.
+    pub comment: Option<&'a str>,
+    /// In place of the arguments of the tool call.
+    pub arguments: Option<&'a Value>,
+    /// What the run gets to read.
+    pub answer: Option<&'a Value>,
+}
+
+/// What a decision came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decided {
+    /// It is written, and the run goes on.
+    Written {
+        /// The run.
+        run_id: Uuid,
+    },
+    /// The approval does not wait any more, or its time is over.
+    Closed,
+    /// The reviewer does not have the role any more.
+    RoleLost,
+    /// There is none.
+    Unknown,
+}
+
+/// Decides an approval that waits, and makes its run due. With `needs_role`, only while the actor has the role.
+///
+/// # Errors
+/// The database's.
+pub fn decide(
+    sql: &mut impl Sql,
+    (tenant_id, approval_id): (Uuid, Uuid),
+    (actor, needs_role): (Actor, bool),
+    decision: &Decision<'_>,
+) -> Result<Decided> {
+    let status = match decision.is_approved {
+        true => ApprovalStatus::Approved,
+        false => ApprovalStatus::Rejected,
+    };
+    let row = sql.query_one(
+        sql!("approvals/decide"),
+        &[
+            &tenant_id,
+            &approval_id,
+            &status.text(),
+            &actor.user_id,
+            &actor.token_id,
+            &needs_role,
+            &decision.comment,
+            &decision.arguments,
+            &decision.answer,
+        ],
+    )?;
+    Ok(match row.column("became")? {
+        "decided" => Decided::Written {
+            run_id: row.column("of_run_id")?,
+        },
+        "closed" => Decided::Closed,
+        "role-lost" => Decided::RoleLost,
+        _ => Decided::Unknown,
+    })
+}
