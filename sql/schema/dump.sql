@@ -53,6 +53,7 @@ create table agent_versions (
   limits json not null,
   created_by uuid not null,
   created_at timestamp with time zone not null,
+  output_schema json,
   constraint agent_versions_pkey PRIMARY KEY (tenant_id, agent_id, version),
   constraint agent_versions_tenant_id_agent_id_position_key UNIQUE (tenant_id, agent_id, "position"),
   constraint agent_versions_instructions_check CHECK (length(instructions) <= 200000),

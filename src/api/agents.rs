@@ -19,9 +19,10 @@ use crate::store::agent_versions::{self, AgentVersion, Listed, NewVersion};
 use crate::store::agents::{self, Agent};
 use crate::store::page::{Page, position_id};
 use crate::store::projects::Project;
+use crate::tools::schema;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use uuid::Uuid;
@@ -192,6 +193,9 @@ struct VersionView {
     tool_ids: Vec<Uuid>,
     #[schemars(with = "Limits")]
     limits: Value,
+    /// The JSON Schema that the answer of a turn fits; null: an answer is text.
+    #[schemars(with = "Option<Map<String, Value>>")]
+    output_schema: Option<Value>,
     created_by: Uuid,
     created_at: Timestamp,
 }
@@ -207,6 +211,7 @@ impl From<AgentVersion> for VersionView {
             parameters: version.parameters,
             tool_ids: version.tool_ids,
             limits: version.limits,
+            output_schema: version.output_schema,
             created_by: version.created_by,
             created_at: version.created_at.into(),
         }
@@ -290,6 +295,10 @@ struct NewAgentVersion {
     tool_ids: Vec<Id>,
     #[serde(default)]
     limits: Limits,
+    /// The JSON Schema that the answer of a turn fits: an object, 64 KiB at most, with references into itself alone. A
+    /// model whose answer does not fit is told why and asked again, twice at most; then the turn fails. Left out: an answer is text.
+    #[schemars(with = "Option<Map<String, Value>>")]
+    output_schema: Option<Value>,
 }
 
 /// The version to be live.
@@ -379,6 +388,7 @@ fn create_version(
         model: body.model.as_str(),
         parameters: &parameters,
         limits: &limits,
+        output_schema: body.output_schema.as_ref(),
         tool_ids: &tool_ids,
     };
     let project_id = agent.row().project_id;
@@ -441,6 +451,9 @@ fn fault_of(body: &NewAgentVersion) -> Option<(String, String)> {
     if extra_bytes > EXTRA_BYTES_MOST {
         let expected = format!("at most {EXTRA_BYTES_MOST} bytes of JSON");
         return fault("$.parameters.extra", expected);
+    }
+    if let Some(Err(misfit)) = body.output_schema.as_ref().map(schema::compile) {
+        return fault(&format!("$.outputSchema{}", misfit.path), misfit.expected);
     }
     if body.tool_ids.len() > TOOLS_MOST {
         return fault("$.toolIds", format!("at most {TOOLS_MOST} tools"));

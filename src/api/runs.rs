@@ -211,7 +211,7 @@ impl JsonSchema for WantedLabel {
 struct Payload {
     /// What the run was given: a turn's `message`; null once it was erased.
     input: Value,
-    /// What it answered: a turn's `text`; null until it is completed, and once it was erased.
+    /// What it answered: a turn's `text`, and `json`, the same as a value, if the agent's version has an output schema; null until it is completed, and once it was erased.
     output: Option<Value>,
     /// When both were erased; only then.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -151,6 +151,12 @@ fn show(world: &World, arguments: &Show) -> Outcome {
     line("version      ", &text(&version["version"]))?;
     line("model        ", &text(&version["model"]))?;
     line("tools        ", &tools(&mut client, &version))?;
+    if !version["outputSchema"].is_null() {
+        line(
+            "output       ",
+            &shortened(&version["outputSchema"].to_string()),
+        )?;
+    }
     line("instructions ", &text(&version["instructions"]))
 }
 

@@ -16,6 +16,8 @@ pub struct ChatRequest {
     pub messages: Vec<Message>,
     /// Tools that the model may call.
     pub tools: Vec<Tool>,
+    /// The JSON Schema that the answer is to fit. The provider is told; whether it does is the caller's to check.
+    pub output_schema: Option<Value>,
     /// Parameters of the answer.
     pub parameters: Parameters,
     /// A `traceparent` header (W3C Trace Context), if the call is part of a trace.
@@ -139,6 +141,12 @@ impl Parameters {
 }
 
 impl ChatRequest {
+    /// The length of the output schema in a request, in bytes.
+    pub fn schema_bytes(&self) -> usize {
+        let schema = self.output_schema.as_ref();
+        schema.map_or(0, |schema| response_format(schema).to_string().len())
+    }
+
     /// The request's JSON.
     pub(super) fn body(&self) -> Value {
         let mut body = Map::new();
@@ -151,6 +159,9 @@ impl ChatRequest {
         set("messages", self.messages.iter().map(wire_message).collect());
         if !self.tools.is_empty() {
             set("tools", self.tools.iter().map(wire_tool).collect());
+        }
+        if let Some(schema) = &self.output_schema {
+            set("response_format", response_format(schema));
         }
         set("stream", json!(true));
         set("stream_options", json!({"include_usage": true}));
@@ -174,6 +185,11 @@ impl ChatRequest {
         }
         Value::Object(body)
     }
+}
+
+/// Not strict: a provider that is takes a part of JSON Schema alone, and refuses the rest.
+fn response_format(schema: &Value) -> Value {
+    json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}})
 }
 
 fn wire_message(message: &Message) -> Value {
@@ -249,6 +265,7 @@ mod tests {
                 description: None,
                 parameters: json!({"type": "object"}),
             }],
+            output_schema: Some(json!({"type": "object", "required": ["a"]})),
             parameters: Parameters {
                 temperature: Some(0.5),
                 max_tokens: Some(9),
@@ -270,6 +287,9 @@ mod tests {
                     {"role": "tool", "tool_call_id": "c1", "content": "noon"},
                 ],
                 "tools": [{"type": "function", "function": {"name": "clock", "parameters": {"type": "object"}}}],
+                "response_format": {"type": "json_schema", "json_schema": {
+                    "name": "answer", "schema": {"type": "object", "required": ["a"]},
+                }},
                 "stream": true,
                 "stream_options": {"include_usage": true},
                 "temperature": 0.5,

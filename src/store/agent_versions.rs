@@ -36,6 +36,8 @@ pub struct AgentVersion {
     pub parameters: Value,
     /// Where a turn ends.
     pub limits: Value,
+    /// The JSON Schema that its answers fit; none: they are text.
+    pub output_schema: Option<Value>,
     /// The tools that the model may call, in order.
     pub tool_ids: Vec<Uuid>,
     /// Who made it.
@@ -79,6 +81,8 @@ pub struct NewVersion<'a> {
     /// See [`AgentVersion`].
     pub limits: &'a Value,
     /// See [`AgentVersion`].
+    pub output_schema: Option<&'a Value>,
+    /// See [`AgentVersion`].
     pub tool_ids: &'a [Uuid],
 }
 
@@ -107,6 +111,7 @@ from_row!(AgentVersion {
     model,
     parameters,
     limits,
+    output_schema,
     tool_ids,
     created_by,
     created_at
@@ -194,6 +199,7 @@ pub fn insert(
             &creator.user_id,
             &now,
             &becomes_latest,
+            &new.output_schema,
         ],
     );
     let inserted = on_violation(inserted, &SqlState::UNIQUE_VIOLATION, || {

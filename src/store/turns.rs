@@ -31,6 +31,8 @@ pub struct Turn {
     pub parameters: Value,
     /// Limits, as the version has them.
     pub limits: Value,
+    /// The JSON Schema that its answer fits; none: it is text.
+    pub output_schema: Option<Value>,
     /// The model's provider.
     pub model_provider_id: Uuid,
     /// Where it is.
@@ -177,6 +179,7 @@ fn turn_of(row: &Row, journal: Vec<Step>) -> Result<Turn> {
         model: row.column("model")?,
         parameters: row.column("parameters")?,
         limits: row.column("limits")?,
+        output_schema: row.column("output_schema")?,
         model_provider_id: row.column("model_provider_id")?,
         base_url: row.column("base_url")?,
         api_key_name: row.column("api_key_name")?,

@@ -1,4 +1,4 @@
-//! The JSON Schemas of tools' arguments: compiling them, and checking arguments.
+//! The JSON Schemas of tools' arguments and of agents' answers: compiling them, and checking what is to fit.
 //!
 //! A tenant writes a schema and a run thread uses it, so a schema is bounded before it is compiled.
 //! It must be self-contained, and a small tree once its references are followed. So compiling it
@@ -40,7 +40,7 @@ pub struct Fault {
     pub expected: String,
 }
 
-/// Compiles a schema of an arguments object.
+/// Compiles the schema of an object.
 ///
 /// # Errors
 /// It is no JSON Schema (2020-12, 2019-09 or draft 7), or a larger or less simple one than is taken.
@@ -53,7 +53,7 @@ pub fn compile(schema: &Value) -> Result<Validator, Fault> {
         return Err(fault("", "a JSON Schema as an object".to_owned()));
     };
     if root.get("type").and_then(Value::as_str) != Some("object") {
-        let expected = "\"object\", because arguments are an object".to_owned();
+        let expected = "\"object\", because what fits the schema is an object".to_owned();
         return Err(fault(".type", expected));
     }
     let draft = root
@@ -113,22 +113,26 @@ impl Schemas {
                 "The tool cannot be called: the schema of its arguments is not valid.",
             ));
         };
-        let faults: Vec<String> = validator
-            .iter_errors(&arguments)
-            .take(5)
-            .map(|fault| {
-                let shown: String = fault.to_string().chars().take(300).collect();
-                format!("at {:?}: {shown}", fault.instance_path().to_string())
-            })
-            .collect();
-        if faults.is_empty() {
-            return Ok(arguments);
+        match faults(validator, &arguments) {
+            None => Ok(arguments),
+            Some(faults) => Err(Answer::error(format!(
+                "The arguments do not fit the tool's schema: {faults}."
+            ))),
         }
-        Err(Answer::error(format!(
-            "The arguments do not fit the tool's schema: {}.",
-            faults.join("; ")
-        )))
     }
+}
+
+/// What of a value does not fit, for the model that wrote it: the first faults, each with its place.
+pub fn faults(validator: &Validator, value: &Value) -> Option<String> {
+    let faults: Vec<String> = validator
+        .iter_errors(value)
+        .take(5)
+        .map(|fault| {
+            let shown: String = fault.to_string().chars().take(300).collect();
+            format!("at {:?}: {shown}", fault.instance_path().to_string())
+        })
+        .collect();
+    (!faults.is_empty()).then(|| faults.join("; "))
 }
 
 /// A step of a path.

@@ -10,6 +10,7 @@
 mod harness;
 
 mod access;
+mod agent_output;
 mod agents;
 mod archives;
 mod audit;

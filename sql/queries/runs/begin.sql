@@ -8,7 +8,7 @@ with begun as (
     and r.flow_id = $4 and v.tenant_id = r.tenant_id and v.agent_id = r.agent_id and v.version = r.agent_version
   returning r.project_id, r.flow_version, r.origin, r.parent_run_id, r.parent_slot, r.root_run_id, r.dry_run, r.agent_id, r.agent_version,
     r.conversation_id, r.via, r.labels, r.created_by, r.created_at, r.lease_epoch,
-    v.instructions, v.model, v.parameters, v.limits, v.model_provider_id
+    v.instructions, v.model, v.parameters, v.limits, v.output_schema, v.model_provider_id
 ), step as (
   insert into run_steps (tenant_id, run_id, step, kind, name, status, attempt, failures, request, started_at)
   select $1, $2, 1, $7, begun.model, 'running', 1, 0, $8, $3 from begun

@@ -2,10 +2,11 @@
 //!
 //! [`next`] is a pure function of a journal whose steps are all completed. The model is asked; each
 //! tool that it calls is called, one after another; then the model is asked again, until it calls
-//! no tool.
+//! no tool. An answer that does not fit the version's output schema is asked for again (`answer`).
 //!
 //! Not here: an unfinished step (`driver::recover`), and performing steps (`steps`).
 
+use super::answer::{self, Misfit, ModelRequest, TRIES};
 use super::definition::Definition;
 use crate::runtime::journal::decision::{NewStep, Next};
 use crate::runtime::journal::{ModelResult, ToolRequest, read, unreadable};
@@ -27,10 +28,35 @@ pub(in crate::runtime) fn next(journal: &[Step], definition: &Definition) -> Nex
         Ok(Following::Tool(request, name)) => {
             begin(journal, definition, (StepKind::Tool, name, json!(request)))
         }
-        Ok(Following::Nothing(text)) => Next::End(End::Completed {
-            output: json!({ "text": text }),
-            message: Some(text),
-        }),
+        Ok(Following::Nothing(text)) => answered(journal, definition, text),
+        Err(unreadable) => fail(unreadable),
+    }
+}
+
+/// The end of the turn, or the same question again where the answer does not fit the schema that it has to fit.
+fn answered(journal: &[Step], definition: &Definition, text: String) -> Next {
+    let schema = definition.turn.output_schema.as_ref();
+    let output = match schema.map(|schema| answer::read(schema, &text)) {
+        None => json!({ "text": text }),
+        Some(Ok(value)) => json!({ "text": text, "json": value }),
+        Some(Err(misfit)) => return corrected(journal, definition, misfit),
+    };
+    Next::End(End::Completed {
+        output,
+        message: Some(text),
+    })
+}
+
+fn corrected(journal: &[Step], definition: &Definition, misfit: Misfit) -> Next {
+    match answer::answers(journal) {
+        Ok(answers) if answers < TRIES => {
+            let request = ModelRequest {
+                correction: Some(misfit.correction),
+            };
+            let name = definition.turn.model.clone();
+            begin(journal, definition, (StepKind::Model, name, json!(request)))
+        }
+        Ok(_) => fail(misfit.failure()),
         Err(unreadable) => fail(unreadable),
     }
 }

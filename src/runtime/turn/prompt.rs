@@ -1,5 +1,6 @@
 //! The prompt of an agent's turn.
 
+use super::answer::{ModelRequest, instruction};
 use super::context;
 use super::definition::Definition;
 use crate::model::{ChatRequest, Message, Parameters, Tool, ToolCall};
@@ -29,7 +30,7 @@ pub(in crate::runtime) fn prompt(
     journal: &[Step],
     origin: &Origin,
 ) -> Result<Prompt, String> {
-    let mut request = request(definition, journal, origin)?;
+    let (mut request, said) = request(definition, journal, origin)?;
     let turn = &definition.turn;
     let Some(window) = turn.context_window else {
         return Ok(Prompt {
@@ -45,7 +46,7 @@ pub(in crate::runtime) fn prompt(
             .and_then(|size| PromptSize::deserialize(size).ok())
     });
     let left_out = before.map_or(0, |size| size.exchanges_left_out);
-    let size = context::fit(&mut request, window, counted, left_out)?;
+    let size = context::fit(&mut request, said, window, counted, left_out)?;
     Ok(Prompt {
         request,
         size: Some(size),
@@ -63,11 +64,12 @@ fn size_before(journal: &[Step], step: i32) -> Result<Option<PromptSize>, String
     Ok(result.prompt)
 }
 
+/// What is asked, and how many of its messages stand before the first step of the turn.
 fn request(
     definition: &Definition,
     journal: &[Step],
     origin: &Origin,
-) -> Result<ChatRequest, String> {
+) -> Result<(ChatRequest, usize), String> {
     let turn = &definition.turn;
     let mut parameters = Parameters::deserialize(&turn.parameters)
         .map_err(|_| "The version's model parameters cannot be read.".to_owned())?;
@@ -76,9 +78,16 @@ fn request(
         parameters.max_tokens = Some(wanted.min(limit));
     }
     let mut messages = Vec::with_capacity(turn.history.len() + 2 * journal.len() + 1);
-    if !turn.instructions.is_empty() {
+    // An author who says how the provider is to be told of the schema, or that it cannot be, says so here.
+    let is_told = !parameters.extra.contains_key("response_format");
+    let mut instructions = turn.instructions.clone();
+    if let Some(schema) = turn.output_schema.as_ref().filter(|_| !is_told) {
+        let gap = if instructions.is_empty() { "" } else { "\n\n" };
+        instructions += &format!("{gap}{}", instruction(schema));
+    }
+    if !instructions.is_empty() {
         messages.push(Message::System {
-            content: turn.instructions.clone(),
+            content: instructions,
         });
     }
     messages.extend(turn.history.iter().map(|said| {
@@ -95,10 +104,18 @@ fn request(
         let content = input["message"].as_str().unwrap_or_default().to_owned();
         messages.push(Message::User { content });
     }
-    for step in journal.iter().filter(|step| step.step < origin.step) {
-        messages.push(message(journal, step)?);
+    let said = messages.len();
+    for step in journal.iter().filter(|step| step.step <= origin.step) {
+        if step.kind == StepKind::Model {
+            let asked: ModelRequest = journal::read(Some(&step.request))?;
+            let correction = asked.correction.map(|content| Message::User { content });
+            messages.extend(correction);
+        }
+        if step.step < origin.step {
+            messages.push(message(journal, step)?);
+        }
     }
-    Ok(ChatRequest {
+    let request = ChatRequest {
         model: turn.model.clone(),
         messages,
         tools: turn
@@ -110,9 +127,11 @@ fn request(
                 parameters: tool.arguments_schema.clone(),
             })
             .collect(),
+        output_schema: turn.output_schema.clone().filter(|_| is_told),
         parameters,
         traceparent: Some(origin.traceparent()),
-    })
+    };
+    Ok((request, said))
 }
 
 fn message(journal: &[Step], step: &Step) -> Result<Message, String> {

@@ -132,6 +132,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0009_approvals.sql"
         )),
     ),
+    (
+        "0010_output_schema",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0010_output_schema.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.

@@ -39,6 +39,8 @@ impl<'a> NewTool<'a> {
 pub(crate) struct NewVersion {
     pub(crate) version: &'static str,
     pub(crate) limits: Value,
+    pub(crate) parameters: Value,
+    pub(crate) output_schema: Value,
     pub(crate) tools: Vec<Uuid>,
 }
 
@@ -47,6 +49,8 @@ impl NewVersion {
         Self {
             version,
             limits: json!({}),
+            parameters: json!({}),
+            output_schema: Value::Null,
             tools: Vec::new(),
         }
     }
@@ -130,6 +134,8 @@ impl Maker<'_> {
             "modelProviderId": provider_id,
             "model": "m",
             "limits": new.limits,
+            "parameters": new.parameters,
+            "outputSchema": new.output_schema,
             "toolIds": new.tools,
         });
         let path = format!("/v1/agents/{agent_id}/versions");

@@ -31,6 +31,7 @@ fn program(max_steps: u16) -> Program {
             model: "m".to_owned(),
             parameters: json!({}),
             limits: json!({}),
+            output_schema: None,
             model_provider_id: Uuid::nil(),
             base_url: "http://127.0.0.1:1".to_owned(),
             api_key_name: None,

@@ -19,22 +19,25 @@ const BYTES_A_TOKEN_MOST: u64 = 8;
 const ANSWER_SHARE: u64 = 4;
 const ANSWER_TOKENS: u64 = 4096;
 
-/// Leaves out as many of the oldest exchanges as it takes, `least` at least.
+/// Leaves out as many of the oldest exchanges as it takes, `least` at least. `said`: how many messages stand before the
+/// first step of this turn, whose corrections begin no exchange.
 ///
 /// # Errors
 /// A sentence: what always stays is too long.
 pub(super) fn fit(
     request: &mut ChatRequest,
+    said: usize,
     window: u32,
     counted: Option<PromptSize>,
     least: usize,
 ) -> Result<PromptSize, String> {
     let answer = answer_tokens(&request.parameters, window);
     let room = u64::from(window).saturating_sub(answer);
-    let starts = exchanges(&request.messages);
+    let starts = exchanges(&request.messages[..said]);
     let sizes: Vec<u64> = request.messages.iter().map(bytes_of).collect();
     let tools = request.tools.iter().map(|tool| tool.wire_bytes() as u64);
-    let mut bytes = sizes.iter().sum::<u64>() + tools.sum::<u64>();
+    let schema = request.schema_bytes() as u64;
+    let mut bytes = sizes.iter().sum::<u64>() + tools.sum::<u64>() + schema;
     let mut left_out = 0;
     for exchange in starts.windows(2) {
         if left_out >= least && tokens(bytes, counted) <= room {

@@ -51,9 +51,20 @@ fn long() -> ChatRequest {
     request(messages)
 }
 
+/// Nothing of the turn itself stands in it.
+fn fit_all(
+    request: &mut ChatRequest,
+    window: u32,
+    counted: Option<PromptSize>,
+    least: usize,
+) -> Result<PromptSize, String> {
+    let said = request.messages.len();
+    fit(request, said, window, counted, least)
+}
+
 fn fitted(window: u32, counted: Option<PromptSize>, least: usize) -> (ChatRequest, PromptSize) {
     let mut request = long();
-    let size = fit(&mut request, window, counted, least).unwrap();
+    let size = fit_all(&mut request, window, counted, least).unwrap();
     (request, size)
 }
 
@@ -103,7 +114,9 @@ fn the_answer_has_its_room() {
     let mut request = long();
     request.parameters.max_tokens = Some(850);
     assert_eq!(
-        fit(&mut request, 1000, None, 0).unwrap().exchanges_left_out,
+        fit_all(&mut request, 1000, None, 0)
+            .unwrap()
+            .exchanges_left_out,
         3
     );
     let mut request = long();
@@ -112,7 +125,9 @@ fn the_answer_has_its_room() {
         .extra
         .insert("max_completion_tokens".to_owned(), 1.into());
     assert_eq!(
-        fit(&mut request, 400, None, 0).unwrap().exchanges_left_out,
+        fit_all(&mut request, 400, None, 0)
+            .unwrap()
+            .exchanges_left_out,
         0
     );
 }
@@ -120,7 +135,7 @@ fn the_answer_has_its_room() {
 #[test]
 fn a_newest_exchange_that_cannot_fit_is_refused_with_what_to_do() {
     let mut request = request(vec![user("a"), assistant("b"), user(&"x".repeat(3000))]);
-    let said = fit(&mut request, 256, None, 0).unwrap_err();
+    let said = fit_all(&mut request, 256, None, 0).unwrap_err();
     assert!(said.contains("window of 256 tokens"), "{said}");
     assert!(said.contains("64 of them"), "{said}");
     assert!(said.contains("maxOutputTokens"), "{said}");
@@ -129,7 +144,7 @@ fn a_newest_exchange_that_cannot_fit_is_refused_with_what_to_do() {
 #[test]
 fn an_answer_before_the_first_question_goes_first() {
     let mut request = request(vec![assistant(&"x".repeat(900)), user("now")]);
-    let size = fit(&mut request, 256, None, 0).unwrap();
+    let size = fit_all(&mut request, 256, None, 0).unwrap();
     assert_eq!(size.exchanges_left_out, 1);
     assert_eq!(request.messages, [user("now")]);
 }
