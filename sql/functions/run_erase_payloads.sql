@@ -52,6 +52,18 @@ begin
   delete from flow_states f where f.tenant_id = of_tenant_id and f.run_id = any (ids);
   delete from run_deltas d where d.tenant_id = of_tenant_id and d.run_id = any (ids);
   update run_steps s set request = '{}', result = null where s.tenant_id = of_tenant_id and s.run_id = any (ids);
+  -- A name of a tool that the agent has not is the model's own text.
+  with invented as (
+    update run_steps s set name = '' from runs r
+    where s.tenant_id = of_tenant_id and s.run_id = any (ids) and s.kind = 'tool'
+      and r.tenant_id = of_tenant_id and r.run_id = s.run_id and r.agent_id is not null
+      and not exists (
+        select from agent_version_tools v join tools t on t.tenant_id = v.tenant_id and t.tool_id = v.tool_id
+        where v.tenant_id = of_tenant_id and v.agent_id = r.agent_id and v.version = r.agent_version and t.name = s.name)
+    returning s.run_id, s.step
+  )
+  update run_events e set data = (e.data::jsonb || '{"name": "", "erased": true}')::json from invented i
+  where e.tenant_id = of_tenant_id and e.run_id = i.run_id and e.kind like 'step.%' and (e.data ->> 'step')::integer = i.step;
   update run_model_calls c set failure = erased
   where c.tenant_id = of_tenant_id and c.run_id = any (ids) and c.failure is not null;
   update run_events e set data = (e.data::jsonb || case

@@ -3,6 +3,7 @@
 use crate::harness::{
     App, Client, Database, NewTool, Puppet, ToolAnswer, ToolServer, eventually, made, seeds,
 };
+use crate::migrations::migrate;
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use agent_runtime::ids::Clock;
 use serde_json::{Value, json};
@@ -26,13 +27,16 @@ fn canaries(database: &Database) -> usize {
         .count()
 }
 
-/// A model that calls the tool and answers, and in the turn after that fails, saying what it was told.
+/// A model that calls the tool, and one that it invents, and answers, and in the turn after that fails, saying what it was told.
 fn model() -> Provider {
     let arguments = json!({"word": CANARY});
     let fails = json!({"error": {"message": format!("You said {CANARY}."), "type": "invalid_request_error"}});
     Provider::start(Script {
         queue: vec![
-            Step::new(Reply::ToolCalls(vec![("look_up".to_owned(), arguments)])),
+            Step::new(Reply::ToolCalls(vec![
+                ("look_up".to_owned(), arguments),
+                (CANARY.to_owned(), json!({})),
+            ])),
             Step::text(format!("The answer is {CANARY}.")),
             Step::json(503, &fails),
             Step::json(400, &fails),
@@ -129,7 +133,7 @@ fn nothing_that_was_said_is_left_in_the_database() {
     assert!(failure.as_str().unwrap().contains(CANARY), "{failure}");
     says_it_beside_its_row(&app, &completed);
     // Each place is one that the erasing has to find.
-    assert!(canaries(&app.database) >= 18);
+    assert!(canaries(&app.database) >= 22);
 
     let marked = app.delete(&path).expect(202);
     assert!(!marked["erasureRequestedAt"].is_null(), "{marked}");
@@ -181,6 +185,44 @@ fn nothing_that_was_said_is_left_in_the_database() {
     );
 }
 
+#[test]
+fn why_a_run_failed_that_names_no_event_of_webhooks_is_erased_there() {
+    let app = App::start_with_webhooks();
+    let fails = json!({"error": {"message": format!("You said {CANARY}."), "type": "invalid_request_error"}});
+    let model = Provider::start(Script {
+        queue: Vec::new(),
+        then: Step::json(400, &fails),
+    })
+    .unwrap();
+    let endpoint = json!({"url": "http://127.0.0.1:9/", "events": ["run.finished"],
+        "secretRef": {"envName": "live", "name": "signing"}});
+    app.post("/v1/webhook-endpoints", &endpoint).expect(201);
+    let agent = app.agent(&model.base_url());
+    let [erased_before, erased_after] = [(); 2].map(|()| {
+        let conversation = begin(&app, agent);
+        let run = say(&app, agent, &conversation, "a");
+        assert_eq!(app.finished(&run)["status"], json!("failed"));
+        (conversation, run)
+    });
+    // As a program wrote it before the column came.
+    let mut client = app.database.client();
+    let before = "update run_payloads set webhook_event_id = null;
+        delete from agent_runtime_migrations where name like '%_failures_in_webhooks'";
+    client.batch_execute(before).unwrap();
+    let erase = |conversation: &str| {
+        app.delete(&format!("/v1/conversations/{conversation}"))
+            .expect(202);
+        erased(&app, conversation);
+    };
+    erase(&erased_before.0);
+    assert!(canaries(&app.database) > 0);
+    assert_eq!(migrate(&app.database.url()).unwrap().len(), 1);
+    is_erased_in_its_webhook(&app, &erased_before.1);
+    erase(&erased_after.0);
+    is_erased_in_its_webhook(&app, &erased_after.1);
+    assert_eq!(canaries(&app.database), 0);
+}
+
 /// The events stand as they were, in their order, without what was said.
 fn readers_see_that_it_was_erased(app: &App, completed: &str, failed: &str) {
     let events = app.events(completed);
@@ -204,7 +246,10 @@ fn readers_see_that_it_was_erased(app: &App, completed: &str, failed: &str) {
     );
     assert_eq!(done[1]["output"], json!(""));
     assert_eq!(done[1]["name"], json!("look_up"));
-    assert!(!done[2]["tokens"].is_null());
+    assert_eq!(done[2]["name"], json!(""), "the model's own text");
+    assert!(!done[3]["tokens"].is_null());
+    let begun = |event: &&Value| event["kind"] == "step.started" && event["data"]["name"] == "";
+    assert_eq!(events.iter().filter(begun).count(), 1);
     let followed = app.get(&format!("/v1/runs/{completed}/progress/stream"));
     assert!(followed.text.contains("stream.end"), "{}", followed.text);
     assert!(!followed.text.contains(CANARY), "{}", followed.text);
@@ -295,22 +340,30 @@ fn many_runs_are_erased_in_batches_and_a_stop_loses_none() {
     let conversation = begin(&app, agent);
     fill(&app, &conversation, 240);
     assert_eq!(canaries(&app.database), 481);
+    // The third batch has to wait for the last of its runs.
+    let mut holder = app.database.client();
+    let mut holding = holder.transaction().unwrap();
+    let of_third = "select from runs where run_id = (
+        select run_id from runs where conversation_id = $1 order by run_id offset 149 limit 1) for update";
+    let id: Uuid = conversation.parse().unwrap();
+    assert_eq!(holding.execute(of_third, &[&id]).unwrap(), 1);
     app.delete(&format!("/v1/conversations/{conversation}"))
         .expect(202);
-    let (database, clock, seeds) = app.stop();
+    eventually("two batches", || {
+        (erased_runs(&app.database) == 100).then_some(())
+    });
+    let (database, clock, seeds) = app.stop_within(Duration::from_millis(300));
+    assert_eq!(erased_runs(&database), 100, "the stop came in the middle");
+    holding.rollback().unwrap();
     let app = App::start_on(database, clock, seeds, |_| {});
     erased(&app, &conversation);
     assert_eq!(canaries(&app.database), 0);
-    let kept: i64 = app
-        .database
-        .client()
-        .query_one(
-            "select count(*) from runs where payload_erased_at is not null",
-            &[],
-        )
-        .unwrap()
-        .get(0);
-    assert_eq!(kept, 240);
+    assert_eq!(erased_runs(&app.database), 240);
+}
+
+fn erased_runs(database: &Database) -> i64 {
+    let erased = "select count(*) from runs where payload_erased_at is not null";
+    database.client().query_one(erased, &[]).unwrap().get(0)
 }
 
 #[test]

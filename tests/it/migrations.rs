@@ -25,7 +25,7 @@ fn manager(url: &str) -> Manager {
     Manager::new(&options).unwrap()
 }
 
-fn migrate(url: &str) -> Result<Vec<&'static str>, Error> {
+pub(crate) fn migrate(url: &str) -> Result<Vec<&'static str>, Error> {
     migrations::migrate(&manager(url), &log())
 }
 

@@ -139,6 +139,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0010_output_schema.sql"
         )),
     ),
+    (
+        "0011_failures_in_webhooks",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0011_failures_in_webhooks.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.
