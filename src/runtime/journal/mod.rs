@@ -37,6 +37,10 @@ pub(super) struct PromptSize {
     pub tokens: Option<u64>,
     /// The oldest exchanges of the conversation that were left out.
     pub exchanges_left_out: usize,
+    /// The newest ones, which were sent. The older ones may be erased while the turn goes on, so these are what the next call
+    /// of the turn goes by. Unknown where an older program wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchanges_sent: Option<usize>,
 }
 
 /// What a tool step is asked. The arguments stand in the model step.

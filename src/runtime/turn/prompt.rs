@@ -15,7 +15,7 @@ pub(in crate::runtime) struct Prompt {
     pub(in crate::runtime) request: ChatRequest,
     /// Its size, if the model has a context window.
     pub(in crate::runtime) size: Option<PromptSize>,
-    /// Fewer exchanges were left out of the prompt before it in this turn.
+    /// More exchanges were sent with the prompt before it in this turn, or there was none and some are left out.
     pub(in crate::runtime) leaves_out_more: bool,
 }
 
@@ -45,12 +45,16 @@ pub(in crate::runtime) fn prompt(
             .as_ref()
             .and_then(|size| PromptSize::deserialize(size).ok())
     });
-    let left_out = before.map_or(0, |size| size.exchanges_left_out);
-    let size = context::fit(&mut request, said, window, counted, left_out)?;
+    let most = before.and_then(|size| size.exchanges_sent);
+    let size = context::fit(&mut request, said, window, counted, most)?;
+    let leaves_out_more = match most {
+        Some(most) => size.exchanges_sent.is_some_and(|sent| sent < most),
+        None => size.exchanges_left_out > 0,
+    };
     Ok(Prompt {
         request,
         size: Some(size),
-        leaves_out_more: size.exchanges_left_out > left_out,
+        leaves_out_more,
     })
 }
 

@@ -19,8 +19,8 @@ const BYTES_A_TOKEN_MOST: u64 = 8;
 const ANSWER_SHARE: u64 = 4;
 const ANSWER_TOKENS: u64 = 4096;
 
-/// Leaves out as many of the oldest exchanges as it takes, `least` at least. `said`: how many messages stand before the
-/// first step of this turn, whose corrections begin no exchange.
+/// Leaves out as many of the oldest exchanges as it takes, and sends no more than `most`. `said`: how many messages stand
+/// before the first step of this turn, whose corrections begin no exchange.
 ///
 /// # Errors
 /// A sentence: what always stays is too long.
@@ -29,7 +29,7 @@ pub(super) fn fit(
     said: usize,
     window: u32,
     counted: Option<PromptSize>,
-    least: usize,
+    most: Option<usize>,
 ) -> Result<PromptSize, String> {
     let answer = answer_tokens(&request.parameters, window);
     let room = u64::from(window).saturating_sub(answer);
@@ -40,7 +40,8 @@ pub(super) fn fit(
     let mut bytes = sizes.iter().sum::<u64>() + tools.sum::<u64>() + schema;
     let mut left_out = 0;
     for exchange in starts.windows(2) {
-        if left_out >= least && tokens(bytes, counted) <= room {
+        let is_few = most.is_none_or(|most| starts.len() - left_out <= most);
+        if is_few && tokens(bytes, counted) <= room {
             break;
         }
         bytes -= sizes[exchange[0]..exchange[1]].iter().sum::<u64>();
@@ -62,6 +63,7 @@ pub(super) fn fit(
         bytes,
         tokens: None,
         exchanges_left_out: left_out,
+        exchanges_sent: Some(starts.len() - left_out),
     })
 }
 

@@ -56,57 +56,77 @@ fn fit_all(
     request: &mut ChatRequest,
     window: u32,
     counted: Option<PromptSize>,
-    least: usize,
+    most: Option<usize>,
 ) -> Result<PromptSize, String> {
     let said = request.messages.len();
-    fit(request, said, window, counted, least)
+    fit(request, said, window, counted, most)
 }
 
-fn fitted(window: u32, counted: Option<PromptSize>, least: usize) -> (ChatRequest, PromptSize) {
+fn fitted(
+    window: u32,
+    counted: Option<PromptSize>,
+    most: Option<usize>,
+) -> (ChatRequest, PromptSize) {
     let mut request = long();
-    let size = fit_all(&mut request, window, counted, least).unwrap();
+    let size = fit_all(&mut request, window, counted, most).unwrap();
     (request, size)
 }
 
 #[test]
 fn the_oldest_whole_exchanges_are_left_out_and_no_more() {
-    let (whole, size) = fitted(1000, None, 0);
+    let (whole, size) = fitted(1000, None, None);
     assert_eq!(whole.messages, long().messages);
     assert_eq!(size.exchanges_left_out, 0);
-    let (less, size) = fitted(500, None, 0);
+    let (less, size) = fitted(500, None, None);
     assert_eq!(size.exchanges_left_out, 1);
     assert_eq!(less.messages[0], long().messages[0]);
     assert_eq!(less.messages[1..], long().messages[3..]);
-    let (least, size) = fitted(220, None, 0);
+    let (least, size) = fitted(220, None, None);
     assert_eq!(size.exchanges_left_out, 3);
     assert_eq!(least.messages[1..], long().messages[7..]);
 }
 
 #[test]
 fn what_was_left_out_stays_out() {
-    let (request, size) = fitted(1000, None, 2);
+    let (request, size) = fitted(1000, None, Some(2));
     assert_eq!(size.exchanges_left_out, 2);
     assert_eq!(request.messages[1..], long().messages[5..]);
 }
 
 #[test]
+fn what_is_erased_meanwhile_takes_the_place_of_what_was_left_out() {
+    let mut request = long();
+    request.messages.drain(1..3);
+    let size = fit_all(&mut request, 1000, None, Some(2)).unwrap();
+    assert_eq!(size.exchanges_left_out, 1);
+    assert_eq!(request.messages[1..], long().messages[5..]);
+    let mut request = long();
+    request.messages.drain(1..7);
+    let size = fit_all(&mut request, 1000, None, Some(2)).unwrap();
+    assert_eq!(size.exchanges_left_out, 0);
+    assert_eq!(size.exchanges_sent, Some(1));
+}
+
+#[test]
 fn the_providers_count_corrects_the_estimate() {
-    let bytes = fitted(1000, None, 0).1.bytes;
+    let bytes = fitted(1000, None, None).1.bytes;
     let counted = |tokens| {
         Some(PromptSize {
             bytes,
             tokens: Some(tokens),
             exchanges_left_out: 0,
+            exchanges_sent: None,
         })
     };
-    assert_eq!(fitted(500, counted(200), 0).1.exchanges_left_out, 0);
-    assert_eq!(fitted(1000, counted(bytes), 0).1.exchanges_left_out, 2);
+    assert_eq!(fitted(500, counted(200), None).1.exchanges_left_out, 0);
+    assert_eq!(fitted(1000, counted(bytes), None).1.exchanges_left_out, 2);
     let unknown = Some(PromptSize {
         bytes,
         tokens: None,
         exchanges_left_out: 0,
+        exchanges_sent: None,
     });
-    assert_eq!(fitted(500, unknown, 0).1.exchanges_left_out, 1);
+    assert_eq!(fitted(500, unknown, None).1.exchanges_left_out, 1);
 }
 
 #[test]
@@ -114,7 +134,7 @@ fn the_answer_has_its_room() {
     let mut request = long();
     request.parameters.max_tokens = Some(850);
     assert_eq!(
-        fit_all(&mut request, 1000, None, 0)
+        fit_all(&mut request, 1000, None, None)
             .unwrap()
             .exchanges_left_out,
         3
@@ -125,7 +145,7 @@ fn the_answer_has_its_room() {
         .extra
         .insert("max_completion_tokens".to_owned(), 1.into());
     assert_eq!(
-        fit_all(&mut request, 400, None, 0)
+        fit_all(&mut request, 400, None, None)
             .unwrap()
             .exchanges_left_out,
         0
@@ -135,7 +155,7 @@ fn the_answer_has_its_room() {
 #[test]
 fn a_newest_exchange_that_cannot_fit_is_refused_with_what_to_do() {
     let mut request = request(vec![user("a"), assistant("b"), user(&"x".repeat(3000))]);
-    let said = fit_all(&mut request, 256, None, 0).unwrap_err();
+    let said = fit_all(&mut request, 256, None, None).unwrap_err();
     assert!(said.contains("window of 256 tokens"), "{said}");
     assert!(said.contains("64 of them"), "{said}");
     assert!(said.contains("maxOutputTokens"), "{said}");
@@ -144,7 +164,7 @@ fn a_newest_exchange_that_cannot_fit_is_refused_with_what_to_do() {
 #[test]
 fn an_answer_before_the_first_question_goes_first() {
     let mut request = request(vec![assistant(&"x".repeat(900)), user("now")]);
-    let size = fit_all(&mut request, 256, None, 0).unwrap();
+    let size = fit_all(&mut request, 256, None, None).unwrap();
     assert_eq!(size.exchanges_left_out, 1);
     assert_eq!(request.messages, [user("now")]);
 }
@@ -153,7 +173,7 @@ proptest! {
     #[test]
     fn the_estimate_grows_with_the_bytes(bytes in 0..10_000_000_u64, more in 0..10_000_u64,
         known in 0..10_000_000_u64, count in 0..u64::MAX) {
-        let counted = Some(PromptSize { bytes: known, tokens: Some(count), exchanges_left_out: 0 });
+        let counted = Some(PromptSize { bytes: known, tokens: Some(count), exchanges_left_out: 0, exchanges_sent: None });
         prop_assert!(tokens(bytes, counted) <= tokens(bytes + more, counted));
         prop_assert!(tokens(bytes, counted) <= bytes + 1);
         prop_assert!(tokens(bytes, counted) >= bytes / (BYTES_A_TOKEN_MOST + 1));
