@@ -1,11 +1,12 @@
 -- Cancels the runs below one whose row the caller has locked: at most `most` of them, the nearest first. If that is all,
 -- runs that nobody holds end at once, the farthest first, so that each takes what its children used. Otherwise all of
--- them are asked, and `has_more` is true. Returns the jobs to remove and the jobs to run now.
+-- them are asked, and `has_more` is true. With `asks_alone` nothing is done if that is all. Returns the jobs to remove and
+-- the jobs to run now.
 --
 -- Locks level by level, each level by id (`locks-from-root-to-leaf`). A run that is locked here or was asked before begins
 -- no more children, and each level is read after the level above was locked: no run is missed.
 create function run_cancel_descendants(
-  of_tenant_id uuid, of_run_id uuid, at timestamptz, most integer,
+  of_tenant_id uuid, of_run_id uuid, at timestamptz, most integer, asks_alone boolean default false,
   out has_more boolean, out removed_jobs bigint[], out due_jobs bigint[]
 )
 language plpgsql set plan_cache_mode = force_generic_plan as $$
@@ -34,6 +35,9 @@ begin
     has_more := cardinality(found_ids) > most;
     exit when has_more;
   end loop;
+  if asks_alone and not has_more then
+    return;
+  end if;
   found_ids := found_ids[1:most];
   for i in reverse cardinality(found_ids) .. 1 loop
     what := run_cancel_one(of_tenant_id => of_tenant_id, of_run_id => found_ids[i], at => at, ends => not has_more);

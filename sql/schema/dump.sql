@@ -1313,6 +1313,7 @@ create table webhook_events (
 --   is_cancelled boolean,
 --   at timestamp with time zone,
 --   most integer,
+--   asks_alone boolean DEFAULT false,
 --   OUT has_more boolean,
 --   OUT removed_jobs bigint[],
 --   OUT due_jobs bigint[]
@@ -1323,6 +1324,7 @@ create table webhook_events (
 --   of_run_id uuid,
 --   at timestamp with time zone,
 --   most integer,
+--   asks_alone boolean DEFAULT false,
 --   OUT has_more boolean,
 --   OUT removed_jobs bigint[],
 --   OUT due_jobs bigint[]

@@ -105,9 +105,9 @@ impl Durations {
 }
 
 /// A model call that ended.
-pub(super) struct CountedCall<'a> {
+pub(super) struct CountedCall {
     /// The operator's key that it was made with.
-    pub(super) key_name: Option<&'a str>,
+    pub(super) key_name: Option<String>,
     /// It was made with a secret of the tenant's.
     pub(super) has_secret: bool,
     pub(super) outcome: CallOutcome,
@@ -115,15 +115,11 @@ pub(super) struct CountedCall<'a> {
     pub(super) tokens: Tokens,
 }
 
-impl<'a> CountedCall<'a> {
+impl CountedCall {
     /// A call for this turn. `first_byte`: how long its answer took to begin.
-    pub(super) fn of(
-        turn: Option<&'a Turn>,
-        call: &ModelCall,
-        first_byte: Option<Duration>,
-    ) -> Self {
+    pub(super) fn of(turn: Option<&Turn>, call: &ModelCall, first_byte: Option<Duration>) -> Self {
         Self {
-            key_name: turn.and_then(|turn| turn.api_key_name.as_deref()),
+            key_name: turn.and_then(|turn| turn.api_key_name.clone()),
             has_secret: turn.is_some_and(|turn| turn.api_key_secret.is_some()),
             outcome: call.outcome,
             first_byte,
@@ -148,9 +144,9 @@ impl Counts {
         self.with(|stats| count(&mut stats.ended, &Status::ALL, status));
     }
 
-    pub(super) fn model_call(&self, call: &CountedCall<'_>) {
+    pub(super) fn model_call(&self, call: &CountedCall) {
         let other = if call.has_secret { TENANT_KEY } else { NO_KEY };
-        let key = call.key_name.unwrap_or(other);
+        let key = call.key_name.as_deref().unwrap_or(other);
         self.with(|stats| {
             if let Some(of_key) = stats.models.iter_mut().find(|of| of.key == key) {
                 count(&mut of_key.outcomes, &CallOutcome::ALL, call.outcome);
@@ -209,8 +205,8 @@ mod tests {
     #[test]
     fn a_key_that_the_operator_did_not_list_makes_no_series() {
         let counts = Counts::new(["main".to_owned()]);
-        let call = |key_name, has_secret| CountedCall {
-            key_name,
+        let call = |key_name: Option<&str>, has_secret| CountedCall {
+            key_name: key_name.map(str::to_owned),
             has_secret,
             outcome: CallOutcome::Failed,
             first_byte: None,

@@ -125,13 +125,7 @@ fn claim_in(
         Plan::Begin { begun, .. } => Some(begun),
     };
     let mut wrote = write(tx, services, (&state.held, &state.run), commit, now)?;
-    let has_call = |row: &&Step| matches!(row.kind, StepKind::Model | StepKind::Tool);
-    let lost = lost_attempt(&state).filter(has_call);
-    wrote.lost = lost.map(|row| state.attempted(row, now).lost());
-    if let Some(lost) = &wrote.commit.call {
-        let lost = CountedCall::of(state.program.model(), lost, None);
-        services.counts.model_call(&lost);
-    }
+    wrote.note_lost(&state, now);
     Ok(match taken {
         Some(begun) => (Taken::Begun(Box::new(state), begun), wrote),
         None => (Taken::Done(JobEnd::Committed), wrote),
@@ -166,12 +160,29 @@ struct Wrote {
     ended: Vec<EndedRun>,
     /// The attempt that was under way when the run's holder died.
     lost: Option<Span>,
+    /// The model call of that attempt.
+    lost_call: Option<CountedCall>,
+}
+
+impl Wrote {
+    /// Notes the attempt that was under way when the run's holder died. It is told of after the commit: a transaction that
+    /// fails is done again.
+    fn note_lost(&mut self, state: &State, now: OffsetDateTime) {
+        let has_call = |row: &&Step| matches!(row.kind, StepKind::Model | StepKind::Tool);
+        let lost = lost_attempt(state).filter(has_call);
+        self.lost = lost.map(|row| state.attempted(row, now).lost());
+        let call = self.commit.call.as_ref();
+        self.lost_call = call.map(|call| CountedCall::of(state.program.model(), call, None));
+    }
 }
 
 /// Says what a claim has ended.
 fn report(services: &Services, log: &slog::Logger, job: &Advance, wrote: &Wrote) {
     if let Some(lost) = &wrote.lost {
         services.traces.record(lost.clone());
+    }
+    if let Some(call) = &wrote.lost_call {
+        services.counts.model_call(call);
     }
     let own = (job.run_id, &job.trace());
     ends::report(services, log, Some(own), &wrote.ended);
@@ -183,6 +194,7 @@ impl From<StepCommit> for Wrote {
             commit,
             ended: Vec::new(),
             lost: None,
+            lost_call: None,
         }
     }
 }
@@ -327,14 +339,15 @@ fn give_up_with(
             true => Program::load(tx, &services.options.built_in, (&run, &held))?,
             false => None,
         };
-        let commit = match loaded {
-            Some(loaded) => {
-                let state = State::new((run.clone(), job), held, loaded, now);
-                first_commit(services, &state, &Plan::End(end))?
-            }
-            None => add_end(&run, StepCommit::default(), end),
+        let Some(loaded) = loaded else {
+            let commit = add_end(&run, StepCommit::default(), end);
+            let wrote = write(tx, services, (&held, &run), commit, now)?;
+            return Ok((JobEnd::Committed, wrote));
         };
-        let wrote = write(tx, services, (&held, &run), commit, now)?;
+        let state = State::new((run, job), held, loaded, now);
+        let commit = first_commit(services, &state, &Plan::End(end))?;
+        let mut wrote = write(tx, services, (&state.held, &state.run), commit, now)?;
+        wrote.note_lost(&state, now);
         Ok((JobEnd::Committed, wrote))
     })
 }

@@ -74,12 +74,21 @@ pub(super) struct OtherJobs {
     pub(super) due: Vec<i64>,
 }
 
+/// How far [`cancel_children`] goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Asks all but the last few, and ends none.
+    AllButTheLast,
+    /// Ends the last few, too.
+    All,
+}
+
 /// Cancels the runs below one that is held and that is about to end; true where there are more of them. Nothing where
 /// the end will not be written.
 pub(super) fn cancel_children(
     sql: &mut impl Sql,
     held: &Held,
-    is_cancelled: bool,
+    (is_cancelled, extent): (bool, Extent),
     now: OffsetDateTime,
     jobs: &mut OtherJobs,
 ) -> Result<bool> {
@@ -93,6 +102,7 @@ pub(super) fn cancel_children(
             &is_cancelled,
             &now,
             &DESCENDANTS_AT_ONCE,
+            &(extent == Extent::AllButTheLast),
         ],
     )?;
     jobs.removed.extend(row.column::<Vec<i64>>("removed_jobs")?);

@@ -9,7 +9,7 @@
 //!
 //! Not here: which commit comes next (`runtime`).
 
-use super::cancel::{OtherJobs, cancel_children};
+use super::cancel::{Extent, OtherJobs, cancel_children};
 use super::children::{self, ChildJob, NewChild};
 use super::ended::{EndedRun, Totals, cancelled_at, totals_of};
 use super::lease::{Held, job_lost};
@@ -162,7 +162,8 @@ pub fn commit(
     } else if let Some(end) = &commit.end
         && held.has_children
     {
-        // All but the last few are asked before, some hundreds a transaction.
+        // All but the last few are asked before, some hundreds a transaction. None ends there: nobody would tell of its
+        // end if this commit were not written.
         while session.transact(|tx| cancel_some(tx, held, end, now))? {}
     }
     session.transact(|tx| {
@@ -175,7 +176,8 @@ pub fn commit(
 fn cancel_some(sql: &mut impl Sql, held: &Held, end: &End, now: OffsetDateTime) -> Result<bool> {
     let mut jobs = OtherJobs::default();
     let is_cancelled = *end == End::Cancelled;
-    let has_more = cancel_children(sql, held, is_cancelled, now, &mut jobs)?;
+    let how = (is_cancelled, Extent::AllButTheLast);
+    let has_more = cancel_children(sql, held, how, now, &mut jobs)?;
     update_jobs(sql, None, &jobs)?;
     Ok(has_more)
 }
@@ -200,8 +202,8 @@ pub fn commit_in<S: Sql>(
             jobs.due.extend(due);
             parent = Some(found);
         }
-        let is_cancelled = *end == End::Cancelled;
-        while held.has_children && cancel_children(sql, held, is_cancelled, now, &mut jobs)? {}
+        let how = (*end == End::Cancelled, Extent::All);
+        while held.has_children && cancel_children(sql, held, how, now, &mut jobs)? {}
     }
     let mut stated = write(sql, held, commit, now, None)?;
     let is_new = stated.answer == Answer::Written;

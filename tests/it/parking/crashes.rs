@@ -2,9 +2,12 @@
 
 use super::stepped::{Before, whole};
 use super::world::{Family, World, completed, end_of, event};
+use crate::harness::{PATIENCE, log};
 use agent_runtime::error::{Error, Result};
 use agent_runtime::ids::Clock;
+use agent_runtime::secret::Secret;
 use agent_runtime::store::runs::{self, End, Held, Outcome, Status, StepCommit, WaitingFor};
+use agent_runtime::store::{self, Store, Tx};
 use postgres::Client;
 use uuid::Uuid;
 
@@ -154,6 +157,38 @@ fn an_end_that_is_cut_off_leaves_children_as_they_were() {
         let run = world.run(&mut looker, run_id);
         assert_eq!(run.status, Status::Cancelled);
     }
+    world.drain(&mut looker, root);
+    world.check(&mut looker, root);
+}
+
+#[test]
+fn an_end_that_cannot_be_announced_ends_no_child() {
+    let world = World::new();
+    let mut looker = world.client();
+    let Family {
+        root,
+        held,
+        children,
+    } = world.family(&mut looker, &[true, false]);
+    let as_before = rows(&mut looker, root);
+    let options = store::Options {
+        url: Secret::new(world.database.url()),
+        pool_size: 1,
+        checkout_timeout: PATIENCE,
+        outage: Default::default(),
+        statement_timeout: PATIENCE,
+    };
+    let store = Store::open(&options, log()).unwrap();
+    let now = Clock::system().now();
+    let refuse = |_: &mut Tx<'_>| Err(Error::internal("cut off"));
+    let end = end_of(completed());
+    assert!(runs::commit(&store, &held, &end, now, Some(&refuse)).is_err());
+    assert_eq!(rows(&mut looker, root), as_before);
+    let written = runs::commit(&store, &held, &end, now, None).unwrap();
+    assert_eq!(written.cancelled.len(), 1, "the one that nobody held");
+    let mut child = children[0].1.unwrap();
+    let outcome = world.end(&mut looker, &mut || Ok(()), &mut child, completed());
+    assert_eq!(outcome.unwrap(), Outcome::Written);
     world.drain(&mut looker, root);
     world.check(&mut looker, root);
 }

@@ -5,6 +5,7 @@ use crate::harness::PATIENCE;
 use agent_runtime::dev::provider::{Reply, Step};
 use agent_runtime::store::Sql;
 use agent_runtime::store::runs::{Run, Status};
+use agent_runtime::store::steps::CallOutcome;
 use serde_json::json;
 use std::time::Duration;
 use uuid::Uuid;
@@ -45,6 +46,40 @@ fn a_model_call_lost_in_a_crash_is_made_again_and_counted() {
         kinds,
         "the dead process wrote something"
     );
+}
+
+#[test]
+fn a_lost_model_call_counts_once_though_its_transaction_is_made_again() {
+    let world = World::new();
+    let dying = world.process(1, false);
+    world.provider.push(Step::text("never").before(PATIENCE));
+    let run_id = world.create(&dying, true);
+    world.eventually(|| world.provider.count() == 1);
+    world.expire_leases();
+    // Its commit fails once, after all its statements.
+    let fails = "create sequence commits;
+         create function fails() returns trigger language plpgsql as $$ begin
+           if nextval('commits') = 1 then raise exception 'not now' using errcode = '40001'; end if;
+           return null; end $$;
+         do $$ declare part regclass; begin
+           for part in select inhrelid::regclass from pg_inherits where inhparent = 'run_model_calls'::regclass loop
+             execute format('create constraint trigger fails after insert on %s deferrable initially deferred
+               for each row when (new.outcome = ''lost'') execute function fails()', part);
+           end loop; end $$";
+    world.database.client().batch_execute(fails).unwrap();
+    let next = world.process(1, false);
+    world.provider.push(Step::text("again"));
+    let run = world.finished(&next, run_id);
+    assert_eq!(run.status, Status::Completed);
+    assert_eq!(world.number("select last_value from commits"), 2);
+    let lost = CallOutcome::ALL
+        .iter()
+        .position(|outcome| *outcome == CallOutcome::Lost);
+    let lost = lost.unwrap();
+    // Either may have taken the run up.
+    let models = [&dying, &next].map(|process| process.runtime.stats().models);
+    let counted: u64 = models.iter().flatten().map(|of| of.outcomes[lost]).sum();
+    assert_eq!(counted, 1);
 }
 
 fn crash_in_a_tool(name: &str) -> (World, Run) {
