@@ -43,8 +43,23 @@ pub struct Fault {
 /// Compiles the schema of an object.
 ///
 /// # Errors
-/// It is no JSON Schema (2020-12, 2019-09 or draft 7), or a larger or less simple one than is taken.
+/// As [`compile_any`], or it is one of something else.
 pub fn compile(schema: &Value) -> Result<Validator, Fault> {
+    let kind = schema.as_object().map(|root| root.get("type"));
+    if kind.is_some_and(|kind| kind.and_then(Value::as_str) != Some("object")) {
+        return Err(Fault {
+            path: ".type".to_owned(),
+            expected: "\"object\", because what fits the schema is an object".to_owned(),
+        });
+    }
+    compile_any(schema)
+}
+
+/// Compiles a schema of any value.
+///
+/// # Errors
+/// It is no JSON Schema (2020-12, 2019-09 or draft 7), or a larger or less simple one than is taken.
+pub fn compile_any(schema: &Value) -> Result<Validator, Fault> {
     let fault = |path: &str, expected: String| Fault {
         path: path.to_owned(),
         expected,
@@ -52,10 +67,6 @@ pub fn compile(schema: &Value) -> Result<Validator, Fault> {
     let Some(root) = schema.as_object() else {
         return Err(fault("", "a JSON Schema as an object".to_owned()));
     };
-    if root.get("type").and_then(Value::as_str) != Some("object") {
-        let expected = "\"object\", because what fits the schema is an object".to_owned();
-        return Err(fault(".type", expected));
-    }
     let draft = root
         .get("$schema")
         .map(|draft| draft.as_str().unwrap_or_default());

@@ -7,6 +7,66 @@
 //! - Whoever holds a [`tree::Definition`] holds one that was checked: expressions are parsed, schemas are compiled, a target
 //!   of `then` exists, and everything named in `use` stands where it is used.
 //!
+//! - [`examine`] tells all faults at once, each with its place, a sentence, and a hint where the slip is a usual one. What is
+//!   not taken is refused by its name.
+//!
 //! Not here: running it (`runtime::flow`).
 
+mod around;
+mod blocks;
+mod calls;
+mod declared;
+mod document;
+pub mod duration;
+mod errors;
+pub mod fault;
+mod http;
+pub mod references;
+mod tasks;
+#[cfg(test)]
+mod tests;
 pub mod tree;
+pub mod unsupported;
+mod values;
+mod walk;
+
+use fault::Fault;
+use serde_json::Value;
+use tree::Definition;
+
+/// What was found in a definition.
+#[derive(Debug)]
+pub struct Report {
+    /// The definition, if it has no faults.
+    pub definition: Option<Definition>,
+    /// What is wrong, at most [`fault::FAULTS_MOST`].
+    pub faults: Vec<Fault>,
+    /// What is probably not meant, at most [`fault::FAULTS_MOST`].
+    pub warnings: Vec<Fault>,
+}
+
+/// Reads a definition, and tells what is wrong and what is probably not meant.
+pub fn examine(definition: &Value) -> Report {
+    let mut walk = walk::Walk::default();
+    let found = walk
+        .definition(definition)
+        .filter(|_| walk.faults.is_empty());
+    let definition = found.map(|found| Definition {
+        references: std::mem::take(&mut walk.references),
+        ..found
+    });
+    Report {
+        definition,
+        faults: walk.faults,
+        warnings: walk.warnings,
+    }
+}
+
+/// Reads a definition.
+///
+/// # Errors
+/// What is wrong with it, one fault at least.
+pub fn check(definition: &Value) -> Result<Definition, Vec<Fault>> {
+    let report = examine(definition);
+    report.definition.ok_or(report.faults)
+}

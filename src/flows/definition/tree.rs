@@ -5,6 +5,7 @@
 //!
 //! Not here: reading the tree from JSON.
 
+use super::references::Reference;
 use expressions::Expression;
 use jsonschema::Validator;
 use serde_json::{Map, Value};
@@ -44,6 +45,15 @@ pub struct Definition {
     pub timeout: Option<Time>,
     /// Its tasks, at least one.
     pub tasks: Vec<Task>,
+    /// See [`Definition::references`].
+    pub(super) references: Vec<Reference>,
+}
+
+impl Definition {
+    /// The tools, agents and flows that it names, in the order of the text. A caller looks up whether they are there.
+    pub fn references(&self) -> &[Reference] {
+        &self.references
+    }
 }
 
 /// What a flow is called.
@@ -154,8 +164,8 @@ pub enum Then {
 /// What a task does.
 #[derive(Debug)]
 pub enum TaskKind {
-    /// Runs a list. A call of a function of `use.functions` is one too: its only task is the function's, and its `input`
-    /// template is the arguments.
+    /// Runs a list. A call of a function of `use.functions` is one too: a `set` that makes the arguments, if there are any,
+    /// and the function's task.
     Do(Vec<Task>),
     /// Answers a value.
     Set(Template),
@@ -166,7 +176,7 @@ pub enum TaskKind {
     /// Runs tasks beside each other and answers their outputs in order.
     Fork(Vec<Task>),
     /// Runs a list, and handles its errors.
-    Try(Try),
+    Try(Box<Try>),
     /// Raises an error.
     Raise(ErrorTemplate),
     /// Waits.

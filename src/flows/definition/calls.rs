@@ -1,0 +1,328 @@
+//! `call`: HTTP requests, the functions of this service, and those that `use.functions` declares.
+
+use super::around::{Around, Targets};
+use super::fault::{Code, Fault};
+use super::references::{Reference, ReferenceKind};
+use super::tree::{
+    AgentCall, ApprovalCall, Call, Escalation, OnRefusal, Shape, Task, TaskKind, Template, Then,
+    ToolCall,
+};
+use super::unsupported::{self, Part};
+use super::values::{Moment, Scope};
+use super::walk::{Fields, Place, Walk, with_nearest};
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// What `call` takes without a declaration.
+pub(super) const FUNCTIONS: [&str; 4] = ["http", "agent", "tool", "approval"];
+
+/// How a function of this service is named in the catalog of the language.
+const CATALOG: &str = ":1.0.0@default";
+
+/// The longest time that an approval waits.
+const APPROVAL_LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// How long it waits if its author does not say.
+const APPROVAL_TIME: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest name of a tool or an agent.
+const NAME_MOST: usize = 200;
+/// The longest title of an approval.
+const TITLE_MOST: usize = 200;
+
+impl<'a> Walk<'a> {
+    pub(super) fn call(
+        &mut self,
+        fields: &mut Fields<'a>,
+        (value, place): (&'a Value, &Place),
+        (task, around): (&str, &Around<'a>),
+    ) -> Option<TaskKind> {
+        let with = fields.take("with");
+        let name = self.text(value, place)?;
+        let own = name.strip_suffix(CATALOG).unwrap_or(name);
+        let is_own = FUNCTIONS.contains(&own);
+        if self.declared_names("functions").contains(&name) {
+            if is_own {
+                let said = format!(
+                    "`use.functions` declares `{name}`, which takes the place of the service's own."
+                );
+                self.warn(Fault::new(&place.path, Code::BadValue, said));
+            }
+            return self.custom((task, name), place, (with, fields), around);
+        }
+        if !is_own {
+            if let Some(sentence) = unsupported::call(own) {
+                self.tell(place, Code::Unsupported, sentence);
+                return None;
+            }
+            let said = format!("There is no function `{name}`.");
+            let known: Vec<&str> = FUNCTIONS
+                .into_iter()
+                .chain(self.declared_names("functions"))
+                .collect();
+            let fault = Fault::new(&place.path, Code::UnknownReference, said);
+            self.fault(with_nearest(fault, name, &known));
+            return None;
+        }
+        let Some((with, with_place)) = with else {
+            self.tell(
+                &fields.place,
+                Code::MissingField,
+                format!("`with` is missing beside `call: {own}`."),
+            );
+            return None;
+        };
+        let with = self.object(with, &with_place)?;
+        let scope = &around.scope;
+        let call = match own {
+            "http" => self
+                .http(with, scope)
+                .map(|call| Call::Http(Box::new(call))),
+            "agent" => self.agent(with, scope).map(Call::Agent),
+            "tool" => self.tool(with, scope).map(Call::Tool),
+            _ => self
+                .approval(with, scope)
+                .map(|call| Call::Approval(Box::new(call))),
+        };
+        call.map(TaskKind::Call)
+    }
+
+    /// A call of what `use.functions` declares: a list that makes the arguments and then runs the function's task.
+    fn custom(
+        &mut self,
+        (task, name): (&str, &'a str),
+        place: &Place,
+        (with, fields): (Option<(&'a Value, Place)>, &Fields<'a>),
+        around: &Around<'a>,
+    ) -> Option<TaskKind> {
+        let (value, at) = self.find_declared("functions", name, place)?;
+        if around.functions.contains(&name) {
+            let said = format!("The function `{name}` calls itself.");
+            self.tell(place, Code::BadValue, said);
+            return None;
+        }
+        let arguments = match with {
+            Some((value, place)) => self
+                .arguments((task, fields), (value, &place), &around.scope)
+                .map(Some),
+            None => Some(None),
+        };
+        let function = self.function((name, value), &at, around);
+        let mut tasks = Vec::new();
+        tasks.extend(arguments?);
+        tasks.push(function?);
+        Some(TaskKind::Do(tasks))
+    }
+
+    /// The task of a function.
+    pub(super) fn function(
+        &mut self,
+        (name, value): (&'a str, &'a Value),
+        place: &Place,
+        around: &Around<'a>,
+    ) -> Option<Task> {
+        let inside = around.function(name);
+        self.task((name, value), place, (&inside, Targets::Function))
+    }
+
+    /// The task that makes a function's arguments.
+    fn arguments(
+        &mut self,
+        (task, fields): (&str, &Fields<'a>),
+        (value, place): (&'a Value, &Place),
+        scope: &Scope,
+    ) -> Option<Task> {
+        let template = self.object_template(value, place, (scope, Moment::Within))?;
+        Some(Task {
+            name: task.to_owned(),
+            path: format!("{}/with", fields.place.pointer),
+            condition: None,
+            input: Shape::default(),
+            output: Shape::default(),
+            export: Shape::default(),
+            timeout: None,
+            then: Then::Continue,
+            metadata: Map::new(),
+            simulated: None,
+            kind: TaskKind::Set(template),
+        })
+    }
+
+    fn agent(&mut self, mut fields: Fields<'a>, scope: &Scope) -> Option<AgentCall> {
+        let at = (scope, Moment::Within);
+        let agent = fields.need(self, "agent");
+        let agent =
+            agent.and_then(|(value, place)| Some((self.literal(value, &place, NAME_MOST)?, place)));
+        let version = match fields.take("version") {
+            Some((value, place)) => self.version(value, &place).map(Some),
+            None => Some(None),
+        };
+        let message = fields.need(self, "message");
+        let message =
+            message.and_then(|(value, place)| self.text_or_expression((value, &place), at));
+        let conversation = self.optional_text(&mut fields, "conversationId", at);
+        fields.close(self, Part::Other);
+        let ((agent, place), version) = (agent?, version?);
+        self.refer(Reference {
+            kind: ReferenceKind::Agent,
+            name: agent.clone(),
+            version: version.clone(),
+            path: place.path,
+        });
+        Some(AgentCall {
+            agent,
+            version,
+            message: message?,
+            conversation: conversation?,
+        })
+    }
+
+    fn tool(&mut self, mut fields: Fields<'a>, scope: &Scope) -> Option<ToolCall> {
+        let at = (scope, Moment::Within);
+        let tool = fields.need(self, "tool");
+        let tool =
+            tool.and_then(|(value, place)| Some((self.literal(value, &place, NAME_MOST)?, place)));
+        let arguments = match fields.take("arguments") {
+            Some((value, place)) => self.object_template(value, &place, at).map(Some),
+            None => Some(None),
+        };
+        let idempotency_key = self.optional_text(&mut fields, "idempotencyKey", at);
+        fields.close(self, Part::Other);
+        let (tool, place) = tool?;
+        self.refer(Reference {
+            kind: ReferenceKind::Tool,
+            name: tool.clone(),
+            version: None,
+            path: place.path,
+        });
+        Some(ToolCall {
+            tool,
+            arguments: arguments?,
+            idempotency_key: idempotency_key?,
+        })
+    }
+
+    fn optional_text(
+        &mut self,
+        fields: &mut Fields<'a>,
+        name: &'static str,
+        at: (&Scope, Moment),
+    ) -> Option<Option<Template>> {
+        match fields.take(name) {
+            Some((value, place)) => self.text_or_expression((value, &place), at).map(Some),
+            None => Some(None),
+        }
+    }
+
+    fn approval(&mut self, mut fields: Fields<'a>, scope: &Scope) -> Option<ApprovalCall> {
+        let title = fields.need(self, "title");
+        let title = title.and_then(|(value, place)| self.literal(value, &place, TITLE_MOST));
+        let required_role = match fields.take("requiredRole") {
+            Some((value, place)) => self.role(value, &place),
+            None => Some("standard".to_owned()),
+        };
+        let context = match fields.take("context") {
+            Some((value, place)) => self
+                .template(value, &place, (scope, Moment::Within))
+                .map(Some),
+            None => Some(None),
+        };
+        let expires_after = match fields.take("expiresAfter") {
+            Some((value, place)) => self.fixed(value, &place),
+            None => Some(APPROVAL_TIME),
+        };
+        let escalation = match fields.take("escalation") {
+            Some((value, place)) => self.escalation(value, &place, expires_after),
+            None => Some(None),
+        };
+        let choices = [
+            ("raise", OnRefusal::Raise),
+            ("continue", OnRefusal::Continue),
+        ];
+        let mut refusal = |walk: &mut Self, name| match fields.take(name) {
+            Some((value, place)) => walk.choice(value, &place, &choices),
+            None => Some(OnRefusal::Raise),
+        };
+        let (on_reject, on_expire) = (refusal(self, "onReject"), refusal(self, "onExpire"));
+        fields.close(self, Part::Approval);
+        Some(ApprovalCall {
+            title: title?,
+            required_role: required_role?,
+            context: context?,
+            expires_after: expires_after?,
+            escalation: escalation?,
+            on_reject: on_reject?,
+            on_expire: on_expire?,
+        })
+    }
+
+    /// A time of an approval, which is never computed.
+    fn fixed(&mut self, value: &Value, place: &Place) -> Option<Duration> {
+        if let Some(text) = value.as_str() {
+            self.literal(value, place, text.chars().count().max(1))?;
+        }
+        let found = self.duration(value, place, APPROVAL_LONGEST)?;
+        if found.is_zero() {
+            self.tell(
+                place,
+                Code::BadValue,
+                "This time has to be longer than nothing.",
+            );
+            return None;
+        }
+        Some(found)
+    }
+
+    fn role(&mut self, value: &Value, place: &Place) -> Option<String> {
+        let text = self.text(value, place)?;
+        let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_role = (1..=40).contains(&text.len()) && text.bytes().all(is_part);
+        if !is_role || text.starts_with('-') {
+            let said = "A role has 1 to 40 lowercase letters, digits and hyphens, and no hyphen first. It cannot be computed.";
+            self.tell(place, Code::BadValue, said);
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    fn escalation(
+        &mut self,
+        value: &'a Value,
+        place: &Place,
+        expires_after: Option<Duration>,
+    ) -> Option<Option<Escalation>> {
+        let Some(array) = value.as_array() else {
+            let fault = Fault::new(
+                &place.path,
+                Code::BadValue,
+                "A list of one escalation is expected.",
+            );
+            self.fault(fault.hint("[{\"after\": \"PT8H\", \"requiredRole\": \"finance-lead\"}]"));
+            return None;
+        };
+        if array.len() > 1 {
+            self.tell(place, Code::Unsupported, unsupported::other("escalation"));
+            return None;
+        }
+        let Some(value) = array.first() else {
+            return Some(None);
+        };
+        let mut fields = self.object(value, &place.index(0))?;
+        let after = fields.need(self, "after");
+        let after = after.and_then(|(value, place)| Some((self.fixed(value, &place)?, place)));
+        let role = fields.need(self, "requiredRole");
+        let role = role.and_then(|(value, place)| self.role(value, &place));
+        fields.close(self, Part::Approval);
+        let (after, place) = after?;
+        if expires_after.is_some_and(|expires| after >= expires) {
+            let said = "The approval would expire before it is escalated.";
+            self.fault(
+                Fault::new(&place.path, Code::BadValue, said)
+                    .hint("`after` has to be shorter than `expiresAfter`."),
+            );
+            return None;
+        }
+        Some(Some(Escalation {
+            after,
+            required_role: role?,
+        }))
+    }
+}

@@ -1,0 +1,93 @@
+//! `use`: what a definition declares once and uses by name.
+//!
+//! A declaration is read wherever it is used, and its faults are told once. One that nothing uses is read at the end.
+
+use super::around::Around;
+use super::fault::{Code, Fault};
+use super::unsupported::{self, Part};
+use super::values::{Moment, Scope};
+use super::walk::{Place, Walk, with_nearest};
+use serde_json::Value;
+
+/// What can be declared.
+const KINDS: [&str; 4] = ["errors", "functions", "retries", "timeouts"];
+
+impl<'a> Walk<'a> {
+    /// Finds what `use` declares.
+    pub(super) fn declarations(&mut self, found: Option<(&'a Value, Place)>) {
+        let Some((value, place)) = found else {
+            return;
+        };
+        let Some(mut fields) = self.object(value, &place) else {
+            return;
+        };
+        for kind in KINDS {
+            let Some((value, place)) = fields.take(kind) else {
+                continue;
+            };
+            match value.as_object() {
+                Some(map) => drop(self.declared.insert(kind, (map, place))),
+                None => drop(self.object(value, &place)),
+            }
+        }
+        if let Some((_, place)) = fields.take("secrets") {
+            let said = unsupported::other("use.secrets");
+            self.warn(Fault::new(&place.path, Code::Unsupported, said));
+        }
+        fields.close(self, Part::Use);
+    }
+
+    /// Reads the declarations that nothing uses, for their faults.
+    pub(super) fn unused_declarations(&mut self) {
+        let scope = Scope::outer();
+        let caught = scope.with(&["error"]);
+        for (kind, (map, place)) in self.declared.clone() {
+            for (name, value) in map {
+                if !self.used.insert((kind, name)) {
+                    continue;
+                }
+                let place = place.key(name);
+                match kind {
+                    "errors" => drop(self.error(value, &place, &scope)),
+                    "retries" => drop(self.retry(value, &place, &caught)),
+                    "timeouts" => {
+                        let fields = self.object(value, &place);
+                        let found = fields.is_some().then_some((value, place));
+                        drop(self.timeout(found, (&scope, Moment::Before)));
+                    }
+                    _ => drop(self.function((name, value), &place, &Around::outer())),
+                }
+            }
+        }
+    }
+
+    /// The names of a kind.
+    pub(super) fn declared_names(&self, kind: &str) -> Vec<&'a str> {
+        let found = self.declared.get(kind);
+        let names = found.map(|(map, _)| map.keys().map(String::as_str).collect());
+        names.unwrap_or_default()
+    }
+
+    /// A declaration by its name, and where it stands.
+    pub(super) fn find_declared(
+        &mut self,
+        kind: &'static str,
+        name: &'a str,
+        place: &Place,
+    ) -> Option<(&'a Value, Place)> {
+        let found = self.declared.get(kind);
+        let value = found.and_then(|(map, at)| Some((map.get(name)?, at.key(name))));
+        if value.is_some() {
+            self.used.insert((kind, name));
+            return value;
+        }
+        let said = format!("`use.{kind}` has no `{name}`.");
+        let fault = Fault::new(&place.path, Code::UnknownReference, said);
+        let fault = match kind {
+            "timeouts" => fault.hint("A timeout is written {\"after\": \"PT30S\"}."),
+            _ => with_nearest(fault, name, &self.declared_names(kind)),
+        };
+        self.fault(fault);
+        None
+    }
+}

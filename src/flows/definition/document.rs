@@ -1,0 +1,176 @@
+//! The whole: what a flow is called, what it takes and gives, and what it declares.
+
+use super::around::Around;
+use super::fault::{Code, Fault};
+use super::tree::{DEFINITION_BYTES, Definition, Document};
+use super::unsupported::{self, Part};
+use super::values::{Moment, Scope};
+use super::walk::{Place, Walk};
+use serde_json::Value;
+
+/// The versions of the language that are read.
+const VERSIONS: [&str; 4] = ["1.0.0", "1.0.1", "1.0.2", "1.0.3"];
+
+/// Namespaces of what the service brings along.
+const RESERVED: [&str; 3] = ["agent", "eval", "svc"];
+
+/// The longest summary, in bytes.
+const SUMMARY_BYTES: usize = 16 * 1024;
+/// The longest version of a flow or an agent.
+const VERSION_MOST: usize = 100;
+
+impl<'a> Walk<'a> {
+    pub(super) fn definition(&mut self, value: &'a Value) -> Option<Definition> {
+        let place = Place::root();
+        let bytes = value.to_string().len();
+        if bytes > DEFINITION_BYTES {
+            let said = format!(
+                "A definition has {DEFINITION_BYTES} bytes of JSON at most, and this one {bytes}."
+            );
+            self.tell(&place, Code::TooLarge, said);
+            return None;
+        }
+        let mut fields = self.object(value, &place)?;
+        let scope = Scope::outer();
+        let document = fields.need(self, "document");
+        let document = document.and_then(|(value, place)| self.document(value, &place));
+        self.declarations(fields.take("use"));
+        if let Some((value, place)) = fields.take("evaluate") {
+            self.language(value, &place);
+        }
+        let input = self.shape(fields.take("input"), "from", (&scope, Moment::Start));
+        let output = self.shape(fields.take("output"), "as", (&scope, Moment::End));
+        let timeout = self.timeout(fields.take("timeout"), (&scope, Moment::Start));
+        let tasks = fields.need(self, "do");
+        let tasks = tasks.and_then(|(value, place)| self.list(value, &place, &Around::outer()));
+        fields.close(self, Part::Definition);
+        self.unused_declarations();
+        Some(Definition {
+            document: document?,
+            input: input?,
+            output: output?,
+            timeout: timeout?,
+            tasks: tasks?,
+            references: Vec::new(),
+        })
+    }
+
+    fn document(&mut self, value: &'a Value, place: &Place) -> Option<Document> {
+        let mut fields = self.object(value, place)?;
+        let dsl = fields.need(self, "dsl");
+        let dsl = dsl.and_then(|(value, place)| self.dsl(value, &place));
+        let namespace = fields.need(self, "namespace");
+        let namespace = namespace.and_then(|(value, place)| {
+            let namespace = self.label(value, &place)?;
+            if RESERVED.contains(&namespace.as_str()) {
+                let said = format!(
+                    "The namespaces {} are the service's own.",
+                    RESERVED.join(", ")
+                );
+                self.tell(&place, Code::BadValue, said);
+                return None;
+            }
+            Some(namespace)
+        });
+        let name = fields.need(self, "name");
+        let name = name.and_then(|(value, place)| self.label(value, &place));
+        let version = fields.need(self, "version");
+        let version = version.and_then(|(value, place)| self.version(value, &place));
+        let title = match fields.take("title") {
+            Some((value, place)) => self.short_text(value, &place, 200).map(Some),
+            None => Some(None),
+        };
+        let summary = match fields.take("summary") {
+            Some((value, place)) => self.summary(value, &place).map(Some),
+            None => Some(None),
+        };
+        for name in ["tags", "metadata"] {
+            if let Some((value, place)) = fields.take(name) {
+                self.object(value, &place);
+            }
+        }
+        fields.close(self, Part::Other);
+        Some(Document {
+            dsl: dsl?,
+            namespace: namespace?,
+            name: name?,
+            version: version?,
+            title: title?,
+            summary: summary?,
+        })
+    }
+
+    fn dsl(&mut self, value: &Value, place: &Place) -> Option<String> {
+        let text = self.text(value, place)?;
+        if VERSIONS.contains(&text) {
+            return Some(text.to_owned());
+        }
+        let said = match text.starts_with("0.") {
+            true => {
+                "0.x is the older language Serverless Workflow, which is another one. 1.0.0 to 1.0.3 are read."
+            }
+            false => "1.0.0 to 1.0.3 of the Open Workflow DSL are read.",
+        };
+        self.fault(Fault::new(&place.path, Code::Unsupported, said).hint("Write \"1.0.3\"."));
+        None
+    }
+
+    fn summary(&mut self, value: &Value, place: &Place) -> Option<String> {
+        let text = self.text(value, place)?;
+        if text.len() > SUMMARY_BYTES {
+            let said = format!("A summary has {SUMMARY_BYTES} bytes at most.");
+            self.tell(place, Code::TooLarge, said);
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    fn language(&mut self, value: &'a Value, place: &Place) {
+        let Some(mut fields) = self.object(value, place) else {
+            return;
+        };
+        for (name, taken, sentence) in [
+            ("language", "jq", "evaluate.language"),
+            ("mode", "strict", "evaluate.mode"),
+        ] {
+            if let Some((value, place)) = fields.take(name)
+                && value.as_str() != Some(taken)
+            {
+                self.tell(&place, Code::Unsupported, unsupported::other(sentence));
+            }
+        }
+        fields.close(self, Part::Other);
+    }
+
+    /// A namespace or a name.
+    pub(super) fn label(&mut self, value: &Value, place: &Place) -> Option<String> {
+        let text = self.text(value, place)?;
+        let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_label = (1..=63).contains(&text.len()) && text.bytes().all(is_part);
+        if is_label && !text.starts_with('-') && !text.ends_with('-') {
+            return Some(text.to_owned());
+        }
+        let said = "1 to 63 lowercase letters, digits and inner hyphens are expected.";
+        let fault = Fault::new(&place.path, Code::BadValue, said);
+        let lowercase = text.to_lowercase();
+        self.fault(match lowercase == text {
+            true => fault,
+            false => fault.hint("Ids are compared byte by byte: write lowercase letters."),
+        });
+        None
+    }
+
+    /// A semantic version.
+    pub(super) fn version(&mut self, value: &Value, place: &Place) -> Option<String> {
+        let text = self.text(value, place)?;
+        let parsed = semver::Version::parse(text).ok();
+        if parsed.is_some_and(|version| version.build.is_empty()) && text.len() <= VERSION_MOST {
+            return Some(text.to_owned());
+        }
+        let said = format!(
+            "A semantic version such as 1.2.3 or 2.0.0-rc.1 is expected, without build metadata, of at most {VERSION_MOST} characters."
+        );
+        self.tell(place, Code::BadValue, said);
+        None
+    }
+}

@@ -1,0 +1,249 @@
+//! `try`: what it handles, and when it is tried again.
+
+use super::around::{Around, Targets};
+use super::fault::{Code, Fault};
+use super::tree::{
+    Backoff, Catch, DELAY_LONGEST, ErrorFilter, LONGEST, Retry, TRIES_MOST, TaskKind, Time, Try,
+};
+use super::unsupported::Part;
+use super::values::{Moment, Scope};
+use super::walk::{Fields, Place, Walk};
+use expressions::Expression;
+use serde_json::Value;
+use std::time::Duration;
+
+impl<'a> Walk<'a> {
+    /// `try`, with `catch` beside it.
+    pub(super) fn tries(
+        &mut self,
+        (value, place, catch): (&'a Value, &Place, Option<(&'a Value, Place)>),
+        fields: &Fields<'a>,
+        (around, targets): (&Around<'a>, Targets<'_>),
+    ) -> Option<TaskKind> {
+        let tasks = self.list(value, place, &around.within(&[]));
+        let Some((value, place)) = catch else {
+            self.tell(
+                &fields.place,
+                Code::MissingField,
+                "`catch` is missing beside `try`.",
+            );
+            return None;
+        };
+        let catch = self.catch(value, &place, (around, targets));
+        Some(TaskKind::Try(Box::new(Try {
+            tasks: tasks?,
+            catch: catch?,
+        })))
+    }
+
+    fn catch(
+        &mut self,
+        value: &'a Value,
+        place: &Place,
+        (around, targets): (&Around<'a>, Targets<'_>),
+    ) -> Option<Catch> {
+        let mut fields = self.object(value, place)?;
+        let variable = self.variable(fields.take("as"), "error");
+        let inside = around.within(&[variable.as_deref().unwrap_or("error")]);
+        let errors = match fields.take("errors") {
+            Some((value, place)) => self.error_filter(value, &place),
+            None => Some(ErrorFilter::default()),
+        };
+        let when = self.conditions(&mut fields, &inside.scope);
+        let retry = match fields.take("retry") {
+            Some((value, place)) => {
+                let found = match value.as_str() {
+                    Some(name) => self.find_declared("retries", name, &place),
+                    None => Some((value, place)),
+                };
+                found
+                    .and_then(|(value, place)| self.retry(value, &place, &inside.scope))
+                    .map(Some)
+            }
+            None => Some(None),
+        };
+        let tasks = match fields.take("do") {
+            Some((value, place)) => self.list(value, &place, &inside).map(Some),
+            None => Some(None),
+        };
+        let then = match fields.take("then") {
+            Some((value, place)) => self.then(value, &place, (around, targets)).map(Some),
+            None => Some(None),
+        };
+        fields.close(self, Part::Other);
+        let (when, except_when) = when?;
+        Some(Catch {
+            errors: errors?,
+            variable: variable?,
+            when,
+            except_when,
+            retry: retry?,
+            tasks: tasks?,
+            then: then?,
+        })
+    }
+
+    /// `when` and `exceptWhen`.
+    fn conditions(
+        &mut self,
+        fields: &mut Fields<'_>,
+        scope: &Scope,
+    ) -> Option<(Option<Expression>, Option<Expression>)> {
+        let mut of = |name| match fields.take(name) {
+            Some((value, place)) => self
+                .expression(value, &place, (scope, Moment::Within))
+                .map(Some),
+            None => Some(None),
+        };
+        let (when, except_when) = (of("when"), of("exceptWhen"));
+        Some((when?, except_when?))
+    }
+
+    fn error_filter(&mut self, value: &Value, place: &Place) -> Option<ErrorFilter> {
+        let mut fields = self.object(value, place)?;
+        let with = fields.take("with");
+        fields.close(self, Part::Other);
+        let Some((value, place)) = with else {
+            return Some(ErrorFilter::default());
+        };
+        let mut fields = self.object(value, &place)?;
+        let status = match fields.take("status") {
+            Some((value, place)) => self.whole(value, &place, (100, 599)).map(Some),
+            None => Some(None),
+        };
+        let mut of = |name| match fields.take(name) {
+            Some((value, place)) => self.literal(value, &place, 2_000).map(Some),
+            None => Some(None),
+        };
+        let (kind, instance) = (of("type"), of("instance"));
+        let (title, detail) = (of("title"), of("detail"));
+        fields.close(self, Part::Other);
+        Some(ErrorFilter {
+            kind: kind?,
+            status: status?.and_then(|status| u16::try_from(status).ok()),
+            instance: instance?,
+            title: title?,
+            detail: detail?,
+        })
+    }
+
+    /// A policy of retries. Its expressions see the error.
+    pub(super) fn retry(
+        &mut self,
+        value: &'a Value,
+        place: &Place,
+        scope: &Scope,
+    ) -> Option<Retry> {
+        let at = (scope, Moment::Within);
+        let mut fields = self.object(value, place)?;
+        let conditions = self.conditions(&mut fields, scope);
+        let delay = match fields.take("delay") {
+            Some((value, place)) => self.time(value, &place, (at, DELAY_LONGEST)).map(Some),
+            None => Some(None),
+        };
+        let backoff = match fields.take("backoff") {
+            Some((value, place)) => self.backoff(value, &place),
+            None => Some(Backoff::Constant),
+        };
+        let jitter = match fields.take("jitter") {
+            Some((value, place)) => self.jitter(value, &place, at).map(Some),
+            None => Some(None),
+        };
+        let limit = self.limit(fields.take("limit"), at);
+        fields.close(self, Part::Other);
+        let ((when, except_when), (tries_most, try_timeout, timeout)) = (conditions?, limit?);
+        Some(Retry {
+            when,
+            except_when,
+            delay: delay?,
+            backoff: backoff?,
+            jitter: jitter?,
+            tries_most,
+            try_timeout,
+            timeout,
+        })
+    }
+
+    fn backoff(&mut self, value: &'a Value, place: &Place) -> Option<Backoff> {
+        let mut fields = self.object(value, place)?;
+        let known = [
+            ("constant", Backoff::Constant),
+            ("linear", Backoff::Linear),
+            ("exponential", Backoff::Exponential),
+        ];
+        let mut found = Vec::new();
+        for (name, backoff) in known {
+            if let Some((value, place)) = fields.take(name) {
+                let inner = self.object(value, &place)?;
+                inner.close(self, Part::Other);
+                found.push(backoff);
+            }
+        }
+        let is_one = found.len() == 1 || fields.has_unknown();
+        fields.close(self, Part::Other);
+        if !is_one {
+            let said = "One of constant, linear and exponential is expected.";
+            let fault = Fault::new(&place.path, Code::BadValue, said);
+            self.fault(fault.hint("{\"exponential\": {}}"));
+        }
+        found.first().copied()
+    }
+
+    fn jitter(
+        &mut self,
+        value: &Value,
+        place: &Place,
+        at: (&Scope, Moment),
+    ) -> Option<(Time, Time)> {
+        let mut fields = self.object(value, place)?;
+        let mut of = |walk: &mut Self, name| {
+            let (value, place) = fields.need(walk, name)?;
+            walk.time(value, &place, (at, DELAY_LONGEST))
+        };
+        let (from, to) = (of(self, "from"), of(self, "to"));
+        fields.close(self, Part::Other);
+        let (from, to) = (from?, to?);
+        if matches!((&from, &to), (Time::Fixed(from), Time::Fixed(to)) if from > to) {
+            self.tell(place, Code::BadValue, "`from` has to be at most `to`.");
+            return None;
+        }
+        Some((from, to))
+    }
+
+    /// `limit`: the most tries, how long one may take, and how long all may take.
+    fn limit(
+        &mut self,
+        found: Option<(&Value, Place)>,
+        at: (&Scope, Moment),
+    ) -> Option<(u32, Option<Time>, Option<Time>)> {
+        let Some((value, place)) = found else {
+            return Some((TRIES_MOST, None, None));
+        };
+        let mut fields = self.object(value, &place)?;
+        let timeout = self.optional_time(fields.take("duration"), (at, LONGEST));
+        let attempt = fields.take("attempt");
+        fields.close(self, Part::Other);
+        let Some((value, place)) = attempt else {
+            return Some((TRIES_MOST, None, timeout?));
+        };
+        let mut fields = self.object(value, &place)?;
+        let count = match fields.take("count") {
+            Some((value, place)) => self.whole(value, &place, (1, TRIES_MOST)),
+            None => Some(TRIES_MOST),
+        };
+        let try_timeout = self.optional_time(fields.take("duration"), (at, LONGEST));
+        fields.close(self, Part::Other);
+        Some((count?, try_timeout?, timeout?))
+    }
+
+    fn optional_time(
+        &mut self,
+        found: Option<(&Value, Place)>,
+        of: ((&Scope, Moment), Duration),
+    ) -> Option<Option<Time>> {
+        match found {
+            Some((value, place)) => self.some_time(value, &place, of).map(Some),
+            None => Some(None),
+        }
+    }
+}

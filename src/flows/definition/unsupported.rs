@@ -1,0 +1,265 @@
+//! Parts of the language that are not taken, each with a sentence, and slips that are usual.
+//!
+//! The page `docs/flows.md` lists the same sentences; a test compares them.
+
+/// Which object a field stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The whole definition.
+    Definition,
+    /// `use`.
+    Use,
+    /// A schema.
+    Schema,
+    /// A task.
+    Task,
+    /// An error of `raise`.
+    Error,
+    /// `fork`.
+    Fork,
+    /// `with` of `call: http`.
+    Http,
+    /// The endpoint of an HTTP call.
+    Endpoint,
+    /// `with` of `call: approval`.
+    Approval,
+    /// `run`.
+    Run,
+    /// Any other.
+    Other,
+}
+
+/// The fields that are not taken.
+pub const FIELDS: &[(Part, &str, &str)] = &[
+    (
+        Part::Definition,
+        "schedule",
+        "`schedule` is not taken: start the flow over the API, from a timer of your own.",
+    ),
+    (
+        Part::Use,
+        "authentications",
+        "`use.authentications` is not taken: register a tool, which names its secrets.",
+    ),
+    (
+        Part::Use,
+        "catalogs",
+        "`use.catalogs` is not taken: nothing is fetched when a flow runs.",
+    ),
+    (
+        Part::Use,
+        "extensions",
+        "`use.extensions` is not taken: write the tasks where they run.",
+    ),
+    (
+        Part::Schema,
+        "resource",
+        "`resource` is not taken: nothing is fetched. Write the schema in `document`.",
+    ),
+    (
+        Part::Task,
+        "emit",
+        "`emit` is not taken: call a tool that sends the event.",
+    ),
+    (
+        Part::Task,
+        "listen",
+        "`listen` is not taken: a flow waits for a time (`wait`) or a person (`call: approval`).",
+    ),
+    (
+        Part::Error,
+        "instance",
+        "`instance` is not taken: it is the task that raises the error.",
+    ),
+    (
+        Part::Fork,
+        "compete",
+        "`fork.compete` is not taken: every branch runs to its end.",
+    ),
+    (
+        Part::Http,
+        "authentication",
+        "Authentication of a request is not taken: register a tool, which names its secrets.",
+    ),
+    (
+        Part::Endpoint,
+        "authentication",
+        "Authentication of an endpoint is not taken: register a tool, which names its secrets.",
+    ),
+    (
+        Part::Approval,
+        "quorum",
+        "`quorum` is not taken: one reviewer decides.",
+    ),
+    (
+        Part::Approval,
+        "reminders",
+        "`reminders` is not taken: escalate to another role.",
+    ),
+    (
+        Part::Approval,
+        "assignedTo",
+        "`assignedTo` is not taken: assign the approval over the API when it is open.",
+    ),
+    (
+        Part::Approval,
+        "form",
+        "`form` is not taken: a reviewer decides and may comment.",
+    ),
+    (
+        Part::Run,
+        "container",
+        "`run.container` is not taken: tools run code, and flows call them.",
+    ),
+    (
+        Part::Run,
+        "script",
+        "`run.script` is not taken: tools run code, and flows call them.",
+    ),
+    (
+        Part::Run,
+        "shell",
+        "`run.shell` is not taken: tools run code, and flows call them.",
+    ),
+    (
+        Part::Run,
+        "return",
+        "`run.return` is not taken: it chooses a stream of a process, and processes are not run.",
+    ),
+];
+
+/// The calls that are not taken.
+pub const CALLS: &[(&str, &str)] = &[
+    (
+        "mcp",
+        "`call: mcp` is not taken until tool servers can be registered.",
+    ),
+    (
+        "guardrail",
+        "`call: guardrail` is not taken until guardrails can be registered.",
+    ),
+    (
+        "block",
+        "`call: block` is not taken until data blocks can be published.",
+    ),
+    (
+        "openapi",
+        "`call: openapi` is not taken: register a tool, or use `call: http`.",
+    ),
+    (
+        "grpc",
+        "`call: grpc` is not taken: register a tool that makes the call.",
+    ),
+    (
+        "asyncapi",
+        "`call: asyncapi` is not taken: register a tool that makes the call.",
+    ),
+    (
+        "a2a",
+        "`call: a2a` is not taken: call an agent of the project with `call: agent`.",
+    ),
+];
+
+/// What else is refused by a sentence of its own.
+pub const OTHERS: &[(&str, &str)] = &[
+    (
+        "run.await",
+        "`await: false` is not taken: the flow waits for the end of the flow that it runs.",
+    ),
+    (
+        "evaluate.language",
+        "Expressions are in jq. No other language is taken.",
+    ),
+    (
+        "evaluate.mode",
+        "`mode` has to be strict: an expression stands in `${ }`.",
+    ),
+    (
+        "use.secrets",
+        "Nothing reads `use.secrets`: a tool names its secrets itself.",
+    ),
+    (
+        "escalation",
+        "An approval escalates once: one level is taken.",
+    ),
+    (
+        "dryRun",
+        "A dry run performs reads alone. Give `output`, which it takes for the answer.",
+    ),
+    (
+        "export",
+        "`export` is not taken in a branch: branches run beside each other, and none may change what the others read.",
+    ),
+    (
+        "branch",
+        "`then` of a branch names no other branch: they run beside each other.",
+    ),
+    (
+        "end",
+        "`then: end` is not taken in a branch: it cannot end what runs beside it. Use `exit`, or raise an error.",
+    ),
+    (
+        "while",
+        "`while` is not taken with `metadata.concurrency`: the iterations do not follow each other.",
+    ),
+];
+
+/// The sentence of one of [`OTHERS`].
+pub(super) fn other(name: &str) -> &'static str {
+    find(OTHERS, name).unwrap_or("This is not taken.")
+}
+
+/// Why a call is not taken, if it is part of the language.
+pub(super) fn call(name: &str) -> Option<&'static str> {
+    find(CALLS, name)
+}
+
+/// Why a field is not taken, if it is part of the language.
+pub(super) fn field(part: Part, name: &str) -> Option<&'static str> {
+    let of_name = |(of, known, _): &&(Part, &str, &str)| *of == part && *known == name;
+    FIELDS
+        .iter()
+        .find(of_name)
+        .map(|(_, _, sentence)| *sentence)
+}
+
+fn find(all: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+    let found = all.iter().find(|(known, _)| *known == name);
+    found.map(|(_, sentence)| *sentence)
+}
+
+/// Names that authors write, and what the language calls it.
+const SLIPS: &[(&str, &str)] = &[
+    ("url", "endpoint"),
+    ("uri", "endpoint"),
+    ("parallel", "fork"),
+    ("delay", "wait"),
+    ("sleep", "wait"),
+    ("pause", "wait"),
+    ("when", "if"),
+    ("condition", "if"),
+    ("next", "then"),
+    ("goto", "then"),
+    ("transition", "then"),
+    ("foreach", "for"),
+    ("steps", "do"),
+    ("tasks", "do"),
+    ("states", "do"),
+    ("args", "arguments"),
+    ("input", "arguments"),
+    ("parameters", "with"),
+    ("arguments", "with"),
+    ("throw", "raise"),
+    ("assign", "set"),
+    ("role", "requiredRole"),
+    ("timeout", "expiresAfter"),
+    ("expiresAt", "expiresAfter"),
+    ("prompt", "message"),
+    ("id", "name"),
+    ("attempts", "limit"),
+];
+
+/// What an author meant, for each name that stands for something else in this language.
+pub(super) fn slip(name: &str) -> Option<(&'static str, &'static str)> {
+    SLIPS.iter().find(|(slip, _)| *slip == name).copied()
+}
