@@ -20,6 +20,7 @@ mod document;
 pub mod duration;
 mod errors;
 pub mod fault;
+pub mod graph;
 mod http;
 pub mod references;
 mod tasks;

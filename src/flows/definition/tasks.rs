@@ -350,11 +350,15 @@ impl<'a> Walk<'a> {
             if std::mem::replace(mark, true) {
                 continue;
             }
-            next.extend(followers(task).filter_map(|then| match then {
-                Then::Continue => Some(index + 1),
-                Then::Task(target) => Some(target),
-                Then::Exit | Then::End => None,
-            }));
+            next.extend(
+                task.followers()
+                    .into_iter()
+                    .filter_map(|(then, _)| match then {
+                        Then::Continue => Some(index + 1),
+                        Then::Task(target) => Some(target),
+                        Then::Exit | Then::End => None,
+                    }),
+            );
         }
         for ((_, _, place), _) in items.iter().zip(reached).filter(|(_, reached)| !reached) {
             let fault = Fault::new(
@@ -365,26 +369,4 @@ impl<'a> Walk<'a> {
             self.fault(fault.hint("Remove it, or name it in a `then`."));
         }
     }
-}
-
-/// Where a task can lead.
-fn followers(task: &Task) -> impl Iterator<Item = Then> {
-    let mut thens = Vec::new();
-    let always_leads_elsewhere = match &task.kind {
-        TaskKind::Raise(_) => true,
-        TaskKind::Switch(cases) => {
-            thens.extend(cases.iter().map(|case| case.then));
-            cases.iter().any(|case| case.when.is_none())
-        }
-        TaskKind::Try(tries) => {
-            thens.extend(tries.catch.then);
-            false
-        }
-        _ => false,
-    };
-    // A task that is skipped leads on too.
-    if !always_leads_elsewhere || task.condition.is_some() {
-        thens.push(task.then);
-    }
-    thens.into_iter()
 }

@@ -147,6 +147,34 @@ pub struct Task {
     pub kind: TaskKind,
 }
 
+impl Task {
+    /// Where it can lead, and by what: the case of a `switch`, `catch` after a handled error.
+    pub fn followers(&self) -> Vec<(Then, Option<&str>)> {
+        let mut followers = Vec::new();
+        let always_leads_elsewhere = match &self.kind {
+            TaskKind::Raise(_) => true,
+            TaskKind::Switch(cases) => {
+                followers.extend(
+                    cases
+                        .iter()
+                        .map(|case| (case.then, Some(case.name.as_str()))),
+                );
+                cases.iter().any(|case| case.when.is_none())
+            }
+            TaskKind::Try(tries) => {
+                followers.extend(tries.catch.then.map(|then| (then, Some("catch"))));
+                false
+            }
+            _ => false,
+        };
+        // A task that is skipped leads on too.
+        if !always_leads_elsewhere || self.condition.is_some() {
+            followers.push((self.then, None));
+        }
+        followers
+    }
+}
+
 /// Where a list goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Then {

@@ -6,7 +6,7 @@ use crate::flows::definition::tree::{
     Backoff, Call, Definition, Endpoint, OnError, OnRefusal, Task, TaskKind, Template, Then, Time,
     UriPart,
 };
-use crate::flows::definition::{check, examine};
+use crate::flows::definition::{check, examine, graph};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -241,6 +241,61 @@ fn tasks_that_only_a_later_one_leads_to_are_reached() {
         {"c": {"switch": [{"x": {"when": ".a", "then": "b"}}, {"y": {"then": "exit"}}]}},
     ])));
     assert_eq!(flow.tasks[0].then, Then::Task(2));
+}
+
+#[test]
+fn a_picture_has_boxes_in_boxes_and_what_leads_from_one_to_another() {
+    let picture = serde_json::to_value(graph::of(&taken(&refund()))).unwrap();
+    assert_eq!(picture["name"], "billing.refund");
+    let edges: Vec<String> = picture["edges"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|edge| match edge["label"].as_str() {
+            Some(label) => format!("{} -{label}-> {}", edge["from"], edge["to"]),
+            None => format!("{} -> {}", edge["from"], edge["to"]),
+        })
+        .map(|edge| edge.replace('"', ""))
+        .collect();
+    assert_eq!(
+        edges,
+        [
+            "order -> assess",
+            "assess -> small",
+            "small -yes-> pay",
+            "small -no-> ask",
+            "ask -> pay",
+            "pay -> exit"
+        ]
+    );
+    let kinds: Vec<&Value> = picture["children"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| &node["type"])
+        .collect();
+    assert_eq!(kinds, ["tool", "agent", "switch", "approval", "try"]);
+    assert_eq!(picture["children"][3]["target"], "Refund of 50 EUR or more");
+    let tried = &picture["children"][4]["children"];
+    assert_eq!(
+        tried.as_array().unwrap().len(),
+        1,
+        "the flow only tries again"
+    );
+    assert_eq!(tried[0]["path"], "/do/4/pay/try");
+    assert_eq!(tried[0]["children"][0]["path"], "/do/4/pay/try/0/refund");
+    let task = json!({"if": ".a", "try": [{"a": {"set": {}}}], "catch": {"do": [{"b": {"set": {}}}], "then": "end"}});
+    let picture = graph::of(&taken(&with_task(&task)));
+    assert_eq!(picture.children[0].children[1].path, "/do/0/it/catch/do");
+    let thens: Vec<(&str, Option<&str>)> = picture
+        .edges
+        .iter()
+        .map(|edge| (edge.to.as_str(), edge.label.as_deref()))
+        .collect();
+    assert_eq!(thens, [("end", Some("catch")), ("exit", None)]);
+    let task = json!({"fork": {"branches": [{"a": {"set": {}}}, {"b": {"set": {}}}]}});
+    let fork = &graph::of(&taken(&with_task(&task))).children[0];
+    assert_eq!((fork.children.len(), fork.edges.len()), (2, 0));
 }
 
 /// All values in a JSON text, as a place to break it.
