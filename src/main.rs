@@ -34,8 +34,12 @@ enum Command {
     Follow(cli::follow::Arguments),
     /// List agents, or show one
     Agents(cli::agents::Arguments),
+    /// List tools, or show one
+    Tools(cli::tools::Arguments),
     /// List runs, show one, or cancel one
     Runs(cli::runs::Arguments),
+    /// List conversations, or erase one
+    Conversations(cli::conversations::Arguments),
     /// Create what an installed service needs: database, keys, settings
     Setup(cli::setup::Arguments),
     /// Migrate the database's schema to this version
@@ -83,7 +87,9 @@ fn main() -> ExitCode {
         Command::Run(arguments) => cli::run::run(&world, &arguments),
         Command::Follow(arguments) => cli::follow::run(&world, &arguments),
         Command::Agents(arguments) => cli::agents::run(&world, &arguments),
+        Command::Tools(arguments) => cli::tools::run(&world, &arguments),
         Command::Runs(arguments) => cli::runs::run(&world, &arguments),
+        Command::Conversations(arguments) => cli::conversations::run(&world, &arguments),
         Command::Setup(arguments) => cli::setup::run(&world, &arguments),
         Command::Migrate(arguments) => cli::migrate::run(&world, &arguments),
         Command::Backup(arguments) => cli::backup::run(&world, &arguments),

@@ -21,6 +21,7 @@ pub mod authz;
 pub mod backup;
 mod client;
 pub mod completions;
+pub mod conversations;
 mod deployment;
 pub mod dev;
 mod display;
@@ -44,6 +45,7 @@ mod signals;
 mod table;
 pub mod tenant;
 mod terminal;
+pub mod tools;
 
 use crate::config::{self, Settings, Vars};
 use crate::ids::Clock;

@@ -1,4 +1,4 @@
-//! What a person calls an agent or a project: its name or its id.
+//! What a person calls an agent, a tool or a project: its name or its id.
 //!
 //! A name that several have is refused, with the id of each: nobody guesses which one is meant. An id is taken as it is;
 //! the server says if there is none.
@@ -15,16 +15,30 @@ const LISTED_MOST: usize = 5;
 
 /// The id of the agent with this id or name, in this project or in any.
 pub(super) fn agent(client: &mut Client, named: &str, project: Option<&str>) -> Outcome<String> {
+    in_project(client, "agent", named, project)
+}
+
+/// The id of the tool with this id or name, in this project or in any.
+pub(super) fn tool(client: &mut Client, named: &str, project: Option<&str>) -> Outcome<String> {
+    in_project(client, "tool", named, project)
+}
+
+fn in_project(
+    client: &mut Client,
+    kind: &str,
+    named: &str,
+    project: Option<&str>,
+) -> Outcome<String> {
     if is_id(named) {
         return Ok(named.to_owned());
     }
-    let path = match project {
-        None => "/v1/agents".to_owned(),
-        Some(project) => format!("/v1/agents?projectId={}", self::project(client, project)?),
-    };
-    let found = client.all(&path, |agent| agent["name"] == named)?;
-    one_of("agent", named, &found, |agent| {
-        let project = names_of(client, "projects", [&agent["projectId"]]);
+    let mut path = format!("/v1/{kind}s");
+    if let Some(project) = project {
+        path += &format!("?projectId={}", self::project(client, project)?);
+    }
+    let found = client.all(&path, |one| one["name"] == named)?;
+    one_of(kind, named, &found, |one| {
+        let project = names_of(client, "projects", [&one["projectId"]]);
         let project = project.values().next().cloned();
         format!(" in project {}", project.unwrap_or_default())
     })
@@ -63,8 +77,8 @@ fn one_of(
                 text += "\n  …";
             }
             let way = match kind {
-                "agent" => "Name one by its id, or name its project with --project.",
-                _ => "Name one by its id.",
+                "project" => "Name one by its id.",
+                _ => "Name one by its id, or name its project with --project.",
             };
             Err(Failure::usage(format!("{text}\n{way}")))
         }

@@ -9,13 +9,15 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) const COMMANDS: [&str; 20] = [
+pub(crate) const COMMANDS: [&str; 22] = [
     "serve",
     "dev",
     "run",
     "follow",
     "agents",
+    "tools",
     "runs",
+    "conversations",
     "setup",
     "migrate",
     "backup",
@@ -51,9 +53,13 @@ fn every_command_has_help_with_examples() {
         &["follow"],
         &["agents"],
         &["agents", "show"],
+        &["tools"],
+        &["tools", "show"],
         &["runs"],
         &["runs", "show"],
         &["runs", "cancel"],
+        &["conversations"],
+        &["conversations", "erase"],
         &["setup"],
         &["migrate"],
         &["backup"],
@@ -113,6 +119,7 @@ fn a_wrong_command_line_is_2() {
         &["runs", "--status", "lost"],
         &["runs", "--since", "soon"],
         &["runs", "--limit", "0"],
+        &["conversations", "erase", "no-uuid"],
         &["tenant", "create", "--name", ""],
         &["license", "sign", "--key", "x", "--licensee", "y"],
         &["dev", "--exit"],

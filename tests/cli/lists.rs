@@ -1,4 +1,4 @@
-//! `agents` and `runs`: what they list and show, names that several have, and what a person sees of retries and cancels.
+//! `agents`, `tools`, `runs` and `conversations`: what they list and show, names that several have, and what a person sees of retries and cancels.
 
 use crate::arguments::ask;
 use crate::harness::{Running, command, directory, eventually, run};
@@ -35,6 +35,8 @@ fn agents_and_runs_are_listed_shown_and_named() {
     dev.line_with("Ctrl-C stops everything.");
     let first = a_retry_is_shown_once(&variables);
     lists(&variables, &first);
+    tools(&variables);
+    a_conversation_is_erased(&data, &variables);
     a_cancel_is_shown_once(&provider, &variables);
     names(&data, &variables);
     dev.signal(Signal::INT);
@@ -128,6 +130,66 @@ fn lists(variables: &Variables<'_>, first: &str) {
         let said = run(&["runs", command, unknown], variables).expect(1);
         assert!(said.err.contains("not-found"), "{}", said.err);
     }
+}
+
+fn tools(variables: &Variables<'_>) {
+    let table = run(&["tools"], variables).expect(0).out;
+    assert!(table.starts_with("NAME "), "{table}");
+    assert!(table.contains("\nclock "), "{table}");
+    let tool = &lines(&run(&["tools", "--json"], variables).expect(0).out)[0];
+    let id = tool["id"].as_str().unwrap();
+    let shown = run(&["tools", "show", "clock"], variables).expect(0).out;
+    for part in [
+        "clock\n",
+        id,
+        tool["url"].as_str().unwrap(),
+        "yes",
+        "\"type\"",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let by_id = run(&["tools", "show", id, "--json"], variables).expect(0);
+    assert_eq!(&by_id.json(), tool);
+    let said = run(&["tools", "show", "nothing"], variables).expect(1);
+    assert!(said.err.contains("no tool named nothing"), "{}", said.err);
+}
+
+fn a_conversation_is_erased(data: &Path, variables: &Variables<'_>) {
+    let none = run(&["conversations"], variables).expect(0);
+    assert!(
+        none.err.contains("There are no conversations"),
+        "{}",
+        none.err
+    );
+    let agents = run(&["agents", "--json"], variables).expect(0);
+    let body = json!({"agentId": lines(&agents.out)[0]["id"], "title": "Order 7"});
+    let begun = ask(data, "POST", "/v1/conversations", &body);
+    let id = begun["id"].as_str().unwrap();
+    let table = || {
+        let of_agent = ["conversations", "--agent", "assistant"];
+        run(&of_agent, variables).expect(0).out
+    };
+    let before = table();
+    for part in [id, "assistant", "open", "Order 7"] {
+        assert!(before.contains(part), "{part}: {before}");
+    }
+    let erase = ["conversations", "erase", id];
+    let said = run(&erase, variables).expect(0);
+    assert!(said.err.contains("erased"), "{}", said.err);
+    eventually("it to be erased", || {
+        let said = run(&erase, variables).expect(0);
+        said.err.contains("is erased").then_some(())
+    });
+    let after = table();
+    assert!(
+        after.contains(" erased") && !after.contains("Order 7"),
+        "{after}"
+    );
+    let as_json = run(&["conversations", "erase", id, "--json"], variables).expect(0);
+    assert_eq!(as_json.json()["title"], "");
+    let unknown = "01993c5e-7c1f-7d2a-9c55-0242ac120002";
+    let said = run(&["conversations", "erase", unknown], variables).expect(1);
+    assert!(said.err.contains("not-found"), "{}", said.err);
 }
 
 fn a_cancel_is_shown_once(provider: &Provider, variables: &Variables<'_>) {
