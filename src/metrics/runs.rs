@@ -57,7 +57,7 @@ pub(super) fn of_runs(stats: &Stats) -> Vec<Metric> {
         ),
         Metric::labelled(
             "agent_runtime_tool_calls_total",
-            "Attempts at calls of tools that ended.",
+            "Attempts at calls of tools that ended. unreachable: no connection, or no answer in time. error: another status than success, or an answer that cannot be taken. refused: the model called it wrongly.",
             Counter,
             tools
                 .map(|(outcome, count)| {

@@ -24,9 +24,10 @@ texts! {
     ToolOutcome {
         /// The tool answered with success.
         Answered = "answered",
-        /// The tool answered with another status, or could not be called and is not to be called again.
+        /// The tool answered with another status, or cannot be called as it is: its address or its certificate is refused,
+        /// or its answer is too long.
         Error = "error",
-        /// The tool did not answer; it is called again.
+        /// The tool was not reached, or did not answer in time. It is called again if it is idempotent.
         Unreachable = "unreachable",
         /// The model called it wrongly, so it was not called.
         Refused = "refused",

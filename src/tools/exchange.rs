@@ -46,8 +46,6 @@ pub struct Input<'a> {
     pub credentials: &'a Credentials,
     /// When it is made, in Unix seconds.
     pub timestamp: i64,
-    /// The call may be made again when nobody knows whether it took effect.
-    pub idempotent: bool,
     /// The longest answer that is taken, in bytes.
     pub answer_bytes: u64,
 }
@@ -55,7 +53,7 @@ pub struct Input<'a> {
 /// How a call went.
 #[derive(Debug)]
 pub enum Called {
-    /// The tool answered, or cannot be called again.
+    /// The tool answered, or cannot be called as it is.
     Answered(Answer),
     /// The tool was not reached, or its answer did not arrive; another try may help. A sentence says why.
     Unreachable(String),

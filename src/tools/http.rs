@@ -116,7 +116,7 @@ fn failed(failure: &Failure, input: &Input<'_>) -> Called {
         return Called::Interrupted;
     }
     let redact = |text: String| input.credentials.redact(text);
-    if failure.is_transient() && input.idempotent {
+    if failure.is_transient() {
         return Called::Unreachable(redact(failure.message().to_owned()));
     }
     let said = format!("The tool could not be called: {failure}");

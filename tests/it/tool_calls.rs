@@ -228,6 +228,17 @@ fn a_tool_that_is_down_is_an_error_to_the_model() {
             .count();
         assert_eq!(failed, if idempotent { 2 } else { 0 });
     }
+    let metrics = app.get("/metrics").text;
+    let calls = |outcome: &str| {
+        let series =
+            format!("agent_runtime_tool_calls_total{{kind=\"http\",outcome=\"{outcome}\"}} ");
+        let mut lines = metrics.lines();
+        lines.find_map(|line| line.strip_prefix(&series)?.parse::<f64>().ok())
+    };
+    assert_eq!(
+        (calls("unreachable"), calls("error")),
+        (Some(4.0), Some(0.0))
+    );
 }
 
 #[test]

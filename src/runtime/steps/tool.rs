@@ -51,7 +51,6 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         origin: attempt.origin(begun),
         credentials: &credentials,
         timestamp: services.clock.now().unix_timestamp(),
-        idempotent: tool.idempotent,
         answer_bytes: options.tool_answer_bytes,
     };
     let deadline = Duration::from_millis(u64::from(tool.timeout_ms));
@@ -66,7 +65,11 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     });
     match called {
         Called::Answered(answer) => answered(answer),
-        Called::Unreachable(reason) => unreachable(options, begun, reason),
+        Called::Unreachable(reason) if tool.idempotent => unreachable(options, begun, reason),
+        // Nobody knows whether the call took effect.
+        Called::Unreachable(reason) => answered(Answer::error(format!(
+            "The tool could not be called: {reason}"
+        ))),
         Called::Interrupted => Outcome::Interrupted,
     }
 }
