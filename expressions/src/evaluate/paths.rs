@@ -1,0 +1,405 @@
+//! Paths: lists of keys and places that lead to a part of a value.
+//!
+//! `path`, `del` and `pick` take an expression that only reads: it is followed here, and everything else in
+//! it is an error.
+
+use super::{Done, Evaluator, Stop, shown};
+use crate::functions::Function as F;
+use crate::number;
+use crate::tree::{Part, Step, Term};
+use crate::value::{Fields, Text, Value};
+
+/// A part of a value and how it was reached.
+#[derive(Clone)]
+struct Place<'a> {
+    path: Vec<Value<'a>>,
+    value: Value<'a>,
+}
+
+impl<'a> Evaluator<'a> {
+    pub(super) fn by_paths(
+        &mut self,
+        function: F,
+        arguments: &'a [Term],
+        input: &Value<'a>,
+        out: &mut Vec<Value<'a>>,
+    ) -> Done<'a> {
+        let start = Place {
+            path: Vec::new(),
+            value: input.clone(),
+        };
+        let mut places = Vec::new();
+        match arguments.first() {
+            Some(term) => self.follow(term, &start, &mut places)?,
+            None => {
+                self.follow_all(&start, &mut places)?;
+                places.remove(0);
+            }
+        }
+        match function {
+            F::Delete => {
+                let mut paths = Vec::new();
+                for place in places {
+                    paths.push((self.array(place.path)?, Value::Null));
+                }
+                out.push(self.delete(input, paths)?);
+            }
+            F::Pick => {
+                let mut picked = Value::Null;
+                for place in places {
+                    picked = self.put(&picked, &place.path, &place.value)?;
+                }
+                out.push(picked);
+            }
+            _ => {
+                for place in places {
+                    out.push(self.array(place.path)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, term: &'a Term, at: &Place<'a>, out: &mut Vec<Place<'a>>) -> Done<'a> {
+        self.charge(2 + 2 * at.path.len() as u64)?;
+        match term {
+            Term::Identity => out.push(at.clone()),
+            Term::Access(base, steps) => return self.follow_steps(base, steps, at, out),
+            Term::Pipe(stages) => {
+                let mut current = vec![at.clone()];
+                for stage in stages {
+                    let mut next = Vec::new();
+                    for place in &current {
+                        self.follow(stage, place, &mut next)?;
+                    }
+                    current = next;
+                }
+                out.append(&mut current);
+            }
+            Term::Comma(parts) => {
+                for part in parts {
+                    self.follow(part, at, out)?;
+                }
+            }
+            Term::If {
+                branches,
+                otherwise,
+            } => {
+                for (condition, then) in branches {
+                    let held = self.all(condition, &at.value)?;
+                    if held.first().is_some_and(Value::is_true) {
+                        return self.follow(then, at, out);
+                    }
+                }
+                match otherwise {
+                    Some(otherwise) => return self.follow(otherwise, at, out),
+                    None => out.push(at.clone()),
+                }
+            }
+            Term::Try { body, catch: None } => {
+                if let Err(Stop::Spent(spent)) = self.follow(body, at, out) {
+                    return Err(Stop::Spent(spent));
+                }
+            }
+            Term::Call(function, arguments) => {
+                return self.follow_call(*function, arguments, at, out);
+            }
+            _ => return self.no_path(),
+        }
+        Ok(())
+    }
+
+    fn no_path(&mut self) -> Done<'a> {
+        self.raise(
+            "Only what reads a part, such as `.a[0]` or `.[] | select(…)`, is a path".to_owned(),
+        )
+    }
+
+    fn follow_call(
+        &mut self,
+        function: F,
+        arguments: &'a [Term],
+        at: &Place<'a>,
+        out: &mut Vec<Place<'a>>,
+    ) -> Done<'a> {
+        match (function, arguments) {
+            (F::Empty, _) => {}
+            (F::Descend, _) => return self.follow_all(at, out),
+            (F::Select, [condition]) => {
+                for held in self.all(condition, &at.value)? {
+                    if held.is_true() {
+                        self.charge(2 + 2 * at.path.len() as u64)?;
+                        out.push(at.clone());
+                    }
+                }
+            }
+            (F::First, _) => return self.follow_key(at, &Value::from(0), false, out),
+            (F::Last, _) => return self.follow_key(at, &Value::Number((-1).into()), false, out),
+            (F::FirstOf, [term]) => {
+                let mut places = Vec::new();
+                self.follow(term, at, &mut places)?;
+                out.extend(places.into_iter().next());
+            }
+            (F::GetPath, [path]) => {
+                for path in self.all(path, &at.value)? {
+                    let mut place = at.clone();
+                    for key in self.each(&path)? {
+                        place.value = self.index(&place.value, &key)?;
+                        place.path.push(key);
+                    }
+                    out.push(place);
+                }
+            }
+            _ => return self.no_path(),
+        }
+        Ok(())
+    }
+
+    fn follow_steps(
+        &mut self,
+        base: &'a Term,
+        steps: &'a [Step],
+        at: &Place<'a>,
+        out: &mut Vec<Place<'a>>,
+    ) -> Done<'a> {
+        let mut current = Vec::new();
+        self.follow(base, at, &mut current)?;
+        for step in steps {
+            let mut next = Vec::new();
+            let keys = match &step.part {
+                Part::Index(term) => self.all(term, &at.value)?,
+                Part::Each => Vec::new(),
+                Part::Slice(..) => return self.no_path(),
+            };
+            for place in &current {
+                match &step.part {
+                    Part::Each => self.follow_each(place, step.is_optional, &mut next)?,
+                    _ => {
+                        for key in &keys {
+                            self.follow_key(place, key, step.is_optional, &mut next)?;
+                        }
+                    }
+                }
+            }
+            current = next;
+        }
+        out.append(&mut current);
+        Ok(())
+    }
+
+    fn follow_key(
+        &mut self,
+        at: &Place<'a>,
+        key: &Value<'a>,
+        is_optional: bool,
+        out: &mut Vec<Place<'a>>,
+    ) -> Done<'a> {
+        self.charge(4 + 2 * at.path.len() as u64)?;
+        match self.index(&at.value, key) {
+            Ok(value) => {
+                let mut path = at.path.clone();
+                path.push(key.clone());
+                out.push(Place { path, value });
+                Ok(())
+            }
+            Err(Stop::Raised(_)) if is_optional => Ok(()),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    fn follow_each(
+        &mut self,
+        at: &Place<'a>,
+        is_optional: bool,
+        out: &mut Vec<Place<'a>>,
+    ) -> Done<'a> {
+        let keys: Vec<Value<'a>> = match &at.value {
+            Value::Array(items) => (0..items.len()).map(Value::from).collect(),
+            Value::Object(fields) => fields.iter().map(|(key, _)| Value::Text(key)).collect(),
+            Value::Null => Vec::new(),
+            _ if is_optional => Vec::new(),
+            other => return self.raise(format!("Cannot iterate over {}", shown(other))),
+        };
+        self.charge(2 * keys.len() as u64)?;
+        for key in &keys {
+            self.follow_key(at, key, false, out)?;
+        }
+        Ok(())
+    }
+
+    fn follow_all(&mut self, at: &Place<'a>, out: &mut Vec<Place<'a>>) -> Done<'a> {
+        self.charge(2 + 2 * at.path.len() as u64)?;
+        out.push(at.clone());
+        let mut inner = Vec::new();
+        self.follow_each(at, true, &mut inner)?;
+        for place in &inner {
+            self.follow_all(place, out)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn get_path(&mut self, input: &Value<'a>, path: &Value<'a>) -> Done<'a, Value<'a>> {
+        let mut value = input.clone();
+        for key in self.each(path)? {
+            value = self.index(&value, &key)?;
+        }
+        Ok(value)
+    }
+
+    pub(super) fn set_path(
+        &mut self,
+        input: &Value<'a>,
+        path: &Value<'a>,
+        value: &Value<'a>,
+    ) -> Done<'a, Value<'a>> {
+        let Value::Array(_) = path else {
+            return self.raise(format!("{} is no path", shown(path)));
+        };
+        let path = self.each(path)?;
+        if path.len() > crate::budget::MAX_DEPTH {
+            return Err(Stop::Spent(super::Spent::Depth));
+        }
+        self.put(input, &path, value)
+    }
+
+    /// A copy of a value with another part at a path.
+    fn put(
+        &mut self,
+        input: &Value<'a>,
+        path: &[Value<'a>],
+        value: &Value<'a>,
+    ) -> Done<'a, Value<'a>> {
+        let Some((key, rest)) = path.split_first() else {
+            return Ok(value.clone());
+        };
+        match (input, key) {
+            (Value::Null | Value::Object(_), Value::Text(key)) => {
+                let mut fields = match input {
+                    Value::Object(object) => self.copied(object)?,
+                    _ => Fields::new(),
+                };
+                let before = fields.get(key.as_str()).cloned().unwrap_or(Value::Null);
+                fields.insert(key.clone(), self.put(&before, rest, value)?);
+                self.fields(fields)
+            }
+            (Value::Null | Value::Array(_), Value::Number(at)) => {
+                let mut items = match input {
+                    Value::Null => Vec::new(),
+                    array => self.each(array)?,
+                };
+                let at = number::float(at).floor();
+                let at = if at < 0.0 {
+                    at + items.len() as f64
+                } else {
+                    at
+                };
+                if at < 0.0 {
+                    return self.raise("The place lies before the start of the array".to_owned());
+                }
+                if at >= crate::budget::MAX_WEIGHT as f64 / crate::value::SCALAR as f64 {
+                    return Err(Stop::Spent(super::Spent::Weight));
+                }
+                let at = number::bound(at, usize::MAX);
+                if at >= items.len() {
+                    self.charge(2 * at as u64)?;
+                    items.resize(at + 1, Value::Null);
+                }
+                let before = items[at].clone();
+                items[at] = self.put(&before, rest, value)?;
+                self.array(items)
+            }
+            _ => self.raise(format!("Cannot set {} in {}", shown(key), shown(input))),
+        }
+    }
+
+    pub(super) fn delete_paths(
+        &mut self,
+        input: &Value<'a>,
+        paths: &Value<'a>,
+    ) -> Done<'a, Value<'a>> {
+        let mut listed = Vec::new();
+        for path in self.each(paths)? {
+            match &path {
+                Value::Array(_) => listed.push((path, Value::Null)),
+                _ => return self.raise(format!("{} is no path", shown(&path))),
+            }
+        }
+        self.delete(input, listed)
+    }
+
+    fn delete(
+        &mut self,
+        input: &Value<'a>,
+        mut paths: Vec<(Value<'a>, Value<'a>)>,
+    ) -> Done<'a, Value<'a>> {
+        self.sort(&mut paths)?;
+        let mut sorted = Vec::new();
+        for (path, _) in &paths {
+            sorted.push(self.each(path)?);
+        }
+        let sorted: Vec<&[Value<'a>]> = sorted.iter().map(Vec::as_slice).collect();
+        Ok(self.without(input, &sorted)?.unwrap_or(Value::Null))
+    }
+
+    /// A value without what sorted paths lead to; each part is copied once. `None`: itself goes.
+    fn without(
+        &mut self,
+        value: &Value<'a>,
+        paths: &[&[Value<'a>]],
+    ) -> Done<'a, Option<Value<'a>>> {
+        self.charge(paths.len() as u64)?;
+        match paths.first() {
+            None => return Ok(Some(value.clone())),
+            Some([]) => return Ok(None),
+            Some(_) if matches!(value, Value::Null) => return Ok(Some(Value::Null)),
+            Some(_) => {}
+        }
+        let mut inner = Vec::new();
+        for group in paths.chunk_by(|a, b| crate::value::compare(&a[0], &b[0], &mut 0).is_eq()) {
+            let key = &group[0][0];
+            let rests: Vec<&[Value<'a>]> = group.iter().map(|path| &path[1..]).collect();
+            let part = self.index(value, key)?;
+            inner.push((key, self.without(&part, &rests)?));
+        }
+        match value {
+            Value::Object(object) => {
+                let mut fields = self.copied(object)?;
+                for (key, part) in inner {
+                    let Value::Text(key) = key else { continue };
+                    match part {
+                        None => drop(fields.swap_remove_full(key.as_str())),
+                        Some(part) => set_existing(&mut fields, key, part),
+                    }
+                }
+                // The order of what is left stays.
+                let kept = object.iter().filter_map(|(key, _)| {
+                    let part = fields.get(key.as_str()).cloned()?;
+                    Some((key, part))
+                });
+                let kept = kept.collect();
+                self.fields(kept).map(Some)
+            }
+            Value::Array(items) => {
+                let mut kept: Vec<Option<Value<'a>>> = items.iter().map(Some).collect();
+                self.charge(2 * kept.len() as u64)?;
+                for (key, part) in inner {
+                    let Value::Number(at) = key else {
+                        return self.raise(format!("Cannot delete {} of an array", shown(key)));
+                    };
+                    if let Some(at) = number::place(at, items.len()) {
+                        kept[at] = part;
+                    }
+                }
+                self.array(kept.into_iter().flatten().collect()).map(Some)
+            }
+            _ => self.raise(format!("Cannot delete a part of {}", shown(value))),
+        }
+    }
+}
+
+/// Puts a part where the object has one already.
+fn set_existing<'a>(fields: &mut Fields<'a>, key: &Text<'a>, part: Value<'a>) {
+    if let Some(place) = fields.get_mut(key.as_str()) {
+        *place = part;
+    }
+}

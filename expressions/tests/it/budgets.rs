@@ -1,0 +1,177 @@
+//! Hostile programs: each ends by its budget, and nothing catches that.
+
+use expressions::{Budget, Error, Expression};
+use serde_json::{Value, json};
+
+use crate::{STEPS, evaluate};
+
+/// What each of these programs ends with, alone and where everything is caught.
+fn ends_with(expected: &Error, programs: &[&str]) {
+    for program in programs {
+        for wrapped in [
+            (*program).to_owned(),
+            format!("try ({program}) catch 1"),
+            format!("({program})? // 2"),
+            format!("first(1, ({program}))"),
+            format!("[.[]? | ({program})] // 3 | length"),
+            format!("path(select(({program})?))"),
+        ] {
+            let ended = evaluate(&wrapped, &json!([1]));
+            assert!(ended.as_ref() == Err(expected), "{wrapped}");
+        }
+    }
+}
+
+#[test]
+fn nothing_catches_spent_steps() {
+    ends_with(
+        &Error::Steps(STEPS),
+        &[
+            "range(1e15)",
+            "[range(1000)] | map([range(1000)])",
+            "last(range(0; 1; 1e-300))",
+            "[range(100)] as $a | $a[] | $a[] | $a[] | $a[] | $a[]",
+            "[range(30000)] | . - .",
+            "[range(20000)] | map(tostring) | sort_by([range(100)])",
+            "\"x\" * 4e6 | explode",
+            "[range(1000) | \"x\" * 1e5 | length] | add",
+            "\"x\" * 1e5 | [scan(\"x*y|x\")]",
+        ],
+    );
+}
+
+#[test]
+fn nothing_catches_a_weight_that_is_spent() {
+    ends_with(
+        &Error::Weight,
+        &[
+            "\"x\" * 1e9",
+            "\"x\" * 3e6 | . + .",
+            "[range(300)] | setpath([1e12]; 1)",
+            "\"x\" * 1e6 | [., ., ., ., .]",
+            "\"x\" * 1e6 | [range(5) as $i | .]",
+            "\"x\" * 1e6 | {a: ., b: ., c: ., d: ., e: .}",
+            "\"x\" * 1e6 | . as $x | [range(5)] | map($x) | add",
+            "\"x\" * 15e5 | \"\\(.)\\(.)\\(.)\"",
+            "\"x\" * 1e6 | [., ., .] | join(\"x\" * 1e6)",
+            "\"\\u0001\" * 1e6 | tojson",
+            "\"x\" * 1000 | gsub(\"x\"; \"x\" * 1e4)",
+        ],
+    );
+}
+
+#[test]
+fn nothing_catches_a_depth_that_is_spent() {
+    ends_with(
+        &Error::Depth,
+        &[
+            "setpath([range(101) | 0]; 1)",
+            "setpath([range(200) | \"a\"]; 1)",
+        ],
+    );
+    // Ninety levels around twenty.
+    let nested = format!("{}1{}", "[".repeat(20), "]".repeat(20));
+    let program = format!("setpath([range(90) | 0]; {nested})");
+    assert_eq!(evaluate(&program, &json!(null)), Err(Error::Depth));
+    let text = format!("{}{}", "[".repeat(101), "]".repeat(101));
+    assert_eq!(evaluate("fromjson", &json!(text)), Err(Error::Depth));
+}
+
+#[test]
+fn evaluations_draw_from_one_total() {
+    let expression = Expression::parse("[range(100)] | length", &[]).unwrap();
+    let mut budget = Budget::new(1_000, 2_000);
+    let mut ended = Ok(vec![]);
+    for _ in 0..20 {
+        ended = expression.evaluate(&Value::Null, &[], &mut budget);
+        if ended.is_err() {
+            break;
+        }
+    }
+    assert_eq!(ended, Err(Error::TotalSteps(2_000)));
+    assert_eq!(budget.used(), 2_000);
+    let sentence = Error::TotalSteps(2_000).to_string();
+    assert_eq!(
+        sentence,
+        "The expressions together used more than 2,000 steps."
+    );
+}
+
+#[test]
+fn outputs_together_are_bounded() {
+    assert_eq!(
+        evaluate(". as $x | range(5) | $x", &json!("x".repeat(1_000_000))),
+        Err(Error::Weight)
+    );
+    assert_eq!(
+        evaluate(".", &json!("x".repeat(5_000_000))),
+        Err(Error::Weight)
+    );
+}
+
+/// The deepest and the longest programs, and the deepest data, on a stack of 512 KiB.
+#[test]
+fn a_small_stack_is_enough() {
+    let nest = |open: &str, inner: &str, close: &str, levels: usize| {
+        format!("{}{inner}{}", open.repeat(levels), close.repeat(levels))
+    };
+    let most = expressions::MAX_NESTING - 2;
+    let mut programs = vec![
+        nest("[", "..", "]", most),
+        nest("(", "..", ")", most),
+        nest("map(", ".", ")?", most),
+        nest("walk(", ".", ")", most / 2),
+        nest("first(", ".[]", ")", most),
+        nest("path(", ".[]", ")?", most),
+        nest("del(", ".[]", ")?", most),
+        nest("{a:", "1", "}", most / 2),
+        nest("\"\\(", "1", ")\"", most),
+        nest("if . then ", "1", " else 2 end", most / 2),
+        nest("try ", "error", "", most / 2),
+        nest(". as [$x] | ", "$x", "", most / 2),
+        nest("- ", "1", "", most / 2),
+        nest("sub(\"a\"; ", "\"b\"", ")", most / 2),
+    ];
+    for joint in ["+", "|", ",", "//", " and ", " or ", "-", "*"] {
+        programs.push(vec!["1"; 1_000].join(joint));
+    }
+    programs.push(format!(".{}", "[0]?".repeat(1_500)));
+    programs.push("if 1,2 then 1 ".to_owned() + &"elif 1,null then 2 ".repeat(300) + "end");
+    programs.extend(
+        [
+            "..",
+            "tojson | fromjson",
+            "[paths] | length",
+            "walk(.)",
+            "flatten",
+            ". == .",
+            "[., .] | sort | unique",
+            ". * .",
+            "[..] | length",
+            "contains(.)",
+            "getpath([range(100) | 0])",
+            "setpath([range(90) | 0]; 1)",
+            "delpaths([[range(90) | 0]])",
+            "map(., .) | tostring | length",
+        ]
+        .map(str::to_owned),
+    );
+    let small = std::thread::Builder::new().stack_size(512 * 1024);
+    let ran = small.spawn(move || {
+        let mut deepest = json!(1);
+        for _ in 0..126 {
+            deepest = json!([deepest]);
+        }
+        let mut object = json!(1);
+        for _ in 0..98 {
+            object = json!({"a": object});
+        }
+        for program in &programs {
+            for input in [&deepest, &object, &json!(null)] {
+                // An outcome of any kind will do.
+                drop(evaluate(program, input));
+            }
+        }
+    });
+    ran.unwrap().join().unwrap();
+}

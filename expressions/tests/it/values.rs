@@ -1,0 +1,167 @@
+//! Values where we differ from `jq` on purpose, and what errors say.
+
+use expressions::Error;
+use serde_json::{Value, json};
+
+use crate::evaluate;
+
+fn check(source: &str, input: Value, expected: Value) {
+    let put_out = evaluate(source, &input).unwrap();
+    assert_eq!(Value::from(put_out), expected, "{source}");
+}
+
+fn raised(source: &str, input: Value) -> String {
+    match evaluate(source, &input) {
+        Err(Error::Raised(message)) => message,
+        other => panic!("{source}: {other:?}"),
+    }
+}
+
+#[test]
+fn integers_are_exact_or_an_error() {
+    check(
+        ".",
+        json!(9_007_199_254_740_993_i64),
+        json!([9_007_199_254_740_993_i64]),
+    );
+    check(
+        ". == 9007199254740992",
+        json!(9_007_199_254_740_993_i64),
+        json!([false]),
+    );
+    check("[.] | sort", json!(u64::MAX), json!([[u64::MAX]]));
+    check(
+        "9007199254740991 + 1",
+        json!(null),
+        json!([9_007_199_254_740_992_i64]),
+    );
+    assert_eq!(
+        raised("9007199254740992 + 1", json!(null)),
+        "number (9007199254740992) and number (1) leave the integers that doubles hold exactly"
+    );
+    assert_eq!(
+        raised("1e308 * 10", json!(null)),
+        "number (1e+308) and number (10) leave the range of doubles"
+    );
+    check(
+        "try (. + 1) catch \"caught\"",
+        json!(i64::MAX),
+        json!(["caught"]),
+    );
+    check(".5 + .5, 6 / 2, 7 / 2", json!(null), json!([1, 3, 3.5]));
+}
+
+#[test]
+fn the_order_of_keys_is_that_of_insertion() {
+    let ordered = |value: Vec<Value>| Value::from(value).to_string();
+    let put_out = evaluate(
+        "{b: 1, a: 2}, ({b: 1, a: 2} | del(.b) + {c: 3, b: 4})",
+        &json!(null),
+    )
+    .unwrap();
+    assert_eq!(ordered(put_out), r#"[{"b":1,"a":2},{"a":2,"c":3,"b":4}]"#);
+    let put_out = evaluate(
+        "del(.m) | ., keys, to_entries[0].key",
+        &json!({"z": 1, "m": 2, "a": 3}),
+    )
+    .unwrap();
+    assert_eq!(ordered(put_out), r#"[{"z":1,"a":3},["a","z"],"z"]"#);
+    let put_out = evaluate("{b: 1} + {a: 2} | tojson", &json!(null)).unwrap();
+    assert_eq!(ordered(put_out), r#"["{\"b\":1,\"a\":2}"]"#);
+}
+
+#[test]
+fn functions_of_newer_jq_are_there() {
+    check(
+        "pick(.a.b, .c)",
+        json!({"a": {"b": 1, "x": 2}, "c": [3]}),
+        json!([{"a": {"b": 1}, "c": [3]}]),
+    );
+    check("ltrim, rtrim, trim", json!(" x "), json!(["x ", " x", "x"]));
+    check("map(abs)", json!([-1, 2, -2.5]), json!([[1, 2, 2.5]]));
+    check("if . then 1 end", json!(false), json!([false]));
+    check("reverse", json!("abc"), json!(["cba"]));
+}
+
+#[test]
+fn where_versions_of_jq_differ_the_newest_counts() {
+    check("try error(null) catch .", json!(1), json!([null]));
+    check(
+        "[limit(0; 1, 2)], [limit(-1; 1)]",
+        json!(1),
+        json!([[], []]),
+    );
+    check("[nth(9; range(5))]", json!(1), json!([[]]));
+    check(
+        "any(true, error(\"x\"); .), all(1, false, error(\"x\"); .)",
+        json!(1),
+        json!([true, false]),
+    );
+    check(
+        "\"x\" * (0, 0.5, -1, 1.5)",
+        json!(1),
+        json!(["", "", null, "x"]),
+    );
+    check("\"'!\" | @uri", json!(1), json!(["%27%21"]));
+    check("[sub(\"a\"; empty)]", json!("ba"), json!([["ba"]]));
+    check(
+        "[gsub(\"a\", \"b\"; \"1\", \"2\")]",
+        json!("aba"),
+        json!([["1b1", "2b2", "a1a", "a2a"]]),
+    );
+    raised("ltrimstr(\"a\")", json!(5));
+    raised("tonumber", json!(" 1"));
+}
+
+#[test]
+fn there_is_no_number_that_json_has_not() {
+    raised("-1 | sqrt", json!(null));
+    raised("1e200 * 1e200", json!(null));
+    raised("\"1e999\" | tonumber", json!(null));
+    raised("\"nan\" | tonumber", json!(null));
+}
+
+#[test]
+fn errors_say_what_was_met() {
+    assert_eq!(
+        raised(".a", json!([1])),
+        "Cannot index array (of 1 items) with string (\"a\")"
+    );
+    assert_eq!(raised(".[]", json!(5)), "Cannot iterate over number (5)");
+    assert_eq!(
+        raised(". + 1", json!("a")),
+        "string (\"a\") and number (1) cannot be added"
+    );
+    assert_eq!(
+        raised("error", json!({"a": 1})),
+        "The expression raised {\"a\":1}"
+    );
+    assert_eq!(
+        raised("1 / 0", json!(null)),
+        "number (1) and number (0) cannot be divided because the divisor is zero"
+    );
+    assert_eq!(
+        raised("test(\"(\")", json!("a")),
+        "string (\"(\") is no regular expression"
+    );
+    assert_eq!(
+        raised("test(\"a\"; \"q\")", json!("a")),
+        "'q' is no flag of a regular expression"
+    );
+    assert_eq!(
+        raised("path(1)", json!(null)),
+        "Only what reads a part, such as `.a[0]` or `.[] | select(…)`, is a path"
+    );
+    let long = raised("error", json!("x".repeat(5_000)));
+    assert_eq!(long.chars().count(), 1_001);
+}
+
+#[test]
+fn variables_are_given_by_name() {
+    check("[$n, $context.order.amount]", json!(null), json!([[7, 42]]));
+    let expression = expressions::Expression::parse("[$a, $b]", &["a", "b"]).unwrap();
+    let mut budget = expressions::Budget::new(100, 100);
+    let b = json!(2);
+    let put_out = expression.evaluate(&json!(null), &[("b", &b), ("c", &b)], &mut budget);
+    assert_eq!(put_out.unwrap(), [json!([null, 2])]);
+}
