@@ -1,13 +1,13 @@
 //! `/v1/runs`: start, read, list, cancel, follow.
 
-use super::page_query::page_query;
+use super::page_query::{PageQuery, page_query};
 use super::tokens::{MintedPublicToken, public_token};
 use super::{SOME_ID, request_key};
 use crate::authz::RunReader;
 use crate::error::{Code, Error, Result};
 use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
-use crate::http::input::{Nothing, Query};
+use crate::http::input::{Name, Nothing, Query};
 use crate::http::output::{Accepted, Events, Found};
 use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, Timestamp};
@@ -19,10 +19,12 @@ use crate::store::agent_versions;
 use crate::store::agents::Agent;
 use crate::store::conversations::Conversation;
 use crate::store::events as stored_events;
-use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, limit};
+use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, limit, position_id};
 use crate::store::runs::{
     self, Filters, LABELS_MOST, LabelFilter, Labels, NewRun, Origin, RequestKey, Run, Status,
+    WaitingFor,
 };
+use crate::store::steps::{self, Listed, StepKind, StepStatus};
 use crate::store::{Find, Sql};
 use crate::webhooks::event::RunFields;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -67,6 +69,7 @@ pub(super) fn routes() -> Vec<Route> {
         route(Get, "/v1/runs", "runs.list", "List the runs that the caller may read", list),
         route(Get, "/v1/runs/{runId}", "runs.get", "Read a run", read),
         route(Get, "/v1/runs/{runId}/payload", "runs.payload", "Read a run's input and output", payload),
+        route(Get, "/v1/runs/{runId}/steps", "runs.steps.list", "List the steps of a run, with what they answered", list_steps),
         route(
             Post,
             "/v1/runs/{runId}/cancel",
@@ -96,6 +99,9 @@ struct View {
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_run_id: Option<Uuid>,
     created_by: Uuid,
+    /// What it waits for; only while it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting_for: Option<WaitingFor>,
     /// As the caller gave them at the start.
     labels: Labels,
     /// Somebody asked it to end.
@@ -114,6 +120,7 @@ impl From<Run> for View {
             origin: run.origin,
             parent_run_id: run.parent.map(|parent| parent.run_id),
             created_by: run.created_by,
+            waiting_for: run.waiting_for,
             labels: run.labels.clone(),
             cancel_requested: run.cancel_requested_at.is_some(),
             last_seq: run.last_seq,
@@ -172,6 +179,14 @@ page_query! {
         status: Option<Status>,
         /// Begun by this.
         origin: Option<Origin>,
+        /// Of this flow, in any version; `agent.turn` for turns of agents.
+        flow_id: Option<Name>,
+        /// Below this run, at any depth; the run itself is not among them.
+        root_run_id: Option<Id>,
+        /// Begun by this run.
+        parent_run_id: Option<Id>,
+        /// That wait for this.
+        waiting_for: Option<WaitingFor>,
         /// With this label, `key:value`. Given several times: with all of them. The first one leads the search: name the rarest first.
         #[serde(default)]
         #[schemars(length(max = LABELS_MOST))]
@@ -216,6 +231,46 @@ struct Payload {
     /// When both were erased; only then.
     #[serde(skip_serializing_if = "Option::is_none")]
     erased_at: Option<Timestamp>,
+}
+
+/// A step of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "RunStep")]
+struct StepView {
+    /// Its number, from 1.
+    step: i32,
+    kind: StepKind,
+    /// The model's or the tool's name.
+    name: String,
+    /// Where it stands in the run's flow; left out in an agent's turn.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    path: String,
+    status: StepStatus,
+    /// The newest attempt, from 1.
+    attempt: i32,
+    /// What it answered; null until it is completed, and once it was erased.
+    result: Option<Value>,
+    /// When the newest attempt began.
+    started_at: Timestamp,
+    /// When it ended.
+    completed_at: Option<Timestamp>,
+}
+
+impl From<Listed> for StepView {
+    fn from(step: Listed) -> Self {
+        Self {
+            step: step.step,
+            kind: step.kind,
+            name: step.name,
+            path: step.path,
+            status: step.status,
+            attempt: step.attempt,
+            result: step.result,
+            started_at: step.started_at.into(),
+            completed_at: step.completed_at.map(Into::into),
+        }
+    }
 }
 
 /// From where.
@@ -362,13 +417,28 @@ fn list(
     Query(query): Query<ListRuns>,
 ) -> Result<Found<Page<View>>> {
     let of = (query.project_id, query.agent_id, query.conversation_id);
-    let page = query.page(&("runs", of, query.status, query.origin, &query.label))?;
+    let flow_id = query.flow_id.as_ref().map(Name::as_str);
+    let tree = (query.root_run_id, query.parent_run_id);
+    let stands = (query.status, query.waiting_for);
+    let page = query.page(&(
+        "runs",
+        of,
+        tree,
+        flow_id,
+        stands,
+        query.origin,
+        &query.label,
+    ))?;
     let filters = Filters {
         project_id: query.project_id.map(Uuid::from),
         agent_id: query.agent_id.map(Uuid::from),
         conversation_id: query.conversation_id.map(Uuid::from),
         status: query.status,
         origin: query.origin,
+        flow_id: flow_id.map(str::to_owned),
+        root_run_id: query.root_run_id.map(Uuid::from),
+        parent_run_id: query.parent_run_id.map(Uuid::from),
+        waiting_for: query.waiting_for,
         labels: wanted_labels(query.label)?,
     };
     let rows = runs::list(&mut cx.store().session()?, &listing, &filters, &page)?;
@@ -397,6 +467,17 @@ fn payload(cx: &Cx<'_>, run: Authorized<Run, Read>, _: Nothing) -> Result<Found<
         output: payload.output,
         erased_at: payload.erased_at.map(Into::into),
     }))
+}
+
+fn list_steps(
+    cx: &Cx<'_>,
+    run: Authorized<Run, Read>,
+    Query(query): Query<PageQuery>,
+) -> Result<Found<Page<StepView>>> {
+    let page = query.page(&("run-steps", run.row().run_id))?;
+    let (rows, has_more) = steps::list(&mut cx.store().session()?, &run, &page)?;
+    let id = |row: &Listed| position_id(row.step.into());
+    Ok(Found(page.ended_page(rows, has_more, id, StepView::from)))
 }
 
 fn cancel(cx: &Cx<'_>, run: Authorized<Run, Write>, _: Nothing) -> Result<Accepted<View>> {

@@ -3,12 +3,12 @@
 //! A row stands before its step begins; its result is written with the events and the usage that
 //! follow from it ([`super::runs::commit`]). Here are the shapes and the reading.
 
+use super::page::Request;
 use super::{Columns, Parameter, Sql};
 use crate::error::{Error, Result};
 use crate::proof::{May, Read};
-use crate::sql;
 use crate::store::runs::{Lease, Run, Tokens};
-use crate::texts;
+use crate::{list_sql, sql, texts};
 use postgres::Row;
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -46,6 +46,9 @@ texts! {
     }
 }
 
+/// A page of steps ends with the one that takes it past this many bytes of results.
+const PAGE_BYTES: i64 = 4 * 1024 * 1024;
+
 /// The newest form of what a step is asked and answers that this program reads.
 const FORMAT: i16 = 1;
 
@@ -69,6 +72,29 @@ pub struct Step {
     /// What it was asked.
     pub request: Value,
     /// What it answered, once completed.
+    pub result: Option<Value>,
+    /// When the newest attempt began.
+    pub started_at: OffsetDateTime,
+    /// When it ended.
+    pub completed_at: Option<OffsetDateTime>,
+}
+
+/// A row of the journal as a list shows it: without what the step was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// Its number, from 1.
+    pub step: i32,
+    /// What it is.
+    pub kind: StepKind,
+    /// The model's or the tool's name.
+    pub name: String,
+    /// Where it stands in the program of its run; empty in an agent's turn.
+    pub path: String,
+    /// Where it stands.
+    pub status: StepStatus,
+    /// The newest attempt, from 1.
+    pub attempt: i32,
+    /// What it answered, once completed; nothing, once it was erased.
     pub result: Option<Value>,
     /// When the newest attempt began.
     pub started_at: OffsetDateTime,
@@ -214,17 +240,50 @@ pub fn newest(sql: &mut impl Sql, lease: &Lease) -> Result<Option<Step>> {
     row.as_ref().map(step_of).transpose()
 }
 
+/// A page of the journal, and whether more steps follow. A page of long results holds fewer of them.
+///
+/// # Errors
+/// Internal, when a later version of this program wrote a step; the database's.
+pub fn list(
+    sql: &mut impl Sql,
+    may: &impl May<Read, Run>,
+    page: &Request,
+) -> Result<(Vec<Listed>, bool)> {
+    let parameters: [Parameter<'_>; 5] = [
+        &may.tenant_id(),
+        &may.object_id(),
+        &page.after_position(),
+        &i64::from(page.limit),
+        &PAGE_BYTES,
+    ];
+    let rows = sql.query(list_sql!("steps/list").by(page.order), &parameters)?;
+    let has_more = rows.last().map_or(Ok(false), |row| row.column("more"))?;
+    let steps: Result<Vec<Listed>> = rows.iter().map(listed_of).collect();
+    Ok((steps?, has_more))
+}
+
+fn listed_of(row: &Row) -> Result<Listed> {
+    check_format(row)?;
+    Ok(Listed {
+        step: row.column("step")?,
+        kind: row.column("kind")?,
+        name: row.column("name")?,
+        path: row.column("path")?,
+        status: row.column("status")?,
+        attempt: row.column("attempt")?,
+        result: row.column("result")?,
+        started_at: row.column("started_at")?,
+        completed_at: row.column("completed_at")?,
+    })
+}
+
 fn journal(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Vec<Step>> {
     let rows = sql.query(sql!("steps/of_run"), &[&tenant_id, &run_id])?;
     rows.iter().map(step_of).collect()
 }
 
 fn step_of(row: &Row) -> Result<Step> {
-    if row.column::<i16>("format")? > FORMAT {
-        return Err(Error::internal(
-            "a later version of this program wrote a step of the run",
-        ));
-    }
+    check_format(row)?;
     Ok(Step {
         step: row.column("step")?,
         kind: row.column("kind")?,
@@ -238,4 +297,13 @@ fn step_of(row: &Row) -> Result<Step> {
         started_at: row.column("started_at")?,
         completed_at: row.column("completed_at")?,
     })
+}
+
+fn check_format(row: &Row) -> Result<()> {
+    if row.column::<i16>("format")? > FORMAT {
+        return Err(Error::internal(
+            "a later version of this program wrote a step of the run",
+        ));
+    }
+    Ok(())
 }

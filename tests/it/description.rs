@@ -234,7 +234,7 @@ fn described_schema(app: &App, reference: &str) -> Value {
 }
 
 /// Answers without an `id` of their own, each with the reason.
-const WITHOUT_ID: [(&str, &str); 21] = [
+const WITHOUT_ID: [(&str, &str); 22] = [
     (
         "WebhookEndpoint",
         "its id is `endpointId`, as clients read it from `webhookEndpoints.create`",
@@ -267,6 +267,7 @@ const WITHOUT_ID: [(&str, &str); 21] = [
         "counted within its conversation: `position`",
     ),
     ("RunEvent", "counted within its run: `seq`"),
+    ("RunStep", "counted within its run: `step`"),
     ("RunStreamData", "the data of an event of a stream"),
     (
         "Secret",

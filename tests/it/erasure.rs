@@ -166,6 +166,10 @@ fn nothing_that_was_said_is_left_in_the_database() {
         payload,
         json!({"input": null, "output": null, "erasedAt": after["payloadErasedAt"]})
     );
+    let steps = app.get(&format!("/v1/runs/{completed}/steps")).expect(200);
+    for step in steps["data"].as_array().unwrap() {
+        assert_eq!(step["result"], Value::Null, "{step}");
+    }
     assert_eq!(app.run(&failed)["failureMessage"], json!("Erased."));
     readers_see_that_it_was_erased(&app, &completed, &failed);
     is_erased_in_its_webhook(&app, &failed);

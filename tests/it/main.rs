@@ -56,6 +56,8 @@ mod reviewers;
 mod routes;
 mod run_ends;
 mod run_labels;
+mod run_steps;
+mod run_trees;
 mod runs;
 mod runtime;
 mod schema;

@@ -5,5 +5,7 @@ where tenant_id = $1
   and ($4::uuid is null or conversation_id = $4)
   and ($5::text is null or status = $5)
   and ($6::text is null or origin = $6)
+  and ($9::text is null or flow_id = $9)
+  and ($10::text is null or waiting_for = $10)
   and ($7::uuid is null or run_id {{>|<}} $7)
 order by run_id {{asc|desc}} limit $8

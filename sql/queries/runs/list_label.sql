@@ -1,4 +1,4 @@
--- The label $10, $11 leads, which is one of $9: in each project its runs are read in order, and no further than the page needs.
+-- The label $12, $13 leads, which is one of $11: in each project its runs are read in order, and no further than the page needs.
 -- Each `limit 1` keeps the planner from reading all runs to join them.
 select one.*
 from projects p
@@ -6,13 +6,15 @@ cross join lateral (
   select r.*
   from run_labels l
   cross join lateral (select * from run_rows where tenant_id = $1 and run_id = l.run_id limit 1) r
-  where l.tenant_id = $1 and l.key = $10 and l.value = $11 and l.project_id = p.project_id
+  where l.tenant_id = $1 and l.key = $12 and l.value = $13 and l.project_id = p.project_id
     and l.run_id {{>|<}} coalesce($7, '{{00000000-0000-0000-0000-000000000000|ffffffff-ffff-ffff-ffff-ffffffffffff}}'::uuid)
-    and r.labels::jsonb @> $9::json::jsonb
+    and r.labels::jsonb @> $11::json::jsonb
     and ($3::uuid is null or r.agent_id = $3)
     and ($4::uuid is null or r.conversation_id = $4)
     and ($5::text is null or r.status = $5)
     and ($6::text is null or r.origin = $6)
+    and ($9::text is null or r.flow_id = $9)
+    and ($10::text is null or r.waiting_for = $10)
   order by l.run_id {{asc|desc}}
   limit $8
 ) one

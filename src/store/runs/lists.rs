@@ -1,10 +1,11 @@
 //! Pages of runs, by id (so by creation time), in either order.
 //!
 //! One statement for each index that can lead: the narrowest filter given leads, the others are
-//! looked at row by row. Of labels the first one given leads, project by project, unless a conversation does.
+//! looked at row by row. A tree of runs leads before all else. Of labels the first one given leads, project by project, unless
+//! a tree or a conversation does.
 
 use super::labels::LabelFilter;
-use super::rows::{Origin, Run, Status, run_of};
+use super::rows::{Origin, Run, Status, WaitingFor, run_of};
 use crate::error::Result;
 use crate::list_sql;
 use crate::proof::Listing;
@@ -28,6 +29,14 @@ pub struct Filters {
     pub status: Option<Status>,
     /// Begun by these.
     pub origin: Option<Origin>,
+    /// Of this flow, in any version.
+    pub flow_id: Option<String>,
+    /// Below this root, at any depth.
+    pub root_run_id: Option<Uuid>,
+    /// Begun by this run.
+    pub parent_run_id: Option<Uuid>,
+    /// That wait for this.
+    pub waiting_for: Option<WaitingFor>,
     /// That have these labels.
     pub labels: Option<LabelFilter>,
 }
@@ -39,6 +48,10 @@ impl Filters {
 
     fn origin(&self) -> Option<&'static str> {
         self.origin.map(Origin::text)
+    }
+
+    fn waiting_for(&self) -> Option<&'static str> {
+        self.waiting_for.map(WaitingFor::text)
     }
 }
 
@@ -53,17 +66,17 @@ pub fn list(
     page: &Request,
 ) -> Result<Vec<Run>> {
     let tenant_id = listing.caller().tenant_id;
-    let Some(named) = named_project(sql, listing, filters)? else {
+    let Some(named) = named(sql, listing, filters)? else {
         return Ok(Vec::new());
     };
-    let project_id = match readable(sql, listing, named)? {
+    let project_id = match readable(sql, listing, named.project_id)? {
         Readable::Nothing => return Ok(Vec::new()),
         Readable::All => None,
         Readable::OfProject(project_id) => Some(project_id),
         Readable::By(user_id) => return list_reader(sql, tenant_id, user_id, filters, page),
     };
     let (status, origin) = (filters.status(), filters.origin());
-    let rows = page.rows();
+    let (waiting_for, rows) = (filters.waiting_for(), page.rows());
     let mut parameters: Vec<Parameter<'_>> = vec![
         &tenant_id,
         &project_id,
@@ -73,10 +86,17 @@ pub fn list(
         &origin,
         &page.after,
         &rows,
+        &filters.flow_id,
+        &waiting_for,
     ];
     let labels = filters.labels.as_ref();
     let all = labels.map(LabelFilter::all);
-    let statement = if filters.conversation_id.is_some() {
+    let statement = if named.root_run_id.is_some() {
+        parameters.push(&all);
+        parameters.push(&named.root_run_id);
+        parameters.push(&filters.parent_run_id);
+        list_sql!("runs/list_tree")
+    } else if filters.conversation_id.is_some() {
         parameters.push(&all);
         list_sql!("runs/list_conversation")
     } else if let Some(labels) = labels {
@@ -103,9 +123,17 @@ fn list_reader(
     page: &Request,
 ) -> Result<Vec<Run>> {
     let (status, origin) = (filters.status(), filters.origin());
-    let rows = page.rows();
-    let mut parameters: Vec<Parameter<'_>> =
-        vec![&tenant_id, &user_id, &page.after, &rows, &status, &origin];
+    let (waiting_for, rows) = (filters.waiting_for(), page.rows());
+    let mut parameters: Vec<Parameter<'_>> = vec![
+        &tenant_id,
+        &user_id,
+        &page.after,
+        &rows,
+        &status,
+        &origin,
+        &filters.flow_id,
+        &waiting_for,
+    ];
     let labels = filters.labels.as_ref();
     let all = labels.map(LabelFilter::all);
     let statement = match labels {
@@ -120,30 +148,45 @@ fn list_reader(
     rows.iter().map(run_of).collect()
 }
 
-/// The project that the filters name, which an agent and a conversation name too. None: they fit no
-/// run.
-fn named_project(
-    sql: &mut impl Sql,
-    listing: &Listing<Run>,
-    filters: &Filters,
-) -> Result<Option<Option<Uuid>>> {
+/// What the filters name, by themselves or by an object that they name.
+struct Named {
+    project_id: Option<Uuid>,
+    root_run_id: Option<Uuid>,
+}
+
+/// What the filters name: an agent, a conversation and a run name their project too, a parent its root. None: they fit
+/// no run.
+fn named(sql: &mut impl Sql, listing: &Listing<Run>, filters: &Filters) -> Result<Option<Named>> {
     let tenant_id = listing.caller().tenant_id;
-    let mut named = filters.project_id;
+    let mut named = Named {
+        project_id: filters.project_id,
+        root_run_id: filters.root_run_id,
+    };
+    let mut projects = Vec::new();
     if let Some(id) = filters.agent_id {
-        match Agent::find(sql, tenant_id, id)? {
-            Some(agent) if named.is_none_or(|named| named == agent.project_id) => {
-                named = Some(agent.project_id);
-            }
-            _ => return Ok(None),
-        }
+        projects.push(Agent::find(sql, tenant_id, id)?.map(|agent| agent.project_id));
     }
     if let Some(id) = filters.conversation_id {
-        match Conversation::find(sql, tenant_id, id)? {
-            Some(found) if named.is_none_or(|named| named == found.project_id) => {
-                named = Some(found.project_id);
-            }
-            _ => return Ok(None),
-        }
+        projects.push(Conversation::find(sql, tenant_id, id)?.map(|found| found.project_id));
     }
-    Ok(Some(named))
+    if let Some(id) = filters.root_run_id {
+        projects.push(Run::find(sql, tenant_id, id)?.map(|root| root.project_id));
+    }
+    if let Some(id) = filters.parent_run_id {
+        let parent = Run::find(sql, tenant_id, id)?;
+        let root_id = parent.as_ref().map(|parent| parent.root_run_id);
+        if !agrees(&mut named.root_run_id, root_id) {
+            return Ok(None);
+        }
+        projects.push(parent.map(|parent| parent.project_id));
+    }
+    let agree = projects
+        .into_iter()
+        .all(|found| agrees(&mut named.project_id, found));
+    Ok(agree.then_some(named))
+}
+
+/// Whether this was found, and is what is named so far; it is named from then on.
+fn agrees(named: &mut Option<Uuid>, found: Option<Uuid>) -> bool {
+    found.is_some_and(|found| *named.get_or_insert(found) == found)
 }

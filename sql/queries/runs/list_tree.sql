@@ -1,0 +1,14 @@
+-- The runs below the root $12. The condition on parent_run_id is that of the index.
+select * from run_rows
+where tenant_id = $1 and root_run_id = $12 and parent_run_id is not null
+  and ($13::uuid is null or parent_run_id = $13)
+  and ($2::uuid is null or project_id = $2)
+  and ($3::uuid is null or agent_id = $3)
+  and ($4::uuid is null or conversation_id = $4)
+  and ($5::text is null or status = $5)
+  and ($6::text is null or origin = $6)
+  and ($9::text is null or flow_id = $9)
+  and ($10::text is null or waiting_for = $10)
+  and ($11::json is null or labels::jsonb @> $11::jsonb)
+  and ($7::uuid is null or run_id {{>|<}} $7)
+order by run_id {{asc|desc}} limit $8
