@@ -337,6 +337,72 @@ create table flow_states (
   constraint flow_states_pkey PRIMARY KEY (tenant_id, run_id)
 ) partition by RANGE (run_id);
 
+create table flow_version_uses (
+  tenant_id uuid not null,
+  id uuid not null,
+  version text not null,
+  "position" integer not null,
+  kind text not null,
+  name text not null,
+  tool_id uuid,
+  agent_id uuid,
+  used_id uuid,
+  used_version text,
+  constraint flow_version_uses_pkey PRIMARY KEY (tenant_id, id, version, "position"),
+  constraint flow_version_uses_check CHECK (num_nonnulls(tool_id, agent_id, used_id) = 1),
+  constraint flow_version_uses_kind_check CHECK (kind = ANY (ARRAY['tool'::text, 'agent'::text, 'flow'::text])),
+  constraint flow_version_uses_tenant_id_agent_id_fkey FOREIGN KEY (tenant_id, agent_id) REFERENCES agents(tenant_id, agent_id),
+  constraint flow_version_uses_tenant_id_id_version_fkey FOREIGN KEY (tenant_id, id, version) REFERENCES flow_versions(tenant_id, id, version),
+  constraint flow_version_uses_tenant_id_tool_id_fkey FOREIGN KEY (tenant_id, tool_id) REFERENCES tools(tenant_id, tool_id),
+  constraint flow_version_uses_tenant_id_used_id_fkey FOREIGN KEY (tenant_id, used_id) REFERENCES flows(tenant_id, id)
+);
+CREATE INDEX flow_version_uses_tool ON flow_version_uses USING btree (tenant_id, tool_id) WHERE (tool_id IS NOT NULL);
+
+create table flow_versions (
+  tenant_id uuid not null,
+  id uuid not null,
+  version text not null,
+  "position" bigint not null,
+  definition json not null,
+  digest bytea not null,
+  created_by uuid not null,
+  created_at timestamp with time zone not null,
+  constraint flow_versions_pkey PRIMARY KEY (tenant_id, id, version),
+  constraint flow_versions_tenant_id_id_position_key UNIQUE (tenant_id, id, "position"),
+  constraint flow_versions_digest_check CHECK (length(digest) = 32),
+  constraint flow_versions_position_check CHECK ("position" > 0),
+  constraint flow_versions_version_check CHECK (length(version) >= 5 AND length(version) <= 100),
+  constraint flow_versions_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
+  constraint flow_versions_tenant_id_id_fkey FOREIGN KEY (tenant_id, id) REFERENCES flows(tenant_id, id)
+);
+
+create table flows (
+  tenant_id uuid not null,
+  id uuid not null,
+  project_id uuid not null,
+  flow_id text not null,
+  title text not null,
+  description text not null,
+  latest_version text,
+  live_version text,
+  last_position bigint not null default 0,
+  created_by uuid not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  archived_at timestamp with time zone,
+  constraint flows_pkey PRIMARY KEY (tenant_id, id),
+  constraint flows_tenant_id_project_id_flow_id_key UNIQUE (tenant_id, project_id, flow_id),
+  constraint flows_description_check CHECK (length(description) <= 16384),
+  constraint flows_flow_id_check CHECK (length(flow_id) >= 3 AND length(flow_id) <= 127),
+  constraint flows_title_check CHECK (length(title) <= 200),
+  constraint flows_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
+  constraint flows_tenant_id_id_latest_version_fkey FOREIGN KEY (tenant_id, id, latest_version) REFERENCES flow_versions(tenant_id, id, version),
+  constraint flows_tenant_id_id_live_version_fkey FOREIGN KEY (tenant_id, id, live_version) REFERENCES flow_versions(tenant_id, id, version),
+  constraint flows_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX flows_flow ON flows USING btree (tenant_id, flow_id, id);
+CREATE INDEX flows_project ON flows USING btree (tenant_id, project_id, id);
+
 create table idempotency_keys (
   tenant_id uuid not null,
   principal text not null,

@@ -54,7 +54,7 @@ pub(super) fn routes() -> Vec<Route> {
             Delete,
             one,
             "tools.delete",
-            "Delete an HTTP tool that no version of an agent calls",
+            "Delete an HTTP tool that no version of an agent or of a flow calls",
             delete,
         )
         .answers(&[Code::Conflict]),

@@ -60,6 +60,8 @@ pub enum ObjectKind {
     Project,
     /// An agent of a project.
     Agent,
+    /// A flow of a project.
+    Flow,
     /// A tool of a project.
     Tool,
     /// A conversation with an agent.
@@ -70,12 +72,13 @@ pub enum ObjectKind {
 
 impl ObjectKind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Tenant,
         Self::Org,
         Self::Team,
         Self::Project,
         Self::Agent,
+        Self::Flow,
         Self::Tool,
         Self::Conversation,
         Self::Run,
@@ -89,6 +92,7 @@ impl ObjectKind {
             Self::Team => "team",
             Self::Project => "project",
             Self::Agent => "agent",
+            Self::Flow => "flow",
             Self::Tool => "tool",
             Self::Conversation => "conversation",
             Self::Run => "run",
@@ -274,7 +278,7 @@ mod tests {
             ("project", "tenant", "tenant"),
             ("project", "org", "org"),
         ];
-        let inside = ["agent", "tool", "conversation", "run"];
+        let inside = ["agent", "flow", "tool", "conversation", "run"];
         places.extend(inside.map(|kind| (kind, "project", "project")));
         let types = model["type_definitions"].as_array().unwrap();
         assert_eq!(types.len(), ObjectKind::ALL.len() + 1, "and `user`");

@@ -64,6 +64,8 @@ pub enum Code {
     ProjectArchived,
     /// 409: the agent is archived: it starts nothing.
     AgentArchived,
+    /// 409: the flow is archived: it starts nothing.
+    FlowArchived,
     /// 409: the object is not in a state that allows this.
     Conflict,
     /// 409: a request with this idempotency key is still being answered.
@@ -102,7 +104,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 42] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -138,6 +140,7 @@ impl Code {
         Self::LastAdmin,
         Self::ProjectArchived,
         Self::AgentArchived,
+        Self::FlowArchived,
         Self::AuthorizationUnavailable,
         Self::ProjectAccessUnsupported,
         Self::WebhookUrlRefused,
@@ -184,6 +187,7 @@ impl Code {
             Self::LastAdmin => (409, "last-admin"),
             Self::ProjectArchived => (409, "project-archived"),
             Self::AgentArchived => (409, "agent-archived"),
+            Self::FlowArchived => (409, "flow-archived"),
             Self::AuthorizationUnavailable => (500, "authorization-unavailable"),
             Self::ProjectAccessUnsupported => (501, "project-access-unsupported"),
             Self::WebhookUrlRefused => (400, "webhook-url-refused"),

@@ -1,14 +1,14 @@
 //! Versions of agents, and which of them a turn uses.
 //!
-//! A version never changes and is never deleted. The latest version is the highest by Semantic
-//! Versioning 2.0.0, where a release is above every pre-release. It is stored with the agent, under
-//! the lock on the agent's row.
+//! A version never changes and is never deleted. The latest version is the highest one
+//! (`semantic_versions`). It is stored with the agent, under the lock on the agent's row.
 
 use super::agents::{self, Agent, no_version};
 use super::conversations::Conversation;
 use super::page::Request;
 use super::projects;
 use super::runs::Via;
+use super::semantic_versions;
 use super::{Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Authorized, May, Read, Write};
@@ -167,12 +167,7 @@ pub fn insert(
     if locked.archived_at.is_some() {
         return Err(agents::archived(agent_id));
     }
-    let latest = locked
-        .latest_version
-        .as_deref()
-        .map(Version::parse)
-        .transpose()
-        .map_err(Error::internal)?;
+    let latest = semantic_versions::parse(locked.latest_version.as_deref())?;
     let version = match &new.version {
         Some(version) => version.clone(),
         None => next_after(latest.as_ref()).ok_or_else(|| {
@@ -182,7 +177,7 @@ pub fn insert(
             )
         })?,
     };
-    let becomes_latest = latest.is_none_or(|latest| is_above(&version, &latest));
+    let becomes_latest = latest.is_none_or(|latest| semantic_versions::is_above(&version, &latest));
     let text = version.to_string();
     let inserted = tx.execute(
         sql!("agent_versions/insert"),
@@ -310,15 +305,6 @@ pub fn resolve(
         })
 }
 
-/// A release is above every pre-release; otherwise precedence decides.
-fn is_above(version: &Version, other: &Version) -> bool {
-    let rank = |version: &Version| version.pre.is_empty();
-    match rank(version).cmp(&rank(other)) {
-        std::cmp::Ordering::Equal => version.cmp_precedence(other).is_gt(),
-        decided => decided.is_gt(),
-    }
-}
-
 /// The version that follows the latest by itself: the release of a pre-release, or the next patch.
 fn next_after(latest: Option<&Version>) -> Option<Version> {
     match latest {
@@ -339,22 +325,6 @@ mod tests {
 
     fn parse(text: &str) -> Version {
         Version::parse(text).unwrap()
-    }
-
-    #[test]
-    fn the_latest_is_the_highest_release_or_else_the_highest_pre_release() {
-        for (higher, lower) in [
-            ("1.0.1", "1.0.0"),
-            ("1.10.0", "1.9.9"),
-            ("1.0.0", "1.0.0-rc.1"),
-            ("1.0.0", "2.0.0-rc.1"),
-            ("1.0.0-rc.11", "1.0.0-rc.2"),
-            ("1.0.0-rc.1", "1.0.0-beta"),
-        ] {
-            assert!(is_above(&parse(higher), &parse(lower)), "{higher} {lower}");
-            assert!(!is_above(&parse(lower), &parse(higher)), "{lower} {higher}");
-            assert!(!is_above(&parse(lower), &parse(lower)), "{lower}");
-        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! HTTP tools of a project.
 //!
-//! A tool never changes, so what an agent version calls stays the same. A tool that a version calls
+//! A tool never changes, so what a version of an agent or of a flow calls stays the same. A tool that a version calls
 //! cannot be deleted.
 
 use super::page::Request;
@@ -145,13 +145,13 @@ pub fn insert(
 /// Deletes it.
 ///
 /// # Errors
-/// `conflict`: a version of an agent calls it. `database-unavailable`.
+/// `conflict`: a version of an agent or of a flow calls it. `database-unavailable`.
 pub fn delete(tx: &mut Tx<'_>, may: &impl May<Admin, Tool>) -> Result<()> {
     let deleted = tx.execute(sql!("tools/delete"), &[&may.tenant_id(), &may.object_id()]);
     on_violation(deleted, &SqlState::FOREIGN_KEY_VIOLATION, || {
         Error::new(
             Code::Conflict,
-            "A version of an agent calls this tool, and versions are kept. The tool cannot be deleted.",
+            "A version of an agent or of a flow calls this tool, and versions are kept. The tool cannot be deleted.",
         )
     })?;
     Ok(())

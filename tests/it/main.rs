@@ -32,6 +32,7 @@ mod erasure;
 mod failover;
 mod fairness;
 mod fga;
+mod flow_versions;
 mod forward_proxy;
 mod grants;
 mod idempotency;

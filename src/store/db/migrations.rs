@@ -146,6 +146,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0011_failures_in_webhooks.sql"
         )),
     ),
+    (
+        "0012_flows",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0012_flows.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.
