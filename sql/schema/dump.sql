@@ -757,6 +757,13 @@ create table run_payloads (
   constraint run_payloads_pkey PRIMARY KEY (tenant_id, run_id)
 ) partition by RANGE (run_id);
 
+create table run_retries (
+  tenant_id uuid not null,
+  run_id uuid not null,
+  retried_by uuid not null,
+  constraint run_retries_pkey PRIMARY KEY (tenant_id, run_id)
+);
+
 create view run_rows as
  SELECT tenant_id,
     run_id,
@@ -793,7 +800,8 @@ create view run_rows as
     cache_write_tokens,
     reasoning_tokens,
     payload_erased_at,
-    labels
+    labels,
+    retry_of
    FROM runs;
 
 create table run_steps (
@@ -854,6 +862,7 @@ create table runs (
   reasoning_tokens bigint not null default 0,
   payload_erased_at timestamp with time zone,
   labels json,
+  retry_of uuid,
   constraint runs_pkey PRIMARY KEY (tenant_id, run_id)
 ) with (fillfactor=70);
 CREATE INDEX runs_agent ON runs USING btree (tenant_id, agent_id, run_id);

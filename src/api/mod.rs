@@ -13,6 +13,7 @@ mod page_query;
 pub mod project_access;
 pub mod project_memberships;
 pub mod projects;
+pub mod retries;
 pub mod reviewers;
 pub mod runs;
 pub mod secrets;
@@ -67,6 +68,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(archives::routes());
     routes.extend(conversations::routes());
     routes.extend(runs::routes());
+    routes.extend(retries::routes());
     routes.extend(webhook_endpoints::routes());
     routes.extend(webhook_deliveries::routes());
     routes.extend(audit::routes());

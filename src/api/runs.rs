@@ -90,7 +90,7 @@ pub(super) fn routes() -> Vec<Route> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Run")]
-struct View {
+pub(super) struct View {
     #[serde(flatten)]
     fields: RunFields,
     started_at: Option<Timestamp>,
@@ -98,6 +98,9 @@ struct View {
     origin: Origin,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_run_id: Option<Uuid>,
+    /// The failed run that it takes up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_of: Option<Uuid>,
     created_by: Uuid,
     /// What it waits for; only while it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,6 +122,7 @@ impl From<Run> for View {
             started_at: run.started_at.map(Into::into),
             origin: run.origin,
             parent_run_id: run.parent.map(|parent| parent.run_id),
+            retry_of: run.retry_of,
             created_by: run.created_by,
             waiting_for: run.waiting_for,
             labels: run.labels.clone(),
@@ -160,7 +164,7 @@ impl Names<Agent> for StartRun {
 /// A run that was started.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct StartedRun {
+pub(super) struct StartedRun {
     run: View,
     /// Lets a browser follow the run; null where public run tokens are off.
     public_token: Option<MintedPublicToken>,
@@ -305,6 +309,17 @@ struct Progress {
     has_more: bool,
 }
 
+impl StartedRun {
+    /// The run that was created, with its token.
+    pub(super) fn new(cx: &Cx<'_>, run: Run) -> Result<Self> {
+        let (tenant_id, run_ids) = (run.tenant_id, vec![run.run_id]);
+        Ok(Self {
+            run: run.into(),
+            public_token: public_token(cx, tenant_id, run_ids, TOKEN_SECONDS)?,
+        })
+    }
+}
+
 fn create(
     cx: &Cx<'_>,
     access: BodyOn<StartRun, Agent, Write>,
@@ -313,7 +328,7 @@ fn create(
     let BodyOn { body, on } = access;
     check_message(&body.message)?;
     let request = request_key(cx, on.caller().user_id, "POST /v1/runs")?;
-    let (tenant_id, origin) = (on.caller().tenant_id, origin(cx)?);
+    let origin = origin(cx)?;
     let run = if request.is_none() && cx.is_undecided() {
         // One statement writes all of it.
         start(cx, &mut cx.store().session()?, &on, body, origin, None)?
@@ -321,11 +336,7 @@ fn create(
         cx.transact(|tx| start(cx, tx, &on, body, origin, request.as_ref()))?
     };
     cx.runtime().wake();
-    let run_ids = vec![run.run_id];
-    Ok(Accepted(StartedRun {
-        run: run.into(),
-        public_token: public_token(cx, tenant_id, run_ids, TOKEN_SECONDS)?,
-    }))
+    StartedRun::new(cx, run).map(Accepted)
 }
 
 /// Creates the run, or finds the one that an earlier request of the same key made.
@@ -400,7 +411,7 @@ fn check_message(message: &str) -> Result<()> {
     Ok(())
 }
 
-fn origin(cx: &Cx<'_>) -> Result<Origin> {
+pub(super) fn origin(cx: &Cx<'_>) -> Result<Origin> {
     match cx.header(ORIGIN_HEADER) {
         None | Some("app") => Ok(Origin::App),
         Some("command-line") => Ok(Origin::CommandLine),

@@ -86,6 +86,13 @@ impl Display {
             "step.restarted" => self.step(data, "A crash interrupted this step; it runs again."),
             "run.waiting" if data["reason"].is_null() || self.failed == attempt() => Ok(()),
             "run.waiting" => self.note(&text(&data["reason"])),
+            "run.retried" => {
+                let steps = data["steps"].as_i64().unwrap_or_default();
+                self.note(&format!(
+                    "It takes up the run {}: {steps} steps were done.",
+                    text(&data["retryOf"])
+                ))
+            }
             "run.cancelRequested" => self.cancels(),
             _ => Ok(()),
         }

@@ -79,7 +79,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
     let display = Display::new(&world.vars, arguments.json);
     // Before the run starts: otherwise a Ctrl-C could leave a run whose id nobody knows.
     let endings = signals::endings()?;
-    let run_id = start(&server, &mut client, &body, &display)?;
+    let run_id = start(&server, &mut client, ("/v1/runs", &body), &display)?;
     follow::watch(
         &server,
         run_id,
@@ -94,7 +94,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
 pub(super) fn start(
     server: &Server,
     client: &mut Client,
-    body: &Value,
+    (path, body): (&str, &Value),
     display: &Display,
 ) -> Outcome<Uuid> {
     let key = Uuid::new_v4().to_string();
@@ -102,7 +102,7 @@ pub(super) fn start(
         ("svc-origin", "command-line"),
         ("idempotency-key", key.as_str()),
     ];
-    let mut send = || client.send(Method::POST, "/v1/runs", Some(body), &headers);
+    let mut send = || client.send(Method::POST, path, Some(body), &headers);
     let started = send()?;
     let run = &started["run"];
     display.begin(run)?;

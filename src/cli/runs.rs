@@ -1,10 +1,10 @@
 //! `runs`: lists runs of a running server, shows one with its steps, cancels one.
 
 use super::client::Which;
-use super::display::{shortened, usage};
+use super::display::{Display, shortened, usage};
 use super::table::{self, Since};
 use super::terminal::{Style, say, say_json};
-use super::{Failure, Outcome, World, names, run, terminal};
+use super::{Failure, Outcome, World, follow, names, run, signals, terminal};
 use crate::outbound::Method;
 use crate::store::runs::Status;
 use clap::builder::PossibleValuesParser;
@@ -21,6 +21,7 @@ Examples:
   agent-runtime runs --agent assistant --limit 200 --json | jq -r .id
   agent-runtime runs show 01993c5e-7c1f-7d2a-9c55-0242ac120002
   agent-runtime runs cancel 01993c5e-7c1f-7d2a-9c55-0242ac120002
+  agent-runtime runs retry 01993c5e-7c1f-7d2a-9c55-0242ac120002
 
 The list has the newest runs first. Times are in UTC.";
 
@@ -36,6 +37,14 @@ Examples:
   agent-runtime runs cancel 01993c5e-7c1f-7d2a-9c55-0242ac120002
 
 Exits 0 if the run is cancelled or was asked to cancel, 1 if it had ended otherwise.";
+
+const RETRY_EXAMPLES: &str = "\
+Examples:
+  agent-runtime runs retry 01993c5e-7c1f-7d2a-9c55-0242ac120002
+  agent-runtime runs retry 01993c5e-7c1f-7d2a-9c55-0242ac120002 --repeat-unknown-call
+
+Starts a new run that goes on after the last step that was done, and watches it as `run` does. Exits 0 if it completed, 1 if \
+it failed, was cancelled, or is left running.";
 
 /// Arguments of `runs`.
 #[derive(Args)]
@@ -54,6 +63,8 @@ enum Command {
     Show(One),
     /// Cancel a run
     Cancel(Cancel),
+    /// Take a failed run up again, as a new run, and watch it
+    Retry(Retry),
 }
 
 /// Which runs are listed.
@@ -110,7 +121,26 @@ struct Cancel {
     which: Which,
 }
 
-/// Lists runs, shows one, or cancels one.
+/// Arguments of `runs retry`.
+#[derive(Args)]
+#[command(after_help = RETRY_EXAMPLES)]
+struct Retry {
+    /// The failed run's id
+    run: Uuid,
+    /// Have a tool that is not idempotent called again, although it may have done its work
+    #[arg(long)]
+    repeat_unknown_call: bool,
+    /// Print each event as JSON, one a line, and the run before and after them
+    #[arg(long)]
+    json: bool,
+    /// Cancel the new run at Ctrl-C, instead of leaving it running
+    #[arg(long)]
+    cancel_on_interrupt: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Lists runs, shows one, cancels one, or takes a failed one up again.
 ///
 /// # Errors
 /// The server cannot be asked, there is no such run, or what was to be cancelled had ended.
@@ -119,6 +149,7 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
         None => list(world, &arguments.list),
         Some(Command::Show(one)) => show(world, one),
         Some(Command::Cancel(one)) => cancel(world, one),
+        Some(Command::Retry(one)) => retry(world, one),
     }
 }
 
@@ -298,6 +329,19 @@ fn cancel(world: &World, arguments: &Cancel) -> Outcome {
             Ok(())
         }
     }
+}
+
+fn retry(world: &World, arguments: &Retry) -> Outcome {
+    let server = arguments.which.server(world)?;
+    let mut client = server.client();
+    let display = Display::new(&world.vars, arguments.json);
+    // Before the run starts: otherwise a Ctrl-C could leave a run whose id nobody knows.
+    let endings = signals::endings()?;
+    let path = format!("/v1/runs/{}/retry", arguments.run);
+    let body = json!({"repeatUnknownCall": arguments.repeat_unknown_call});
+    let run_id = run::start(&server, &mut client, (&path, &body), &display)?;
+    let cancels = arguments.cancel_on_interrupt;
+    follow::watch(&server, run_id, display, &endings, cancels)?.outcome()
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ const fn words(code: Code) -> (&'static str, &'static str) {
         Code::ProjectArchived => ("The project is archived: nothing new is made or started in it.", "Bring it back: `POST /v1/projects/{projectId}/unarchive`, as an admin of the project."),
         Code::AgentArchived => ("The agent is archived: it starts nothing and gets no versions.", "Bring it back: `POST /v1/agents/{agentId}/unarchive`, as an admin of the project."),
         Code::FlowArchived => ("The flow is archived: it starts nothing and gets no versions.", "Bring it back: `POST /v1/flows/{id}/unarchive`, as an admin of the project."),
+        Code::OutcomeUnknown => ("The failed run was cut off during a call of the tool `details.tool`. Nobody knows whether the call took effect.", "Look there whether it did. To have the call made again, send `repeatUnknownCall`: true."),
         Code::Conflict => ("The object is not in a state that allows this.", "Read the object again, then decide."),
         Code::IdempotencyInFlight => ("A request with this idempotency key is still being answered.", "Send the same again in a moment."),
         Code::BodyTooLarge => ("The body is longer than the route takes.", "Send at most `details.mostBytes`."),

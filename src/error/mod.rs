@@ -66,6 +66,8 @@ pub enum Code {
     AgentArchived,
     /// 409: the flow is archived: it starts nothing.
     FlowArchived,
+    /// 409: a call was cut off, and nobody knows whether it took effect.
+    OutcomeUnknown,
     /// 409: the object is not in a state that allows this.
     Conflict,
     /// 409: a request with this idempotency key is still being answered.
@@ -104,7 +106,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 43] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -141,6 +143,7 @@ impl Code {
         Self::ProjectArchived,
         Self::AgentArchived,
         Self::FlowArchived,
+        Self::OutcomeUnknown,
         Self::AuthorizationUnavailable,
         Self::ProjectAccessUnsupported,
         Self::WebhookUrlRefused,
@@ -188,6 +191,7 @@ impl Code {
             Self::ProjectArchived => (409, "project-archived"),
             Self::AgentArchived => (409, "agent-archived"),
             Self::FlowArchived => (409, "flow-archived"),
+            Self::OutcomeUnknown => (409, "outcome-unknown"),
             Self::AuthorizationUnavailable => (500, "authorization-unavailable"),
             Self::ProjectAccessUnsupported => (501, "project-access-unsupported"),
             Self::WebhookUrlRefused => (400, "webhook-url-refused"),

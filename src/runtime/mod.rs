@@ -38,6 +38,7 @@ mod model_keys;
 mod options;
 mod program;
 pub mod progress;
+mod retry;
 mod services;
 mod spans;
 mod steps;
@@ -48,6 +49,7 @@ pub use job::StartedBy;
 pub use model_keys::ModelKeys;
 pub use options::Options;
 pub use program::BuiltIn;
+pub use retry::Retry;
 pub use services::Dependencies;
 
 use crate::error::{Error, Result};

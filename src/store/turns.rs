@@ -1,11 +1,12 @@
 //! The definition of an agent's turn, read when the turn is claimed: in one statement, and its
 //! journal, if it has one, in another. The first time the same statement claims the run.
 
-use super::runs::{self, Held, HeldJob, Lease, Run, StepCommit};
+use super::runs::{self, Agent, Held, HeldJob, Lease, Run, StepCommit};
 use super::secrets::SecretRef;
 use super::steps::{self, Prices, Step};
 use super::{Columns, Sql};
 use crate::error::{Error, Result};
+use crate::proof::{May, Read};
 use crate::sql;
 use postgres::Row;
 use serde::Deserialize;
@@ -170,6 +171,23 @@ pub fn begin(
     let Some(row) = row else { return Ok(None) };
     let (run, held) = runs::begun_of(&row, (tenant_id, run_id), flow_id, job, now)?;
     Ok(Some((run, held, turn_of(&row, Vec::new())?)))
+}
+
+/// Whether a call of this tool of the turn may be made again. `None`: its version has no such tool.
+///
+/// # Errors
+/// The database's.
+pub fn is_idempotent(
+    sql: &mut impl Sql,
+    may: &impl May<Read, Run>,
+    agent: &Agent,
+    tool: &str,
+) -> Result<Option<bool>> {
+    let row = sql.query_opt(
+        sql!("turns/is_idempotent"),
+        &[&may.tenant_id(), &agent.id, &agent.version, &tool],
+    )?;
+    row.map(|row| row.column("idempotent")).transpose()
 }
 
 /// Reads a turn, in one row.

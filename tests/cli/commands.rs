@@ -58,6 +58,7 @@ fn every_command_has_help_with_examples() {
         &["runs"],
         &["runs", "show"],
         &["runs", "cancel"],
+        &["runs", "retry"],
         &["conversations"],
         &["conversations", "erase"],
         &["setup"],

@@ -53,6 +53,7 @@ mod projects;
 mod provider_faults;
 mod public_tokens;
 mod restarts;
+mod retries;
 mod reviewers;
 mod routes;
 mod run_ends;

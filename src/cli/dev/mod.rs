@@ -480,7 +480,7 @@ impl Dev<'_> {
         ))?;
         let display = Display::new(&self.world.vars, false);
         let body = json!({"agentId": example.agent_id, "message": QUESTION});
-        let run_id = start_run::start(api, &mut api.client(), &body, &display)?;
+        let run_id = start_run::start(api, &mut api.client(), ("/v1/runs", &body), &display)?;
         let seen = follow::watch(api, run_id, display, self.endings, true)?;
         if seen.outcome().is_ok() {
             let url = api.url();

@@ -226,7 +226,7 @@ fn first_commit(services: &Services, state: &State, plan: &Plan) -> Result<StepC
     if let Plan::Resume(_) = plan {
         return Ok(commit);
     }
-    if state.run.last_seq == 1 {
+    if state.held.lease.epoch() == 1 {
         commit.events.push(Event::RunStarted {}.row());
     }
     add_lost_attempt(state, plan, &mut commit);

@@ -61,6 +61,16 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Labels::is_empty")]
         labels: Labels,
     },
+    /// The run takes up one that failed. Steps that were done there are taken over and not done again; what they answered
+    /// is in that run's events.
+    #[serde(rename = "run.retried", rename_all = "camelCase")]
+    #[schemars(title = "RunRetriedEvent")]
+    RunRetried {
+        /// The run that failed.
+        retry_of: Uuid,
+        /// How many of its steps are taken over, from the first.
+        steps: i32,
+    },
     /// Somebody carries it on, for the first time.
     #[serde(rename = "run.started")]
     #[schemars(title = "RunStartedEvent")]
@@ -371,6 +381,7 @@ impl Event {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::RunCreated { .. } => "run.created",
+            Self::RunRetried { .. } => "run.retried",
             Self::RunStarted {} => "run.started",
             Self::RunWaiting { .. } => "run.waiting",
             Self::StepStarted(_) => "step.started",

@@ -81,7 +81,7 @@ pub(super) fn read(schema: &Value, text: &str) -> Result<Value, Misfit> {
 ///
 /// # Errors
 /// A sentence, when another version of this program wrote the journal.
-pub(super) fn answers(journal: &[Step]) -> Result<usize, String> {
+pub(in crate::runtime) fn answers(journal: &[Step]) -> Result<usize, String> {
     let mut count = 0;
     for step in journal.iter().rev() {
         if step.kind != StepKind::Model {

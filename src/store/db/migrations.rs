@@ -153,6 +153,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0012_flows.sql"
         )),
     ),
+    (
+        "0013_run_retries",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0013_run_retries.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.

@@ -54,6 +54,7 @@ pub(in crate::store) fn begun_of(
         root_run_id: row.column("root_run_id")?,
         dry_run: row.column("dry_run")?,
         agent: rows::agent_of(row)?,
+        retry_of: None,
         labels: Labels::of(row)?,
         failure_message: None,
         cancel_requested_at: None,

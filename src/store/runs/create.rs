@@ -59,6 +59,7 @@ impl NewRun {
             root_run_id: self.run_id,
             dry_run: self.dry_run,
             agent: self.agent.clone(),
+            retry_of: None,
             labels: self.labels.clone(),
             failure_message: None,
             cancel_requested_at: None,

@@ -41,6 +41,7 @@ mod lists;
 mod partitions;
 mod payload;
 mod request_key;
+mod retry;
 mod rows;
 pub(super) mod storable;
 
@@ -58,4 +59,5 @@ pub use lists::{Filters, list};
 pub use partitions::attach_partitions;
 pub use payload::{Payload, payload};
 pub use request_key::{RequestKey, forget_keys, remember_key};
+pub use retry::{NewRetry, insert_retry};
 pub use rows::{Agent, Origin, Parent, Run, Status, Tokens, Usage, Via, WaitingFor, find};

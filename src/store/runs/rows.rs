@@ -40,6 +40,8 @@ pub struct Run {
     pub dry_run: bool,
     /// For an agent's turn.
     pub agent: Option<Agent>,
+    /// The failed run that it takes up.
+    pub retry_of: Option<Uuid>,
     /// As the caller gave them; those of the run above it.
     pub labels: Labels,
     /// Why it failed.
@@ -277,6 +279,7 @@ pub(super) fn run_of(row: &Row) -> Result<Run> {
         root_run_id: row.column("root_run_id")?,
         dry_run: row.column("dry_run")?,
         agent: agent_of(row)?,
+        retry_of: row.column("retry_of")?,
         labels: Labels::of(row)?,
         failure_message: row.column("failure_message")?,
         cancel_requested_at: row.column("cancel_requested_at")?,

@@ -83,7 +83,7 @@ pub(crate) fn await_end(world: &World, route: &Route, answer: &Answer) {
             database.query(left, &[]).unwrap().is_empty().then_some(())
         });
     }
-    if route.path != "/v1/runs" {
+    if !["/v1/runs", "/v1/runs/{runId}/retry"].contains(&route.path) {
         return;
     }
     let run: Uuid = answer.json()["run"]["id"]

@@ -127,7 +127,10 @@ impl Verdict<'_> {
             ("tenant", "other") if *self.expected != Cell::Enrolled => self.world.other_tenant_id,
             ("tenant", _) => self.world.tenant_id,
             ("team", _) if at == 1 => self.world.id("grantedTeamId"),
-            _ => self.world.id(&format!("{kind}Id")),
+            _ => {
+                let name = format!("{kind}Id");
+                self.world.id(self.line.id(&name).unwrap_or(&name))
+            }
         };
         (action, format!("{kind}:{resource}"))
     }

@@ -394,6 +394,11 @@ impl Writer {
         let run = admin.post("/v1/runs", &body).expect(202);
         let run = run["run"]["id"].as_str().unwrap().to_owned();
         admin.finished(&run);
+        let failed = admin.start_turn(agent, "a");
+        admin.finished(&failed);
+        self.say(&format!(
+            "update runs set status = 'failed', failure_message = 'It failed.' where run_id = '{failed}'"
+        ));
         // Who began it is asked for less to erase it, and is none of the callers.
         self.say(&format!(
             "update conversations set created_by = '{}' where conversation_id = '{conversation}'",
@@ -406,6 +411,7 @@ impl Writer {
             ("agentId", agent),
             ("conversationId", conversation),
             ("runId", run.parse().unwrap()),
+            ("failedRunId", failed.parse().unwrap()),
         ]);
     }
 

@@ -1,0 +1,3 @@
+select t.idempotent
+from agent_version_tools g join tools t on t.tenant_id = g.tenant_id and t.tool_id = g.tool_id
+where g.tenant_id = $1 and g.agent_id = $2 and g.version = $3 and t.name = $4
