@@ -6,6 +6,7 @@ use crate::authz::permissions::Standings;
 use crate::http::probes;
 use crate::runtime;
 use MetricKind::Histogram;
+use std::time::Duration;
 
 /// A section of the page: its metrics, and when they exist.
 fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
@@ -19,6 +20,16 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
         ("The process", "", process),
         ("The door", "", of_door(&door::Stats::default())),
         ("Dependencies and streams", "", behind),
+        (
+            "The primary database",
+            "Where `SVC_DATABASE_URL` names several hosts.",
+            of_primary(&Standing {
+                hosts: vec![("HOST:PORT".to_owned(), true)],
+                timeline: 0,
+                since: Duration::ZERO,
+            })
+            .into(),
+        ),
         (
             "Runs",
             "Those of `run_jobs` once the server is ready.",

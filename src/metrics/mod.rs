@@ -9,6 +9,7 @@ use crate::http::context::Shared;
 use crate::http::door;
 use crate::http::probes::{Metric, MetricKind};
 use crate::outbound::Peer;
+use crate::store::primary::Standing;
 use crate::{audit, authz, traces, webhooks};
 use MetricKind::{Counter, Gauge};
 
@@ -91,6 +92,9 @@ fn of_permissions(standings: authz::permissions::Standings) -> [Metric; 2] {
 pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     let pool = shared.store.pool().state();
     let mut metrics = of_database(pool.connections, pool.idle_connections);
+    if let Some(standing) = shared.store.manager().standing() {
+        metrics.extend(of_primary(&standing));
+    }
     metrics.push(of_streams(shared.streams.open()));
     metrics.push(of_outages(usize::from(shared.store.is_away()), |peer| {
         shared.outbound.away(peer)
@@ -133,6 +137,23 @@ fn of_database(connections: u32, idle: u32) -> Vec<Metric> {
     vec![
         Metric::single("agent_runtime_database_connections", "Connections to the database.", Gauge, connections),
         Metric::single("agent_runtime_database_connections_idle", "Connections to the database that wait for work.", Gauge, idle),
+    ]
+}
+
+/// Which of several hosts is the primary database.
+#[rustfmt::skip]
+fn of_primary(standing: &Standing) -> [Metric; 3] {
+    let host = |(name, is_primary): &(String, bool)| (vec![("host", name.clone())], size(usize::from(*is_primary)));
+    let timeline = u64::try_from(standing.timeline).unwrap_or(0);
+    [
+        Metric::labelled(
+            "agent_runtime_database_primary",
+            "1 where this process takes the host for the primary.",
+            Gauge,
+            standing.hosts.iter().map(host).collect(),
+        ),
+        Metric::single("agent_runtime_database_timeline", "PostgreSQL's timeline of the primary: each promotion begins a higher one. 0 before it is known.", Gauge, figure(timeline)),
+        Metric::single("agent_runtime_database_primary_seconds", "How long this process has taken that host for the primary.", Gauge, standing.since.as_secs_f64()),
     ]
 }
 

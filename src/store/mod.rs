@@ -52,6 +52,6 @@ pub mod webhook_endpoints;
 use db::on_violation;
 pub use db::{
     Columns, Connection, Find, Finding, FromRow, Options, Ordered, Parameter, Session, Sql, Store,
-    Tx, clock, connect, group_commit, libpq, migrations, page, partitions, queue_error, retry,
-    sql_state,
+    Tx, clock, connect, group_commit, libpq, migrations, page, partitions, primary, queue_error,
+    retry, sql_state,
 };

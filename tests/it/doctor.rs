@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 28] = [
+const CODES: [&str; 29] = [
     "settings",
     "license",
     "audit-key",
@@ -24,6 +24,7 @@ const CODES: [&str; 28] = [
     "database-version",
     "database-encoding",
     "database-writable",
+    "database-primary",
     "database-rights",
     "schema",
     "connections",
@@ -379,6 +380,33 @@ fn the_doctor_finds_a_run_that_nothing_wakes() {
 }
 
 #[test]
+fn several_hosts_take_more_connections_and_each_says_what_it_is() {
+    let database = Database::migrated();
+    let patient = Patient::on(&database.url());
+    let few = patient.examined_with(&["--replicas", "900"]);
+    few.has_faults(&["connections"]).says(
+        "connections",
+        "fault",
+        "900 replicas take up to 14400 connections",
+    );
+    few.says("database-primary", "skipped", "one host");
+    let away = database.url().replacen('@', "@%2Fnowhere:5432,", 1);
+    assert_ne!(away, database.url());
+    let few = Patient::on(&away).examined_with(&["--replicas", "900"]);
+    few.has_faults(&["connections"]).says(
+        "connections",
+        "fault",
+        "900 replicas take up to 16200 connections",
+    );
+    few.says("database-primary", "warning", "is the primary, on")
+        .says(
+            "database-primary",
+            "warning",
+            "/nowhere:5432 does not answer",
+        );
+}
+
+#[test]
 fn the_doctor_finds_what_is_wrong_with_the_database() {
     let empty = Database::empty();
     Patient::on(&empty.url())
@@ -409,21 +437,6 @@ fn the_doctor_finds_what_is_wrong_with_the_database() {
         .says("database-rights", "fault", "these tables: tokens.");
 
     let patient = Patient::on(&database.url());
-    let few = patient.examined_with(&["--replicas", "900"]);
-    few.has_faults(&["connections"]).says(
-        "connections",
-        "fault",
-        "900 replicas take up to 14400 connections",
-    );
-    let away = database.url().replacen('@', "@%2Fnowhere:5432,", 1);
-    assert_ne!(away, database.url());
-    let few = Patient::on(&away).examined_with(&["--replicas", "900"]);
-    few.has_faults(&["connections"]).says(
-        "connections",
-        "fault",
-        "900 replicas take up to 16200 connections",
-    );
-
     let name = database.url();
     let name = name.rsplit_once('/').unwrap().1;
     sql.batch_execute(&format!(

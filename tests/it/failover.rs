@@ -5,6 +5,7 @@ use crate::harness::eventually;
 use agent_runtime::dev::cluster::Cluster;
 use agent_runtime::error::Code;
 use agent_runtime::secret::Secret;
+use agent_runtime::store::primary::Said;
 use agent_runtime::store::{Options, Sql, Store, connect::Manager};
 use postgres::config::Host;
 use std::path::Path;
@@ -65,6 +66,17 @@ fn timeline(store: &Store) -> Result<String, Code> {
     Ok(row.get::<_, String>(0)[..8].to_owned())
 }
 
+/// As the metrics have it, once the hosts were asked.
+#[track_caller]
+fn is_primary(store: &Store, expected: [bool; 2], timeline: i64) {
+    let standing = eventually("the hosts to be asked", || {
+        let standing = store.manager().standing().unwrap();
+        (standing.timeline == timeline).then_some(standing)
+    });
+    let hosts = standing.hosts.iter().map(|(_, is_primary)| *is_primary);
+    assert_eq!(hosts.collect::<Vec<_>>(), expected);
+}
+
 #[test]
 fn an_old_primary_that_lives_on_is_left_and_what_it_confirms_late_does_not_count() {
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -81,6 +93,7 @@ fn an_old_primary_that_lives_on_is_left_and_what_it_confirms_late_does_not_count
     );
     let store = Store::open(&options(hosts), crate::harness::log()).unwrap();
     assert_eq!(timeline(&store), Ok("00000001".to_owned()));
+    is_primary(&store, [true, false], 1);
     execute(&old, WAIT_FOR_NOBODY);
     let waiting = {
         let store = store.clone();
@@ -106,6 +119,13 @@ fn an_old_primary_that_lives_on_is_left_and_what_it_confirms_late_does_not_count
     eventually("the new primary", || {
         (timeline(&store).ok()? == "00000002").then_some(())
     });
+    is_primary(&store, [false, true], 2);
+    let said = store.manager().ask_hosts().unwrap();
+    let said = said.iter().map(|host| match &host.said {
+        Said::Primary(seen) => seen.timeline,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(said.collect::<Vec<_>>(), [1, 2], "both say so");
     let unconfirmed = waiting.join().unwrap();
     assert_eq!(unconfirmed.code(), Code::DatabaseUnavailable);
     // Long before the statement's limit; a busy machine takes its time.

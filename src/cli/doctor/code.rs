@@ -16,6 +16,7 @@ pub(super) enum Code {
     DatabaseVersion,
     DatabaseEncoding,
     DatabaseWritable,
+    DatabasePrimary,
     DatabaseRights,
     Schema,
     Connections,
@@ -132,6 +133,13 @@ pub(super) static ALL: &[About] = &[
         "That the database is no standby and not read-only.",
         "Every write is answered 503.",
         "Name the primary server in SVC_DATABASE_URL, or take back default_transaction_read_only.",
+    ),
+    about(
+        Code::DatabasePrimary,
+        "database-primary",
+        "Where SVC_DATABASE_URL names several hosts: which of them is the primary and on which timeline, and what each of the others is.",
+        "A fault: no host is a primary, or an old primary lives on beside the new one. A warning: a host does not answer, so fewer are left to be promoted.",
+        "See `patronictl list`, and `docs/high-availability.md`. Stop an old primary, and let it come back as a standby.",
     ),
     about(
         Code::DatabaseRights,

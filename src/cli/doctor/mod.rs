@@ -13,6 +13,7 @@ mod collector;
 mod database;
 mod files;
 mod finding;
+mod primary;
 mod report;
 mod service;
 mod settings;
@@ -243,10 +244,16 @@ fn groups(vars: &Vars, clock: &Clock, replicas: u32) -> Vec<Group> {
         None => without_settings(findings, &[Code::Secrets]),
     };
     let (asked, of_openfga) = (usable.clone(), usable.clone());
+    let of_primary = usable.clone();
     let of_settings = move |findings: &Findings| settings::look(findings, &report, now);
     vec![
         group("settings", settings::CODES, Box::new(of_settings)),
         group("database", database::CODES, Box::new(of_database)),
+        group(
+            "primary",
+            primary::CODES,
+            with(of_primary, primary::look, primary::CODES),
+        ),
         group(
             "openfga",
             authorization::CODES,

@@ -2,7 +2,7 @@
 //! has none.
 
 use super::connection::Connection;
-use super::primary::{Failure, Hosts};
+use super::primary::{Failure, Host, Hosts, Standing, describe};
 use super::statement_timeout::{Canceller, Monitor};
 use super::tls::{invalid, split_tls};
 use crate::error::{self, Error, Result};
@@ -73,13 +73,6 @@ impl r2d2::HandleError<Failure> for NoteFailures {
             return;
         }
         self.0.note_away(&error);
-    }
-}
-
-fn describe(error: &postgres::Error) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
     }
 }
 
@@ -191,6 +184,16 @@ impl Manager {
             .enumerate()
             .map(|(index, host)| format!("{host}:{}", port(index).unwrap_or(5432)));
         places.collect::<Vec<_>>().join(",")
+    }
+
+    /// Which of several hosts is the primary, as this process knows it. None: the connection string names one host.
+    pub fn standing(&self) -> Option<Standing> {
+        self.hosts.as_ref().map(|hosts| hosts.standing())
+    }
+
+    /// Asks each of several hosts what it is. None: the connection string names one.
+    pub fn ask_hosts(&self) -> Option<Vec<Host>> {
+        self.hosts.as_ref().map(|hosts| hosts.ask_each())
     }
 
     /// Hosts that the connection string names.

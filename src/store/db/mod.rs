@@ -32,7 +32,7 @@ mod ordered;
 pub mod page;
 pub mod partitions;
 mod pool;
-mod primary;
+pub mod primary;
 pub mod retry;
 mod row;
 mod statement;

@@ -15,7 +15,7 @@ use super::statement_timeout::{Canceller, Monitor};
 use crate::error::{self, Error, Result};
 use crate::sql;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
-use postgres::config::{Host, TargetSessionAttrs};
+use postgres::config::{Host as Place, TargetSessionAttrs};
 use postgres::{Client, Config};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -99,16 +99,50 @@ struct One {
 
 /// A primary as it described itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
+pub struct Seen {
     /// PostgreSQL's number of the cluster.
-    system: i64,
-    timeline: i64,
+    pub system: i64,
+    /// The higher, the newer.
+    pub timeline: i64,
 }
 
 struct Newest {
     host: usize,
     seen: Seen,
+    /// When this process took it for the primary.
+    found_at: Instant,
     confirmed_at: Instant,
+}
+
+/// What this process knows of the primary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Each host with its port, and whether it is the primary.
+    pub hosts: Vec<(String, bool)>,
+    /// The primary's; 0 where none is known.
+    pub timeline: i64,
+    /// How long it has been taken for the primary; 0 where none is known.
+    pub since: Duration,
+}
+
+/// A host, with its port, and what it said of itself.
+#[derive(Debug)]
+pub struct Host {
+    /// As the connection string has it.
+    pub name: String,
+    /// What it said.
+    pub said: Said,
+}
+
+/// What a host says of itself.
+#[derive(Debug)]
+pub enum Said {
+    /// It is a primary.
+    Primary(Seen),
+    /// It is a standby.
+    Standby,
+    /// It does not answer, or refuses. Why.
+    Nothing(String),
 }
 
 impl Hosts {
@@ -213,6 +247,44 @@ impl Hosts {
         })
     }
 
+    pub(super) fn standing(&self) -> Standing {
+        let newest = self.lock();
+        let newest = newest.as_ref();
+        let hosts = self.hosts.iter().enumerate().map(|(host, one)| {
+            let is_primary = newest.is_some_and(|newest| newest.host == host);
+            (name(&one.config), is_primary)
+        });
+        Standing {
+            hosts: hosts.collect(),
+            timeline: newest.map_or(0, |newest| newest.seen.timeline),
+            since: newest.map_or(Duration::ZERO, |newest| newest.found_at.elapsed()),
+        }
+    }
+
+    /// Asks every host at once.
+    pub(super) fn ask_each(&self) -> Vec<Host> {
+        let deadline = Instant::now() + CONNECT;
+        let begin = |host| {
+            let (tell, answer) = bounded(1);
+            self.attempt(host, true, tell).map(|()| answer)
+        };
+        let begun: Vec<_> = (0..self.hosts.len()).map(begin).collect();
+        let said = begun.into_iter().map(|answer| {
+            match answer.map(|answer| answer.recv_deadline(deadline)) {
+                Ok(Ok(Ok((_, Some(seen))))) => Said::Primary(seen),
+                Ok(Ok(Ok((_, None)))) => Said::Standby,
+                Ok(Ok(Err(error))) => Said::Nothing(describe(&error)),
+                Ok(Err(_)) => Said::Nothing("no answer in time".to_owned()),
+                Err(failure) => Said::Nothing(failure.to_string()),
+            }
+        });
+        let names = self.hosts.iter().map(|one| name(&one.config));
+        names
+            .zip(said)
+            .map(|(name, said)| Host { name, said })
+            .collect()
+    }
+
     /// Connects on a thread of its own, because neither a connection's start nor a question has a deadline.
     fn attempt(&self, host: usize, asks: bool, tell: Sender<Attempt>) -> Result<(), Failure> {
         let one = self.hosts.get(host).ok_or(Failure::NoPrimary(None))?;
@@ -244,10 +316,12 @@ impl Hosts {
     /// it are old.
     fn note(&self, host: usize, seen: Seen) -> Option<Change> {
         let mut newest = self.lock();
+        let at = Instant::now();
         let now = Newest {
             host,
             seen,
-            confirmed_at: Instant::now(),
+            found_at: at,
+            confirmed_at: at,
         };
         let Some(before) = newest.as_mut() else {
             *newest = Some(now);
@@ -403,10 +477,10 @@ fn only(config: &Config, host: usize) -> Config {
         all.tcp_user_timeout(*timeout);
     }
     match config.get_hosts().get(host) {
-        Some(Host::Tcp(name)) => {
+        Some(Place::Tcp(name)) => {
             all.host(name);
         }
-        Some(Host::Unix(path)) => {
+        Some(Place::Unix(path)) => {
             all.host_path(path);
         }
         None => {}
@@ -421,12 +495,19 @@ fn only(config: &Config, host: usize) -> Config {
     all
 }
 
+pub(super) fn describe(error: &postgres::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
 /// The host and its port, for a log record.
 fn name(config: &Config) -> String {
     let port = config.get_ports().first().unwrap_or(&5432);
     match (config.get_hosts().first(), config.get_hostaddrs().first()) {
-        (Some(Host::Tcp(name)), _) => format!("{name}:{port}"),
-        (Some(Host::Unix(path)), _) => format!("{}:{port}", path.display()),
+        (Some(Place::Tcp(name)), _) => format!("{name}:{port}"),
+        (Some(Place::Unix(path)), _) => format!("{}:{port}", path.display()),
         (None, Some(address)) => format!("{address}:{port}"),
         (None, None) => port.to_string(),
     }
@@ -469,10 +550,22 @@ mod tests {
     #[test]
     fn a_higher_timeline_supersedes_and_a_lower_one_never_comes_back() {
         let hosts = hosts("host=a,b user=u").unwrap();
+        assert_eq!(hosts.standing().timeline, 0);
         assert_eq!(hosts.note(0, FIRST), None);
         assert!(!hosts.is_superseded(1));
+        let of_first = || hosts.standing().since;
+        hosts.lock().as_mut().unwrap().found_at -= SILENT;
+        assert_eq!(hosts.note(0, FIRST), None);
+        assert!(of_first() >= SILENT, "it is still the same one");
         assert_eq!(hosts.note(1, SECOND), Some(Change { below: 2 }));
         assert!(hosts.is_superseded(1) && !hosts.is_superseded(2));
+        let standing = hosts.standing();
+        let is_primary = [("a:5432".to_owned(), false), ("b:5432".to_owned(), true)];
+        assert_eq!(
+            (&standing.hosts[..], standing.timeline),
+            (&is_primary[..], 2)
+        );
+        assert!(standing.since < SILENT);
         silence(&hosts);
         assert_eq!(hosts.note(0, FIRST), None, "the old primary is still there");
         assert!(hosts.is_superseded(1));
