@@ -2,6 +2,7 @@
 //! reads from top to bottom: its input, one call of the store or the runtime, the answer.
 
 pub mod agents;
+pub mod approvals;
 pub mod archives;
 pub mod audit;
 pub mod conversations;
@@ -69,6 +70,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(conversations::routes());
     routes.extend(runs::routes());
     routes.extend(retries::routes());
+    routes.extend(approvals::routes());
     routes.extend(webhook_endpoints::routes());
     routes.extend(webhook_deliveries::routes());
     routes.extend(audit::routes());

@@ -23,8 +23,10 @@ pub enum Stage {
     KeyProjectMismatch,
     /// The new key would have a capability that its creator's key lacks.
     CapabilityNotHeld,
-    /// The caller is not a reviewer.
+    /// The caller is not a reviewer, or not one with the role.
     NotReviewer,
+    /// The reviewer started the run that asks.
+    ApprovalOwnRequest,
     /// The reviewer may not decide for this class.
     JudgeClassNotAllowed,
     /// Only the operator may change identity providers.
@@ -43,7 +45,7 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Model,
         Self::KeyRole,
         Self::KeyProject,
@@ -51,6 +53,7 @@ impl Stage {
         Self::KeyProjectMismatch,
         Self::CapabilityNotHeld,
         Self::NotReviewer,
+        Self::ApprovalOwnRequest,
         Self::JudgeClassNotAllowed,
         Self::IdentityProvidersOperatorManaged,
         Self::TokenSignInNotAllowed,
@@ -70,6 +73,7 @@ impl Stage {
             Self::KeyProjectMismatch => "key-project-mismatch",
             Self::CapabilityNotHeld => "capability-not-held",
             Self::NotReviewer => "not-reviewer",
+            Self::ApprovalOwnRequest => "approval-own-request",
             Self::JudgeClassNotAllowed => "judge-class-not-allowed",
             Self::IdentityProvidersOperatorManaged => "identity-providers-operator-managed",
             Self::TokenSignInNotAllowed => "token-sign-in-not-allowed",

@@ -141,6 +141,19 @@ impl Target {
         }
     }
 
+    /// An approval, on which the model is not asked.
+    pub(super) fn approval(id: Uuid) -> Self {
+        Self {
+            resource: format!("approval:{id}"),
+            ..Self::tenant(id)
+        }
+    }
+
+    /// `<kind>:<id>`.
+    pub(super) fn resource(&self) -> &str {
+        &self.resource
+    }
+
     pub(super) fn of<K: Kind>(row: &K, tenant_id: Uuid) -> Self {
         let id = row.id();
         let (project_id, inside) = match row.scope() {
@@ -581,7 +594,13 @@ impl<'a> Checker<'a> {
 
     /// Says to the client what the model's refusal says, and to the record why.
     #[track_caller]
-    fn refuse_key(&self, stage: Stage, action: &'static str, on: &Target, why: &str) -> Error {
+    pub(super) fn refuse_key(
+        &self,
+        stage: Stage,
+        action: &'static str,
+        on: &Target,
+        why: &str,
+    ) -> Error {
         let (sentence, resource) = (self.lacks(action, &on.resource), on.resource.as_str());
         let error = denial(Code::PermissionDenied, &sentence, action, resource);
         let reason = format!("{}; {why}", self.lacks(action, &on.recorded()));

@@ -10,6 +10,7 @@ mod erasers;
 pub mod fga;
 mod grants;
 pub mod model;
+mod reviewers;
 pub mod roles;
 mod sync;
 
@@ -18,6 +19,9 @@ pub use admission::{Admission, Options, Stats};
 pub use check::{Checker, Facts, Tickets};
 pub use erasers::{ConversationEraser, conversation_eraser};
 pub use grants::{GrantsReader, grants_reader};
+pub use reviewers::{
+    Act, ApprovalReviewer, Decides, Hands, Reads, Reviewer, approval_reviewer, reviewer, role_lost,
+};
 pub use sync::{desired_tuples, health, permissions, report};
 
 use crate::authn::PublicToken;

@@ -32,6 +32,12 @@ pub enum Code {
     WebhookSecretNotFound,
     /// 400: the named secret is no signing secret, or too weak a one (section 8).
     WebhookSecretWeak,
+    /// 403: the one who started the run decides about no approval of it.
+    ApprovalOwnRequest,
+    /// 409: the approval does not wait any more.
+    ApprovalClosed,
+    /// 409: the approval is about something else than the caller has read.
+    ApprovalChanged,
     /// 401: no credential, or one that is not known, is expired or revoked.
     Unauthenticated,
     /// 403: the caller may not do this (section 5.5).
@@ -106,7 +112,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 46] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -140,6 +146,9 @@ impl Code {
         Self::TeamGrantExists,
         Self::LastOwner,
         Self::LastAdmin,
+        Self::ApprovalOwnRequest,
+        Self::ApprovalClosed,
+        Self::ApprovalChanged,
         Self::ProjectArchived,
         Self::AgentArchived,
         Self::FlowArchived,
@@ -188,6 +197,9 @@ impl Code {
             Self::TeamGrantExists => (409, "team-grant-exists"),
             Self::LastOwner => (409, "last-owner"),
             Self::LastAdmin => (409, "last-admin"),
+            Self::ApprovalOwnRequest => (403, "approval-own-request"),
+            Self::ApprovalClosed => (409, "approval-closed"),
+            Self::ApprovalChanged => (409, "approval-changed"),
             Self::ProjectArchived => (409, "project-archived"),
             Self::AgentArchived => (409, "agent-archived"),
             Self::FlowArchived => (409, "flow-archived"),

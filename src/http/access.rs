@@ -8,6 +8,7 @@ use crate::authz;
 use crate::error::{Code, Error, Result};
 use crate::ids;
 use crate::proof::{Action, Admin, Authorized, Caller, Kind, Listing};
+use crate::store::approvals::for_reviewers::Approval;
 use crate::store::conversations::Conversation;
 use crate::store::projects::Project;
 use crate::store::runs::Run;
@@ -33,6 +34,13 @@ pub enum Rule {
     RunReader,
     /// Who began the conversation in the path and may write there, or who may decide about it.
     ConversationEraser,
+    /// A reviewer.
+    Reviewer,
+    /// A reviewer with the role of the approval in the path.
+    ApprovalReviewer {
+        /// Not the one who started the run.
+        decides: bool,
+    },
     /// The caller may do this to the tenant.
     OnTenant(&'static str),
     /// The caller may do this to the object whose id is in the path.
@@ -63,6 +71,7 @@ impl Rule {
             Self::RunReader => vec![parameter_of("run")],
             Self::GrantsReader => vec![parameter_of("user")],
             Self::ConversationEraser => vec![parameter_of("conversation")],
+            Self::ApprovalReviewer { .. } => vec![parameter_of("approval")],
             Self::Both(first, second) => [first.parameters(), second.parameters()].concat(),
             _ => Vec::new(),
         }
@@ -87,6 +96,13 @@ impl std::fmt::Display for Rule {
             Self::ConversationEraser => {
                 f.write_str("admin on conversation in path, or write on it by who began it")
             }
+            Self::Reviewer => f.write_str("a reviewer"),
+            Self::ApprovalReviewer { decides: false } => {
+                f.write_str("a reviewer with the role of approval in path")
+            }
+            Self::ApprovalReviewer { decides: true } => f.write_str(
+                "a reviewer with the role of approval in path who did not start the run",
+            ),
             Self::Authenticated => f.write_str("any bearer token"),
             Self::RunReader => f.write_str("read on run, or a public token of the run"),
             Self::OnTenant(action) => write!(f, "{action} on tenant"),
@@ -383,6 +399,34 @@ impl Access for authz::ConversationEraser {
     fn check(cx: &Cx<'_>) -> Result<Self> {
         let checker = cx.checker()?;
         authz::conversation_eraser(&checker, path_id::<Conversation>(cx)?)
+    }
+}
+
+impl Access for authz::Reviewer {
+    fn rule() -> Rule {
+        Rule::Reviewer
+    }
+    fn codes() -> Vec<Code> {
+        [&CHECK_CODES[..], &[Code::KeyProjectMismatch]].concat()
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        authz::reviewer(&cx.checker()?, filter_project(cx))
+    }
+}
+
+impl<A: authz::Act> Access for authz::ApprovalReviewer<A> {
+    fn rule() -> Rule {
+        Rule::ApprovalReviewer {
+            decides: A::DECIDES,
+        }
+    }
+    fn codes() -> Vec<Code> {
+        let own = A::DECIDES.then_some(Code::ApprovalOwnRequest);
+        found_codes::<Approval>().into_iter().chain(own).collect()
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        let checker = cx.checker()?;
+        authz::approval_reviewer(&checker, path_id::<Approval>(cx)?)
     }
 }
 

@@ -12,6 +12,7 @@ mod harness;
 mod access;
 mod agent_output;
 mod agents;
+mod approvals;
 mod archives;
 mod audit;
 mod authz_loss;

@@ -1,5 +1,6 @@
 //! No tenant sees or touches another's: route by route, for an object of each kind.
 
+use crate::harness::approvals::NewApproval;
 use crate::harness::secrets::Keys;
 use crate::harness::{Answer, App, Client, NewTool, eventually, made};
 use agent_runtime::dev::provider::{Provider, Script, Step};
@@ -83,6 +84,22 @@ impl Objects {
         }))
     }
 
+    /// Those of the app's own tenant, and an approval beside.
+    fn with_approval(mut self, app: &App) -> Self {
+        let uuid = |name: &str| self.id(name).parse().unwrap();
+        let approval = NewApproval {
+            tenant_id: app.seeds.tenant_id,
+            project_id: uuid("projectId"),
+            run_id: uuid("runId"),
+            requested_by: app.seeds.user_id,
+            role: "standard",
+            seconds: 3600,
+        };
+        let approval_id = approval.insert(&mut app.database.client(), &app.clock);
+        self.0["approvalId"] = json!(approval_id);
+        self
+    }
+
     fn id(&self, parameter: &str) -> &str {
         let known = self.0[parameter].as_str();
         known.unwrap_or_else(|| panic!("say above what {parameter} is an id of"))
@@ -143,6 +160,9 @@ impl Objects {
             ) => json!({"name": "new"}),
             ("POST", "/v1/orgs/{orgId}/admins") => json!({"userId": id("userId")}),
             ("POST", "/v1/reviewers") => json!({"userId": id("userId"), "role": "strict"}),
+            ("POST", "/v1/approvals/{approvalId}/decide") => json!({"decision": "approve"}),
+            ("POST", "/v1/approvals/{approvalId}/assign") => json!({"userId": id("userId")}),
+            ("POST", "/v1/approvals/{approvalId}/escalate") => json!({"requiredRole": "board"}),
             ("POST", "/v1/model-providers") => json!({"name": "new",
                 "baseUrl": "http://127.0.0.1:9/v1", "models": [{"name": "m"}]}),
             (_, path) => panic!("say above what body {path} takes"),
@@ -211,9 +231,10 @@ fn trespass(other: &Client, route: &Route, victim: &Objects, own: &Objects) -> O
         | Rule::RunReader
         | Rule::GrantsReader
         | Rule::ConversationEraser
+        | Rule::ApprovalReviewer { .. }
         | Rule::Both(..) => takes_body.then(|| own.body(route)),
         Rule::OnBody { .. } => Some(victim.body(route)),
-        Rule::List(_) => None,
+        Rule::List(_) | Rule::Reviewer => None,
         // Of the tenant or the user of the credential: an id in it may be another's.
         Rule::Authenticated | Rule::OnTenant(_) => match (route.method.text(), route.path) {
             ("POST", "/v1/tokens/public") => Some(victim.body(route)),
@@ -230,11 +251,15 @@ fn trespass(other: &Client, route: &Route, victim: &Objects, own: &Objects) -> O
     Some(send(other, route, &victim.path(route), body))
 }
 
+fn is_list(route: &Route) -> bool {
+    matches!(route.rule, Rule::List(_) | Rule::Reviewer)
+}
+
 #[test]
 fn no_route_shows_or_changes_what_is_another_tenants() {
     let app = start();
     let provider = secretive();
-    let victim = Objects::of(&app, &provider);
+    let victim = Objects::of(&app, &provider).with_approval(&app);
     let other = app.other_tenant();
     let own = Objects::of(&other, &provider);
     let before = rows_of(&app, app.seeds.tenant_id);
@@ -246,15 +271,14 @@ fn no_route_shows_or_changes_what_is_another_tenants() {
         };
         tried.push(route.path);
         for (parameter, id) in victim.0.as_object().unwrap() {
-            let shown =
-                matches!(route.rule, Rule::List(_)) && answer.text.contains(id.as_str().unwrap());
+            let shown = is_list(route) && answer.text.contains(id.as_str().unwrap());
             assert!(
                 !shown || ["version", "role"].contains(&parameter.as_str()),
                 "{}: {answer:?}",
                 route.path
             );
         }
-        if matches!(route.rule, Rule::List(_)) {
+        if is_list(route) {
             assert_eq!(answer.status, 200, "{answer:?}");
         } else {
             assert!(!answer.text.contains("secret"), "{answer:?}");

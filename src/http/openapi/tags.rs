@@ -4,7 +4,7 @@ use crate::http::route::Route;
 use serde_json::{Value, json};
 
 /// Each noun, and what it is.
-const TAGS: [(&str, &str); 15] = [
+const TAGS: [(&str, &str); 17] = [
     (
         "agents",
         "Agents of a project: what each is told, in versions that never change, and which version is live.",
@@ -54,6 +54,11 @@ const TAGS: [(&str, &str); 15] = [
         "People and service accounts that get roles on projects together.",
     ),
     ("orgs", "Groups of projects with admins of their own."),
+    (
+        "approvals",
+        "What runs ask reviewers, and what these decide.",
+    ),
+    ("inbox", "What waits for the caller."),
     ("reviewers", "Who may decide about approvals."),
     ("audit", "The recorded access decisions."),
 ];

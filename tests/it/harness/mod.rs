@@ -1,6 +1,7 @@
 //! One private Postgres for the whole run, a migrated database from a template for each test, and
 //! the server in this process. A test begins with `App::start()`.
 
+pub(crate) mod approvals;
 mod authorized;
 mod client;
 mod collector;

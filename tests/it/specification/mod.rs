@@ -11,8 +11,7 @@ use std::path::Path;
 const ALL: usize = 303;
 
 /// What the service does not have yet.
-const FEATURES: [&str; 13] = [
-    "approvals",
+const FEATURES: [&str; 12] = [
     "client libraries",
     "console",
     "environments",

@@ -65,11 +65,13 @@ pub(super) fn changes_something(route: &Route) -> bool {
 
 /// Waits for what was begun, a run, the first attempt of a delivery or an erasure: its rows change until then.
 pub(crate) fn await_end(world: &World, route: &Route, answer: &Answer) {
-    if answer.status != 202 {
+    // An escalation is told to an endpoint.
+    let is_told = answer.status == 201 && route.path.ends_with("/escalate");
+    if answer.status != 202 && !is_told {
         return;
     }
     let mut database = world.database();
-    if route.path.starts_with("/v1/webhook-endpoints/") {
+    if is_told || route.path.starts_with("/v1/webhook-endpoints/") {
         eventually("the first attempts to fail", || {
             let waiting =
                 "select 1 from webhook_deliveries where state = 'being-sent' and attempts = 0";

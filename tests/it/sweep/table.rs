@@ -50,6 +50,7 @@ impl Cell {
             "role" => Self::Key("key-role"),
             "proj" => Self::Key("key-project"),
             "cap" => Self::Key("key-capability"),
+            "rev" => Self::Key("not-reviewer"),
             "mism" => Self::Key("key-project-mismatch"),
             "code" => Self::Enrolled,
             "403" => Self::Denied(0),

@@ -3,6 +3,7 @@
 //! People, teams and roles are written into the database before the server starts, which is when
 //! OpenFGA is told of them; the rest is made over the API.
 
+use crate::harness::approvals::NewApproval;
 use crate::harness::openfga::OpenFga;
 use crate::harness::{App, Client, Database, NewTool, secrets, seeds, webhooks};
 use agent_runtime::authn::bearer;
@@ -415,7 +416,7 @@ impl Writer {
         ]);
     }
 
-    /// A webhook endpoint with a delivery that failed, and in both tenants a secret that signs.
+    /// An approval that waits. A webhook endpoint with a delivery that failed, and in both tenants a secret that signs.
     fn webhooks(&mut self, client: &mut postgres::Client, app: &App) {
         for caller in ["admin", "other"] {
             app.with_token(Some(&self.tokens[caller]))
@@ -445,6 +446,16 @@ impl Writer {
         );
         client.batch_execute(&self.sql).unwrap();
         self.sql.clear();
+        let approval = NewApproval {
+            tenant_id: self.tenant_id,
+            project_id: self.ids["projectId"],
+            run_id: self.ids["runId"],
+            requested_by: self.ids["newcomer"],
+            role: "standard",
+            seconds: 86_400,
+        };
+        let approval = approval.insert(client, &self.clock);
+        self.ids.insert("approvalId", approval);
     }
 
     /// A key of another tenant's admin, beside the one that they were seeded with.
@@ -456,6 +467,9 @@ impl Writer {
     ) {
         let own = std::mem::replace(&mut self.tenant_id, other.tenant_id);
         self.key("other", other.user_id, "");
+        let values = format!("'{0}', 'standard', '{0}', now()", other.user_id);
+        let columns = "user_id, role, created_by, created_at";
+        self.row("reviewers", columns, &values);
         client.batch_execute(&self.sql).unwrap();
         self.sql.clear();
         self.tenant_id = own;

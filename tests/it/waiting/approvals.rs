@@ -9,6 +9,7 @@ use agent_runtime::store::approvals::{self, Actor, Decided, Decision, EscalatedT
 use agent_runtime::store::runs::{self, Labels, NewRun, Origin, Run, Status, WaitingFor};
 use agent_runtime::store::{Sql, Store, Tx};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Barrier;
 use uuid::Uuid;
 
@@ -404,4 +405,46 @@ fn an_endpoint_is_told_of_each_approval_once_and_of_nothing_that_it_is_about() {
     }
     roles.sort_unstable();
     assert_eq!(roles, ["finance", "standard"]);
+}
+
+#[test]
+fn a_decision_over_the_api_carries_the_run_on() {
+    let told = Told::new();
+    let run_id = told.start(&json!({"context": {"amount": 50}}), false);
+    let waiting = |role: &str| {
+        eventually("the approval to wait", || {
+            let found = told
+                .app
+                .get(&format!("/v1/approvals?role={role}"))
+                .expect(200);
+            found["data"].as_array().unwrap().first().cloned()
+        })
+    };
+    let first = waiting("standard");
+    assert_eq!(first["runId"], json!(run_id));
+    let escalate = format!("/v1/approvals/{}/escalate", first["id"].as_str().unwrap());
+    let body = json!({"requiredRole": "finance"});
+    let second = told.app.post(&escalate, &body).expect(201);
+    let decide = format!("/v1/approvals/{}/decide", second["id"].as_str().unwrap());
+    let body = json!({"decision": "approve", "answer": 7});
+    let decided = told.app.post(&decide, &body).expect(200);
+    assert_eq!(decided["subject"]["context"], json!({"amount": 50}));
+    told.finished(run_id);
+    let output = &told
+        .app
+        .get(&format!("/v1/runs/{run_id}/payload"))
+        .expect(200)["output"];
+    assert_eq!(output[0]["decision"], json!("approved"));
+    assert_eq!(output[0]["answer"], json!(7));
+    assert_eq!(output[0]["approvalId"], second["id"]);
+    let ids = eventually("both to be delivered", || {
+        let received = told.receiver.received();
+        let ids: BTreeSet<String> = received
+            .iter()
+            .map(|one| one.json()["id"].as_str().unwrap().to_owned())
+            .collect();
+        (ids.len() == 2).then_some(ids)
+    });
+    let both = [&first, &second].map(|one| one["id"].as_str().unwrap().to_owned());
+    assert_eq!(ids, BTreeSet::from(both), "one event for each");
 }

@@ -10,7 +10,9 @@
 //! Guarantees: a closed approval never changes. Each of these steps is one statement that finds it waiting, by PostgreSQL's
 //! clock. Locks go from the run to the approval to the job (`locks-from-root-to-leaf`).
 //!
-//! Not here: who may decide, and what webhooks are told.
+//! What reviewers read and assign is in [`for_reviewers`]. Not here: who may decide, and what webhooks are told.
+
+pub mod for_reviewers;
 
 use super::reviewers::is_role;
 use super::runs::{Lease, storable};
@@ -61,6 +63,16 @@ texts! {
         Expired = "expired",
         /// Its run ended before.
         Voided = "voided",
+    }
+}
+
+impl ApprovalStatus {
+    /// How a decision closes an approval.
+    pub const fn of_decision(is_approved: bool) -> Self {
+        match is_approved {
+            true => Self::Approved,
+            false => Self::Rejected,
+        }
     }
 }
 
@@ -374,10 +386,7 @@ pub fn decide(
     (actor, needs_role): (Actor, bool),
     decision: &Decision<'_>,
 ) -> Result<Decided> {
-    let status = match decision.is_approved {
-        true => ApprovalStatus::Approved,
-        false => ApprovalStatus::Rejected,
-    };
+    let status = ApprovalStatus::of_decision(decision.is_approved);
     let row = sql.query_one(
         sql!("approvals/decide"),
         &[

@@ -1,0 +1,3 @@
+select context, tool, arguments, edited_arguments, answer
+from approval_subjects
+where tenant_id = $1 and approval_id = $2

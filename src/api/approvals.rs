@@ -1,0 +1,562 @@
+//! `/v1/approvals` and `/v1/inbox`: what runs ask reviewers, and what these answer.
+
+use super::page_query::page_query;
+use super::{SOME_ID, Whom, invalid_body};
+use crate::authz::{self, ApprovalReviewer, Decides, Hands, Reads, Reviewer};
+use crate::error::{Code, Error, Result};
+use crate::http::context::Cx;
+use crate::http::input::{Body, Nothing, Query, Text};
+use crate::http::output::{Created, Found};
+use crate::http::route::{Method, Route, route};
+use crate::ids::{Id, Timestamp, rfc3339};
+use crate::store::approvals::for_reviewers::{
+    self, Approval, AssignedTo, Entry, Filters, INBOX_MOST, Subject, Waiting,
+};
+use crate::store::approvals::{
+    self, ApprovalSource, ApprovalStatus, CONTEXT_BYTES, Decided, Decision, EscalatedTo,
+};
+use crate::store::page::Page;
+use crate::store::reviewers::is_role;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+pub(super) fn routes() -> Vec<Route> {
+    use Method::{Get, Post};
+    let one = "/v1/approvals/{approvalId}";
+    let closed = &[Code::ApprovalClosed, Code::Conflict];
+    vec![
+        route(
+            Get,
+            "/v1/approvals",
+            "approvals.list",
+            "List the approvals of the caller's reviewer roles, those that wait unless asked otherwise",
+            list,
+        ),
+        route(
+            Get,
+            one,
+            "approvals.get",
+            "Read an approval with what it is about",
+            read,
+        ),
+        route(
+            Post,
+            "/v1/approvals/{approvalId}/decide",
+            "approvals.decide",
+            "Approve or reject; the same decision of the same reviewer again changes nothing",
+            decide,
+        )
+        .answers(&[Code::ApprovalClosed, Code::ApprovalChanged]),
+        route(
+            Post,
+            "/v1/approvals/{approvalId}/assign",
+            "approvals.assign",
+            "Assign an approval that waits to a reviewer with its role, or to nobody",
+            assign,
+        )
+        .answers(closed),
+        route(
+            Post,
+            "/v1/approvals/{approvalId}/escalate",
+            "approvals.escalate",
+            "Close an approval that waits, and open another for another role in its place",
+            escalate,
+        )
+        .answers(closed),
+        route(
+            Get,
+            "/v1/inbox",
+            "inbox.list",
+            "List what waits for the caller: first what is assigned to the caller, then what is assigned to nobody, each by its end",
+            inbox,
+        ),
+    ]
+}
+
+/// What a run asks a reviewer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Approval")]
+struct View {
+    id: Uuid,
+    project_id: Uuid,
+    /// The run that waits for it.
+    run_id: Uuid,
+    /// The run at the top of that run's tree.
+    root_run_id: Uuid,
+    source: ApprovalSource,
+    /// Where the step that waits stands in the run's program.
+    path: String,
+    title: String,
+    /// The reviewer role that may decide.
+    required_role: String,
+    status: ApprovalStatus,
+    /// Who started the run; this person does not decide.
+    requested_by: Uuid,
+    assigned_to: Option<Uuid>,
+    created_at: Timestamp,
+    /// Until when it waits. Nobody's silence approves it.
+    expires_at: Timestamp,
+    /// When another role is asked in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    escalates_at: Option<Timestamp>,
+    /// The approval whose place this one took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    escalated_from: Option<Uuid>,
+    /// The approval that took the place of this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    escalated_to: Option<Uuid>,
+    closed_at: Option<Timestamp>,
+    /// Who closed it; null while it waits, and where time or the end of the run did.
+    decided_by: Option<Uuid>,
+    comment: Option<String>,
+}
+
+impl From<Approval> for View {
+    fn from(row: Approval) -> Self {
+        Self {
+            id: row.approval_id,
+            project_id: row.project_id,
+            run_id: row.run_id,
+            root_run_id: row.root_run_id,
+            source: row.source,
+            path: row.path,
+            title: row.title,
+            required_role: row.required_role,
+            status: row.status,
+            requested_by: row.requested_by,
+            assigned_to: row.assigned_to,
+            created_at: row.created_at.into(),
+            expires_at: row.expires_at.into(),
+            escalates_at: row.escalate_at.map(Into::into),
+            escalated_from: row.escalated_from,
+            escalated_to: row.escalated_to,
+            closed_at: row.closed_at.map(Into::into),
+            decided_by: row.decided_by,
+            comment: row.comment,
+        }
+    }
+}
+
+/// What an approval is about, and what the reviewer gave.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ApprovalSubject")]
+struct SubjectView {
+    /// Of a tool call: the tool's name.
+    tool: Option<String>,
+    /// Of a tool call: what the tool is to be called with.
+    arguments: Option<Value>,
+    /// What the run shows beside.
+    context: Option<Value>,
+    /// Names what is asked: a decision that carries it is refused if it is not about that.
+    digest: String,
+    /// What the reviewer put in place of the arguments.
+    edited_arguments: Option<Value>,
+    /// What the reviewer answered.
+    answer: Option<Value>,
+}
+
+/// Something that happened to an approval.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ApprovalLogEntry")]
+struct EntryView {
+    /// `opened`, `assigned`, or as it was closed.
+    kind: String,
+    /// Who did it; null where the run, time or the end of the run did.
+    user_id: Option<Uuid>,
+    /// By which key.
+    key_id: Option<Uuid>,
+    at: Timestamp,
+}
+
+impl From<Entry> for EntryView {
+    fn from(entry: Entry) -> Self {
+        Self {
+            kind: entry.kind,
+            user_id: entry.user_id,
+            key_id: entry.token_id,
+            at: entry.at.into(),
+        }
+    }
+}
+
+/// An approval with what it is about.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "WholeApproval")]
+struct WholeView {
+    #[serde(flatten)]
+    approval: View,
+    subject: SubjectView,
+    /// Whether the caller may decide about it now.
+    may_decide: bool,
+    /// The code that a decision of the caller would be answered with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    may_not_because: Option<&'static str>,
+    /// What happened to it, in order.
+    log: Vec<EntryView>,
+}
+
+/// `me`, `none`, or the id of a person.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Assigned {
+    Me,
+    None,
+    User(Uuid),
+}
+
+impl<'de> Deserialize<'de> for Assigned {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match String::deserialize(deserializer)?.as_str() {
+            "me" => Ok(Self::Me),
+            "none" => Ok(Self::None),
+            text => crate::ids::parse(text)
+                .map(Self::User)
+                .ok_or_else(|| serde::de::Error::custom("expected me, none or a user's id")),
+        }
+    }
+}
+
+impl JsonSchema for Assigned {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Assigned".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"anyOf": [
+            {"type": "string", "enum": ["me", "none"]}, {"type": "string", "format": "uuid"}]})
+    }
+}
+
+page_query! {
+    /// Which approvals.
+    ListApprovals {
+        /// That stand so; left out: those that wait.
+        status: Option<ApprovalStatus>,
+        /// Of this reviewer role.
+        role: Option<Text<1, 40>>,
+        /// In this project.
+        project_id: Option<Id>,
+        /// Of this run.
+        run_id: Option<Id>,
+        /// Assigned to the caller (`me`), to nobody (`none`), or to this person.
+        assigned_to: Option<Assigned>,
+    }
+}
+
+/// What waits for the caller.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Inbox {
+    /// At most 200.
+    data: Vec<InboxItem>,
+    /// More waits.
+    has_more: bool,
+}
+
+/// Something that waits for the caller.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct InboxItem {
+    /// What kind of thing `id` names.
+    kind: InboxKind,
+    id: Uuid,
+    project_id: Uuid,
+    title: String,
+    /// Since when it waits.
+    since: Timestamp,
+    expires_at: Timestamp,
+    /// It is assigned to the caller; otherwise to nobody.
+    is_assigned: bool,
+}
+
+/// What kinds of things wait.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum InboxKind {
+    /// An approval.
+    Approval,
+}
+
+impl From<Waiting> for InboxItem {
+    fn from(row: Waiting) -> Self {
+        Self {
+            kind: InboxKind::Approval,
+            id: row.approval_id,
+            project_id: row.project_id,
+            title: row.title,
+            since: row.created_at.into(),
+            expires_at: row.expires_at.into(),
+            is_assigned: row.is_assigned,
+        }
+    }
+}
+
+/// Yes or no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    /// The run goes on with it.
+    Approve,
+    /// The run is told that it may not.
+    Reject,
+}
+
+/// A decision.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = json!({"decision": "approve", "comment": "The receipt is in order."}))]
+struct DecideApproval {
+    decision: Verdict,
+    /// Why. The run gets to read it.
+    comment: Option<Text<1, 4000>>,
+    /// What the run gets to read beside: any JSON, 64 KiB at most.
+    answer: Option<Value>,
+    /// The subject's `digest` that was read: of anything else nothing is decided.
+    expected_digest: Option<Text<1, 100>>,
+}
+
+/// Whom an approval is assigned to; neither: nobody.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = json!({"userId": SOME_ID}))]
+struct AssignApproval {
+    user_id: Option<Id>,
+    /// In any case.
+    email: Option<Text<1, 320>>,
+}
+
+/// Who is asked in the place of the role.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = json!({"requiredRole": "finance", "comment": "Over my limit."}))]
+struct EscalateApproval {
+    /// A reviewer role; left out: the one that the approval names for its escalation.
+    required_role: Option<Text<1, 40>>,
+    /// Whom the new approval is assigned to.
+    user_id: Option<Id>,
+    /// The same, in any case.
+    email: Option<Text<1, 320>>,
+    /// Why.
+    comment: Option<Text<1, 4000>>,
+}
+
+fn list(
+    cx: &Cx<'_>,
+    reviewer: Reviewer,
+    Query(query): Query<ListApprovals>,
+) -> Result<Found<Page<View>>> {
+    let role = query.role.as_ref().map(Text::as_str);
+    let of = (query.project_id, query.run_id, query.assigned_to);
+    let page = query.page(&("approvals", query.status, role, of))?;
+    let filters = Filters {
+        status: query.status.unwrap_or(ApprovalStatus::Waiting),
+        project_id: query.project_id.map(Uuid::from),
+        run_id: query.run_id.map(Uuid::from),
+        assigned_to: query.assigned_to.map(|assigned| match assigned {
+            Assigned::Me => AssignedTo::User(reviewer.user_id()),
+            Assigned::User(user_id) => AssignedTo::User(user_id),
+            Assigned::None => AssignedTo::Nobody,
+        }),
+    };
+    let mut sight = reviewer.sight().clone();
+    if let Some(role) = role {
+        let holds = |roles: &Vec<String>| roles.iter().any(|held| held == role);
+        let is_seen = sight.roles.as_ref().is_none_or(holds);
+        sight.roles = Some(is_seen.then(|| role.to_owned()).into_iter().collect());
+    }
+    let rows = for_reviewers::list(&mut cx.store().session()?, &sight, &filters, &page)?;
+    Ok(Found(page.page(rows, |row| row.approval_id, View::from)))
+}
+
+fn inbox(cx: &Cx<'_>, reviewer: Reviewer, _: Nothing) -> Result<Found<Inbox>> {
+    let (mut session, user_id) = (cx.store().session()?, reviewer.user_id());
+    let mut rows = for_reviewers::inbox(&mut session, reviewer.sight(), user_id)?;
+    let has_more = rows.len() > INBOX_MOST;
+    rows.truncate(INBOX_MOST);
+    let data = rows.into_iter().map(InboxItem::from).collect();
+    Ok(Found(Inbox { data, has_more }))
+}
+
+fn read(cx: &Cx<'_>, approval: ApprovalReviewer<Reads>, _: Nothing) -> Result<Found<WholeView>> {
+    whole(cx, &approval).map(Found)
+}
+
+fn whole<A>(cx: &Cx<'_>, reviewer: &ApprovalReviewer<A>) -> Result<WholeView> {
+    let mut session = cx.store().session()?;
+    let subject = for_reviewers::subject(&mut session, reviewer)?;
+    let log = for_reviewers::log(&mut session, reviewer)?;
+    let approval = reviewer.approval();
+    let may_not_because = match approval.status {
+        ApprovalStatus::Waiting if reviewer.may_decide() => None,
+        ApprovalStatus::Waiting => Some(Code::ApprovalOwnRequest.text()),
+        _ => Some(Code::ApprovalClosed.text()),
+    };
+    Ok(WholeView {
+        subject: subject_view(approval, subject),
+        may_decide: may_not_because.is_none(),
+        may_not_because,
+        log: log.into_iter().map(EntryView::from).collect(),
+        approval: approval.clone().into(),
+    })
+}
+
+fn subject_view(approval: &Approval, subject: Subject) -> SubjectView {
+    SubjectView {
+        tool: subject.tool,
+        arguments: subject.arguments,
+        context: subject.context,
+        digest: digest(approval),
+        edited_arguments: subject.edited_arguments,
+        answer: subject.answer,
+    }
+}
+
+fn digest(approval: &Approval) -> String {
+    let hex = approval.subject_digest.iter();
+    let hex: String = hex.map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+fn closed(approval: &Approval) -> Error {
+    let how = approval.status.text();
+    let error = Error::new(
+        Code::ApprovalClosed,
+        format!("The approval is {how} and waits no more. Read it to see who closed it and when."),
+    );
+    let at = approval.closed_at.map(rfc3339::text);
+    error
+        .detail("status", how)
+        .detail("decidedBy", json!(approval.decided_by))
+        .detail("decidedAt", at)
+        .detail("escalatedTo", json!(approval.escalated_to))
+}
+
+fn decide(
+    cx: &Cx<'_>,
+    reviewer: ApprovalReviewer<Decides>,
+    Body(body): Body<DecideApproval>,
+) -> Result<Found<WholeView>> {
+    let row = reviewer.approval();
+    let (tenant_id, approval_id) = tenant_and_id(&reviewer);
+    if let Some(expected) = &body.expected_digest
+        && expected.as_str() != digest(row)
+    {
+        let message =
+            "The approval is not about what expectedDigest names. Read it again, and decide then.";
+        return Err(Error::new(Code::ApprovalChanged, message).detail("digest", digest(row)));
+    }
+    let answer = body.answer.as_ref();
+    if answer.is_some_and(|answer| answer.to_string().len() > CONTEXT_BYTES) {
+        let most = format!("at most {CONTEXT_BYTES} bytes of JSON");
+        return Err(invalid_body("$.answer", most));
+    }
+    let is_approved = body.decision == Verdict::Approve;
+    let decision = Decision {
+        is_approved,
+        comment: body.comment.as_ref().map(Text::as_str),
+        arguments: None,
+        answer,
+    };
+    let (actor, approval) = (reviewer.actor(), (tenant_id, approval_id));
+    let by = (actor, reviewer.needs_role());
+    let decided = cx.transact(|tx| approvals::decide(tx, approval, by, &decision))?;
+    let now = for_reviewers::find(&mut cx.store().session()?, tenant_id, approval_id)?;
+    match decided {
+        Decided::Written { .. } => cx.runtime().wake(),
+        // The same again: an answer that was lost.
+        Decided::Closed
+            if now.decided_by == Some(actor.user_id)
+                && now.status == ApprovalStatus::of_decision(is_approved) => {}
+        Decided::Closed => return Err(closed(&now)),
+        Decided::RoleLost => return Err(authz::role_lost(&cx.checker()?, &now)),
+        Decided::Unknown => return Err(Error::internal("an approval is gone")),
+    }
+    whole(cx, &reviewer.now(now)).map(Found)
+}
+
+fn tenant_and_id<A>(reviewer: &ApprovalReviewer<A>) -> (Uuid, Uuid) {
+    use crate::proof::May;
+    (reviewer.tenant_id(), reviewer.object_id())
+}
+
+fn assign(
+    cx: &Cx<'_>,
+    reviewer: ApprovalReviewer<Hands>,
+    Body(body): Body<AssignApproval>,
+) -> Result<Found<View>> {
+    let named = match (body.user_id, body.email) {
+        (None, None) => None,
+        (user_id, email) => Some(Whom(user_id, email).named()?),
+    };
+    let (tenant_id, approval_id) = tenant_and_id(&reviewer);
+    let (row, by) = (
+        reviewer.approval(),
+        (reviewer.actor(), reviewer.needs_role()),
+    );
+    let is_assigned =
+        cx.transact(|tx| for_reviewers::assign(tx, row, tenant_id, by, named.as_ref()))?;
+    let now = for_reviewers::find(&mut cx.store().session()?, tenant_id, approval_id)?;
+    match is_assigned {
+        true => Ok(Found(now.into())),
+        false => Err(closed(&now)),
+    }
+}
+
+fn escalate(
+    cx: &Cx<'_>,
+    reviewer: ApprovalReviewer<Hands>,
+    Body(body): Body<EscalateApproval>,
+) -> Result<Created<View>> {
+    let row = reviewer.approval();
+    if row.escalated_from.is_some() {
+        let message = "This approval took the place of another one, and there is one level of escalation. Decide it, or assign it.";
+        return Err(Error::new(Code::Conflict, message));
+    }
+    let asked = body.required_role.as_ref().map(Text::as_str);
+    let role = asked.or(row.escalate_role.as_deref());
+    let role = role.filter(|role| is_role(role)).ok_or_else(|| {
+        let form =
+            "a reviewer role: 1 to 40 lowercase letters, digits and hyphens, no hyphen first";
+        invalid_body("$.requiredRole", form)
+    })?;
+    let named = match (body.user_id, body.email) {
+        (None, None) => None,
+        (user_id, email) => Some(Whom(user_id, email).named()?),
+    };
+    let (tenant_id, approval_id) = tenant_and_id(&reviewer);
+    let (actor, needs_role, new_id) = (reviewer.actor(), reviewer.needs_role(), cx.new_id());
+    let comment = body.comment.as_ref().map(Text::as_str);
+    let is_escalated = cx.transact(|tx| {
+        let holder =
+            |tx: &mut _, named| for_reviewers::holder(tx, tenant_id, named, role, needs_role);
+        let to = EscalatedTo {
+            approval_id: new_id,
+            required_role: role,
+            user_id: named.as_ref().map(|named| holder(tx, named)).transpose()?,
+        };
+        let approval = (tenant_id, approval_id);
+        let is_escalated = approvals::escalate(tx, approval, to, Some(actor), comment)?;
+        if is_escalated {
+            cx.webhooks().approval_requested(tx, tenant_id, new_id)?;
+        }
+        Ok(is_escalated)
+    })?;
+    let mut session = cx.store().session()?;
+    if !is_escalated {
+        return Err(closed(&for_reviewers::find(
+            &mut session,
+            tenant_id,
+            approval_id,
+        )?));
+    }
+    let new = for_reviewers::find(&mut session, tenant_id, new_id)?;
+    Ok(Created(new.into()))
+}

@@ -1,0 +1,239 @@
+//! Who may act on approvals. One function decides, for every route and for what a reviewer is shown ([`lacks`]).
+//!
+//! Guarantees: nobody has a way around it, owners and tenant admins included. Each refusal is recorded. With authorization off
+//! there are no reviewers: whoever holds a token of the tenant decides.
+//!
+//! The database alone says who is a reviewer, so the authorization model is not asked.
+
+use super::check::{Checker, Target};
+use crate::audit::Stage;
+use crate::error::{Code, Error, Result};
+use crate::proof::{Action, Kind, May, Read, Write};
+use crate::store::approvals::Actor;
+use crate::store::approvals::for_reviewers::{Approval, Sight};
+use crate::store::{Find, reviewers};
+use std::marker::PhantomData;
+use uuid::Uuid;
+
+/// What a reviewer does with one approval.
+pub trait Act {
+    /// Its name in the decision record.
+    const ACTION: &'static str;
+    /// It decides, which is not for whoever started the run.
+    const DECIDES: bool;
+}
+
+/// Reads it.
+#[derive(Debug)]
+pub enum Reads {}
+/// Gives it to somebody else.
+#[derive(Debug)]
+pub enum Hands {}
+/// Decides.
+#[derive(Debug)]
+pub enum Decides {}
+
+impl Act for Reads {
+    const ACTION: &'static str = Read::NAME;
+    const DECIDES: bool = false;
+}
+impl Act for Hands {
+    const ACTION: &'static str = Write::NAME;
+    const DECIDES: bool = false;
+}
+impl Act for Decides {
+    const ACTION: &'static str = Write::NAME;
+    const DECIDES: bool = true;
+}
+
+/// Somebody may see approvals: those of the roles that this person has.
+#[derive(Debug)]
+pub struct Reviewer {
+    sight: Sight,
+    user_id: Uuid,
+}
+
+impl Reviewer {
+    /// Which approvals.
+    pub fn sight(&self) -> &Sight {
+        &self.sight
+    }
+
+    /// Who.
+    pub fn user_id(&self) -> Uuid {
+        self.user_id
+    }
+}
+
+/// Somebody may do `A` with one approval.
+#[derive(Debug)]
+pub struct ApprovalReviewer<A> {
+    approval: Approval,
+    reviewer: Reviewer,
+    token_id: Uuid,
+    act: PhantomData<fn() -> A>,
+}
+
+impl<A> ApprovalReviewer<A> {
+    /// The approval, as the check found it.
+    pub fn approval(&self) -> &Approval {
+        &self.approval
+    }
+
+    /// Who acts.
+    pub fn actor(&self) -> Actor {
+        Actor {
+            user_id: self.reviewer.user_id,
+            token_id: self.token_id,
+        }
+    }
+
+    /// Whether reviewers need roles: not while authorization is off.
+    pub fn needs_role(&self) -> bool {
+        self.reviewer.sight.roles.is_some()
+    }
+
+    /// Whether this person may decide about the approval, as far as it takes a person.
+    pub fn may_decide(&self) -> bool {
+        lacks(&self.reviewer, Some(&self.approval), true).is_none()
+    }
+
+    /// The approval as it stands now, for the same person.
+    #[must_use]
+    pub fn now(self, approval: Approval) -> Self {
+        Self { approval, ..self }
+    }
+}
+
+impl<A> May<Read, Approval> for ApprovalReviewer<A> {
+    fn tenant_id(&self) -> Uuid {
+        self.reviewer.sight.tenant_id
+    }
+
+    fn object_id(&self) -> Uuid {
+        self.approval.approval_id
+    }
+}
+
+/// Why somebody may not.
+#[derive(Debug, PartialEq, Eq)]
+enum Lack {
+    /// The person is no reviewer at all.
+    Standing,
+    /// The key is limited to another project.
+    Project(Uuid),
+    /// The reviewer lacks the role.
+    Role(String),
+    /// The reviewer started the run that asks.
+    OwnRequest,
+}
+
+/// Why somebody may not see approvals, or not this one, or not decide about it. The only place where that is decided.
+fn lacks(reviewer: &Reviewer, approval: Option<&Approval>, decides: bool) -> Option<Lack> {
+    // With authorization off there are no roles and no rules for keys.
+    let roles = reviewer.sight.roles.as_ref()?;
+    if roles.is_empty() {
+        return Some(Lack::Standing);
+    }
+    let approval = approval?;
+    let key_project = reviewer.sight.project_id;
+    if let Some(own) = key_project.filter(|own| *own != approval.project_id) {
+        return Some(Lack::Project(own));
+    }
+    if !roles.contains(&approval.required_role) {
+        return Some(Lack::Role(approval.required_role.clone()));
+    }
+    (decides && approval.requested_by == reviewer.user_id).then_some(Lack::OwnRequest)
+}
+
+fn refuse(checker: &Checker<'_>, action: &'static str, on: &Target, lack: Lack) -> Error {
+    let (stage, why) = match lack {
+        Lack::Standing => (Stage::NotReviewer, "this person is no reviewer".to_owned()),
+        Lack::Project(own) => (
+            Stage::KeyProject,
+            format!("the key is limited to project:{own}"),
+        ),
+        Lack::Role(role) => (
+            Stage::NotReviewer,
+            format!("this person lacks the reviewer role {role}"),
+        ),
+        Lack::OwnRequest => {
+            let sentence = "Who started a run does not decide about its approvals. Let another reviewer decide.";
+            let (stage, code) = (Stage::ApprovalOwnRequest, Code::ApprovalOwnRequest);
+            return checker.refuse(stage, action, on.resource(), sentence, code);
+        }
+    };
+    checker.refuse_key(stage, action, on, &why)
+}
+
+fn standing(checker: &Checker<'_>) -> Result<Reviewer> {
+    checker.admit()?;
+    let caller = checker.caller();
+    let roles = match checker.enforces() {
+        true => {
+            let mut session = checker.store.session()?;
+            let (tenant_id, user_id) = (caller.tenant_id, caller.user_id);
+            Some(reviewers::roles(&mut session, tenant_id, user_id)?)
+        }
+        false => None,
+    };
+    let project_id = caller.key.project_id.filter(|_| checker.enforces());
+    Ok(Reviewer {
+        sight: Sight {
+            tenant_id: caller.tenant_id,
+            roles,
+            project_id,
+        },
+        user_id: caller.user_id,
+    })
+}
+
+/// The caller is a reviewer, whose key is not limited to another project than the one that a filter names, if one does.
+///
+/// # Errors
+/// `permission-denied`, `key-project-mismatch`, `too-many-requests`, `audit-unavailable`, `database-unavailable`.
+pub fn reviewer(checker: &Checker<'_>, named: Option<Uuid>) -> Result<Reviewer> {
+    let reviewer = standing(checker)?;
+    if let Some(lack) = lacks(&reviewer, None, false) {
+        let tenant = Target::tenant(checker.caller().tenant_id);
+        return Err(refuse(checker, Read::NAME, &tenant, lack));
+    }
+    if let Some(project_id) = named {
+        checker.names_project(Read::NAME, project_id)?;
+    }
+    Ok(reviewer)
+}
+
+/// The caller is a reviewer who may do `A` with this approval. Who is no reviewer does not learn whether there is one.
+///
+/// # Errors
+/// `not-found`, `approval-own-request`, and those of [`reviewer`].
+pub fn approval_reviewer<A: Act>(
+    checker: &Checker<'_>,
+    approval_id: Uuid,
+) -> Result<ApprovalReviewer<A>> {
+    let reviewer = standing(checker)?;
+    let target = Target::approval(approval_id);
+    if let Some(lack) = lacks(&reviewer, None, A::DECIDES) {
+        return Err(refuse(checker, A::ACTION, &target, lack));
+    }
+    let tenant_id = reviewer.sight.tenant_id;
+    let found = Approval::find(&mut checker.store.session()?, tenant_id, approval_id)?;
+    let approval = found.ok_or_else(|| Error::not_found(Approval::NAME, approval_id))?;
+    match lacks(&reviewer, Some(&approval), A::DECIDES) {
+        Some(lack) => Err(refuse(checker, A::ACTION, &target, lack)),
+        None => Ok(ApprovalReviewer {
+            approval,
+            reviewer,
+            token_id: checker.caller().token_id,
+            act: PhantomData,
+        }),
+    }
+}
+
+/// Refuses a reviewer whose role was taken away after the check.
+pub fn role_lost(checker: &Checker<'_>, approval: &Approval) -> Error {
+    let target = Target::approval(approval.approval_id);
+    let lack = Lack::Role(approval.required_role.clone());
+    refuse(checker, Write::NAME, &target, lack)
+}

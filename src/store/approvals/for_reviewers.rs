@@ -1,0 +1,353 @@
+//! Approvals as reviewers read them, find them and assign them.
+//!
+//! Guarantees: an approval whose time is over is read as expired, also before anybody has written that. A list and the inbox
+//! hold only what the reviewer's roles open.
+//!
+//! Not here: who is a reviewer (`authz`).
+
+use super::{Actor, ApprovalSource, ApprovalStatus};
+use crate::error::{Code, Error, Result};
+use crate::proof::{Kind, May, Read, Scope};
+use crate::store::page::Request;
+use crate::store::principals::{Named, person};
+use crate::store::reviewers;
+use crate::store::{Find, Finding, FromRow, Sql, Tx};
+use crate::{find_sql, from_row, list_sql, sql};
+use postgres::Row;
+use serde_json::Value;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// Rows of the inbox at most.
+pub const INBOX_MOST: usize = 200;
+
+/// An approval, without what it is about.
+#[derive(Debug, Clone)]
+pub struct Approval {
+    /// Its id.
+    pub approval_id: Uuid,
+    /// The run's project.
+    pub project_id: Uuid,
+    /// The run that waits for it.
+    pub run_id: Uuid,
+    /// The run at the top of that run's tree.
+    pub root_run_id: Uuid,
+    /// What asks.
+    pub source: ApprovalSource,
+    /// Where its step stands in the run's program.
+    pub path: String,
+    /// The role that may decide.
+    pub required_role: String,
+    /// What a reviewer reads first.
+    pub title: String,
+    /// How it stands.
+    pub status: ApprovalStatus,
+    /// Who started the run at the top of the tree.
+    pub requested_by: Uuid,
+    /// Whom it is assigned to.
+    pub assigned_to: Option<Uuid>,
+    /// When it began to wait.
+    pub created_at: OffsetDateTime,
+    /// Until when it waits.
+    pub expires_at: OffsetDateTime,
+    /// When another role is asked in its place.
+    pub escalate_at: Option<OffsetDateTime>,
+    /// Which.
+    pub escalate_role: Option<String>,
+    /// The approval whose place it took.
+    pub escalated_from: Option<Uuid>,
+    /// The approval that took its place.
+    pub escalated_to: Option<Uuid>,
+    /// SHA-256 of what it is about.
+    pub subject_digest: Vec<u8>,
+    /// Who closed it.
+    pub decided_by: Option<Uuid>,
+    /// What that person said.
+    pub comment: Option<String>,
+    /// When it was closed.
+    pub closed_at: Option<OffsetDateTime>,
+}
+
+from_row!(Approval {
+    approval_id,
+    project_id,
+    run_id,
+    root_run_id,
+    source,
+    path,
+    required_role,
+    title,
+    status,
+    requested_by,
+    assigned_to,
+    created_at,
+    expires_at,
+    escalate_at,
+    escalate_role,
+    escalated_from,
+    escalated_to,
+    subject_digest,
+    decided_by,
+    comment,
+    closed_at,
+});
+
+impl Kind for Approval {
+    const NAME: &'static str = "approval";
+    fn id(&self) -> Uuid {
+        self.approval_id
+    }
+    fn scope(&self) -> Scope {
+        Scope::InProject(self.project_id)
+    }
+}
+
+impl Find for Approval {
+    const FINDING: Finding = find_sql!("approvals/find");
+
+    fn read(row: &Row) -> Result<Option<Self>> {
+        Self::from_row(row).map(Some)
+    }
+}
+
+/// An approval as it stands now.
+///
+/// # Errors
+/// `not-found`, `database-unavailable`.
+pub fn find(sql: &mut impl Sql, tenant_id: Uuid, approval_id: Uuid) -> Result<Approval> {
+    let found = Approval::find(sql, tenant_id, approval_id)?;
+    found.ok_or_else(|| Error::not_found(Approval::NAME, approval_id))
+}
+
+/// What an approval is about, and what its reviewer gave. All of it is null once it was erased.
+#[derive(Debug, Clone, Default)]
+pub struct Subject {
+    /// What reviewers are shown.
+    pub context: Option<Value>,
+    /// Of a tool call: the tool's name.
+    pub tool: Option<String>,
+    /// Of a tool call: the arguments.
+    pub arguments: Option<Value>,
+    /// What the reviewer put in their place.
+    pub edited_arguments: Option<Value>,
+    /// What the reviewer answered.
+    pub answer: Option<Value>,
+}
+
+from_row!(Subject {
+    context,
+    tool,
+    arguments,
+    edited_arguments,
+    answer
+});
+
+/// What an approval is about.
+///
+/// # Errors
+/// The database's.
+pub fn subject(sql: &mut impl Sql, may: &impl May<Read, Approval>) -> Result<Subject> {
+    let row = sql.query_opt(
+        sql!("approvals/subject"),
+        &[&may.tenant_id(), &may.object_id()],
+    )?;
+    row.as_ref()
+        .map_or_else(|| Ok(Subject::default()), Subject::from_row)
+}
+
+/// Something that happened to an approval.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// `opened`, `assigned`, or as it was closed.
+    pub kind: String,
+    /// Who did it; none where time or the run's end did.
+    pub user_id: Option<Uuid>,
+    /// By which key.
+    pub token_id: Option<Uuid>,
+    /// When.
+    pub at: OffsetDateTime,
+}
+
+from_row!(Entry {
+    kind,
+    user_id,
+    token_id,
+    at
+});
+
+/// What happened to an approval, in order.
+///
+/// # Errors
+/// The database's.
+pub fn log(sql: &mut impl Sql, may: &impl May<Read, Approval>) -> Result<Vec<Entry>> {
+    sql.fetch_all(sql!("approvals/log"), &[&may.tenant_id(), &may.object_id()])
+}
+
+/// Which approvals a reviewer may see.
+#[derive(Debug, Clone)]
+pub struct Sight {
+    /// The tenant.
+    pub tenant_id: Uuid,
+    /// The roles; none while authorization is off, when all are seen.
+    pub roles: Option<Vec<String>>,
+    /// The one project of the key.
+    pub project_id: Option<Uuid>,
+}
+
+/// Whom an approval that is looked for is assigned to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AssignedTo {
+    /// This person.
+    User(Uuid),
+    /// Nobody.
+    Nobody,
+}
+
+/// Which approvals are looked for.
+#[derive(Debug, Clone)]
+pub struct Filters {
+    /// That stand so.
+    pub status: ApprovalStatus,
+    /// In this project.
+    pub project_id: Option<Uuid>,
+    /// Of this run.
+    pub run_id: Option<Uuid>,
+    /// Assigned so.
+    pub assigned_to: Option<AssignedTo>,
+}
+
+/// A page of the approvals that a reviewer may see.
+///
+/// # Errors
+/// The database's.
+pub fn list(
+    sql: &mut impl Sql,
+    sight: &Sight,
+    filters: &Filters,
+    page: &Request,
+) -> Result<Vec<Approval>> {
+    // A key that is limited to one project sees nothing of another; where a filter names one, the check has seen to it.
+    let project_id = sight.project_id.or(filters.project_id);
+    let (user_id, is_nobody) = match filters.assigned_to {
+        Some(AssignedTo::User(user_id)) => (Some(user_id), false),
+        Some(AssignedTo::Nobody) => (None, true),
+        None => (None, false),
+    };
+    let (rows, status) = (page.rows(), filters.status.text());
+    let parameters: [&(dyn postgres::types::ToSql + Sync); 9] = [
+        &sight.tenant_id,
+        &sight.roles,
+        &project_id,
+        &filters.run_id,
+        &user_id,
+        &is_nobody,
+        &page.after,
+        &rows,
+        &status,
+    ];
+    match filters.status {
+        ApprovalStatus::Waiting => {
+            let statement = list_sql!("approvals/list_waiting").by(page.order);
+            sql.fetch_all(statement, &parameters[..8])
+        }
+        _ => sql.fetch_all(
+            list_sql!("approvals/list_closed").by(page.order),
+            &parameters,
+        ),
+    }
+}
+
+/// An approval that waits for a reviewer.
+#[derive(Debug, Clone)]
+pub struct Waiting {
+    /// Its id.
+    pub approval_id: Uuid,
+    /// Its project.
+    pub project_id: Uuid,
+    /// What a reviewer reads first.
+    pub title: String,
+    /// When it began to wait.
+    pub created_at: OffsetDateTime,
+    /// Until when it waits.
+    pub expires_at: OffsetDateTime,
+    /// It is assigned to this reviewer; otherwise to nobody.
+    pub is_assigned: bool,
+}
+
+from_row!(Waiting {
+    approval_id,
+    project_id,
+    title,
+    created_at,
+    expires_at,
+    is_assigned
+});
+
+/// What waits for a reviewer: at most [`INBOX_MOST`], and one more if there is more.
+///
+/// # Errors
+/// The database's.
+pub fn inbox(sql: &mut impl Sql, sight: &Sight, user_id: Uuid) -> Result<Vec<Waiting>> {
+    let most = i64::try_from(INBOX_MOST + 1).unwrap_or(i64::MAX);
+    sql.fetch_all(
+        sql!("approvals/inbox"),
+        &[
+            &sight.tenant_id,
+            &sight.roles,
+            &sight.project_id,
+            &user_id,
+            &most,
+        ],
+    )
+}
+
+/// Assigns an approval that waits to a person, or to nobody. Where `needs_role`, the person has to have the role. False: it
+/// does not wait any more.
+///
+/// # Errors
+/// `not-found`: there is no such person. `conflict`: the person was deactivated, or lacks the role.
+pub fn assign(
+    tx: &mut Tx<'_>,
+    approval: &Approval,
+    tenant_id: Uuid,
+    (actor, needs_role): (Actor, bool),
+    named: Option<&Named>,
+) -> Result<bool> {
+    let to = named
+        .map(|named| holder(tx, tenant_id, named, &approval.required_role, needs_role))
+        .transpose()?;
+    let assigned = tx.execute(
+        sql!("approvals/assign"),
+        &[
+            &tenant_id,
+            &approval.approval_id,
+            &to,
+            &actor.user_id,
+            &actor.token_id,
+            &needs_role,
+        ],
+    )?;
+    Ok(assigned == 1)
+}
+
+/// An active person who, where roles are asked for, has this one.
+///
+/// # Errors
+/// `not-found`: there is no such person. `conflict`: the person was deactivated, or lacks the role.
+pub fn holder(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    named: &Named,
+    role: &str,
+    needs_role: bool,
+) -> Result<Uuid> {
+    let user_id = person(tx, tenant_id, named)?;
+    let roles = reviewers::roles(tx, tenant_id, user_id)?;
+    if needs_role && !roles.iter().any(|held| held == role) {
+        let message = format!(
+            "user:{user_id} lacks the reviewer role {role}. Register the person for it first, or name another."
+        );
+        return Err(Error::new(Code::Conflict, message).detail("requiredRole", role));
+    }
+    Ok(user_id)
+}

@@ -1,0 +1,226 @@
+//! Who may act on approvals: reviewers with the role, and nobody else, whatever else they are.
+
+use super::world::{Key, Person, World};
+use crate::harness::Answer;
+use crate::harness::approvals::NewApproval;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const ALL: &str = "/v1/approvals";
+
+/// The routes of one approval: method, what follows its id, body, the action of a refusal.
+fn of_one() -> [(&'static str, &'static str, Option<Value>, &'static str); 4] {
+    let decision = json!({"decision": "approve"});
+    [
+        ("GET", "", None, "read"),
+        ("POST", "/assign", Some(json!({})), "write"),
+        (
+            "POST",
+            "/escalate",
+            Some(json!({"requiredRole": "board"})),
+            "write",
+        ),
+        ("POST", "/decide", Some(decision), "write"),
+    ]
+}
+
+impl World {
+    fn reviewer(&self, roles: &[&str]) -> Person {
+        let person = self.person("member");
+        for role in roles {
+            self.write(
+                "insert into reviewers (tenant_id, user_id, role, created_by, created_at) values ($1, $2, $3, $2, now())",
+                &[&self.tenant_id(), &person.user_id, role],
+            );
+        }
+        person
+    }
+
+    fn approval(&self, role: &'static str, requested_by: Uuid) -> Uuid {
+        let new = NewApproval {
+            tenant_id: self.tenant_id(),
+            project_id: self.project,
+            run_id: self.run.parse().unwrap(),
+            requested_by,
+            role,
+            seconds: 3600,
+        };
+        new.insert(&mut self.app.database.client(), &self.app.clock)
+    }
+}
+
+/// Refused by one recorded decision of this stage, which names this.
+#[track_caller]
+fn refused(world: &World, answer: Answer, (action, resource): (&str, &str), stage: &str) {
+    let rows = world.decisions(&answer);
+    assert_eq!(rows.len(), 1, "{rows:?} {answer:?}");
+    let row = &rows[0];
+    let found = [&row.action, &row.resource, &row.outcome, &row.stage].map(String::as_str);
+    assert_eq!(found, [action, resource, "denied", stage]);
+    assert_eq!(row.check, None, "the model is not asked");
+    assert!(
+        row.reason.starts_with(&format!("{stage}: ")),
+        "{}",
+        row.reason
+    );
+    let code = match stage {
+        "approval-own-request" => stage,
+        _ => "permission-denied",
+    };
+    let error = answer.expect_error(403, code);
+    assert_eq!(error["details"]["action"], json!(action));
+    assert_eq!(error["details"]["resource"], json!(resource));
+    if code == "permission-denied" {
+        let sentence = format!("permission denied, {} lacks can_{action} on {resource}", {
+            format!("actor {}", row.actor)
+        });
+        assert_eq!(error["message"], json!(sentence));
+    }
+}
+
+#[test]
+fn who_is_no_reviewer_learns_nothing_of_approvals_owners_and_admins_included() {
+    let world = World::start();
+    let approval = world.approval("standard", world.app.seeds.user_id);
+    let owner = world.person("member");
+    world.grant(world.project, owner.user_id, "owner");
+    let (tenant, nothing) = (
+        format!("tenant:{}", world.tenant_id()),
+        world.app.clock.new_id(),
+    );
+    for person in [owner, world.person("admin"), world.service_account()] {
+        for list in [ALL, "/v1/inbox"] {
+            refused(
+                &world,
+                person.client.get(list),
+                ("read", &tenant),
+                "not-reviewer",
+            );
+        }
+        // Whether there is such an approval is not told either.
+        for id in [approval, nothing] {
+            for (method, rest, body, action) in of_one() {
+                let path = format!("{ALL}/{id}{rest}");
+                let body = body.map(|body| body.to_string());
+                let answer = person.client.send(method, &path, body, &[]);
+                let on = format!("approval:{id}");
+                refused(&world, answer, (action, &on), "not-reviewer");
+            }
+        }
+    }
+    let reviewer = world.reviewer(&["standard"]);
+    let read = reviewer
+        .client
+        .get(&format!("{ALL}/{approval}"))
+        .expect(200);
+    assert_eq!(read["status"], json!("waiting"));
+    assert_eq!(read["log"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_reviewer_acts_within_the_role_and_within_the_project_of_the_key() {
+    let world = World::start();
+    let seed = world.app.seeds.user_id;
+    let (standard, finance) = (
+        world.approval("standard", seed),
+        world.approval("finance", seed),
+    );
+    let reviewer = world.reviewer(&["standard"]);
+    let elsewhere = world.another_project();
+    let limited = Key {
+        project_id: Some(elsewhere),
+        ..Key::whole()
+    };
+    let limited = world.key(reviewer.user_id, &limited);
+    for (method, rest, body, action) in of_one() {
+        let body = body.map(|body| body.to_string());
+        for (person, id, stage) in [
+            (&reviewer, finance, "not-reviewer"),
+            (&limited, standard, "key-project"),
+        ] {
+            let path = format!("{ALL}/{id}{rest}");
+            let answer = person.client.send(method, &path, body.clone(), &[]);
+            refused(&world, answer, (action, &format!("approval:{id}")), stage);
+        }
+        let nothing = format!("{ALL}/{}{rest}", world.app.clock.new_id());
+        let answer = reviewer.client.send(method, &nothing, body, &[]);
+        answer.expect_error(404, "not-found");
+    }
+    let listed = |person: &Person, path: &str| {
+        let found = person.client.get(path).expect(200);
+        let ids = found["data"].as_array().unwrap().iter();
+        ids.map(|row| row["id"].clone()).collect::<Vec<_>>()
+    };
+    for list in [ALL, "/v1/inbox", "/v1/approvals?role=standard"] {
+        assert_eq!(listed(&reviewer, list), [json!(standard)], "{list}");
+    }
+    let none: [Value; 0] = [];
+    assert_eq!(listed(&reviewer, "/v1/approvals?role=finance"), none);
+    assert_eq!(listed(&limited, ALL), none);
+    assert_eq!(listed(&limited, "/v1/inbox"), none);
+    let named = format!("{ALL}?projectId={}", world.project);
+    let answer = limited.client.get(&named);
+    answer.expect_error(403, "key-project-mismatch");
+    let decide = format!("{ALL}/{standard}/decide");
+    let decided = reviewer
+        .client
+        .post(&decide, &json!({"decision": "reject"}));
+    assert_eq!(decided.expect(200)["status"], json!("rejected"));
+}
+
+#[test]
+fn who_started_the_run_does_not_decide_and_is_told_so_before() {
+    let world = World::start();
+    let requester = world.reviewer(&["standard"]);
+    let approval = world.approval("standard", requester.user_id);
+    let one = format!("{ALL}/{approval}");
+    let read = requester.client.get(&one).expect(200);
+    assert_eq!(read["mayDecide"], json!(false));
+    assert_eq!(read["mayNotBecause"], json!("approval-own-request"));
+    let body = json!({"decision": "approve"});
+    let answer = requester.client.post(&format!("{one}/decide"), &body);
+    let on = format!("approval:{approval}");
+    refused(&world, answer, ("write", &on), "approval-own-request");
+    let other = world.reviewer(&["standard"]);
+    assert_eq!(other.client.get(&one).expect(200)["mayDecide"], json!(true));
+    let to_nobody = world.person("member").user_id;
+    let assign = other
+        .client
+        .post(&format!("{one}/assign"), &json!({"userId": to_nobody}));
+    assign.expect_error(409, "conflict");
+    other
+        .client
+        .post(&format!("{one}/decide"), &body)
+        .expect(200);
+}
+
+#[test]
+fn a_role_that_is_lost_between_the_check_and_the_decision_decides_nothing() {
+    let world = World::start();
+    let reviewer = world.reviewer(&["standard"]);
+    let approval = world.approval("standard", world.app.seeds.user_id);
+    // The decision waits for the run's row, after the check. Meanwhile the role is taken away.
+    let mut client = world.app.database.client();
+    let mut held = client.transaction().unwrap();
+    let run: Uuid = world.run.parse().unwrap();
+    let lock = "select from runs where run_id = $1 for update";
+    held.query_one(lock, &[&run]).unwrap();
+    let path = format!("{ALL}/{approval}/decide");
+    let answer = std::thread::scope(|scope| {
+        let deciding = scope.spawn(|| reviewer.client.post(&path, &json!({"decision": "approve"})));
+        crate::harness::eventually("the decision to wait for the run", || {
+            let waiting = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%approval_decide%'";
+            let waiting = world.app.database.client().query(waiting, &[]).unwrap();
+            (!waiting.is_empty()).then_some(())
+        });
+        let lost = "delete from reviewers where tenant_id = $1 and user_id = $2";
+        world.write(lost, &[&world.tenant_id(), &reviewer.user_id]);
+        held.commit().unwrap();
+        deciding.join().unwrap()
+    });
+    let on = format!("approval:{approval}");
+    refused(&world, answer, ("write", &on), "not-reviewer");
+    let waits = "select status from approvals where approval_id = $1";
+    let status: String = client.query_one(waits, &[&approval]).unwrap().get(0);
+    assert_eq!(status, "waiting");
+}
