@@ -124,6 +124,7 @@ impl Objects {
         let id = |name: &str| self.id(name);
         match (route.method.text(), route.path) {
             ("POST", "/v1/runs") => json!({"agentId": id("agentId"), "message": "a"}),
+            ("POST", "/v1/runs/{runId}/retry") => json!({}),
             ("POST", "/v1/tokens/public") => json!({"runIds": [id("runId")]}),
             ("POST", "/v1/agents") => json!({"projectId": id("projectId"), "name": "new"}),
             ("POST", "/v1/agents/{agentId}/versions") => {
