@@ -40,6 +40,9 @@ enum Command {
     Runs(cli::runs::Arguments),
     /// List conversations, or erase one
     Conversations(cli::conversations::Arguments),
+    /// Check the definition of a flow
+    #[command(subcommand)]
+    Flow(cli::flow::Command),
     /// Create what an installed service needs: database, keys, settings
     Setup(cli::setup::Arguments),
     /// Migrate the database's schema to this version
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         Command::Tools(arguments) => cli::tools::run(&world, &arguments),
         Command::Runs(arguments) => cli::runs::run(&world, &arguments),
         Command::Conversations(arguments) => cli::conversations::run(&world, &arguments),
+        Command::Flow(command) => cli::flow::run(&world, &command),
         Command::Setup(arguments) => cli::setup::run(&world, &arguments),
         Command::Migrate(arguments) => cli::migrate::run(&world, &arguments),
         Command::Backup(arguments) => cli::backup::run(&world, &arguments),

@@ -26,6 +26,7 @@ mod deployment;
 pub mod dev;
 mod display;
 pub mod doctor;
+pub mod flow;
 pub mod follow;
 pub mod license;
 pub mod manual;

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) const COMMANDS: [&str; 22] = [
+pub(crate) const COMMANDS: [&str; 23] = [
     "serve",
     "dev",
     "run",
@@ -18,6 +18,7 @@ pub(crate) const COMMANDS: [&str; 22] = [
     "tools",
     "runs",
     "conversations",
+    "flow",
     "setup",
     "migrate",
     "backup",
@@ -61,6 +62,8 @@ fn every_command_has_help_with_examples() {
         &["runs", "retry"],
         &["conversations"],
         &["conversations", "erase"],
+        &["flow"],
+        &["flow", "validate"],
         &["setup"],
         &["migrate"],
         &["backup"],

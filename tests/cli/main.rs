@@ -13,6 +13,7 @@ mod dev;
 mod dev_authorization;
 mod dev_database;
 mod documents;
+mod flows;
 mod harness;
 mod lists;
 mod page;

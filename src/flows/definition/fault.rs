@@ -1,6 +1,7 @@
 //! What is wrong with a definition, for its author.
 
 use serde::Serialize;
+use serde_json::Value;
 
 /// The most faults that are told at once, and the most warnings.
 pub const FAULTS_MOST: usize = 20;
@@ -58,6 +59,16 @@ pub enum Code {
     TooLarge,
     /// Nothing leads to this task.
     Unreachable,
+}
+
+/// The JSON path of a field: `$.do`, `$["a b"]`.
+pub fn key_path(path: &str, key: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_plain = !key.is_empty() && key.chars().all(is_plain);
+    match is_plain && !key.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("{path}.{key}"),
+        false => format!("{path}[{}]", Value::from(key)),
+    }
 }
 
 impl Code {

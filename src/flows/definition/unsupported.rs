@@ -29,6 +29,26 @@ pub enum Part {
     Other,
 }
 
+impl Part {
+    /// Where a field stands, for the page.
+    #[cfg(test)]
+    pub(super) fn place(self) -> &'static str {
+        match self {
+            Self::Definition => " of a definition",
+            Self::Use => " of `use`",
+            Self::Schema => " of a schema",
+            Self::Task => " of a task",
+            Self::Error => " of an error of `raise`",
+            Self::Fork => " of `fork`",
+            Self::Http => " of `call: http`",
+            Self::Endpoint => " of an endpoint",
+            Self::Approval => " of `call: approval`",
+            Self::Run => " of `run`",
+            Self::Other => "",
+        }
+    }
+}
+
 /// The fields that are not taken.
 pub const FIELDS: &[(Part, &str, &str)] = &[
     (

@@ -3,7 +3,7 @@
 //! A reader of a part tells what is wrong and answers `None`; the other parts are read all the same. So an author sees
 //! all faults at once.
 
-use super::fault::{Code, FAULTS_MOST, Fault};
+use super::fault::{Code, FAULTS_MOST, Fault, key_path};
 use super::references::Reference;
 use super::unsupported;
 use serde_json::{Map, Value};
@@ -43,15 +43,6 @@ impl Place {
             path: format!("{}[{index}]", self.path),
             pointer: format!("{}/{index}", self.pointer),
         }
-    }
-}
-
-fn key_path(path: &str, key: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let is_plain = !key.is_empty() && key.chars().all(is_plain);
-    match is_plain && !key.starts_with(|c: char| c.is_ascii_digit()) {
-        true => format!("{path}.{key}"),
-        false => format!("{path}[{}]", Value::from(key)),
     }
 }
 

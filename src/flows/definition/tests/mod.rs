@@ -156,3 +156,18 @@ fn what_is_probably_not_meant_is_a_warning() {
             .any(|warning| warning.message.contains(taken))
     );
 }
+
+#[test]
+fn the_page_lists_what_is_refused() {
+    let mut table = String::from("| not taken | what is said |\n|---|---|\n");
+    for (part, name, sentence) in FIELDS {
+        let _ = writeln!(table, "| `{name}`{} | {sentence} |", part.place());
+    }
+    for (name, sentence) in CALLS {
+        let _ = writeln!(table, "| `call: {name}` | {sentence} |");
+    }
+    for (_, sentence) in OTHERS {
+        let _ = writeln!(table, "| | {sentence} |");
+    }
+    crate::config::generated::part("docs/flows.md", "refused", &table, "flows::");
+}
