@@ -714,6 +714,13 @@ create table run_events (
 ) partition by RANGE (run_id);
 CREATE INDEX run_events_position ON ONLY public.run_events USING btree ("position");
 
+create table run_hold (
+  is_held boolean not null default true,
+  since timestamp with time zone not null,
+  constraint run_hold_pkey PRIMARY KEY (is_held),
+  constraint run_hold_is_held_check CHECK (is_held)
+);
+
 create table run_labels (
   tenant_id uuid not null,
   project_id uuid not null,

@@ -28,6 +28,7 @@ mod display;
 pub mod doctor;
 pub mod flow;
 pub mod follow;
+mod hold;
 pub mod license;
 pub mod manual;
 pub mod migrate;

@@ -4,7 +4,7 @@ use super::client::Which;
 use super::display::{Display, shortened, usage};
 use super::table::{self, Since};
 use super::terminal::{Style, say, say_json};
-use super::{Failure, Outcome, World, follow, names, run, signals, terminal};
+use super::{Failure, Outcome, World, follow, hold, names, run, signals, terminal};
 use crate::outbound::Method;
 use crate::store::runs::Status;
 use clap::builder::PossibleValuesParser;
@@ -65,6 +65,12 @@ enum Command {
     Cancel(Cancel),
     /// Take a failed run up again, as a new run, and watch it
     Retry(Retry),
+    /// Let no run go on until they are released; for the operator, directly in the database
+    #[command(after_help = hold::HOLD_EXAMPLES)]
+    Hold(hold::Database),
+    /// Let all runs go on again; for the operator, directly in the database
+    #[command(after_help = hold::RELEASE_EXAMPLES)]
+    Release(hold::Database),
 }
 
 /// Which runs are listed.
@@ -140,7 +146,7 @@ struct Retry {
     which: Which,
 }
 
-/// Lists runs, shows one, cancels one, or takes a failed one up again.
+/// Lists runs, shows one, cancels one, takes a failed one up again, or holds and releases all.
 ///
 /// # Errors
 /// The server cannot be asked, there is no such run, or what was to be cancelled had ended.
@@ -150,6 +156,8 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
         Some(Command::Show(one)) => show(world, one),
         Some(Command::Cancel(one)) => cancel(world, one),
         Some(Command::Retry(one)) => retry(world, one),
+        Some(Command::Hold(database)) => hold::set(world, database, true),
+        Some(Command::Release(database)) => hold::set(world, database, false),
     }
 }
 

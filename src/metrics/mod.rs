@@ -116,6 +116,7 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
         metrics.extend(of_permissions(permissions.standings()));
     }
     metrics.push(of_erasures(shared.runtime.payloads_erased()));
+    metrics.push(of_hold(shared.runtime.is_held()));
     if let Some(stats) = shared.runtime.queue_stats() {
         metrics.extend(of_run_jobs(&stats));
     }
@@ -190,6 +191,14 @@ fn of_secrets(kept: usize) -> Metric {
         "agent_runtime_secrets_in_memory",
         "Values of secrets that are kept in memory.",
         kept,
+    )
+}
+
+fn of_hold(is_held: bool) -> Metric {
+    gauge(
+        "agent_runtime_runs_held",
+        "1 while an operator holds all runs, so that none goes on; else 0.",
+        usize::from(is_held),
     )
 }
 

@@ -31,6 +31,7 @@ mod driver;
 mod ends;
 mod erasure;
 mod fault_counter;
+mod hold;
 mod job;
 pub mod journal;
 mod maintenance;
@@ -115,7 +116,7 @@ impl Runtime {
 
     /// Adds the queues `runs` and `erasures` with their handlers: the threads `runs-N` and `erasures-N`.
     pub fn serve(&self, builder: jobs::Builder) -> jobs::Builder {
-        let (services, erasing) = (self.0.clone(), self.0.clone());
+        let (services, erasing, holding) = (self.0.clone(), self.0.clone(), self.0.clone());
         let options = jobs::QueueOptions {
             // A tenant's runs hold half of the threads at most, so that others begin whatever its providers do
             // (`bulkheads`).
@@ -133,6 +134,9 @@ impl Runtime {
         };
         builder
             .queue(job::QUEUE, options)
+            .hold_while(job::QUEUE, move || {
+                holding.hold.look(&holding.store, &holding.log)
+            })
             .handle::<Advance>(move |claimed, job| driver::advance(&services, claimed, &job))
             .queue(<EraseConversation as jobs::Job>::QUEUE, erasure::queue())
             .handle::<EraseConversation>(move |claimed, job| erasure::erase(&erasing, claimed, job))
@@ -212,6 +216,11 @@ impl Runtime {
             }
         });
         Ok(marked)
+    }
+
+    /// Whether an operator holds all runs, as this process read it last.
+    pub fn is_held(&self) -> bool {
+        self.0.hold.last()
     }
 
     /// Runs whose payloads this process has erased.

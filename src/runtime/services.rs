@@ -7,6 +7,7 @@ use super::active_runs::ActiveRuns;
 use super::clients::Idle;
 use super::counts::Counts;
 use super::fault_counter::FaultCounter;
+use super::hold::Hold;
 use super::job;
 use super::model_keys::ModelKeys;
 use super::options::Options;
@@ -53,6 +54,7 @@ pub(super) struct Services {
     pub(super) active: ActiveRuns,
     pub(super) idle_clients: Idle,
     pub(super) faults: FaultCounter,
+    pub(super) hold: Hold,
     /// For the metrics.
     pub(super) counts: Counts,
     /// Runs whose payloads this process has erased.
@@ -92,6 +94,7 @@ impl Services {
             active: ActiveRuns::default(),
             idle_clients: Idle::default(),
             faults: FaultCounter::default(),
+            hold: Hold::default(),
             counts,
             payloads_erased: AtomicU64::default(),
             queue: OnceLock::new(),

@@ -151,6 +151,14 @@ pub fn stranded_runs(client: &mut Client, grace: Duration) -> Result<Vec<(Uuid, 
         .collect()
 }
 
+/// Whether an operator holds all runs.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn are_runs_held(client: &mut Client) -> Result<bool> {
+    client.query_one(sql!("health/runs_held"), &[])?.only()
+}
+
 /// How many webhook endpoints are registered.
 ///
 /// # Errors

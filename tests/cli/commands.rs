@@ -60,6 +60,8 @@ fn every_command_has_help_with_examples() {
         &["runs", "show"],
         &["runs", "cancel"],
         &["runs", "retry"],
+        &["runs", "hold"],
+        &["runs", "release"],
         &["conversations"],
         &["conversations", "erase"],
         &["flow"],

@@ -58,6 +58,7 @@ mod retries;
 mod reviewers;
 mod routes;
 mod run_ends;
+mod run_hold;
 mod run_labels;
 mod run_steps;
 mod run_trees;

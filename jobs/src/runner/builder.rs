@@ -4,7 +4,7 @@ use super::claimer::Source;
 use super::handle::Runner;
 use super::options::QueueOptions;
 use super::outcome::Outcome;
-use super::state::{QueueState, RunnerState};
+use super::state::{Condition, QueueState, RunnerState};
 use super::thread_pool::{KEEP_IDLE, ThreadPool};
 use super::worker::{Handlers, ReadBeside, WorkerContext};
 use super::{claimer, cleaner, completer, leases, rescuer, thread};
@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 pub struct Builder {
     database: Database,
     log: slog::Logger,
-    is_quiet: Box<dyn Fn() -> bool + Send + Sync>,
+    is_quiet: Condition,
+    holds: HashMap<String, Condition>,
     worker: String,
     lease: Duration,
     watch: Duration,
@@ -44,6 +45,7 @@ impl Builder {
             database,
             log: slog::Logger::root(slog::Discard, slog::o!()),
             is_quiet: Box::new(|| false),
+            holds: HashMap::new(),
             worker: format!("process {}", std::process::id()),
             lease: Duration::from_secs(30),
             watch: Duration::from_secs(1),
@@ -63,6 +65,18 @@ impl Builder {
     #[must_use]
     pub fn quiet_while(mut self, is_quiet: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.is_quiet = Box::new(is_quiet);
+        self
+    }
+
+    /// While this says so, the queue's jobs are not claimed here; they stay due. It is asked before each claim, by the thread
+    /// that claims.
+    #[must_use]
+    pub fn hold_while(
+        mut self,
+        queue: impl Into<String>,
+        is_held: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.holds.insert(queue.into(), Box::new(is_held));
         self
     }
 
@@ -167,6 +181,7 @@ impl Builder {
             database: self.database,
             log: self.log,
             is_quiet: self.is_quiet,
+            holds: self.holds,
             worker: self.worker,
             lease: self.lease,
             watch: self.watch,

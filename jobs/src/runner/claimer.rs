@@ -19,6 +19,9 @@ pub(super) struct Source {
     pub(super) read_beside: Option<ReadBeside>,
 }
 
+/// How often a queue that is held is looked at again, when nothing else wakes it.
+const HELD: Duration = Duration::from_millis(500);
+
 /// Lease ids for the claims to come.
 #[derive(Default)]
 struct Leases(Vec<i64>);
@@ -155,6 +158,12 @@ impl Claimer<'_> {
             if self.not_before.is_some() || !self.leases.draw_ahead(self.context) {
                 let _ = self.source.poked.recv_timeout(wait);
             }
+            return;
+        }
+        let is_held = self.context.runner.holds.get(&queue.name);
+        if is_held.is_some_and(|is_held| is_held()) {
+            // What is due stays so.
+            let _ = self.source.poked.recv_timeout(HELD);
             return;
         }
         self.keyed_first = !self.keyed_first;

@@ -7,7 +7,7 @@ use super::shares::Shares;
 use crate::Database;
 use crate::batch::{Batch, Stage};
 use crossbeam_channel::{Receiver, Sender};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,11 +23,16 @@ macro_rules! warn_unless_away {
 }
 pub(super) use warn_unless_away;
 
+/// What a caller says of itself when it is asked.
+pub(super) type Condition = Box<dyn Fn() -> bool + Send + Sync>;
+
 pub(super) struct RunnerState {
     pub(super) database: Database,
     pub(super) log: slog::Logger,
     /// Whether the database is known to be away.
-    pub(super) is_quiet: Box<dyn Fn() -> bool + Send + Sync>,
+    pub(super) is_quiet: Condition,
+    /// By queue: while it says so, nothing is claimed.
+    pub(super) holds: HashMap<String, Condition>,
     pub(super) worker: String,
     pub(super) lease: Duration,
     pub(super) watch: Duration,

@@ -248,8 +248,8 @@ pub(super) static ALL: &[About] = &[
     about(
         Code::Runs,
         "runs",
-        "That every run that has not finished has a job that will carry it on, and that a run whose children have ended was woken.",
-        "Such a run stays as it is for ever.",
+        "That every run that has not finished has a job that will carry it on, that a run whose children have ended was woken, and that runs are not held.",
+        "Such a run stays as it is for ever. Runs that are held wait until they are released.",
         "Cancel the runs that are named. It is a fault of this program: report it with the output of `agent-runtime doctor --json`.",
     ),
     about(

@@ -264,6 +264,12 @@ fn permissions(findings: &Findings, client: &mut Client, facts: &Facts) -> Resul
 }
 
 fn runs(findings: &Findings, client: &mut Client) -> Result<()> {
+    if health::are_runs_held(client)? {
+        let sentence = "All runs are held: none goes on until they are released.";
+        let remedy = "Check what was restored, then run: agent-runtime runs release".to_owned();
+        findings.remedied(Code::Runs, Level::Warning, sentence.to_owned(), remedy);
+        return Ok(());
+    }
     let stranded = health::stranded_runs(client, JOB_GRACE)?;
     let named: Vec<String> = stranded
         .iter()

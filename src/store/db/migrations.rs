@@ -160,6 +160,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0013_run_retries.sql"
         )),
     ),
+    (
+        "0014_run_hold",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0014_run_hold.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.

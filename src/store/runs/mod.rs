@@ -35,6 +35,7 @@ mod commit;
 mod create;
 mod ended;
 mod erase;
+mod hold;
 mod labels;
 mod lease;
 mod lists;
@@ -53,6 +54,7 @@ pub use commit::{Announce, End, Outcome, StepCommit, Wait, Written, commit, comm
 pub use create::{NewJob, NewRun, insert};
 pub use ended::{EndedRun, Totals, cancelled_at};
 pub use erase::{erase_ended_before, erase_of_conversation, note_webhook_event};
+pub use hold::{hold, is_held, release};
 pub use labels::{LABELS_MOST, LabelFilter, Labels};
 pub use lease::{Held, HeldJob, Lease, job_lost};
 pub use lists::{Filters, list};

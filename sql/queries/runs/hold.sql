@@ -1,0 +1,1 @@
+insert into run_hold (since) values ($1) on conflict do nothing

@@ -1,0 +1,59 @@
+//! `runs hold`, `runs release`: lets no run go on, and lets all go on again, directly in the database.
+
+use super::{Failure, Outcome, World, dev, terminal};
+use crate::server::options;
+use crate::store::{Store, connect::Manager, migrations, runs};
+use clap::Args;
+
+pub(super) const HOLD_EXAMPLES: &str = "\
+Examples:
+  agent-runtime restore --replace /var/backups/agent-runtime/2027-01-31
+  agent-runtime runs hold
+  systemctl start agent-runtime
+
+No run goes on, on any replica, until agent-runtime runs release. New runs are accepted and wait. The database is that of \
+SVC_DATABASE_URL, else the private one of a running `dev`. A server that runs knows within about a second; what it is doing \
+just then it does to the end of the run, or until the run waits.";
+
+pub(super) const RELEASE_EXAMPLES: &str = "\
+Examples:
+  agent-runtime runs release
+
+Servers know within about a second.";
+
+/// Which database.
+#[derive(Args)]
+pub(super) struct Database {
+    #[command(flatten)]
+    dev: dev::Found,
+}
+
+/// Holds all runs, or releases them.
+///
+/// # Errors
+/// The database cannot be reached, or its schema has another version.
+pub(super) fn set(world: &World, database: &Database, is_held: bool) -> Outcome {
+    let world = &database.dev.world(world)?;
+    let settings = world.settings()?;
+    let log = super::serve::open_log(&world.vars, &settings, &world.clock)?;
+    let options = options::store(&settings);
+    let plan = migrations::plan(&mut Manager::new(&options)?.client()?)?;
+    if !plan.refusals.is_empty() || !plan.pending.is_empty() {
+        return Err(Failure::new(
+            "The database's schema is not this version's. See: agent-runtime migrate --check",
+        ));
+    }
+    let now = world.clock.now();
+    let changed = Store::open(&options, log)?.transact(|tx| match is_held {
+        true => runs::hold(tx, now),
+        false => runs::release(tx),
+    })?;
+    terminal::say(match (is_held, changed) {
+        (true, true) => "All runs are held. To let them go on: agent-runtime runs release",
+        (true, false) => {
+            "All runs were held already. To let them go on: agent-runtime runs release"
+        }
+        (false, true) => "Runs go on.",
+        (false, false) => "Runs were not held.",
+    })
+}
