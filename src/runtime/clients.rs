@@ -11,6 +11,7 @@ pub(super) struct Clients {
     policy: Policy,
     model_timeouts: Timeouts,
     model: Option<Client>,
+    http: Option<Client>,
     pub(super) tools: tools::Clients,
 }
 
@@ -22,6 +23,7 @@ impl Clients {
             policy: Policy::Tenant(options.host_access),
             model_timeouts: options.model_timeouts,
             model: None,
+            http: None,
             tools: tools::Clients::new(http),
         }
     }
@@ -32,6 +34,16 @@ impl Clients {
             let (policy, timeouts) = (self.policy, self.model_timeouts);
             let client = self.outbound.client_through_proxy(policy, timeouts);
             client.to(Peer::ModelProvider)
+        });
+        switch.cover(client.cancel_handle());
+        client
+    }
+
+    /// For a request of a flow, which the switch can cut. Its timeouts are the caller's.
+    pub(super) fn http(&mut self, switch: &Switch) -> &mut Client {
+        let client = self.http.get_or_insert_with(|| {
+            let (policy, timeouts) = (self.policy, self.model_timeouts);
+            self.outbound.client(policy, timeouts)
         });
         switch.cover(client.cancel_handle());
         client

@@ -31,6 +31,7 @@ mod driver;
 mod ends;
 mod erasure;
 mod fault_counter;
+mod flow;
 mod hold;
 mod job;
 pub mod journal;

@@ -1,17 +1,20 @@
 //! Programs: what a run executes. Loaded when the run is claimed, and asked for the next step. The
 //! only match on kinds of programs.
 //!
-//! A program is pure: the journal alone decides what comes next, so every process that takes the
-//! run over comes to the same decision.
+//! A program is pure: the journal alone decides what comes next, and of a flow its state and its newest step. So every
+//! process that takes the run over comes to the same decision.
 //!
 //! Not here: performing steps (`steps`), and the limits of a run (`driver::recover`).
 
-use super::journal::decision::Next;
+use super::flow::Flow;
+use super::journal::decision::{Decision, Next};
 use super::progress::text::Publication;
 use super::turn::definition::{AGENT_TURN, Definition, tool_of};
 use super::turn::next;
 use super::turn::prompt::{self, Prompt};
 use crate::error::Result;
+use crate::flows::definition::tree::Definition as FlowDefinition;
+use crate::store::flow_states::FlowState;
 use crate::store::runs::{self, Held, HeldJob, Run, StepCommit};
 use crate::store::steps::{self, Step};
 use crate::store::turns::{self, Tool, Turn};
@@ -19,6 +22,7 @@ use crate::store::{Session, Sql};
 use crate::tools::Origin;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -33,12 +37,17 @@ pub struct BuiltIn {
     pub time_limit: Duration,
 }
 
+/// How long a run of a flow may be active.
+const LONGEST_RUN: Duration = Duration::from_secs(400 * 86_400);
+
 /// What one run runs.
 pub(super) enum Program {
     /// A turn of an agent.
     Turn(Box<Definition>),
     /// A built-in program, with the run's input.
     BuiltIn(BuiltIn, Value),
+    /// A flow, with where its run stands.
+    Flow(Box<Flow>),
 }
 
 /// A program, and the journal of its run.
@@ -52,13 +61,20 @@ impl Program {
     /// The database's; internal, when it holds what cannot be read.
     pub(super) fn load(
         sql: &mut impl Sql,
-        built_in: &HashMap<String, BuiltIn>,
+        (built_in, flows): (
+            &HashMap<String, BuiltIn>,
+            &HashMap<String, Arc<FlowDefinition>>,
+        ),
         (run, held): (&Run, &Held),
     ) -> Result<Option<Loaded>> {
         let has_begun = held.events_written > 1;
         if run.flow_id == AGENT_TURN {
             let turn = turns::load(sql, &held.lease, has_begun)?;
             return turn.map(Self::of_turn).transpose();
+        }
+        if let Some(definition) = flows.get(&run.flow_id) {
+            let (flow, journal) = Flow::load(sql, flows, definition.clone(), (run, held))?;
+            return Ok(Some((Self::Flow(Box::new(flow)), journal)));
         }
         let Some(program) = built_in.get(&run.flow_id) else {
             return Ok(None);
@@ -95,12 +111,26 @@ impl Program {
         Ok((Self::Turn(Box::new(Definition::new(turn)?)), journal))
     }
 
-    /// What comes next, where every step of the journal is completed.
-    pub(super) fn next(&self, journal: &[Step]) -> Next {
+    /// What comes next, where every step of the journal has ended.
+    pub(super) fn next(&self, journal: &[Step], now: OffsetDateTime) -> Decision {
         match self {
-            Self::Turn(definition) => next::next(journal, definition),
-            Self::BuiltIn(program, input) => (program.next)(input, journal),
+            Self::Turn(definition) => next::next(journal, definition).into(),
+            Self::BuiltIn(program, input) => (program.next)(input, journal).into(),
+            Self::Flow(flow) => flow.next(journal.last(), now),
         }
+    }
+
+    /// A step began with this state: see [`StepCommit::flow_state`].
+    pub(super) fn begun_with(&mut self, state: &FlowState) {
+        if let Self::Flow(flow) = self {
+            flow.begun_with(state);
+        }
+    }
+
+    /// Whether it is a flow: its decisions need the newest step alone, its calls stand in its own steps, and a step that fails
+    /// for good is for it to handle.
+    pub(super) fn is_flow(&self) -> bool {
+        matches!(self, Self::Flow(_))
     }
 
     /// How long a run of it may be active: see [`Run::active_time`].
@@ -110,6 +140,8 @@ impl Program {
                 Duration::from_millis(u64::from(definition.limits.turn_timeout_ms))
             }
             Self::BuiltIn(program, _) => program.time_limit,
+            // Its timeouts are its own, and waits count in them.
+            Self::Flow(_) => LONGEST_RUN,
         }
     }
 
@@ -124,6 +156,10 @@ impl Program {
                 "The run took longer than its limit of {} ms.",
                 program.time_limit.as_millis()
             ),
+            Self::Flow(_) => format!(
+                "The run took longer than {} days.",
+                LONGEST_RUN.as_secs() / 86_400
+            ),
         }
     }
 
@@ -131,7 +167,7 @@ impl Program {
     pub(super) fn noun(&self) -> &'static str {
         match self {
             Self::Turn(_) => "turn",
-            Self::BuiltIn(..) => "run",
+            Self::BuiltIn(..) | Self::Flow(_) => "run",
         }
     }
 
@@ -139,14 +175,14 @@ impl Program {
     pub(super) fn model(&self) -> Option<&Turn> {
         match self {
             Self::Turn(definition) => Some(&definition.turn),
-            Self::BuiltIn(..) => None,
+            Self::BuiltIn(..) | Self::Flow(_) => None,
         }
     }
 
     /// When readers see the text of its model steps.
     pub(super) fn publication(&self) -> Publication {
         match self {
-            Self::Turn(_) | Self::BuiltIn(..) => Publication::Live,
+            Self::Turn(_) | Self::BuiltIn(..) | Self::Flow(_) => Publication::Live,
         }
     }
 
@@ -157,7 +193,7 @@ impl Program {
     pub(super) fn prompt(&self, journal: &[Step], origin: &Origin) -> Result<Prompt, String> {
         match self {
             Self::Turn(definition) => prompt::prompt(definition, journal, origin),
-            Self::BuiltIn(..) => Err("This program asks no model.".to_owned()),
+            Self::BuiltIn(..) | Self::Flow(_) => Err("This program asks no model.".to_owned()),
         }
     }
 
@@ -165,6 +201,7 @@ impl Program {
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
         match self {
             Self::Turn(definition) => tool_of(definition, name),
+            Self::Flow(flow) => flow.tool(name),
             Self::BuiltIn(..) => None,
         }
     }

@@ -110,6 +110,7 @@ impl Attempted<'_> {
             StepKind::Model => (self.model(&mut attributes), Kind::Client),
             StepKind::Tool => (self.tool(&mut attributes), Kind::Internal),
             StepKind::Wait => ("wait".to_owned(), Kind::Internal),
+            StepKind::Http => ("http".to_owned(), Kind::Internal),
             StepKind::Child => ("run_children".to_owned(), Kind::Internal),
             StepKind::Approval => ("approval".to_owned(), Kind::Internal),
         };

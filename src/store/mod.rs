@@ -19,6 +19,7 @@ pub mod deactivation;
 pub mod deltas;
 pub mod enrolments;
 pub mod events;
+pub mod flow_parts;
 pub mod flow_states;
 pub mod flow_versions;
 pub mod flows;

@@ -21,7 +21,10 @@ texts! {
         Model = "model",
         /// A call of a tool.
         Tool = "tool",
-        // No route starts a run that has one of these, so the description has neither.
+        // No route starts a run that has one of these, so the description has none.
+        /// An HTTP request.
+        #[schemars(skip)]
+        Http = "http",
         /// A wait for a time.
         #[schemars(skip)]
         Wait = "wait",

@@ -42,6 +42,8 @@ pub struct Input<'a> {
     pub arguments: &'a Value,
     /// Where the call comes from.
     pub origin: Origin,
+    /// What the tool is sent to tell a repeated call by.
+    pub idempotency_key: String,
     /// What the call proves itself with.
     pub credentials: &'a Credentials,
     /// When it is made, in Unix seconds.
@@ -69,6 +71,9 @@ pub struct Answer {
     pub is_error: bool,
     /// The answer, or what went wrong.
     pub output: String,
+    /// Of an error: the HTTP status that the tool answered with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
 }
 
 impl Answer {
@@ -77,6 +82,7 @@ impl Answer {
         Self {
             is_error: true,
             output: output.into(),
+            status: None,
         }
     }
 }

@@ -80,10 +80,10 @@ pub(super) fn call(
         "step": origin.step,
         "dryRun": origin.dry_run,
     });
-    let (key, trace) = (origin.idempotency_key(), origin.traceparent());
+    let (key, trace) = (&input.idempotency_key, origin.traceparent());
     let body = body.to_string();
     let credentials = input.credentials;
-    let own = match credentials.headers(&key, input.timestamp, &body) {
+    let own = match credentials.headers(key, input.timestamp, &body) {
         Ok(own) => own,
         Err(why) => return Called::Answered(Answer::error(why)),
     };
@@ -97,15 +97,17 @@ pub(super) fn call(
         Ok(answer) if (200..300).contains(&answer.status) => Called::Answered(Answer {
             is_error: false,
             output: credentials.redact(storable(&answer.body)),
+            status: None,
         }),
         Ok(answer) => {
             // The whole of it, so that no value is cut in two and not found.
             let text = credentials.redact(storable(&answer.body));
             let text = beginning(&text, ERROR_BYTES);
-            Called::Answered(Answer::error(format!(
-                "The tool answered with status {}: {text}",
-                answer.status
-            )))
+            let said = format!("The tool answered with status {}: {text}", answer.status);
+            Called::Answered(Answer {
+                status: Some(answer.status),
+                ..Answer::error(said)
+            })
         }
         Err(failure) => failed(&failure, input),
     }

@@ -33,6 +33,7 @@ mod erasure;
 mod failover;
 mod fairness;
 mod fga;
+mod flow_runs;
 mod flow_versions;
 mod forward_proxy;
 mod grants;

@@ -11,7 +11,7 @@ use crate::runtime::job::Advance;
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepRef};
 use crate::runtime::services::Services;
-use crate::runtime::steps;
+use crate::runtime::steps::{self, Recovery};
 use crate::store::Tx;
 use crate::store::runs::{self, End, EndedRun, HeldJob, Outcome, StepCommit};
 use crate::store::steps::{Begun, Ended, Step, StepKind, StepStatus};
@@ -103,7 +103,7 @@ fn claim_in(
     let Some((run, held)) = runs::claim(tx, ids, job_of(claimed), now)? else {
         return Ok((Taken::Done(JobEnd::Finished), Wrote::default()));
     };
-    let Some(loaded) = Program::load(tx, &services.options.built_in, (&run, &held))? else {
+    let Some(loaded) = Program::load(tx, services.options.programs(), (&run, &held))? else {
         let end = failed(format!(
             "This version of the service cannot run the flow {}.",
             run.flow_id
@@ -247,6 +247,9 @@ fn add_lost_attempt(state: &State, plan: &Plan, commit: &mut StepCommit) {
     commit.call = steps::lost_call(last, &state.program);
     commit.has_text = commit.call.is_some();
     match plan {
+        Plan::Begin { begun, .. } if begun.step != last.step => {
+            add_unknown(state, last, commit);
+        }
         Plan::Begin { begun, .. } => {
             let restarted = Event::StepRestarted {
                 step: steps::step_ref(&state.journal, begun),
@@ -255,6 +258,12 @@ fn add_lost_attempt(state: &State, plan: &Plan, commit: &mut StepCommit) {
             commit.events.push(restarted.row());
         }
         Plan::Resume(_) => {}
+        Plan::End(_)
+            if steps::recover(last, &state.program) == Recovery::Unknown
+                && state.program.is_flow() =>
+        {
+            add_unknown(state, last, commit)
+        }
         Plan::End(_) => {
             commit.ended = Some(Ended {
                 step: last.step,
@@ -264,6 +273,23 @@ fn add_lost_attempt(state: &State, plan: &Plan, commit: &mut StepCommit) {
             });
         }
     }
+}
+
+/// The outcome of a flow's step is unknown, and the flow has handled that.
+fn add_unknown(state: &State, last: &Step, commit: &mut StepCommit) {
+    let failure = recover::unknown(last);
+    let failed = Event::StepFailed {
+        step: steps::step_ref(&state.journal, &recover::begun_of(last)),
+        reason: failure.reason.clone(),
+        will_retry: false,
+    };
+    commit.events.push(failed.row());
+    commit.ended = Some(Ended {
+        step: last.step,
+        status: StepStatus::Failed,
+        result: Some(serde_json::json!(failure)),
+        failures: last.failures,
+    });
 }
 
 /// What the first claim of an agent's turn writes, but for the model's name.
@@ -336,7 +362,7 @@ fn give_up_with(
         let end = failed("The server met a fault of its own. Its log has the cause.");
         let end = if_not_cancelled(&run, end);
         let loaded = match is_loaded {
-            true => Program::load(tx, &services.options.built_in, (&run, &held))?,
+            true => Program::load(tx, services.options.programs(), (&run, &held))?,
             false => None,
         };
         let Some(loaded) = loaded else {

@@ -8,6 +8,7 @@ use crate::ids::rfc3339;
 use crate::runtime::active_runs::Reason;
 use crate::runtime::ends;
 use crate::runtime::job::{Advance, CHILD_JOB, StartedBy};
+use crate::runtime::journal::call::StepFailure;
 use crate::runtime::journal::decision::ChildRun;
 use crate::runtime::journal::wait::{self, ChildrenRequest};
 use crate::runtime::progress::events::{Event, StepAnswer};
@@ -16,11 +17,12 @@ use crate::runtime::steps;
 use crate::runtime::steps::attempt::{Outcome, Performed};
 use crate::store::Tx;
 use crate::store::approvals::Opening;
+use crate::store::flow_states::FlowState;
 use crate::store::retry::retry_while_away;
 use crate::store::runs::{self, End, NewChild, Origin, Run, StepCommit, Wait};
 use crate::store::steps::{Begun, Ended, StepStatus};
 use jobs::Claimed;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 use time::OffsetDateTime;
 
@@ -109,6 +111,7 @@ pub(super) fn add_plan(
             begun,
             children,
             approval,
+            flow_state,
             ..
         } => {
             let step = steps::step_ref(&state.journal, begun);
@@ -124,6 +127,7 @@ pub(super) fn add_plan(
                 });
             }
             commit.begun = Some(begun.clone());
+            commit.flow_state = flow_state.as_deref().cloned();
             if !children.is_empty() {
                 let children = new_children(services, state, begun, children)?;
                 commit.children = Some((children, CHILD_JOB));
@@ -138,6 +142,13 @@ pub(super) fn add_plan(
 /// Adds the run's end, with the event that says so.
 pub(super) fn add_end(run: &Run, mut commit: StepCommit, end: End) -> StepCommit {
     commit.events.push(Event::ended(&end, &run.labels).row());
+    if let End::Failed {
+        error: Some(error), ..
+    } = &end
+        && run.parent.is_some()
+    {
+        commit.flow_state = Some(FlowState::of_error(error));
+    }
     commit.end = Some(end);
     commit
 }
@@ -247,6 +258,11 @@ impl Writer<'_> {
             Some(result),
             begun.failures,
         ));
+        self.go_on(commit, now)
+    }
+
+    /// The step has ended, and what comes next begins with it.
+    fn go_on(&mut self, commit: StepCommit, now: OffsetDateTime) -> Result<Committed> {
         let plan = recover::plan(self.state, now);
         let next = match &plan {
             Plan::End(end) => return self.end(commit, end.clone()),
@@ -264,7 +280,7 @@ impl Writer<'_> {
         self.write(&whole, commit, now, Committed::Next(next))
     }
 
-    /// The step failed: the run waits for another attempt, or ends.
+    /// The step failed: the run waits for another attempt, its program handles that, or it ends.
     fn failed(
         &mut self,
         mut commit: StepCommit,
@@ -289,7 +305,17 @@ impl Writer<'_> {
             } else {
                 String::new()
             };
-            return self.end(commit, failed(format!("{reason}{times}")));
+            let said = format!("{reason}{times}");
+            if !self.state.program.is_flow() {
+                return self.end(commit, failed(said));
+            }
+            let failure = json!(StepFailure {
+                reason: said,
+                is_unknown: false,
+            });
+            self.state.fail(failure.clone());
+            commit.ended = Some(ended(begun, StepStatus::Failed, Some(failure), failures));
+            return self.go_on(commit, now);
         };
         let mut whole = commit.clone();
         let waiting = Event::RunWaiting {

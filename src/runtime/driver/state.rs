@@ -98,6 +98,15 @@ impl State {
         }
     }
 
+    /// The step of the journal's last row has failed for good, which its program handles. Otherwise as
+    /// [`State::complete`].
+    pub(super) fn fail(&mut self, failure: Value) {
+        if let Some(last) = self.journal.last_mut() {
+            last.status = StepStatus::Failed;
+            last.result = Some(failure);
+        }
+    }
+
     /// A commit is written. Says the events that readers are to be shown. Not for a commit that ends a run
     /// which was asked to cancel: the event of the cancel takes a number too, nobody here knows which.
     pub(super) fn committed(
@@ -111,6 +120,9 @@ impl State {
             .collect();
         self.held.events_written += i64::try_from(events.len()).unwrap_or(i64::MAX);
         self.held.has_children |= commit.children.is_some();
+        if let Some(state) = &commit.flow_state {
+            self.program.begun_with(state);
+        }
         if let Some(begun) = &commit.begun {
             self.begin(begun, now);
         }
@@ -118,6 +130,10 @@ impl State {
     }
 
     fn begin(&mut self, begun: &Begun, now: OffsetDateTime) {
+        if self.program.is_flow() {
+            self.journal.clear();
+            self.answer_bytes = 0;
+        }
         self.journal.retain(|step| step.step != begun.step);
         self.journal.push(Step {
             step: begun.step,

@@ -1,10 +1,29 @@
 //! A program's decision on what a run does next.
 
 use crate::store::approvals::NewApproval;
+use crate::store::flow_states::FlowState;
 use crate::store::runs::{Agent, End};
 use crate::store::steps::StepKind;
 use serde_json::Value;
 use std::time::Duration;
+use time::OffsetDateTime;
+
+/// What comes next, and of a flow where its run stands with it.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::runtime) struct Decision {
+    pub(in crate::runtime) next: Next,
+    /// Of a flow whose run does not end.
+    pub(in crate::runtime) flow_state: Option<FlowState>,
+}
+
+impl From<Next> for Decision {
+    fn from(next: Next) -> Self {
+        Self {
+            next,
+            flow_state: None,
+        }
+    }
+}
 
 /// What comes next.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,12 +39,7 @@ pub enum Next {
     },
     /// A step that begins child runs and waits until all have ended. The run holds no thread and no lease
     /// meanwhile.
-    Spawn {
-        /// Where it stands in the program.
-        path: String,
-        /// 1 to [`CHILDREN_AT_ONCE`](crate::store::runs::CHILDREN_AT_ONCE).
-        children: Vec<ChildRun>,
-    },
+    Spawn(Family),
     /// A step that asks a reviewer, and waits until the approval is closed. The run holds no thread and no lease
     /// meanwhile. The result of the step is an [`ApprovalResult`](super::wait::ApprovalResult).
     Ask {
@@ -49,6 +63,19 @@ pub struct NewStep {
     pub path: String,
     /// What it is asked.
     pub request: Value,
+}
+
+/// Child runs that one step begins.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Family {
+    /// Where the step stands in the program.
+    pub path: String,
+    /// 1 to [`CHILDREN_AT_ONCE`](crate::store::runs::CHILDREN_AT_ONCE).
+    pub children: Vec<ChildRun>,
+    /// When those that have not ended are cancelled.
+    pub until: Option<OffsetDateTime>,
+    /// Those that have not ended are cancelled once one has failed.
+    pub is_fail_fast: bool,
 }
 
 /// A child run to be begun. Project, creator and `dryRun` are its parent's.

@@ -4,6 +4,7 @@
 //! A part that another version of this program wrote and that cannot be read is an error with a
 //! sentence: the run fails with it.
 
+pub(super) mod call;
 pub mod decision;
 pub mod wait;
 

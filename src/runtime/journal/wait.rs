@@ -6,7 +6,7 @@
 
 use crate::ids::rfc3339;
 use crate::store::approvals::ApprovalStatus;
-use crate::store::runs::{Wait, WaitingFor};
+use crate::store::runs::{Usage, Wait, WaitingFor};
 use crate::store::steps::{Step, StepKind};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
@@ -31,6 +31,16 @@ pub(in crate::runtime) struct ChildrenRequest {
     pub first_slot: i32,
     /// How many there are.
     pub count: i32,
+    /// When those that have not ended are cancelled.
+    #[serde(
+        default,
+        with = "rfc3339::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub until: Option<OffsetDateTime>,
+    /// Those that have not ended are cancelled once one has failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_fail_fast: bool,
 }
 
 /// How one child run ended, in the result of its step: an array in the order of the slots.
@@ -47,6 +57,12 @@ pub(in crate::runtime) struct ChildResult {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_message: Option<String>,
+    /// Of a flow: the error that it failed with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<serde_json::Value>,
+    /// What its model calls used, those of runs below it included; absent if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// How an approval was closed, in the result of its step.
@@ -105,10 +121,12 @@ pub(in crate::runtime) fn timer(until: OffsetDateTime) -> Wait {
     }
 }
 
-/// Until a child run has ended.
-pub(in crate::runtime) fn children(now: OffsetDateTime) -> Wait {
+/// Until a child run has ended, or their time is over.
+pub(in crate::runtime) fn children(now: OffsetDateTime, until: Option<OffsetDateTime>) -> Wait {
     Wait {
-        until: now + CHILDREN_LOOK,
+        until: until
+            .filter(|until| *until > now)
+            .unwrap_or(now + CHILDREN_LOOK),
         on: WaitingFor::Children,
         approval_id: None,
     }

@@ -274,6 +274,19 @@ pub enum StepAnswer {
         /// How it was closed.
         decision: ApprovalStatus,
     },
+    /// An HTTP request. Not described, as above.
+    #[serde(rename_all = "camelCase")]
+    #[schemars(skip)]
+    Http {
+        /// The status that the server answered with.
+        status_code: u16,
+    },
+    /// An effect that a dry run does not perform. Not described, as above.
+    #[schemars(skip)]
+    Simulated {
+        /// Always true.
+        simulated: bool,
+    },
     /// A wait. Not described, as above. Last, since it reads from anything.
     #[schemars(skip)]
     Wait {},
@@ -369,7 +382,9 @@ impl Event {
         let labels = labels.clone();
         match end {
             End::Completed { .. } => Self::RunCompleted { labels },
-            End::Failed { failure_message } => Self::RunFailed {
+            End::Failed {
+                failure_message, ..
+            } => Self::RunFailed {
                 failure_message: failure_message.clone(),
                 labels,
             },

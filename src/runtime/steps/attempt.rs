@@ -12,6 +12,7 @@ use crate::store::steps::{Begun, ModelCall};
 use crate::tools::{Origin, Schemas};
 use serde_json::Value;
 use std::time::Duration;
+use time::OffsetDateTime;
 
 /// What an attempt needs.
 pub(in crate::runtime) struct Attempt<'a> {
@@ -74,6 +75,20 @@ impl Attempt<'_> {
             attempt: begun.attempt,
             dry_run: self.run.dry_run,
             trace: self.trace.of_attempt(begun.step, begun.attempt),
+        }
+    }
+
+    /// How long a call may take that takes `most` at most and ends by `until`. An error: that is over.
+    pub(super) fn time_for(
+        &self,
+        most: Duration,
+        until: Option<OffsetDateTime>,
+    ) -> Result<Duration, Box<Outcome>> {
+        let Some(until) = until else { return Ok(most) };
+        let left = Duration::try_from(until - self.services.clock.now()).unwrap_or_default();
+        match left.is_zero() {
+            true => Err(Box::new(Outcome::refused("Its time was over.".to_owned()))),
+            false => Ok(left.min(most)),
         }
     }
 }

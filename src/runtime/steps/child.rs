@@ -5,11 +5,12 @@
 
 use super::attempt::{Attempt, Outcome, Performed};
 use crate::error::{Error, Result};
+use crate::runtime::ends;
 use crate::runtime::journal::read;
 use crate::runtime::journal::wait::{self, ChildResult, ChildrenRequest};
 use crate::runtime::progress::events::{ChildEnd, StepAnswer};
 use crate::store::Session;
-use crate::store::runs::{self, Child, ChildState, Lease};
+use crate::store::runs::{self, Cancelled, Child, ChildState, Lease};
 use crate::store::steps::Begun;
 use serde_json::json;
 
@@ -19,10 +20,17 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
         Ok(request) => request,
         Err(reason) => return Ok(Outcome::refused(reason).into()),
     };
-    let services = attempt.services;
+    let (services, now) = (attempt.services, attempt.services.clock.now());
     let mut session = services.store.session()?;
-    let children = read_children(&mut session, &attempt.lease, &request, false)?;
+    let mut children = read_children(&mut session, &attempt.lease, &request, false)?;
     let ended = |child: &&Child| child.state != ChildState::Started;
+    let is_over = request.until.is_some_and(|until| until <= now);
+    let has_failed = |child: &Child| child.state == ChildState::Failed;
+    if is_over || request.is_fail_fast && children.iter().any(has_failed) {
+        let left = children.iter().filter(|child| !ended(child));
+        cancel(attempt, &left.collect::<Vec<_>>())?;
+        children = read_children(&mut session, &attempt.lease, &request, false)?;
+    }
     let unseen = children.iter().filter(ended).filter(|child| !child.is_seen);
     let taken = unseen.map(|child| child.slot).collect();
     let outcome = match children.iter().all(|child| ended(&child)) {
@@ -32,12 +40,42 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
             &request,
             true,
         )?),
-        false => Outcome::Waits(wait::children(services.clock.now())),
+        false => Outcome::Waits(wait::children(now, request.until)),
     };
     Ok(Performed {
         taken,
         ..Performed::from(outcome)
     })
+}
+
+/// Asks children to end.
+fn cancel(attempt: &Attempt<'_>, children: &[&Child]) -> Result<()> {
+    let (services, now) = (attempt.services, attempt.services.clock.now());
+    for child in children {
+        let own = attempt.lease.child(child.run_id);
+        loop {
+            let (cancelled, ended) = services.store.transact(|tx| {
+                let cancelled = runs::cancel(tx, &own, now)?;
+                let ended = match cancelled {
+                    Cancelled::AtOnce | Cancelled::Asked { has_more: false } => {
+                        runs::cancelled_at(tx, &own, now)?
+                    }
+                    Cancelled::Asked { has_more: true } | Cancelled::Finished => Vec::new(),
+                };
+                Ok((cancelled, ended))
+            })?;
+            ends::report(services, attempt.log, None, &ended);
+            if cancelled != (Cancelled::Asked { has_more: true }) {
+                break;
+            }
+        }
+        services.feed.changed(child.run_id);
+        services.active.interrupt(child.run_id);
+    }
+    if !children.is_empty() {
+        services.wake_queue();
+    }
+    Ok(())
 }
 
 /// The step's children, all of them.
@@ -61,6 +99,8 @@ fn done(children: &[Child]) -> Outcome {
         status: child.state.text().to_owned(),
         output: child.output.clone(),
         failure_message: child.failure_message.clone(),
+        error: child.error.clone(),
+        usage: (child.usage.calls > 0).then_some(child.usage),
     });
     let results: Vec<ChildResult> = results.collect();
     let ends = results.iter().map(|child| ChildEnd {

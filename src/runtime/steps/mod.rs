@@ -7,6 +7,7 @@
 mod approval;
 pub(super) mod attempt;
 mod child;
+mod http;
 mod model;
 mod tool;
 mod wait;
@@ -42,6 +43,7 @@ pub(super) fn perform(
     let performed = match begun.kind {
         StepKind::Model => model::perform(attempt, journal, begun),
         StepKind::Tool => tool::perform(attempt, journal, begun).into(),
+        StepKind::Http => http::perform(attempt, begun).into(),
         StepKind::Wait => wait::perform(attempt, begun).into(),
         StepKind::Child => child::perform(attempt, begun)?,
         StepKind::Approval => approval::perform(attempt, begun)?,
@@ -58,7 +60,8 @@ pub(super) fn recover(step: &Step, program: &Program) -> Recovery {
         StepKind::Tool if program.tool(&step.name).is_none_or(|tool| tool.idempotent) => {
             Recovery::Again
         }
-        StepKind::Tool => Recovery::Unknown,
+        StepKind::Http if http::is_repeatable(step) => Recovery::Again,
+        StepKind::Tool | StepKind::Http => Recovery::Unknown,
         StepKind::Wait | StepKind::Child | StepKind::Approval => Recovery::Resume,
     }
 }
@@ -67,7 +70,9 @@ pub(super) fn recover(step: &Step, program: &Program) -> Recovery {
 pub(super) fn lost_call(step: &Step, program: &Program) -> Option<ModelCall> {
     match step.kind {
         StepKind::Model => model::lost_call(step, program),
-        StepKind::Tool | StepKind::Wait | StepKind::Child | StepKind::Approval => None,
+        StepKind::Tool | StepKind::Http | StepKind::Wait | StepKind::Child | StepKind::Approval => {
+            None
+        }
     }
 }
 
@@ -75,7 +80,7 @@ pub(super) fn lost_call(step: &Step, program: &Program) -> Option<ModelCall> {
 pub(super) fn attempts(kind: StepKind, options: &Options) -> i32 {
     match kind {
         StepKind::Model => options.model_attempts,
-        StepKind::Tool => options.tool_attempts,
+        StepKind::Tool | StepKind::Http => options.tool_attempts,
         StepKind::Wait | StepKind::Child | StepKind::Approval => 1,
     }
 }
@@ -84,7 +89,11 @@ pub(super) fn attempts(kind: StepKind, options: &Options) -> i32 {
 pub(super) fn step_ref(journal: &[Step], begun: &Begun) -> StepRef {
     let call = match begun.kind {
         StepKind::Tool => journal::call_of(journal, &begun.request).ok(),
-        StepKind::Model | StepKind::Wait | StepKind::Child | StepKind::Approval => None,
+        StepKind::Model
+        | StepKind::Http
+        | StepKind::Wait
+        | StepKind::Child
+        | StepKind::Approval => None,
     };
     StepRef {
         step: begun.step,

@@ -1,26 +1,31 @@
 //! A step that calls a tool.
 
 use super::attempt::{Attempt, Outcome};
+use super::http;
 use crate::log::{Subsystem, subsystem};
 use crate::runtime::counts::ToolOutcome;
 use crate::runtime::journal;
+use crate::runtime::journal::call::FlowToolRequest;
+use crate::runtime::journal::read;
 use crate::runtime::options::Options;
-use crate::runtime::progress::events::StepAnswer;
+use crate::runtime::progress::events::{StepAnswer, ToolCall};
 use crate::store::steps::{Begun, Step};
 use crate::store::turns::Tool;
 use crate::tools::{self, Answer, Called, Credentials, Input, Refused, Target};
 use serde_json::json;
 use std::time::Duration;
+use time::OffsetDateTime;
 
 /// Of a tool's output, what readers of the stream are shown, in bytes. The journal holds it whole.
 const SHOWN_BYTES: usize = 16 * 1024;
 
 /// Calls the tool that the journal names.
 pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun) -> Outcome {
-    let call = match journal::call_of(journal, &begun.request) {
-        Ok(call) => call,
-        Err(reason) => return Outcome::refused(reason),
+    let asked = match asked(attempt, journal, begun) {
+        Ok(asked) => asked,
+        Err(outcome) => return *outcome,
     };
+    let Asked { call, key, until } = asked;
     let counts = &attempt.services.counts;
     let Some(tool) = attempt.program.tool(&call.name) else {
         counts.tool_call(ToolOutcome::Refused);
@@ -41,6 +46,11 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     };
     let services = attempt.services;
     let options = &services.options;
+    let most = Duration::from_millis(u64::from(tool.timeout_ms));
+    let deadline = match attempt.time_for(most, until) {
+        Ok(deadline) => deadline,
+        Err(late) => return *late,
+    };
     let credentials = match credentials(attempt, begun, tool) {
         Ok(credentials) => credentials,
         Err(outcome) => return *outcome,
@@ -48,12 +58,12 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     let input = Input {
         name: &tool.name,
         arguments: &arguments,
+        idempotency_key: key.unwrap_or_else(|| attempt.origin(begun).idempotency_key()),
         origin: attempt.origin(begun),
         credentials: &credentials,
         timestamp: services.clock.now().unix_timestamp(),
         answer_bytes: options.tool_answer_bytes,
     };
-    let deadline = Duration::from_millis(u64::from(tool.timeout_ms));
     let switch = &attempt.interrupt.switch;
     let tools = &mut attempt.clients.tools;
     let called = tools::call(tools, Target::from(tool), &input, deadline, switch);
@@ -72,6 +82,40 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         ))),
         Called::Interrupted => Outcome::Interrupted,
     }
+}
+
+/// What a step is asked, of a turn or of a flow.
+struct Asked {
+    call: ToolCall,
+    /// In place of the key of the step.
+    key: Option<String>,
+    until: Option<OffsetDateTime>,
+}
+
+fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked, Box<Outcome>> {
+    let refused = |reason| Box::new(Outcome::refused(reason));
+    if !attempt.program.is_flow() {
+        let call = journal::call_of(journal, &begun.request).map_err(refused)?;
+        return Ok(Asked {
+            call,
+            key: None,
+            until: None,
+        });
+    }
+    // The tool does not say whether it would change nothing.
+    if attempt.run.dry_run {
+        return Err(Box::new(http::simulated()));
+    }
+    let request: FlowToolRequest = read(Some(&begun.request)).map_err(refused)?;
+    Ok(Asked {
+        call: ToolCall {
+            id: String::new(),
+            name: begun.name.clone(),
+            arguments: request.arguments.to_string(),
+        },
+        key: request.idempotency_key,
+        until: request.until,
+    })
 }
 
 /// What the call proves itself with, or how the step goes on without it: nothing was sent, so a tool that is not

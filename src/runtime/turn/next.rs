@@ -62,7 +62,10 @@ fn corrected(journal: &[Step], definition: &Definition, misfit: Misfit) -> Next 
 }
 
 fn fail(failure_message: String) -> Next {
-    Next::End(End::Failed { failure_message })
+    Next::End(End::Failed {
+        failure_message,
+        error: None,
+    })
 }
 
 fn begin(

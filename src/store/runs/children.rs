@@ -93,6 +93,8 @@ pub struct Child {
     pub failure_message: Option<String>,
     /// What it answered, where that is asked for.
     pub output: Option<Value>,
+    /// Of a flow, the error that it failed with, where that is asked for.
+    pub error: Option<Value>,
 }
 
 /// The children of a run, by slot.
@@ -121,6 +123,7 @@ fn child_of(row: &Row) -> Result<Child> {
         usage: usage_of(row)?,
         failure_message: row.column("failure_message")?,
         output: row.column("output")?,
+        error: row.column("error")?,
     })
 }
 

@@ -467,6 +467,8 @@ pub enum End {
     Failed {
         /// The sentence.
         failure_message: String,
+        /// Of a flow: the error that nothing in it handled, for the run that began it.
+        error: Option<Value>,
     },
     /// Because it was asked to.
     Cancelled,
@@ -492,7 +494,9 @@ impl End {
     /// Why it failed.
     pub fn failure_message(&self) -> Option<&str> {
         match self {
-            Self::Failed { failure_message } => Some(failure_message),
+            Self::Failed {
+                failure_message, ..
+            } => Some(failure_message),
             Self::Completed { .. } | Self::Cancelled => None,
         }
     }
@@ -504,7 +508,9 @@ impl End {
                 Some(storable::value(output)),
                 message.as_deref().map(storable::text),
             ),
-            Self::Failed { failure_message } => (Some(storable::text(failure_message)), None, None),
+            Self::Failed {
+                failure_message, ..
+            } => (Some(storable::text(failure_message)), None, None),
             Self::Cancelled => (None, None, None),
         }
     }

@@ -45,13 +45,21 @@ impl Lease {
         self.run_id
     }
 
+    /// A run that this one began, as its holder may end it.
+    pub fn child(&self, run_id: Uuid) -> OwnChild {
+        OwnChild {
+            tenant_id: self.tenant_id,
+            run_id,
+        }
+    }
+
     /// The claim's number.
     pub fn epoch(&self) -> i64 {
         self.epoch
     }
 
     /// The run that began it, which looks at its end.
-    pub(super) fn parent(&self) -> Option<Parent> {
+    pub(in crate::store) fn parent(&self) -> Option<Parent> {
         self.parent
     }
 }
@@ -67,6 +75,23 @@ impl May<Read, Run> for Lease {
 }
 
 impl May<Write, Run> for Lease {
+    fn tenant_id(&self) -> Uuid {
+        self.tenant_id
+    }
+
+    fn object_id(&self) -> Uuid {
+        self.run_id
+    }
+}
+
+/// A run that the holder of its parent may end.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnChild {
+    tenant_id: Uuid,
+    run_id: Uuid,
+}
+
+impl May<Write, Run> for OwnChild {
     fn tenant_id(&self) -> Uuid {
         self.tenant_id
     }

@@ -75,6 +75,7 @@ pub(super) fn completed() -> End {
 pub(super) fn failed() -> End {
     End::Failed {
         failure_message: "It went wrong.".to_owned(),
+        error: None,
     }
 }
 

@@ -117,7 +117,7 @@ fn a_parent_takes_children_of_every_kind_of_end() {
         json!([[
             of(
                 0,
-                &json!({"status": "completed", "output": {"text": "sunny"}})
+                &json!({"status": "completed", "output": {"text": "sunny"}, "usage": run.usage})
             ),
             of(
                 1,

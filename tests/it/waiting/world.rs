@@ -6,7 +6,7 @@
 
 use crate::runtime::world::{Process, Root, World, started_by};
 use agent_runtime::runtime::BuiltIn;
-use agent_runtime::runtime::journal::decision::{ChildRun, Next};
+use agent_runtime::runtime::journal::decision::{ChildRun, Family, Next};
 use agent_runtime::store::Sql;
 use agent_runtime::store::approvals::{ApprovalSource, Escalation, NewApproval};
 use agent_runtime::store::runs::{self, Agent, End, NewRun, Origin, Run, Usage, Via};
@@ -44,10 +44,11 @@ fn next(input: &Value, journal: &[Step]) -> Next {
         return Next::Ask { path, approval };
     }
     let children = step["children"].as_array().unwrap();
-    Next::Spawn {
+    Next::Spawn(Family {
         path,
         children: children.iter().map(child).collect(),
-    }
+        ..Family::default()
+    })
 }
 
 fn asks(asked: &Value) -> NewApproval {
@@ -100,6 +101,7 @@ fn end(input: &Value, journal: &[Step]) -> End {
     if let Some(message) = input["fails"].as_str() {
         return End::Failed {
             failure_message: message.to_owned(),
+            error: None,
         };
     }
     let has_answer = |step: &&Step| matches!(step.kind, StepKind::Child | StepKind::Approval);

@@ -7,11 +7,13 @@
 //! Not here: how often a failed step is retried, which is decided when it fails (`commit`).
 
 use super::state::State;
-use crate::runtime::journal::decision::{ChildRun, NewStep, Next};
+use crate::runtime::journal::call::StepFailure;
+use crate::runtime::journal::decision::{ChildRun, Decision, Family, NewStep, Next};
 use crate::runtime::journal::wait::{ChildrenRequest, TimerRequest, free_slot};
 use crate::runtime::program::Program;
 use crate::runtime::steps::{self, Recovery};
 use crate::store::approvals::NewApproval;
+use crate::store::flow_states::FlowState;
 use crate::store::runs::{CHILDREN_AT_ONCE, End};
 use crate::store::steps::{Begun, Step, StepKind, StepStatus};
 use serde_json::{Value, json};
@@ -37,6 +39,8 @@ pub(super) enum Plan {
         children: Vec<ChildRun>,
         /// The approval that is opened with it.
         approval: Option<Box<NewApproval>>,
+        /// Of a flow, where its run stands with a new step.
+        flow_state: Option<Box<FlowState>>,
     },
     /// An attempt goes on whose row is written.
     Resume(Begun),
@@ -63,31 +67,55 @@ pub(super) fn plan(state: &State, now: OffsetDateTime) -> Plan {
 /// What comes next, of a run without limits.
 pub(super) fn next(journal: &[Step], program: &Program, now: OffsetDateTime) -> Plan {
     match journal.last() {
-        Some(last) if last.status == StepStatus::Running => go_on(last, program),
-        Some(last) if last.status == StepStatus::Failed => again(last, None),
-        _ => match program.next(journal) {
-            Next::Begin(step) => begin(journal, step, Vec::new()),
-            Next::Wait { path, duration } => {
-                let request = TimerRequest {
-                    until: now + duration,
-                };
-                begin(
-                    journal,
-                    step_of(StepKind::Wait, path, json!(request)),
-                    Vec::new(),
-                )
+        Some(last) if last.status == StepStatus::Running => match steps::recover(last, program) {
+            Recovery::Unknown if program.is_flow() => {
+                let journal = [Step {
+                    status: StepStatus::Failed,
+                    result: Some(json!(unknown(last))),
+                    ..last.clone()
+                }];
+                decided(&journal, program.next(&journal, now), now)
             }
-            Next::Spawn { path, children } => spawn(journal, path, children),
-            Next::Ask { path, approval } => ask(journal, path, approval),
-            Next::End(end) => Plan::End(end),
+            recovery => go_on(last, recovery),
         },
+        // A failed step with a result has failed for good, and its program handles that.
+        Some(last) if last.status == StepStatus::Failed && last.result.is_none() => {
+            again(last, None)
+        }
+        _ => decided(journal, program.next(journal, now), now),
     }
+}
+
+/// What a program's decision comes to.
+fn decided(journal: &[Step], decision: Decision, now: OffsetDateTime) -> Plan {
+    let mut plan = match decision.next {
+        Next::Begin(step) => begin(journal, step, Vec::new()),
+        Next::Wait { path, duration } => {
+            let request = TimerRequest {
+                until: now + duration,
+            };
+            let step = step_of(StepKind::Wait, path, json!(request));
+            begin(journal, step, Vec::new())
+        }
+        Next::Spawn(family) => {
+            let children = family.children.len();
+            let first_slot = first_slot(journal, decision.flow_state.as_ref(), children);
+            spawn(journal, family, first_slot)
+        }
+        Next::Ask { path, approval } => ask(journal, path, approval),
+        Next::End(end) => Plan::End(end),
+    };
+    if let Plan::Begin { flow_state, .. } = &mut plan {
+        *flow_state = decision.flow_state.map(Box::new);
+    }
+    plan
 }
 
 /// The end of a run that is failed, with a sentence that says why.
 pub(super) fn failed(failure_message: impl Into<String>) -> End {
     End::Failed {
         failure_message: failure_message.into(),
+        error: None,
     }
 }
 
@@ -95,44 +123,50 @@ fn fail(failure_message: impl Into<String>) -> Plan {
     Plan::End(failed(failure_message))
 }
 
-fn spawn(journal: &[Step], path: String, children: Vec<ChildRun>) -> Plan {
+/// The slot of the first of so many children. A flow counts them, since its journal is not read whole.
+fn first_slot(
+    journal: &[Step],
+    flow_state: Option<&FlowState>,
+    children: usize,
+) -> Result<i32, String> {
+    let Some(state) = flow_state else {
+        return free_slot(journal);
+    };
+    Ok(state.slots - i32::try_from(children).unwrap_or(i32::MAX))
+}
+
+fn spawn(journal: &[Step], family: Family, first_slot: Result<i32, String>) -> Plan {
+    let Family { path, children, .. } = family;
     let count = i32::try_from(children.len()).unwrap_or(i32::MAX);
     if children.is_empty() || children.len() > CHILDREN_AT_ONCE {
         return fail(format!(
             "The program began {count} child runs at once. A step begins 1 to {CHILDREN_AT_ONCE}."
         ));
     }
-    let first_slot = match free_slot(journal) {
+    let first_slot = match first_slot {
         Ok(slot) => slot,
         Err(unreadable) => return fail(unreadable),
     };
-    let request = json!(ChildrenRequest { first_slot, count });
+    let request = json!(ChildrenRequest {
+        first_slot,
+        count,
+        until: family.until,
+        is_fail_fast: family.is_fail_fast,
+    });
     begin(journal, step_of(StepKind::Child, path, request), children)
 }
 
-fn ask(journal: &[Step], path: String, approval: Box<NewApproval>) -> Plan {
-    if let Some(fault) = approval.fault() {
+fn ask(journal: &[Step], path: String, asked: Box<NewApproval>) -> Plan {
+    if let Some(fault) = asked.fault() {
         return fail(format!("The approval at {path} cannot be opened: {fault}."));
     }
-    let request = json!({"title": approval.title, "requiredRole": approval.required_role});
-    match begin(
-        journal,
-        step_of(StepKind::Approval, path, request),
-        Vec::new(),
-    ) {
-        Plan::Begin {
-            begun,
-            lost_attempt,
-            children,
-            ..
-        } => Plan::Begin {
-            begun,
-            lost_attempt,
-            children,
-            approval: Some(approval),
-        },
-        plan => plan,
+    let request = json!({"title": asked.title, "requiredRole": asked.required_role});
+    let step = step_of(StepKind::Approval, path, request);
+    let mut plan = begin(journal, step, Vec::new());
+    if let Plan::Begin { approval, .. } = &mut plan {
+        *approval = Some(asked);
     }
+    plan
 }
 
 fn step_of(kind: StepKind, path: String, request: Value) -> NewStep {
@@ -158,12 +192,28 @@ fn begin(journal: &[Step], step: NewStep, children: Vec<ChildRun>) -> Plan {
         lost_attempt: None,
         children,
         approval: None,
+        flow_state: None,
     }
 }
 
-fn go_on(last: &Step, program: &Program) -> Plan {
+/// How a step failed whose process died during it, and that may not be made twice.
+pub(super) fn unknown(last: &Step) -> StepFailure {
+    let Step { step, name, .. } = last;
+    let what = match last.kind {
+        StepKind::Http => format!("the request {name}"),
+        _ => format!("the tool {name}"),
+    };
+    StepFailure {
+        reason: format!(
+            "The server stopped during {what} in step {step}. Nobody knows whether it took effect, so it was not made again."
+        ),
+        is_unknown: true,
+    }
+}
+
+fn go_on(last: &Step, recovery: Recovery) -> Plan {
     let lost = last.attempt - last.failures;
-    match steps::recover(last, program) {
+    match recovery {
         Recovery::Resume => Plan::Resume(begun_of(last)),
         _ if lost > LOST_ATTEMPTS => fail(format!(
             "The server stopped {lost} times during step {} ({}).",
@@ -187,11 +237,12 @@ fn again(last: &Step, lost_attempt: Option<i32>) -> Plan {
         lost_attempt,
         children: Vec::new(),
         approval: None,
+        flow_state: None,
     }
 }
 
 /// The attempt that a row of the journal says was begun.
-fn begun_of(step: &Step) -> Begun {
+pub(super) fn begun_of(step: &Step) -> Begun {
     Begun {
         step: step.step,
         kind: step.kind,

@@ -132,8 +132,9 @@ impl World {
             StepKind::Tool => json!(Answer {
                 is_error: false,
                 output: "ok".to_owned(),
+                status: None,
             }),
-            StepKind::Wait | StepKind::Child | StepKind::Approval => {
+            StepKind::Http | StepKind::Wait | StepKind::Child | StepKind::Approval => {
                 panic!("a turn has no such step")
             }
         });
@@ -215,7 +216,9 @@ fn judge(world: &World, end: &End, max_steps: u16) -> Result<(), TestCaseError> 
             let last = world.journal.last().unwrap();
             prop_assert_eq!(last.kind, StepKind::Model);
         }
-        End::Failed { failure_message } => prop_assert!(
+        End::Failed {
+            failure_message, ..
+        } => prop_assert!(
             once_lost || world.journal.len() == usize::from(max_steps),
             "{}",
             failure_message
@@ -248,7 +251,10 @@ fn a_process_that_dies_again_and_again_in_one_step_fails_the_run() {
             other => panic!("ended early: {other:?}"),
         }
     }
-    let Plan::End(End::Failed { failure_message }) = decide(&world.journal, &program) else {
+    let Plan::End(End::Failed {
+        failure_message, ..
+    }) = decide(&world.journal, &program)
+    else {
         panic!("it goes on for ever");
     };
     assert!(

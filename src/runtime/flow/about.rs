@@ -1,0 +1,80 @@
+//! What a run of a flow knows of itself, beside where it stands.
+
+use super::state::{Frame, State};
+use crate::error::{Error, Result};
+use crate::ids::rfc3339;
+use crate::store::flow_parts::NamedAgent;
+use crate::store::flow_states::Scope;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// What a run of a flow knows of itself.
+pub(super) struct About {
+    /// Of a branch: of the flow that it is a part of. As its input and its begin.
+    pub(super) run_id: Uuid,
+    pub(super) flow_id: String,
+    pub(super) flow_version: String,
+    pub(super) input: Value,
+    pub(super) started_at: OffsetDateTime,
+    pub(super) is_dry_run: bool,
+    /// The branch that the run is.
+    pub(super) branch: Option<Branch>,
+    /// How many flows are nested, this one included.
+    pub(super) flows: i64,
+    pub(super) agents: Vec<NamedAgent>,
+    /// The flows that it may run, with their versions.
+    pub(super) subflows: Vec<(String, String)>,
+}
+
+/// A branch of a flow, as its run begins: which it is, and where its parent stands.
+pub(super) struct Branch {
+    pub(super) at: usize,
+    pub(super) frames: Vec<Frame>,
+    pub(super) context: Value,
+}
+
+impl About {
+    /// `$workflow`.
+    pub(super) fn workflow(&self) -> Value {
+        json!({"id": self.run_id, "input": self.input, "startedAt": moment(self.started_at)})
+    }
+
+    /// The agent that a definition names so.
+    pub(super) fn agent(&self, name: &str, version: Option<&str>) -> Option<&NamedAgent> {
+        let mut agents = self.agents.iter();
+        agents.find(|agent| agent.name == name && agent.named.as_deref() == version)
+    }
+
+    /// The version of a flow that a definition names so.
+    pub(super) fn flow(&self, flow_id: &str, version: Option<&str>) -> Option<String> {
+        let mut flows = self.subflows.iter();
+        let found = flows
+            .find(|(known, of)| known == flow_id && version.is_none_or(|version| version == of));
+        found.map(|(_, version)| version.clone())
+    }
+}
+
+/// The branch that a run is, from the begin of its parent's step.
+pub(super) fn branch_of(scope: &Scope) -> Result<Option<Branch>> {
+    let Some(branch) = &scope.branch else {
+        return Ok(None);
+    };
+    let at = branch.rsplit_once('/').and_then(|(_, at)| at.parse().ok());
+    let (Some(at), Some(parent)) = (at, &scope.parent) else {
+        return Err(Error::internal("the parent of a branch has no state"));
+    };
+    let stands = State::of_row(parent)?;
+    Ok(Some(Branch {
+        at,
+        frames: stands.frames,
+        context: stands.context,
+    }))
+}
+
+/// A time as expressions read it.
+pub(super) fn moment(at: OffsetDateTime) -> Value {
+    let milliseconds = i64::try_from(at.unix_timestamp_nanos() / 1_000_000).unwrap_or_default();
+    let epoch = json!({"seconds": at.unix_timestamp(), "milliseconds": milliseconds});
+    json!({"iso8601": rfc3339::text(at), "epoch": epoch})
+}

@@ -1,0 +1,87 @@
+//! Tasks that ask a person.
+
+use super::machine::{Machine, Move, Moved};
+use super::raised::Raised;
+use crate::flows::definition::tree::{ApprovalCall, OnRefusal, Task};
+use crate::runtime::journal::decision::Next;
+use crate::runtime::journal::read;
+use crate::runtime::journal::wait::ApprovalResult;
+use crate::store::approvals::{ApprovalSource, ApprovalStatus, Escalation, NewApproval};
+use crate::store::steps::Step;
+use serde_json::json;
+use std::time::Duration;
+
+impl<'a> Machine<'a> {
+    pub(super) fn begin_approval(&mut self, task: &'a Task, call: &'a ApprovalCall) -> Moved<'a> {
+        let context = self.of_innermost(task, |scope, input, budget| {
+            let template = call.context.as_ref();
+            let context = template.map(|template| scope.fill(template, input, budget));
+            context.transpose()
+        })?;
+        let expires_after = self.within_deadlines(call.expires_after);
+        // Where the task's own time is over before, nobody else is asked.
+        let escalation = call.escalation.as_ref();
+        let escalation = escalation.filter(|escalation| escalation.after < expires_after);
+        let approval = NewApproval {
+            source: ApprovalSource::Flow,
+            required_role: call.required_role.clone(),
+            title: call.title.clone(),
+            expires_after: expires_after.max(Duration::from_millis(1)),
+            escalation: escalation.map(|escalation| Escalation {
+                after: escalation.after,
+                required_role: escalation.required_role.clone(),
+            }),
+            context,
+            call: None,
+        };
+        if let Some(fault) = approval.fault() {
+            let said = format!("The approval cannot be opened: {fault}");
+            return Err(Raised::validation(said, &task.path));
+        }
+        let next = Next::Ask {
+            path: task.path.clone(),
+            approval: Box::new(approval),
+        };
+        Ok(Move::Effect(task, next))
+    }
+}
+
+/// What the task answers with the decision, or the error of one that was not given.
+pub(super) fn decided<'a>(task: &Task, call: &ApprovalCall, ended: &Step) -> Moved<'a> {
+    if let Some(raised) = Raised::of_step(ended, &task.path) {
+        return Err(raised);
+    }
+    let result: ApprovalResult = read(ended.result.as_ref()).map_err(|said| {
+        let kind = ("runtime", 500, "The answer is unreadable");
+        Raised::of(kind, said, &task.path)
+    })?;
+    let on_refusal = match result.decision {
+        ApprovalStatus::Approved => OnRefusal::Continue,
+        ApprovalStatus::Rejected => call.on_reject,
+        _ => call.on_expire,
+    };
+    if on_refusal == OnRefusal::Continue {
+        let output = json!({
+            "decision": result.decision,
+            "comment": result.comment,
+            "decidedBy": result.decided_by,
+            "answer": result.answer,
+            "approvalId": result.approval_id,
+        });
+        return Ok(Move::Leave { output, then: None });
+    }
+    Err(match result.decision {
+        ApprovalStatus::Rejected => {
+            let said = match &result.comment {
+                Some(comment) => format!("A reviewer rejected it: {comment}"),
+                None => "A reviewer rejected it".to_owned(),
+            };
+            let kind = ("authorization", 403, "The approval was rejected");
+            Raised::of(kind, said, &task.path)
+        }
+        _ => {
+            let kind = ("timeout", 408, "The approval expired");
+            Raised::of(kind, "Nobody decided in time", &task.path)
+        }
+    })
+}

@@ -1,0 +1,169 @@
+//! What each kind of task does when it begins, and what the answer of its step means.
+
+use super::approvals::decided;
+use super::machine::{Machine, Move, Moved, unreadable_state};
+use super::raised::Raised;
+use super::state::{At, Tries};
+use crate::flows::definition::tree::{
+    Call, Case, ErrorTemplate, For, ITEMS_MOST, Task, TaskKind, Then, Time, Try,
+};
+use crate::runtime::journal::decision::Next;
+use crate::store::steps::Step;
+use serde_json::Value;
+
+impl<'a> Machine<'a> {
+    /// Begins what the innermost task does.
+    pub(super) fn begin(&mut self, task: &'a Task) -> Moved<'a> {
+        match &task.kind {
+            TaskKind::Do(_) => Ok(self.descend(At::Do)),
+            TaskKind::Try(of) => {
+                let tries = Tries {
+                    attempt: 1,
+                    first: self.now,
+                    until: None,
+                };
+                self.begin_try(task, of, tries)
+            }
+            TaskKind::Set(template) => {
+                let output = self.of_innermost(task, |scope, input, budget| {
+                    scope.fill(template, input, budget)
+                })?;
+                Ok(Move::Leave { output, then: None })
+            }
+            TaskKind::Switch(cases) => {
+                let then = self.chosen(task, cases)?;
+                let (output, _) = self.innermost_input();
+                Ok(Move::Leave { output, then })
+            }
+            TaskKind::Raise(error) => Err(self.raised(task, error)?),
+            TaskKind::Wait(time) => self.wait(task, time),
+            TaskKind::For(of) if of.parallel.is_none() => self.begin_loop(task, of),
+            TaskKind::For(of) => self.begin_parallel(task, of),
+            TaskKind::Fork(branches) => Ok(self.begin_fork(task, branches)),
+            TaskKind::Call(call) => match call {
+                Call::Tool(tool) => self.begin_tool(task, tool),
+                Call::Http(http) => self.begin_http(task, http),
+                Call::Agent(agent) => self.begin_agent(task, agent),
+                Call::Approval(approval) => self.begin_approval(task, approval),
+            },
+            TaskKind::Run(flow) => self.begin_subflow(task, flow),
+        }
+    }
+
+    /// The step of a task has ended.
+    pub(super) fn answered(&mut self, task: &'a Task, ended: &Step) -> Moved<'a> {
+        match &task.kind {
+            TaskKind::Call(Call::Tool(_)) => self.tool_answered(task, ended),
+            TaskKind::Call(Call::Http(http)) => self.http_answered(task, http, ended),
+            TaskKind::Call(Call::Agent(_)) => self.of_agent(task, ended),
+            TaskKind::Call(Call::Approval(approval)) => decided(task, approval, ended),
+            TaskKind::Run(_) => self.ran(task, ended),
+            TaskKind::Fork(_) => self.joined(task, ended),
+            TaskKind::Wait(_) => {
+                let (output, _) = self.innermost_input();
+                Ok(Move::Leave { output, then: None })
+            }
+            _ => Err(unreadable_state()),
+        }
+    }
+
+    fn wait(&mut self, task: &'a Task, time: &Time) -> Moved<'a> {
+        let duration =
+            self.of_innermost(task, |scope, input, budget| scope.time(time, input, budget))?;
+        if self.about.is_dry_run {
+            let (output, _) = self.innermost_input();
+            return Ok(Move::Leave { output, then: None });
+        }
+        let next = Next::Wait {
+            path: task.path.clone(),
+            duration: self.within_deadlines(duration),
+        };
+        Ok(Move::Effect(task, next))
+    }
+
+    /// What the first case that holds says.
+    fn chosen(&mut self, task: &'a Task, cases: &[Case]) -> Result<Option<Then>, Raised> {
+        self.of_innermost(task, |scope, input, budget| {
+            for case in cases {
+                let holds = match &case.when {
+                    Some(when) => scope.is_true(when, input, budget)?,
+                    None => true,
+                };
+                if holds {
+                    return Ok(Some(case.then));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    fn raised(&mut self, task: &'a Task, error: &ErrorTemplate) -> Result<Raised, Raised> {
+        self.of_innermost(task, |scope, input, budget| {
+            let kind = scope.fill(&error.kind, input, budget)?;
+            let status = scope.fill(&error.status, input, budget)?;
+            let title = scope.fill_some(error.title.as_ref(), input, budget)?;
+            let detail = scope.fill_some(error.detail.as_ref(), input, budget)?;
+            Ok(Raised::by_author(
+                (&kind, &status),
+                (&title, &detail),
+                &task.path,
+            ))
+        })
+    }
+
+    /// Begins a try of the innermost task's list.
+    pub(super) fn begin_try(&mut self, task: &'a Task, of: &Try, tries: Tries) -> Moved<'a> {
+        let timeout = of.catch.retry.as_ref();
+        let until = match timeout.and_then(|retry| retry.try_timeout.as_ref()) {
+            Some(time) => {
+                let timeout = self
+                    .of_innermost(task, |scope, input, budget| scope.time(time, input, budget))?;
+                Some(self.now + timeout)
+            }
+            None => None,
+        };
+        Ok(self.descend(At::Try(Tries { until, ..tries })))
+    }
+
+    fn begin_loop(&mut self, task: &'a Task, of: &'a For) -> Moved<'a> {
+        let items = self.items(task, of, ITEMS_MOST)?;
+        let (input, _) = self.innermost_input();
+        self.state.data = input;
+        self.iterate(task, of, items, 0)
+    }
+
+    /// Begins an iteration of the innermost task, or ends its loop.
+    pub(super) fn iterate(
+        &mut self,
+        task: &'a Task,
+        of: &For,
+        items: Vec<Value>,
+        at: usize,
+    ) -> Moved<'a> {
+        let is_over = at >= items.len();
+        if let Some(frame) = self.state.frames.last_mut() {
+            frame.at = At::For { items, at };
+        }
+        let data = std::mem::take(&mut self.state.data);
+        if is_over {
+            return Ok(Move::Leave {
+                output: data,
+                then: None,
+            });
+        }
+        let about = self.about_task(task, self.now);
+        let (scope, budget) = self.scope(task, &about, (&data, &Value::Null));
+        let goes_on = match &of.condition {
+            Some(condition) => scope.is_true(condition, &data, budget)?,
+            None => true,
+        };
+        if goes_on {
+            self.state.data = data;
+            return Ok(Move::Enter(0));
+        }
+        Ok(Move::Leave {
+            output: data,
+            then: None,
+        })
+    }
+}

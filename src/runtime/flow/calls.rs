@@ -1,0 +1,325 @@
+//! Calls of tools and of HTTP servers: what their steps are asked, and what the answers mean.
+
+use super::evaluate::Scope;
+use super::machine::{Machine, Move, Moved};
+use super::raised::Raised;
+use crate::flows::definition::tree::{
+    Endpoint, HttpCall, HttpOutput, Method, Task, ToolCall, UriPart,
+};
+use crate::runtime::journal::call::{FlowToolRequest, HttpAnswer, HttpRequest, Simulated};
+use crate::runtime::journal::decision::{NewStep, Next};
+use crate::runtime::journal::read;
+use crate::store::steps::{Step, StepKind};
+use crate::tools::Answer;
+use expressions::Budget;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+/// How much of an error's body its detail has, in characters.
+const DETAIL_CHARACTERS: usize = 2_000;
+
+impl<'a> Machine<'a> {
+    pub(super) fn begin_tool(&mut self, task: &'a Task, tool: &'a ToolCall) -> Moved<'a> {
+        let until = self.nearest_deadline();
+        let request = self.of_innermost(task, |scope, input, budget| {
+            let arguments = scope.fill_some(tool.arguments.as_ref(), input, budget)?;
+            let key = scope.fill_some(tool.idempotency_key.as_ref(), input, budget)?;
+            Ok(FlowToolRequest {
+                arguments: match arguments {
+                    Value::Null => json!({}),
+                    arguments => arguments,
+                },
+                idempotency_key: match key {
+                    Value::Null => None,
+                    key => Some(header_value(&key, "The idempotency key", &task.path)?),
+                },
+                until,
+            })
+        })?;
+        let step = NewStep {
+            kind: StepKind::Tool,
+            name: tool.tool.clone(),
+            path: task.path.clone(),
+            request: json!(request),
+        };
+        Ok(Move::Effect(task, Next::Begin(step)))
+    }
+
+    pub(super) fn begin_http(&mut self, task: &'a Task, http: &'a HttpCall) -> Moved<'a> {
+        let until = self.nearest_deadline();
+        let request = self.of_innermost(task, |scope, input, budget| {
+            Ok(HttpRequest {
+                until,
+                ..asked(http, scope, input, budget)?
+            })
+        })?;
+        let step = NewStep {
+            kind: StepKind::Http,
+            name: request.method.clone(),
+            path: task.path.clone(),
+            request: json!(request),
+        };
+        Ok(Move::Effect(task, Next::Begin(step)))
+    }
+
+    /// The step of a tool has ended.
+    pub(super) fn tool_answered(&mut self, task: &'a Task, ended: &Step) -> Moved<'a> {
+        if let Some(raised) = Raised::of_step(ended, &task.path) {
+            return Err(raised);
+        }
+        if is_simulated(ended) {
+            return self.simulated(task);
+        }
+        let answer: Answer = read(ended.result.as_ref()).map_err(unreadable)?;
+        let output = of_tool(&answer, task)?;
+        Ok(Move::Leave { output, then: None })
+    }
+
+    /// The step of an HTTP request has ended.
+    pub(super) fn http_answered(
+        &mut self,
+        task: &'a Task,
+        http: &HttpCall,
+        ended: &Step,
+    ) -> Moved<'a> {
+        if let Some(raised) = Raised::of_step(ended, &task.path) {
+            return Err(raised);
+        }
+        if is_simulated(ended) {
+            return self.simulated(task);
+        }
+        let answer = read(ended.result.as_ref()).map_err(unreadable)?;
+        let output = of_http(http, answer, task)?;
+        Ok(Move::Leave { output, then: None })
+    }
+
+    /// What a dry run takes for the answer of an effect that it did not perform.
+    fn simulated(&mut self, task: &'a Task) -> Moved<'a> {
+        let said = self.of_innermost(task, |scope, input, budget| {
+            scope.fill_some(task.simulated.as_ref(), input, budget)
+        })?;
+        let schema = task.output.schema.as_ref();
+        let example = schema.and_then(|schema| {
+            let first = schema.document.pointer("/examples/0");
+            first.or_else(|| schema.document.get("default"))
+        });
+        let output = match (&task.simulated, example) {
+            (None, Some(example)) => example.clone(),
+            _ => said,
+        };
+        Ok(Move::Leave { output, then: None })
+    }
+}
+
+fn is_simulated(ended: &Step) -> bool {
+    let result = ended.result.as_ref();
+    result.is_some_and(|result| Simulated::deserialize(result).is_ok())
+}
+
+fn unreadable(said: String) -> Raised {
+    Raised::of(("runtime", 500, "The answer is unreadable"), said, "")
+}
+
+fn of_tool(answer: &Answer, task: &Task) -> Result<Value, Raised> {
+    if answer.is_error {
+        let status = answer.status.unwrap_or(503);
+        return Err(Raised::communication(
+            status,
+            beginning(&answer.output),
+            &task.path,
+        ));
+    }
+    let parsed = serde_json::from_str(&answer.output);
+    Ok(parsed.unwrap_or_else(|_| Value::String(answer.output.clone())))
+}
+
+fn of_http(http: &HttpCall, answer: HttpAnswer, task: &Task) -> Result<Value, Raised> {
+    let most = if http.redirect { 399 } else { 299 };
+    if !(200..=most).contains(&answer.status) {
+        let said = match http.output {
+            HttpOutput::Raw => String::new(),
+            HttpOutput::Content | HttpOutput::Response => beginning(&answer.body),
+        };
+        let said = format!("The server answered with status {}: {said}", answer.status);
+        return Err(Raised::communication(answer.status, said, &task.path));
+    }
+    let is_json = answer.headers.iter().any(|(name, value)| {
+        let kind = value.split(';').next().unwrap_or_default().trim();
+        name == "content-type" && (kind == "application/json" || kind.ends_with("+json"))
+    });
+    let content = match http.output {
+        HttpOutput::Raw => return Ok(Value::String(answer.body)),
+        _ if is_json => serde_json::from_str(&answer.body).map_err(|error| {
+            let said = format!("The answer says that it is JSON, and is not: {error}");
+            Raised::communication(502, said, &task.path)
+        })?,
+        _ => Value::String(answer.body),
+    };
+    if http.output == HttpOutput::Content {
+        return Ok(content);
+    }
+    let headers: Map<String, Value> = answer
+        .headers
+        .into_iter()
+        .map(|(name, value)| (name, Value::String(value)))
+        .collect();
+    Ok(json!({"statusCode": answer.status, "headers": headers, "content": content}))
+}
+
+/// The request, but for its time.
+fn asked(
+    http: &HttpCall,
+    scope: &Scope<'_>,
+    input: &Value,
+    budget: &mut Budget,
+) -> Result<HttpRequest, Raised> {
+    let url = match &http.endpoint {
+        Endpoint::Uri(parts) => expanded(parts, input, scope.path)?,
+        Endpoint::Expression(expression) => match scope.evaluate(expression, input, budget)? {
+            Value::String(url) => url,
+            _ => return Err(Raised::validation("The URL is no text", scope.path)),
+        },
+    };
+    let query = scope.fill_some(http.query.as_ref(), input, budget)?;
+    let headers = scope.fill_some(http.headers.as_ref(), input, budget)?;
+    let body = scope.fill_some(http.body.as_ref(), input, budget)?;
+    let mut sent = Vec::new();
+    for (name, value) in fields(&headers, "The headers", scope.path)? {
+        let of = format!("The header {name}");
+        sent.push((name.to_lowercase(), header_value(value, &of, scope.path)?));
+    }
+    let has_type = sent.iter().any(|(name, _)| name == "content-type");
+    let body = match (&http.body, body) {
+        (None, _) => None,
+        (Some(_), Value::String(text)) => Some(text),
+        (Some(_), value) => {
+            if !has_type {
+                sent.push(("content-type".to_owned(), "application/json".to_owned()));
+            }
+            Some(value.to_string())
+        }
+    };
+    Ok(HttpRequest {
+        method: method(http.method).to_owned(),
+        url: with_query(url, &query, scope.path)?,
+        headers: sent,
+        body,
+        is_raw: http.output == HttpOutput::Raw,
+        until: None,
+    })
+}
+
+fn method(method: Method) -> &'static str {
+    match method {
+        Method::Get => "GET",
+        Method::Head => "HEAD",
+        Method::Post => "POST",
+        Method::Put => "PUT",
+        Method::Patch => "PATCH",
+        Method::Delete => "DELETE",
+        Method::Options => "OPTIONS",
+    }
+}
+
+/// The fields of an object; null has none.
+fn fields<'v>(
+    value: &'v Value,
+    what: &str,
+    path: &str,
+) -> Result<Vec<(&'v String, &'v Value)>, Raised> {
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Object(fields) => Ok(fields.iter().collect()),
+        _ => Err(Raised::validation(format!("{what} are no object"), path)),
+    }
+}
+
+/// A text, a number or a truth value as text.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+fn header_value(value: &Value, what: &str, path: &str) -> Result<String, Raised> {
+    let text = plain(value).filter(|text| text.chars().all(|c| (' '..='~').contains(&c)));
+    text.ok_or_else(|| {
+        let said = format!("{what} is no text of printable ASCII characters");
+        Raised::validation(said, path)
+    })
+}
+
+fn expanded(parts: &[UriPart], input: &Value, path: &str) -> Result<String, Raised> {
+    let mut url = String::new();
+    for part in parts {
+        match part {
+            UriPart::Literal(text) => url.push_str(text),
+            UriPart::Variable(name) => {
+                let value = input.get(name).and_then(plain).ok_or_else(|| {
+                    let said = format!(
+                        "The URL needs {name}, and the task's input has no such text or number"
+                    );
+                    Raised::validation(said, path)
+                })?;
+                encode(&mut url, &value);
+            }
+        }
+    }
+    Ok(url)
+}
+
+fn with_query(mut url: String, query: &Value, path: &str) -> Result<String, Raised> {
+    for (name, value) in fields(query, "The query parameters", path)? {
+        let value = plain(value).ok_or_else(|| {
+            let said = format!("The query parameter {name} is no text, number or truth value");
+            Raised::validation(said, path)
+        })?;
+        url.push(if url.contains('?') { '&' } else { '?' });
+        encode(&mut url, name);
+        url.push('=');
+        encode(&mut url, &value);
+    }
+    Ok(url)
+}
+
+/// Percent-encodes all but the unreserved characters of RFC 3986.
+fn encode(url: &mut String, text: &str) {
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                url.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(url, "%{byte:02X}");
+            }
+        }
+    }
+}
+
+fn beginning(text: &str) -> String {
+    text.chars().take(DETAIL_CHARACTERS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_filled_and_encoded() {
+        let parts = [
+            UriPart::Literal("https://api.example.com/orders/".to_owned()),
+            UriPart::Variable("id".to_owned()),
+        ];
+        let url = expanded(&parts, &json!({"id": "a/b c"}), "/do/0/a").unwrap();
+        assert_eq!(url, "https://api.example.com/orders/a%2Fb%20c");
+        let query = json!({"q": "é&x", "n": 5});
+        let url = with_query(url, &query, "/do/0/a").unwrap();
+        assert!(url.ends_with("?q=%C3%A9%26x&n=5"), "{url}");
+        assert!(expanded(&parts, &json!({"id": {}}), "/do/0/a").is_err());
+        assert!(with_query(url, &json!({"q": []}), "/do/0/a").is_err());
+        assert!(header_value(&json!("a\r\nb: c"), "It", "").is_err());
+    }
+}

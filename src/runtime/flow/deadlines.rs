@@ -1,0 +1,66 @@
+//! Time that is over: of the flow, of a task, of one try.
+
+use super::machine::Machine;
+use super::raised::Raised;
+use super::state::{At, Frame};
+use std::time::Duration;
+use time::OffsetDateTime;
+
+impl Machine<'_> {
+    /// Raises the timeout of the outermost thing whose time is over, and leaves what is inside it.
+    pub(super) fn check_deadlines(&mut self) -> Result<(), Raised> {
+        let now = self.now;
+        let is_over = |until: Option<OffsetDateTime>| until.is_some_and(|until| until <= now);
+        let branch = self.branch_depth();
+        if is_over(self.ends) {
+            self.state.frames.truncate(branch);
+            return Err(Raised::timeout("The flow took longer than its timeout", ""));
+        }
+        for depth in 0..self.state.frames.len() {
+            let frame = &self.state.frames[depth];
+            let (is_task_over, is_try_over) = (is_over(frame.until), is_over(try_ends(frame)));
+            if !is_task_over && !is_try_over {
+                continue;
+            }
+            let frames = self.state.frames.clone();
+            self.state.frames.truncate(depth + 1);
+            let path = &self.innermost()?.path;
+            if depth < branch {
+                // It is the parent's, which handles it.
+                self.state.frames = frames;
+                self.state.frames.truncate(branch);
+                return Err(Raised::timeout("It took longer than its timeout", path));
+            }
+            if is_task_over {
+                self.state.frames.truncate(depth);
+                return Err(Raised::timeout("It took longer than its timeout", path));
+            }
+            // The task's own handler may take it.
+            let said = "The try took longer than limit.attempt.duration";
+            return Err(Raised::timeout(said, path));
+        }
+        Ok(())
+    }
+
+    /// A wait that ends at the nearest deadline at the latest.
+    pub(super) fn within_deadlines(&self, duration: Duration) -> Duration {
+        let left = self
+            .nearest_deadline()
+            .map(|until| Duration::try_from(until - self.now).unwrap_or_default());
+        left.map_or(duration, |left| left.min(duration))
+    }
+
+    /// When the first of the times that run is over.
+    pub(super) fn nearest_deadline(&self) -> Option<OffsetDateTime> {
+        let frames = self.state.frames.iter();
+        let deadlines = frames.flat_map(|frame| [frame.until, try_ends(frame)]);
+        deadlines.flatten().chain(self.ends).min()
+    }
+}
+
+fn try_ends(frame: &Frame) -> Option<OffsetDateTime> {
+    match &frame.at {
+        At::Try(tries) => tries.until,
+        _ => None,
+    }
+}

@@ -1,0 +1,140 @@
+//! Flows: programs whose definitions are data.
+//!
+//! Guarantees: nothing is replayed. A run's state says where it stands ([`state`]), and is written in the transaction that
+//! begins a step. So step 5,000 costs what step 5 costs.
+//!
+//! Not here: performing steps (`steps`), and committing (`driver`).
+
+mod about;
+mod approvals;
+mod begin;
+mod calls;
+mod children;
+mod deadlines;
+mod evaluate;
+mod machine;
+mod next;
+mod raised;
+mod state;
+#[cfg(test)]
+mod tests;
+mod unwind;
+
+use self::about::{About, branch_of};
+use super::journal::decision::Decision;
+use crate::error::Result;
+use crate::flows::definition::references::ReferenceKind;
+use crate::flows::definition::tree::Definition;
+use crate::store::Sql;
+use crate::store::flow_parts;
+use crate::store::flow_states::{self, FlowState, Scope};
+use crate::store::runs::{self, Held, Run};
+use crate::store::steps::{self, Step};
+use crate::store::turns::Tool;
+use std::collections::HashMap;
+use std::sync::Arc;
+use time::OffsetDateTime;
+
+/// A flow, and where its run stands.
+pub(super) struct Flow {
+    definition: Arc<Definition>,
+    about: About,
+    tools: Vec<Tool>,
+    /// With the step under way, or the newest one; none before the first.
+    state: Option<FlowState>,
+}
+
+impl Flow {
+    /// Loads where a held run stands, and its newest step.
+    ///
+    /// # Errors
+    /// The database's; internal, when it holds what cannot be read.
+    pub(super) fn load(
+        sql: &mut impl Sql,
+        flows: &HashMap<String, Arc<Definition>>,
+        definition: Arc<Definition>,
+        (run, held): (&Run, &Held),
+    ) -> Result<(Self, Vec<Step>)> {
+        let has_begun = held.events_written > 1;
+        let (state, newest) = match has_begun {
+            true => (
+                flow_states::find(sql, &held.lease)?,
+                steps::newest(sql, &held.lease)?,
+            ),
+            false => (None, None),
+        };
+        let project = (run.tenant_id, run.project_id);
+        let agents = named(&definition, ReferenceKind::Agent);
+        let agents = match agents.is_empty() {
+            true => Vec::new(),
+            false => flow_parts::agents(sql, project, &agents)?,
+        };
+        let tools = named(&definition, ReferenceKind::Tool);
+        let tools: Vec<&str> = tools.into_iter().map(|(name, _)| name).collect();
+        let tools = match tools.is_empty() {
+            true => Vec::new(),
+            false => flow_parts::tools(sql, project, &tools)?,
+        };
+        let scope = match flow_states::scope(sql, &held.lease)? {
+            Some(scope) => scope,
+            None => Scope {
+                branch: None,
+                parent: None,
+                run_id: run.run_id,
+                started_at: run.started_at.unwrap_or(run.created_at),
+                input: runs::payload(sql, &held.lease)?.input,
+                flows: 1,
+            },
+        };
+        let subflows = flows.keys();
+        let about = About {
+            branch: branch_of(&scope)?,
+            run_id: scope.run_id,
+            flow_id: run.flow_id.clone(),
+            flow_version: run.flow_version.clone(),
+            input: scope.input,
+            started_at: scope.started_at,
+            is_dry_run: run.dry_run,
+            flows: scope.flows,
+            agents,
+            subflows: subflows
+                .map(|flow_id| (flow_id.clone(), "1.0.0".to_owned()))
+                .collect(),
+        };
+        let flow = Self {
+            definition,
+            about,
+            tools,
+            state,
+        };
+        Ok((flow, newest.into_iter().collect()))
+    }
+
+    /// What comes next, once `newest` has ended.
+    pub(super) fn next(&self, newest: Option<&Step>, now: OffsetDateTime) -> Decision {
+        let stands = (self.state.as_ref(), newest);
+        next::next(&self.definition, &self.about, stands, now)
+    }
+
+    /// A step began with this state.
+    pub(super) fn begun_with(&mut self, state: &FlowState) {
+        self.state = Some(state.clone());
+    }
+
+    /// The tool that the definition calls by this name.
+    pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+}
+
+/// What a definition names of this kind, each name with its version once.
+fn named(definition: &Definition, kind: ReferenceKind) -> Vec<(&str, Option<&str>)> {
+    let mut named = Vec::new();
+    for reference in definition.references() {
+        let name = (reference.name.as_str(), reference.version.as_deref());
+        if reference.kind == kind && !named.contains(&name) {
+            named.push(name);
+        }
+    }
+    named
+}

@@ -1,0 +1,231 @@
+//! What a flow does next, decided from where its run stands and from its newest step alone.
+//!
+//! [`next`] is pure, so whoever takes the run up comes to the same decision. It goes through tasks without an effect until one
+//! has an effect, waits, or ends the run: a movement. Such tasks cost no commit.
+//!
+//! Guarantees: a movement ends, since the tasks of a run and the steps of its expressions have bounds.
+//!
+//! Not here: what each kind of task does (`begin`), time that is over (`deadlines`), who handles an error (`unwind`), and
+//! performing steps (`steps`).
+
+use super::about::About;
+use super::machine::{Machine, Move, Moved, fail, unreadable_state};
+use super::raised::Raised;
+use super::state::{At, Frame, State};
+use crate::flows::definition::tree::{Definition, TaskKind, Then};
+use crate::runtime::journal::decision::{Decision, Next};
+use crate::runtime::journal::unreadable;
+use crate::store::flow_states::FlowState;
+use crate::store::runs::End;
+use crate::store::steps::Step;
+use serde_json::Value;
+use time::OffsetDateTime;
+
+/// Tasks that a run enters at most: what bounds loops and backward jumps.
+const TASKS_MOST: i32 = 10_000;
+/// Flows that run each other, from the root.
+const FLOWS_MOST: i64 = 8;
+
+/// Decides what comes next. `state` and `ended`: of a run that has begun a step, which has ended.
+pub(super) fn next(
+    definition: &Definition,
+    about: &About,
+    (state, ended): (Option<&FlowState>, Option<&Step>),
+    now: OffsetDateTime,
+) -> Decision {
+    if about.flows > FLOWS_MOST {
+        let said = format!("Runs began each other more than {FLOWS_MOST} levels deep");
+        let raised = Raised::too_large(said, "");
+        return raised.end().into();
+    }
+    let stands = state.map(State::of_row).transpose();
+    let (Ok(stands), true) = (stands, state.is_some() == ended.is_some()) else {
+        return fail(unreadable()).into();
+    };
+    let machine = Machine::new(definition, about, stands.unwrap_or_default(), now);
+    machine.run(ended)
+}
+
+impl<'a> Machine<'a> {
+    fn run(mut self, ended: Option<&Step>) -> Decision {
+        let began = self.limit_time();
+        let mut moved = began.and_then(|()| match ended {
+            Some(step) => self.resume(step),
+            None => self.start(),
+        });
+        loop {
+            moved = match moved {
+                Ok(Move::Enter(index)) => self.enter(index),
+                Ok(Move::Leave { output, then }) => self.leave(&output, then),
+                Ok(Move::EndOfList) => self.end_of_list(),
+                Ok(Move::Effect(task, next)) => match self.state.row(&task.path) {
+                    Ok(row) => {
+                        return Decision {
+                            next,
+                            flow_state: Some(row),
+                        };
+                    }
+                    Err(raised) => Err(raised),
+                },
+                Ok(Move::End(next)) => return next.into(),
+                Err(raised) => self.unwind(raised),
+            }
+        }
+    }
+
+    /// Finds when the time of the flow is over. Its timeout is computed anew each time, from the run's input alone.
+    fn limit_time(&mut self) -> Result<(), Raised> {
+        if let Some(timeout) = &self.definition.timeout {
+            let (input, began) = (&self.about.input, self.about.started_at);
+            let (scope, budget) = self.scope_of_run(&Value::Null);
+            self.ends = Some(began + scope.time(timeout, input, budget)?);
+        }
+        Ok(())
+    }
+
+    /// The begin of the run.
+    fn start(&mut self) -> Moved<'a> {
+        if self.about.branch.is_some() {
+            return self.start_branch();
+        }
+        let (shape, input) = (&self.definition.input, &self.about.input);
+        let (scope, budget) = self.scope_of_run(&Value::Null);
+        scope.check(shape, input)?;
+        self.state.data = scope.shaped(shape, input, budget)?;
+        Ok(Move::Enter(0))
+    }
+
+    /// The step of the innermost task has ended.
+    fn resume(&mut self, ended: &Step) -> Moved<'a> {
+        self.check_deadlines()?;
+        let task = self.innermost()?;
+        let frame = self.state.frames.last().ok_or_else(unreadable_state)?;
+        match (&frame.at, &task.kind) {
+            (At::Pause(tries), TaskKind::Try(of)) => {
+                let tries = *tries;
+                self.begin_try(task, of, tries)
+            }
+            (At::Effect, _) => self.answered(task, ended),
+            (At::Parallel { .. }, TaskKind::For(of)) => self.gathered(task, of, ended),
+            _ => Err(unreadable_state()),
+        }
+    }
+
+    /// Begins a task of the innermost list.
+    fn enter(&mut self, index: usize) -> Moved<'a> {
+        let Some(task) = self.list(self.state.frames.len())?.get(index) else {
+            return Ok(Move::EndOfList);
+        };
+        self.check_deadlines()?;
+        self.state.tasks += 1;
+        if self.state.tasks > TASKS_MOST {
+            let path = &task.path;
+            return Ok(Move::End(fail(format!(
+                "The run entered more than {TASKS_MOST} tasks, the last one {path}. Look for a loop without an end."
+            ))));
+        }
+        let data = std::mem::take(&mut self.state.data);
+        let (now, about) = (self.now, self.about_task(task, self.now));
+        let (scope, budget) = self.scope(task, &about, (&data, &Value::Null));
+        if let Some(condition) = &task.condition
+            && !scope.is_true(condition, &data, budget)?
+        {
+            self.state.data = data;
+            return self.follow(task.then, index);
+        }
+        scope.check(&task.input, &data)?;
+        let input = scope.shaped(&task.input, &data, budget)?;
+        let timeout = task.timeout.as_ref();
+        let timeout = timeout.map(|timeout| scope.time(timeout, &input, budget));
+        let until = timeout.transpose()?.map(|timeout| now + timeout);
+        self.state.frames.push(Frame {
+            index,
+            input,
+            began: now,
+            until,
+            at: At::Effect,
+        });
+        self.begin(task)
+    }
+
+    /// Ends the innermost task.
+    fn leave(&mut self, answer: &Value, then: Option<Then>) -> Moved<'a> {
+        let task = self.innermost()?;
+        let Some(frame) = self.state.frames.pop() else {
+            return Err(unreadable_state());
+        };
+        let about = self.about_task(task, frame.began);
+        let (scope, budget) = self.scope(task, &about, (&frame.input, answer));
+        let output = scope.shaped(&task.output, answer, budget)?;
+        scope.check(&task.output, &output)?;
+        if task.export.template.is_some() || task.export.schema.is_some() {
+            let (scope, budget) = self.scope(task, &about, (&frame.input, &output));
+            let context = scope.shaped(&task.export, &output, budget)?;
+            scope.check(&task.export, &context)?;
+            self.state.context = context;
+        }
+        self.state.data = output;
+        self.follow(then.unwrap_or(task.then), frame.index)
+    }
+
+    /// What follows the task of the innermost list with this index.
+    fn follow(&mut self, then: Then, index: usize) -> Moved<'a> {
+        match then {
+            // A branch is one task.
+            Then::Continue | Then::Task(_) if self.is_in_fork()? => self.finish(),
+            Then::Continue => Ok(Move::Enter(index + 1)),
+            Then::Task(target) => Ok(Move::Enter(target)),
+            Then::End => self.finish(),
+            Then::Exit if self.state.frames.is_empty() => self.finish(),
+            Then::Exit => self.leave_list(),
+        }
+    }
+
+    fn end_of_list(&mut self) -> Moved<'a> {
+        if self.state.frames.is_empty() {
+            return self.finish();
+        }
+        let task = self.innermost()?;
+        if let (TaskKind::For(of), Some(frame)) = (&task.kind, self.state.frames.last_mut())
+            && let At::For { items, at } = &mut frame.at
+        {
+            let (items, next) = (std::mem::take(items), *at + 1);
+            return self.iterate(task, of, items, next);
+        }
+        self.leave_list()
+    }
+
+    /// Ends the task of the innermost list.
+    fn leave_list(&mut self) -> Moved<'a> {
+        if self.is_at_branch() {
+            return self.finish();
+        }
+        let task = self.innermost()?;
+        let then = match (&task.kind, self.state.frames.last().map(|frame| &frame.at)) {
+            (TaskKind::Try(of), Some(At::Catch { .. })) => of.catch.then,
+            _ => None,
+        };
+        let output = std::mem::take(&mut self.state.data);
+        Ok(Move::Leave { output, then })
+    }
+
+    /// The end of the run: of the whole flow, or of the branch that the run is.
+    fn finish(&mut self) -> Moved<'a> {
+        if self.about.branch.is_some() {
+            return Ok(Move::End(Next::End(End::Completed {
+                output: std::mem::take(&mut self.state.data),
+                message: None,
+            })));
+        }
+        self.state.frames.clear();
+        let shape = &self.definition.output;
+        let data = std::mem::take(&mut self.state.data);
+        let (scope, budget) = self.scope_of_run(&data);
+        let output = scope.shaped(shape, &data, budget)?;
+        scope.check(shape, &output)?;
+        Ok(Move::End(Next::End(End::Completed {
+            output,
+            message: None,
+        })))
+    }
+}

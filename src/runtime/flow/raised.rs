@@ -1,0 +1,145 @@
+//! Errors that tasks raise: the fields of RFC 7807, with the types that the Open Workflow DSL names.
+//!
+//! Not here: who catches one (`unwind`).
+
+use crate::runtime::journal::call::StepFailure;
+use crate::runtime::journal::decision::Next;
+use crate::runtime::journal::read;
+use crate::store::runs::End;
+use crate::store::steps::{Step, StepStatus};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Where the types of DSL 1.0.3 live.
+const TYPES: &str = "https://serverlessworkflow.io/spec/1.0.0/errors/";
+
+/// An error that a task raised.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Raised {
+    /// Its type, a URI.
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) status: u16,
+    pub(super) title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) detail: Option<String>,
+    /// The JSON pointer of the task in the definition.
+    pub(super) instance: String,
+}
+
+impl Raised {
+    /// An error of one of the DSL's own types.
+    pub(super) fn of(
+        (kind, status, title): (&str, u16, &str),
+        detail: impl Into<String>,
+        path: &str,
+    ) -> Self {
+        Self {
+            kind: format!("{TYPES}{kind}"),
+            status,
+            title: title.to_owned(),
+            detail: Some(detail.into()),
+            instance: path.to_owned(),
+        }
+    }
+
+    /// Data does not fit its schema.
+    pub(super) fn validation(detail: impl Into<String>, path: &str) -> Self {
+        let kind = ("validation", 400, "The data does not fit its schema");
+        Self::of(kind, detail, path)
+    }
+
+    /// An expression failed.
+    pub(super) fn expression(detail: impl Into<String>, path: &str) -> Self {
+        let kind = ("expression", 400, "The expression failed");
+        Self::of(kind, detail, path)
+    }
+
+    /// Time is over.
+    pub(super) fn timeout(detail: impl Into<String>, path: &str) -> Self {
+        Self::of(("timeout", 408, "The time is over"), detail, path)
+    }
+
+    /// A call failed.
+    pub(super) fn communication(status: u16, detail: impl Into<String>, path: &str) -> Self {
+        Self::of(("communication", status, "The call failed"), detail, path)
+    }
+
+    /// A task that this version of the service cannot run.
+    pub(super) fn not_yet(path: &str) -> Self {
+        let said = "This version of the service does not run tasks of this kind";
+        Self::of(("runtime", 501, "Not implemented"), said, path)
+    }
+
+    /// A bound of the service is reached.
+    pub(super) fn too_large(detail: impl Into<String>, path: &str) -> Self {
+        let kind = ("runtime", 413, "The flow holds too much");
+        Self::of(kind, detail, path)
+    }
+
+    /// The error of another run, such as one below this one, as it was raised there.
+    pub(super) fn of_value(error: &Value, path: &str) -> Option<Self> {
+        let raised = Self::deserialize(error).ok()?;
+        let instance = path.to_owned();
+        Some(Self { instance, ..raised })
+    }
+
+    /// An error that the author of a flow raises. What is missing or of another type is a default.
+    pub(super) fn by_author(
+        (kind, status): (&Value, &Value),
+        (title, detail): (&Value, &Value),
+        path: &str,
+    ) -> Self {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let status = status
+            .as_u64()
+            .and_then(|status| u16::try_from(status).ok());
+        Self {
+            kind: text(kind).unwrap_or_else(|| format!("{TYPES}runtime")),
+            status: status.unwrap_or(500),
+            title: text(title).unwrap_or_else(|| "The flow raised an error".to_owned()),
+            detail: text(detail),
+            instance: path.to_owned(),
+        }
+    }
+
+    /// As expressions see it.
+    pub(super) fn value(&self) -> Value {
+        json!(self)
+    }
+
+    /// The error of a step that failed for good.
+    pub(super) fn of_step(ended: &Step, path: &str) -> Option<Self> {
+        if ended.status != StepStatus::Failed {
+            return None;
+        }
+        let failure: std::result::Result<StepFailure, String> = read(ended.result.as_ref());
+        Some(match failure {
+            Ok(failure) if failure.is_unknown => {
+                let kind = ("communication", 500, "The outcome of the call is unknown");
+                Self::of(kind, failure.reason, path)
+            }
+            Ok(failure) => Self::communication(503, failure.reason, path),
+            Err(said) => Self::of(("runtime", 500, "The answer is unreadable"), said, path),
+        })
+    }
+
+    /// The end of a run that nothing in it handled.
+    pub(super) fn end(&self) -> Next {
+        Next::End(End::Failed {
+            failure_message: self.sentence(),
+            error: Some(self.value()),
+        })
+    }
+
+    /// Why a run fails with it, as a sentence that names the task.
+    pub(super) fn sentence(&self) -> String {
+        let said = self.detail.as_deref().unwrap_or(&self.title);
+        let said = said.trim_end_matches('.');
+        let place = match self.instance.as_str() {
+            "" => "The flow".to_owned(),
+            path => format!("The task {path}"),
+        };
+        format!("{place} failed: {said} (status {}).", self.status)
+    }
+}

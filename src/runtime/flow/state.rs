@@ -1,0 +1,174 @@
+//! Where a run of a flow stands: a stack of the tasks under way, what the innermost was given, and what tasks have exported.
+//!
+//! This is a persisted program counter. Nothing is replayed: whoever takes the run up reads it and the newest step. Its form
+//! has a version ([`FORMAT`]).
+//!
+//! A task is named by its index in its list. A version of a flow never changes, so an index means the same for ever.
+//!
+//! Not here: the table (`store::flow_states`), and what follows (`next`).
+
+use super::raised::Raised;
+use crate::error::{Error, Result};
+use crate::ids::rfc3339;
+use crate::store::flow_states::{FORMAT, FlowState};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+
+/// The longest `data` or `context`, as JSON, in bytes.
+pub(super) const VALUE_BYTES: usize = 256 * 1024;
+/// The longest stack of tasks, as JSON, in bytes: it holds the items of loops.
+pub(super) const FRAMES_BYTES: usize = 512 * 1024;
+
+/// Where a run stands.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct State {
+    /// The tasks under way, outermost first.
+    pub(super) frames: Vec<Frame>,
+    /// What the last task answered, or what the innermost list was given.
+    pub(super) data: Value,
+    /// `$context`.
+    pub(super) context: Value,
+    /// Tasks entered so far.
+    pub(super) tasks: i32,
+    /// Slots given to child runs so far.
+    pub(super) slots: i32,
+}
+
+/// A task under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Frame {
+    /// Which task of its list.
+    #[serde(rename = "task")]
+    pub(super) index: usize,
+    /// `$input`: what it was given, after `input.from`.
+    pub(super) input: Value,
+    #[serde(with = "rfc3339")]
+    pub(super) began: OffsetDateTime,
+    /// When its time is over.
+    #[serde(
+        default,
+        with = "rfc3339::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) until: Option<OffsetDateTime>,
+    pub(super) at: At,
+}
+
+/// Where a task under way stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum At {
+    /// In its effect, or at its begin.
+    Effect,
+    /// In its list.
+    Do,
+    /// In this iteration of a loop.
+    For {
+        items: Vec<Value>,
+        #[serde(rename = "item")]
+        at: usize,
+    },
+    /// In the list that is tried.
+    Try(Tries),
+    /// Between two tries.
+    Pause(Tries),
+    /// In the list that handles the error.
+    Catch { error: Value },
+    /// Between parts of a parallel loop, whose iterations are runs of their own.
+    Parallel {
+        items: Vec<Value>,
+        /// The first item of the part under way.
+        first: usize,
+        /// What the iterations before it answered.
+        outputs: Vec<Value>,
+    },
+    /// In the branch that this run is: a branch of a `fork`, or an iteration of a parallel loop with its item.
+    Branch {
+        #[serde(rename = "branch")]
+        at: usize,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        item: Option<Value>,
+    },
+}
+
+/// How often a list was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Tries {
+    /// This try, from 1.
+    pub(super) attempt: u32,
+    /// When the first began.
+    #[serde(with = "rfc3339")]
+    pub(super) first: OffsetDateTime,
+    /// When the time of this try is over.
+    #[serde(
+        default,
+        with = "rfc3339::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) until: Option<OffsetDateTime>,
+}
+
+impl State {
+    /// Reads the row.
+    ///
+    /// # Errors
+    /// Internal, when it cannot be read.
+    pub(super) fn of_row(row: &FlowState) -> Result<Self> {
+        Ok(Self {
+            frames: Vec::deserialize(&row.frames).map_err(Error::internal)?,
+            data: row.data.clone(),
+            context: row.context.clone(),
+            tasks: row.tasks,
+            slots: row.slots,
+        })
+    }
+
+    /// The row, within its bounds.
+    ///
+    /// # Errors
+    /// What is too large, as an error of the task at `path`.
+    pub(super) fn row(&self, path: &str) -> std::result::Result<FlowState, Raised> {
+        let frames = json!(self.frames);
+        let parts = [
+            ("The data of the flow", &self.data, VALUE_BYTES),
+            ("The context of the flow", &self.context, VALUE_BYTES),
+            ("The stack of tasks", &frames, FRAMES_BYTES),
+        ];
+        for (name, part, most) in parts {
+            let bytes = bytes_of(part);
+            if bytes > most {
+                let said =
+                    format!("{name} has {bytes} bytes of JSON here, and at most {most} are kept");
+                return Err(Raised::too_large(said, path));
+            }
+        }
+        Ok(FlowState {
+            format: FORMAT,
+            frames,
+            data: self.data.clone(),
+            context: self.context.clone(),
+            tasks: self.tasks,
+            slots: self.slots,
+        })
+    }
+}
+
+/// The length of a value as JSON.
+pub(super) fn bytes_of(value: &Value) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
+    }
+}

@@ -1,0 +1,345 @@
+//! Flows from their begin to their end, as the driver asks what comes next: each movement begins from the row that the one
+//! before it has written.
+
+use super::about::About;
+use super::*;
+use crate::flows::definition::check;
+use crate::runtime::journal::decision::Next;
+use crate::store::runs::End;
+use crate::store::steps::{StepKind, StepStatus};
+use serde_json::{Value, json};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// A flow with these tasks, and more of its fields.
+fn flow(tasks: Value, more: Value) -> Definition {
+    let document = json!({"dsl": "1.0.3", "namespace": "test", "name": "flow", "version": "1.0.0"});
+    let mut whole = json!({"document": document, "do": tasks});
+    let fields = whole.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    check(&whole).unwrap()
+}
+
+/// How a run went.
+#[derive(Debug, PartialEq)]
+struct Went {
+    end: End,
+    /// The waits, with their paths and seconds.
+    waits: Vec<(String, f64)>,
+}
+
+impl Went {
+    #[track_caller]
+    fn output(self) -> Value {
+        match self.end {
+            End::Completed { output, .. } => output,
+            end => panic!("{end:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn failure(self) -> String {
+        match self.end {
+            End::Failed {
+                failure_message, ..
+            } => failure_message,
+            end => panic!("{end:?}"),
+        }
+    }
+}
+
+fn about(input: Value) -> About {
+    About {
+        run_id: Uuid::nil(),
+        flow_id: "test.flow".to_owned(),
+        flow_version: "1.0.0".to_owned(),
+        input,
+        started_at: OffsetDateTime::UNIX_EPOCH,
+        is_dry_run: false,
+        branch: None,
+        flows: 1,
+        agents: Vec::new(),
+        subflows: Vec::new(),
+    }
+}
+
+/// A step that has waited.
+fn waited() -> Step {
+    Step {
+        step: 1,
+        kind: StepKind::Wait,
+        name: "wait".to_owned(),
+        path: String::new(),
+        status: StepStatus::Completed,
+        attempt: 1,
+        failures: 0,
+        request: json!({}),
+        result: Some(json!({})),
+        started_at: OffsetDateTime::UNIX_EPOCH,
+        completed_at: None,
+    }
+}
+
+/// Runs a flow; every wait takes its time.
+fn run(definition: &Definition, input: Value) -> Went {
+    let mut now = OffsetDateTime::UNIX_EPOCH;
+    let about = about(input);
+    let (mut state, mut waits) = (None, Vec::new());
+    loop {
+        let step = state.is_some().then(waited);
+        let stands = (state.as_ref(), step.as_ref());
+        let decision = next::next(definition, &about, stands, now);
+        let again = next::next(definition, &about, stands, now);
+        assert_eq!(decision, again, "whoever asks gets the same answer");
+        match decision.next {
+            Next::Wait { path, duration } => {
+                assert!(waits.len() < 200, "it waits for ever");
+                now += duration;
+                waits.push((path, duration.as_secs_f64()));
+                state = Some(decision.flow_state.unwrap());
+            }
+            Next::End(end) => return Went { end, waits },
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn output(tasks: Value, input: Value) -> Value {
+    run(&flow(tasks, json!({})), input).output()
+}
+
+#[test]
+fn data_goes_from_task_to_task() {
+    let tasks = json!([
+        {"first": {"set": {"a": "${ .n + 1 }", "b": ["${ .n }", "literal"]}}},
+        {"second": {"do": [{"inner": {"set": "${ {sum: (.a + .b[0])} }"}}], "output": {"as": "{ total: .sum, was: $input.a }"}}},
+    ]);
+    assert_eq!(
+        output(tasks, json!({"n": 1})),
+        json!({"total": 3, "was": 2})
+    );
+}
+
+#[test]
+fn a_switch_chooses_and_a_condition_skips() {
+    let tasks = json!([
+        {"which": {"switch": [{"small": {"when": ".n < 10", "then": "low"}}, {"else": {"then": "high"}}]}},
+        {"low": {"set": {"size": "low"}, "then": "last"}},
+        {"high": {"set": {"size": "high"}}},
+        {"last": {"if": ".size == \"low\"", "set": "${ {size, last: true} }"}},
+    ]);
+    assert_eq!(
+        output(tasks.clone(), json!({"n": 1})),
+        json!({"size": "low", "last": true})
+    );
+    assert_eq!(output(tasks, json!({"n": 10})), json!({"size": "high"}));
+    // What follows a task that is skipped follows all the same.
+    let tasks = json!([
+        {"which": {"switch": [{"no": {"when": "false", "then": "never"}}]}},
+        {"skipped": {"if": "false", "set": {"no": 1}, "then": "end"}},
+        {"never": {"set": {"no": 2}}},
+    ]);
+    assert_eq!(output(tasks, json!({"yes": 1})), json!({"yes": 1}));
+    let tasks = json!([
+        {"outer": {"do": [
+            {"which": {"switch": [{"no": {"when": "false", "then": "never"}}]}},
+            {"leaves": {"set": {"left": 1}, "then": "exit"}},
+            {"never": {"set": {"no": 2}}},
+        ]}},
+        {"after": {"set": "${ {left, after: true} }"}},
+    ]);
+    assert_eq!(
+        output(tasks, Value::Null),
+        json!({"left": 1, "after": true})
+    );
+}
+
+#[test]
+fn a_loop_hands_its_data_on_and_names_its_item() {
+    let tasks = json!([
+        {"outer": {"for": {"each": "x", "in": ".rows"}, "do": [
+            {"inner": {"for": {"each": "x", "in": "$x", "at": "i"}, "do": [
+                {"add": {"set": "${ {sum: (.sum + $x + $i), rows} }"}},
+            ]}},
+        ]}},
+    ]);
+    let input = json!({"sum": 0, "rows": [[1, 2], [], [30]]});
+    assert_eq!(output(tasks, input)["sum"], json!(34));
+    let tasks = json!([
+        {"count": {"for": {"in": "[range(100)]"}, "while": ".n < 3", "do": [{"add": {"set": "${ {n: (.n + 1)} }"}}]}},
+    ]);
+    assert_eq!(output(tasks, json!({"n": 0})), json!({"n": 3}));
+    let nothing = json!([{"nothing": {"do": [{"none": {"set": {"n": 1}}}]}}]);
+    let tasks = json!([{"over": {"for": {"in": ".n"}, "do": nothing}}]);
+    let failed = run(&flow(tasks, json!({})), json!({"n": 1})).failure();
+    assert!(
+        failed.starts_with("The task /do/0/over failed: "),
+        "{failed}"
+    );
+}
+
+#[test]
+fn what_is_exported_is_the_context_also_after_a_wait() {
+    let tasks = json!([
+        {"keep": {"set": {"order": 7}, "export": {"as": "{ order: .order, by: $workflow.input.by }"}}},
+        {"sleep": {"wait": {"seconds": 5}}},
+        {"read": {"set": {"kept": "${ $context }", "name": "${ $task.name }"}}},
+    ]);
+    let went = run(&flow(tasks, json!({})), json!({"by": "me"}));
+    assert_eq!(went.waits, [("/do/1/sleep".to_owned(), 5.0)]);
+    assert_eq!(
+        went.output(),
+        json!({"kept": {"order": 7, "by": "me"}, "name": "read"})
+    );
+}
+
+#[test]
+fn schemas_are_checked_at_every_border() {
+    let number = json!({"format": "json", "document": {"type": "object", "required": ["n"]}});
+    let same = json!([{"same": {"set": "${ . }"}}]);
+    let whole = flow(same, json!({"input": {"schema": number}}));
+    assert_eq!(run(&whole, json!({"n": 1})).output(), json!({"n": 1}));
+    let failed = run(&whole, json!({})).failure();
+    assert_eq!(
+        failed,
+        "The flow failed: \"n\" is a required property (status 400)."
+    );
+    for (border, task) in [
+        (
+            "output",
+            json!({"set": {"x": 1}, "output": {"schema": number}}),
+        ),
+        (
+            "export",
+            json!({"set": {"x": 1}, "export": {"schema": number}}),
+        ),
+        (
+            "input",
+            json!({"input": {"schema": number}, "set": {"x": 1}}),
+        ),
+    ] {
+        let tasks = json!([{"checked": task}]);
+        let failed = run(&flow(tasks, json!({})), json!({})).failure();
+        assert!(failed.contains("/do/0/checked"), "{border}: {failed}");
+    }
+}
+
+#[test]
+fn an_error_is_tried_again_and_then_handled() {
+    let raise = json!({"error": {"type": "https://example.com/busy", "status": 503, "title": "Busy", "detail": "${ .who }"}});
+    let tasks = json!([
+        {"outer": {
+            "try": [{"fails": {"raise": raise}}],
+            "catch": {
+                "errors": {"with": {"status": 503}}, "as": "e", "when": "$e.title == \"Busy\"",
+                "retry": {"delay": {"seconds": 30}, "backoff": {"exponential": {}}, "limit": {"attempt": {"count": 4}}},
+                "do": [{"tell": {"set": {"said": "${ $e.detail }", "at": "${ $e.instance }", "who": "${ .who }"}}}],
+            },
+        }},
+    ]);
+    let went = run(&flow(tasks, json!({})), json!({"who": "bank"}));
+    let seconds: Vec<f64> = went.waits.iter().map(|(_, seconds)| *seconds).collect();
+    assert_eq!(seconds, [30.0, 60.0, 120.0]);
+    assert_eq!(
+        went.output(),
+        json!({"said": "bank", "at": "/do/0/outer/try/0/fails", "who": "bank"})
+    );
+}
+
+#[test]
+fn an_error_that_nothing_takes_fails_the_run() {
+    let raise =
+        json!({"error": {"type": "https://example.com/taken", "status": 409, "title": "Taken"}});
+    let of = |catch: Value| {
+        let tasks = json!([{"outer": {"try": [{"fails": {"raise": raise}}], "catch": catch}}]);
+        run(&flow(tasks, json!({})), json!({}))
+    };
+    let sentence = "The task /do/0/outer/try/0/fails failed: Taken (status 409).";
+    for catch in [
+        json!({"errors": {"with": {"status": 503}}}),
+        json!({"when": "false"}),
+        json!({"exceptWhen": "$error.status == 409"}),
+    ] {
+        assert_eq!(of(catch).failure(), sentence);
+    }
+    assert_eq!(of(json!({})).output(), json!({}), "nothing handles it");
+    // An error of the handler leaves the try.
+    let again = of(json!({"do": [{"again": {"raise": raise}}]})).failure();
+    assert!(again.contains("/do/0/outer/catch/do/0/again"), "{again}");
+}
+
+#[test]
+fn the_time_of_a_task_and_of_the_flow_is_over_during_a_wait() {
+    let tasks = json!([
+        {"outer": {
+            "try": [{"slow": {"timeout": {"after": "PT10S"}, "do": [{"sleep": {"wait": {"hours": 1}}}]}}],
+            "catch": {"errors": {"with": {"status": 408}}, "do": [{"tell": {"set": {"at": "${ $error.instance }"}}}]},
+        }},
+    ]);
+    let went = run(&flow(tasks.clone(), json!({})), json!({}));
+    assert_eq!(went.waits[0].1, 10.0);
+    assert_eq!(went.output(), json!({"at": "/do/0/outer/try/0/slow"}));
+    let whole = flow(tasks, json!({"timeout": {"after": {"seconds": 4}}}));
+    let went = run(&whole, json!({}));
+    assert_eq!(went.waits[0].1, 4.0);
+    assert_eq!(
+        went.failure(),
+        "The flow failed: The flow took longer than its timeout (status 408)."
+    );
+}
+
+#[test]
+fn a_flow_that_never_ends_is_ended() {
+    let tasks = json!([{"again": {"set": {"n": 1}, "then": "again"}}]);
+    let failed = run(&flow(tasks, json!({})), json!({})).failure();
+    assert!(failed.contains("more than 10000 tasks"), "{failed}");
+    // Not even by what it handles.
+    let tasks = json!([
+        {"again": {"try": [{"spin": {"set": "${ [range(1000000000)] | length }"}}], "catch": {}, "then": "again"}},
+    ]);
+    let failed = run(&flow(tasks, json!({})), json!({})).failure();
+    assert!(failed.contains("more than 10000 tasks"), "{failed}");
+}
+
+#[test]
+fn a_state_holds_so_much_and_no_more() {
+    let tasks = json!([
+        {"outer": {
+            "try": [
+                {"grow": {"set": "${ [range(60000)] }", "export": {"as": "."}}},
+                {"sleep": {"wait": {"seconds": 1}}},
+            ],
+            "catch": {"errors": {"with": {"status": 413}}, "do": [
+                {"small": {"set": {"at": "${ $error.instance }"}, "export": {"as": "{}"}}},
+            ]},
+        }},
+        {"sleep": {"wait": {"seconds": 1}}},
+    ]);
+    let went = run(&flow(tasks, json!({})), json!({}));
+    assert_eq!(went.waits.len(), 1);
+    assert_eq!(went.output(), json!({"at": "/do/0/outer/try/1/sleep"}));
+    let nothing = json!([{"none": {"set": {"n": 1}}}]);
+    let items = json!([{"over": {"for": {"in": "[range(10001)]"}, "do": nothing}}]);
+    let failed = run(&flow(items, json!({})), json!({})).failure();
+    assert!(failed.contains("10001 items"), "{failed}");
+}
+
+#[test]
+fn a_row_that_does_not_fit_the_definition_fails_the_run() {
+    let definition = flow(json!([{"sleep": {"wait": "PT1S"}}]), json!({}));
+    let about = about(Value::Null);
+    let begun = next::next(&definition, &about, (None, None), about.started_at);
+    let row = begun.flow_state.unwrap();
+    for frames in [json!([]), json!("?"), json!([{"task": 9}])] {
+        let row = FlowState {
+            frames,
+            ..row.clone()
+        };
+        let now = about.started_at + Duration::from_secs(1);
+        let decision = next::next(&definition, &about, (Some(&row), Some(&waited())), now);
+        assert!(
+            matches!(decision.next, Next::End(End::Failed { .. })),
+            "{decision:?}"
+        );
+    }
+}

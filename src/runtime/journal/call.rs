@@ -1,0 +1,94 @@
+//! Steps that call something for a flow, as the journal keeps them.
+
+use crate::ids::rfc3339;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use time::OffsetDateTime;
+
+/// What a tool step of a flow is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::runtime) struct FlowToolRequest {
+    /// They may not fit the tool's schema.
+    pub arguments: Value,
+    /// What the tool is sent instead of the key of the step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// When its time is over.
+    #[serde(
+        default,
+        with = "rfc3339::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub until: Option<OffsetDateTime>,
+}
+
+/// What an HTTP step is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::runtime) struct HttpRequest {
+    /// In capital letters.
+    pub method: String,
+    /// Absolute.
+    pub url: String,
+    /// In the author's order.
+    pub headers: Vec<(String, String)>,
+    /// Absent: none is sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// The answer is kept in base64.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_raw: bool,
+    /// When its time is over.
+    #[serde(
+        default,
+        with = "rfc3339::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub until: Option<OffsetDateTime>,
+}
+
+/// What an HTTP step answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::runtime) struct HttpAnswer {
+    pub status: u16,
+    /// A name that came more than once has its values joined by commas.
+    pub headers: Vec<(String, String)>,
+    /// Text, or base64.
+    pub body: String,
+}
+
+/// What a step answered that a dry run did not perform.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(in crate::runtime) struct Simulated {
+    /// Always true.
+    pub simulated: bool,
+}
+
+/// Why a step failed for good, where its program handles that: the result of a failed step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::runtime) struct StepFailure {
+    /// A sentence.
+    pub reason: String,
+    /// Nobody knows whether the call took effect.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unknown: bool,
+}
+
+impl HttpRequest {
+    /// Whether it may be made again when nobody knows whether it was.
+    pub(in crate::runtime) fn is_repeatable(&self) -> bool {
+        matches!(
+            self.method.as_str(),
+            "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS"
+        )
+    }
+
+    /// Whether it reads alone.
+    pub(in crate::runtime) fn is_read(&self) -> bool {
+        matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS")
+    }
+}

@@ -1,0 +1,125 @@
+//! A step that makes an HTTP request for a flow.
+//!
+//! The tenant chose the host, so the deployment's host-access mode applies. Redirects are not followed.
+
+use super::attempt::{Attempt, Outcome};
+use crate::outbound::{Failure, Kind, Outgoing, Timeouts};
+use crate::runtime::journal::call::{HttpAnswer, HttpRequest, Simulated};
+use crate::runtime::journal::read;
+use crate::runtime::progress::events::StepAnswer;
+use crate::store::steps::{Begun, Step};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::json;
+use std::time::Duration;
+
+/// How long one exchange may take.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a server may take to accept a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Makes the request.
+pub(super) fn perform(attempt: &mut Attempt<'_>, begun: &Begun) -> Outcome {
+    let request: HttpRequest = match read(Some(&begun.request)) {
+        Ok(request) => request,
+        Err(reason) => return Outcome::refused(reason),
+    };
+    if attempt.run.dry_run && !request.is_read() {
+        return simulated();
+    }
+    let services = attempt.services;
+    let timeout = match attempt.time_for(TIMEOUT, request.until) {
+        Ok(timeout) => timeout,
+        Err(late) => return *late,
+    };
+    let origin = attempt.origin(begun);
+    let (key, trace) = (origin.idempotency_key(), origin.traceparent());
+    let own = [("idempotency-key", &key), ("traceparent", &trace)];
+    let own = own.map(|(name, value)| (name, value.as_str()));
+    let given = request.headers.iter();
+    let given: Vec<(&str, &str)> = given
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    // What the author says goes before what the service says.
+    let own = own
+        .into_iter()
+        .filter(|(name, _)| given.iter().all(|(other, _)| other != name));
+    let headers: Vec<(&str, &str)> = given.iter().copied().chain(own).collect();
+    let Ok(method) = request.method.parse() else {
+        return Outcome::refused("The method of the request is not known.".to_owned());
+    };
+    let outgoing = Outgoing {
+        method,
+        url: &request.url,
+        headers: &headers,
+        body: request.body.as_deref().unwrap_or_default().as_bytes(),
+        cap: services.options.tool_answer_bytes,
+    };
+    let client = attempt.clients.http(&attempt.interrupt.switch);
+    client.set_timeouts(Timeouts {
+        connect: timeout.min(CONNECT),
+        first_byte: timeout,
+        total: timeout,
+    });
+    match client.send(&outgoing) {
+        Ok(response) => answered(&request, &response),
+        Err(failure) => failed(&request, &failure),
+    }
+}
+
+/// The outcome of a step that a dry run does not perform.
+pub(super) fn simulated() -> Outcome {
+    Outcome::Done {
+        result: json!(Simulated { simulated: true }),
+        answer: StepAnswer::Simulated { simulated: true },
+    }
+}
+
+fn answered(request: &HttpRequest, response: &crate::outbound::Response) -> Outcome {
+    let mut headers: Vec<(String, String)> = Vec::new();
+    for (name, value) in &response.headers {
+        let value = storable(value.as_bytes());
+        match headers.iter_mut().find(|(other, _)| other == name.as_str()) {
+            Some((_, values)) => {
+                values.push_str(", ");
+                values.push_str(&value);
+            }
+            None => headers.push((name.as_str().to_owned(), value)),
+        }
+    }
+    let answer = HttpAnswer {
+        status: response.status,
+        headers,
+        body: match request.is_raw {
+            true => BASE64_STANDARD.encode(&response.body),
+            false => storable(&response.body),
+        },
+    };
+    Outcome::Done {
+        answer: StepAnswer::Http {
+            status_code: answer.status,
+        },
+        result: json!(answer),
+    }
+}
+
+fn failed(request: &HttpRequest, failure: &Failure) -> Outcome {
+    if failure.kind() == Kind::Cancelled {
+        return Outcome::Interrupted;
+    }
+    Outcome::Failed {
+        reason: format!("The request failed: {failure}"),
+        retryable: failure.is_transient() && request.is_repeatable(),
+        retry_after: None,
+    }
+}
+
+/// Text that Postgres takes.
+fn storable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
+}
+
+/// Whether an attempt that was lost may be made again.
+pub(super) fn is_repeatable(step: &Step) -> bool {
+    read::<HttpRequest>(Some(&step.request)).is_ok_and(|request| request.is_repeatable())
+}

@@ -1,0 +1,202 @@
+//! Flows for tests: definitions, runs of them, and a server for their requests.
+
+use crate::runtime::world::{Process, Root, World, started_by};
+use agent_runtime::flows::definition::check;
+use agent_runtime::store::Sql;
+use agent_runtime::store::runs::{self, NewRun, Run};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use uuid::Uuid;
+
+/// What tests of flows ask of a world.
+pub(super) trait Flows {
+    /// A flow with these tasks, whose id is `test.NAME`.
+    fn flow(&mut self, name: &str, tasks: Value);
+    /// As [`Flows::flow`], with more fields of the definition.
+    fn whole_flow(&mut self, name: &str, tasks: Value, more: Value);
+    /// Creates a run of a flow.
+    fn start(&self, process: &Process, name: &str, input: Value) -> Uuid;
+    /// As [`Flows::start`], as a dry run.
+    fn start_dry(&self, process: &Process, name: &str, input: Value) -> Uuid;
+    /// Runs a flow to its end.
+    fn ends(&self, process: &Process, name: &str, input: Value) -> Run;
+    /// As [`Flows::ends`], of one that completes. Says its output.
+    fn answers(&self, process: &Process, name: &str, input: Value) -> Value;
+    fn output(&self, run_id: Uuid) -> Value;
+    /// The journal of a run: kind, path and status of each step.
+    fn steps(&self, run_id: Uuid) -> Vec<String>;
+    /// The runs that a run began, in their order.
+    fn children(&self, run_id: Uuid) -> Vec<Run>;
+    /// Moves the clock, and makes every job due that nobody holds.
+    fn pass(&self, process: &Process, seconds: u64);
+}
+
+impl Flows for World {
+    fn flow(&mut self, name: &str, tasks: Value) {
+        self.whole_flow(name, tasks, json!({}));
+    }
+
+    fn whole_flow(&mut self, name: &str, tasks: Value, more: Value) {
+        let mut definition = json!({
+            "document": {"dsl": "1.0.3", "namespace": "test", "name": name, "version": "1.0.0"},
+            "do": tasks,
+        });
+        let fields = definition.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        let definition = check(&definition).unwrap();
+        self.flows.insert(flow_id(name), Arc::new(definition));
+    }
+
+    fn start(&self, process: &Process, name: &str, input: Value) -> Uuid {
+        start(self, process, (name, false), input)
+    }
+
+    fn start_dry(&self, process: &Process, name: &str, input: Value) -> Uuid {
+        start(self, process, (name, true), input)
+    }
+
+    fn ends(&self, process: &Process, name: &str, input: Value) -> Run {
+        let run_id = self.start(process, name, input);
+        self.finished(process, run_id)
+    }
+
+    fn answers(&self, process: &Process, name: &str, input: Value) -> Value {
+        let run = self.ends(process, name, input);
+        assert_eq!(run.failure_message, None);
+        self.output(run.run_id)
+    }
+
+    fn output(&self, run_id: Uuid) -> Value {
+        let payload = self.read(|session| runs::payload(session, &self.root(run_id)));
+        payload.output.unwrap()
+    }
+
+    fn steps(&self, run_id: Uuid) -> Vec<String> {
+        self.read(|session| {
+            let rows = session.query(
+                "select kind || ' ' || path || ' ' || status from run_steps where run_id = $1 order by step",
+                &[&run_id],
+            )?;
+            Ok(rows.iter().map(|row| row.get(0)).collect())
+        })
+    }
+
+    fn children(&self, run_id: Uuid) -> Vec<Run> {
+        let children = self.read(|session| runs::children(session, &self.root(run_id), false));
+        children
+            .iter()
+            .map(|child| self.run(child.run_id))
+            .collect()
+    }
+
+    fn pass(&self, process: &Process, seconds: u64) {
+        self.clock.advance(std::time::Duration::from_secs(seconds));
+        self.batch("update job_jobs set run_at = now() where lease_id is null");
+        process.runtime.wake();
+    }
+}
+
+fn flow_id(name: &str) -> String {
+    format!("test.{name}")
+}
+
+fn start(world: &World, process: &Process, (name, dry_run): (&str, bool), input: Value) -> Uuid {
+    let run = NewRun {
+        flow_id: flow_id(name),
+        agent: None,
+        input,
+        message: None,
+        dry_run,
+        ..world.new_run(false)
+    };
+    process.shard.follow(run.run_id);
+    let root = Root(world.tenant_id, world.project_id);
+    world
+        .store
+        .transact(|tx| {
+            process
+                .runtime
+                .create::<Run>(tx, &root, (&run, started_by()), None)
+        })
+        .unwrap();
+    process.runtime.wake();
+    run.run_id
+}
+
+/// A request that a [`Server`] got.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Got {
+    pub(super) method: String,
+    pub(super) url: String,
+    pub(super) key: Option<String>,
+    pub(super) body: String,
+}
+
+/// An HTTP server that answers what it is told to, and `{}` afterwards.
+pub(super) struct Server {
+    server: Arc<tiny_http::Server>,
+    answers: Arc<Mutex<Vec<(u16, &'static str)>>>,
+    got: Arc<Mutex<Vec<Got>>>,
+}
+
+impl Server {
+    pub(super) fn start(answers: &[(u16, &'static str)]) -> Self {
+        let server = Arc::new(tiny_http::Server::http("127.0.0.1:0").unwrap());
+        let mut answers = answers.to_vec();
+        answers.reverse();
+        let (answers, got) = (
+            Arc::new(Mutex::new(answers)),
+            Arc::new(Mutex::new(Vec::new())),
+        );
+        let all = (server.clone(), answers.clone(), got.clone());
+        let answer = move || {
+            let (server, answers, got) = all;
+            while let Ok(mut request) = server.recv() {
+                let mut body = String::new();
+                request.as_reader().read_to_string(&mut body).unwrap();
+                let mut headers = request.headers().iter();
+                let key = headers.find(|header| header.field.equiv("Idempotency-Key"));
+                got.lock().unwrap().push(Got {
+                    method: request.method().to_string(),
+                    url: request.url().to_owned(),
+                    key: key.map(|header| header.value.to_string()),
+                    body,
+                });
+                let (status, text) = answers.lock().unwrap().pop().unwrap_or((200, "{}"));
+                let json = "content-type: application/json".parse::<tiny_http::Header>();
+                let response = tiny_http::Response::from_string(text)
+                    .with_status_code(status)
+                    .with_header(json.unwrap());
+                let _ = request.respond(response);
+            }
+        };
+        std::thread::Builder::new()
+            .name("http".to_owned())
+            .spawn(answer)
+            .unwrap();
+        Self {
+            server,
+            answers,
+            got,
+        }
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.server.server_addr())
+    }
+
+    pub(super) fn got(&self) -> Vec<Got> {
+        self.got.lock().unwrap().clone()
+    }
+
+    /// Whether it has given all answers that it was told to.
+    pub(super) fn is_spent(&self) -> bool {
+        self.answers.lock().unwrap().is_empty()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.server.unblock();
+    }
+}
