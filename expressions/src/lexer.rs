@@ -40,7 +40,7 @@ const SYMBOLS: [&str; 36] = [
 const SINGLE: [&str; 6] = ["{", "}", ";", ".", "!", "'"];
 
 /// The token at or after a place.
-pub(crate) fn token(source: &str, at: usize) -> Result<Token<'_>, Fault> {
+pub(crate) fn token<'s>(source: &'s str, at: usize) -> Result<Token<'s>, Fault> {
     let start = at + blank(&source[at..]);
     let rest = &source[start..];
     let token = |kind, length: usize| Token {
@@ -60,14 +60,17 @@ pub(crate) fn token(source: &str, at: usize) -> Result<Token<'_>, Fault> {
     if length > 0 {
         return Ok(token(Kind::Identifier(&rest[..length]), length));
     }
-    let length = word(&rest[first.len_utf8()..]);
-    if length > 0 {
-        let name = &rest[1..=length];
-        match first {
-            '.' => return Ok(token(Kind::Field(name), length + 1)),
-            '$' => return Ok(token(Kind::Variable(name), length + 1)),
-            '@' => return Ok(token(Kind::Format(name), length + 1)),
-            _ => {}
+    let named: Option<fn(&'s str) -> Kind<'s>> = match first {
+        '.' => Some(Kind::Field),
+        '$' => Some(Kind::Variable),
+        '@' => Some(Kind::Format),
+        _ => None,
+    };
+    if let Some(named) = named {
+        let name = &rest[1..];
+        let length = word(name);
+        if length > 0 {
+            return Ok(token(named(&name[..length]), length + 1));
         }
     }
     // Braces may stand beside each other: `{a:{{…` is no expression, `{{ a }}` a usual slip.

@@ -45,12 +45,6 @@ impl<'a> Evaluator<'a> {
             F::Sub | F::SubWith | F::Gsub | F::GsubWith => {
                 self.substitute(function, arguments, input, out)
             }
-            F::Match | F::MatchWith | F::Capture | F::CaptureWith | F::Scan | F::ScanWith => {
-                for values in self.combinations(arguments, input)? {
-                    self.matches(function, input, &values, out)?;
-                }
-                Ok(())
-            }
             F::Arrays
             | F::Booleans
             | F::Iterables
@@ -65,36 +59,62 @@ impl<'a> Evaluator<'a> {
                 }
                 Ok(())
             }
-            _ => {
-                for values in self.combinations(arguments, input)? {
-                    out.push(self.value(function, input, &values)?);
-                }
-                Ok(())
-            }
+            _ => self.call_of_values(function, arguments, input, out),
         }
     }
 
-    /// The arguments of a function of values: each combination, the last argument changing fastest.
-    pub(super) fn combinations(
+    /// A function of values, once for each combination of its arguments.
+    fn call_of_values(
         &mut self,
+        function: F,
         arguments: &'a [Term],
         input: &Value<'a>,
-    ) -> Done<'a, Vec<Vec<Value<'a>>>> {
-        let mut made = vec![Vec::new()];
-        for argument in arguments {
-            let values = self.all(argument, input)?;
-            let mut next = Vec::with_capacity(values.len());
-            for before in &made {
-                for value in &values {
-                    self.charge(4)?;
-                    let mut combination = before.clone();
-                    combination.push(value.clone());
-                    next.push(combination);
+        out: &mut Vec<Value<'a>>,
+    ) -> Done<'a> {
+        match function {
+            F::MatchWith | F::CaptureWith => {
+                // The flags lie outermost.
+                let mut sides = self.sides(arguments.iter().rev(), input)?;
+                while self.next(&mut sides)? {
+                    self.matches(function, input, sides.at(1), sides.at(0), out)?;
                 }
+                sides.ended
             }
-            made = next;
+            F::Match | F::Capture | F::Scan | F::ScanWith => {
+                let mut sides = self.sides(arguments.iter(), input)?;
+                while self.next(&mut sides)? {
+                    let flags = (sides.len() > 1).then(|| sides.at(1));
+                    let flags = flags.unwrap_or(&Value::Null);
+                    self.matches(function, input, sides.at(0), flags, out)?;
+                }
+                sides.ended
+            }
+            F::SetPath | F::TestWith => {
+                let mut sides = self.sides(arguments.iter().rev(), input)?;
+                while self.next(&mut sides)? {
+                    out.push(match function {
+                        F::SetPath => self.set_path(input, sides.at(1), sides.at(0))?,
+                        _ => self.test(input, sides.at(1), sides.at(0))?,
+                    });
+                }
+                sides.ended
+            }
+            _ => {
+                let mut sides = self.sides(arguments.iter(), input)?;
+                while self.next(&mut sides)? {
+                    let first = match sides.len() {
+                        0 => &Value::Null,
+                        _ => sides.at(0),
+                    };
+                    let second = match sides.len() {
+                        0 | 1 => &Value::Null,
+                        _ => sides.at(1),
+                    };
+                    out.push(self.value(function, input, first, second)?);
+                }
+                sides.ended
+            }
         }
-        Ok(made)
     }
 
     /// A function that has one result.
@@ -102,10 +122,9 @@ impl<'a> Evaluator<'a> {
         &mut self,
         function: F,
         input: &Value<'a>,
-        arguments: &[Value<'a>],
+        first: &Value<'a>,
+        second: &Value<'a>,
     ) -> Done<'a, Value<'a>> {
-        let first = arguments.first().unwrap_or(&Value::Null);
-        let second = arguments.get(1).unwrap_or(&Value::Null);
         match function {
             F::Not => Ok(Value::Bool(!input.is_true())),
             F::Type => Ok(Value::Text(crate::value::Text::Borrowed(input.type_name()))),
@@ -120,9 +139,8 @@ impl<'a> Evaluator<'a> {
                 self.index(input, &at)
             }
             F::GetPath => self.get_path(input, first),
-            F::SetPath => self.set_path(input, first, second),
             F::DeletePaths => self.delete_paths(input, first),
-            F::Test | F::TestWith => self.test(input, first, second),
+            F::Test => self.test(input, first, &Value::Null),
             F::SplitWith => self.split_by_pattern(input, first, second),
             F::Abs | F::Ceil | F::Floor | F::Round | F::Sqrt | F::ToNumber => {
                 self.number(function, input)

@@ -197,13 +197,19 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(super) fn entries_of(&mut self, input: &Value<'a>) -> Done<'a, Vec<Value<'a>>> {
-        let Value::Object(object) = input else {
-            return self.raise(format!("{} has no entries", shown(input)));
+        let keyed: Vec<(Value<'a>, Value<'a>)> = match input {
+            Value::Object(object) => object
+                .iter()
+                .map(|(key, value)| (Value::Text(key), value))
+                .collect(),
+            Value::Array(items) => (0..).map(Value::from).zip(items.iter()).collect(),
+            _ => return self.raise(format!("{} has no entries", shown(input))),
         };
+        self.charge(2 * keyed.len() as u64)?;
         let mut entries = Vec::new();
-        for (key, value) in object.iter() {
+        for (key, value) in keyed {
             let fields = [
-                (Text::Borrowed("key"), Value::Text(key)),
+                (Text::Borrowed("key"), key),
                 (Text::Borrowed("value"), value),
             ];
             entries.push(self.fields(fields.into_iter().collect())?);
@@ -306,10 +312,6 @@ impl<'a> Evaluator<'a> {
     fn reverse(&mut self, input: &Value<'a>) -> Done<'a, Value<'a>> {
         match input {
             Value::Null => self.array(Vec::new()),
-            Value::Text(text) => {
-                self.charge_bytes(text.as_str().len())?;
-                self.text(text.as_str().chars().rev().collect())
-            }
             _ => {
                 let items = self.items(input)?;
                 self.charge(2 * items.len() as u64)?;

@@ -1,5 +1,7 @@
 //! Functions that take expressions: `map`, `select`, `sort_by`, `first` and their like.
 
+use serde_json::Number;
+
 use super::{Done, Evaluator, Stop, shown};
 use crate::functions::Function as F;
 use crate::number;
@@ -21,12 +23,11 @@ impl<'a> Evaluator<'a> {
         let last = last.unwrap_or(first);
         match function {
             F::Select => {
-                for condition in self.all(first, input)? {
-                    if condition.is_true() {
-                        out.push(input.clone());
-                    }
-                }
-                Ok(())
+                let mut conditions = Vec::new();
+                let ended = self.run(first, input, &mut conditions);
+                let held = conditions.iter().filter(|held| held.is_true());
+                out.extend(held.map(|_| input.clone()));
+                ended
             }
             F::Map => {
                 let mut mapped = Vec::new();
@@ -278,33 +279,38 @@ impl<'a> Evaluator<'a> {
         input: &Value<'a>,
         out: &mut Vec<Value<'a>>,
     ) -> Done<'a> {
-        for mut values in self.combinations(arguments, input)? {
-            if values.len() == 1 {
-                values.insert(0, Value::from(0));
-            }
-            let step = match values.len() {
-                3 => values.pop().unwrap_or(Value::Null),
-                _ => Value::from(1),
+        let mut sides = self.sides(arguments.iter(), input)?;
+        while self.next(&mut sides)? {
+            let (zero, one) = (Value::from(0), Value::from(1));
+            let (from, until, by) = match sides.len() {
+                1 => (&zero, sides.at(0), &one),
+                2 => (sides.at(0), sides.at(1), &one),
+                _ => (sides.at(0), sides.at(1), sides.at(2)),
             };
-            let [Value::Number(from), Value::Number(until)] = values.as_slice() else {
-                return self.raise("The bounds of a range must be numbers".to_owned());
+            let (Value::Number(from), Value::Number(until), Value::Number(by)) = (from, until, by)
+            else {
+                return self.raise("The bounds and the step of a range must be numbers".to_owned());
             };
-            let Value::Number(by) = &step else {
-                return self.raise("The step of a range must be a number".to_owned());
-            };
-            let by_float = number::float(by);
-            let mut at = from.clone();
-            loop {
-                let order = number::compare(&at, until);
-                if !(by_float > 0.0 && order.is_lt() || by_float < 0.0 && order.is_gt()) {
-                    break;
-                }
-                self.charge(2)?;
-                out.push(Value::Number(at.clone()));
-                match number::calculate(Operator::Add, &at, by) {
-                    Ok(next) => at = next,
-                    Err(why) => return self.raise(format!("The numbers of a range {why}")),
-                }
+            self.count(from, until, by, out)?;
+        }
+        sides.ended
+    }
+
+    fn count(
+        &mut self,
+        from: &Number,
+        until: &Number,
+        by: &Number,
+        out: &mut Vec<Value<'a>>,
+    ) -> Done<'a> {
+        let direction = number::compare(by, &Number::from(0));
+        let mut at = from.clone();
+        while direction.is_ne() && number::compare(&at, until) == direction.reverse() {
+            self.charge(2)?;
+            out.push(Value::Number(at.clone()));
+            match number::calculate(Operator::Add, &at, by) {
+                Ok(next) => at = next,
+                Err(why) => return self.raise(format!("The numbers of a range {why}")),
             }
         }
         Ok(())

@@ -13,6 +13,7 @@
 mod access;
 mod calls;
 mod collections;
+mod combinations;
 mod generators;
 mod operators;
 mod paths;
@@ -20,7 +21,7 @@ mod regexes;
 mod strings;
 
 use crate::budget::{MAX_DEPTH, MAX_WEIGHT};
-use crate::tree::{Operator, Part, Pattern, Piece, Term};
+use crate::tree::{Operator, Part, Pattern, Term};
 use crate::value::{Array, ENTRY, Fields, Measured, Object, SCALAR, Size, Text, Value};
 
 /// How many levels of data are walked through at once, over all functions that walk.
@@ -259,46 +260,6 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    fn object(
-        &mut self,
-        entries: &'a [(Term, Term)],
-        input: &Value<'a>,
-        out: &mut Vec<Value<'a>>,
-    ) -> Done<'a> {
-        let mut made = vec![Fields::with_capacity(entries.len())];
-        for (key, value) in entries {
-            let keys = self.all(key, input)?;
-            let values = self.all(value, input)?;
-            if let ([Value::Text(key)], [value], [fields]) =
-                (keys.as_slice(), values.as_slice(), made.as_mut_slice())
-            {
-                fields.insert(key.clone(), value.clone());
-                continue;
-            }
-            let before = std::mem::take(&mut made);
-            for fields in &before {
-                for key in &keys {
-                    let Value::Text(key) = key else {
-                        return self.raise(format!(
-                            "Object keys must be strings, not {}",
-                            key.type_name()
-                        ));
-                    };
-                    for value in &values {
-                        self.charge(8 + 8 * fields.len() as u64)?;
-                        let mut fields = fields.clone();
-                        fields.insert(key.clone(), value.clone());
-                        made.push(fields);
-                    }
-                }
-            }
-        }
-        for fields in made {
-            out.push(self.fields(fields)?);
-        }
-        Ok(())
-    }
-
     fn branch(
         &mut self,
         mut branches: &'a [(Term, Term)],
@@ -307,15 +268,19 @@ impl<'a> Evaluator<'a> {
         out: &mut Vec<Value<'a>>,
     ) -> Done<'a> {
         while let Some(((condition, then), rest)) = branches.split_first() {
-            let conditions = self.all(condition, input)?;
-            if let [only] = conditions.as_slice() {
+            let mut conditions = Vec::new();
+            let ended = self.run(condition, input, &mut conditions);
+            if let ([only], Ok(())) = (conditions.as_slice(), &ended) {
                 if only.is_true() {
                     return self.run(then, input, out);
                 }
                 branches = rest;
                 continue;
             }
-            return self.walking(|this| {
+            if let Err(Stop::Spent(_)) = ended {
+                return ended;
+            }
+            self.walking(|this| {
                 for condition in conditions {
                     match condition.is_true() {
                         true => this.run(then, input, out)?,
@@ -323,7 +288,8 @@ impl<'a> Evaluator<'a> {
                     }
                 }
                 Ok(())
-            });
+            })?;
+            return ended;
         }
         match otherwise {
             Some(otherwise) => self.run(otherwise, input, out),
@@ -382,6 +348,9 @@ impl<'a> Evaluator<'a> {
     ) -> Done<'a> {
         let mut sources = Vec::new();
         let ended = self.run(source, input, &mut sources);
+        if let Err(Stop::Spent(_)) = ended {
+            return ended;
+        }
         let outer = self.variables.len();
         for value in &sources {
             for bound in self.destructure(pattern, value, input, vec![Vec::new()])? {
@@ -443,52 +412,6 @@ impl<'a> Evaluator<'a> {
             }
         }
         Ok(ways)
-    }
-
-    /// A string for each combination of what the pieces put out; the first piece changes fastest.
-    fn interpolate(
-        &mut self,
-        format: crate::tree::Format,
-        pieces: &'a [Piece],
-        input: &Value<'a>,
-        out: &mut Vec<Value<'a>>,
-    ) -> Done<'a> {
-        let mut texts = vec![String::new()];
-        for piece in pieces {
-            let term = match piece {
-                Piece::Literal(literal) => {
-                    texts.iter_mut().for_each(|text| text.push_str(literal));
-                    self.charge_bytes(texts.len() * literal.len())?;
-                    continue;
-                }
-                Piece::Interpolated(term) => term,
-            };
-            let mut next = Vec::new();
-            for value in self.all(term, input)? {
-                let Value::Text(value) = self.formatted(format, &value)? else {
-                    continue;
-                };
-                for text in &texts {
-                    next.push(self.joined(text, value.as_str())?);
-                }
-            }
-            texts = next;
-        }
-        for text in texts {
-            out.push(self.text(text)?);
-        }
-        Ok(())
-    }
-
-    /// Two texts in one.
-    fn joined(&mut self, first: &str, second: &str) -> Done<'a, String> {
-        let length = first.len() + second.len();
-        self.charge(2)?;
-        self.charge_bytes(length)?;
-        if length > MAX_WEIGHT {
-            return Err(Stop::Spent(Spent::Weight));
-        }
-        Ok([first, second].concat())
     }
 
     /// One level further down, whose depth the tree does not bound.

@@ -9,8 +9,7 @@ use crate::tree::{Operator, Term};
 use crate::value::{Object, Value, compare};
 
 impl<'a> Evaluator<'a> {
-    /// Operators of one rank, from the left. Of what the sides put out each combination counts; the left
-    /// side changes fastest.
+    /// Operators of one rank, from the left.
     pub(super) fn chain(
         &mut self,
         first: &'a Term,
@@ -18,56 +17,58 @@ impl<'a> Evaluator<'a> {
         input: &Value<'a>,
         out: &mut Vec<Value<'a>>,
     ) -> Done<'a> {
-        let mut lefts = self.all(first, input)?;
-        for (operator, term) in rest {
-            lefts = match operator {
-                Operator::And | Operator::Or => self.logic(*operator, &lefts, term, input)?,
-                _ => self.combine(*operator, &lefts, term, input)?,
-            };
+        if let Some((Operator::And | Operator::Or, _)) = rest.first() {
+            return self.logic(first, rest, input, out);
         }
-        out.append(&mut lefts);
-        Ok(())
+        let terms = rest.iter().rev().map(|(_, term)| term);
+        let mut sides = self.sides(terms.chain([first]), input)?;
+        while self.next(&mut sides)? {
+            let mut value = sides.at(rest.len()).clone();
+            for (place, (operator, _)) in rest.iter().enumerate() {
+                self.charge(2)?;
+                value = self.apply(*operator, &value, sides.at(rest.len() - 1 - place))?;
+            }
+            out.push(value);
+        }
+        sides.ended
     }
 
-    /// The right side is evaluated only if a left one does not decide.
+    /// A right side is evaluated only if its left one does not decide.
     fn logic(
         &mut self,
-        operator: Operator,
-        lefts: &[Value<'a>],
-        right: &'a Term,
+        first: &'a Term,
+        rest: &'a [(Operator, Term)],
         input: &Value<'a>,
-    ) -> Done<'a, Vec<Value<'a>>> {
-        let deciding = operator == Operator::Or;
-        let mut out = Vec::new();
-        for left in lefts {
-            if left.is_true() == deciding {
-                out.push(Value::Bool(deciding));
-                continue;
-            }
-            for right in self.all(right, input)? {
+        out: &mut Vec<Value<'a>>,
+    ) -> Done<'a> {
+        let mut lefts = Vec::new();
+        let mut ended = self.run(first, input, &mut lefts);
+        for (operator, right) in rest {
+            let deciding = *operator == Operator::Or;
+            let mut results = Vec::new();
+            for left in &lefts {
                 self.charge(2)?;
-                out.push(Value::Bool(right.is_true()));
+                if left.is_true() == deciding {
+                    results.push(Value::Bool(deciding));
+                    continue;
+                }
+                let start = results.len();
+                let ran = self.run(right, input, &mut results);
+                for result in &mut results[start..] {
+                    *result = Value::Bool(result.is_true());
+                }
+                if ran.is_err() {
+                    ended = ran;
+                    break;
+                }
             }
-        }
-        Ok(out)
-    }
-
-    fn combine(
-        &mut self,
-        operator: Operator,
-        lefts: &[Value<'a>],
-        right: &'a Term,
-        input: &Value<'a>,
-    ) -> Done<'a, Vec<Value<'a>>> {
-        let rights = self.all(right, input)?;
-        let mut out = Vec::with_capacity(lefts.len());
-        for right in &rights {
-            for left in lefts {
-                self.charge(2)?;
-                out.push(self.apply(operator, left, right)?);
+            if let Err(Stop::Spent(_)) = ended {
+                return ended;
             }
+            lefts = results;
         }
-        Ok(out)
+        out.append(&mut lefts);
+        ended
     }
 
     pub(super) fn apply(
@@ -107,7 +108,9 @@ impl<'a> Evaluator<'a> {
         input: &Value<'a>,
         out: &mut Vec<Value<'a>>,
     ) -> Done<'a> {
-        for value in self.all(term, input)? {
+        let mut values = Vec::new();
+        let ended = self.run(term, input, &mut values);
+        for value in values {
             let negated = match &value {
                 Value::Number(number) => number::negate(number),
                 _ => None,
@@ -117,7 +120,7 @@ impl<'a> Evaluator<'a> {
                 None => return self.raise(format!("{} cannot be negated", shown(&value))),
             }
         }
-        Ok(())
+        ended
     }
 
     fn calculate(

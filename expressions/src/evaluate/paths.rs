@@ -96,6 +96,7 @@ impl<'a> Evaluator<'a> {
                     None => out.push(at.clone()),
                 }
             }
+            Term::Alternative(parts) => return self.follow_alternative(parts, at, out),
             Term::Try { body, catch: None } => {
                 if let Err(Stop::Spent(spent)) = self.follow(body, at, out) {
                     return Err(Stop::Spent(spent));
@@ -113,6 +114,29 @@ impl<'a> Evaluator<'a> {
         self.raise(
             "Only what reads a part, such as `.a[0]` or `.[] | select(…)`, is a path".to_owned(),
         )
+    }
+
+    fn follow_alternative(
+        &mut self,
+        parts: &'a [Term],
+        at: &Place<'a>,
+        out: &mut Vec<Place<'a>>,
+    ) -> Done<'a> {
+        let Some((last, before)) = parts.split_last() else {
+            return Ok(());
+        };
+        for part in before {
+            let mut places = Vec::new();
+            let ended = self.follow(part, at, &mut places);
+            places.retain(|place| place.value.is_true());
+            let is_found = !places.is_empty();
+            out.append(&mut places);
+            ended?;
+            if is_found {
+                return Ok(());
+            }
+        }
+        self.follow(last, at, out)
     }
 
     fn follow_call(
@@ -137,7 +161,10 @@ impl<'a> Evaluator<'a> {
             (F::Last, _) => return self.follow_key(at, &Value::Number((-1).into()), false, out),
             (F::FirstOf, [term]) => {
                 let mut places = Vec::new();
-                self.follow(term, at, &mut places)?;
+                match self.follow(term, at, &mut places) {
+                    Err(Stop::Raised(_)) if !places.is_empty() => {}
+                    followed => followed?,
+                }
                 out.extend(places.into_iter().next());
             }
             (F::GetPath, [path]) => {

@@ -159,12 +159,12 @@ impl<'a> Evaluator<'a> {
         &mut self,
         function: F,
         input: &Value<'a>,
-        arguments: &[Value<'a>],
+        source: &Value<'a>,
+        flags: &Value<'a>,
         out: &mut Vec<Value<'a>>,
     ) -> Done<'a> {
         let text = self.searched(input)?;
-        let source = arguments.first().unwrap_or(&Value::Null);
-        let pattern = self.pattern(source, arguments.get(1).unwrap_or(&Value::Null))?;
+        let pattern = self.pattern(source, flags)?;
         let is_scan = matches!(function, F::Scan | F::ScanWith);
         let found = self.find(&pattern, text, is_scan || pattern.is_global)?;
         for found in &found {

@@ -248,6 +248,7 @@ fn faults_of_grammar_name_their_place() {
         &["[?] Expected `|`, found `?`. | Alternative patterns are not taken."],
     );
     check("a§", &["[§] '§' is not part of the language. | -"]);
+    check("§a", &["[§] '§' is not part of the language. | -"]);
     check(". as $x", &["[] Expected `|`, found the end. | -"]);
     check(
         ". as $x | 1, $x | (. as $y | $y) + $y",

@@ -5,6 +5,7 @@
 mod budgets;
 mod faults;
 mod jq;
+mod soups;
 mod values;
 
 use expressions::{Budget, Error, Expression};
