@@ -3,6 +3,7 @@
 //! A version is live for an agent within the agent's project.
 
 use super::page_query::{PageQuery, page_query};
+use super::versions::{Promotion, SemanticVersion};
 use super::{SOME_ID, invalid_body};
 use crate::error::{Code, Error, Result};
 use crate::http::access::{BodyOn, Names};
@@ -20,10 +21,9 @@ use crate::store::agents::{self, Agent};
 use crate::store::page::{Page, position_id};
 use crate::store::projects::Project;
 use crate::tools::schema;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Deserializer, Serialize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::collections::HashSet;
 use uuid::Uuid;
 
@@ -34,7 +34,6 @@ const TOOLS_MOST: usize = 64;
 const STOPS_MOST: usize = 16;
 const STOP_CHARACTERS_MOST: usize = 200;
 const EXTRA_BYTES_MOST: usize = 16 * 1024;
-const VERSION_LENGTH_MOST: usize = 100;
 
 pub(super) fn routes() -> Vec<Route> {
     use Method::{Get, Patch, Post};
@@ -101,44 +100,6 @@ pub(super) fn routes() -> Vec<Route> {
             promote,
         ),
     ]
-}
-
-/// A version as Semantic Versioning 2.0.0 writes it, without build metadata: two versions that differ
-/// in that alone have one precedence, and neither would be the latest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct SemanticVersion(semver::Version);
-
-impl<'de> Deserialize<'de> for SemanticVersion {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        semver::Version::parse(&text)
-            .ok()
-            .filter(|version| version.build.is_empty() && text.len() <= VERSION_LENGTH_MOST)
-            .map(Self)
-            .ok_or_else(|| {
-                serde::de::Error::custom(format!(
-                    "expected a semantic version such as 1.2.3 or 2.0.0-rc.1, without build metadata, of at most {VERSION_LENGTH_MOST} characters"
-                ))
-            })
-    }
-}
-
-impl JsonSchema for SemanticVersion {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "SemanticVersion".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "minLength": 5,
-            "pattern": r"^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$",
-            "maxLength": VERSION_LENGTH_MOST,
-            "examples": ["1.2.3", "2.0.0-rc.1"],
-        })
-    }
 }
 
 /// An agent.
@@ -299,17 +260,6 @@ struct NewAgentVersion {
     /// model whose answer does not fit is told why and asked again, twice at most; then the turn fails. Left out: an answer is text.
     #[schemars(with = "Option<Map<String, Value>>")]
     output_schema: Option<Value>,
-}
-
-/// The version to be live.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(extend("required" = ["version"]))]
-#[schemars(example = serde_json::json!({"version": "1.0.0"}))]
-struct Promotion {
-    /// Null: none is live.
-    #[serde(deserialize_with = "Option::deserialize")]
-    version: Option<SemanticVersion>,
 }
 
 page_query! {
@@ -510,41 +460,6 @@ fn promote(
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn versions_are_semantic() {
-        let long = format!("1.0.0-{}", "a".repeat(94));
-        for good in ["0.1.0", "1.2.3", "2.0.0-rc.1", &long] {
-            assert!(
-                serde_json::from_value::<SemanticVersion>(json!(good)).is_ok(),
-                "{good}"
-            );
-        }
-        let too_long = format!("1.0.0-{}", "a".repeat(95));
-        for bad in [
-            "",
-            "1",
-            "1.2",
-            "v1.2.3",
-            "01.2.3",
-            "1.2.3+build",
-            " 1.2.3",
-            &too_long,
-        ] {
-            assert!(
-                serde_json::from_value::<SemanticVersion>(json!(bad)).is_err(),
-                "{bad}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_promotion_says_what_is_live_even_if_nothing_is() {
-        let read = serde_json::from_value::<Promotion>;
-        assert!(read(json!({})).is_err());
-        assert!(read(json!({"version": null})).unwrap().version.is_none());
-        assert!(read(json!({"version": "1.0.0"})).unwrap().version.is_some());
-    }
 
     /// A version with these fields, read and judged.
     fn judged(fields: Value) -> Option<String> {

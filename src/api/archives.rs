@@ -1,10 +1,10 @@
-//! Archiving projects and agents, and bringing them back.
+//! Archiving projects, agents and flows, and bringing them back.
 //!
 //! What is archived stays as it is and can be read: lists leave it out, and nothing new begins with it.
 //!
-//! Not here: what is refused meanwhile (`store::projects`, `store::agents`).
+//! Not here: what is refused meanwhile (`store::projects`, `store::agents`, `store::flows`).
 
-use super::{agents, projects};
+use super::{agents, flows, projects};
 use crate::error::Result;
 use crate::http::context::Cx;
 use crate::http::input::Nothing;
@@ -12,6 +12,7 @@ use crate::http::output::Found;
 use crate::http::route::{Method, Route, route};
 use crate::proof::{Admin, Authorized};
 use crate::store::agents::{self as stored_agents, Agent};
+use crate::store::flows::{self as stored_flows, Flow};
 use crate::store::projects::{self as stored_projects, Project};
 
 pub(super) fn routes() -> Vec<Route> {
@@ -44,6 +45,20 @@ pub(super) fn routes() -> Vec<Route> {
             "agents.unarchive",
             "Bring an archived agent back",
             unarchive_agent,
+        ),
+        route(
+            Post,
+            "/v1/flows/{id}/archive",
+            "flows.archive",
+            "Archive a flow: lists leave it out, it starts nothing and gets no versions; runs under way go on",
+            archive_flow,
+        ),
+        route(
+            Post,
+            "/v1/flows/{id}/unarchive",
+            "flows.unarchive",
+            "Bring an archived flow back",
+            unarchive_flow,
         ),
     ]
 }
@@ -91,5 +106,19 @@ fn set_agent(
 ) -> Result<Found<agents::View>> {
     let now = cx.now();
     let set = cx.transact(|tx| stored_agents::set_archived(tx, agent, is_archived, now))?;
+    Ok(Found(set.into()))
+}
+
+fn archive_flow(cx: &Cx<'_>, flow: AdminOf<Flow>, _: Nothing) -> Result<Found<flows::View>> {
+    set_flow(cx, &flow, true)
+}
+
+fn unarchive_flow(cx: &Cx<'_>, flow: AdminOf<Flow>, _: Nothing) -> Result<Found<flows::View>> {
+    set_flow(cx, &flow, false)
+}
+
+fn set_flow(cx: &Cx<'_>, flow: &AdminOf<Flow>, is_archived: bool) -> Result<Found<flows::View>> {
+    let now = cx.now();
+    let set = cx.transact(|tx| stored_flows::set_archived(tx, flow, is_archived, now))?;
     Ok(Found(set.into()))
 }

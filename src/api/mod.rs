@@ -7,6 +7,8 @@ pub mod archives;
 pub mod audit;
 pub mod conversations;
 pub mod enrolments;
+mod flow_definitions;
+pub mod flows;
 pub mod grants;
 pub mod model_providers;
 pub mod orgs;
@@ -25,6 +27,7 @@ pub mod teams;
 pub mod tokens;
 pub mod tools;
 pub mod users;
+mod versions;
 pub mod webhook_deliveries;
 pub mod webhook_endpoints;
 
@@ -66,6 +69,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(model_providers::routes());
     routes.extend(tools::routes());
     routes.extend(agents::routes());
+    routes.extend(flows::routes());
     routes.extend(archives::routes());
     routes.extend(conversations::routes());
     routes.extend(runs::routes());

@@ -70,6 +70,8 @@ pub enum Code {
     ProjectArchived,
     /// 409: the agent is archived: it starts nothing.
     AgentArchived,
+    /// 400: the definition of a flow is not taken.
+    FlowInvalid,
     /// 409: the flow is archived: it starts nothing.
     FlowArchived,
     /// 409: a call was cut off, and nobody knows whether it took effect.
@@ -112,7 +114,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 47] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -151,6 +153,7 @@ impl Code {
         Self::ApprovalChanged,
         Self::ProjectArchived,
         Self::AgentArchived,
+        Self::FlowInvalid,
         Self::FlowArchived,
         Self::OutcomeUnknown,
         Self::AuthorizationUnavailable,
@@ -202,6 +205,7 @@ impl Code {
             Self::ApprovalChanged => (409, "approval-changed"),
             Self::ProjectArchived => (409, "project-archived"),
             Self::AgentArchived => (409, "agent-archived"),
+            Self::FlowInvalid => (400, "flow-invalid"),
             Self::FlowArchived => (409, "flow-archived"),
             Self::OutcomeUnknown => (409, "outcome-unknown"),
             Self::AuthorizationUnavailable => (500, "authorization-unavailable"),

@@ -114,8 +114,12 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// The path parameter of a kind: `model-provider` is `modelProviderId`.
+/// The path parameter of a kind: `model-provider` is `modelProviderId`. That of a flow is `id`: `flowId` is `namespace.name`
+/// everywhere.
 pub(super) fn parameter_of(kind: &str) -> String {
+    if kind == "flow" {
+        return "id".to_owned();
+    }
     let mut name = String::with_capacity(kind.len() + 2);
     let mut upper = false;
     for letter in kind.chars() {
@@ -454,6 +458,7 @@ mod tests {
     #[test]
     fn parameters_are_lower_camel_case() {
         assert_eq!(parameter_of("run"), "runId");
+        assert_eq!(parameter_of("flow"), "id");
         assert_eq!(parameter_of("model-provider"), "modelProviderId");
     }
 }

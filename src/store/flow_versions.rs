@@ -18,6 +18,7 @@ use postgres::error::SqlState;
 use semver::Version;
 use serde::Deserialize;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -133,13 +134,35 @@ from_row!(Named {
 #[derive(Debug)]
 pub struct NewVersion<'a> {
     /// The semantic version.
-    pub version: &'a Version,
+    pub version: Version,
     /// What its author wrote.
     pub definition: &'a Value,
     /// SHA-256 of the definition.
     pub digest: [u8; 32],
     /// What it names. All of it was found.
     pub uses: &'a [Use],
+}
+
+/// SHA-256 of a definition, whatever the order of its keys.
+pub fn digest_of(definition: &Value) -> [u8; 32] {
+    Sha256::digest(sorted(definition).to_string()).into()
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Object(fields) => {
+            let mut fields: Vec<(&String, &Value)> = fields.iter().collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            let fields = fields.into_iter();
+            Value::Object(
+                fields
+                    .map(|(name, value)| (name.clone(), sorted(value)))
+                    .collect(),
+            )
+        }
+        _ => value.clone(),
+    }
 }
 
 /// What these names stand for in the project, in their order.
@@ -222,7 +245,7 @@ fn put(
         ));
     }
     let latest = parse(locked.latest_version.as_deref())?;
-    let becomes_latest = latest.is_none_or(|latest| is_above(new.version, &latest));
+    let becomes_latest = latest.is_none_or(|latest| is_above(&new.version, &latest));
     let column = |of: fn(&Use) -> &str| new.uses.iter().map(of).collect::<Vec<&str>>();
     let ids: Vec<Uuid> = new.uses.iter().map(|used| used.id).collect();
     let versions = new.uses.iter().map(|used| used.version.as_deref());
@@ -307,4 +330,26 @@ pub fn list(sql: &mut impl Sql, may: &impl May<Read, Flow>, page: &Request) -> R
             &page.rows(),
         ],
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_order_of_keys_is_not_in_the_digest_and_all_else_is() {
+        let of = |text: &str| digest_of(&serde_json::from_str(text).unwrap());
+        let first = of(r#"{"a": [{"x": 1, "y": 2}, 3], "b": null}"#);
+        assert_eq!(first, of(r#"{"b":null,"a":[{"y":2,"x":1},3]}"#));
+        for other in [
+            r#"{"a": [3, {"x": 1, "y": 2}], "b": null}"#,
+            r#"{"a": [{"x": 1, "y": 2}, 3]}"#,
+            r#"{"a": [{"x": 1, "y": "2"}, 3], "b": null}"#,
+            r#"{"a": [{"x": 1.5, "y": 2}, 3], "b": null}"#,
+        ] {
+            assert_ne!(first, of(other), "{other}");
+        }
+        assert_ne!(digest_of(&json!({})), digest_of(&json!([])));
+    }
 }

@@ -137,7 +137,7 @@ fn schemas_have_the_form_that_tools_read() {
     }
     let event = &components["RunEvent"];
     let variants = event["oneOf"].as_array().unwrap();
-    assert_eq!(variants.len(), 12);
+    assert_eq!(variants.len(), 13);
     assert_eq!(event["discriminator"]["propertyName"], "kind");
     let mapping = event["discriminator"]["mapping"].as_object().unwrap();
     assert_eq!(mapping.len(), variants.len());
@@ -217,10 +217,13 @@ fn operations_share_their_errors_and_name_their_nouns_and_credentials() {
             repeatable.push(name);
         }
     }
-    assert_eq!(repeatable, ["runs.create", "webhookEndpoints.create"]);
+    assert_eq!(
+        repeatable,
+        ["runs.create", "runs.retry", "webhookEndpoints.create"]
+    );
     let text = described["info"]["description"].as_str().unwrap();
     assert!(
-        text.contains("`runs.create`, `webhookEndpoints.create`"),
+        text.contains("`runs.create`, `runs.retry`, `webhookEndpoints.create`"),
         "{text}"
     );
     let paths = described["paths"].as_object().unwrap().keys();
@@ -234,7 +237,7 @@ fn described_schema(app: &App, reference: &str) -> Value {
 }
 
 /// Answers without an `id` of their own, each with the reason.
-const WITHOUT_ID: [(&str, &str); 22] = [
+const WITHOUT_ID: [(&str, &str); 26] = [
     (
         "WebhookEndpoint",
         "its id is `endpointId`, as clients read it from `webhookEndpoints.create`",
@@ -262,6 +265,10 @@ const WITHOUT_ID: [(&str, &str); 22] = [
     ),
     ("AgentVersion", "counted within its agent: `version`"),
     ("ListedAgentVersion", "counted within its agent: `version`"),
+    ("FlowVersion", "counted within its flow: `version`"),
+    ("ListedFlowVersion", "counted within its flow: `version`"),
+    ("CheckedFlow", "the answer to a question"),
+    ("FlowNode", "a part of a version"),
     (
         "ConversationMessage",
         "counted within its conversation: `position`",

@@ -9,6 +9,7 @@ use serde::Serialize;
 /// A flow, a list of tasks, or a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "FlowNode")]
 pub struct Node {
     /// Its place in the definition, a JSON pointer, such as `/do/2/small`. A run's events and steps have the same path.
     pub path: String,
@@ -29,6 +30,7 @@ pub struct Node {
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "FlowNodeType")]
 pub enum NodeKind {
     /// The whole flow.
     Flow,
@@ -65,6 +67,7 @@ pub enum NodeKind {
 /// What leads from a node to one beside it, or out of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "FlowEdge")]
 pub struct Edge {
     /// The name of the node from which it leads.
     pub from: String,

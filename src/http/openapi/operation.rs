@@ -92,6 +92,10 @@ fn path_parameter(name: &str) -> Value {
         "name" => ("The secret's name.".to_owned(), text()),
         "role" => ("The reviewer's role.".to_owned(), text()),
         "version" => ("The version, such as `1.2.3`.".to_owned(), text()),
+        "id" => (
+            "The id of the flow's row, which is not its `flowId`.".to_owned(),
+            json!({"type": "string", "format": "uuid"}),
+        ),
         _ => match name.strip_suffix("Id") {
             Some(noun) => (
                 format!("The id of the {}.", words(noun)),

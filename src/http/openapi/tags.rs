@@ -4,7 +4,7 @@ use crate::http::route::Route;
 use serde_json::{Value, json};
 
 /// Each noun, and what it is.
-const TAGS: [(&str, &str); 17] = [
+const TAGS: [(&str, &str); 18] = [
     (
         "agents",
         "Agents of a project: what each is told, in versions that never change, and which version is live.",
@@ -12,6 +12,10 @@ const TAGS: [(&str, &str); 17] = [
     (
         "runs",
         "A run is one turn of an agent. Start it, follow it while it goes on, read what came of it, cancel it.",
+    ),
+    (
+        "flows",
+        "Flows of a project: what each does, step by step, in versions that never change, and which version is live.",
     ),
     (
         "conversations",

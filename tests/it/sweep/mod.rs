@@ -142,9 +142,10 @@ impl Sweep {
     }
 
     fn archive(&mut self, route: &Route, since: &str) {
-        let (table, id, parameter) = match route.path.contains("{agentId}") {
-            true => ("agents", "agent_id", "agentId"),
-            false => ("projects", "project_id", "projectId"),
+        let (table, id, parameter) = match route.path.split('/').nth(2) {
+            Some("agents") => ("agents", "agent_id", "agentId"),
+            Some("flows") => ("flows", "id", "flowId"),
+            _ => ("projects", "project_id", "projectId"),
         };
         let object = self.world.id(parameter);
         let mut database = self.world.database();

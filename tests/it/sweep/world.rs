@@ -5,7 +5,7 @@
 
 use crate::harness::approvals::NewApproval;
 use crate::harness::openfga::OpenFga;
-use crate::harness::{App, Client, Database, NewTool, secrets, seeds, webhooks};
+use crate::harness::{App, Client, Database, NewTool, made, secrets, seeds, webhooks};
 use agent_runtime::authn::bearer;
 use agent_runtime::authz::permissions;
 use agent_runtime::dev::provider::{Provider, Script, Step};
@@ -388,6 +388,12 @@ impl Writer {
         let tool = maker.tool(project, &NewTool::new("tool", &url));
         let agent = maker.agent_of(project, &url, |_| {});
         let conversation = maker.conversation(agent, None);
+        let definition = json!({
+            "document": {"dsl": "1.0.3", "namespace": "billing", "name": "refund", "version": "1.0.0"},
+            "do": [{"one": {"set": {"a": 1}}}],
+        });
+        let body = json!({"projectId": project, "definition": definition});
+        let flow = admin.post("/v1/flows", &body).expect(201);
         let body = json!({"agentId": agent, "message": "a", "conversationId": conversation});
         admin
             .put("/v1/secrets/local/SECRET", &json!({"value": "a"}))
@@ -410,6 +416,7 @@ impl Writer {
             ("spareProviderId", spare),
             ("toolId", tool),
             ("agentId", agent),
+            ("flowId", made::id(&flow).parse().unwrap()),
             ("conversationId", conversation),
             ("runId", run.parse().unwrap()),
             ("failedRunId", failed.parse().unwrap()),
