@@ -26,6 +26,8 @@ impl Objects {
         let run = client.post("/v1/runs", &body).expect(202);
         let run = run["run"]["id"].as_str().unwrap().to_owned();
         client.finished(&run);
+        let flow = json!({"projectId": project, "definition": definition("1.0.0")});
+        let flow = made::id(&client.post("/v1/flows", &flow).expect(201));
         let token = client
             .post("/v1/tokens", &json!({"name": "second"}))
             .expect(201);
@@ -76,6 +78,8 @@ impl Objects {
             "modelProviderId": model_provider,
             "toolId": tool,
             "agentId": agent,
+            // Of a flow: `flowId` is what its author calls it.
+            "id": flow,
             "conversationId": conversation,
             "runId": run,
             "tokenId": token["id"],
@@ -131,7 +135,14 @@ impl Objects {
                 json!({"version": "9.0.0", "instructions": "", "model": "m",
                     "modelProviderId": id("modelProviderId")})
             }
-            ("POST", "/v1/agents/{agentId}/promote") => json!({"version": "1.0.0"}),
+            ("POST", "/v1/agents/{agentId}/promote" | "/v1/flows/{id}/promote") => {
+                json!({"version": "1.0.0"})
+            }
+            ("POST", "/v1/flows" | "/v1/flows/validate") => {
+                json!({"projectId": id("projectId"), "definition": definition("9.0.0")})
+            }
+            ("POST", "/v1/flows/{id}/versions") => json!({"definition": definition("9.0.0")}),
+            ("PATCH", "/v1/flows/{id}") => json!({"title": "new"}),
             ("POST", "/v1/tools") => json!({"projectId": id("projectId"), "name": "new",
                 "description": "", "argumentsSchema": {"type": "object"}, "url": "http://127.0.0.1:9/"}),
             ("POST", "/v1/conversations") => json!({"agentId": id("agentId")}),
@@ -169,6 +180,14 @@ impl Objects {
             (_, path) => panic!("say above what body {path} takes"),
         }
     }
+}
+
+/// A flow's definition.
+fn definition(version: &str) -> Value {
+    json!({
+        "document": {"dsl": "1.0.3", "namespace": "test", "name": "flow", "version": version, "title": "secret"},
+        "do": [{"say": {"set": {"said": "secret"}}}],
+    })
 }
 
 /// With a secrets store, and receivers of webhooks on this host.
