@@ -190,7 +190,7 @@ def bad_night(directory, opened):
     night.shows(
         "a tool that fails",
         [("A tool is away", {"level": "warn", "address": unreachable}, "address", "error")],
-        ['agent_runtime_away{what="tool"}', 'agent_runtime_tool_calls_total{kind="http",outcome="error"}'],
+        ['agent_runtime_away{what="tool"}', 'agent_runtime_tool_calls_total{kind="http",outcome="unreachable"}'],
         "AgentRuntimeToolsFail",
     )
 
