@@ -79,9 +79,9 @@ def earlier_package(world):
         tree = pathlib.Path(scratch) / "tree"
         subprocess.run(["dpkg-deb", "--raw-extract", deb, tree], check=True)
         subprocess.run(["install", "-m", "755", world.earlier, tree / "usr/bin/agent-runtime"], check=True)
-        # Today's program has no source beside it: it stands for the earlier one while the schema is today's
+        # Today's program has no sample beside it: it stands for the earlier one while the schema is today's
         # (tests/upgrade/earlier), and today's settings file is its own.
-        sample = world.earlier.parent / "source/packaging/agent-runtime.env.sample"
+        sample = world.earlier.parent / "agent-runtime.env.sample"
         if world.earlier != world.program:
             (tree / SETTINGS[1:]).write_bytes(sample.read_bytes())
         control = tree / "DEBIAN/control"
