@@ -28,4 +28,5 @@ pub mod server;
 pub mod store;
 pub mod tools;
 pub mod traces;
+pub mod uri;
 pub mod webhooks;

@@ -14,6 +14,7 @@
 use super::account::Account;
 use super::binaries::Binaries;
 use super::postmaster::{self, PidFile, Postmaster};
+use crate::uri::percent_encoded;
 use sha2::{Digest, Sha256};
 use slog::{Logger, info, warn};
 use std::ffi::OsString;
@@ -503,26 +504,13 @@ fn remove_tree(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// RFC 3986 percent-encoding of everything that is not unreserved.
-fn percent_encoded(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, &byte| {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                text.push(char::from(byte));
-            }
-            _ => text.push_str(&format!("%{byte:02X}")),
-        }
-        text
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_socket_directory_survives_in_a_url() {
-        assert_eq!(percent_encoded(b"/tmp/a b"), "%2Ftmp%2Fa%20b");
+        assert_eq!(percent_encoded(b"/tmp/a b").to_string(), "%2Ftmp%2Fa%20b");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::source::{self, Source, is_word, line_of};
 use crate::{found, hold};
 
 /// From the top to the leaves.
-const LAYERS: [&[&str]; 22] = [
+const LAYERS: [&[&str]; 23] = [
     &["cli"],
     &["server"],
     // What development alone uses: no other layer knows of it.
@@ -35,6 +35,7 @@ const LAYERS: [&[&str]; 22] = [
     &["config"],
     &["ids"],
     &["secret"],
+    &["uri"],
 ];
 
 /// Above every layer.

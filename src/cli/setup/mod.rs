@@ -21,12 +21,12 @@ use super::terminal::{self, Style, printable};
 use super::{Failure, Outcome, World};
 use crate::config::{self, EnvFile};
 use crate::secret::Secret;
+use crate::uri::percent_encoded;
 use clap::Args;
 use databases::{Owned, Request};
 use ledger::{Ledger, State};
 use lost::{Lost, Tenant};
 use openfga::Openfga;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 use settings::Wanted;
 use std::fs;
@@ -215,7 +215,7 @@ fn service(arguments: &Arguments) -> Outcome<Option<Account>> {
 
 /// The URL of a database for the service; PostgreSQL identifies it by its process's user.
 fn database_url(arguments: &Arguments, database: &str) -> String {
-    let encoded = |text: &str| utf8_percent_encode(text, UNRESERVED).to_string();
+    let encoded = |text: &str| percent_encoded(text.as_bytes()).to_string();
     format!(
         "postgres://{}@{}:{}/{}",
         encoded(&arguments.user),
@@ -224,13 +224,6 @@ fn database_url(arguments: &Arguments, database: &str) -> String {
         encoded(database)
     )
 }
-
-/// Characters that RFC 3986 leaves unencoded.
-const UNRESERVED: &percent_encoding::AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 
 /// The roles and databases that there should be.
 fn request(arguments: &Arguments, openfga: Option<&Openfga>, is_other: bool) -> Request {

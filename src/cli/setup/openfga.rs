@@ -3,9 +3,10 @@
 //! Guarantees: setup creates the database in the cluster that OpenFGA will use. OpenFGA's env file
 //! belongs to the operator and is only read.
 
-use super::{Arguments, Paths, UNRESERVED};
+use super::{Arguments, Paths};
 use crate::cli::{Failure, Outcome, deployment};
 use crate::secret::Secret;
+use crate::uri::UNRESERVED;
 use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,6 @@ use super::machine::{Machine, Move, Moved};
 use super::raised::Raised;
 use crate::flows::definition::tree::{ApprovalCall, OnRefusal, Task};
 use crate::runtime::journal::decision::Next;
-use crate::runtime::journal::read;
 use crate::runtime::journal::wait::ApprovalResult;
 use crate::store::approvals::{ApprovalSource, ApprovalStatus, Escalation, NewApproval};
 use crate::store::steps::Step;
@@ -48,13 +47,7 @@ impl<'a> Machine<'a> {
 
 /// What the task answers with the decision, or the error of one that was not given.
 pub(super) fn decided<'a>(task: &Task, call: &ApprovalCall, ended: &Step) -> Moved<'a> {
-    if let Some(raised) = Raised::of_step(ended, &task.path) {
-        return Err(raised);
-    }
-    let result: ApprovalResult = read(ended.result.as_ref()).map_err(|said| {
-        let kind = ("runtime", 500, "The answer is unreadable");
-        Raised::of(kind, said, &task.path)
-    })?;
+    let result: ApprovalResult = Raised::answer(ended, &task.path)?;
     let on_refusal = match result.decision {
         ApprovalStatus::Approved => OnRefusal::Continue,
         ApprovalStatus::Rejected => call.on_reject,

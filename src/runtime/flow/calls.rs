@@ -8,13 +8,12 @@ use crate::flows::definition::tree::{
 };
 use crate::runtime::journal::call::{FlowToolRequest, HttpAnswer, HttpRequest, Simulated};
 use crate::runtime::journal::decision::{NewStep, Next};
-use crate::runtime::journal::read;
 use crate::store::steps::{Step, StepKind};
 use crate::tools::Answer;
+use crate::uri::percent_encoded;
 use expressions::Budget;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::fmt::Write;
 
 /// How much of an error's body its detail has, in characters.
 const DETAIL_CHARACTERS: usize = 2_000;
@@ -65,13 +64,10 @@ impl<'a> Machine<'a> {
 
     /// The step of a tool has ended.
     pub(super) fn tool_answered(&mut self, task: &'a Task, ended: &Step) -> Moved<'a> {
-        if let Some(raised) = Raised::of_step(ended, &task.path) {
-            return Err(raised);
-        }
         if is_simulated(ended) {
             return self.simulated(task);
         }
-        let answer: Answer = read(ended.result.as_ref()).map_err(unreadable)?;
+        let answer: Answer = Raised::answer(ended, &task.path)?;
         let output = of_tool(&answer, task)?;
         Ok(Move::Leave { output, then: None })
     }
@@ -83,13 +79,10 @@ impl<'a> Machine<'a> {
         http: &HttpCall,
         ended: &Step,
     ) -> Moved<'a> {
-        if let Some(raised) = Raised::of_step(ended, &task.path) {
-            return Err(raised);
-        }
         if is_simulated(ended) {
             return self.simulated(task);
         }
-        let answer = read(ended.result.as_ref()).map_err(unreadable)?;
+        let answer = Raised::answer(ended, &task.path)?;
         let output = of_http(http, answer, task)?;
         Ok(Move::Leave { output, then: None })
     }
@@ -115,10 +108,6 @@ impl<'a> Machine<'a> {
 fn is_simulated(ended: &Step) -> bool {
     let result = ended.result.as_ref();
     result.is_some_and(|result| Simulated::deserialize(result).is_ok())
-}
-
-fn unreadable(said: String) -> Raised {
-    Raised::of(("runtime", 500, "The answer is unreadable"), said, "")
 }
 
 fn of_tool(answer: &Answer, task: &Task) -> Result<Value, Raised> {
@@ -264,7 +253,7 @@ fn expanded(parts: &[UriPart], input: &Value, path: &str) -> Result<String, Rais
                     );
                     Raised::validation(said, path)
                 })?;
-                encode(&mut url, &value);
+                url.extend(percent_encoded(value.as_bytes()));
             }
         }
     }
@@ -278,25 +267,11 @@ fn with_query(mut url: String, query: &Value, path: &str) -> Result<String, Rais
             Raised::validation(said, path)
         })?;
         url.push(if url.contains('?') { '&' } else { '?' });
-        encode(&mut url, name);
+        url.extend(percent_encoded(name.as_bytes()));
         url.push('=');
-        encode(&mut url, &value);
+        url.extend(percent_encoded(value.as_bytes()));
     }
     Ok(url)
-}
-
-/// Percent-encodes all but the unreserved characters of RFC 3986.
-fn encode(url: &mut String, text: &str) {
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                url.push(char::from(byte));
-            }
-            _ => {
-                let _ = write!(url, "%{byte:02X}");
-            }
-        }
-    }
 }
 
 fn beginning(text: &str) -> String {

@@ -10,7 +10,6 @@ use crate::flows::definition::tree::{
     AgentCall, For, OnError, PARALLEL_ITEMS_MOST, Parallel, Subflow, Task, TaskKind,
 };
 use crate::runtime::journal::decision::{ChildRun, Family, Next};
-use crate::runtime::journal::read;
 use crate::runtime::journal::wait::ChildResult;
 use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION};
 use crate::store::runs::{Agent, ChildState};
@@ -219,13 +218,7 @@ fn at_once(parallel: Parallel) -> usize {
 }
 
 fn results(task: &Task, ended: &Step) -> Result<Vec<ChildResult>, Raised> {
-    if let Some(raised) = Raised::of_step(ended, &task.path) {
-        return Err(raised);
-    }
-    read(ended.result.as_ref()).map_err(|said| {
-        let kind = ("runtime", 500, "The answer is unreadable");
-        Raised::of(kind, said, &task.path)
-    })
+    Raised::answer(ended, &task.path)
 }
 
 fn only(task: &Task, ended: &Step) -> Result<ChildResult, Raised> {

@@ -7,6 +7,7 @@ use crate::runtime::journal::decision::Next;
 use crate::runtime::journal::read;
 use crate::store::runs::End;
 use crate::store::steps::{Step, StepStatus};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -120,8 +121,23 @@ impl Raised {
                 Self::of(kind, failure.reason, path)
             }
             Ok(failure) => Self::communication(503, failure.reason, path),
-            Err(said) => Self::of(("runtime", 500, "The answer is unreadable"), said, path),
+            Err(said) => Self::unreadable(said, path),
         })
+    }
+
+    /// What a step answered, or the error of one that failed for good.
+    pub(super) fn answer<T: DeserializeOwned>(
+        ended: &Step,
+        path: &str,
+    ) -> std::result::Result<T, Self> {
+        match Self::of_step(ended, path) {
+            Some(raised) => Err(raised),
+            None => read(ended.result.as_ref()).map_err(|said| Self::unreadable(said, path)),
+        }
+    }
+
+    fn unreadable(said: String, path: &str) -> Self {
+        Self::of(("runtime", 500, "The answer is unreadable"), said, path)
     }
 
     /// The end of a run that nothing in it handled.
