@@ -18,6 +18,7 @@ pub mod project_memberships;
 pub mod projects;
 pub mod retries;
 pub mod reviewers;
+mod run_state;
 pub mod runs;
 pub mod secrets;
 pub mod service_accounts;
@@ -73,6 +74,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(archives::routes());
     routes.extend(conversations::routes());
     routes.extend(runs::routes());
+    routes.extend(run_state::routes());
     routes.extend(retries::routes());
     routes.extend(approvals::routes());
     routes.extend(webhook_endpoints::routes());

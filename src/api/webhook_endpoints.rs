@@ -8,6 +8,7 @@
 use super::page_query::PageQuery;
 use super::{invalid_body, request_key};
 use crate::error::{Code, Error, Result};
+use crate::flows::definition::is_flow_id;
 use crate::http::access::{MayName, NamingProject, OnTenant};
 use crate::http::context::Cx;
 use crate::http::faults::both;
@@ -424,8 +425,14 @@ fn check_filter(filter: Filter) -> Result<webhook_endpoints::Filter> {
         return Err(invalid_body("$.filter.flowIds", expected));
     }
     for (index, flow) in flows.unwrap_or_default().iter().enumerate() {
+        let path = format!("$.filter.flowIds[{index}]");
+        // No run has another one, so the filter would let nothing through.
+        if !is_flow_id(flow.as_str()) {
+            let expected =
+                "a flow id, namespace.name in lowercase letters, digits and inner hyphens";
+            return Err(invalid_body(&path, expected));
+        }
         if !seen.insert(flow.as_str()) {
-            let path = format!("$.filter.flowIds[{index}]");
             return Err(invalid_body(&path, "a flow id that stands once"));
         }
     }

@@ -52,6 +52,7 @@ const fn words(code: Code) -> (&'static str, &'static str) {
         Code::DatabaseUnavailable => ("The database does not answer, accepts no writes, or its disk is full; the message says which.", "Send it again. Operator: `/readyz` and the log say what is wrong."),
         Code::AuditUnavailable => ("The decision about the request could not be recorded, so nothing was done.", "Send it again. Operator: the message and the log say why; [audit.md](audit.md)."),
         Code::SecretsUnavailable => ("A secret cannot be written or read just now; the message says which part refuses.", "Send it again. Operator: [secrets.md](secrets.md)."),
+        Code::NewerFormat => ("A later version of the service wrote this, in a form that the answering replica does not know.", "Send it again: a replica of the later version answers. Operator: upgrade every replica; [upgrade.md](upgrade.md)."),
         Code::ShuttingDown => ("The server is stopping.", "Send it again. Another replica answers, or this one after its restart."),
         Code::DeadlineExceeded => ("The request was not answered within its deadline. It may still have taken effect.", "Read the object, or send the request again with the same `Idempotency-Key`."),
     }

@@ -98,6 +98,8 @@ pub enum Code {
     ProjectAccessUnsupported,
     /// 501: what the route needs is not configured here.
     NotConfigured,
+    /// 503: a later version of this program wrote what is to be read.
+    NewerFormat,
     /// 503: too much work is waiting; try again.
     Overloaded,
     /// 503: the database does not answer.
@@ -114,7 +116,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 48] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -156,6 +158,7 @@ impl Code {
         Self::FlowInvalid,
         Self::FlowArchived,
         Self::OutcomeUnknown,
+        Self::NewerFormat,
         Self::AuthorizationUnavailable,
         Self::ProjectAccessUnsupported,
         Self::WebhookUrlRefused,
@@ -208,6 +211,7 @@ impl Code {
             Self::FlowInvalid => (400, "flow-invalid"),
             Self::FlowArchived => (409, "flow-archived"),
             Self::OutcomeUnknown => (409, "outcome-unknown"),
+            Self::NewerFormat => (503, "newer-format"),
             Self::AuthorizationUnavailable => (500, "authorization-unavailable"),
             Self::ProjectAccessUnsupported => (501, "project-access-unsupported"),
             Self::WebhookUrlRefused => (400, "webhook-url-refused"),
@@ -265,6 +269,17 @@ impl Error {
             "The server met a fault of its own. Its log has the cause under this request id.",
         )
         .because(cause)
+    }
+
+    /// A later version of this program wrote `what`, in a form that this one does not know.
+    #[track_caller]
+    pub fn newer_format(what: &str) -> Self {
+        Self::new(
+            Code::NewerFormat,
+            format!(
+                "A later version of the service wrote {what}, and this one does not read it. Ask again: a replica of that version answers."
+            ),
+        )
     }
 
     /// No such object in the caller's tenant.

@@ -47,6 +47,7 @@ mod steps;
 pub mod turn;
 
 pub use counts::{BOUNDS, Durations, ModelCalls, Stats, ToolOutcome};
+pub use flow::FlowPosition;
 pub use job::StartedBy;
 pub use model_keys::ModelKeys;
 pub use options::Options;

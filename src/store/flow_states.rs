@@ -5,10 +5,12 @@
 //!
 //! Not here: what stands in it (`runtime`).
 
-use super::runs::Lease;
+use super::runs::{Lease, Run, Status, WaitingFor};
 use super::{Columns, Sql};
 use crate::error::{Error, Result};
+use crate::proof::{May, Read};
 use crate::sql;
+use postgres::Row;
 use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -50,7 +52,7 @@ impl FlowState {
 /// The state of a run that is held; none before its first step.
 ///
 /// # Errors
-/// Internal, when a later version of this program wrote it; the database's.
+/// `newer-format`, when a later version of this program wrote it; the database's.
 pub fn find(sql: &mut impl Sql, lease: &Lease) -> Result<Option<FlowState>> {
     find_of(sql, lease.tenant_id(), lease.run_id())
 }
@@ -99,21 +101,73 @@ pub fn scope(sql: &mut impl Sql, lease: &Lease) -> Result<Option<Scope>> {
     }))
 }
 
+/// Where a run stands: its row, its newest step, and of a flow its state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stands {
+    /// The run's status.
+    pub status: Status,
+    /// What it waits for, while it waits.
+    pub waiting_for: Option<WaitingFor>,
+    /// Since when, while it waits.
+    pub waiting_since: Option<OffsetDateTime>,
+    /// When it goes on at the latest, while it waits.
+    pub wake_at: Option<OffsetDateTime>,
+    /// The newest step.
+    pub step: Option<i32>,
+    /// Where that stands in the program; empty in an agent's turn.
+    pub path: String,
+    /// When its newest attempt began.
+    pub step_started_at: Option<OffsetDateTime>,
+    /// Of a flow that has begun a step.
+    pub state: Option<FlowState>,
+}
+
+/// Where a run stands.
+///
+/// # Errors
+/// `not-found`; `newer-format`, when a later version of this program wrote the state; the database's.
+pub fn stands(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Stands> {
+    let run = (may.tenant_id(), may.object_id());
+    let row = sql.query_opt(sql!("flow_states/stands"), &[&run.0, &run.1])?;
+    let row = row.ok_or_else(|| Error::not_found("run", run.1))?;
+    let waiting_for: Option<WaitingFor> = row.column("waiting_for")?;
+    let parked_at: Option<OffsetDateTime> = row.column("parked_at")?;
+    // A wait for a retry begins with the end of an attempt.
+    let waiting_since = match waiting_for {
+        Some(WaitingFor::Retry) => row.column("step_completed_at")?,
+        _ => parked_at,
+    };
+    Ok(Stands {
+        status: row.column("status")?,
+        waiting_for,
+        waiting_since,
+        wake_at: row.column("wake_at")?,
+        step: row.column("step")?,
+        path: row.column::<Option<String>>("path")?.unwrap_or_default(),
+        step_started_at: row.column("step_started_at")?,
+        state: match row.column("has_state")? {
+            true => Some(state_of(&row)?),
+            false => None,
+        },
+    })
+}
+
 fn find_of(sql: &mut impl Sql, tenant_id: Uuid, run_id: Uuid) -> Result<Option<FlowState>> {
     let found = sql.query_opt(sql!("flow_states/find"), &[&tenant_id, &run_id])?;
-    let Some(row) = found else { return Ok(None) };
+    found.as_ref().map(state_of).transpose()
+}
+
+fn state_of(row: &Row) -> Result<FlowState> {
     let format = row.column("format")?;
     if format > FORMAT {
-        return Err(Error::internal(
-            "a later version of this program wrote the state of the flow's run",
-        ));
+        return Err(Error::newer_format("the state of the flow's run"));
     }
-    Ok(Some(FlowState {
+    Ok(FlowState {
         format,
         frames: row.column("frames")?,
         data: row.column("data")?,
         context: row.column("context")?,
         tasks: row.column("tasks")?,
         slots: row.column("slots")?,
-    }))
+    })
 }

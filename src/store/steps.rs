@@ -246,7 +246,7 @@ pub fn newest(sql: &mut impl Sql, lease: &Lease) -> Result<Option<Step>> {
 /// A page of the journal, and whether more steps follow. A page of long results holds fewer of them.
 ///
 /// # Errors
-/// Internal, when a later version of this program wrote a step; the database's.
+/// `newer-format`, when a later version of this program wrote a step; the database's.
 pub fn list(
     sql: &mut impl Sql,
     may: &impl May<Read, Run>,
@@ -304,9 +304,7 @@ fn step_of(row: &Row) -> Result<Step> {
 
 fn check_format(row: &Row) -> Result<()> {
     if row.column::<i16>("format")? > FORMAT {
-        return Err(Error::internal(
-            "a later version of this program wrote a step of the run",
-        ));
+        return Err(Error::newer_format("a step of the run"));
     }
     Ok(())
 }

@@ -237,7 +237,7 @@ fn described_schema(app: &App, reference: &str) -> Value {
 }
 
 /// Answers without an `id` of their own, each with the reason.
-const WITHOUT_ID: [(&str, &str); 26] = [
+const WITHOUT_ID: [(&str, &str); 27] = [
     (
         "WebhookEndpoint",
         "its id is `endpointId`, as clients read it from `webhookEndpoints.create`",
@@ -284,6 +284,7 @@ const WITHOUT_ID: [(&str, &str); 26] = [
     ("MintedPublicToken", "a signed token, stored nowhere"),
     ("StartedRun", "its `run` has the id"),
     ("Payload", "a part of a run"),
+    ("RunState", "a part of a run"),
     ("Permissions", "what the caller may do"),
     ("Grants", "what a user may do"),
     ("CheckedUrl", "the answer to a question"),

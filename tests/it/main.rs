@@ -61,6 +61,7 @@ mod routes;
 mod run_ends;
 mod run_hold;
 mod run_labels;
+mod run_state;
 mod run_steps;
 mod run_trees;
 mod runs;

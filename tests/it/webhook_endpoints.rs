@@ -332,11 +332,26 @@ fn what_is_wrong_with_an_endpoint_is_named() {
         ("filter", json!({"flowIds": [""]}), "$.filter.flowIds[0]"),
         (
             "filter",
-            json!({"flowIds": ["a", "a"]}),
+            json!({"flowIds": ["test.a", "test.a"]}),
             "$.filter.flowIds[1]",
         ),
+        (
+            "filter",
+            json!({"flowIds": ["agent.turn", "Billing.refund"]}),
+            "$.filter.flowIds[1]",
+        ),
+        (
+            "filter",
+            json!({"flowIds": ["refund"]}),
+            "$.filter.flowIds[0]",
+        ),
+        (
+            "filter",
+            json!({"flowIds": ["a.b.c"]}),
+            "$.filter.flowIds[0]",
+        ),
         // Both concern run.finished alone, which is not among the events here.
-        ("filter", json!({"flowIds": ["a"]}), "$.filter.flowIds"),
+        ("filter", json!({"flowIds": ["test.a"]}), "$.filter.flowIds"),
         (
             "filter",
             json!({"includeDryRuns": true}),
@@ -350,7 +365,7 @@ fn what_is_wrong_with_an_endpoint_is_named() {
     }
     let mut body = endpoint("http://localhost:9/");
     body["events"] = json!(["run.finished"]);
-    body["filter"] = json!({"flowIds": ["a"]});
+    body["filter"] = json!({"flowIds": ["test.a"]});
     let made = app.post(ENDPOINTS, &body).expect(201);
     let path = format!("{ENDPOINTS}/{}", endpoint_id(&made));
     let error = app

@@ -145,9 +145,7 @@ impl<'a> Walk<'a> {
     /// A namespace or a name.
     pub(super) fn label(&mut self, value: &Value, place: &Place) -> Option<String> {
         let text = self.text(value, place)?;
-        let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_label = (1..=63).contains(&text.len()) && text.bytes().all(is_part);
-        if is_label && !text.starts_with('-') && !text.ends_with('-') {
+        if is_label(text) {
             return Some(text.to_owned());
         }
         let said = "1 to 63 lowercase letters, digits and inner hyphens are expected.";
@@ -173,4 +171,16 @@ impl<'a> Walk<'a> {
         self.tell(place, Code::BadValue, said);
         None
     }
+}
+
+/// Whether a text can be the id of a flow: `namespace.name`.
+pub fn is_flow_id(text: &str) -> bool {
+    let parts = text.split_once('.');
+    parts.is_some_and(|(namespace, name)| is_label(namespace) && is_label(name))
+}
+
+fn is_label(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_long_enough = (1..=63).contains(&text.len());
+    is_long_enough && text.bytes().all(is_part) && !text.starts_with('-') && !text.ends_with('-')
 }

@@ -31,6 +31,8 @@ pub mod unsupported;
 mod values;
 mod walk;
 
+pub use document::is_flow_id;
+
 use fault::Fault;
 use serde_json::Value;
 use tree::Definition;

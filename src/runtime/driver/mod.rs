@@ -30,6 +30,9 @@ use jobs::Claimed;
 use state::{JobEnd, State};
 use std::time::Duration;
 
+/// How long a run is left to replicas that read its state, before this one looks again.
+const NEWER_PAUSE: Duration = Duration::from_secs(10);
+
 /// Handles a job.
 pub(super) fn advance(services: &Services, claimed: &Claimed, job: &Advance) -> jobs::Outcome {
     let log = job.log(&services.log);
@@ -46,6 +49,13 @@ pub(super) fn advance(services: &Services, claimed: &Claimed, job: &Advance) -> 
         Err(error) if error.code() == Code::Conflict => {
             slog::debug!(log, "The run's job is another's now");
             jobs::Outcome::retry(error.to_string())
+        }
+        Err(error) if error.code() == Code::NewerFormat => {
+            slog::info!(
+                log,
+                "A later version of this program wrote the run's state: it is left to a replica that reads it"
+            );
+            jobs::Outcome::Snooze { after: NEWER_PAUSE }
         }
         Err(error) => {
             crate::warn_unless!(services.store.is_away(), log, "A run could not be continued; it will be tried again"; crate::log::ErrorValue(&error));

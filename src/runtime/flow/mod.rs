@@ -15,10 +15,13 @@ mod evaluate;
 mod machine;
 mod next;
 mod raised;
+mod shown;
 mod state;
 #[cfg(test)]
 mod tests;
 mod unwind;
+
+pub use self::shown::FlowPosition;
 
 use self::about::{About, branch_of};
 use super::journal::decision::Decision;

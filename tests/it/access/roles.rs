@@ -21,7 +21,7 @@ enum Needs {
 }
 
 /// Method, path, what it takes, the action that is asked for, and on what.
-const ROUTES: [(&str, &str, Needs, &str, &str); 40] = {
+const ROUTES: [(&str, &str, Needs, &str, &str); 41] = {
     use Needs::{Admin, Editor, Key, Member, TenantAdmin, Viewer};
     [
         ("POST", "/v1/tokens", Key, "", ""),
@@ -145,6 +145,7 @@ const ROUTES: [(&str, &str, Needs, &str, &str); 40] = {
         ("GET", "/v1/runs/{runId}", Viewer, "read", "run"),
         ("GET", "/v1/runs/{runId}/payload", Viewer, "read", "run"),
         ("GET", "/v1/runs/{runId}/steps", Viewer, "read", "run"),
+        ("GET", "/v1/runs/{runId}/state", Viewer, "read", "run"),
         ("POST", "/v1/runs/{runId}/cancel", Editor, "write", "run"),
         ("POST", "/v1/runs/{runId}/retry", Editor, "write", "run"),
         ("GET", "/v1/runs/{runId}/progress", Viewer, "read", "run"),

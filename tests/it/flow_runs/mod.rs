@@ -3,6 +3,7 @@
 mod calls;
 mod children;
 mod crashes;
+mod state;
 mod world;
 
 use crate::runtime::world::World;

@@ -126,5 +126,5 @@ fn a_state_of_a_later_version_is_not_read() {
         .unwrap();
     let lease = held.lease;
     let refused = transact(&mut client, none, |sql| flow_states::find(sql, &lease));
-    assert_eq!(refused.unwrap_err().code(), Code::Internal);
+    assert_eq!(refused.unwrap_err().code(), Code::NewerFormat);
 }

@@ -30,11 +30,14 @@ fn filters_of_finished_runs() {
         ("all", Value::Null),
         ("project", json!({"projectId": project})),
         ("other", json!({"projectId": other})),
-        ("flow", json!({"flowIds": ["agent.turn", "more"]})),
-        ("no-flow", json!({"flowIds": ["more"]})),
+        ("flow", json!({"flowIds": ["agent.turn", "test.more"]})),
+        ("no-flow", json!({"flowIds": ["test.more"]})),
         ("dry", json!({"includeDryRuns": true})),
         ("not-dry", json!({"includeDryRuns": false})),
-        ("both", json!({"projectId": project, "flowIds": ["more"]})),
+        (
+            "both",
+            json!({"projectId": project, "flowIds": ["test.more"]}),
+        ),
     ] {
         let url = format!("http://{}/{path}", receiver.address());
         world.endpoint_with(&url, &["run.finished", "approval.requested"], &filter);
