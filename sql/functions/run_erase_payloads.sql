@@ -70,11 +70,13 @@ begin
       when e.kind = 'run.failed' then jsonb_build_object('failureMessage', erased)
       when e.kind = 'run.waiting' then jsonb_build_object('reason', erased)
       when e.kind = 'step.failed' then jsonb_build_object('reason', erased, 'erased', true)
+      when e.kind = 'step.simulated' then jsonb_build_object('request', null, 'requestOmitted', true, 'erased', true)
+      when e.kind in ('task.faulted', 'task.caught') then jsonb_build_object('title', erased, 'erased', true)
       when e.data ->> 'type' = 'model' then jsonb_build_object('text', '', 'toolCalls', '[]'::jsonb, 'erased', true)
       when e.data ->> 'type' = 'tool' then jsonb_build_object('output', '', 'erased', true)
       else '{}' end)::json
   where e.tenant_id = of_tenant_id and e.run_id = any (ids)
-    and (e.kind in ('step.completed', 'step.failed', 'run.failed') or e.kind = 'run.waiting' and e.data ->> 'reason' is not null);
+    and (e.kind in ('step.completed', 'step.failed', 'step.simulated', 'task.faulted', 'task.caught', 'run.failed') or e.kind = 'run.waiting' and e.data ->> 'reason' is not null);
   update runs r set payload_erased_at = at,
     failure_message = case when r.failure_message is not null then erased end
   where r.tenant_id = of_tenant_id and r.run_id = any (ids);

@@ -53,16 +53,13 @@ impl Display {
             return terminal::say_json(&json!({"kind": "run", "data": run}));
         }
         let text = |value: &Value| printable(value.as_str().unwrap_or("?"));
-        let what = match &run["agent"] {
-            Value::Null => format!("{} {}", text(&run["flowId"]), text(&run["flowVersion"])),
-            agent => format!(
-                "version {} ({})",
-                text(&agent["version"]),
-                text(&agent["via"])
-            ),
-        };
-        let line = format!("run {} · {what}", text(&run["id"]));
-        terminal::note(self.style.dim(&line));
+        let agent = &run["agent"];
+        terminal::note(self.style.dim(&format!(
+            "run {} · version {} ({})",
+            text(&run["id"]),
+            text(&agent["version"]),
+            text(&agent["via"])
+        )));
         Ok(())
     }
 
@@ -77,15 +74,7 @@ impl Display {
         match event["kind"].as_str().unwrap_or_default() {
             "text.delta" if self.live => self.delta(data),
             "step.completed" if data["type"] == "model" => self.model_done(data),
-            "step.completed" if data["type"] == "tool" => self.tool_done(data),
-            "step.completed" => self.flow_step_done(data),
-            "approval.requested" => self.note(&format!(
-                "It asks for approval: {}, by {}. To decide: {} approve {}",
-                text(&data["title"]),
-                text(&data["requiredRole"]),
-                terminal::program(),
-                text(&data["approvalId"])
-            )),
+            "step.completed" => self.tool_done(data),
             "step.failed" => {
                 self.failed = attempt();
                 let again = match data["willRetry"].as_bool() {
@@ -105,7 +94,10 @@ impl Display {
                 ))
             }
             "run.cancelRequested" => self.cancels(),
-            _ => Ok(()),
+            kind => match told(kind, data) {
+                Some(line) => self.note(&line),
+                None => Ok(()),
+            },
         }
     }
 
@@ -184,35 +176,6 @@ impl Display {
         }
     }
 
-    /// A step that only flows have.
-    fn flow_step_done(&mut self, data: &Value) -> Outcome {
-        self.steps += 1;
-        let ended = |status: &str| {
-            let children = data["children"].as_array();
-            let children = children.map(Vec::as_slice).unwrap_or_default();
-            let ended = children.iter().filter(|child| child["status"] == status);
-            ended.count()
-        };
-        let what = match data["type"].as_str() {
-            _ if data["simulated"] == json!(true) => "not performed in a dry run".to_owned(),
-            Some("http") => data["statusCode"].to_string(),
-            Some("approval") => text(&data["decision"]),
-            Some("child") => format!(
-                "{} completed, {} failed, {} cancelled",
-                ended("completed"),
-                ended("failed"),
-                ended("cancelled")
-            ),
-            _ => "over".to_owned(),
-        };
-        self.step(data, &what)
-    }
-
-    /// Whether it prints JSON alone.
-    pub(super) fn is_json(&self) -> bool {
-        self.json
-    }
-
     /// A line about a step.
     fn step(&mut self, data: &Value, what: &str) -> Outcome {
         self.close()?;
@@ -268,6 +231,34 @@ impl Display {
     }
 }
 
+/// What is said of a task of a flow, or of a run below it. Tasks that go well are seen by their steps.
+fn told(kind: &str, data: &Value) -> Option<String> {
+    let path = text(&data["path"]);
+    let error = || format!("{} (status {})", text_of(&data["title"]), data["status"]);
+    let below = || {
+        format!(
+            "{path}, {}: the run {}",
+            data["index"],
+            text(&data["runId"])
+        )
+    };
+    Some(match kind {
+        "task.skipped" => format!("{path} is left out."),
+        "task.faulted" if data["willRetry"] == true => {
+            format!("{path} failed: {}. It will be tried again.", error())
+        }
+        "task.caught" => format!("{path} handles an error: {}.", error()),
+        "events.omitted" => format!("{} events of tasks are left out.", data["count"]),
+        "child.started" => format!("{} began.", below()),
+        "child.completed" => format!("{}: {}.", below(), text(&data["status"])),
+        "step.simulated" => format!(
+            "{path} is not performed in a dry run: {}",
+            shortened(&data["request"].to_string())
+        ),
+        _ => return None,
+    })
+}
+
 /// Steps and usage in a line.
 pub(super) fn usage(steps: usize, run: &Value) -> String {
     let usage = &run["usage"];
@@ -311,6 +302,18 @@ pub(super) fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_happens_in_a_flow_is_said_in_a_line_each() {
+        let caught = json!({"path": "/do/0/a", "type": "try", "status": 503, "title": "Busy"});
+        let said = told("task.caught", &caught).unwrap();
+        assert_eq!(said, "/do/0/a handles an error: Busy (status 503).");
+        let ended = json!({"path": "/do/0/a", "index": 3, "runId": "r", "status": "failed"});
+        let said = told("child.completed", &ended).unwrap();
+        assert_eq!(said, "/do/0/a, 3: the run r: failed.");
+        assert_eq!(told("task.completed", &caught), None);
+        assert_eq!(told("task.faulted", &caught), None, "its end says so");
+    }
 
     #[test]
     fn usage_is_one_line() {

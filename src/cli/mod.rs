@@ -16,7 +16,6 @@
 
 mod account;
 pub mod agents;
-pub mod approvals;
 pub mod audit;
 pub mod authz;
 pub mod backup;
@@ -28,7 +27,6 @@ pub mod dev;
 mod display;
 pub mod doctor;
 pub mod flow;
-pub mod flows;
 pub mod follow;
 mod hold;
 pub mod license;

@@ -72,8 +72,6 @@ pub enum Code {
     AgentArchived,
     /// 400: the definition of a flow is not taken.
     FlowInvalid,
-    /// 400: the input of a run does not fit its flow.
-    InputInvalid,
     /// 409: the flow is archived: it starts nothing.
     FlowArchived,
     /// 409: a call was cut off, and nobody knows whether it took effect.
@@ -118,7 +116,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 48] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -158,7 +156,6 @@ impl Code {
         Self::ProjectArchived,
         Self::AgentArchived,
         Self::FlowInvalid,
-        Self::InputInvalid,
         Self::FlowArchived,
         Self::OutcomeUnknown,
         Self::NewerFormat,
@@ -212,7 +209,6 @@ impl Code {
             Self::ProjectArchived => (409, "project-archived"),
             Self::AgentArchived => (409, "agent-archived"),
             Self::FlowInvalid => (400, "flow-invalid"),
-            Self::InputInvalid => (400, "input-invalid"),
             Self::FlowArchived => (409, "flow-archived"),
             Self::OutcomeUnknown => (409, "outcome-unknown"),
             Self::NewerFormat => (503, "newer-format"),

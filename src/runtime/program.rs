@@ -6,13 +6,14 @@
 //!
 //! Not here: performing steps (`steps`), and the limits of a run (`driver::recover`).
 
-use super::flow::{Definitions, Flow};
+use super::flow::Flow;
 use super::journal::decision::{Decision, Next};
 use super::progress::text::Publication;
 use super::turn::definition::{AGENT_TURN, Definition, tool_of};
 use super::turn::next;
 use super::turn::prompt::{self, Prompt};
 use crate::error::Result;
+use crate::flows::definition::tree::Definition as FlowDefinition;
 use crate::store::flow_states::FlowState;
 use crate::store::runs::{self, Held, HeldJob, Run, StepCommit};
 use crate::store::steps::{self, Step};
@@ -21,6 +22,7 @@ use crate::store::{Session, Sql};
 use crate::tools::Origin;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -59,7 +61,10 @@ impl Program {
     /// The database's; internal, when it holds what cannot be read.
     pub(super) fn load(
         sql: &mut impl Sql,
-        (built_in, definitions): (&HashMap<String, BuiltIn>, &Definitions),
+        (built_in, flows): (
+            &HashMap<String, BuiltIn>,
+            &HashMap<String, Arc<FlowDefinition>>,
+        ),
         (run, held): (&Run, &Held),
     ) -> Result<Option<Loaded>> {
         let has_begun = held.events_written > 1;
@@ -67,9 +72,12 @@ impl Program {
             let turn = turns::load(sql, &held.lease, has_begun)?;
             return turn.map(Self::of_turn).transpose();
         }
+        if let Some(definition) = flows.get(&run.flow_id) {
+            let (flow, journal) = Flow::load(sql, flows, definition.clone(), (run, held))?;
+            return Ok(Some((Self::Flow(Box::new(flow)), journal)));
+        }
         let Some(program) = built_in.get(&run.flow_id) else {
-            let flow = Flow::load(sql, definitions, (run, held))?;
-            return Ok(flow.map(|(flow, journal)| (Self::Flow(Box::new(flow)), journal)));
+            return Ok(None);
         };
         let input = runs::payload(sql, &held.lease)?.input;
         let journal = match has_begun {

@@ -13,7 +13,6 @@ mod dev;
 mod dev_authorization;
 mod dev_database;
 mod documents;
-mod flow_runs;
 mod flows;
 mod harness;
 mod lists;

@@ -34,7 +34,6 @@ mod failover;
 mod fairness;
 mod fga;
 mod flow_runs;
-mod flow_starts;
 mod flow_versions;
 mod forward_proxy;
 mod grants;

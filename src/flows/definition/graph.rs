@@ -4,7 +4,7 @@
 
 use super::tree::{Call, Definition, Task, TaskKind, Then};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A flow, a list of tasks, or a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub struct Node {
 }
 
 /// What a node is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "FlowNodeType")]
 pub enum NodeKind {
@@ -123,6 +123,13 @@ fn list(task: &Task, field: &str, tasks: &[Task]) -> Node {
         target: None,
         children: tasks.iter().map(node).collect(),
         edges: edges(tasks),
+    }
+}
+
+impl NodeKind {
+    /// What a task is.
+    pub fn of(task: &Task) -> Self {
+        kind_of(&task.kind).0
     }
 }
 

@@ -2,7 +2,7 @@
 //! first time in one statement.
 
 use super::commit::{add_end, add_plan, announce};
-use super::recover::{self, Plan, failed};
+use super::recover::{self, Plan, Planned, failed};
 use super::state::{JobEnd, State};
 use crate::error::{Code, Error, Result};
 use crate::runtime::counts::CountedCall;
@@ -82,9 +82,9 @@ fn claim_first(
         return Ok(None);
     };
     let mut state = State::new((run, job), held, loaded, now);
-    let plan = first_plan(&state, claimed, now);
-    let commit = first_commit(services, &state, &plan)?;
-    let Plan::Begin { begun, .. } = plan else {
+    let planned = first_plan(&state, claimed, now);
+    let commit = first_commit(services, &state, &planned)?;
+    let Plan::Begin { begun, .. } = planned.plan else {
         return Err(Error::internal("a turn has no first step"));
     };
     let events = state.committed(&commit, now);
@@ -103,7 +103,7 @@ fn claim_in(
     let Some((run, held)) = runs::claim(tx, ids, job_of(claimed), now)? else {
         return Ok((Taken::Done(JobEnd::Finished), Wrote::default()));
     };
-    let Some(loaded) = Program::load(tx, services.programs(), (&run, &held))? else {
+    let Some(loaded) = Program::load(tx, services.options.programs(), (&run, &held))? else {
         let end = failed(format!(
             "This version of the service cannot run the flow {}.",
             run.flow_id
@@ -114,9 +114,9 @@ fn claim_in(
         return Ok((Taken::Done(JobEnd::Committed), wrote));
     };
     let state = State::new((run, job), held, loaded, now);
-    let plan = first_plan(&state, claimed, now);
-    let commit = first_commit(services, &state, &plan)?;
-    let taken = match plan {
+    let planned = first_plan(&state, claimed, now);
+    let commit = first_commit(services, &state, &planned)?;
+    let taken = match planned.plan {
         Plan::Resume(begun) => {
             let wrote = Wrote::from(commit);
             return Ok((Taken::Begun(Box::new(state), begun), wrote));
@@ -208,29 +208,30 @@ fn if_not_cancelled(run: &runs::Run, end: End) -> End {
 }
 
 /// What comes next after the claim.
-fn first_plan(state: &State, claimed: &Claimed, now: OffsetDateTime) -> Plan {
+fn first_plan(state: &State, claimed: &Claimed, now: OffsetDateTime) -> Planned {
     if state.run.cancel_requested_at.is_some() {
-        return Plan::End(End::Cancelled);
+        return Plan::End(End::Cancelled).into();
     }
     if claimed.attempt() > JOB_ATTEMPTS {
         return Plan::End(failed(format!(
             "The run was taken up {JOB_ATTEMPTS} times without coming to an end."
-        )));
+        )))
+        .into();
     }
     recover::plan(state, now)
 }
 
 /// What the claim writes when this comes next. Nothing where an attempt goes on.
-fn first_commit(services: &Services, state: &State, plan: &Plan) -> Result<StepCommit> {
+fn first_commit(services: &Services, state: &State, planned: &Planned) -> Result<StepCommit> {
     let mut commit = StepCommit::default();
-    if let Plan::Resume(_) = plan {
+    if let Plan::Resume(_) = planned.plan {
         return Ok(commit);
     }
     if state.held.lease.epoch() == 1 {
         commit.events.push(Event::RunStarted {}.row());
     }
-    add_lost_attempt(state, plan, &mut commit);
-    add_plan(services, state, plan, commit)
+    add_lost_attempt(state, &planned.plan, &mut commit);
+    add_plan(services, state, planned, commit)
 }
 
 /// The attempt that was under way when the run's holder died.
@@ -308,6 +309,7 @@ fn first_step() -> StepCommit {
         attempt: begun.attempt,
         kind: begun.kind,
         name: String::new(),
+        path: String::new(),
         call_id: None,
         erased: false,
     };
@@ -362,7 +364,7 @@ fn give_up_with(
         let end = failed("The server met a fault of its own. Its log has the cause.");
         let end = if_not_cancelled(&run, end);
         let loaded = match is_loaded {
-            true => Program::load(tx, services.programs(), (&run, &held))?,
+            true => Program::load(tx, services.options.programs(), (&run, &held))?,
             false => None,
         };
         let Some(loaded) = loaded else {
@@ -371,7 +373,7 @@ fn give_up_with(
             return Ok((JobEnd::Committed, wrote));
         };
         let state = State::new((run, job), held, loaded, now);
-        let commit = first_commit(services, &state, &Plan::End(end))?;
+        let commit = first_commit(services, &state, &Plan::End(end).into())?;
         let mut wrote = write(tx, services, (&state.held, &state.run), commit, now)?;
         wrote.note_lost(&state, now);
         Ok((JobEnd::Committed, wrote))

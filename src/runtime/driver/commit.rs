@@ -1,7 +1,7 @@
 //! Commits the result of an attempt together with what follows from it: the next step's row, a
 //! wait, or the run's end with its job. One commit a step.
 
-use super::recover::{self, Plan, failed};
+use super::recover::{self, Plan, Planned, failed};
 use super::state::{JobEnd, State};
 use crate::error::{Error, Result};
 use crate::ids::rfc3339;
@@ -19,7 +19,7 @@ use crate::store::Tx;
 use crate::store::approvals::Opening;
 use crate::store::flow_states::FlowState;
 use crate::store::retry::retry_while_away;
-use crate::store::runs::{self, End, NewChild, Origin, Run, StepCommit, Wait};
+use crate::store::runs::{self, End, NewChild, Origin, Run, StepCommit, Wait, WaitingFor};
 use crate::store::steps::{Begun, Ended, StepStatus};
 use jobs::Claimed;
 use serde_json::{Value, json};
@@ -103,10 +103,11 @@ pub(super) fn commit(
 pub(super) fn add_plan(
     services: &Services,
     state: &State,
-    plan: &Plan,
+    planned: &Planned,
     mut commit: StepCommit,
 ) -> Result<StepCommit> {
-    match plan {
+    commit.events.extend(planned.told.iter().map(Event::row));
+    match &planned.plan {
         Plan::Begin {
             begun,
             children,
@@ -130,6 +131,10 @@ pub(super) fn add_plan(
             commit.flow_state = flow_state.as_deref().cloned();
             if !children.is_empty() {
                 let children = new_children(services, state, begun, children)?;
+                if state.program.is_flow() {
+                    let started = children_started(begun, &children)?;
+                    commit.events.extend(started.iter().map(Event::row));
+                }
                 commit.children = Some((children, CHILD_JOB));
             }
             Ok(commit)
@@ -166,6 +171,19 @@ pub(super) fn announce(
         Some(opening) => webhooks.approval_requested(tx, run.tenant_id, opening.approval_id),
         None => webhooks.run_finished(tx, run.tenant_id, run.run_id),
     }
+}
+
+fn children_started(begun: &Begun, children: &[NewChild]) -> Result<Vec<Event>> {
+    let request: ChildrenRequest =
+        serde_json::from_value(begun.request.clone()).map_err(Error::internal)?;
+    let started = children.iter().map(|child| Event::ChildStarted {
+        step: begun.step,
+        path: begun.path.clone(),
+        index: request.index(child.slot),
+        run_id: child.run_id,
+        flow_id: child.flow_id.clone(),
+    });
+    Ok(started.collect())
 }
 
 /// The rows of child runs. Whoever created the parent created them.
@@ -248,6 +266,10 @@ impl Writer<'_> {
     ) -> Result<Committed> {
         let (begun, now) = (self.begun, self.services.clock.now());
         let step = steps::step_ref(&self.state.journal, begun);
+        if let StepAnswer::Simulated { .. } = answer {
+            let simulated = Event::simulated(step.clone(), &begun.request);
+            commit.events.push(simulated.row());
+        }
         commit
             .events
             .push(Event::StepCompleted { step, answer }.row());
@@ -263,9 +285,13 @@ impl Writer<'_> {
 
     /// The step has ended, and what comes next begins with it.
     fn go_on(&mut self, commit: StepCommit, now: OffsetDateTime) -> Result<Committed> {
-        let plan = recover::plan(self.state, now);
-        let next = match &plan {
-            Plan::End(end) => return self.end(commit, end.clone()),
+        let planned = recover::plan(self.state, now);
+        let next = match &planned.plan {
+            Plan::End(end) => {
+                let mut commit = commit;
+                commit.events.extend(planned.told.iter().map(Event::row));
+                return self.end(commit, end.clone());
+            }
             Plan::Begin { begun, .. } | Plan::Resume(begun) => begun.clone(),
         };
         if self.claimed.stopping() {
@@ -276,7 +302,7 @@ impl Writer<'_> {
                 Committed::Done(JobEnd::Stopping),
             );
         }
-        let whole = add_plan(self.services, self.state, &plan, commit.clone())?;
+        let whole = add_plan(self.services, self.state, &planned, commit.clone())?;
         self.write(&whole, commit, now, Committed::Next(next))
     }
 
@@ -319,8 +345,10 @@ impl Writer<'_> {
         };
         let mut whole = commit.clone();
         let waiting = Event::RunWaiting {
+            waiting_for: Some(WaitingFor::Retry),
             reason: Some(reason),
             retry_at: Some(rfc3339::text(retry_at)),
+            wake_at: None,
             step: Some(begun.step),
             attempt: Some(begun.attempt),
         };
@@ -331,14 +359,19 @@ impl Writer<'_> {
 
     /// The attempt is not done: the run is parked with it. If what it waits for has come meanwhile, it goes on.
     fn park(&mut self, commit: StepCommit, wait: Wait) -> Result<Committed> {
+        let is_timer = wait.on == WaitingFor::Timer;
         let waiting = Event::RunWaiting {
+            waiting_for: Some(wait.on),
             reason: None,
             retry_at: None,
+            wake_at: is_timer.then(|| rfc3339::text(wait.until)),
             step: Some(self.begun.step),
             attempt: Some(self.begun.attempt),
         };
+        let mut events = commit.events.clone();
+        events.push(waiting.row());
         let whole = StepCommit {
-            events: vec![waiting.row()],
+            events,
             ended: None,
             wait: Some(wait),
             ..commit.clone()

@@ -48,7 +48,7 @@ impl<'a> Machine<'a> {
             input: json!({"message": message}),
             branch: None,
         };
-        Ok(self.spawn(task, vec![child], false))
+        Ok(self.spawn(task, vec![child], (0, false)))
     }
 
     pub(super) fn begin_subflow(&mut self, task: &'a Task, flow: &'a Subflow) -> Moved<'a> {
@@ -71,13 +71,13 @@ impl<'a> Machine<'a> {
             input,
             branch: None,
         };
-        Ok(self.spawn(task, vec![child], false))
+        Ok(self.spawn(task, vec![child], (0, false)))
     }
 
     pub(super) fn begin_fork(&mut self, task: &'a Task, branches: &'a [Task]) -> Move<'a> {
         let children = (0..branches.len()).map(|at| self.branch(task, at, Value::Null));
         let children = children.collect();
-        self.spawn(task, children, true)
+        self.spawn(task, children, (0, true))
     }
 
     pub(super) fn begin_parallel(&mut self, task: &'a Task, of: &'a For) -> Moved<'a> {
@@ -109,7 +109,8 @@ impl<'a> Machine<'a> {
                 outputs,
             };
         }
-        Ok(self.spawn(task, children, parallel.on_error == OnError::FailFast))
+        let is_fail_fast = parallel.on_error == OnError::FailFast;
+        Ok(self.spawn(task, children, (first, is_fail_fast)))
     }
 
     /// A part of a parallel loop has ended.
@@ -158,12 +159,7 @@ impl<'a> Machine<'a> {
         let result = only(task, ended)?;
         let (run_id, usage) = (result.run_id, result.usage.unwrap_or_default());
         let output = output_of(task, result)?;
-        let mut said = json!({"text": output["text"], "runId": run_id, "usage": usage});
-        // Of a version with an output schema.
-        if let Some(answer) = output.get("json") {
-            said["json"] = answer.clone();
-        }
-        let output = said;
+        let output = json!({"text": output["text"], "runId": run_id, "usage": usage});
         Ok(Move::Leave { output, then: None })
     }
 
@@ -205,12 +201,18 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn spawn(&mut self, task: &'a Task, children: Vec<ChildRun>, is_fail_fast: bool) -> Move<'a> {
+    fn spawn(
+        &mut self,
+        task: &'a Task,
+        children: Vec<ChildRun>,
+        (first, is_fail_fast): (usize, bool),
+    ) -> Move<'a> {
         let count = i32::try_from(children.len()).unwrap_or(i32::MAX);
         self.state.slots = self.state.slots.saturating_add(count);
         let family = Family {
             path: task.path.clone(),
             children,
+            first_index: i32::try_from(first).unwrap_or(i32::MAX),
             until: self.nearest_deadline(),
             is_fail_fast,
         };

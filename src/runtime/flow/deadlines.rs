@@ -13,8 +13,9 @@ impl Machine<'_> {
         let is_over = |until: Option<OffsetDateTime>| until.is_some_and(|until| until <= now);
         let branch = self.branch_depth();
         if is_over(self.ends) {
-            self.state.frames.truncate(branch);
-            return Err(Raised::timeout("The flow took longer than its timeout", ""));
+            let raised = Raised::timeout("The flow took longer than its timeout", "");
+            self.cut(branch, &raised);
+            return Err(raised);
         }
         for depth in 0..self.state.frames.len() {
             let frame = &self.state.frames[depth];
@@ -22,22 +23,15 @@ impl Machine<'_> {
             if !is_task_over && !is_try_over {
                 continue;
             }
-            let frames = self.state.frames.clone();
-            self.state.frames.truncate(depth + 1);
-            let path = &self.innermost()?.path;
-            if depth < branch {
-                // It is the parent's, which handles it.
-                self.state.frames = frames;
-                self.state.frames.truncate(branch);
-                return Err(Raised::timeout("It took longer than its timeout", path));
-            }
-            if is_task_over {
-                self.state.frames.truncate(depth);
-                return Err(Raised::timeout("It took longer than its timeout", path));
-            }
-            // The task's own handler may take it.
-            let said = "The try took longer than limit.attempt.duration";
-            return Err(Raised::timeout(said, path));
+            let path = &self.task_at(depth)?.path;
+            // What is outside of a branch is its parent's, which handles it. A try's own handler may take it.
+            let (said, left) = match is_task_over || depth < branch {
+                true => ("It took longer than its timeout", depth.max(branch)),
+                false => ("The try took longer than limit.attempt.duration", depth + 1),
+            };
+            let raised = Raised::timeout(said, path);
+            self.cut(left, &raised);
+            return Err(raised);
         }
         Ok(())
     }

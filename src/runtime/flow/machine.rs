@@ -6,6 +6,7 @@ use super::about::{About, moment};
 use super::evaluate::{self, Scope};
 use super::raised::Raised;
 use super::state::{At, Frame, State};
+use super::told::Told;
 use crate::flows::definition::tree::{Definition, For, Task, TaskKind, Then};
 use crate::runtime::journal::decision::Next;
 use crate::store::runs::End;
@@ -38,6 +39,8 @@ pub(super) struct Machine<'a> {
     pub(super) state: State,
     /// When the time of the flow is over.
     pub(super) ends: Option<OffsetDateTime>,
+    /// What readers are told with the next commit.
+    pub(super) told: Told,
     budget: Budget,
     /// `$workflow` and `$runtime`.
     workflow: Value,
@@ -57,6 +60,7 @@ impl<'a> Machine<'a> {
             now,
             state,
             ends: None,
+            told: Told::default(),
             budget: evaluate::budget(),
             workflow: about.workflow(),
             runtime: json!({"name": "agent-runtime", "version": env!("CARGO_PKG_VERSION")}),
@@ -139,8 +143,14 @@ impl<'a> Machine<'a> {
 
     /// The innermost task.
     pub(super) fn innermost(&self) -> Result<&'a Task, Raised> {
-        let frame = self.state.frames.last().ok_or_else(unreadable_state)?;
-        let list = self.list(self.state.frames.len() - 1)?;
+        let depth = self.state.frames.len().checked_sub(1);
+        self.task_at(depth.ok_or_else(unreadable_state)?)
+    }
+
+    /// The task at a depth of the stack.
+    pub(super) fn task_at(&self, depth: usize) -> Result<&'a Task, Raised> {
+        let frame = self.state.frames.get(depth).ok_or_else(unreadable_state)?;
+        let list = self.list(depth)?;
         list.get(frame.index).ok_or_else(unreadable_state)
     }
 

@@ -12,9 +12,10 @@ use super::about::About;
 use super::machine::{Machine, Move, Moved, fail, unreadable_state};
 use super::raised::Raised;
 use super::state::{At, Frame, State};
-use crate::flows::definition::tree::{Definition, TaskKind, Then};
+use crate::flows::definition::tree::{Definition, Task, TaskKind, Then};
 use crate::runtime::journal::decision::{Decision, Next};
 use crate::runtime::journal::unreadable;
+use crate::runtime::progress::events::Event;
 use crate::store::flow_states::FlowState;
 use crate::store::runs::End;
 use crate::store::steps::Step;
@@ -63,11 +64,18 @@ impl<'a> Machine<'a> {
                         return Decision {
                             next,
                             flow_state: Some(row),
+                            told: self.told.into_events(),
                         };
                     }
                     Err(raised) => Err(raised),
                 },
-                Ok(Move::End(next)) => return next.into(),
+                Ok(Move::End(next)) => {
+                    return Decision {
+                        next,
+                        flow_state: None,
+                        told: self.told.into_events(),
+                    };
+                }
                 Err(raised) => self.unwind(raised),
             }
         }
@@ -124,6 +132,28 @@ impl<'a> Machine<'a> {
                 "The run entered more than {TASKS_MOST} tasks, the last one {path}. Look for a loop without an end."
             ))));
         }
+        let prepared = self.prepared(task, index);
+        if !matches!(prepared, Ok(None)) {
+            self.tell(task, Event::TaskStarted);
+        }
+        match prepared {
+            Ok(Some(frame)) => {
+                self.state.frames.push(frame);
+                self.begin(task)
+            }
+            Ok(None) => {
+                self.tell(task, Event::TaskSkipped);
+                self.follow(task.then, index)
+            }
+            Err(raised) => {
+                self.tell_faulted(task, &raised);
+                Err(raised)
+            }
+        }
+    }
+
+    /// A task as it begins; none whose condition does not hold.
+    fn prepared(&mut self, task: &'a Task, index: usize) -> Result<Option<Frame>, Raised> {
         let data = std::mem::take(&mut self.state.data);
         let (now, about) = (self.now, self.about_task(task, self.now));
         let (scope, budget) = self.scope(task, &about, (&data, &Value::Null));
@@ -131,21 +161,20 @@ impl<'a> Machine<'a> {
             && !scope.is_true(condition, &data, budget)?
         {
             self.state.data = data;
-            return self.follow(task.then, index);
+            return Ok(None);
         }
         scope.check(&task.input, &data)?;
         let input = scope.shaped(&task.input, &data, budget)?;
         let timeout = task.timeout.as_ref();
         let timeout = timeout.map(|timeout| scope.time(timeout, &input, budget));
         let until = timeout.transpose()?.map(|timeout| now + timeout);
-        self.state.frames.push(Frame {
+        Ok(Some(Frame {
             index,
             input,
             began: now,
             until,
             at: At::Effect,
-        });
-        self.begin(task)
+        }))
     }
 
     /// Ends the innermost task.
@@ -154,6 +183,26 @@ impl<'a> Machine<'a> {
         let Some(frame) = self.state.frames.pop() else {
             return Err(unreadable_state());
         };
+        match self.answer_of(task, &frame, answer) {
+            Ok(output) => {
+                self.tell(task, Event::TaskCompleted);
+                self.state.data = output;
+                self.follow(then.unwrap_or(task.then), frame.index)
+            }
+            Err(raised) => {
+                self.tell_faulted(task, &raised);
+                Err(raised)
+            }
+        }
+    }
+
+    /// What a task answers, from what its effect did. It exports that, too.
+    fn answer_of(
+        &mut self,
+        task: &'a Task,
+        frame: &Frame,
+        answer: &Value,
+    ) -> Result<Value, Raised> {
         let about = self.about_task(task, frame.began);
         let (scope, budget) = self.scope(task, &about, (&frame.input, answer));
         let output = scope.shaped(&task.output, answer, budget)?;
@@ -164,8 +213,7 @@ impl<'a> Machine<'a> {
             scope.check(&task.export, &context)?;
             self.state.context = context;
         }
-        self.state.data = output;
-        self.follow(then.unwrap_or(task.then), frame.index)
+        Ok(output)
     }
 
     /// What follows the task of the innermost list with this index.

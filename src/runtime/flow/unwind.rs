@@ -10,6 +10,7 @@ use crate::flows::definition::tree::{
     Backoff, Catch, DELAY_LONGEST, ErrorFilter, Retry, Task, TaskKind,
 };
 use crate::runtime::journal::decision::Next;
+use crate::runtime::progress::events::Event;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -32,9 +33,11 @@ impl<'a> Machine<'a> {
                 break;
             }
             let (TaskKind::Try(of), At::Try(tries)) = (&task.kind, &frame.at) else {
+                self.tell_faulted(task, &raised);
                 continue;
             };
             if !fits(&of.catch.errors, &raised) {
+                self.tell_faulted(task, &raised);
                 continue;
             }
             let tries = *tries;
@@ -49,20 +52,32 @@ impl<'a> Machine<'a> {
                 scope.allows((when, except_when), input, budget)
             });
             if is_taken? {
-                return self.handle(task, &of.catch, tries);
+                return self.handle(task, &of.catch, tries, &raised);
             }
             self.state.frames.pop();
+            self.tell_faulted(task, &raised);
         }
         Ok(Move::End(raised.end()))
     }
 
     /// Tries the list again, or goes into the handler.
-    fn handle(&mut self, task: &'a Task, catch: &'a Catch, tries: Tries) -> Moved<'a> {
+    fn handle(
+        &mut self,
+        task: &'a Task,
+        catch: &'a Catch,
+        tries: Tries,
+        raised: &Raised,
+    ) -> Moved<'a> {
         let pause = match &catch.retry {
             Some(retry) => self.pause_of(task, retry, tries)?,
             None => None,
         };
         if let Some(duration) = pause {
+            self.tell(task, |task| Event::TaskFaulted {
+                task,
+                error: raised.told(),
+                will_retry: true,
+            });
             if let Some(frame) = self.state.frames.last_mut() {
                 frame.at = At::Pause(Tries {
                     attempt: tries.attempt + 1,
@@ -76,6 +91,10 @@ impl<'a> Machine<'a> {
             };
             return Ok(Move::Effect(task, next));
         }
+        self.tell(task, |task| Event::TaskCaught {
+            task,
+            error: raised.told(),
+        });
         let (input, _) = self.innermost_input();
         self.state.data = input;
         match &catch.tasks {

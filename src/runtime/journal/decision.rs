@@ -1,5 +1,6 @@
 //! A program's decision on what a run does next.
 
+use crate::runtime::progress::events::Event;
 use crate::store::approvals::NewApproval;
 use crate::store::flow_states::FlowState;
 use crate::store::runs::{Agent, End};
@@ -14,6 +15,8 @@ pub(in crate::runtime) struct Decision {
     pub(in crate::runtime) next: Next,
     /// Of a flow whose run does not end.
     pub(in crate::runtime) flow_state: Option<FlowState>,
+    /// Of a flow: what readers are told of the tasks before it.
+    pub(in crate::runtime) told: Vec<Event>,
 }
 
 impl From<Next> for Decision {
@@ -21,6 +24,7 @@ impl From<Next> for Decision {
         Self {
             next,
             flow_state: None,
+            told: Vec::new(),
         }
     }
 }
@@ -72,6 +76,8 @@ pub struct Family {
     pub path: String,
     /// 1 to [`CHILDREN_AT_ONCE`](crate::store::runs::CHILDREN_AT_ONCE).
     pub children: Vec<ChildRun>,
+    /// Which branch or iteration of the task the first one is.
+    pub first_index: i32,
     /// When those that have not ended are cancelled.
     pub until: Option<OffsetDateTime>,
     /// Those that have not ended are cancelled once one has failed.

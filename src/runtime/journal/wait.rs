@@ -31,6 +31,9 @@ pub(in crate::runtime) struct ChildrenRequest {
     pub first_slot: i32,
     /// How many there are.
     pub count: i32,
+    /// Which branch or iteration of its task the first one is.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub first_index: i32,
     /// When those that have not ended are cancelled.
     #[serde(
         default,
@@ -84,7 +87,17 @@ pub struct ApprovalResult {
     pub arguments: Option<serde_json::Value>,
 }
 
+fn is_zero(number: &i32) -> bool {
+    *number == 0
+}
+
 impl ChildrenRequest {
+    /// Which branch or iteration of the task the child of a slot is.
+    pub(in crate::runtime) fn index(&self, slot: i32) -> i32 {
+        slot.saturating_sub(self.first_slot)
+            .saturating_add(self.first_index)
+    }
+
     /// Whether the child of this slot is the step's.
     pub(in crate::runtime) fn has(&self, slot: i32) -> bool {
         (self.first_slot..self.first_slot.saturating_add(self.count)).contains(&slot)

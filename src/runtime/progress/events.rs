@@ -4,15 +4,19 @@
 //! taken away or given another meaning. `seq` orders them without gaps; the last one of a run is
 //! `run.completed`, `run.failed` or `run.cancelled`, and no other event follows it.
 
+use crate::flows::definition::graph::NodeKind;
 use crate::ids::Timestamp;
 use crate::store::approvals::{ApprovalStatus, NewApproval};
 use crate::store::events::{NewEvent, StoredEvent};
-use crate::store::runs::{Agent, End, Labels, NewRun, Origin};
+use crate::store::runs::{Agent, End, Labels, NewRun, Origin, Usage, WaitingFor};
 use crate::store::steps::{Begun, Counts, StepKind};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
+
+/// A longer request of a step that was not performed is left out of its event, in bytes of JSON.
+const REQUEST_BYTES: usize = 16 * 1024;
 
 /// An event of a run, as clients read it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -75,27 +79,27 @@ pub enum Event {
     #[serde(rename = "run.started")]
     #[schemars(title = "RunStartedEvent")]
     RunStarted {},
-    /// It waits, and holds nothing meanwhile. A `step.started` with a higher attempt follows.
-    // Each field is there where the wait has it. The description requires all, since every wait that a
-    // route can begin has all.
+    /// It waits, and holds nothing meanwhile. After a wait for a retry a `step.started` with a higher attempt follows.
     #[serde(rename = "run.waiting", rename_all = "camelCase")]
     #[schemars(title = "RunWaitingEvent")]
     RunWaiting {
-        /// Why, in a sentence.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(with = "String")]
+        /// What it waits for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waiting_for: Option<WaitingFor>,
+        /// Of a wait for a retry: why, in a sentence.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// About when it goes on.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(with = "String")]
+        /// Of a wait for a retry: about when it goes on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<String>,
-        /// The step that will be tried again.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(with = "i32")]
+        /// Of a wait for a time: when it is over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wake_at: Option<String>,
+        /// The step that goes on, or will be tried again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<i32>,
-        /// The attempt that failed.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(with = "i32")]
+        /// The attempt that waits, or that failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         attempt: Option<i32>,
     },
     /// An attempt of a step begins. Text of an earlier attempt of the step is void.
@@ -149,9 +153,96 @@ pub enum Event {
         /// Whether it will be tried again.
         will_retry: bool,
     },
-    /// An approval was opened, and the run waits for it.
+    /// A dry run does not perform a step, which is completed with this.
+    #[serde(rename = "step.simulated", rename_all = "camelCase")]
+    #[schemars(title = "StepSimulatedEvent")]
+    StepSimulated {
+        /// Which step.
+        #[serde(flatten)]
+        step: StepRef,
+        /// What it would have sent, as the flow computed it; null if that has more than 16 KiB.
+        request: Value,
+        /// Whether it was left out.
+        request_omitted: bool,
+    },
+    /// A task of a flow begins. Of tasks that only compute, as of all, the events are written with the next step.
+    #[serde(rename = "task.started")]
+    #[schemars(title = "TaskStartedEvent")]
+    TaskStarted(TaskRef),
+    /// A task of a flow is done.
+    #[serde(rename = "task.completed")]
+    #[schemars(title = "TaskCompletedEvent")]
+    TaskCompleted(TaskRef),
+    /// A task of a flow is left out: its `if` does not hold.
+    #[serde(rename = "task.skipped")]
+    #[schemars(title = "TaskSkippedEvent")]
+    TaskSkipped(TaskRef),
+    /// A task of a flow ends with an error, or is cut by its time.
+    #[serde(rename = "task.faulted", rename_all = "camelCase")]
+    #[schemars(title = "TaskFaultedEvent")]
+    TaskFaulted {
+        /// Which task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// The error.
+        #[serde(flatten)]
+        error: TaskError,
+        /// It is a `try` whose list will be tried again.
+        will_retry: bool,
+    },
+    /// A `try` of a flow handles an error of its list, and does not try it again.
+    #[serde(rename = "task.caught")]
+    #[schemars(title = "TaskCaughtEvent")]
+    TaskCaught {
+        /// Which `try`.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// The error.
+        #[serde(flatten)]
+        error: TaskError,
+    },
+    /// So many events of tasks were left out here: a run tells of 5,000 tasks at most, and of 200 between two steps.
+    #[serde(rename = "events.omitted")]
+    #[schemars(title = "EventsOmittedEvent")]
+    EventsOmitted {
+        /// How many.
+        count: usize,
+    },
+    /// A step of a flow began a run.
+    #[serde(rename = "child.started", rename_all = "camelCase")]
+    #[schemars(title = "ChildStartedEvent")]
+    ChildStarted {
+        /// The step that began it.
+        step: i32,
+        /// The task.
+        path: String,
+        /// Which branch or iteration of the task, from 0.
+        index: i32,
+        /// The run that began.
+        run_id: Uuid,
+        /// What runs.
+        flow_id: String,
+    },
+    /// A run that a step of a flow began has ended.
+    #[serde(rename = "child.completed", rename_all = "camelCase")]
+    #[schemars(title = "ChildCompletedEvent")]
+    ChildCompleted {
+        /// The step that began it.
+        step: i32,
+        /// The task.
+        path: String,
+        /// Which branch or iteration of the task, from 0.
+        index: i32,
+        /// The run that ended.
+        run_id: Uuid,
+        /// `completed`, `failed` or `cancelled`.
+        status: String,
+        /// What it used, runs below it included.
+        usage: Usage,
+    },
+    /// An approval was opened, and the run waits for it. Not described: no route starts a run that asks for one.
     #[serde(rename = "approval.requested", rename_all = "camelCase")]
-    #[schemars(title = "ApprovalRequestedEvent")]
+    #[schemars(skip)]
     ApprovalRequested {
         /// The step that waits for it.
         step: i32,
@@ -167,9 +258,9 @@ pub enum Event {
         /// How long it waits, from its opening.
         expires_after_ms: u64,
     },
-    /// An approval was closed. Who decided it, and why, is for reviewers.
+    /// An approval was closed. Who decided it, and why, is for reviewers. Not described, as above.
     #[serde(rename = "approval.decided", rename_all = "camelCase")]
-    #[schemars(title = "ApprovalDecidedEvent")]
+    #[schemars(skip)]
     ApprovalDecided {
         /// The step that waited for it.
         step: i32,
@@ -218,15 +309,45 @@ pub struct StepRef {
     pub step: i32,
     /// The attempt, from 1.
     pub attempt: i32,
-    /// What the step does.
+    /// `model` or `tool`.
     #[serde(rename = "type")]
     pub kind: StepKind,
-    /// Of a model or a tool its name, else the kind or what it calls.
+    /// The model's or the tool's name.
     pub name: String,
+    /// Of a flow's step: the JSON pointer of its task.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub path: String,
     /// For a tool: the model's id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
     /// True once what was said was erased: texts are empty then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub erased: bool,
+}
+
+/// A task of a flow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskRef {
+    /// Its JSON pointer in the definition.
+    pub path: String,
+    /// What it is.
+    #[serde(rename = "type")]
+    pub kind: NodeKind,
+    /// In a loop: the iteration, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<usize>,
+}
+
+/// An error of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskError {
+    /// Its status, as those of HTTP.
+    pub status: u16,
+    /// What went wrong, cut after 200 characters.
+    pub title: String,
+    /// True once what was said was erased.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub erased: bool,
 }
@@ -259,36 +380,36 @@ pub enum StepAnswer {
         /// Whether it was cut.
         output_truncated: bool,
     },
-    /// How child runs ended.
-    #[schemars(title = "ChildStepAnswer", transform = of_kind(StepKind::Child))]
+    /// Child runs. Not described: no route starts a run that has any.
+    #[schemars(skip)]
     Child {
         /// In the order in which they were begun.
         children: Vec<ChildEnd>,
     },
-    /// How an approval was closed.
+    /// An approval. Not described, as above.
     #[serde(rename_all = "camelCase")]
-    #[schemars(title = "ApprovalStepAnswer", transform = of_kind(StepKind::Approval))]
+    #[schemars(skip)]
     Approval {
         /// Null in a dry run, which opens none.
         approval_id: Option<Uuid>,
         /// How it was closed.
         decision: ApprovalStatus,
     },
-    /// What a server answered to an HTTP request.
+    /// An HTTP request. Not described, as above.
     #[serde(rename_all = "camelCase")]
-    #[schemars(title = "HttpStepAnswer", transform = of_kind(StepKind::Http))]
+    #[schemars(skip)]
     Http {
         /// The status that the server answered with.
         status_code: u16,
     },
-    /// What a dry run did not perform.
-    #[schemars(title = "SimulatedStepAnswer")]
+    /// An effect that a dry run does not perform. Not described, as above.
+    #[schemars(skip)]
     Simulated {
         /// Always true.
         simulated: bool,
     },
-    /// A wait is over. Last, since it reads from anything.
-    #[schemars(title = "WaitStepAnswer", transform = of_kind(StepKind::Wait))]
+    /// A wait. Not described, as above. Last, since it reads from anything.
+    #[schemars(skip)]
     Wait {},
 }
 
@@ -296,8 +417,7 @@ pub enum StepAnswer {
 fn of_kind(kind: StepKind) -> impl FnMut(&mut Schema) {
     move |answer| {
         let kind = json!({"type": "string", "const": kind.text()});
-        let fields = answer.ensure_object().entry("properties");
-        let fields = fields.or_insert_with(|| json!({})).as_object_mut();
+        let fields = answer.get_mut("properties").and_then(Value::as_object_mut);
         fields.and_then(|fields| fields.insert("type".to_owned(), kind));
     }
 }
@@ -378,6 +498,19 @@ impl Event {
         }
     }
 
+    /// A dry run did not perform the step that asks this.
+    pub fn simulated(step: StepRef, request: &Value) -> Self {
+        let request_omitted = request.to_string().len() > REQUEST_BYTES;
+        Self::StepSimulated {
+            step,
+            request: match request_omitted {
+                true => Value::Null,
+                false => request.clone(),
+            },
+            request_omitted,
+        }
+    }
+
     /// The last event of a run with these labels.
     pub fn ended(end: &End, labels: &Labels) -> Self {
         let labels = labels.clone();
@@ -405,6 +538,15 @@ impl Event {
             Self::StepCompleted { .. } => "step.completed",
             Self::StepRestarted { .. } => "step.restarted",
             Self::StepFailed { .. } => "step.failed",
+            Self::StepSimulated { .. } => "step.simulated",
+            Self::TaskStarted(_) => "task.started",
+            Self::TaskCompleted(_) => "task.completed",
+            Self::TaskSkipped(_) => "task.skipped",
+            Self::TaskFaulted { .. } => "task.faulted",
+            Self::TaskCaught { .. } => "task.caught",
+            Self::EventsOmitted { .. } => "events.omitted",
+            Self::ChildStarted { .. } => "child.started",
+            Self::ChildCompleted { .. } => "child.completed",
             Self::ApprovalRequested { .. } => "approval.requested",
             Self::ApprovalDecided { .. } => "approval.decided",
             Self::RunCancelRequested {} => "run.cancelRequested",
@@ -430,56 +572,4 @@ impl Event {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(event: &Event, data: Value) {
-        let row = event.row();
-        assert_eq!(row.data, data);
-        let whole = json!({"kind": row.kind, "data": row.data});
-        assert_eq!(&serde_json::from_value::<Event>(whole).unwrap(), event);
-    }
-
-    #[test]
-    fn the_data_of_each_kind_is_an_object_that_reads_back() {
-        let step = StepRef {
-            step: 2,
-            attempt: 1,
-            kind: StepKind::Tool,
-            name: "search".to_owned(),
-            call_id: Some("call_1".to_owned()),
-            erased: false,
-        };
-        check(&Event::RunStarted {}, json!({}));
-        let none = Labels::default();
-        check(&Event::ended(&End::Cancelled, &none), json!({}));
-        let labels: Labels = serde_json::from_value(json!({"env": "prod"})).unwrap();
-        check(
-            &Event::ended(&End::Cancelled, &labels),
-            json!({"labels": {"env": "prod"}}),
-        );
-        check(
-            &Event::StepStarted(step.clone()),
-            json!({"step": 2, "attempt": 1, "type": "tool", "name": "search", "callId": "call_1"}),
-        );
-        check(
-            &Event::StepCompleted {
-                step,
-                answer: StepAnswer::Tool {
-                    is_error: false,
-                    output: "ok".to_owned(),
-                    output_truncated: false,
-                },
-            },
-            json!({"step": 2, "attempt": 1, "type": "tool", "name": "search", "callId": "call_1",
-                "isError": false, "output": "ok", "outputTruncated": false}),
-        );
-        check(
-            &Event::RunFailed {
-                failure_message: "No.".to_owned(),
-                labels: none,
-            },
-            json!({"failureMessage": "No."}),
-        );
-    }
-}
+mod tests;

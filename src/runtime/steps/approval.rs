@@ -77,7 +77,7 @@ fn closed(begun: &Begun, found: OfStep) -> Performed {
         arguments: found.edited_arguments,
     };
     Performed {
-        told: Some(told),
+        told: vec![told],
         ..Performed::from(done(result))
     }
 }

@@ -35,7 +35,7 @@ pub(in crate::runtime) struct Performed {
     /// Text of it may have been written.
     pub(in crate::runtime) has_text: bool,
     /// What readers are to be told before its end.
-    pub(in crate::runtime) told: Option<Event>,
+    pub(in crate::runtime) told: Vec<Event>,
     /// Slots of children whose ends it has read.
     pub(in crate::runtime) taken: Vec<i32>,
     /// How it ended.
@@ -122,7 +122,7 @@ impl From<Outcome> for Performed {
         Self {
             call: None,
             has_text: false,
-            told: None,
+            told: Vec::new(),
             taken: Vec::new(),
             outcome,
         }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::runtime::ends;
 use crate::runtime::journal::read;
 use crate::runtime::journal::wait::{self, ChildResult, ChildrenRequest};
-use crate::runtime::progress::events::{ChildEnd, StepAnswer};
+use crate::runtime::progress::events::{ChildEnd, Event, StepAnswer};
 use crate::store::Session;
 use crate::store::runs::{self, Cancelled, Child, ChildState, Lease};
 use crate::store::steps::Begun;
@@ -32,7 +32,12 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
         children = read_children(&mut session, &attempt.lease, &request, false)?;
     }
     let unseen = children.iter().filter(ended).filter(|child| !child.is_seen);
-    let taken = unseen.map(|child| child.slot).collect();
+    let unseen: Vec<&Child> = unseen.collect();
+    let taken = unseen.iter().map(|child| child.slot).collect();
+    let told = match attempt.program.is_flow() {
+        true => completed(begun, &request, &unseen),
+        false => Vec::new(),
+    };
     let outcome = match children.iter().all(|child| ended(&child)) {
         true => done(&read_children(
             &mut session,
@@ -44,8 +49,21 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
     };
     Ok(Performed {
         taken,
+        told,
         ..Performed::from(outcome)
     })
+}
+
+fn completed(begun: &Begun, request: &ChildrenRequest, unseen: &[&Child]) -> Vec<Event> {
+    let completed = unseen.iter().map(|child| Event::ChildCompleted {
+        step: begun.step,
+        path: begun.path.clone(),
+        index: request.index(child.slot),
+        run_id: child.run_id,
+        status: child.state.text().to_owned(),
+        usage: child.usage,
+    });
+    completed.collect()
 }
 
 /// Asks children to end.

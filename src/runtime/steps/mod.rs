@@ -100,6 +100,7 @@ pub(super) fn step_ref(journal: &[Step], begun: &Begun) -> StepRef {
         attempt: begun.attempt,
         kind: begun.kind,
         name: begun.name.clone(),
+        path: begun.path.clone(),
         call_id: call.map(|call| call.id),
         erased: false,
     }

@@ -72,7 +72,7 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
     Performed {
         call: Some(call),
         has_text,
-        told: trimmed(&prompt, turn, begun),
+        told: trimmed(&prompt, turn, begun).into_iter().collect(),
         ..Performed::from(ended)
     }
 }

@@ -49,9 +49,11 @@ fn a_run_waits_on_a_timer_and_goes_on() {
             "run.completed"
         ]
     );
+    let mut waits = world.events(run_id)[3].data.clone();
+    assert!(waits["wakeAt"].take().is_string(), "{waits}");
     assert_eq!(
-        world.events(run_id)[3].data,
-        json!({"step": 1, "attempt": 1})
+        waits,
+        json!({"waitingFor": "timer", "wakeAt": null, "step": 1, "attempt": 1})
     );
     let path = "select count(*) from run_steps where path = '/steps/0' and kind = 'wait' and status = 'completed'";
     assert_eq!(world.number(path), 1);

@@ -11,6 +11,7 @@ use crate::runtime::journal::call::StepFailure;
 use crate::runtime::journal::decision::{ChildRun, Decision, Family, NewStep, Next};
 use crate::runtime::journal::wait::{ChildrenRequest, TimerRequest, free_slot};
 use crate::runtime::program::Program;
+use crate::runtime::progress::events::Event;
 use crate::runtime::steps::{self, Recovery};
 use crate::store::approvals::NewApproval;
 use crate::store::flow_states::FlowState;
@@ -48,24 +49,40 @@ pub(super) enum Plan {
     End(End),
 }
 
+/// What comes next, and what readers are told before it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Planned {
+    pub(super) plan: Plan,
+    pub(super) told: Vec<Event>,
+}
+
+impl From<Plan> for Planned {
+    fn from(plan: Plan) -> Self {
+        let told = Vec::new();
+        Self { plan, told }
+    }
+}
+
 /// What comes next, within the run's limits.
-pub(super) fn plan(state: &State, now: OffsetDateTime) -> Plan {
+pub(super) fn plan(state: &State, now: OffsetDateTime) -> Planned {
     let program = &state.program;
-    match next(&state.journal, program, now) {
-        Plan::Begin { .. } if state.time_left().is_zero() => fail(program.out_of_time()),
+    let planned = next(&state.journal, program, now);
+    match planned.plan {
+        Plan::Begin { .. } if state.time_left().is_zero() => fail(program.out_of_time()).into(),
         Plan::Begin { .. } if state.answer_bytes > ANSWER_BYTES => {
             let noun = program.noun();
             fail(format!(
                 "The {noun}'s steps answered more than {} MiB together, which is as much as a {noun} holds.",
                 ANSWER_BYTES >> 20
             ))
+            .into()
         }
-        plan => plan,
+        _ => planned,
     }
 }
 
 /// What comes next, of a run without limits.
-pub(super) fn next(journal: &[Step], program: &Program, now: OffsetDateTime) -> Plan {
+pub(super) fn next(journal: &[Step], program: &Program, now: OffsetDateTime) -> Planned {
     match journal.last() {
         Some(last) if last.status == StepStatus::Running => match steps::recover(last, program) {
             Recovery::Unknown if program.is_flow() => {
@@ -76,18 +93,18 @@ pub(super) fn next(journal: &[Step], program: &Program, now: OffsetDateTime) -> 
                 }];
                 decided(&journal, program.next(&journal, now), now)
             }
-            recovery => go_on(last, recovery),
+            recovery => go_on(last, recovery).into(),
         },
         // A failed step with a result has failed for good, and its program handles that.
         Some(last) if last.status == StepStatus::Failed && last.result.is_none() => {
-            again(last, None)
+            again(last, None).into()
         }
         _ => decided(journal, program.next(journal, now), now),
     }
 }
 
 /// What a program's decision comes to.
-fn decided(journal: &[Step], decision: Decision, now: OffsetDateTime) -> Plan {
+fn decided(journal: &[Step], decision: Decision, now: OffsetDateTime) -> Planned {
     let mut plan = match decision.next {
         Next::Begin(step) => begin(journal, step, Vec::new()),
         Next::Wait { path, duration } => {
@@ -108,7 +125,8 @@ fn decided(journal: &[Step], decision: Decision, now: OffsetDateTime) -> Plan {
     if let Plan::Begin { flow_state, .. } = &mut plan {
         *flow_state = decision.flow_state.map(Box::new);
     }
-    plan
+    let told = decision.told;
+    Planned { plan, told }
 }
 
 /// The end of a run that is failed, with a sentence that says why.
@@ -150,6 +168,7 @@ fn spawn(journal: &[Step], family: Family, first_slot: Result<i32, String>) -> P
     let request = json!(ChildrenRequest {
         first_slot,
         count,
+        first_index: family.first_index,
         until: family.until,
         is_fail_fast: family.is_fail_fast,
     });
