@@ -28,7 +28,7 @@ enum Command {
     Serve(cli::serve::Arguments),
     /// Run a development server with its own database and an example agent
     Dev(cli::dev::Arguments),
-    /// Run an agent and watch the run
+    /// Run an agent or a flow, and watch the run
     Run(cli::run::Arguments),
     /// Watch a run
     Follow(cli::follow::Arguments),
@@ -40,7 +40,15 @@ enum Command {
     Runs(cli::runs::Arguments),
     /// List conversations, or erase one
     Conversations(cli::conversations::Arguments),
-    /// Check the definition of a flow
+    /// List approvals, or show one
+    Approvals(cli::approvals::Arguments),
+    /// Approve what waits for a person
+    Approve(cli::approvals::Approve),
+    /// Reject what waits for a person
+    Reject(cli::approvals::Reject),
+    /// List flows
+    Flows(cli::flows::Arguments),
+    /// Check the definition of a flow, or give it to a server
     #[command(subcommand)]
     Flow(cli::flow::Command),
     /// Create what an installed service needs: database, keys, settings
@@ -93,6 +101,10 @@ fn main() -> ExitCode {
         Command::Tools(arguments) => cli::tools::run(&world, &arguments),
         Command::Runs(arguments) => cli::runs::run(&world, &arguments),
         Command::Conversations(arguments) => cli::conversations::run(&world, &arguments),
+        Command::Approvals(arguments) => cli::approvals::run(&world, &arguments),
+        Command::Approve(arguments) => cli::approvals::approve(&world, &arguments),
+        Command::Reject(arguments) => cli::approvals::reject(&world, &arguments),
+        Command::Flows(arguments) => cli::flows::run(&world, &arguments),
         Command::Flow(command) => cli::flow::run(&world, &command),
         Command::Setup(arguments) => cli::setup::run(&world, &arguments),
         Command::Migrate(arguments) => cli::migrate::run(&world, &arguments),

@@ -18,6 +18,7 @@ pub mod project_memberships;
 pub mod projects;
 pub mod retries;
 pub mod reviewers;
+pub mod run_starts;
 mod run_state;
 pub mod runs;
 pub mod secrets;
@@ -73,6 +74,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(flows::routes());
     routes.extend(archives::routes());
     routes.extend(conversations::routes());
+    routes.extend(run_starts::routes());
     routes.extend(runs::routes());
     routes.extend(run_state::routes());
     routes.extend(retries::routes());

@@ -1,7 +1,7 @@
 //! `/v1/runs/{runId}/retry`: takes a failed run up again, as a new run.
 
 use super::request_key;
-use super::runs::{StartedRun, origin};
+use super::run_starts::{StartedRun, origin};
 use crate::error::{Code, Result};
 use crate::http::context::Cx;
 use crate::http::input::Body;

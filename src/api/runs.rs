@@ -1,31 +1,23 @@
-//! `/v1/runs`: start, read, list, cancel, follow.
+//! `/v1/runs`: read, list, cancel, follow.
+//!
+//! Not here: starting runs (`run_starts`), and taking failed ones up again (`retries`).
 
 use super::page_query::{PageQuery, page_query};
-use super::tokens::{MintedPublicToken, public_token};
-use super::{SOME_ID, request_key};
 use crate::authz::RunReader;
 use crate::error::{Code, Error, Result};
-use crate::http::access::{BodyOn, Names};
 use crate::http::context::Cx;
 use crate::http::input::{Name, Nothing, Query};
 use crate::http::output::{Accepted, Events, Found};
 use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, Timestamp};
 use crate::proof::{Authorized, Listing, Read, Write};
-use crate::runtime::Created;
 use crate::runtime::progress::events;
-use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION};
-use crate::store::agent_versions;
-use crate::store::agents::Agent;
-use crate::store::conversations::Conversation;
 use crate::store::events as stored_events;
 use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, limit, position_id};
 use crate::store::runs::{
-    self, Filters, LABELS_MOST, LabelFilter, Labels, NewRun, Origin, RequestKey, Run, Status,
-    WaitingFor,
+    self, Filters, LABELS_MOST, LabelFilter, Labels, Origin, Run, Status, WaitingFor,
 };
 use crate::store::steps::{self, Listed, StepKind, StepStatus};
-use crate::store::{Find, Sql};
 use crate::webhooks::event::RunFields;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -33,56 +25,64 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use uuid::Uuid;
 
-/// The longest message of a turn, in bytes.
-const MESSAGE_BYTES: usize = 1024 * 1024;
-
-/// JSON writes some characters as several bytes, so the body may be longer than its message.
-const BODY_BYTES: u64 = 2 * 1024 * 1024;
-
 /// A page of events ends with the one that takes it past this many bytes.
 const PROGRESS_BYTES: i64 = 4 * 1024 * 1024;
-
-/// The longest life of the public token that comes with a run.
-const TOKEN_SECONDS: u32 = 900;
-
-/// What a client that is not an app calls itself.
-const ORIGIN_HEADER: &str = "svc-origin";
 
 pub(super) fn routes() -> Vec<Route> {
     use Method::{Get, Post};
     let progress = "/v1/runs/{runId}/progress";
     let stream = "/v1/runs/{runId}/progress/stream";
     vec![
-        route(Post, "/v1/runs", "runs.create", "Start a run: an agent's turn", create)
-            .takes(BODY_BYTES)
-            .repeatable("Names the request: a repetition within 24 hours answers with the run that the first one made.")
-            .reads("Svc-Origin", "`command-line` from the command line.", || {
-                json!({"type": "string", "enum": ["app", "command-line"], "default": "app"})
-            })
-            .answers(&[
-                Code::Conflict,
-                Code::IdempotencyMismatch,
-                Code::IdempotencyInFlight,
-                Code::ProjectArchived,
-                Code::AgentArchived,
-            ]),
-        route(Get, "/v1/runs", "runs.list", "List the runs that the caller may read", list),
+        route(
+            Get,
+            "/v1/runs",
+            "runs.list",
+            "List the runs that the caller may read",
+            list,
+        ),
         route(Get, "/v1/runs/{runId}", "runs.get", "Read a run", read),
-        route(Get, "/v1/runs/{runId}/payload", "runs.payload", "Read a run's input and output", payload),
-        route(Get, "/v1/runs/{runId}/steps", "runs.steps.list", "List the steps of a run, with what they answered", list_steps),
+        route(
+            Get,
+            "/v1/runs/{runId}/payload",
+            "runs.payload",
+            "Read a run's input and output",
+            payload,
+        ),
+        route(
+            Get,
+            "/v1/runs/{runId}/steps",
+            "runs.steps.list",
+            "List the steps of a run, with what they answered",
+            list_steps,
+        ),
         route(
             Post,
             "/v1/runs/{runId}/cancel",
-            "runs.cancel", "Ask a run to end; a finished run is answered as it is",
+            "runs.cancel",
+            "Ask a run to end; a finished run is answered as it is",
             cancel,
         ),
-        route(Get, progress, "runs.progress", "Read a run's progress: the run, and a page of its events", read_progress)
-            .cross_origin(),
-        route(Get, stream, "runs.follow", "Follow a run's progress as server-sent events", follow)
-            .reads("Last-Event-ID", "The number of the last event that the client has; goes before `after`.", || {
-                json!({"type": "string", "pattern": "^[0-9]+$"})
-            })
-            .cross_origin(),
+        route(
+            Get,
+            progress,
+            "runs.progress",
+            "Read a run's progress: the run, and a page of its events",
+            read_progress,
+        )
+        .cross_origin(),
+        route(
+            Get,
+            stream,
+            "runs.follow",
+            "Follow a run's progress as server-sent events",
+            follow,
+        )
+        .reads(
+            "Last-Event-ID",
+            "The number of the last event that the client has; goes before `after`.",
+            || json!({"type": "string", "pattern": "^[0-9]+$"}),
+        )
+        .cross_origin(),
     ]
 }
 
@@ -132,42 +132,6 @@ impl From<Run> for View {
             fields: run.into(),
         }
     }
-}
-
-/// A turn to start.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = serde_json::json!({"agentId": SOME_ID, "message": "Where is order 1234?", "labels": {"channel": "mail"}}))]
-struct StartRun {
-    agent_id: Id,
-    /// The agent's version; left out: the conversation's own, else the live one, else the latest.
-    version: Option<String>,
-    /// The conversation to continue; left out: the turn stands alone.
-    conversation_id: Option<Id>,
-    /// What the user says, 1 MiB at most.
-    #[schemars(length(min = 1, max = 1_048_576))]
-    message: String,
-    /// Marks the run, and is passed on to its tools.
-    #[serde(default)]
-    dry_run: bool,
-    /// Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the run reads them.
-    #[serde(default)]
-    labels: Labels,
-}
-
-impl Names<Agent> for StartRun {
-    fn named(&self) -> Uuid {
-        self.agent_id.0
-    }
-}
-
-/// A run that was started.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct StartedRun {
-    run: View,
-    /// Lets a browser follow the run; null where public run tokens are off.
-    public_token: Option<MintedPublicToken>,
 }
 
 page_query! {
@@ -307,119 +271,6 @@ struct Progress {
     data: Vec<events::Numbered>,
     /// More events stand already: ask again with `after` the last number.
     has_more: bool,
-}
-
-impl StartedRun {
-    /// The run that was created, with its token.
-    pub(super) fn new(cx: &Cx<'_>, run: Run) -> Result<Self> {
-        let (tenant_id, run_ids) = (run.tenant_id, vec![run.run_id]);
-        Ok(Self {
-            run: run.into(),
-            public_token: public_token(cx, tenant_id, run_ids, TOKEN_SECONDS)?,
-        })
-    }
-}
-
-fn create(
-    cx: &Cx<'_>,
-    access: BodyOn<StartRun, Agent, Write>,
-    _: Nothing,
-) -> Result<Accepted<StartedRun>> {
-    let BodyOn { body, on } = access;
-    check_message(&body.message)?;
-    let request = request_key(cx, on.caller().user_id, "POST /v1/runs")?;
-    let origin = origin(cx)?;
-    let run = if request.is_none() && cx.is_undecided() {
-        // One statement writes all of it.
-        start(cx, &mut cx.store().session()?, &on, body, origin, None)?
-    } else {
-        cx.transact(|tx| start(cx, tx, &on, body, origin, request.as_ref()))?
-    };
-    cx.runtime().wake();
-    StartedRun::new(cx, run).map(Accepted)
-}
-
-/// Creates the run, or finds the one that an earlier request of the same key made.
-fn start(
-    cx: &Cx<'_>,
-    sql: &mut impl Sql,
-    on: &Authorized<Agent, Write>,
-    body: StartRun,
-    origin: Origin,
-    request: Option<&RequestKey>,
-) -> Result<Run> {
-    let tenant_id = on.caller().tenant_id;
-    let conversation_id = body.conversation_id.map(Uuid::from);
-    let conversation = match conversation_id {
-        Some(id) => Some(find_conversation(sql, tenant_id, id)?),
-        None => None,
-    };
-    let (version, via) =
-        agent_versions::resolve(sql, on, body.version.as_deref(), conversation.as_ref())?;
-    let run = NewRun {
-        run_id: cx.new_id(),
-        project_id: on.row().project_id,
-        flow_id: AGENT_TURN.to_owned(),
-        flow_version: AGENT_TURN_VERSION.to_owned(),
-        origin,
-        dry_run: body.dry_run,
-        agent: Some(runs::Agent {
-            id: on.row().agent_id,
-            version,
-            conversation_id,
-            via,
-        }),
-        labels: body.labels,
-        input: json!({"message": body.message}),
-        message: Some(body.message),
-        created_by: on.caller().user_id,
-        created_at: cx.now(),
-    };
-    match cx
-        .runtime()
-        .create(sql, on, (&run, cx.started_by()), request)?
-    {
-        Created::New(run) => Ok(*run),
-        Created::Earlier(earlier) => runs::find(sql, tenant_id, earlier),
-    }
-}
-
-fn find_conversation(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Conversation> {
-    // In the words for another agent's: which of the two it is, is not for everyone to know.
-    Conversation::find(sql, tenant_id, id)?
-        .ok_or_else(|| Error::not_found("conversation with this agent", id))
-}
-
-fn check_message(message: &str) -> Result<()> {
-    if message.len() > MESSAGE_BYTES {
-        return Err(Error::new(
-            Code::BodyTooLarge,
-            format!(
-                "The message has {} bytes; a turn takes {MESSAGE_BYTES}.",
-                message.len()
-            ),
-        )
-        .detail("mostBytes", MESSAGE_BYTES));
-    }
-    if message.trim().is_empty() {
-        return Err(Error::new(
-            Code::InvalidBody,
-            "The body's $.message: expected a text that is not blank.",
-        )
-        .detail("path", "$.message"));
-    }
-    Ok(())
-}
-
-pub(super) fn origin(cx: &Cx<'_>) -> Result<Origin> {
-    match cx.header(ORIGIN_HEADER) {
-        None | Some("app") => Ok(Origin::App),
-        Some("command-line") => Ok(Origin::CommandLine),
-        Some(_) => Err(Error::new(
-            Code::InvalidRequest,
-            "Header Svc-Origin: expected app or command-line.",
-        )),
-    }
 }
 
 fn list(

@@ -53,13 +53,16 @@ impl Display {
             return terminal::say_json(&json!({"kind": "run", "data": run}));
         }
         let text = |value: &Value| printable(value.as_str().unwrap_or("?"));
-        let agent = &run["agent"];
-        terminal::note(self.style.dim(&format!(
-            "run {} · version {} ({})",
-            text(&run["id"]),
-            text(&agent["version"]),
-            text(&agent["via"])
-        )));
+        let what = match &run["agent"] {
+            Value::Null => format!("{} {}", text(&run["flowId"]), text(&run["flowVersion"])),
+            agent => format!(
+                "version {} ({})",
+                text(&agent["version"]),
+                text(&agent["via"])
+            ),
+        };
+        let line = format!("run {} · {what}", text(&run["id"]));
+        terminal::note(self.style.dim(&line));
         Ok(())
     }
 
@@ -74,7 +77,15 @@ impl Display {
         match event["kind"].as_str().unwrap_or_default() {
             "text.delta" if self.live => self.delta(data),
             "step.completed" if data["type"] == "model" => self.model_done(data),
-            "step.completed" => self.tool_done(data),
+            "step.completed" if data["type"] == "tool" => self.tool_done(data),
+            "step.completed" => self.flow_step_done(data),
+            "approval.requested" => self.note(&format!(
+                "It asks for approval: {}, by {}. To decide: {} approve {}",
+                text(&data["title"]),
+                text(&data["requiredRole"]),
+                terminal::program(),
+                text(&data["approvalId"])
+            )),
             "step.failed" => {
                 self.failed = attempt();
                 let again = match data["willRetry"].as_bool() {
@@ -174,6 +185,35 @@ impl Display {
         } else {
             self.step(data, &output)
         }
+    }
+
+    /// A step that only flows have.
+    fn flow_step_done(&mut self, data: &Value) -> Outcome {
+        self.steps += 1;
+        let ended = |status: &str| {
+            let children = data["children"].as_array();
+            let children = children.map(Vec::as_slice).unwrap_or_default();
+            let ended = children.iter().filter(|child| child["status"] == status);
+            ended.count()
+        };
+        let what = match data["type"].as_str() {
+            _ if data["simulated"] == json!(true) => "not performed in a dry run".to_owned(),
+            Some("http") => data["statusCode"].to_string(),
+            Some("approval") => text(&data["decision"]),
+            Some("child") => format!(
+                "{} completed, {} failed, {} cancelled",
+                ended("completed"),
+                ended("failed"),
+                ended("cancelled")
+            ),
+            _ => "over".to_owned(),
+        };
+        self.step(data, &what)
+    }
+
+    /// Whether it prints JSON alone.
+    pub(super) fn is_json(&self) -> bool {
+        self.json
     }
 
     /// A line about a step.

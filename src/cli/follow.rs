@@ -125,6 +125,11 @@ pub(super) fn watch(
                 Ok(News::Ended) | Err(_) => {
                     let run = client.get(&format!("/v1/runs/{run_id}"))?;
                     display.end(&run)?;
+                    if run["status"] == "completed" && run["agent"].is_null() && !display.is_json() {
+                        // A flow says nothing on its way.
+                        let payload = client.get(&format!("/v1/runs/{run_id}/payload"))?;
+                        terminal::say_json(&payload["output"])?;
+                    }
                     let tools = display.tools();
                     return Ok(Seen { run, tools });
                 }

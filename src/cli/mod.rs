@@ -16,6 +16,7 @@
 
 mod account;
 pub mod agents;
+pub mod approvals;
 pub mod audit;
 pub mod authz;
 pub mod backup;
@@ -27,6 +28,7 @@ pub mod dev;
 mod display;
 pub mod doctor;
 pub mod flow;
+pub mod flows;
 pub mod follow;
 mod hold;
 pub mod license;

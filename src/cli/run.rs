@@ -1,4 +1,4 @@
-//! `run`: starts an agent's turn on a running server, and watches it.
+//! `run`: starts an agent's turn or a flow on a running server, and watches it.
 
 use super::client::{Client, Server, Which, id_of};
 use super::display::Display;
@@ -7,6 +7,7 @@ use crate::outbound::Method;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 const EXAMPLES: &str = "\
@@ -16,11 +17,12 @@ Examples:
   agent-runtime run assistant --json \"Hello\" | jq -r 'select(.kind == \"text.delta\").data.text'
   agent-runtime run assistant --label channel=mail --label ticket=1234 \"Where is my order?\"
   agent-runtime run 01993c5e-7c1f-7d2a-9c55-0242ac120002 --version 1.2.0 --dry-run \"Hello\"
+  agent-runtime run --flow billing.refund --input order.json
 
-The agent's text goes to stdout, its steps to stderr. Ctrl-C stops watching and leaves the run \
+The agent's text goes to stdout, or what the flow puts out, and the steps to stderr. Ctrl-C stops watching and leaves the run \
 running. Exits 0 if the run completed, 1 if it failed, was cancelled, or is left running.";
 
-/// The longest message that is read, in bytes; the server may accept less.
+/// The longest message or input that is read, in bytes; the server may accept less.
 const MAX_MESSAGE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Arguments of `run`.
@@ -28,18 +30,25 @@ const MAX_MESSAGE_BYTES: u64 = 8 * 1024 * 1024;
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// The agent's id, or its name
-    agent: String,
+    #[arg(required_unless_present = "flow", conflicts_with = "flow")]
+    agent: Option<String>,
     /// The message; `-` reads standard input
-    #[arg(required = true)]
+    #[arg(required_unless_present = "flow")]
     message: Vec<String>,
-    /// The project of the agent, by id or name
+    /// Start this flow, by its `namespace.name`, instead of an agent
+    #[arg(long, value_name = "NAMESPACE.NAME")]
+    flow: Option<String>,
+    /// The file with what the flow is given, as JSON; `-` reads standard input
+    #[arg(long, value_name = "FILE", requires = "flow")]
+    input: Option<PathBuf>,
+    /// The project of the agent or the flow, by id or name
     #[arg(long)]
     project: Option<String>,
-    /// The agent's version, instead of the live one
+    /// The version of the agent or the flow, instead of the live one
     #[arg(long)]
     version: Option<String>,
     /// The conversation to continue
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with = "flow")]
     conversation: Option<Uuid>,
     /// A label of the run, by which lists find it; may be given several times
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
@@ -62,17 +71,13 @@ pub struct Arguments {
 /// # Errors
 /// The run did not complete, or the server cannot be asked.
 pub fn run(world: &World, arguments: &Arguments) -> Outcome {
-    let message = message(arguments)?;
     let server = arguments.which.server(world)?;
     let mut client = server.client();
-    let agent_id = names::agent(&mut client, &arguments.agent, arguments.project.as_deref())?;
-    let mut body = json!({"agentId": agent_id, "message": message, "dryRun": arguments.dry_run});
-    if let Some(version) = &arguments.version {
-        body["version"] = json!(version);
-    }
-    if let Some(id) = arguments.conversation {
-        body["conversationId"] = json!(id);
-    }
+    let mut body = match &arguments.flow {
+        Some(flow_id) => flow(arguments, &mut client, flow_id)?,
+        None => turn(arguments, &mut client)?,
+    };
+    body["dryRun"] = json!(arguments.dry_run);
     if !arguments.labels.is_empty() {
         body["labels"] = labels(&arguments.labels)?;
     }
@@ -88,6 +93,43 @@ pub fn run(world: &World, arguments: &Arguments) -> Outcome {
         arguments.cancel_on_interrupt,
     )?
     .outcome()
+}
+
+fn turn(arguments: &Arguments, client: &mut Client) -> Outcome<Value> {
+    let message = match arguments.message.as_slice() {
+        [one] if one == "-" => read(arguments, None)?,
+        words => words.join(" "),
+    };
+    let agent = arguments.agent.as_deref().unwrap_or_default();
+    let agent_id = names::agent(client, agent, arguments.project.as_deref())?;
+    let mut body = json!({"agentId": agent_id, "message": message});
+    if let Some(version) = &arguments.version {
+        body["version"] = json!(version);
+    }
+    if let Some(id) = arguments.conversation {
+        body["conversationId"] = json!(id);
+    }
+    Ok(body)
+}
+
+fn flow(arguments: &Arguments, client: &mut Client, flow_id: &str) -> Outcome<Value> {
+    let mut body = json!({"flowId": flow_id});
+    if let Some(file) = &arguments.input {
+        let text = match file.to_str() {
+            Some("-") => read(arguments, None)?,
+            _ => read(arguments, Some(file))?,
+        };
+        let input: Value = serde_json::from_str(&text)
+            .map_err(|error| Failure::new(format!("The input is no JSON: {error}.")))?;
+        body["input"] = input;
+    }
+    if let Some(project) = &arguments.project {
+        body["projectId"] = json!(names::project(client, project)?);
+    }
+    if let Some(version) = &arguments.version {
+        body["flowVersion"] = json!(version);
+    }
+    Ok(body)
 }
 
 /// Starts the run with an idempotency key, so that a lost answer starts no second one.
@@ -133,19 +175,26 @@ fn labels(given: &[(String, String)]) -> Outcome<Value> {
     Ok(Value::Object(labels))
 }
 
-fn message(arguments: &Arguments) -> Outcome<String> {
-    if arguments.message != ["-"] {
-        return Ok(arguments.message.join(" "));
-    }
-    if arguments.which.takes_stdin() {
-        return Err(Failure::usage(
-            "The message and the token cannot both come from standard input.",
-        ));
-    }
+/// The text of a file, or of standard input.
+fn read(arguments: &Arguments, file: Option<&Path>) -> Outcome<String> {
+    let (name, mut from): (_, Box<dyn Read>) = match file {
+        None if arguments.which.takes_stdin() => {
+            return Err(Failure::usage(
+                "What is sent and the token cannot both come from standard input.",
+            ));
+        }
+        None => ("Standard input".to_owned(), Box::new(std::io::stdin())),
+        Some(file) => {
+            let name = file.display().to_string();
+            let cannot = |error| Failure::new(format!("{name} cannot be read: {error}."));
+            let opened = std::fs::File::open(file).map_err(cannot)?;
+            (name, Box::new(opened))
+        }
+    };
     let mut text = String::new();
-    std::io::stdin()
+    from.by_ref()
         .take(MAX_MESSAGE_BYTES)
         .read_to_string(&mut text)
-        .map_err(|error| Failure::new(format!("The message cannot be read: {error}.")))?;
+        .map_err(|error| Failure::new(format!("{name} cannot be read: {error}.")))?;
     Ok(text)
 }

@@ -35,6 +35,7 @@ const fn words(code: Code) -> (&'static str, &'static str) {
         Code::ProjectArchived => ("The project is archived: nothing new is made or started in it.", "Bring it back: `POST /v1/projects/{projectId}/unarchive`, as an admin of the project."),
         Code::AgentArchived => ("The agent is archived: it starts nothing and gets no versions.", "Bring it back: `POST /v1/agents/{agentId}/unarchive`, as an admin of the project."),
         Code::FlowInvalid => ("The definition of a flow is not taken, or names what its project does not have.", "Correct it at each path of `details.faults`: each has a code, a sentence, and a hint where the slip is a usual one."),
+        Code::InputInvalid => ("The input of a run does not fit the schema of its flow; no run was made.", "Correct `input` as the message says. The schema stands in the definition: `GET /v1/flows/{id}/versions/{version}`."),
         Code::FlowArchived => ("The flow is archived: it starts nothing and gets no versions.", "Bring it back: `POST /v1/flows/{id}/unarchive`, as an admin of the project."),
         Code::OutcomeUnknown => ("The failed run was cut off during a call of the tool `details.tool`. Nobody knows whether the call took effect.", "Look there whether it did. To have the call made again, send `repeatUnknownCall`: true."),
         Code::Conflict => ("The object is not in a state that allows this.", "Read the object again, then decide."),

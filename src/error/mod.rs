@@ -72,6 +72,8 @@ pub enum Code {
     AgentArchived,
     /// 400: the definition of a flow is not taken.
     FlowInvalid,
+    /// 400: the input of a run does not fit its flow.
+    InputInvalid,
     /// 409: the flow is archived: it starts nothing.
     FlowArchived,
     /// 409: a call was cut off, and nobody knows whether it took effect.
@@ -116,7 +118,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -156,6 +158,7 @@ impl Code {
         Self::ProjectArchived,
         Self::AgentArchived,
         Self::FlowInvalid,
+        Self::InputInvalid,
         Self::FlowArchived,
         Self::OutcomeUnknown,
         Self::NewerFormat,
@@ -209,6 +212,7 @@ impl Code {
             Self::ProjectArchived => (409, "project-archived"),
             Self::AgentArchived => (409, "agent-archived"),
             Self::FlowInvalid => (400, "flow-invalid"),
+            Self::InputInvalid => (400, "input-invalid"),
             Self::FlowArchived => (409, "flow-archived"),
             Self::OutcomeUnknown => (409, "outcome-unknown"),
             Self::NewerFormat => (503, "newer-format"),

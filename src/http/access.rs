@@ -7,15 +7,17 @@ use crate::authn::Credential;
 use crate::authz;
 use crate::error::{Code, Error, Result};
 use crate::ids;
-use crate::proof::{Action, Admin, Authorized, Caller, Kind, Listing};
+use crate::proof::{Action, Admin, Authorized, Caller, Kind, Listing, Write};
 use crate::store::approvals::for_reviewers::Approval;
 use crate::store::conversations::Conversation;
+use crate::store::flows::{self, Flow};
 use crate::store::projects::Project;
 use crate::store::runs::Run;
 use crate::store::users::Person;
 use crate::store::{Find, tenants::Tenant};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use uuid::Uuid;
 
@@ -61,6 +63,8 @@ pub enum Rule {
     List(&'static str),
     /// Both, the first one first.
     Both(Box<Rule>, Box<Rule>),
+    /// One of them: the body has one of two forms.
+    Either(Box<Rule>, Box<Rule>),
 }
 
 impl Rule {
@@ -72,7 +76,9 @@ impl Rule {
             Self::GrantsReader => vec![parameter_of("user")],
             Self::ConversationEraser => vec![parameter_of("conversation")],
             Self::ApprovalReviewer { .. } => vec![parameter_of("approval")],
-            Self::Both(first, second) => [first.parameters(), second.parameters()].concat(),
+            Self::Both(first, second) | Self::Either(first, second) => {
+                [first.parameters(), second.parameters()].concat()
+            }
             _ => Vec::new(),
         }
     }
@@ -81,7 +87,9 @@ impl Rule {
     pub fn needs_bearer(&self) -> bool {
         match self {
             Self::Open(_) | Self::Enrolling | Self::RunReader => false,
-            Self::Both(first, second) => first.needs_bearer() || second.needs_bearer(),
+            Self::Both(first, second) | Self::Either(first, second) => {
+                first.needs_bearer() || second.needs_bearer()
+            }
             _ => true,
         }
     }
@@ -110,6 +118,7 @@ impl std::fmt::Display for Rule {
             Self::OnBody { kind, action } => write!(f, "{action} on {kind} in body"),
             Self::List(kind) => write!(f, "readable {kind}s"),
             Self::Both(first, second) => write!(f, "{first}, and {second}"),
+            Self::Either(first, second) => write!(f, "{first}, or {second}"),
         }
     }
 }
@@ -358,6 +367,123 @@ impl<T: MayName + DeserializeOwned, A: Access> Access for NamingProject<T, A> {
             body: PhantomData,
         })
     }
+}
+
+/// A body that names a flow by its `flowId`.
+pub trait NamesFlow {
+    /// The `flowId`, and the flow's project if the body names it.
+    fn flow(&self) -> (&str, Option<Uuid>);
+}
+
+/// The caller may start the flow that the body names. A key of one project names its project.
+#[derive(Debug)]
+pub struct BodyOnFlow<T> {
+    /// The body.
+    pub body: T,
+    /// The proof.
+    pub on: Authorized<Flow, Write>,
+}
+
+impl<T: NamesFlow + DeserializeOwned + JsonSchema> Access for BodyOnFlow<T> {
+    const TAKES_BODY: bool = true;
+    fn rule() -> Rule {
+        Rule::OnBody {
+            kind: Flow::NAME,
+            action: Write::NAME,
+        }
+    }
+    fn codes() -> Vec<Code> {
+        let mut codes = super::input::body_codes();
+        codes.extend(found_codes::<Flow>());
+        codes.extend([Code::KeyProjectMismatch, Code::Conflict]);
+        codes
+    }
+    fn body(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(T::described(generator))
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        let checker = cx.checker()?;
+        let body: T = read_body(cx)?;
+        let (flow_id, named) = body.flow();
+        if let Some(project_id) = named {
+            authz::names_project::<Write>(&checker, project_id)?;
+        }
+        let caller = checker.caller();
+        let project_id = named.or(caller.key.project_id);
+        let mut session = cx.store().session()?;
+        let found = flows::of_name(&mut session, caller.tenant_id, flow_id, project_id)?;
+        drop(session);
+        let id = match found.as_slice() {
+            [] => return Err(Error::not_found(Flow::NAME, flow_id)),
+            [one] => *one,
+            _ => return Err(ambiguous(flow_id)),
+        };
+        let on = authz::on_object(&checker, id)?;
+        Ok(Self { body, on })
+    }
+}
+
+/// Without the projects: which ones have the flow is not for everyone to know.
+fn ambiguous(flow_id: &str) -> Error {
+    Error::new(
+        Code::Conflict,
+        format!(
+            "Several projects have a flow {flow_id}. Name the one that is meant in `projectId`."
+        ),
+    )
+}
+
+/// A body of one of two forms, each with its own access. The second one is meant where the body has its field.
+#[derive(Debug)]
+pub enum Either<A, B> {
+    /// The first form.
+    First(A),
+    /// The second form.
+    Second(B),
+}
+
+/// A form of a body that is known by a field.
+pub trait Form {
+    /// The field.
+    const FIELD: &'static str;
+}
+
+impl<T> Form for BodyOnFlow<T> {
+    const FIELD: &'static str = "flowId";
+}
+
+impl<A: Access, B: Access + Form> Access for Either<A, B> {
+    const TAKES_BODY: bool = true;
+    fn rule() -> Rule {
+        Rule::Either(Box::new(A::rule()), Box::new(B::rule()))
+    }
+    fn codes() -> Vec<Code> {
+        [A::codes(), B::codes()].concat()
+    }
+    fn body(generator: &mut SchemaGenerator) -> Option<Schema> {
+        let forms: Vec<Schema> = [A::body(generator)?, B::body(generator)?].into();
+        Some(schemars::json_schema!({ "anyOf": forms }))
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        match has_field(cx, B::FIELD)? {
+            true => B::check(cx).map(Self::Second),
+            false => A::check(cx).map(Self::First),
+        }
+    }
+}
+
+/// Whether the body has the field. A body without its name is not read for that.
+fn has_field(cx: &Cx<'_>, field: &str) -> Result<bool> {
+    let quoted = format!("\"{field}\"");
+    let bytes = cx.body()?;
+    if !bytes
+        .windows(quoted.len())
+        .any(|part| part == quoted.as_bytes())
+    {
+        return Ok(false);
+    }
+    let fields = serde_json::from_slice::<HashMap<String, IgnoredAny>>(bytes);
+    Ok(fields.is_ok_and(|fields| fields.contains_key(field)))
 }
 
 impl Access for authz::RunReader {

@@ -203,6 +203,16 @@ impl Walk<'_> {
         self.faults.push(json!({"path": path, "message": message}));
     }
 
+    /// Whether the first field that the form requires is there.
+    fn begins(&self, form: &Value, value: &Value) -> bool {
+        let named = form["$ref"].as_str().map(last_part);
+        let form = named
+            .and_then(|name| self.definitions.get(name))
+            .unwrap_or(form);
+        let field = form["required"][0].as_str();
+        field.is_some_and(|field| value.get(field).is_some())
+    }
+
     fn is_full(&self) -> bool {
         // One more: the first fault may be among them.
         self.faults.len() > FAULTS_MOST
@@ -215,8 +225,10 @@ impl Walk<'_> {
             return self.value(schema, value);
         }
         if let Some(branches) = schema["anyOf"].as_array() {
-            // An object or null: no body has another choice.
-            let wanted = branches.iter().find(|branch| branch["type"] != "null");
+            // An object or null, or objects: the form whose first field is there is meant, else the first one.
+            let mut forms = branches.iter().filter(|branch| branch["type"] != "null");
+            let first = forms.clone().next();
+            let wanted = forms.find(|form| self.begins(form, value)).or(first);
             return match wanted {
                 Some(wanted) if !value.is_null() => self.value(wanted, value),
                 _ => (),

@@ -56,6 +56,7 @@ pub use retry::Retry;
 pub use services::Dependencies;
 
 use crate::error::{Error, Result};
+use crate::flows::definition::tree::Definition;
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
 use crate::proof::{Kind, May, Write};
@@ -243,6 +244,19 @@ impl Runtime {
     /// Hints for stream threads.
     pub fn feed(&self) -> &Feed {
         &self.0.feed
+    }
+
+    /// The definition of a version of a project's flow. `None`: the project has no such version.
+    ///
+    /// # Errors
+    /// The database's; internal, when the database holds a definition that this program does not take.
+    pub fn flow_definition(
+        &self,
+        sql: &mut impl Sql,
+        project: (Uuid, Uuid),
+        version: (&str, &str),
+    ) -> Result<Option<Arc<Definition>>> {
+        self.0.definitions.definition(sql, project, version)
     }
 
     /// Creates a run, with its job, in the caller's transaction, or without a `request` also by itself. After its

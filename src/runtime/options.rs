@@ -1,10 +1,8 @@
 //! Options of the runtime.
 
 use super::program::BuiltIn;
-use crate::flows::definition::tree::Definition;
 use crate::outbound::{HostAccess, Timeouts};
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest wait before another attempt that a provider may ask for.
@@ -29,8 +27,6 @@ pub struct Options {
     pub model_timeouts: Timeouts,
     /// Built-in programs by `flowId`.
     pub built_in: HashMap<String, BuiltIn>,
-    /// Definitions of flows by `flowId`.
-    pub flows: HashMap<String, Arc<Definition>>,
     /// How long what a run was given, said and answered is kept after its end; for ever if absent.
     pub payload_retention: Option<Duration>,
     /// The environment whose secrets tools get (`SVC_ENVIRONMENT`).
@@ -54,7 +50,6 @@ impl Default for Options {
                 total: Duration::from_secs(600),
             },
             built_in: HashMap::new(),
-            flows: HashMap::new(),
             payload_retention: None,
             environment: None,
             host_access: HostAccess::Deployed,
@@ -63,13 +58,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What runs execute beside turns of agents.
-    pub(super) fn programs(
-        &self,
-    ) -> (&HashMap<String, BuiltIn>, &HashMap<String, Arc<Definition>>) {
-        (&self.built_in, &self.flows)
-    }
-
     /// How long to wait after a failed attempt, or `None` when it was the last of `attempts`. `failures`: of the
     /// step, before this one.
     pub(super) fn wait(

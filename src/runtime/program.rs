@@ -6,14 +6,13 @@
 //!
 //! Not here: performing steps (`steps`), and the limits of a run (`driver::recover`).
 
-use super::flow::Flow;
+use super::flow::{Definitions, Flow};
 use super::journal::decision::{Decision, Next};
 use super::progress::text::Publication;
 use super::turn::definition::{AGENT_TURN, Definition, tool_of};
 use super::turn::next;
 use super::turn::prompt::{self, Prompt};
 use crate::error::Result;
-use crate::flows::definition::tree::Definition as FlowDefinition;
 use crate::store::flow_states::FlowState;
 use crate::store::runs::{self, Held, HeldJob, Run, StepCommit};
 use crate::store::steps::{self, Step};
@@ -22,7 +21,6 @@ use crate::store::{Session, Sql};
 use crate::tools::Origin;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -61,10 +59,7 @@ impl Program {
     /// The database's; internal, when it holds what cannot be read.
     pub(super) fn load(
         sql: &mut impl Sql,
-        (built_in, flows): (
-            &HashMap<String, BuiltIn>,
-            &HashMap<String, Arc<FlowDefinition>>,
-        ),
+        (built_in, definitions): (&HashMap<String, BuiltIn>, &Definitions),
         (run, held): (&Run, &Held),
     ) -> Result<Option<Loaded>> {
         let has_begun = held.events_written > 1;
@@ -72,12 +67,9 @@ impl Program {
             let turn = turns::load(sql, &held.lease, has_begun)?;
             return turn.map(Self::of_turn).transpose();
         }
-        if let Some(definition) = flows.get(&run.flow_id) {
-            let (flow, journal) = Flow::load(sql, flows, definition.clone(), (run, held))?;
-            return Ok(Some((Self::Flow(Box::new(flow)), journal)));
-        }
         let Some(program) = built_in.get(&run.flow_id) else {
-            return Ok(None);
+            let flow = Flow::load(sql, definitions, (run, held))?;
+            return Ok(flow.map(|(flow, journal)| (Self::Flow(Box::new(flow)), journal)));
         };
         let input = runs::payload(sql, &held.lease)?.input;
         let journal = match has_begun {

@@ -7,10 +7,12 @@ use super::active_runs::ActiveRuns;
 use super::clients::Idle;
 use super::counts::Counts;
 use super::fault_counter::FaultCounter;
+use super::flow::Definitions;
 use super::hold::Hold;
 use super::job;
 use super::model_keys::ModelKeys;
 use super::options::Options;
+use super::program::BuiltIn;
 use super::progress::feed::Feed;
 use super::progress::text::Pending;
 use crate::ids::Clock;
@@ -19,6 +21,7 @@ use crate::secrets::Secrets;
 use crate::store::Store;
 use crate::traces::Traces;
 use crate::webhooks::Webhooks;
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
@@ -55,6 +58,7 @@ pub(super) struct Services {
     pub(super) idle_clients: Idle,
     pub(super) faults: FaultCounter,
     pub(super) hold: Hold,
+    pub(super) definitions: Definitions,
     /// For the metrics.
     pub(super) counts: Counts,
     /// Runs whose payloads this process has erased.
@@ -95,10 +99,16 @@ impl Services {
             idle_clients: Idle::default(),
             faults: FaultCounter::default(),
             hold: Hold::default(),
+            definitions: Definitions::default(),
             counts,
             payloads_erased: AtomicU64::default(),
             queue: OnceLock::new(),
         }
+    }
+
+    /// What runs execute beside turns of agents.
+    pub(super) fn programs(&self) -> (&HashMap<String, BuiltIn>, &Definitions) {
+        (&self.options.built_in, &self.definitions)
     }
 
     /// Lets jobs of runs that are due begin at once instead of at the next poll.

@@ -1,7 +1,10 @@
-//! What a flow's definition names, as it stands when its run is taken up: tools and agents of the project.
+//! What a version of a flow names, as it stands when its run is taken up: tools, agents and flows.
+//!
+//! Their rows were found when the version was made. What is left out of the answers is archived or has no such version.
 //!
 //! Not here: how a name is used (`runtime`).
 
+use super::flow_versions::Use;
 use super::runs::Via;
 use super::turns::Tool;
 use super::{Columns, Sql};
@@ -26,35 +29,62 @@ pub struct NamedAgent {
     pub via: Via,
 }
 
-/// The tools with these names. Those that are missing are left out.
+/// A flow with the version that is to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedFlow {
+    /// `namespace.name`.
+    pub flow_id: String,
+    /// The version that the definition names.
+    pub named: Option<String>,
+    /// The version.
+    pub version: String,
+}
+
+/// The tools, under the names that the definition has for them.
 ///
 /// # Errors
 /// The database's.
-pub fn tools(
-    sql: &mut impl Sql,
-    (tenant_id, project_id): (Uuid, Uuid),
-    names: &[&str],
-) -> Result<Vec<Tool>> {
-    let row = sql.query_one(sql!("flow_parts/tools"), &[&tenant_id, &project_id, &names])?;
+pub fn tools(sql: &mut impl Sql, tenant_id: Uuid, uses: &[&Use]) -> Result<Vec<Tool>> {
+    let (names, ids, _) = columns(uses);
+    let row = sql.query_one(sql!("flow_parts/tools"), &[&tenant_id, &names, &ids])?;
     serde_json::from_value(row.column::<Value>("tools")?).map_err(Error::internal)
 }
 
-/// The agents with these names or ids, each with the version that is named beside it. Those that are missing, archived or
-/// without such a version are left out.
+/// The agents, each with the version that is named, else the live one, else the latest.
 ///
 /// # Errors
 /// The database's.
-pub fn agents(
-    sql: &mut impl Sql,
-    (tenant_id, project_id): (Uuid, Uuid),
-    named: &[(&str, Option<&str>)],
-) -> Result<Vec<NamedAgent>> {
-    let (names, versions): (Vec<&str>, Vec<Option<&str>>) = named.iter().copied().unzip();
-    let rows = sql.query(
-        sql!("flow_parts/agents"),
-        &[&tenant_id, &project_id, &names, &versions],
-    )?;
+pub fn agents(sql: &mut impl Sql, tenant_id: Uuid, uses: &[&Use]) -> Result<Vec<NamedAgent>> {
+    let (names, ids, versions) = columns(uses);
+    let parameters: [_; 4] = [&tenant_id as _, &names as _, &ids as _, &versions as _];
+    let rows = sql.query(sql!("flow_parts/agents"), &parameters)?;
     rows.iter().map(agent_of).collect()
+}
+
+/// The flows, each with the version that is named, else the live one, else the latest.
+///
+/// # Errors
+/// The database's.
+pub fn flows(sql: &mut impl Sql, tenant_id: Uuid, uses: &[&Use]) -> Result<Vec<NamedFlow>> {
+    let (names, ids, versions) = columns(uses);
+    let parameters: [_; 4] = [&tenant_id as _, &names as _, &ids as _, &versions as _];
+    let rows = sql.query(sql!("flow_parts/flows"), &parameters)?;
+    let flow_of = |row: &Row| {
+        Ok(NamedFlow {
+            flow_id: row.column("name")?,
+            named: row.column("named")?,
+            version: row.column("version")?,
+        })
+    };
+    rows.iter().map(flow_of).collect()
+}
+
+/// Names, rows, and versions where they are named.
+fn columns<'a>(uses: &[&'a Use]) -> (Vec<&'a str>, Vec<Uuid>, Vec<Option<&'a str>>) {
+    let names = uses.iter().map(|used| used.name.as_str()).collect();
+    let ids = uses.iter().map(|used| used.id).collect();
+    let versions = uses.iter().map(|used| used.version.as_deref()).collect();
+    (names, ids, versions)
 }
 
 fn agent_of(row: &Row) -> Result<NamedAgent> {

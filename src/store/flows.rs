@@ -8,7 +8,7 @@
 use super::page::Request;
 use super::projects::{self, Project};
 use super::readable::{Readable, readable};
-use super::{Find, Finding, FromRow, Sql, Tx, on_violation};
+use super::{Columns, Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Authorized, Kind, Listing, May, Scope};
 use crate::{find_sql, from_row, list_sql, sql};
@@ -193,7 +193,8 @@ pub fn set_archived(
     )
 }
 
-pub(super) fn archived(flow: &Flow) -> Error {
+/// Why nothing starts with the flow.
+pub fn archived(flow: &Flow) -> Error {
     Error::new(
         Code::FlowArchived,
         format!(
@@ -203,7 +204,8 @@ pub(super) fn archived(flow: &Flow) -> Error {
     )
 }
 
-pub(super) fn no_version(version: &str) -> Error {
+/// The flow has no such version.
+pub fn no_version(version: &str) -> Error {
     Error::not_found("flow version", version.chars().take(64).collect::<String>())
 }
 
@@ -220,6 +222,21 @@ pub fn named(
         sql!("flows/find_named"),
         &[&tenant_id, &project_id, &flow_id],
     )
+}
+
+/// The ids of the tenant's flows of this `flowId`, of one project if given: two at most, which tells one from several.
+/// Access to the one that is meant is still to be checked.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn of_name(
+    sql: &mut impl Sql,
+    tenant_id: Uuid,
+    flow_id: &str,
+    project_id: Option<Uuid>,
+) -> Result<Vec<Uuid>> {
+    let rows = sql.query(sql!("flows/of_name"), &[&tenant_id, &flow_id, &project_id])?;
+    rows.iter().map(|row| row.column("id")).collect()
 }
 
 /// Which flows.

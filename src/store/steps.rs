@@ -21,18 +21,13 @@ texts! {
         Model = "model",
         /// A call of a tool.
         Tool = "tool",
-        // No route starts a run that has one of these, so the description has none.
         /// An HTTP request.
-        #[schemars(skip)]
         Http = "http",
         /// A wait for a time.
-        #[schemars(skip)]
         Wait = "wait",
         /// Child runs, until they have ended.
-        #[schemars(skip)]
         Child = "child",
         /// An approval, until it is closed.
-        #[schemars(skip)]
         Approval = "approval",
     }
 }

@@ -13,6 +13,7 @@ mod dev;
 mod dev_authorization;
 mod dev_database;
 mod documents;
+mod flow_runs;
 mod flows;
 mod harness;
 mod lists;

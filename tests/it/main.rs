@@ -34,6 +34,7 @@ mod failover;
 mod fairness;
 mod fga;
 mod flow_runs;
+mod flow_starts;
 mod flow_versions;
 mod forward_proxy;
 mod grants;

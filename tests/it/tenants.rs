@@ -253,7 +253,7 @@ fn trespass(other: &Client, route: &Route, victim: &Objects, own: &Objects) -> O
         | Rule::ConversationEraser
         | Rule::ApprovalReviewer { .. }
         | Rule::Both(..) => takes_body.then(|| own.body(route)),
-        Rule::OnBody { .. } => Some(victim.body(route)),
+        Rule::OnBody { .. } | Rule::Either(..) => Some(victim.body(route)),
         Rule::List(_) | Rule::Reviewer => None,
         // Of the tenant or the user of the credential: an id in it may be another's.
         Rule::Authenticated | Rule::OnTenant(_) => match (route.method.text(), route.path) {

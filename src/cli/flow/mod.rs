@@ -1,8 +1,9 @@
-//! `flow validate`: checks the definition of a flow, without a server.
+//! `flow validate`: checks the definition of a flow, without a server. `flow push`: gives it to one.
 //!
 //! Not here: whether the tools, agents and flows that it names are there, which a server knows.
 
 mod json;
+mod push;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,8 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  agent-runtime flow validate refund.yaml";
+  agent-runtime flow validate refund.yaml
+  agent-runtime flow push refund.yaml --project billing";
 
 const VALIDATE_EXAMPLES: &str = "\
 Examples:
@@ -41,6 +43,8 @@ const FILE_BYTES: u64 = 4 * 1024 * 1024;
 pub enum Command {
     /// Show every fault of a definition, with its line
     Validate(Validate),
+    /// Make a definition a version of a flow of a running server
+    Push(push::Push),
 }
 
 /// Arguments of `flow validate`.
@@ -59,27 +63,18 @@ pub struct Validate {
 /// # Errors
 /// The definition has faults, or cannot be read.
 pub fn run(world: &World, command: &Command) -> Outcome {
-    let Command::Validate(arguments) = command;
-    let name = match arguments.file.to_str() {
-        Some("-") => "stdin".to_owned(),
-        _ => printable(&arguments.file.to_string_lossy()),
-    };
-    let text = read(&arguments.file)?;
-    let (source, unreadable) = Source::read(&text, format_of(&arguments.file, &text));
-    let mut report = match unreadable {
-        None => examine(&source.value),
-        Some(fault) => Report {
-            definition: None,
-            faults: vec![fault],
-            warnings: Vec::new(),
-        },
-    };
-    let place = |fault: &Fault| {
-        let place = source.place(fault);
-        (place.line, place.column)
-    };
-    report.faults.sort_by_key(place);
-    report.warnings.sort_by_key(place);
+    match command {
+        Command::Validate(arguments) => validate(world, arguments),
+        Command::Push(arguments) => push::run(world, arguments),
+    }
+}
+
+fn validate(world: &World, arguments: &Validate) -> Outcome {
+    let Examined {
+        name,
+        source,
+        report,
+    } = Examined::of(&arguments.file)?;
     match arguments.json {
         true => terminal::say_json(&described(&source, &report))?,
         false => show(&name, &source, &report, Style::of_stdout(&world.vars))?,
@@ -87,6 +82,45 @@ pub fn run(world: &World, command: &Command) -> Outcome {
     match report.definition {
         Some(_) => Ok(()),
         None => Err(Failure::found()),
+    }
+}
+
+/// A file that was read and checked.
+struct Examined {
+    /// For a person.
+    name: String,
+    source: Source,
+    /// Its faults in the order of the text.
+    report: Report,
+}
+
+impl Examined {
+    fn of(file: &Path) -> Outcome<Self> {
+        let name = match file.to_str() {
+            Some("-") => "stdin".to_owned(),
+            _ => printable(&file.to_string_lossy()),
+        };
+        let text = read(file)?;
+        let (source, unreadable) = Source::read(&text, format_of(file, &text));
+        let mut report = match unreadable {
+            None => examine(&source.value),
+            Some(fault) => Report {
+                definition: None,
+                faults: vec![fault],
+                warnings: Vec::new(),
+            },
+        };
+        let place = |fault: &Fault| {
+            let place = source.place(fault);
+            (place.line, place.column)
+        };
+        report.faults.sort_by_key(place);
+        report.warnings.sort_by_key(place);
+        Ok(Self {
+            name,
+            source,
+            report,
+        })
     }
 }
 

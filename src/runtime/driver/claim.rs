@@ -103,7 +103,7 @@ fn claim_in(
     let Some((run, held)) = runs::claim(tx, ids, job_of(claimed), now)? else {
         return Ok((Taken::Done(JobEnd::Finished), Wrote::default()));
     };
-    let Some(loaded) = Program::load(tx, services.options.programs(), (&run, &held))? else {
+    let Some(loaded) = Program::load(tx, services.programs(), (&run, &held))? else {
         let end = failed(format!(
             "This version of the service cannot run the flow {}.",
             run.flow_id
@@ -364,7 +364,7 @@ fn give_up_with(
         let end = failed("The server met a fault of its own. Its log has the cause.");
         let end = if_not_cancelled(&run, end);
         let loaded = match is_loaded {
-            true => Program::load(tx, services.options.programs(), (&run, &held))?,
+            true => Program::load(tx, services.programs(), (&run, &held))?,
             false => None,
         };
         let Some(loaded) = loaded else {

@@ -3,7 +3,7 @@
 use super::state::{Frame, State};
 use crate::error::{Error, Result};
 use crate::ids::rfc3339;
-use crate::store::flow_parts::NamedAgent;
+use crate::store::flow_parts::{NamedAgent, NamedFlow};
 use crate::store::flow_states::Scope;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -23,8 +23,7 @@ pub(super) struct About {
     /// How many flows are nested, this one included.
     pub(super) flows: i64,
     pub(super) agents: Vec<NamedAgent>,
-    /// The flows that it may run, with their versions.
-    pub(super) subflows: Vec<(String, String)>,
+    pub(super) subflows: Vec<NamedFlow>,
 }
 
 /// A branch of a flow, as its run begins: which it is, and where its parent stands.
@@ -49,9 +48,8 @@ impl About {
     /// The version of a flow that a definition names so.
     pub(super) fn flow(&self, flow_id: &str, version: Option<&str>) -> Option<String> {
         let mut flows = self.subflows.iter();
-        let found = flows
-            .find(|(known, of)| known == flow_id && version.is_none_or(|version| version == of));
-        found.map(|(_, version)| version.clone())
+        let found = flows.find(|flow| flow.flow_id == flow_id && flow.named.as_deref() == version);
+        found.map(|flow| flow.version.clone())
     }
 }
 

@@ -159,7 +159,12 @@ impl<'a> Machine<'a> {
         let result = only(task, ended)?;
         let (run_id, usage) = (result.run_id, result.usage.unwrap_or_default());
         let output = output_of(task, result)?;
-        let output = json!({"text": output["text"], "runId": run_id, "usage": usage});
+        let mut said = json!({"text": output["text"], "runId": run_id, "usage": usage});
+        // Of a version with an output schema.
+        if let Some(answer) = output.get("json") {
+            said["json"] = answer.clone();
+        }
+        let output = said;
         Ok(Move::Leave { output, then: None })
     }
 

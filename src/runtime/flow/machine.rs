@@ -7,8 +7,10 @@ use super::evaluate::{self, Scope};
 use super::raised::Raised;
 use super::state::{At, Frame, State};
 use super::told::Told;
+use crate::flows::definition::graph::NodeKind;
 use crate::flows::definition::tree::{Definition, For, Task, TaskKind, Then};
 use crate::runtime::journal::decision::Next;
+use crate::runtime::progress::events::{Event, TaskRef};
 use crate::store::runs::End;
 use expressions::Budget;
 use serde_json::{Value, json};
@@ -204,6 +206,44 @@ impl<'a> Machine<'a> {
             path: "",
         };
         (scope, &mut self.budget)
+    }
+}
+
+impl Machine<'_> {
+    /// Tells of a task of the innermost list.
+    pub(super) fn tell(&mut self, task: &Task, event: impl FnOnce(TaskRef) -> Event) {
+        if !self.told.has_room(self.state.tasks) {
+            return;
+        }
+        let iteration = match self.state.frames.last().map(|frame| &frame.at) {
+            Some(At::For { at, .. } | At::Branch { at, item: Some(_) }) => Some(*at),
+            _ => None,
+        };
+        self.told.push(event(TaskRef {
+            path: task.path.clone(),
+            kind: NodeKind::of(task),
+            iteration,
+        }));
+    }
+
+    /// Tells that a task of the innermost list ended with an error.
+    pub(super) fn tell_faulted(&mut self, task: &Task, raised: &Raised) {
+        self.tell(task, |task| Event::TaskFaulted {
+            task,
+            error: raised.told(),
+            will_retry: false,
+        });
+    }
+
+    /// Ends the tasks from this depth of the stack, innermost first.
+    pub(super) fn cut(&mut self, depth: usize, raised: &Raised) {
+        while self.state.frames.len() > depth {
+            let task = self.innermost();
+            self.state.frames.pop();
+            if let Ok(task) = task {
+                self.tell_faulted(task, raised);
+            }
+        }
     }
 }
 

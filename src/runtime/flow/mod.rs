@@ -11,6 +11,7 @@ mod begin;
 mod calls;
 mod children;
 mod deadlines;
+mod definitions;
 mod evaluate;
 mod machine;
 mod next;
@@ -22,26 +23,26 @@ mod tests;
 mod told;
 mod unwind;
 
+pub(super) use self::definitions::Definitions;
 pub use self::shown::FlowPosition;
 
 use self::about::{About, branch_of};
+use self::definitions::Known;
 use super::journal::decision::Decision;
 use crate::error::Result;
-use crate::flows::definition::references::ReferenceKind;
-use crate::flows::definition::tree::Definition;
 use crate::store::Sql;
 use crate::store::flow_parts;
 use crate::store::flow_states::{self, FlowState, Scope};
+use crate::store::flow_versions::UseKind;
 use crate::store::runs::{self, Held, Run};
 use crate::store::steps::{self, Step};
 use crate::store::turns::Tool;
-use std::collections::HashMap;
 use std::sync::Arc;
 use time::OffsetDateTime;
 
 /// A flow, and where its run stands.
 pub(super) struct Flow {
-    definition: Arc<Definition>,
+    known: Arc<Known>,
     about: About,
     tools: Vec<Tool>,
     /// With the step under way, or the newest one; none before the first.
@@ -49,16 +50,20 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Loads where a held run stands, and its newest step.
+    /// Loads where a held run stands, and its newest step. `None`: its project has no such version of a flow.
     ///
     /// # Errors
     /// The database's; internal, when it holds what cannot be read.
     pub(super) fn load(
         sql: &mut impl Sql,
-        flows: &HashMap<String, Arc<Definition>>,
-        definition: Arc<Definition>,
+        definitions: &Definitions,
         (run, held): (&Run, &Held),
-    ) -> Result<(Self, Vec<Step>)> {
+    ) -> Result<Option<(Self, Vec<Step>)>> {
+        let project = (run.tenant_id, run.project_id);
+        let version = (run.flow_id.as_str(), run.flow_version.as_str());
+        let Some(known) = definitions.of(sql, project, version)? else {
+            return Ok(None);
+        };
         let has_begun = held.events_written > 1;
         let (state, newest) = match has_begun {
             true => (
@@ -67,17 +72,18 @@ impl Flow {
             ),
             false => (None, None),
         };
-        let project = (run.tenant_id, run.project_id);
-        let agents = named(&definition, ReferenceKind::Agent);
-        let agents = match agents.is_empty() {
-            true => Vec::new(),
-            false => flow_parts::agents(sql, project, &agents)?,
+        let tenant_id = run.tenant_id;
+        let tools = match known.uses(UseKind::Tool).as_slice() {
+            [] => Vec::new(),
+            uses => flow_parts::tools(sql, tenant_id, uses)?,
         };
-        let tools = named(&definition, ReferenceKind::Tool);
-        let tools: Vec<&str> = tools.into_iter().map(|(name, _)| name).collect();
-        let tools = match tools.is_empty() {
-            true => Vec::new(),
-            false => flow_parts::tools(sql, project, &tools)?,
+        let agents = match known.uses(UseKind::Agent).as_slice() {
+            [] => Vec::new(),
+            uses => flow_parts::agents(sql, tenant_id, uses)?,
+        };
+        let subflows = match known.uses(UseKind::Flow).as_slice() {
+            [] => Vec::new(),
+            uses => flow_parts::flows(sql, tenant_id, uses)?,
         };
         let scope = match flow_states::scope(sql, &held.lease)? {
             Some(scope) => scope,
@@ -90,7 +96,6 @@ impl Flow {
                 flows: 1,
             },
         };
-        let subflows = flows.keys();
         let about = About {
             branch: branch_of(&scope)?,
             run_id: scope.run_id,
@@ -101,23 +106,21 @@ impl Flow {
             is_dry_run: run.dry_run,
             flows: scope.flows,
             agents,
-            subflows: subflows
-                .map(|flow_id| (flow_id.clone(), "1.0.0".to_owned()))
-                .collect(),
+            subflows,
         };
         let flow = Self {
-            definition,
+            known,
             about,
             tools,
             state,
         };
-        Ok((flow, newest.into_iter().collect()))
+        Ok(Some((flow, newest.into_iter().collect())))
     }
 
     /// What comes next, once `newest` has ended.
     pub(super) fn next(&self, newest: Option<&Step>, now: OffsetDateTime) -> Decision {
         let stands = (self.state.as_ref(), newest);
-        next::next(&self.definition, &self.about, stands, now)
+        next::next(&self.known.definition, &self.about, stands, now)
     }
 
     /// A step began with this state.
@@ -129,16 +132,4 @@ impl Flow {
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
-}
-
-/// What a definition names of this kind, each name with its version once.
-fn named(definition: &Definition, kind: ReferenceKind) -> Vec<(&str, Option<&str>)> {
-    let mut named = Vec::new();
-    for reference in definition.references() {
-        let name = (reference.name.as_str(), reference.version.as_deref());
-        if reference.kind == kind && !named.contains(&name) {
-            named.push(name);
-        }
-    }
-    named
 }

@@ -4,6 +4,7 @@
 use super::about::About;
 use super::*;
 use crate::flows::definition::check;
+use crate::flows::definition::tree::Definition;
 use crate::runtime::journal::decision::Next;
 use crate::store::runs::End;
 use crate::store::steps::{StepKind, StepStatus};

@@ -2,12 +2,8 @@
 //!
 //! Guarantees: of a movement at most [`EVENTS_MOST`] are told, and of a run those of its first [`TASKS_TOLD`] tasks.
 
-use super::machine::Machine;
 use super::raised::Raised;
-use super::state::At;
-use crate::flows::definition::graph::NodeKind;
-use crate::flows::definition::tree::Task;
-use crate::runtime::progress::events::{Event, TaskError, TaskRef};
+use crate::runtime::progress::events::{Event, TaskError};
 
 /// Events of tasks that a movement tells.
 const EVENTS_MOST: usize = 200;
@@ -24,6 +20,17 @@ pub(super) struct Told {
 }
 
 impl Told {
+    /// Whether another event is told, of a run that has entered so many tasks. One that is not is counted.
+    pub(super) fn has_room(&mut self, tasks: i32) -> bool {
+        let has_room = self.events.len() < EVENTS_MOST && tasks <= TASKS_TOLD;
+        self.omitted += usize::from(!has_room);
+        has_room
+    }
+
+    pub(super) fn push(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
     /// In their order. The last one says how many were left out.
     pub(super) fn into_events(mut self) -> Vec<Event> {
         if self.omitted > 0 {
@@ -31,45 +38,6 @@ impl Told {
             self.events.push(Event::EventsOmitted { count });
         }
         self.events
-    }
-}
-
-impl Machine<'_> {
-    /// Tells of a task of the innermost list.
-    pub(super) fn tell(&mut self, task: &Task, event: impl FnOnce(TaskRef) -> Event) {
-        if self.told.events.len() >= EVENTS_MOST || self.state.tasks > TASKS_TOLD {
-            self.told.omitted += 1;
-            return;
-        }
-        let iteration = match self.state.frames.last().map(|frame| &frame.at) {
-            Some(At::For { at, .. } | At::Branch { at, item: Some(_) }) => Some(*at),
-            _ => None,
-        };
-        self.told.events.push(event(TaskRef {
-            path: task.path.clone(),
-            kind: NodeKind::of(task),
-            iteration,
-        }));
-    }
-
-    /// Tells that a task of the innermost list ended with an error.
-    pub(super) fn tell_faulted(&mut self, task: &Task, raised: &Raised) {
-        self.tell(task, |task| Event::TaskFaulted {
-            task,
-            error: raised.told(),
-            will_retry: false,
-        });
-    }
-
-    /// Ends the tasks from this depth of the stack, innermost first.
-    pub(super) fn cut(&mut self, depth: usize, raised: &Raised) {
-        while self.state.frames.len() > depth {
-            let task = self.innermost();
-            self.state.frames.pop();
-            if let Ok(task) = task {
-                self.tell_faulted(task, raised);
-            }
-        }
     }
 }
 

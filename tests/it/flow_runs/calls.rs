@@ -17,7 +17,7 @@ fn caught(tasks: Value) -> Value {
 
 #[test]
 fn a_tool_is_called_with_what_the_flow_computes() {
-    let mut world = World::new();
+    let world = World::new();
     let asks = tool("weather", json!({"city": "${ .city }"}));
     world.flow(
         "asks",
@@ -35,7 +35,7 @@ fn a_tool_is_called_with_what_the_flow_computes() {
 
 #[test]
 fn an_error_of_a_tool_is_an_error_of_the_flow() {
-    let mut world = World::new();
+    let world = World::new();
     world.flow(
         "wrong",
         caught(json!([{"ask": tool("weather", json!({}))}])),
@@ -53,7 +53,7 @@ fn an_error_of_a_tool_is_an_error_of_the_flow() {
 
 #[test]
 fn a_tool_is_tried_again_when_its_status_says_so() {
-    let mut world = World::new();
+    let world = World::new();
     let server = Server::start(&[(503, "busy"), (503, "busy"), (200, "{\"paid\": true}")]);
     world.batch(&format!("update tools set url = '{}'", server.url("/pay")));
     let tasks = json!([{"outer": {
@@ -78,7 +78,7 @@ fn a_tool_is_tried_again_when_its_status_says_so() {
 
 #[test]
 fn a_call_that_a_crash_hid_is_an_error_that_a_flow_may_handle() {
-    let mut world = World::new();
+    let world = World::new();
     world.flow(
         "pays",
         caught(json!([{"pay": tool("pay", json!({"city": "Rome"}))}])),
@@ -106,7 +106,7 @@ fn a_call_that_a_crash_hid_is_an_error_that_a_flow_may_handle() {
 
 #[test]
 fn an_http_server_is_asked() {
-    let mut world = World::new();
+    let world = World::new();
     let server = Server::start(&[(200, "{\"id\": 7}"), (201, "[1]"), (404, "no such thing")]);
     let http = |more: Value| {
         let mut with = json!({"endpoint": server.url("/orders")});
@@ -142,7 +142,7 @@ fn an_http_server_is_asked() {
 
 #[test]
 fn a_request_ends_with_the_time_of_its_task() {
-    let mut world = World::new();
+    let world = World::new();
     let gate = world.tool.gate.clone();
     let closed = gate.lock().unwrap();
     let mut slow = tool("pay", json!({"city": "Rome"}));
@@ -158,7 +158,7 @@ fn a_request_ends_with_the_time_of_its_task() {
 
 #[test]
 fn a_dry_run_reads_and_changes_nothing() {
-    let mut world = World::new();
+    let world = World::new();
     let server = Server::start(&[(200, "{\"id\": 7}")]);
     let number =
         json!({"format": "json", "document": {"type": "object", "examples": [{"paid": 5}]}});

@@ -15,7 +15,7 @@ fn busy() -> Value {
 
 #[test]
 fn an_agent_answers_and_its_usage_is_the_flows_too() {
-    let mut world = World::new();
+    let world = World::new();
     let ask = json!({"call": "agent", "with": {"agent": "a", "version": "1.0.0", "message": "${ .question }"}});
     world.flow("asks", json!([{"ask": ask}]));
     let none = json!({"call": "agent", "with": {"agent": "nobody", "message": "?"}});
@@ -39,7 +39,7 @@ fn an_agent_answers_and_its_usage_is_the_flows_too() {
 
 #[test]
 fn branches_run_beside_each_other_and_answer_in_order() {
-    let mut world = World::new();
+    let world = World::new();
     let fork = json!({"fork": {"branches": [
         {"slow": {"do": [{"sleep": {"wait": {"milliseconds": 1}}}, {"tell": {"set": "${ [.n, $context, $x] }"}}]}},
         {"quick": {"set": "${ $x }"}},
@@ -66,7 +66,7 @@ fn branches_run_beside_each_other_and_answer_in_order() {
 
 #[test]
 fn a_branch_that_fails_ends_the_others_and_its_error_is_caught() {
-    let mut world = World::new();
+    let world = World::new();
     let fork = json!({"fork": {"branches": [
         {"sleeps": {"wait": {"days": 300}}},
         {"fails": busy()},
@@ -89,7 +89,7 @@ fn a_branch_that_fails_ends_the_others_and_its_error_is_caught() {
 
 #[test]
 fn the_time_of_a_task_ends_its_branches() {
-    let mut world = World::new();
+    let world = World::new();
     let fork = json!({"timeout": {"after": "PT10S"}, "fork": {"branches": [
         {"outer": {"try": [{"sleeps": {"wait": {"days": 300}}}], "catch": {}}},
     ]}});
@@ -116,7 +116,7 @@ fn the_time_of_a_task_ends_its_branches() {
 
 #[test]
 fn a_parallel_loop_maps_its_items_in_order() {
-    let mut world = World::new();
+    let world = World::new();
     let each = |on_error: &str| {
         json!([{"each": {
             "for": {"each": "x", "in": ".items"},
@@ -149,7 +149,7 @@ fn a_parallel_loop_maps_its_items_in_order() {
 
 #[test]
 fn a_flow_runs_another_and_so_deep_and_no_deeper() {
-    let mut world = World::new();
+    let world = World::new();
     let other = |name: &str| json!({"run": {"workflow": {"namespace": "test", "name": name, "version": "1.0.0"}}});
     world.flow("inner", json!([{"add": {"set": "${ .n + 1 }"}}]));
     world.flow("outer", json!([{"run": other("inner")}]));
@@ -196,7 +196,7 @@ fn decide(world: &World, run_id: Uuid, is_approved: bool) {
 
 #[test]
 fn a_person_is_asked_and_the_flow_goes_on_with_the_decision() {
-    let mut world = World::new();
+    let world = World::new();
     let ask = |on_reject: &str| {
         json!([{"ask": {"call": "approval", "with": {
             "title": "Refund", "context": "${ . }", "onReject": on_reject, "expiresAfter": "P2D",

@@ -78,7 +78,7 @@ fn dies_before(world: &World, commit: i64) -> i64 {
 
 #[test]
 fn a_flow_whose_process_dies_before_any_commit_is_carried_on() {
-    let mut world = World::new();
+    let world = World::new();
     world.batch(FAILING);
     world.flow("dies", tasks());
     let whole = dies_before(&world, i64::MAX);

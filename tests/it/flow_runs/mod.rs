@@ -15,7 +15,7 @@ use world::Flows;
 
 #[test]
 fn a_flow_runs_from_its_begin_to_its_end() {
-    let mut world = World::new();
+    let world = World::new();
     let tasks = json!([
         {"sum": {"for": {"each": "item", "in": ".items"}, "do": [
             {"add": {"set": "${ {total: (.total + $item.amount), items} }"}},
@@ -59,7 +59,7 @@ fn a_flow_runs_from_its_begin_to_its_end() {
 
 #[test]
 fn a_flow_fails_with_the_task_that_failed() {
-    let mut world = World::new();
+    let world = World::new();
     let raise =
         json!({"error": {"type": "https://example.com/no", "status": 409, "title": "Taken"}});
     world.flow(
@@ -86,7 +86,7 @@ fn a_flow_fails_with_the_task_that_failed() {
 
 #[test]
 fn a_flow_tries_again_after_pauses_that_hold_nothing() {
-    let mut world = World::new();
+    let world = World::new();
     let raise = json!({"error": {"type": "https://example.com/busy", "status": 503}});
     let tasks = json!([{"outer": {
         "try": [{"fails": {"raise": raise}}],
@@ -117,7 +117,7 @@ fn a_flow_tries_again_after_pauses_that_hold_nothing() {
 /// A flow is taken up by its state and its newest step: neither grows with the run.
 #[test]
 fn the_hundredth_step_reads_what_the_first_one_reads() {
-    let mut world = World::new();
+    let world = World::new();
     let tasks = json!([{"each": {"for": {"in": "[range(100)]"}, "do": [
         {"sleep": {"wait": {"milliseconds": 0}}},
         {"add": {"set": "${ {n: (.n + 1)} }"}},
@@ -134,7 +134,7 @@ fn the_hundredth_step_reads_what_the_first_one_reads() {
 
 #[test]
 fn a_flow_that_waits_is_cancelled() {
-    let mut world = World::new();
+    let world = World::new();
     world.flow("waits", json!([{"sleep": {"wait": {"days": 300}}}]));
     let process = world.process(1, true);
     let run_id = world.start(&process, "waits", Value::Null);

@@ -25,7 +25,7 @@ fn tasks(world: &World, run_id: Uuid) -> (Option<WaitingFor>, Vec<String>) {
 
 #[test]
 fn the_place_of_a_run_is_told_from_its_rows() {
-    let mut world = World::new();
+    let world = World::new();
     let fails = json!({"raise": {"error": {"type": "https://example.com/busy", "status": 503}}});
     let nap = json!({"nap": {"wait": {"days": 1}}});
     let handled = json!({"try": [{"fails": fails}], "catch": {"do": [{"list": {"do": [nap]}}]}});
@@ -70,7 +70,7 @@ fn the_place_of_a_run_is_told_from_its_rows() {
 
 #[test]
 fn a_run_whose_state_a_later_version_wrote_is_left_to_that() {
-    let mut world = World::new();
+    let world = World::new();
     world.flow("waits", json!([{"nap": {"wait": {"hours": 1}}}]));
     let process = world.process(1, true);
     let run_id = world.start(&process, "waits", json!({"n": 1}));

@@ -2,18 +2,79 @@
 
 use crate::runtime::world::{Process, Root, World, started_by};
 use agent_runtime::flows::definition::check;
+use agent_runtime::flows::definition::references::ReferenceKind;
 use agent_runtime::store::Sql;
 use agent_runtime::store::runs::{self, NewRun, Run};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
+/// Writes a flow with its version, and what of its names the project has.
+fn put(world: &World, flow_id: &str, definition: &Value) {
+    let (tenant_id, project_id) = (world.tenant_id, world.project_id);
+    let mut uses = Vec::new();
+    for reference in check(definition).unwrap().references() {
+        let (kind, rows) = match reference.kind {
+            ReferenceKind::Tool => (
+                "tool",
+                "select tool_id from tools where tenant_id = $1 and name = $2",
+            ),
+            ReferenceKind::Agent => (
+                "agent",
+                "select agent_id from agents where tenant_id = $1 and name = $2",
+            ),
+            ReferenceKind::Flow => (
+                "flow",
+                "select id from flows where tenant_id = $1 and flow_id = $2",
+            ),
+        };
+        uses.push((
+            kind,
+            rows,
+            reference.name.clone(),
+            reference.version.clone(),
+        ));
+    }
+    world
+        .store
+        .transact(|tx| {
+            let id = Uuid::now_v7();
+            tx.execute(
+                "insert into flows (tenant_id, id, project_id, flow_id, title, description, last_position, created_by, created_at, updated_at)
+                 select $1, $2, $3, $4, '', '', 1, created_by, now(), now() from projects where tenant_id = $1 and project_id = $3",
+                &[&tenant_id, &id, &project_id, &flow_id],
+            )?;
+            tx.execute(
+                "insert into flow_versions (tenant_id, id, version, position, definition, digest, created_by, created_at)
+                 select $1, $2, '1.0.0', 1, $3, sha256('x'), created_by, now() from projects where tenant_id = $1",
+                &[&tenant_id, &id, definition],
+            )?;
+            for (position, (kind, rows, name, version)) in (1_i32..).zip(&uses) {
+                let Some(row) = tx.query_opt(rows, &[&tenant_id, name])? else {
+                    continue;
+                };
+                let found: Uuid = row.get(0);
+                tx.execute(
+                    "insert into flow_version_uses (tenant_id, id, version, position, kind, name, tool_id, agent_id, used_id, used_version)
+                     select $1, $2, '1.0.0', $3, $4, $5, case when $4 = 'tool' then $6::uuid end,
+                       case when $4 = 'agent' then $6::uuid end, case when $4 = 'flow' then $6::uuid end, $7",
+                    &[&tenant_id, &id, &position, kind, name, &found, version],
+                )?;
+            }
+            tx.execute(
+                "update flows set latest_version = '1.0.0' where tenant_id = $1 and id = $2",
+                &[&tenant_id, &id],
+            )
+        })
+        .unwrap();
+}
+
 /// What tests of flows ask of a world.
 pub(super) trait Flows {
     /// A flow with these tasks, whose id is `test.NAME`.
-    fn flow(&mut self, name: &str, tasks: Value);
+    fn flow(&self, name: &str, tasks: Value);
     /// As [`Flows::flow`], with more fields of the definition.
-    fn whole_flow(&mut self, name: &str, tasks: Value, more: Value);
+    fn whole_flow(&self, name: &str, tasks: Value, more: Value);
     /// Creates a run of a flow.
     fn start(&self, process: &Process, name: &str, input: Value) -> Uuid;
     /// As [`Flows::start`], as a dry run.
@@ -32,19 +93,18 @@ pub(super) trait Flows {
 }
 
 impl Flows for World {
-    fn flow(&mut self, name: &str, tasks: Value) {
+    fn flow(&self, name: &str, tasks: Value) {
         self.whole_flow(name, tasks, json!({}));
     }
 
-    fn whole_flow(&mut self, name: &str, tasks: Value, more: Value) {
+    fn whole_flow(&self, name: &str, tasks: Value, more: Value) {
         let mut definition = json!({
             "document": {"dsl": "1.0.3", "namespace": "test", "name": name, "version": "1.0.0"},
             "do": tasks,
         });
         let fields = definition.as_object_mut().unwrap();
         fields.extend(more.as_object().unwrap().clone());
-        let definition = check(&definition).unwrap();
-        self.flows.insert(flow_id(name), Arc::new(definition));
+        put(self, &flow_id(name), &definition);
     }
 
     fn start(&self, process: &Process, name: &str, input: Value) -> Uuid {

@@ -4,7 +4,6 @@
 use crate::harness::{Database, PATIENCE, Puppet, log};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use agent_runtime::error::Code;
-use agent_runtime::flows::definition::tree::Definition;
 use agent_runtime::ids::Clock;
 use agent_runtime::log::trace::TraceContext;
 use agent_runtime::outbound::{self, HostAccess, Outbound};
@@ -128,7 +127,6 @@ pub(crate) struct World {
     /// Of a process that is made from here on.
     pub(crate) lease: Duration,
     pub(crate) built_in: HashMap<String, BuiltIn>,
-    pub(crate) flows: HashMap<String, Arc<Definition>>,
     /// Of a process that is made from here on.
     pub(crate) log: slog::Logger,
     /// After the store: it is dropped with its last connection.
@@ -168,7 +166,6 @@ impl World {
             conversation_id: id(),
             lease: Duration::from_secs(15),
             built_in: HashMap::new(),
-            flows: HashMap::new(),
             log: log(),
             database,
         };
@@ -238,7 +235,6 @@ impl World {
             first_wait: Duration::from_millis(20),
             host_access: HostAccess::Local,
             built_in: self.built_in.clone(),
-            flows: self.flows.clone(),
             ..Options::default()
         };
         let webhooks = Webhooks::new(

@@ -240,9 +240,9 @@ pub enum Event {
         /// What it used, runs below it included.
         usage: Usage,
     },
-    /// An approval was opened, and the run waits for it. Not described: no route starts a run that asks for one.
+    /// An approval was opened, and the run waits for it.
     #[serde(rename = "approval.requested", rename_all = "camelCase")]
-    #[schemars(skip)]
+    #[schemars(title = "ApprovalRequestedEvent")]
     ApprovalRequested {
         /// The step that waits for it.
         step: i32,
@@ -258,9 +258,9 @@ pub enum Event {
         /// How long it waits, from its opening.
         expires_after_ms: u64,
     },
-    /// An approval was closed. Who decided it, and why, is for reviewers. Not described, as above.
+    /// An approval was closed. Who decided it, and why, is for reviewers.
     #[serde(rename = "approval.decided", rename_all = "camelCase")]
-    #[schemars(skip)]
+    #[schemars(title = "ApprovalDecidedEvent")]
     ApprovalDecided {
         /// The step that waited for it.
         step: i32,
@@ -309,10 +309,10 @@ pub struct StepRef {
     pub step: i32,
     /// The attempt, from 1.
     pub attempt: i32,
-    /// `model` or `tool`.
+    /// What the step does.
     #[serde(rename = "type")]
     pub kind: StepKind,
-    /// The model's or the tool's name.
+    /// Of a model or a tool its name, else the kind or what it calls.
     pub name: String,
     /// Of a flow's step: the JSON pointer of its task.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -380,36 +380,36 @@ pub enum StepAnswer {
         /// Whether it was cut.
         output_truncated: bool,
     },
-    /// Child runs. Not described: no route starts a run that has any.
-    #[schemars(skip)]
+    /// How child runs ended.
+    #[schemars(title = "ChildStepAnswer", transform = of_kind(StepKind::Child))]
     Child {
         /// In the order in which they were begun.
         children: Vec<ChildEnd>,
     },
-    /// An approval. Not described, as above.
+    /// How an approval was closed.
     #[serde(rename_all = "camelCase")]
-    #[schemars(skip)]
+    #[schemars(title = "ApprovalStepAnswer", transform = of_kind(StepKind::Approval))]
     Approval {
         /// Null in a dry run, which opens none.
         approval_id: Option<Uuid>,
         /// How it was closed.
         decision: ApprovalStatus,
     },
-    /// An HTTP request. Not described, as above.
+    /// What a server answered to an HTTP request.
     #[serde(rename_all = "camelCase")]
-    #[schemars(skip)]
+    #[schemars(title = "HttpStepAnswer", transform = of_kind(StepKind::Http))]
     Http {
         /// The status that the server answered with.
         status_code: u16,
     },
-    /// An effect that a dry run does not perform. Not described, as above.
-    #[schemars(skip)]
+    /// What a dry run did not perform.
+    #[schemars(title = "SimulatedStepAnswer")]
     Simulated {
         /// Always true.
         simulated: bool,
     },
-    /// A wait. Not described, as above. Last, since it reads from anything.
-    #[schemars(skip)]
+    /// A wait is over. Last, since it reads from anything.
+    #[schemars(title = "WaitStepAnswer", transform = of_kind(StepKind::Wait))]
     Wait {},
 }
 
@@ -417,7 +417,8 @@ pub enum StepAnswer {
 fn of_kind(kind: StepKind) -> impl FnMut(&mut Schema) {
     move |answer| {
         let kind = json!({"type": "string", "const": kind.text()});
-        let fields = answer.get_mut("properties").and_then(Value::as_object_mut);
+        let fields = answer.ensure_object().entry("properties");
+        let fields = fields.or_insert_with(|| json!({})).as_object_mut();
         fields.and_then(|fields| fields.insert("type".to_owned(), kind));
     }
 }

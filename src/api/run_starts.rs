@@ -1,0 +1,323 @@
+//! `POST /v1/runs`: starts an agent's turn or a flow.
+//!
+//! The body has one of two forms, which its field `agentId` or `flowId` tells. Access is checked on the agent or on the flow.
+
+use super::runs::View;
+use super::tokens::{MintedPublicToken, public_token};
+use super::versions::SemanticVersion;
+use super::{SOME_ID, request_key};
+use crate::error::{Code, Error, Result};
+use crate::flows::definition::tree::Definition;
+use crate::http::access::{BodyOn, BodyOnFlow, Either, Names, NamesFlow};
+use crate::http::context::Cx;
+use crate::http::input::{Name, Nothing};
+use crate::http::output::Accepted;
+use crate::http::route::{Method, Route, route};
+use crate::ids::Id;
+use crate::proof::{Authorized, Kind, Write};
+use crate::runtime::Created;
+use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION};
+use crate::store::agents::Agent;
+use crate::store::conversations::Conversation;
+use crate::store::flows::{self, Flow};
+use crate::store::runs::{self, Labels, NewRun, Origin, RequestKey, Run};
+use crate::store::{Find, Sql, agent_versions};
+use crate::tools::schema::faults;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// The longest message of a turn, in bytes.
+const MESSAGE_BYTES: usize = 1024 * 1024;
+
+/// JSON writes some characters as several bytes, so the body may be longer than its message.
+const BODY_BYTES: u64 = 2 * 1024 * 1024;
+
+/// The longest life of the public token that comes with a run.
+const TOKEN_SECONDS: u32 = 900;
+
+/// What a client that is not an app calls itself.
+const ORIGIN_HEADER: &str = "svc-origin";
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        route(Method::Post, "/v1/runs", "runs.create", "Start a run: an agent's turn, or a flow", create)
+            .takes(BODY_BYTES)
+            .repeatable("Names the request: a repetition within 24 hours answers with the run that the first one made.")
+            .reads("Svc-Origin", "`command-line` from the command line.", || {
+                json!({"type": "string", "enum": ["app", "command-line"], "default": "app"})
+            })
+            .answers(&[
+                Code::Conflict,
+                Code::IdempotencyMismatch,
+                Code::IdempotencyInFlight,
+                Code::ProjectArchived,
+                Code::AgentArchived,
+                Code::FlowArchived,
+                Code::FlowInvalid,
+                Code::InputInvalid,
+            ]),
+    ]
+}
+
+/// A turn to start.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"agentId": SOME_ID, "message": "Where is order 1234?", "labels": {"channel": "mail"}}))]
+struct StartRun {
+    agent_id: Id,
+    /// The agent's version; left out: the conversation's own, else the live one, else the latest.
+    version: Option<String>,
+    /// The conversation to continue; left out: the turn stands alone.
+    conversation_id: Option<Id>,
+    /// What the user says, 1 MiB at most.
+    #[schemars(length(min = 1, max = 1_048_576))]
+    message: String,
+    /// Marks the run, and is passed on to its tools.
+    #[serde(default)]
+    dry_run: bool,
+    /// Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the run reads them.
+    #[serde(default)]
+    labels: Labels,
+}
+
+impl Names<Agent> for StartRun {
+    fn named(&self) -> Uuid {
+        self.agent_id.0
+    }
+}
+
+/// A run of a flow to start.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = serde_json::json!({"flowId": "billing.refund", "input": {"orderId": "1234"}}))]
+struct StartFlow {
+    /// `namespace.name`.
+    flow_id: Name,
+    /// The flow's version; left out: the live one, else the latest.
+    flow_version: Option<SemanticVersion>,
+    /// The flow's project, where several have a flow of this id.
+    project_id: Option<Id>,
+    /// What the flow is given: it has to fit `input.schema` of its definition. Left out: an empty object.
+    #[serde(default = "no_input")]
+    input: Value,
+    /// Marks the run, and is passed on to its tools.
+    #[serde(default)]
+    dry_run: bool,
+    /// Keys and values of the caller's own, by which lists find the run: 16 at most. Whoever may read the run reads them.
+    #[serde(default)]
+    labels: Labels,
+}
+
+fn no_input() -> Value {
+    json!({})
+}
+
+impl NamesFlow for StartFlow {
+    fn flow(&self) -> (&str, Option<Uuid>) {
+        (self.flow_id.as_str(), self.project_id.map(Uuid::from))
+    }
+}
+
+/// A run that was started.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StartedRun {
+    run: View,
+    /// Lets a browser follow the run; null where public run tokens are off.
+    public_token: Option<MintedPublicToken>,
+}
+
+impl StartedRun {
+    /// The run that was created, with its token.
+    pub(super) fn new(cx: &Cx<'_>, run: Run) -> Result<Self> {
+        let (tenant_id, run_ids) = (run.tenant_id, vec![run.run_id]);
+        Ok(Self {
+            run: run.into(),
+            public_token: public_token(cx, tenant_id, run_ids, TOKEN_SECONDS)?,
+        })
+    }
+}
+
+fn create(
+    cx: &Cx<'_>,
+    access: Either<BodyOn<StartRun, Agent, Write>, BodyOnFlow<StartFlow>>,
+    _: Nothing,
+) -> Result<Accepted<StartedRun>> {
+    let user_id = match &access {
+        Either::First(turn) => turn.on.caller().user_id,
+        Either::Second(flow) => flow.on.caller().user_id,
+    };
+    if let Either::First(turn) = &access {
+        check_message(&turn.body.message)?;
+    }
+    let request = request_key(cx, user_id, "POST /v1/runs")?;
+    let origin = origin(cx)?;
+    let run = if request.is_none() && cx.is_undecided() {
+        // One statement writes all of it.
+        start(cx, &mut cx.store().session()?, access, origin, None)?
+    } else {
+        cx.transact(|tx| start(cx, tx, access, origin, request.as_ref()))?
+    };
+    cx.runtime().wake();
+    StartedRun::new(cx, run).map(Accepted)
+}
+
+fn start(
+    cx: &Cx<'_>,
+    sql: &mut impl Sql,
+    access: Either<BodyOn<StartRun, Agent, Write>, BodyOnFlow<StartFlow>>,
+    origin: Origin,
+    request: Option<&RequestKey>,
+) -> Result<Run> {
+    match access {
+        Either::First(BodyOn { body, on }) => start_turn(cx, sql, &on, body, origin, request),
+        Either::Second(BodyOnFlow { body, on }) => start_flow(cx, sql, &on, body, origin, request),
+    }
+}
+
+/// Creates the run of a flow, or finds the one that an earlier request of the same key made.
+fn start_flow(
+    cx: &Cx<'_>,
+    sql: &mut impl Sql,
+    on: &Authorized<Flow, Write>,
+    body: StartFlow,
+    origin: Origin,
+    request: Option<&RequestKey>,
+) -> Result<Run> {
+    let flow = on.row();
+    if flow.archived_at.is_some() {
+        return Err(flows::archived(flow));
+    }
+    let named = body.flow_version.map(|version| version.0.to_string());
+    let version = named.as_deref().or(flow.current_version());
+    let version = version.ok_or_else(|| Error::internal("a flow without a version"))?;
+    let of = (on.caller().tenant_id, flow.project_id);
+    let definition = cx
+        .runtime()
+        .flow_definition(sql, of, (&flow.flow_id, version))?
+        .ok_or_else(|| flows::no_version(version))?;
+    check_input(&definition, &body.input)?;
+    let run = NewRun {
+        run_id: cx.new_id(),
+        project_id: flow.project_id,
+        flow_id: flow.flow_id.clone(),
+        flow_version: version.to_owned(),
+        origin,
+        dry_run: body.dry_run,
+        agent: None,
+        labels: body.labels,
+        input: body.input,
+        message: None,
+        created_by: on.caller().user_id,
+        created_at: cx.now(),
+    };
+    create_run(cx, sql, on, &run, request)
+}
+
+/// Whether the input fits the schema that its flow has for it.
+fn check_input(definition: &Definition, input: &Value) -> Result<()> {
+    let schema = definition.input.schema.as_ref();
+    match schema.and_then(|schema| faults(&schema.validator, input)) {
+        None => Ok(()),
+        Some(said) => Err(Error::new(
+            Code::InputInvalid,
+            format!("The input does not fit the flow: {said}."),
+        )
+        .detail("path", "$.input")),
+    }
+}
+
+fn create_run<K: Kind>(
+    cx: &Cx<'_>,
+    sql: &mut impl Sql,
+    on: &Authorized<K, Write>,
+    run: &NewRun,
+    request: Option<&RequestKey>,
+) -> Result<Run> {
+    match cx
+        .runtime()
+        .create(sql, on, (run, cx.started_by()), request)?
+    {
+        Created::New(run) => Ok(*run),
+        Created::Earlier(earlier) => runs::find(sql, on.caller().tenant_id, earlier),
+    }
+}
+
+/// Creates the run of a turn, or finds the one that an earlier request of the same key made.
+fn start_turn(
+    cx: &Cx<'_>,
+    sql: &mut impl Sql,
+    on: &Authorized<Agent, Write>,
+    body: StartRun,
+    origin: Origin,
+    request: Option<&RequestKey>,
+) -> Result<Run> {
+    let tenant_id = on.caller().tenant_id;
+    let conversation_id = body.conversation_id.map(Uuid::from);
+    let conversation = match conversation_id {
+        Some(id) => Some(find_conversation(sql, tenant_id, id)?),
+        None => None,
+    };
+    let (version, via) =
+        agent_versions::resolve(sql, on, body.version.as_deref(), conversation.as_ref())?;
+    let run = NewRun {
+        run_id: cx.new_id(),
+        project_id: on.row().project_id,
+        flow_id: AGENT_TURN.to_owned(),
+        flow_version: AGENT_TURN_VERSION.to_owned(),
+        origin,
+        dry_run: body.dry_run,
+        agent: Some(runs::Agent {
+            id: on.row().agent_id,
+            version,
+            conversation_id,
+            via,
+        }),
+        labels: body.labels,
+        input: json!({"message": body.message}),
+        message: Some(body.message),
+        created_by: on.caller().user_id,
+        created_at: cx.now(),
+    };
+    create_run(cx, sql, on, &run, request)
+}
+
+fn find_conversation(sql: &mut impl Sql, tenant_id: Uuid, id: Uuid) -> Result<Conversation> {
+    // In the words for another agent's: which of the two it is, is not for everyone to know.
+    Conversation::find(sql, tenant_id, id)?
+        .ok_or_else(|| Error::not_found("conversation with this agent", id))
+}
+
+fn check_message(message: &str) -> Result<()> {
+    if message.len() > MESSAGE_BYTES {
+        return Err(Error::new(
+            Code::BodyTooLarge,
+            format!(
+                "The message has {} bytes; a turn takes {MESSAGE_BYTES}.",
+                message.len()
+            ),
+        )
+        .detail("mostBytes", MESSAGE_BYTES));
+    }
+    if message.trim().is_empty() {
+        return Err(Error::new(
+            Code::InvalidBody,
+            "The body's $.message: expected a text that is not blank.",
+        )
+        .detail("path", "$.message"));
+    }
+    Ok(())
+}
+
+pub(super) fn origin(cx: &Cx<'_>) -> Result<Origin> {
+    match cx.header(ORIGIN_HEADER) {
+        None | Some("app") => Ok(Origin::App),
+        Some("command-line") => Ok(Origin::CommandLine),
+        Some(_) => Err(Error::new(
+            Code::InvalidRequest,
+            "Header Svc-Origin: expected app or command-line.",
+        )),
+    }
+}

@@ -1,0 +1,105 @@
+//! `flow push`, `flows`, `run --flow`, `approvals`, `approve` and `reject`, as a person uses them one after the other.
+
+use crate::harness::{Running, command, directory, eventually, run};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+type Variables<'v> = [(&'v str, &'v str); 2];
+
+/// Asks a person, and says what became of it.
+const ASKS: &str = "\
+document: {dsl: '1.0.3', namespace: billing, name: refund, version: 1.0.0, title: Refund an order}
+input:
+  schema: {format: json, document: {type: object, required: [orderId]}}
+do:
+- ask:
+    call: approval
+    with: {title: Refund an order, requiredRole: finance, context: '${ . }', onReject: continue, expiresAfter: P1D}
+- tell:
+    set: {decided: '${ .decision }', why: '${ .comment }'}
+";
+
+#[test]
+fn a_flow_is_pushed_run_and_decided() {
+    let dir = directory();
+    let home = dir.path().to_str().unwrap();
+    let variables = [("XDG_DATA_HOME", home), ("HOME", "/nonexistent")];
+    let mut dev = Running::start(command(&["dev", "--port", "0"], &variables));
+    dev.line_with("Ctrl-C stops everything.");
+    let (flow, input) = (
+        dir.path().join("refund.yaml"),
+        dir.path().join("order.json"),
+    );
+    fs::write(&flow, ASKS).unwrap();
+    fs::write(&input, json!({"orderId": "A-17"}).to_string()).unwrap();
+    let (flow, input) = (flow.to_str().unwrap(), input.to_str().unwrap());
+    push(&variables, flow, dir.path());
+    for (decide, status) in [("approve", "approved"), ("reject", "rejected")] {
+        decides(&variables, input, decide, status);
+    }
+    let said = run(&["run", "--flow", "billing.refund"], &variables).expect(1);
+    assert!(said.err.contains("input-invalid"), "{}", said.err);
+    dev.signal(Signal::INT);
+    assert_eq!(dev.wait(), Some(0));
+}
+
+fn push(variables: &Variables<'_>, flow: &str, dir: &Path) {
+    let push = ["flow", "push", flow, "--project", "example", "--promote"];
+    for _ in 0..2 {
+        let said = run(&push, variables).expect(0);
+        assert_eq!(said.err, "billing.refund 1.0.0 is pushed, and live.\n");
+    }
+    let changed = dir.join("changed.yaml");
+    fs::write(&changed, ASKS.replace("P1D", "P2D")).unwrap();
+    let push = [
+        "flow",
+        "push",
+        changed.to_str().unwrap(),
+        "--project",
+        "example",
+    ];
+    let said = run(&push, variables).expect(1);
+    assert!(said.err.contains("already-exists"), "{}", said.err);
+    let said = run(&["flows"], variables).expect(0);
+    assert!(said.out.contains("billing.refund"), "{}", said.out);
+    assert!(said.out.contains("Refund an order"), "{}", said.out);
+    let flows = run(&["flows", "--json"], variables).expect(0).json();
+    assert_eq!(flows["liveVersion"], "1.0.0");
+}
+
+fn decides(variables: &Variables<'_>, input: &str, decide: &str, status: &str) {
+    let watch = ["run", "--flow", "billing.refund", "--input", input];
+    let mut watching = Running::start(command(&watch, variables));
+    let waiting = eventually("an approval that waits", || {
+        let listed = run(&["approvals", "--json"], variables).expect(0).out;
+        let waiting: Value = serde_json::from_str(listed.lines().next()?).ok()?;
+        Some(waiting)
+    });
+    let id = waiting["id"].as_str().unwrap();
+    let listed = run(&["approvals", "--role", "finance"], variables).expect(0);
+    assert!(
+        listed.out.contains(id) && listed.out.contains("Refund an order"),
+        "{}",
+        listed.out
+    );
+    let shown = run(&["approvals", "show", id], variables).expect(0);
+    assert!(
+        shown.out.contains("A-17") && shown.out.contains("opened"),
+        "{}",
+        shown.out
+    );
+    let said = run(&[decide, id, "--comment", "So it is."], variables).expect(0);
+    assert_eq!(said.err, format!("Refund an order: {status}.\n"));
+    let other = if decide == "approve" {
+        "reject"
+    } else {
+        "approve"
+    };
+    let said = run(&[other, id], variables).expect(1);
+    assert!(said.err.contains("approval-closed"), "{}", said.err);
+    let put_out: Value = serde_json::from_str(&watching.line_with("decided")).unwrap();
+    assert_eq!(watching.wait(), Some(0));
+    assert_eq!(put_out, json!({"decided": status, "why": "So it is."}));
+}
