@@ -173,6 +173,7 @@ impl Builder {
             let source = Source {
                 poked,
                 read_beside: self.reads.remove(&name),
+                is_held: self.holds.remove(&name),
             };
             queues.push(Arc::new(QueueState::new(name, options, poke)));
             starts.push((source, handlers));
@@ -181,7 +182,6 @@ impl Builder {
             database: self.database,
             log: self.log,
             is_quiet: self.is_quiet,
-            holds: self.holds,
             worker: self.worker,
             lease: self.lease,
             watch: self.watch,

@@ -2,7 +2,7 @@
 //! are more, else when woken and at each poll. It never runs a job itself, so no handler delays a
 //! claim.
 
-use super::state::{QueueState, warn_unless_away};
+use super::state::{Condition, QueueState, warn_unless_away};
 use super::worker::{ReadBeside, WorkerContext, read_beside};
 use crate::Result;
 use crate::backoff::{AWAY, jittered};
@@ -13,10 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Where the claimer learns that there is something to claim, and what it reads with it.
+/// Where the claimer learns that there is something to claim, and what it reads with it. It is the claimer's own and ends with
+/// it: what `is_held` holds may well hold the runner's handle.
 pub(super) struct Source {
     pub(super) poked: Receiver<()>,
     pub(super) read_beside: Option<ReadBeside>,
+    /// While it says so, nothing is claimed.
+    pub(super) is_held: Option<Condition>,
 }
 
 /// How often a queue that is held is looked at again, when nothing else wakes it.
@@ -160,8 +163,12 @@ impl Claimer<'_> {
             }
             return;
         }
-        let is_held = self.context.runner.holds.get(&queue.name);
-        if is_held.is_some_and(|is_held| is_held()) {
+        if self
+            .source
+            .is_held
+            .as_ref()
+            .is_some_and(|is_held| is_held())
+        {
             // What is due stays so.
             let _ = self.source.poked.recv_timeout(HELD);
             return;

@@ -7,7 +7,7 @@ use super::shares::Shares;
 use crate::Database;
 use crate::batch::{Batch, Stage};
 use crossbeam_channel::{Receiver, Sender};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -31,8 +31,6 @@ pub(super) struct RunnerState {
     pub(super) log: slog::Logger,
     /// Whether the database is known to be away.
     pub(super) is_quiet: Condition,
-    /// By queue: while it says so, nothing is claimed.
-    pub(super) holds: HashMap<String, Condition>,
     pub(super) worker: String,
     pub(super) lease: Duration,
     pub(super) watch: Duration,

@@ -551,22 +551,23 @@ fn serial_keys_leave_threads_to_the_others_however_many_there_are() {
 }
 
 #[test]
-fn a_stop_lets_go_of_what_handlers_hold() {
+fn a_stop_lets_go_of_what_handlers_and_conditions_hold() {
     let schema = schema();
     // As in a service whose handlers enqueue, and wake the runner that calls them.
     let held = Arc::new(OnceLock::new());
-    let (seen, own) = (Arc::downgrade(&held), Arc::clone(&held));
+    let (seen, own, asked) = (Arc::downgrade(&held), Arc::clone(&held), Arc::clone(&held));
     let runner = builder(&schema)
         .handle::<Task>(move |_, _| {
             own.get()
                 .map_or(Outcome::dead("no handle"), |_| Outcome::Done)
         })
+        .hold_while("q", move || asked.get().is_none())
         .start()
         .unwrap();
     assert!(held.set(runner.handle()).is_ok());
     drop(held);
     runner.stop(SOON);
-    until("the end of what handlers hold", || seen.strong_count() == 0);
+    until("the end of what they hold", || seen.strong_count() == 0);
 }
 
 #[test]
