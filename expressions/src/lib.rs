@@ -26,6 +26,8 @@ mod fault;
 mod functions;
 mod lexer;
 mod number;
+#[cfg(test)]
+mod page;
 mod parser;
 mod tree;
 mod value;
