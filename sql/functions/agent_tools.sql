@@ -4,9 +4,7 @@ create function agent_tools(of_tenant_id uuid, of_agent_id uuid, of_version text
 language plpgsql stable set plan_cache_mode = force_generic_plan as $$
 begin
   return (
-    select coalesce(json_agg(json_build_object('id', t.tool_id, 'name', t.name, 'description', t.description, 'target', t.target,
-      'url', t.url, 'argumentsSchema', t.arguments_schema, 'timeoutMs', t.timeout_ms, 'idempotent', t.idempotent,
-      'headers', t.secret_headers, 'signingSecret', t.signing_secret) order by g.position), '[]')
+    select coalesce(json_agg(tool_definition(of_tool => t, called => t.name) order by g.position), '[]')
     from agent_version_tools g join tools t on t.tenant_id = g.tenant_id and t.tool_id = g.tool_id
     where g.tenant_id = of_tenant_id and g.agent_id = of_agent_id and g.version = of_version
   );

@@ -25,9 +25,10 @@ begin
     return false;
   end if;
   insert into approvals (tenant_id, approval_id, project_id, run_id, root_run_id, step, path, source, required_role, title,
-    status, requested_by, assigned_to, created_at, expires_at, escalated_from, subject_digest)
+    status, requested_by, assigned_to, created_at, expires_at, escalated_from, subject_digest, tool_id)
   values (of_tenant_id, new_approval_id, old.project_id, old.run_id, old.root_run_id, old.step, old.path, old.source, to_role,
-    old.title, 'waiting', old.requested_by, to_user_id, clock_timestamp(), old.expires_at, of_approval_id, old.subject_digest);
+    old.title, 'waiting', old.requested_by, to_user_id, clock_timestamp(), old.expires_at, of_approval_id, old.subject_digest,
+    old.tool_id);
   insert into approval_subjects (tenant_id, approval_id, run_id, context, tool, arguments)
   select s.tenant_id, new_approval_id, s.run_id, s.context, s.tool, s.arguments from approval_subjects s
   where s.tenant_id = of_tenant_id and s.approval_id = of_approval_id;

@@ -138,6 +138,7 @@ create table approvals (
   closed_at timestamp with time zone,
   decided_by uuid,
   comment text,
+  tool_id uuid,
   constraint approvals_pkey PRIMARY KEY (tenant_id, approval_id),
   constraint approvals_check CHECK ((status = 'waiting'::text) = (closed_at IS NULL)),
   constraint approvals_check1 CHECK ((status = 'escalated'::text) = (escalated_to IS NOT NULL)),
@@ -1013,6 +1014,7 @@ create table tools (
   target text not null default 'http'::text,
   secret_headers json not null default '[]'::json,
   signing_secret text,
+  approval json,
   constraint tools_pkey PRIMARY KEY (tenant_id, tool_id),
   constraint tools_tenant_id_project_id_name_key UNIQUE (tenant_id, project_id, name),
   constraint tools_description_check CHECK (length(description) <= 4000),
@@ -1517,6 +1519,11 @@ create table webhook_events (
 --   flow_slots integer DEFAULT NULL::integer,
 --   awaited_approval_id uuid DEFAULT NULL::uuid
 -- ) returns text
+
+-- function tool_definition (
+--   of_tool tools,
+--   called text
+-- ) returns json
 
 -- function webhook_begin_attempts (
 --   of_lease_id bigint,

@@ -5,6 +5,7 @@ use super::{SOME_ID, Whom, invalid_body};
 use crate::authz::{self, ApprovalReviewer, Decides, Hands, Reads, Reviewer};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
+use crate::http::faults::{FAULTS_MOST, both};
 use crate::http::input::{Body, Nothing, Query, Text};
 use crate::http::output::{Created, Found};
 use crate::http::route::{Method, Route, route};
@@ -17,6 +18,7 @@ use crate::store::approvals::{
 };
 use crate::store::page::Page;
 use crate::store::reviewers::is_role;
+use crate::tools::schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
@@ -197,6 +199,8 @@ struct WholeView {
     /// The code that a decision of the caller would be answered with.
     #[serde(skip_serializing_if = "Option::is_none")]
     may_not_because: Option<&'static str>,
+    /// What the caller may put in place of the subject's: `arguments` of a tool call.
+    may_edit: Vec<&'static str>,
     /// What happened to it, in order.
     log: Vec<EntryView>,
 }
@@ -319,6 +323,9 @@ struct DecideApproval {
     comment: Option<Text<1, 4000>>,
     /// What the run gets to read beside: any JSON, 64 KiB at most.
     answer: Option<Value>,
+    /// Of a tool call that is approved: what the tool is called with in place of the subject's `arguments`. They have to fit
+    /// the tool's schema, and the model is told that they are the reviewer's.
+    arguments: Option<Value>,
     /// The subject's `digest` that was read: of anything else nothing is decided.
     expected_digest: Option<Text<1, 100>>,
 }
@@ -402,6 +409,10 @@ fn whole<A>(cx: &Cx<'_>, reviewer: &ApprovalReviewer<A>) -> Result<WholeView> {
     Ok(WholeView {
         subject: subject_view(approval, subject),
         may_decide: may_not_because.is_none(),
+        may_edit: match (approval.source, may_not_because) {
+            (ApprovalSource::Tool, None) => vec!["arguments"],
+            _ => Vec::new(),
+        },
         may_not_because,
         log: log.into_iter().map(EntryView::from).collect(),
         approval: approval.clone().into(),
@@ -453,17 +464,13 @@ fn decide(
             "The approval is not about what expectedDigest names. Read it again, and decide then.";
         return Err(Error::new(Code::ApprovalChanged, message).detail("digest", digest(row)));
     }
-    let answer = body.answer.as_ref();
-    if answer.is_some_and(|answer| answer.to_string().len() > CONTEXT_BYTES) {
-        let most = format!("at most {CONTEXT_BYTES} bytes of JSON");
-        return Err(invalid_body("$.answer", most));
-    }
+    both(check_answer(&body), check_arguments(cx, &reviewer, &body))?;
     let is_approved = body.decision == Verdict::Approve;
     let decision = Decision {
         is_approved,
         comment: body.comment.as_ref().map(Text::as_str),
-        arguments: None,
-        answer,
+        arguments: body.arguments.as_ref(),
+        answer: body.answer.as_ref(),
     };
     let (actor, approval) = (reviewer.actor(), (tenant_id, approval_id));
     let by = (actor, reviewer.needs_role());
@@ -474,12 +481,61 @@ fn decide(
         // The same again: an answer that was lost.
         Decided::Closed
             if now.decided_by == Some(actor.user_id)
-                && now.status == ApprovalStatus::of_decision(is_approved) => {}
+                && now.status == ApprovalStatus::of_decision(is_approved)
+                && has_arguments(cx, &reviewer, body.arguments.as_ref())? => {}
         Decided::Closed => return Err(closed(&now)),
         Decided::RoleLost => return Err(authz::role_lost(&cx.checker()?, &now)),
         Decided::Unknown => return Err(Error::internal("an approval is gone")),
     }
     whole(cx, &reviewer.now(now)).map(Found)
+}
+
+fn check_answer(body: &DecideApproval) -> Result<()> {
+    let answer = body.answer.as_ref();
+    match answer.is_some_and(|answer| answer.to_string().len() > CONTEXT_BYTES) {
+        true => Err(invalid_body(
+            "$.answer",
+            format!("at most {CONTEXT_BYTES} bytes of JSON"),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The arguments in place of those of the call fit the schema of its tool, as those of a model have to.
+fn check_arguments(
+    cx: &Cx<'_>,
+    reviewer: &ApprovalReviewer<Decides>,
+    body: &DecideApproval,
+) -> Result<()> {
+    let Some(arguments) = &body.arguments else {
+        return Ok(());
+    };
+    let refuse = |expected: String| Err(invalid_body("$.arguments", expected));
+    if body.decision == Verdict::Reject {
+        return refuse("none with a rejection".to_owned());
+    }
+    let schema = for_reviewers::arguments_schema(&mut cx.store().session()?, reviewer)?;
+    let Some(schema) = schema else {
+        return refuse("none, since the approval is about no tool call".to_owned());
+    };
+    let fits = schema::compile(&schema);
+    let fits = fits.map_err(|_| Error::internal("the schema of a tool is not valid"))?;
+    let faults = schema::faults_at(&fits, arguments, FAULTS_MOST);
+    let told = |all, fault: schema::Fault| {
+        let path = format!("$.arguments{}", fault.path);
+        both(all, Err(invalid_body(&path, fault.expected))).map(|((), ())| ())
+    };
+    faults.into_iter().fold(Ok(()), told)
+}
+
+/// Whether the decision that stands was made with these arguments in place of those of the call.
+fn has_arguments(
+    cx: &Cx<'_>,
+    reviewer: &ApprovalReviewer<Decides>,
+    arguments: Option<&Value>,
+) -> Result<bool> {
+    let stands = for_reviewers::subject(&mut cx.store().session()?, reviewer)?;
+    Ok(stands.edited_arguments.as_ref() == arguments)
 }
 
 fn tenant_and_id<A>(reviewer: &ApprovalReviewer<A>) -> (Uuid, Uuid) {

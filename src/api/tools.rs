@@ -11,9 +11,11 @@ use crate::http::output::{Created, Found, Gone};
 use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, Timestamp};
 use crate::proof::{Admin, Authorized, Capability, Listing, Read};
+use crate::runtime::tool_approvals;
 use crate::secrets;
 use crate::store::page::Page;
 use crate::store::projects::Project;
+use crate::store::tool_approvals::ToolApproval;
 use crate::store::tools::{self, Tool};
 use crate::tools::{header_fault, is_prefix, schema};
 use schemars::JsonSchema;
@@ -95,6 +97,9 @@ struct View {
     #[schemars(with = "Vec<Header>")]
     headers: Value,
     signing_secret: Option<String>,
+    /// What each call asks a reviewer before it is made; null: nothing.
+    #[schemars(with = "Option<ToolApproval>")]
+    approval: Option<Value>,
     created_by: Uuid,
     created_at: Timestamp,
 }
@@ -112,6 +117,7 @@ impl From<Tool> for View {
             idempotent: tool.idempotent,
             headers: tool.secret_headers,
             signing_secret: tool.signing_secret,
+            approval: tool.approval,
             created_by: tool.created_by,
             created_at: tool.created_at.into(),
         }
@@ -158,6 +164,8 @@ struct NewTool {
     /// The name of the secret that signs each call, as Standard Webhooks says. Naming one takes the same.
     #[schemars(length(min = 1, max = 128))]
     signing_secret: Option<String>,
+    /// Each call waits until a reviewer has approved it.
+    approval: Option<ToolApproval>,
 }
 
 impl Names<Project> for NewTool {
@@ -200,7 +208,26 @@ fn check(body: &NewTool) -> Result<()> {
         let path = format!("$.argumentsSchema{}", fault.path);
         invalid_body(&path, fault.expected)
     });
-    both(both(both(name, timeout), arguments), check_names(body)).map(|_| ())
+    let named = both(check_names(body), check_approval(body));
+    both(both(both(name, timeout), arguments), named).map(|_| ())
+}
+
+fn check_approval(body: &NewTool) -> Result<()> {
+    let approval = body.approval.as_ref();
+    let faults = approval.map(tool_approvals::faults).unwrap_or_default();
+    all_of(
+        faults
+            .into_iter()
+            .map(|(path, expected)| (format!("$.approval{path}"), expected)),
+    )
+}
+
+/// Refuses with all faults, if there are any.
+fn all_of(faults: impl IntoIterator<Item = (String, &'static str)>) -> Result<()> {
+    let told = |all, (path, expected): (String, &str)| {
+        both(all, Err(invalid_body(&path, expected))).map(|((), ())| ())
+    };
+    faults.into_iter().fold(Ok(()), told)
 }
 
 /// The headers and secrets that it names have the form of one.
@@ -230,11 +257,7 @@ fn check_names(body: &NewTool) -> Result<()> {
     if !body.signing_secret.as_deref().is_none_or(secrets::is_name) {
         faults.push(("$.signingSecret".to_owned(), a_secret));
     }
-    let mut all = Ok(());
-    for (path, expected) in faults {
-        all = both(all, Err(invalid_body(&path, expected))).map(|((), ())| ());
-    }
-    all
+    all_of(faults)
 }
 
 /// Whoever says where a secret is sent can read it, so naming one takes what putting one takes.
@@ -266,6 +289,7 @@ fn create(
         idempotent: body.idempotent,
         secret_headers: &json!(body.headers),
         signing_secret: body.signing_secret.as_deref(),
+        approval: body.approval.as_ref(),
     };
     let now = cx.now();
     let tool = cx.transact(|tx| tools::insert(tx, &on, on.caller(), &new, now))?;

@@ -139,6 +139,7 @@ fn show(world: &World, arguments: &Show) -> Outcome {
     line("idempotent     ", yes_or_no(&tool["idempotent"]))?;
     line("secret headers ", &headers(&tool["headers"]))?;
     line("signing secret ", &text(&tool["signingSecret"]))?;
+    line("approval       ", &approval(&tool["approval"]))?;
     line("description    ", &text(&tool["description"]))?;
     line(
         "arguments      ",
@@ -150,6 +151,18 @@ fn yes_or_no(value: &Value) -> &'static str {
     match value.as_bool() {
         Some(true) => "yes",
         _ => "no",
+    }
+}
+
+/// Who approves its calls.
+fn approval(approval: &Value) -> String {
+    match approval["requiredRole"].as_str() {
+        Some(role) => format!(
+            "by {} ({})",
+            shortened(role),
+            shortened(approval["title"].as_str().unwrap_or("-"))
+        ),
+        None => "-".to_owned(),
     }
 }
 

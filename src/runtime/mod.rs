@@ -44,6 +44,7 @@ mod retry;
 mod services;
 mod spans;
 mod steps;
+pub mod tool_approvals;
 pub mod turn;
 
 pub use counts::{BOUNDS, Durations, ModelCalls, Stats, ToolOutcome};

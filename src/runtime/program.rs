@@ -13,6 +13,7 @@ use super::turn::definition::{AGENT_TURN, Definition, tool_of};
 use super::turn::next;
 use super::turn::prompt::{self, Prompt};
 use crate::error::Result;
+use crate::store::approvals::{self, Opening};
 use crate::store::flow_states::FlowState;
 use crate::store::runs::{self, Held, HeldJob, Run, StepCommit};
 use crate::store::steps::{self, Step};
@@ -20,7 +21,7 @@ use crate::store::turns::{self, Tool, Turn};
 use crate::store::{Session, Sql};
 use crate::tools::Origin;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -64,8 +65,15 @@ impl Program {
     ) -> Result<Option<Loaded>> {
         let has_begun = held.events_written > 1;
         if run.flow_id == AGENT_TURN {
-            let turn = turns::load(sql, &held.lease, has_begun)?;
-            return turn.map(Self::of_turn).transpose();
+            let Some(turn) = turns::load(sql, &held.lease, has_begun)? else {
+                return Ok(None);
+            };
+            let asks = has_begun && turn.tools.iter().any(|tool| tool.approval.is_some());
+            let asked = match asks {
+                true => approvals::asked_steps(sql, &held.lease)?,
+                false => BTreeSet::new(),
+            };
+            return Self::of_turn(turn, asked).map(Some);
         }
         let Some(program) = built_in.get(&run.flow_id) else {
             let flow = Flow::load(sql, definitions, (run, held))?;
@@ -95,20 +103,31 @@ impl Program {
         let Some((run, held, turn)) = begun else {
             return Ok(None);
         };
-        Ok(Some((run, held, Self::of_turn(turn)?)))
+        Ok(Some((run, held, Self::of_turn(turn, BTreeSet::new())?)))
     }
 
-    fn of_turn(mut turn: Turn) -> Result<Loaded> {
+    fn of_turn(mut turn: Turn, asked: BTreeSet<i32>) -> Result<Loaded> {
         let journal = std::mem::take(&mut turn.journal);
-        Ok((Self::Turn(Box::new(Definition::new(turn)?)), journal))
+        let definition = Definition {
+            asked,
+            ..Definition::new(turn)?
+        };
+        Ok((Self::Turn(Box::new(definition)), journal))
     }
 
     /// What comes next, where every step of the journal has ended.
     pub(super) fn next(&self, journal: &[Step], now: OffsetDateTime) -> Decision {
         match self {
-            Self::Turn(definition) => next::next(journal, definition).into(),
+            Self::Turn(definition) => next::next(journal, definition),
             Self::BuiltIn(program, input) => (program.next)(input, journal).into(),
             Self::Flow(flow) => flow.next(journal.last(), now),
+        }
+    }
+
+    /// These approvals were opened.
+    pub(super) fn asked(&mut self, opened: &[Opening]) {
+        if let Self::Turn(definition) = self {
+            definition.asked.extend(opened.iter().map(|one| one.step));
         }
     }
 

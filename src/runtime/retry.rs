@@ -1,7 +1,8 @@
 //! Takes up a failed run: a new run goes on after the last step that was done.
 //!
 //! Steps that were done are copied and never done again. Answers of the model at the journal's end are not taken over: the
-//! run failed because of them. A call of a tool whose outcome nobody knows is made again only if the caller says so.
+//! run failed because of them. A call of a tool whose outcome nobody knows is made again only if the caller says so. An
+//! approval is for one call of one run: a call that was not done is asked for again.
 //!
 //! Not here: runs of flows, which have a state beside their journal.
 
@@ -127,8 +128,11 @@ impl Runtime {
 fn taken_over(journal: &[Step]) -> Result<&[Step], String> {
     let is_done = |step: &&Step| step.status == StepStatus::Completed;
     let done = journal.iter().take_while(is_done).count();
-    let answers = answer::answers(&journal[..done])?;
-    Ok(&journal[..done - answers])
+    let is_ended = |step: &Step| step.kind != StepKind::Approval;
+    let done = journal[..done].iter().rposition(is_ended);
+    let done = &journal[..done.map_or(0, |last| last + 1)];
+    let answers = answer::answers(done)?;
+    Ok(&done[..done.len() - answers])
 }
 
 /// Refuses where the run was cut off during a call that may have taken effect and may not be made twice.

@@ -43,6 +43,7 @@ pub mod team_memberships;
 pub mod teams;
 pub mod tenants;
 pub mod tokens;
+pub mod tool_approvals;
 pub mod tools;
 pub mod turns;
 pub mod users;

@@ -6,13 +6,14 @@
 use super::page::Request;
 use super::projects::{self, Project};
 use super::readable::{Readable, readable};
+use super::tool_approvals::ToolApproval;
 use super::{Find, Finding, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Kind, Listing, May, Scope};
 use crate::{find_sql, from_row, list_sql, sql};
 use postgres::error::SqlState;
 use postgres::{Client, Row};
-use serde_json::Value;
+use serde_json::{Value, json};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -39,6 +40,8 @@ pub struct Tool {
     pub secret_headers: Value,
     /// The name of the secret that signs its calls.
     pub signing_secret: Option<String>,
+    /// What its calls ask a reviewer first: see [`ToolApproval`](super::tool_approvals::ToolApproval).
+    pub approval: Option<Value>,
     /// Who registered it.
     pub created_by: Uuid,
     /// When it was registered.
@@ -66,6 +69,8 @@ pub struct New<'a> {
     pub secret_headers: &'a Value,
     /// See [`Tool`].
     pub signing_secret: Option<&'a str>,
+    /// See [`Tool`].
+    pub approval: Option<&'a ToolApproval>,
 }
 
 impl Kind for Tool {
@@ -96,6 +101,7 @@ from_row!(Tool {
     idempotent,
     secret_headers,
     signing_secret,
+    approval,
     created_by,
     created_at
 });
@@ -126,6 +132,7 @@ pub fn insert(
             &new.idempotent,
             &new.secret_headers,
             &new.signing_secret,
+            &new.approval.map(|approval| json!(approval)),
             &creator.user_id,
             &now,
         ],

@@ -4,6 +4,7 @@
 use super::runs::{self, Agent, Held, HeldJob, Lease, Run, StepCommit};
 use super::secrets::SecretRef;
 use super::steps::{self, Prices, Step};
+use super::tool_approvals::ToolApproval;
 use super::{Columns, Sql};
 use crate::error::{Error, Result};
 use crate::proof::{May, Read};
@@ -90,6 +91,9 @@ pub struct Tool {
     pub headers: Vec<SecretHeader>,
     /// The name of the secret that signs its calls.
     pub signing_secret: Option<String>,
+    /// What its calls ask a reviewer first.
+    #[serde(default)]
+    pub approval: Option<ToolApproval>,
 }
 
 /// A header whose value is a secret.

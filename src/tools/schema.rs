@@ -146,6 +146,19 @@ pub fn faults(validator: &Validator, value: &Value) -> Option<String> {
     (!faults.is_empty()).then(|| faults.join("; "))
 }
 
+/// What of a value does not fit, for whoever sent it: at most `most` faults, each with its place as the end of a JSON path.
+pub fn faults_at(validator: &Validator, value: &Value, most: usize) -> Vec<Fault> {
+    let faults = validator.iter_errors(value).take(most);
+    let told = faults.map(|fault| {
+        let said: String = fault.to_string().chars().take(300).collect();
+        Fault {
+            path: path_of_pointer(value, fault.instance_path().as_str()),
+            expected: format!("what fits the tool's schema ({said})"),
+        }
+    });
+    told.collect()
+}
+
 /// A step of a path.
 enum Step<'a> {
     Key(&'a str),
@@ -161,8 +174,8 @@ fn path_text(path: &[Step<'_>]) -> String {
         .collect()
 }
 
-fn path_of_pointer(schema: &Value, pointer: &str) -> String {
-    let mut at = Some(schema);
+fn path_of_pointer(root: &Value, pointer: &str) -> String {
+    let mut at = Some(root);
     let mut text = String::new();
     for part in pointer.split('/').skip(1) {
         let key = part.replace("~1", "/").replace("~0", "~");

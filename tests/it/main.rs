@@ -82,6 +82,7 @@ mod team_memberships;
 mod teams;
 mod tenants;
 mod tokens;
+mod tool_approvals;
 mod tool_calls;
 mod tool_secrets;
 mod tools;

@@ -72,6 +72,60 @@ fn what_is_wrong_with_a_tool_is_named() {
 }
 
 #[test]
+fn a_tool_says_who_approves_its_calls_and_all_that_is_wrong_with_that() {
+    let app = App::start();
+    let project = made::project(&app);
+    let post = |name: &str, approval: Value| {
+        let mut body = made::tool(&project, name);
+        body["approval"] = approval;
+        app.post("/v1/tools", &body)
+    };
+    let plain = app
+        .post("/v1/tools", &made::tool(&project, "plain"))
+        .expect(201);
+    assert_eq!(plain["approval"], Value::Null);
+    let of_default = post("default", json!({})).expect(201);
+    assert_eq!(
+        of_default["approval"],
+        json!({"title": "A tool call waits for approval", "requiredRole": "standard", "expiresAfter": "P1D",
+            "escalation": [], "onReject": "tell"})
+    );
+    let whole = json!({"title": "Pay a refund", "requiredRole": "finance", "expiresAfter": "P2D",
+        "escalation": [{"after": "PT8H", "requiredRole": "board"}], "onReject": "fail"});
+    let tool = post("whole", whole.clone()).expect(201);
+    assert_eq!(tool["approval"], whole);
+    let path = format!("/v1/tools/{}", made::id(&tool));
+    assert_eq!(app.get(&path).expect(200), tool);
+    let wrong = json!({"title": "a\nb", "requiredRole": "Finance", "expiresAfter": "P31D",
+        "escalation": [{"after": "8h", "requiredRole": "-"}, {"after": "PT1H", "requiredRole": "a"}]});
+    let refused = post("wrong", wrong).expect_error(400, "invalid-body");
+    let faults = refused["details"]["faults"].as_array().unwrap();
+    let paths = faults.iter().map(|fault| fault["path"].as_str().unwrap());
+    let paths: std::collections::BTreeSet<_> = paths.collect();
+    for path in [
+        ".escalation",
+        ".escalation[0].after",
+        ".escalation[0].requiredRole",
+        ".expiresAfter",
+        ".requiredRole",
+        ".title",
+    ] {
+        let path = format!("$.approval{path}");
+        assert!(paths.contains(path.as_str()), "{path}: {refused}");
+    }
+    let late =
+        json!({"expiresAfter": "PT1H", "escalation": [{"after": "PT1H", "requiredRole": "board"}]});
+    let late = post("late", late).expect_error(400, "invalid-body");
+    assert_eq!(
+        late["details"]["path"],
+        json!("$.approval.escalation[0].after")
+    );
+    let unknown = post("unknown", json!({"quorum": 2})).expect_error(400, "invalid-body");
+    assert_eq!(unknown["details"]["path"], json!("$.approval.quorum"));
+    post("never", json!({"onReject": "approve"})).expect_error(400, "invalid-body");
+}
+
+#[test]
 fn in_a_deployment_a_tool_is_not_on_this_host() {
     let app = App::start_with(|options| {
         options.runs.host_access = agent_runtime::outbound::HostAccess::Deployed;

@@ -1,5 +1,5 @@
 insert into tools (tenant_id, tool_id, project_id, name, description, arguments_schema, url, timeout_ms,
-  idempotent, secret_headers, signing_secret, created_by, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+  idempotent, secret_headers, signing_secret, approval, created_by, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 returning tool_id, project_id, name, description, arguments_schema, url, timeout_ms, idempotent, secret_headers, signing_secret,
-  created_by, created_at
+  approval, created_by, created_at

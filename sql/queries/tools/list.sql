@@ -1,4 +1,5 @@
-select tool_id, project_id, name, description, arguments_schema, url, timeout_ms, idempotent, secret_headers, signing_secret, created_by, created_at
+select tool_id, project_id, name, description, arguments_schema, url, timeout_ms, idempotent, secret_headers, signing_secret,
+  approval, created_by, created_at
 from tools
 where tenant_id = $1
   and ($2::uuid is null or project_id = $2)

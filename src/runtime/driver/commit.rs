@@ -111,21 +111,23 @@ pub(super) fn add_plan(
         Plan::Begin {
             begun,
             children,
-            approval,
+            asked,
             flow_state,
             ..
         } => {
             let step = steps::step_ref(&state.journal, begun);
             commit.events.push(Event::StepStarted(step).row());
             // A dry run asks nobody.
-            if let Some(asked) = approval.as_ref().filter(|_| !state.run.dry_run) {
-                let approval_id = services.clock.new_id();
-                let requested = Event::requested(begun, approval_id, asked);
+            for asked in asked.iter().filter(|_| !state.run.dry_run) {
+                let opening = Opening {
+                    approval_id: services.clock.new_id(),
+                    step: asked.step,
+                    path: asked.path.clone(),
+                    new: asked.new.clone(),
+                };
+                let requested = Event::requested(&opening, asked.call_id.as_deref());
                 commit.events.push(requested.row());
-                commit.approval = Some(Opening {
-                    approval_id,
-                    new: asked.clone(),
-                });
+                commit.approvals.push(opening);
             }
             commit.begun = Some(begun.clone());
             commit.flow_state = flow_state.as_deref().cloned();
@@ -158,7 +160,7 @@ pub(super) fn add_end(run: &Run, mut commit: StepCommit, end: End) -> StepCommit
     commit
 }
 
-/// Tells webhooks of a run's end or of its approval, last in the transaction that writes it: an endpoint's row may be
+/// Tells webhooks of a run's end or of its approvals, last in the transaction that writes it: an endpoint's row may be
 /// held from here to the commit.
 pub(super) fn announce(
     services: &Services,
@@ -167,10 +169,12 @@ pub(super) fn announce(
     tx: &mut Tx<'_>,
 ) -> Result<()> {
     let webhooks = &services.webhooks;
-    match &commit.approval {
-        Some(opening) => webhooks.approval_requested(tx, run.tenant_id, opening.approval_id),
-        None => webhooks.run_finished(tx, run.tenant_id, run.run_id),
+    if commit.end.is_some() {
+        return webhooks.run_finished(tx, run.tenant_id, run.run_id);
     }
+    let mut opened = commit.approvals.iter();
+    opened
+        .try_for_each(|opening| webhooks.approval_requested(tx, run.tenant_id, opening.approval_id))
 }
 
 fn children_started(begun: &Begun, children: &[NewChild]) -> Result<Vec<Event>> {

@@ -123,6 +123,7 @@ impl State {
         if let Some(state) = &commit.flow_state {
             self.program.begun_with(state);
         }
+        self.program.asked(&commit.approvals);
         if let Some(begun) = &commit.begun {
             self.begin(begun, now);
         }

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::ids::rfc3339;
 use crate::store::flow_parts::{NamedAgent, NamedFlow};
 use crate::store::flow_states::Scope;
+use crate::store::turns::Tool;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -22,6 +23,7 @@ pub(super) struct About {
     pub(super) branch: Option<Branch>,
     /// How many flows are nested, this one included.
     pub(super) flows: i64,
+    pub(super) tools: Vec<Tool>,
     pub(super) agents: Vec<NamedAgent>,
     pub(super) subflows: Vec<NamedFlow>,
 }
@@ -37,6 +39,11 @@ impl About {
     /// `$workflow`.
     pub(super) fn workflow(&self) -> Value {
         json!({"id": self.run_id, "input": self.input, "startedAt": moment(self.started_at)})
+    }
+
+    /// The tool that a definition names so.
+    pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
     }
 
     /// The agent that a definition names so.

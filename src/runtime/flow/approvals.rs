@@ -7,7 +7,7 @@ use crate::runtime::journal::decision::Next;
 use crate::runtime::journal::wait::ApprovalResult;
 use crate::store::approvals::{ApprovalSource, ApprovalStatus, Escalation, NewApproval};
 use crate::store::steps::Step;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 impl<'a> Machine<'a> {
@@ -17,32 +17,45 @@ impl<'a> Machine<'a> {
             let context = template.map(|template| scope.fill(template, input, budget));
             context.transpose()
         })?;
-        let expires_after = self.within_deadlines(call.expires_after);
-        // Where the task's own time is over before, nobody else is asked.
         let escalation = call.escalation.as_ref();
-        let escalation = escalation.filter(|escalation| escalation.after < expires_after);
-        let approval = NewApproval {
+        let approval = self.within_time(NewApproval {
             source: ApprovalSource::Flow,
             required_role: call.required_role.clone(),
             title: call.title.clone(),
-            expires_after: expires_after.max(Duration::from_millis(1)),
+            expires_after: call.expires_after,
             escalation: escalation.map(|escalation| Escalation {
                 after: escalation.after,
                 required_role: escalation.required_role.clone(),
             }),
             context,
             call: None,
-        };
+        });
         if let Some(fault) = approval.fault() {
             let said = format!("The approval cannot be opened: {fault}");
             return Err(Raised::validation(said, &task.path));
         }
-        let next = Next::Ask {
-            path: task.path.clone(),
-            approval: Box::new(approval),
-        };
-        Ok(Move::Effect(task, next))
+        Ok(ask(task, approval))
     }
+
+    /// The approval within the time of its task. Where that is over before, nobody else is asked.
+    pub(super) fn within_time(&self, approval: NewApproval) -> NewApproval {
+        let expires_after = self.within_deadlines(approval.expires_after);
+        let escalation = approval.escalation;
+        NewApproval {
+            expires_after: expires_after.max(Duration::from_millis(1)),
+            escalation: escalation.filter(|escalation| escalation.after < expires_after),
+            ..approval
+        }
+    }
+}
+
+/// The step that asks.
+pub(super) fn ask(task: &Task, approval: NewApproval) -> Move<'_> {
+    let next = Next::Ask {
+        path: task.path.clone(),
+        approval: Box::new(approval),
+    };
+    Move::Effect(task, next)
 }
 
 /// What the task answers with the decision, or the error of one that was not given.
@@ -63,18 +76,25 @@ pub(super) fn decided<'a>(task: &Task, call: &ApprovalCall, ended: &Step) -> Mov
         });
         return Ok(Move::Leave { output, then: None });
     }
-    Err(match result.decision {
-        ApprovalStatus::Rejected => {
-            let said = match &result.comment {
-                Some(comment) => format!("A reviewer rejected it: {comment}"),
-                None => "A reviewer rejected it".to_owned(),
-            };
-            let kind = ("authorization", 403, "The approval was rejected");
-            Raised::of(kind, said, &task.path)
-        }
-        _ => {
-            let kind = ("timeout", 408, "The approval expired");
-            Raised::of(kind, "Nobody decided in time", &task.path)
-        }
-    })
+    let is_rejected = result.decision == ApprovalStatus::Rejected;
+    let said = match &result.comment {
+        Some(comment) if is_rejected => format!("A reviewer rejected it: {comment}"),
+        _ if is_rejected => "A reviewer rejected it".to_owned(),
+        _ => "Nobody decided in time".to_owned(),
+    };
+    Err(refused(is_rejected, said, &task.path))
+}
+
+/// The error of an approval that was not given.
+pub(super) fn refused(is_rejected: bool, said: impl Into<String>, path: &str) -> Raised {
+    let kind = match is_rejected {
+        true => ("authorization", 403, "The approval was rejected"),
+        false => ("timeout", 408, "The approval expired"),
+    };
+    Raised::of(kind, said, path)
+}
+
+/// The same of a turn, which a flow around it may catch.
+pub(in crate::runtime) fn error_of_refusal(is_rejected: bool, said: &str) -> Value {
+    refused(is_rejected, said, "").value()
 }

@@ -8,7 +8,7 @@ use crate::flows::definition::tree::{
     Call, Case, ErrorTemplate, For, ITEMS_MOST, Task, TaskKind, Then, Time, Try,
 };
 use crate::runtime::journal::decision::Next;
-use crate::store::steps::Step;
+use crate::store::steps::{Step, StepKind};
 use serde_json::Value;
 
 impl<'a> Machine<'a> {
@@ -53,6 +53,9 @@ impl<'a> Machine<'a> {
     /// The step of a task has ended.
     pub(super) fn answered(&mut self, task: &'a Task, ended: &Step) -> Moved<'a> {
         match &task.kind {
+            TaskKind::Call(Call::Tool(tool)) if ended.kind == StepKind::Approval => {
+                self.tool_decided(task, tool, ended)
+            }
             TaskKind::Call(Call::Tool(_)) => self.tool_answered(task, ended),
             TaskKind::Call(Call::Http(http)) => self.http_answered(task, http, ended),
             TaskKind::Call(Call::Agent(_)) => self.of_agent(task, ended),

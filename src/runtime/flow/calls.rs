@@ -1,5 +1,6 @@
 //! Calls of tools and of HTTP servers: what their steps are asked, and what the answers mean.
 
+use super::approvals::{ask, refused};
 use super::evaluate::Scope;
 use super::machine::{Machine, Move, Moved};
 use super::raised::Raised;
@@ -8,6 +9,9 @@ use crate::flows::definition::tree::{
 };
 use crate::runtime::journal::call::{FlowToolRequest, HttpAnswer, HttpRequest, Simulated};
 use crate::runtime::journal::decision::{NewStep, Next};
+use crate::runtime::journal::wait::ApprovalResult;
+use crate::runtime::tool_approvals;
+use crate::store::approvals::ApprovalStatus;
 use crate::store::steps::{Step, StepKind};
 use crate::tools::Answer;
 use crate::uri::percent_encoded;
@@ -19,9 +23,49 @@ use serde_json::{Map, Value, json};
 const DETAIL_CHARACTERS: usize = 2_000;
 
 impl<'a> Machine<'a> {
+    /// Begins the call, or what asks a reviewer first.
     pub(super) fn begin_tool(&mut self, task: &'a Task, tool: &'a ToolCall) -> Moved<'a> {
+        let request = self.tool_request(task, tool)?;
+        let called = self.about.tool(&tool.tool);
+        let asks = called.and_then(|called| {
+            tool_approvals::of_call(called, &request.arguments.to_string(), None)
+        });
+        match asks {
+            Some(asks) => {
+                let asks = self.within_time(asks);
+                Ok(ask(task, asks))
+            }
+            None => Ok(call(task, tool, &request)),
+        }
+    }
+
+    /// The approval of the call is closed.
+    pub(super) fn tool_decided(
+        &mut self,
+        task: &'a Task,
+        tool: &'a ToolCall,
+        ended: &Step,
+    ) -> Moved<'a> {
+        let result: ApprovalResult = Raised::answer(ended, &task.path)?;
+        if result.decision != ApprovalStatus::Approved {
+            let said = tool_approvals::refusal(&tool.tool, &result);
+            let is_rejected = result.decision == ApprovalStatus::Rejected;
+            return Err(refused(is_rejected, said, &task.path));
+        }
+        let mut request = self.tool_request(task, tool)?;
+        request.is_approved = true;
+        // What was shown, which a later version of the service might compute otherwise.
+        request.arguments = result.arguments.unwrap_or(request.arguments);
+        Ok(call(task, tool, &request))
+    }
+
+    fn tool_request(
+        &mut self,
+        task: &'a Task,
+        tool: &'a ToolCall,
+    ) -> Result<FlowToolRequest, Raised> {
         let until = self.nearest_deadline();
-        let request = self.of_innermost(task, |scope, input, budget| {
+        self.of_innermost(task, |scope, input, budget| {
             let arguments = scope.fill_some(tool.arguments.as_ref(), input, budget)?;
             let key = scope.fill_some(tool.idempotency_key.as_ref(), input, budget)?;
             Ok(FlowToolRequest {
@@ -34,15 +78,9 @@ impl<'a> Machine<'a> {
                     key => Some(header_value(&key, "The idempotency key", &task.path)?),
                 },
                 until,
+                is_approved: false,
             })
-        })?;
-        let step = NewStep {
-            kind: StepKind::Tool,
-            name: tool.tool.clone(),
-            path: task.path.clone(),
-            request: json!(request),
-        };
-        Ok(Move::Effect(task, Next::Begin(step)))
+        })
     }
 
     pub(super) fn begin_http(&mut self, task: &'a Task, http: &'a HttpCall) -> Moved<'a> {
@@ -103,6 +141,16 @@ impl<'a> Machine<'a> {
         };
         Ok(Move::Leave { output, then: None })
     }
+}
+
+fn call<'a>(task: &'a Task, tool: &ToolCall, request: &FlowToolRequest) -> Move<'a> {
+    let step = NewStep {
+        kind: StepKind::Tool,
+        name: tool.tool.clone(),
+        path: task.path.clone(),
+        request: json!(request),
+    };
+    Move::Effect(task, Next::Begin(step))
 }
 
 fn is_simulated(ended: &Step) -> bool {

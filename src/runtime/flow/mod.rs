@@ -23,6 +23,7 @@ mod tests;
 mod told;
 mod unwind;
 
+pub(super) use self::approvals::error_of_refusal;
 pub(super) use self::definitions::Definitions;
 pub use self::shown::FlowPosition;
 
@@ -44,7 +45,6 @@ use time::OffsetDateTime;
 pub(super) struct Flow {
     known: Arc<Known>,
     about: About,
-    tools: Vec<Tool>,
     /// With the step under way, or the newest one; none before the first.
     state: Option<FlowState>,
 }
@@ -105,13 +105,13 @@ impl Flow {
             started_at: scope.started_at,
             is_dry_run: run.dry_run,
             flows: scope.flows,
+            tools,
             agents,
             subflows,
         };
         let flow = Self {
             known,
             about,
-            tools,
             state,
         };
         Ok(Some((flow, newest.into_iter().collect())))
@@ -130,6 +130,6 @@ impl Flow {
 
     /// The tool that the definition calls by this name.
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
-        self.tools.iter().find(|tool| tool.name == name)
+        self.about.tool(name)
     }
 }

@@ -65,6 +65,7 @@ impl<'a> Machine<'a> {
                             next,
                             flow_state: Some(row),
                             told: self.told.into_events(),
+                            asked: Vec::new(),
                         };
                     }
                     Err(raised) => Err(raised),
@@ -74,6 +75,7 @@ impl<'a> Machine<'a> {
                         next,
                         flow_state: None,
                         told: self.told.into_events(),
+                        asked: Vec::new(),
                     };
                 }
                 Err(raised) => self.unwind(raised),

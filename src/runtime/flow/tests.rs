@@ -59,6 +59,7 @@ fn about(input: Value) -> About {
         is_dry_run: false,
         branch: None,
         flows: 1,
+        tools: Vec::new(),
         agents: Vec::new(),
         subflows: Vec::new(),
     }

@@ -21,6 +21,9 @@ pub(in crate::runtime) struct FlowToolRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub until: Option<OffsetDateTime>,
+    /// A reviewer approved a call with these arguments.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_approved: bool,
 }
 
 /// What an HTTP step is asked.

@@ -17,6 +17,21 @@ pub(in crate::runtime) struct Decision {
     pub(in crate::runtime) flow_state: Option<FlowState>,
     /// Of a flow: what readers are told of the tasks before it.
     pub(in crate::runtime) told: Vec<Event>,
+    /// Of a turn: what is asked for steps from the next one on.
+    pub(in crate::runtime) asked: Vec<Asked>,
+}
+
+/// An approval to be opened.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::runtime) struct Asked {
+    /// The step that waits for it.
+    pub(in crate::runtime) step: i32,
+    /// Where that stands in the program.
+    pub(in crate::runtime) path: String,
+    /// Of a call of a model: the model's id of the call.
+    pub(in crate::runtime) call_id: Option<String>,
+    /// What is asked.
+    pub(in crate::runtime) new: Box<NewApproval>,
 }
 
 impl From<Next> for Decision {
@@ -25,6 +40,7 @@ impl From<Next> for Decision {
             next,
             flow_state: None,
             told: Vec::new(),
+            asked: Vec::new(),
         }
     }
 }

@@ -52,6 +52,44 @@ pub(super) struct ToolRequest {
     pub model_step: i32,
     /// Which of its calls, from 0.
     pub call: usize,
+    /// What became of the approval of a call that asks a reviewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<CallDecision>,
+}
+
+/// What became of the approval of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    tag = "decision",
+    rename_all = "lowercase",
+    rename_all_fields = "camelCase"
+)]
+pub(super) enum CallDecision {
+    /// The call may be made.
+    Approved {
+        /// With these arguments; none in a dry run, which asks nobody.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arguments: Option<Value>,
+        /// They are the reviewer's, not the model's.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_edited: bool,
+        /// What the reviewer said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+    },
+    /// The call is not made.
+    Refused {
+        /// What the model is told.
+        said: String,
+    },
+}
+
+impl CallDecision {
+    /// What became of the approval of the call that a step makes. None: it asked nobody, or the step is no call of a model.
+    pub(super) fn of(request: &Value) -> Option<Self> {
+        let request = ToolRequest::deserialize(request).ok()?;
+        request.decided
+    }
 }
 
 /// The call that a tool step makes.

@@ -82,9 +82,12 @@ pub struct ApprovalResult {
     pub answer: Option<serde_json::Value>,
     /// The approval; null in a dry run, which opens none.
     pub approval_id: Option<Uuid>,
-    /// What the reviewer put in place of a tool call's arguments.
+    /// Of a tool call that was approved: what it is to be made with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<serde_json::Value>,
+    /// The arguments are the reviewer's, not those that were asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_edited: bool,
 }
 
 fn is_zero(number: &i32) -> bool {

@@ -12,7 +12,7 @@ use crate::store::steps::Begun;
 use serde_json::json;
 use uuid::Uuid;
 
-/// How often a look may find that time has closed the approval: it is escalated once, and expires once.
+/// How often a look may find that time has closed an approval: each is escalated once, and expires once.
 const LOOKS: usize = 4;
 
 /// Done once the approval is closed.
@@ -21,29 +21,54 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
         return Ok(done(simulated()).into());
     }
     let services = attempt.services;
-    let (lease, tenant_id) = (attempt.lease, attempt.run.tenant_id);
+    let lease = attempt.lease;
     for _ in 0..LOOKS {
         let mut session = services.store.session()?;
-        let found = approvals::of_step(&mut session, &lease, begun.step)?;
+        let found = approvals::of_steps(&mut session, &lease, begun.step)?;
         drop(session);
-        if found.status != ApprovalStatus::Waiting {
-            return Ok(closed(begun, found));
-        }
-        let to = found.escalate_role.as_deref().zip(found.escalates_in_ms);
-        match to {
-            _ if found.expires_in_ms <= 0 => services
-                .store
-                .transact(|tx| approvals::expire(tx, &lease, found.approval_id))?,
-            Some((role, ..=0)) => escalate(attempt, (tenant_id, found.approval_id), role)?,
-            _ => {
-                let due = found.escalates_in_ms.unwrap_or(i64::MAX);
-                let due = due.min(found.expires_in_ms);
-                let wait = wait::approval(services.clock.now(), found.approval_id, due);
-                return Ok(Outcome::Waits(wait).into());
+        // Approvals of steps after this one wait at the same time.
+        let is_waiting = |one: &&OfStep| one.status == ApprovalStatus::Waiting;
+        let mut due_in_ms = i64::MAX;
+        let mut has_passed = false;
+        for one in found.iter().filter(is_waiting) {
+            match time_to(attempt, one)? {
+                Some(left) => due_in_ms = due_in_ms.min(left),
+                None => has_passed = true,
             }
         }
+        if has_passed {
+            continue;
+        }
+        let own = found.into_iter().find(|one| one.step == begun.step);
+        let own = own.ok_or_else(|| Error::internal("a step waits for no approval"))?;
+        if own.status != ApprovalStatus::Waiting {
+            return Ok(closed(begun, own));
+        }
+        let wait = wait::approval(services.clock.now(), own.approval_id, due_in_ms);
+        return Ok(Outcome::Waits(wait).into());
     }
     Err(Error::internal("an approval does not come to rest"))
+}
+
+/// How long until time closes an approval that waits, in milliseconds. None: it was over, and has closed it.
+fn time_to(attempt: &Attempt<'_>, one: &OfStep) -> Result<Option<i64>> {
+    let (lease, id) = (&attempt.lease, one.approval_id);
+    let role = one.escalate_role.as_deref();
+    match role.zip(one.escalates_in_ms) {
+        _ if one.expires_in_ms <= 0 => {
+            let store = &attempt.services.store;
+            store.transact(|tx| approvals::expire(tx, lease, id))?;
+            Ok(None)
+        }
+        Some((role, ..=0)) => {
+            escalate(attempt, (lease.tenant_id(), id), role)?;
+            Ok(None)
+        }
+        escalation => {
+            let left = escalation.map_or(i64::MAX, |(_, left)| left);
+            Ok(Some(left.min(one.expires_in_ms)))
+        }
+    }
 }
 
 fn escalate(attempt: &Attempt<'_>, approval: (Uuid, Uuid), required_role: &str) -> Result<()> {
@@ -68,13 +93,16 @@ fn closed(begun: &Begun, found: OfStep) -> Performed {
         approval_id: found.approval_id,
         status: found.status,
     };
+    let is_edited = found.edited_arguments.is_some();
+    let arguments = found.edited_arguments.or(found.arguments);
     let result = ApprovalResult {
         decision: found.status,
         comment: found.comment,
         decided_by: found.decided_by,
         answer: found.answer,
         approval_id: Some(found.approval_id),
-        arguments: found.edited_arguments,
+        arguments: arguments.filter(|_| found.status == ApprovalStatus::Approved),
+        is_edited,
     };
     Performed {
         told: vec![told],
@@ -91,6 +119,7 @@ fn simulated() -> ApprovalResult {
         answer: None,
         approval_id: None,
         arguments: None,
+        is_edited: false,
     }
 }
 

@@ -56,10 +56,7 @@ pub(super) fn perform(
 pub(super) fn recover(step: &Step, program: &Program) -> Recovery {
     match step.kind {
         StepKind::Model => Recovery::Again,
-        // A tool that the program does not have is not called at all.
-        StepKind::Tool if program.tool(&step.name).is_none_or(|tool| tool.idempotent) => {
-            Recovery::Again
-        }
+        StepKind::Tool if tool::is_repeatable(step, program) => Recovery::Again,
         StepKind::Http if http::is_repeatable(step) => Recovery::Again,
         StepKind::Tool | StepKind::Http => Recovery::Unknown,
         StepKind::Wait | StepKind::Child | StepKind::Approval => Recovery::Resume,
@@ -88,12 +85,8 @@ pub(super) fn attempts(kind: StepKind, options: &Options) -> i32 {
 /// An attempt as readers see it.
 pub(super) fn step_ref(journal: &[Step], begun: &Begun) -> StepRef {
     let call = match begun.kind {
-        StepKind::Tool => journal::call_of(journal, &begun.request).ok(),
-        StepKind::Model
-        | StepKind::Http
-        | StepKind::Wait
-        | StepKind::Child
-        | StepKind::Approval => None,
+        StepKind::Tool | StepKind::Approval => journal::call_of(journal, &begun.request).ok(),
+        StepKind::Model | StepKind::Http | StepKind::Wait | StepKind::Child => None,
     };
     StepRef {
         step: begun.step,

@@ -4,10 +4,10 @@ use super::attempt::{Attempt, Outcome};
 use super::http;
 use crate::log::{Subsystem, subsystem};
 use crate::runtime::counts::ToolOutcome;
-use crate::runtime::journal;
 use crate::runtime::journal::call::FlowToolRequest;
-use crate::runtime::journal::read;
+use crate::runtime::journal::{self, CallDecision, read};
 use crate::runtime::options::Options;
+use crate::runtime::program::Program;
 use crate::runtime::progress::events::{StepAnswer, ToolCall};
 use crate::store::steps::{Begun, Step};
 use crate::store::turns::Tool;
@@ -25,7 +25,12 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
         Ok(asked) => asked,
         Err(outcome) => return *outcome,
     };
-    let Asked { call, key, until } = asked;
+    let Asked {
+        call,
+        key,
+        until,
+        is_approved,
+    } = asked;
     let counts = &attempt.services.counts;
     let Some(tool) = attempt.program.tool(&call.name) else {
         counts.tool_call(ToolOutcome::Refused);
@@ -44,6 +49,10 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, journal: &[Step], begun: &Begun
             return answered(mistake);
         }
     };
+    if let Some(answer) = withheld(attempt, tool, is_approved) {
+        counts.tool_call(ToolOutcome::Refused);
+        return answered(answer);
+    }
     let services = attempt.services;
     let options = &services.options;
     let most = Duration::from_millis(u64::from(tool.timeout_ms));
@@ -90,16 +99,57 @@ struct Asked {
     /// In place of the key of the step.
     key: Option<String>,
     until: Option<OffsetDateTime>,
+    is_approved: bool,
+}
+
+/// Whether a call may be made again when nobody knows whether it was. One that a reviewer refused is not made at all, nor is
+/// one of a tool that the program does not have.
+pub(super) fn is_repeatable(step: &Step, program: &Program) -> bool {
+    let is_refused = || {
+        let decided = CallDecision::of(&step.request);
+        matches!(decided, Some(CallDecision::Refused { .. }))
+    };
+    program.tool(&step.name).is_none_or(|tool| tool.idempotent) || is_refused()
+}
+
+/// What is answered in place of a call that is not made: nobody approved it, or nobody was asked since nothing is to be done.
+fn withheld(attempt: &Attempt<'_>, tool: &Tool, is_approved: bool) -> Option<Answer> {
+    tool.approval.as_ref()?;
+    if !is_approved {
+        return Some(Answer::error(
+            "The call was not made: its arguments are too large to be shown to a reviewer.",
+        ));
+    }
+    attempt.run.dry_run.then(|| Answer {
+        output: "This is a dry run. The call was not made, and nobody was asked to approve it."
+            .to_owned(),
+        is_error: false,
+        status: None,
+    })
 }
 
 fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked, Box<Outcome>> {
     let refused = |reason| Box::new(Outcome::refused(reason));
     if !attempt.program.is_flow() {
-        let call = journal::call_of(journal, &begun.request).map_err(refused)?;
+        let mut call = journal::call_of(journal, &begun.request).map_err(refused)?;
+        let decided = CallDecision::of(&begun.request);
+        let is_approved = decided.is_some();
+        match decided {
+            Some(CallDecision::Refused { said }) => {
+                attempt.services.counts.tool_call(ToolOutcome::Refused);
+                return Err(Box::new(answered(Answer::error(said))));
+            }
+            Some(CallDecision::Approved { arguments, .. }) => {
+                let arguments = arguments.map(|arguments| arguments.to_string());
+                call.arguments = arguments.unwrap_or(call.arguments);
+            }
+            None => {}
+        }
         return Ok(Asked {
             call,
             key: None,
             until: None,
+            is_approved,
         });
     }
     // The tool does not say whether it would change nothing.
@@ -115,6 +165,7 @@ fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked
         },
         key: request.idempotency_key,
         until: request.until,
+        is_approved: request.is_approved,
     })
 }
 

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::store::turns::{Tool, Turn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The `flowId` of an agent's turn (specification section 2.7).
 pub const AGENT_TURN: &str = "agent.turn";
@@ -61,6 +62,8 @@ pub struct Definition {
     pub turn: Turn,
     /// The version's limits.
     pub limits: Limits,
+    /// The steps for which approvals were opened.
+    pub asked: BTreeSet<i32>,
 }
 
 impl Definition {
@@ -70,7 +73,11 @@ impl Definition {
     /// Internal, when the version's limits cannot be read.
     pub fn new(turn: Turn) -> Result<Self> {
         let limits = Limits::deserialize(&turn.limits).map_err(Error::internal)?;
-        Ok(Self { turn, limits })
+        Ok(Self {
+            turn,
+            limits,
+            asked: BTreeSet::new(),
+        })
     }
 }
 

@@ -1,35 +1,35 @@
-//! What an agent's turn does next, decided from its journal alone.
+//! What an agent's turn does next, decided from its journal, and from the steps for which approvals were opened.
 //!
 //! [`next`] is a pure function of a journal whose steps are all completed. The model is asked; each
-//! tool that it calls is called, one after another; then the model is asked again, until it calls
-//! no tool. An answer that does not fit the version's output schema is asked for again (`answer`).
+//! tool that it calls is called, one after another, some once a reviewer has approved the call (`approvals`); then the model
+//! is asked again, until it calls no tool. An answer that does not fit the version's output schema is asked for again
+//! (`answer`).
 //!
 //! Not here: an unfinished step (`driver::recover`), and performing steps (`steps`).
 
 use super::answer::{self, Misfit, ModelRequest, TRIES};
+use super::approvals;
 use super::definition::Definition;
-use crate::runtime::journal::decision::{NewStep, Next};
+use crate::runtime::journal::decision::{Decision, NewStep, Next};
 use crate::runtime::journal::{ModelResult, ToolRequest, read, unreadable};
 use crate::store::runs::End;
 use crate::store::steps::{Step, StepKind};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Decides what comes next.
-pub(in crate::runtime) fn next(journal: &[Step], definition: &Definition) -> Next {
+pub(in crate::runtime) fn next(journal: &[Step], definition: &Definition) -> Decision {
     let following = match journal.is_empty() {
         true => Ok(Following::Model),
-        false => following(journal),
+        false => following(journal, definition),
     };
     match following {
         Ok(Following::Model) => {
             let name = definition.turn.model.clone();
-            begin(journal, definition, (StepKind::Model, name, json!({})))
+            begin(journal, definition, (StepKind::Model, name, json!({}))).into()
         }
-        Ok(Following::Tool(request, name)) => {
-            begin(journal, definition, (StepKind::Tool, name, json!(request)))
-        }
-        Ok(Following::Nothing(text)) => answered(journal, definition, text),
-        Err(unreadable) => fail(unreadable),
+        Ok(Following::Call(decision)) => *decision,
+        Ok(Following::Nothing(text)) => answered(journal, definition, text).into(),
+        Err(unreadable) => fail(unreadable).into(),
     }
 }
 
@@ -71,10 +71,10 @@ fn fail(failure_message: String) -> Next {
 fn begin(
     journal: &[Step],
     definition: &Definition,
-    (kind, name, request): (StepKind, String, serde_json::Value),
+    (kind, name, request): (StepKind, String, Value),
 ) -> Next {
-    let max = definition.limits.max_steps;
-    if journal.len() >= usize::from(max) {
+    if calls_left(journal, definition) == 0 {
+        let max = definition.limits.max_steps;
         return fail(format!(
             "The turn reached its limit of {max} steps (maxSteps) before the model gave an answer."
         ));
@@ -87,32 +87,89 @@ fn begin(
     })
 }
 
+/// How many steps the turn may begin yet. Those that wait for approvals do not count.
+fn calls_left(journal: &[Step], definition: &Definition) -> usize {
+    let calls = journal
+        .iter()
+        .filter(|step| step.kind != StepKind::Approval);
+    usize::from(definition.limits.max_steps).saturating_sub(calls.count())
+}
+
 enum Following {
     Model,
-    Tool(ToolRequest, String),
+    /// A call of a tool, or its approval.
+    Call(Box<Decision>),
     Nothing(String),
 }
 
-/// What follows a completed step: the calls of the newest model step one after another, then the
-/// model again; nothing when it asked for none.
-fn following(journal: &[Step]) -> Result<Following, String> {
+/// What follows a completed step: the calls of the newest model step one after another, each after its approval if it asks
+/// for one, then the model again; nothing when it asked for none.
+fn following(journal: &[Step], definition: &Definition) -> Result<Following, String> {
     let newest = journal
         .iter()
         .rposition(|step| step.kind == StepKind::Model);
     let at = newest.ok_or_else(unreadable)?;
-    let asked: ModelResult = read(journal[at].result.as_ref())?;
-    if asked.tool_calls.is_empty() {
-        return Ok(Following::Nothing(asked.text));
+    let said: ModelResult = read(journal[at].result.as_ref())?;
+    if said.tool_calls.is_empty() {
+        return Ok(Following::Nothing(said.text));
     }
-    let call = journal.len() - at - 1;
-    Ok(match asked.tool_calls.into_iter().nth(call) {
-        None => Following::Model,
-        Some(wanted) => Following::Tool(
-            ToolRequest {
-                model_step: journal[at].step,
-                call,
-            },
-            wanted.name,
-        ),
-    })
+    let done = &journal[at + 1..];
+    let Some((index, approval)) = approvals::place(done, said.tool_calls.len()) else {
+        return Ok(Following::Model);
+    };
+    let (model_step, call) = (journal[at].step, &said.tool_calls[index]);
+    let request = ToolRequest {
+        model_step,
+        call: index,
+        decided: None,
+    };
+    let asks = match approval {
+        None => approvals::of_call(definition, &said, call),
+        Some(_) => None,
+    };
+    let next = match (approval, asks) {
+        (Some(approval), _) => {
+            let result = read(approval.result.as_ref())?;
+            match approvals::decided(definition, journal, (call, request), result) {
+                Ok(request) => begin_call(journal, definition, &call.name, &request),
+                Err(end) => Next::End(end),
+            }
+        }
+        (None, None) => begin_call(journal, definition, &call.name, &request),
+        (None, Some(asks)) => {
+            let kind = StepKind::Approval;
+            let name = kind.text().to_owned();
+            let request = approvals::request(&asks, (model_step, index));
+            match begin(journal, definition, (kind, name, request)) {
+                Next::Begin(step) => Next::Begin(NewStep {
+                    path: approvals::path(model_step, index),
+                    ..step
+                }),
+                next => next,
+            }
+        }
+    };
+    let asked = match &next {
+        Next::Begin(_) => {
+            let steps = (model_step, journal[journal.len() - 1].step + 1);
+            let left = calls_left(journal, definition);
+            let from = (index, approval.is_some());
+            approvals::to_ask(definition, &said, steps, from, left)
+        }
+        _ => Vec::new(),
+    };
+    Ok(Following::Call(Box::new(Decision {
+        asked,
+        ..next.into()
+    })))
+}
+
+fn begin_call(
+    journal: &[Step],
+    definition: &Definition,
+    name: &str,
+    request: &ToolRequest,
+) -> Next {
+    let step = (StepKind::Tool, name.to_owned(), json!(request));
+    begin(journal, definition, step)
 }

@@ -4,7 +4,7 @@ use super::answer::{ModelRequest, instruction};
 use super::context;
 use super::definition::Definition;
 use crate::model::{ChatRequest, Message, Parameters, Tool, ToolCall};
-use crate::runtime::journal::{self, ModelResult, PromptSize};
+use crate::runtime::journal::{self, CallDecision, ModelResult, PromptSize};
 use crate::store::steps::{Step, StepKind};
 use crate::tools::{Answer, Origin};
 use serde::Deserialize;
@@ -115,7 +115,8 @@ fn request(
             let correction = asked.correction.map(|content| Message::User { content });
             messages.extend(correction);
         }
-        if step.step < origin.step {
+        // What became of an approval, the step of its call says.
+        if step.step < origin.step && step.kind != StepKind::Approval {
             messages.push(message(journal, step)?);
         }
     }
@@ -156,9 +157,31 @@ fn message(journal: &[Step], step: &Step) -> Result<Message, String> {
             let result: Answer = journal::read(step.result.as_ref())?;
             Ok(Message::Tool {
                 tool_call_id: journal::call_of(journal, &step.request)?.id,
-                content: result.output,
+                content: match CallDecision::of(&step.request) {
+                    Some(decided) => told(&decided, result.output),
+                    None => result.output,
+                },
             })
         }
         _ => Err(journal::unreadable()),
     }
+}
+
+/// What the model is told of a call that asked a reviewer. It sees other arguments in its own call than were used.
+fn told(decided: &CallDecision, output: String) -> String {
+    let CallDecision::Approved {
+        arguments: Some(arguments),
+        is_edited: true,
+        comment,
+    } = decided
+    else {
+        return output;
+    };
+    let said = comment.as_ref();
+    let said = said.map_or_else(String::new, |comment| {
+        format!(" The reviewer said: {comment}")
+    });
+    format!(
+        "A reviewer changed the arguments of this call. It was made with {arguments}.{said}\n\n{output}"
+    )
 }

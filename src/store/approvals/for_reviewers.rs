@@ -11,7 +11,7 @@ use crate::proof::{Kind, May, Read, Scope};
 use crate::store::page::Request;
 use crate::store::principals::{Named, person};
 use crate::store::reviewers;
-use crate::store::{Find, Finding, FromRow, Sql, Tx};
+use crate::store::{Columns, Find, Finding, FromRow, Sql, Tx};
 use crate::{find_sql, from_row, list_sql, sql};
 use postgres::Row;
 use serde_json::Value;
@@ -153,6 +153,19 @@ pub fn subject(sql: &mut impl Sql, may: &impl May<Read, Approval>) -> Result<Sub
     )?;
     row.as_ref()
         .map_or_else(|| Ok(Subject::default()), Subject::from_row)
+}
+
+/// The JSON Schema that the arguments of the tool call have to fit which an approval is about. None: it is about no call.
+///
+/// # Errors
+/// The database's.
+pub fn arguments_schema(
+    sql: &mut impl Sql,
+    may: &impl May<Read, Approval>,
+) -> Result<Option<Value>> {
+    let parameters: [_; 2] = [&may.tenant_id() as _, &may.object_id() as _];
+    let row = sql.query_opt(sql!("approvals/arguments_schema"), &parameters)?;
+    row.map(|row| row.only()).transpose()
 }
 
 /// Something that happened to an approval.

@@ -16,12 +16,12 @@ pub mod for_reviewers;
 
 use super::reviewers::is_role;
 use super::runs::{Lease, storable};
-use super::steps::Begun;
 use super::{Columns, Sql};
 use crate::error::{Error, Result};
 use crate::{from_row, sql, texts};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -91,8 +91,19 @@ pub struct NewApproval {
     pub escalation: Option<Escalation>,
     /// What reviewers are shown.
     pub context: Option<Value>,
-    /// Of a tool call: the tool's name and the arguments.
-    pub call: Option<(String, Value)>,
+    /// Of a tool call: the call.
+    pub call: Option<AskedCall>,
+}
+
+/// A call of a tool that is made once it is approved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskedCall {
+    /// The tool.
+    pub tool_id: Uuid,
+    /// Its name.
+    pub tool: String,
+    /// What it is to be called with.
+    pub arguments: Value,
 }
 
 /// The one step up of an approval that nobody decides.
@@ -104,11 +115,15 @@ pub struct Escalation {
     pub required_role: String,
 }
 
-/// An approval that is opened in the commit that begins its step.
+/// An approval that is opened in the commit that begins its step, or in one that begins a step before it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opening {
     /// Its id, which is also that of its webhook event.
     pub approval_id: Uuid,
+    /// The step that waits for it.
+    pub step: i32,
+    /// Where that stands in the run's program.
+    pub path: String,
     /// What is asked.
     pub new: Box<NewApproval>,
 }
@@ -123,8 +138,7 @@ impl NewApproval {
                 "{shown:?} is no reviewer role (1 to 40 lowercase letters, digits and hyphens, no hyphen first)"
             ));
         }
-        let length = self.title.chars().count();
-        if !(1..=TITLE_MOST).contains(&length) || self.title.chars().any(char::is_control) {
+        if !is_title(&self.title) {
             return Some(format!(
                 "its title has to be 1 to {TITLE_MOST} characters without control characters"
             ));
@@ -137,7 +151,8 @@ impl NewApproval {
             return Some("it would expire before it is escalated".to_owned());
         }
         let context = self.context.as_ref().map_or(0, bytes);
-        let arguments = self.call.as_ref().map_or(0, |(_, given)| bytes(given));
+        let call = self.call.as_ref();
+        let arguments = call.map_or(0, |call| bytes(&call.arguments));
         if context > CONTEXT_BYTES || arguments > ARGUMENTS_BYTES {
             return Some(format!(
                 "its context has {context} bytes and its arguments {arguments}, and {} and {} are the most",
@@ -154,13 +169,18 @@ impl NewApproval {
 
     /// SHA-256 of what it is about, as it is stored.
     fn digest(&self) -> Vec<u8> {
-        let (tool, arguments) = self.call.as_ref().map_or((None, None), |(tool, given)| {
-            (Some(tool), Some(storable::value(given)))
+        let (tool, arguments) = self.call.as_ref().map_or((None, None), |call| {
+            (Some(&call.tool), Some(storable::value(&call.arguments)))
         });
         let context = self.context.as_ref().map(storable::value);
         let subject = json!({"source": self.source, "tool": tool, "arguments": arguments, "context": context});
         Sha256::digest(subject.to_string()).to_vec()
     }
+}
+
+/// Whether a text is the title of an approval.
+pub fn is_title(text: &str) -> bool {
+    (1..=TITLE_MOST).contains(&text.chars().count()) && !text.chars().any(char::is_control)
 }
 
 fn bytes(value: &Value) -> usize {
@@ -171,26 +191,21 @@ fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Opens an approval for the step that begins, in the transaction of its run's commit and after it.
-pub(super) fn open(
-    sql: &mut impl Sql,
-    lease: &Lease,
-    opening: &Opening,
-    begun: Option<&Begun>,
-) -> Result<()> {
-    let begun = begun.ok_or_else(|| Error::internal("an approval without a step"))?;
+/// Opens an approval in the transaction of its run's commit, after it.
+pub(super) fn open(sql: &mut impl Sql, lease: &Lease, opening: &Opening) -> Result<()> {
     let new = &opening.new;
+    let call = new.call.as_ref();
     let escalation = new.escalation.as_ref();
     let context = new.context.as_ref().map(storable::value);
-    let arguments = new.call.as_ref().map(|(_, given)| storable::value(given));
+    let arguments = call.map(|call| storable::value(&call.arguments));
     let written = sql.execute(
         sql!("approvals/insert"),
         &[
             &lease.tenant_id(),
             &lease.run_id(),
             &opening.approval_id,
-            &begun.step,
-            &begun.path,
+            &opening.step,
+            &opening.path,
             &new.source.text(),
             &new.required_role,
             &new.title,
@@ -199,8 +214,9 @@ pub(super) fn open(
             &new.escalation_role(),
             &new.digest(),
             &context.as_deref(),
-            &new.call.as_ref().map(|(tool, _)| tool),
+            &call.map(|call| &call.tool),
             &arguments.as_deref(),
+            &call.map(|call| call.tool_id),
         ],
     )?;
     match written {
@@ -246,6 +262,8 @@ pub fn opened(sql: &mut impl Sql, tenant_id: Uuid, approval_id: Uuid) -> Result<
 /// The approval of a step, as the run that waits for it reads it.
 #[derive(Debug, Clone)]
 pub struct OfStep {
+    /// The step.
+    pub step: i32,
     /// The approval.
     pub approval_id: Uuid,
     /// How it stands; `waiting` also if its time is over and nobody has written that yet.
@@ -258,6 +276,8 @@ pub struct OfStep {
     pub escalate_role: Option<String>,
     /// What the reviewer answered.
     pub answer: Option<Value>,
+    /// Of a tool call: what the reviewer was shown.
+    pub arguments: Option<Value>,
     /// What the reviewer put in place of the arguments.
     pub edited_arguments: Option<Value>,
     /// Until its time is over, by PostgreSQL's clock.
@@ -267,24 +287,37 @@ pub struct OfStep {
 }
 
 from_row!(OfStep {
+    step,
     approval_id,
     status,
     decided_by,
     comment,
     escalate_role,
     answer,
+    arguments,
     edited_arguments,
     expires_in_ms,
     escalates_in_ms
 });
 
-/// The approval that a step of a held run waits for: the newest, if it was escalated.
+/// The approvals of a held run's steps from this one on: of each step the newest, if it was escalated.
 ///
 /// # Errors
 /// The database's.
-pub fn of_step(sql: &mut impl Sql, lease: &Lease, step: i32) -> Result<OfStep> {
+pub fn of_steps(sql: &mut impl Sql, lease: &Lease, first: i32) -> Result<Vec<OfStep>> {
     let run = (lease.tenant_id(), lease.run_id());
-    sql.fetch_one(sql!("approvals/of_step"), &[&run.0, &run.1, &step])
+    sql.fetch_all(sql!("approvals/of_steps"), &[&run.0, &run.1, &first])
+}
+
+/// The steps of a held run for which an approval was opened.
+///
+/// # Errors
+/// The database's.
+pub fn asked_steps(sql: &mut impl Sql, lease: &Lease) -> Result<BTreeSet<i32>> {
+    let run = (lease.tenant_id(), lease.run_id());
+    let row = sql.query_one(sql!("approvals/asked_steps"), &[&run.0, &run.1])?;
+    let steps: Vec<i32> = row.only()?;
+    Ok(steps.into_iter().collect())
 }
 
 /// Closes an approval whose time is over, if it still waits.
@@ -387,6 +420,8 @@ pub fn decide(
     decision: &Decision<'_>,
 ) -> Result<Decided> {
     let status = ApprovalStatus::of_decision(decision.is_approved);
+    let arguments = decision.arguments.map(storable::value);
+    let answer = decision.answer.map(storable::value);
     let row = sql.query_one(
         sql!("approvals/decide"),
         &[
@@ -397,8 +432,8 @@ pub fn decide(
             &actor.token_id,
             &needs_role,
             &decision.comment,
-            &decision.arguments,
-            &decision.answer,
+            &arguments.as_deref(),
+            &answer.as_deref(),
         ],
     )?;
     Ok(match row.column("became")? {

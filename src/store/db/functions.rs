@@ -50,6 +50,7 @@ const OWN: &[(&str, &str)] = functions![
     "run_totals",
     "run_update_jobs",
     "run_write",
+    "tool_definition",
     "webhook_begin_attempts",
     "webhook_emit",
     "webhook_finish_attempts",

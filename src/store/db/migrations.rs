@@ -167,6 +167,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0014_run_hold.sql"
         )),
     ),
+    (
+        "0015_tool_approvals",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0015_tool_approvals.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.

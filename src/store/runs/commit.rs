@@ -52,8 +52,8 @@ pub struct StepCommit {
     pub taken: Vec<i32>,
     /// Child runs that begin.
     pub children: Option<(Vec<NewChild>, ChildJob)>,
-    /// The approval that is opened for the step that begins.
-    pub approval: Option<Opening>,
+    /// The approvals that are opened, for the step that begins or for steps after it.
+    pub approvals: Vec<Opening>,
     /// The run now waits, and its job with it.
     pub wait: Option<Wait>,
     /// The run ends, with the last of the events, and its job with it. Runs below it that are under way are cancelled. Once
@@ -210,8 +210,10 @@ pub fn commit_in<S: Sql>(
     if is_new && let Some((children, job)) = &commit.children {
         children::insert(sql, lease, (children, *job), now)?;
     }
-    if is_new && let Some(opening) = &commit.approval {
-        approvals::open(sql, lease, opening, commit.begun.as_ref())?;
+    if is_new {
+        for opening in &commit.approvals {
+            approvals::open(sql, lease, opening)?;
+        }
     }
     if is_new && let Some(wait) = &commit.wait {
         put_off(sql, held, wait, now)?;
@@ -224,7 +226,7 @@ pub fn commit_in<S: Sql>(
     }
     if is_new && commit.end.is_some() {
         finish(sql, held, parent, &jobs, announce)?;
-    } else if is_new && commit.approval.is_some() {
+    } else if is_new && !commit.approvals.is_empty() {
         announce(sql)?;
     }
     let lacking = || Error::internal("a commit was not written");
@@ -419,7 +421,8 @@ impl StepCommit {
     /// Whether one statement may be all of it.
     fn is_one_statement(&self, held: &Held) -> bool {
         let ends_tree = self.end.is_some() && (held.lease.parent().is_some() || held.has_children);
-        self.wait.is_none() && self.children.is_none() && self.approval.is_none() && !ends_tree
+        let has_more = self.wait.is_some() || self.children.is_some() || !self.approvals.is_empty();
+        !has_more && !ends_tree
     }
 }
 

@@ -5,6 +5,7 @@ mod children;
 mod crashes;
 mod events;
 mod state;
+mod tool_approvals;
 mod world;
 
 use crate::runtime::world::World;

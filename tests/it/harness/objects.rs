@@ -20,6 +20,8 @@ pub(crate) struct NewTool<'a> {
     pub(crate) schema: Value,
     pub(crate) timeout_ms: i32,
     pub(crate) idempotent: bool,
+    /// Null: its calls ask nobody.
+    pub(crate) approval: Value,
 }
 
 impl<'a> NewTool<'a> {
@@ -31,6 +33,7 @@ impl<'a> NewTool<'a> {
             schema: json!({"type": "object"}),
             timeout_ms: 10_000,
             idempotent: true,
+            approval: Value::Null,
         }
     }
 }
@@ -115,6 +118,7 @@ impl Maker<'_> {
             "url": new.url,
             "timeoutMs": new.timeout_ms,
             "idempotent": new.idempotent,
+            "approval": new.approval,
         });
         self.make("/v1/tools", &body)
     }

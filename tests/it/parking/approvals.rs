@@ -33,8 +33,10 @@ fn opening(approval_id: Uuid) -> StepCommit {
             failures: 0,
             request: json!({}),
         }),
-        approval: Some(Opening {
+        approvals: vec![Opening {
             approval_id,
+            step: 1,
+            path: "/do/1".to_owned(),
             new: Box::new(NewApproval {
                 source: ApprovalSource::Flow,
                 required_role: "standard".to_owned(),
@@ -44,7 +46,7 @@ fn opening(approval_id: Uuid) -> StepCommit {
                 context: Some(json!({"why": "\u{0}"})),
                 call: None,
             }),
-        }),
+        }],
         ..StepCommit::default()
     }
 }
@@ -97,7 +99,9 @@ fn escalate(
 fn wait_for_it(world: &World, client: &mut Client, before: Before<'_>, held: &mut Held) {
     for _ in 0..8 {
         let lease = held.lease;
-        let found = transact(client, before, |sql| approvals::of_step(sql, &lease, 1)).unwrap();
+        let found = transact(client, before, |sql| approvals::of_steps(sql, &lease, 1))
+            .unwrap()
+            .remove(0);
         let commit = match found.status {
             ApprovalStatus::Waiting => StepCommit {
                 events: vec![event("run.waiting")],
@@ -263,6 +267,6 @@ fn an_opening_and_a_decision_that_are_cut_off_leave_nothing() {
     assert_eq!(outcome.unwrap(), Outcome::Written);
     let decided = cut(&mut |client, before| decide(&world, client, before, approval_id).map(drop));
     assert_eq!((opened, decided), (3, 2));
-    let found = whole(&mut client, |sql| approvals::of_step(sql, &held.lease, 1));
+    let found = whole(&mut client, |sql| approvals::of_steps(sql, &held.lease, 1)).remove(0);
     assert_eq!(found.status, ApprovalStatus::Approved);
 }

@@ -8,7 +8,7 @@ use crate::runtime::world::{Process, Root, World, started_by};
 use agent_runtime::runtime::BuiltIn;
 use agent_runtime::runtime::journal::decision::{ChildRun, Family, Next};
 use agent_runtime::store::Sql;
-use agent_runtime::store::approvals::{ApprovalSource, Escalation, NewApproval};
+use agent_runtime::store::approvals::{ApprovalSource, AskedCall, Escalation, NewApproval};
 use agent_runtime::store::runs::{self, Agent, End, NewRun, Origin, Run, Usage, Via};
 use agent_runtime::store::steps::{Step, StepKind};
 use serde_json::{Value, json};
@@ -65,10 +65,11 @@ fn asks(asked: &Value) -> NewApproval {
         expires_after: milliseconds(&asked["expiresMs"]).unwrap_or(Duration::from_secs(86_400)),
         escalation,
         context: asked.get("context").cloned(),
-        call: asked
-            .get("tool")
-            .and_then(text)
-            .map(|tool| (tool, asked["arguments"].clone())),
+        call: asked.get("tool").and_then(text).map(|tool| AskedCall {
+            tool_id: Uuid::nil(),
+            tool,
+            arguments: asked["arguments"].clone(),
+        }),
     }
 }
 

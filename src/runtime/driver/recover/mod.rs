@@ -8,7 +8,7 @@
 
 use super::state::State;
 use crate::runtime::journal::call::StepFailure;
-use crate::runtime::journal::decision::{ChildRun, Decision, Family, NewStep, Next};
+use crate::runtime::journal::decision::{Asked, ChildRun, Decision, Family, NewStep, Next};
 use crate::runtime::journal::wait::{ChildrenRequest, TimerRequest, free_slot};
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::Event;
@@ -38,8 +38,8 @@ pub(super) enum Plan {
         lost_attempt: Option<i32>,
         /// The child runs that begin with it, from the slot that its request says.
         children: Vec<ChildRun>,
-        /// The approval that is opened with it.
-        approval: Option<Box<NewApproval>>,
+        /// The approvals that are opened with it.
+        asked: Vec<Asked>,
         /// Of a flow, where its run stands with a new step.
         flow_state: Option<Box<FlowState>>,
     },
@@ -122,8 +122,12 @@ fn decided(journal: &[Step], decision: Decision, now: OffsetDateTime) -> Planned
         Next::Ask { path, approval } => ask(journal, path, approval),
         Next::End(end) => Plan::End(end),
     };
-    if let Plan::Begin { flow_state, .. } = &mut plan {
+    if let Plan::Begin {
+        flow_state, asked, ..
+    } = &mut plan
+    {
         *flow_state = decision.flow_state.map(Box::new);
+        asked.extend(decision.asked);
     }
     let told = decision.told;
     Planned { plan, told }
@@ -175,15 +179,20 @@ fn spawn(journal: &[Step], family: Family, first_slot: Result<i32, String>) -> P
     begin(journal, step_of(StepKind::Child, path, request), children)
 }
 
-fn ask(journal: &[Step], path: String, asked: Box<NewApproval>) -> Plan {
-    if let Some(fault) = asked.fault() {
+fn ask(journal: &[Step], path: String, new: Box<NewApproval>) -> Plan {
+    if let Some(fault) = new.fault() {
         return fail(format!("The approval at {path} cannot be opened: {fault}."));
     }
-    let request = json!({"title": asked.title, "requiredRole": asked.required_role});
+    let request = json!({"title": new.title, "requiredRole": new.required_role});
     let step = step_of(StepKind::Approval, path, request);
     let mut plan = begin(journal, step, Vec::new());
-    if let Plan::Begin { approval, .. } = &mut plan {
-        *approval = Some(asked);
+    if let Plan::Begin { begun, asked, .. } = &mut plan {
+        asked.push(Asked {
+            step: begun.step,
+            path: begun.path.clone(),
+            call_id: None,
+            new,
+        });
     }
     plan
 }
@@ -210,7 +219,7 @@ fn begin(journal: &[Step], step: NewStep, children: Vec<ChildRun>) -> Plan {
         },
         lost_attempt: None,
         children,
-        approval: None,
+        asked: Vec::new(),
         flow_state: None,
     }
 }
@@ -255,7 +264,7 @@ fn again(last: &Step, lost_attempt: Option<i32>) -> Plan {
         },
         lost_attempt,
         children: Vec::new(),
-        approval: None,
+        asked: Vec::new(),
         flow_state: None,
     }
 }

@@ -24,6 +24,7 @@ fn program(max_steps: u16) -> Program {
         idempotent,
         headers: Vec::new(),
         signing_secret: None,
+        approval: None,
     };
     Program::Turn(Box::new(Definition {
         turn: Turn {
@@ -48,6 +49,7 @@ fn program(max_steps: u16) -> Program {
             max_steps,
             ..Limits::default()
         },
+        asked: Default::default(),
     }))
 }
 

@@ -6,10 +6,10 @@
 
 use crate::flows::definition::graph::NodeKind;
 use crate::ids::Timestamp;
-use crate::store::approvals::{ApprovalStatus, NewApproval};
+use crate::store::approvals::{ApprovalStatus, Opening};
 use crate::store::events::{NewEvent, StoredEvent};
 use crate::store::runs::{Agent, End, Labels, NewRun, Origin, Usage, WaitingFor};
-use crate::store::steps::{Begun, Counts, StepKind};
+use crate::store::steps::{Counts, StepKind};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -249,6 +249,9 @@ pub enum Event {
         /// Where that stands in the run's program.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         path: String,
+        /// Of a call of a tool by a model: the model's id of the call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<String>,
         /// The approval.
         approval_id: Uuid,
         /// What a reviewer reads first.
@@ -314,10 +317,10 @@ pub struct StepRef {
     pub kind: StepKind,
     /// Of a model or a tool its name, else the kind or what it calls.
     pub name: String,
-    /// Of a flow's step: the JSON pointer of its task.
+    /// Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// For a tool: the model's id of the call.
+    /// For a tool that a model calls, and its approval: the model's id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
     /// True once what was said was erased: texts are empty then.
@@ -487,14 +490,16 @@ impl Event {
     }
 
     /// An approval was opened for a step.
-    pub fn requested(begun: &Begun, approval_id: Uuid, asked: &NewApproval) -> Self {
-        let expires_after_ms = asked.expires_after.as_millis();
+    pub fn requested(opening: &Opening, call_id: Option<&str>) -> Self {
+        let new = &opening.new;
+        let expires_after_ms = new.expires_after.as_millis();
         Self::ApprovalRequested {
-            step: begun.step,
-            path: begun.path.clone(),
-            approval_id,
-            title: asked.title.clone(),
-            required_role: asked.required_role.clone(),
+            step: opening.step,
+            path: opening.path.clone(),
+            call_id: call_id.map(str::to_owned),
+            approval_id: opening.approval_id,
+            title: new.title.clone(),
+            required_role: new.required_role.clone(),
             expires_after_ms: u64::try_from(expires_after_ms).unwrap_or(u64::MAX),
         }
     }

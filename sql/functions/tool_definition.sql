@@ -1,0 +1,9 @@
+-- A tool as runs read it, under the name by which it is called there.
+-- One expression, so that PostgreSQL inlines it into the statement that calls it.
+create function tool_definition(of_tool tools, called text) returns json
+language sql stable parallel safe as $$
+  select json_build_object('id', of_tool.tool_id, 'name', called, 'description', of_tool.description, 'target', of_tool.target,
+    'url', of_tool.url, 'argumentsSchema', of_tool.arguments_schema, 'timeoutMs', of_tool.timeout_ms,
+    'idempotent', of_tool.idempotent, 'headers', of_tool.secret_headers, 'signingSecret', of_tool.signing_secret,
+    'approval', of_tool.approval)
+$$;

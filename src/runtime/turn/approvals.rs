@@ -1,0 +1,139 @@
+//! Calls of a turn that ask a reviewer first.
+//!
+//! Each call that asks has two steps: one that waits for its approval, and one that makes the call or says why not. So the
+//! numbers of the steps are known when the model has answered, and all of its calls are asked for together: reviewers decide
+//! in any order, while the calls are made in the model's.
+
+use super::definition::{Definition, tool_of};
+use crate::runtime::flow::error_of_refusal;
+use crate::runtime::journal::decision::Asked;
+use crate::runtime::journal::wait::ApprovalResult;
+use crate::runtime::journal::{CallDecision, ModelResult, ToolRequest, call_of};
+use crate::runtime::progress::events::ToolCall;
+use crate::runtime::tool_approvals;
+use crate::store::approvals::{ApprovalStatus, NewApproval};
+use crate::store::runs::End;
+use crate::store::steps::{Step, StepKind};
+use crate::store::tool_approvals::OnReject;
+use serde_json::{Value, json};
+
+/// How often a model may ask for the same call that nobody approved.
+const SAME_CALLS: usize = 3;
+
+/// Of what the model said beside its calls, what reviewers are shown, in bytes.
+const SAID_BYTES: usize = 8 * 1024;
+
+/// Which call comes next, with the step of its approval if that has ended. `done`: the steps after the model's.
+pub(super) fn place(done: &[Step], calls: usize) -> Option<(usize, Option<&Step>)> {
+    let mut place = (0, None);
+    for step in done {
+        place = match step.kind {
+            StepKind::Approval => (place.0, Some(step)),
+            _ => (place.0 + 1, None),
+        };
+    }
+    (place.0 < calls).then_some(place)
+}
+
+/// What a call asks. None: nothing.
+pub(super) fn of_call(
+    definition: &Definition,
+    said: &ModelResult,
+    call: &ToolCall,
+) -> Option<NewApproval> {
+    let tool = tool_of(definition, &call.name)?;
+    let end = (0..=said.text.len().min(SAID_BYTES))
+        .rev()
+        .find(|end| said.text.is_char_boundary(*end));
+    let said = &said.text[..end.unwrap_or_default()];
+    let context = (!said.is_empty()).then(|| json!({"said": said}));
+    tool_approvals::of_call(tool, &call.arguments, context)
+}
+
+/// What the step of an approval is asked.
+pub(super) fn request(asks: &NewApproval, (model_step, call): (i32, usize)) -> Value {
+    json!({"title": asks.title, "requiredRole": asks.required_role, "modelStep": model_step, "call": call})
+}
+
+/// Where the step of an approval stands in a turn.
+pub(super) fn path(model_step: i32, call: usize) -> String {
+    format!("/{model_step}/calls/{call}")
+}
+
+/// What is to be asked with the next step, for it and for those after it: of the calls from this one on, of which `most` can
+/// be made yet, those for which nothing was asked.
+pub(super) fn to_ask(
+    definition: &Definition,
+    said: &ModelResult,
+    (model_step, next_step): (i32, i32),
+    (first, is_decided): (usize, bool),
+    most: usize,
+) -> Vec<Asked> {
+    let mut step = next_step;
+    let mut asked = Vec::new();
+    for (index, call) in said.tool_calls.iter().enumerate().skip(first).take(most) {
+        let asks = of_call(definition, said, call);
+        let asks = asks.filter(|_| !(index == first && is_decided));
+        if let Some(new) = asks {
+            if !definition.asked.contains(&step) {
+                asked.push(Asked {
+                    step,
+                    path: path(model_step, index),
+                    call_id: Some(call.id.clone()),
+                    new: Box::new(new),
+                });
+            }
+            step += 1;
+        }
+        step += 1;
+    }
+    asked
+}
+
+/// What becomes of a call whose approval was closed: the call with that, or the end of the turn.
+pub(super) fn decided(
+    definition: &Definition,
+    journal: &[Step],
+    (call, request): (&ToolCall, ToolRequest),
+    result: ApprovalResult,
+) -> Result<ToolRequest, End> {
+    let refusal = tool_approvals::refusal(&call.name, &result);
+    if result.decision == ApprovalStatus::Approved {
+        let decided = CallDecision::Approved {
+            arguments: result.arguments,
+            is_edited: result.is_edited,
+            comment: result.comment,
+        };
+        let decided = Some(decided);
+        return Ok(ToolRequest { decided, ..request });
+    }
+    let tool = tool_of(definition, &call.name);
+    let approval = tool.and_then(|tool| tool.approval.as_ref());
+    let fails = approval.is_some_and(|approval| approval.on_reject == OnReject::Fail);
+    if fails || refused_before(journal, call) + 1 >= SAME_CALLS {
+        let said = match fails {
+            true => refusal,
+            false => format!("{refusal} The model asked for it {SAME_CALLS} times."),
+        };
+        let is_rejected = result.decision == ApprovalStatus::Rejected;
+        return Err(End::Failed {
+            error: Some(error_of_refusal(is_rejected, &said)),
+            failure_message: said,
+        });
+    }
+    let said = format!("{refusal} It was not made. Do not ask for the same call again.");
+    let decided = Some(CallDecision::Refused { said });
+    Ok(ToolRequest { decided, ..request })
+}
+
+/// How often the same call was asked for and not approved.
+fn refused_before(journal: &[Step], call: &ToolCall) -> usize {
+    let is_same = |step: &&Step| {
+        let decided = CallDecision::of(&step.request);
+        matches!(decided, Some(CallDecision::Refused { .. }))
+            && call_of(journal, &step.request)
+                .is_ok_and(|other| other.name == call.name && other.arguments == call.arguments)
+    };
+    let calls = journal.iter().filter(|step| step.kind == StepKind::Tool);
+    calls.filter(is_same).count()
+}

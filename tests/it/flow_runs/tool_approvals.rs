@@ -1,0 +1,201 @@
+//! Tools that ask a reviewer first, called by a flow and by an agent inside one.
+
+use super::world::Flows;
+use crate::runtime::world::{Process, World};
+use agent_runtime::dev::provider::{Reply, Step};
+use agent_runtime::store::Sql;
+use agent_runtime::store::approvals::{self, Actor, Decided, Decision};
+use agent_runtime::store::runs::{Run, Status, WaitingFor};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const YES: Decision<'_> = Decision {
+    is_approved: true,
+    comment: None,
+    arguments: None,
+    answer: None,
+};
+const NO: Decision<'_> = Decision {
+    is_approved: false,
+    comment: Some("No receipt."),
+    ..YES
+};
+
+/// Calls of `pay` ask this.
+fn asking(on_reject: &str) -> World {
+    let world = World::new();
+    world.batch(&format!(
+        "update tools set approval = '{{\"title\": \"Pay\", \"requiredRole\": \"finance\", \"expiresAfter\": \"P1D\",
+           \"escalation\": [], \"onReject\": \"{on_reject}\"}}' where name = 'pay'"
+    ));
+    world
+}
+
+fn pay() -> Value {
+    json!({"call": "tool", "with": {"tool": "pay", "arguments": {"city": "${ .city }"}}})
+}
+
+/// The run once it waits for its approval, whichever of its tree is below it.
+fn decided(world: &World, process: &Process, run_id: Uuid, decision: &Decision<'_>) -> Value {
+    let run = world.until(process, run_id, |run| run.status == Status::Waiting);
+    assert_eq!(run.waiting_for, Some(WaitingFor::Approval));
+    let waiting = "select a.approval_id, json_build_object('source', a.source, 'title', a.title, 'path', a.path,
+           'arguments', s.arguments, 'rootRunId', a.root_run_id)
+         from approvals a join approval_subjects s using (tenant_id, approval_id)
+         where a.run_id = $1 and a.status = 'waiting'";
+    let (approval_id, asked): (Uuid, Value) = world.read(|session| {
+        let row = session.query_one(waiting, &[&run_id])?;
+        Ok((row.get(0), row.get(1)))
+    });
+    let actor = Actor {
+        user_id: world.user_id,
+        token_id: Uuid::nil(),
+    };
+    let approval = (world.tenant_id, approval_id);
+    let done = world
+        .store
+        .transact(|tx| approvals::decide(tx, approval, (actor, false), decision));
+    assert_eq!(done.unwrap(), Decided::Written { run_id });
+    process.runtime.wake();
+    asked
+}
+
+fn called(world: &World) -> Vec<Value> {
+    let asked = world.tool.asked().into_iter();
+    asked.map(|call| call.1["arguments"].clone()).collect()
+}
+
+#[test]
+fn a_flows_call_waits_for_a_reviewer_and_is_made_with_what_was_approved() {
+    let world = asking("tell");
+    world.flow("pays", json!([{"pay": pay()}]));
+    let process = world.process(1, true);
+    let run_id = world.start(&process, "pays", json!({"city": "Rome"}));
+    let asked = decided(&world, &process, run_id, &YES);
+    assert_eq!(
+        asked,
+        json!({"source": "tool", "title": "Pay", "path": "/do/0/pay", "arguments": {"city": "Rome"}, "rootRunId": run_id})
+    );
+    let run = world.finished(&process, run_id);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    let edited = json!({"city": "Oslo"});
+    let run_id = world.start(&process, "pays", json!({"city": "Rome"}));
+    let decision = Decision {
+        arguments: Some(&edited),
+        ..YES
+    };
+    decided(&world, &process, run_id, &decision);
+    world.finished(&process, run_id);
+    assert_eq!(called(&world), [json!({"city": "Rome"}), edited]);
+    let steps = ["approval /do/0/pay completed", "tool /do/0/pay completed"];
+    assert_eq!(world.steps(run_id), steps);
+    // The key of a call is that of its own step.
+    assert_eq!(world.tool.asked()[1].0, Some(format!("{run_id}-2")));
+}
+
+#[test]
+fn a_refused_call_is_an_error_that_a_flow_may_catch() {
+    let world = asking("tell");
+    world.flow("pays", json!([{"pay": pay()}]));
+    let caught = json!([{"outer": {"try": [{"pay": pay()}], "catch": {"errors": {"with": {"status": 403}},
+        "do": [{"tell": {"set": "${ $error.detail }"}}]}}}]);
+    world.flow("catches", caught);
+    let process = world.process(1, true);
+    let refused = |flow: &str| -> Run {
+        let run_id = world.start(&process, flow, json!({"city": "Rome"}));
+        decided(&world, &process, run_id, &NO);
+        world.finished(&process, run_id)
+    };
+    let said = "A reviewer rejected the call of the tool pay: No receipt";
+    let run = refused("pays");
+    let failure = run.failure_message.unwrap();
+    assert!(
+        failure.contains(said) && failure.contains("403"),
+        "{failure}"
+    );
+    let run = refused("catches");
+    assert_eq!(world.output(run.run_id), json!(format!("{said}.")));
+    assert_eq!(called(&world).len(), 0);
+}
+
+#[test]
+fn arguments_that_do_not_fit_ask_nobody() {
+    let world = asking("tell");
+    world.flow(
+        "pays",
+        json!([{"pay": {"call": "tool", "with": {"tool": "pay"}}}]),
+    );
+    let process = world.process(1, true);
+    let run = world.ends(&process, "pays", json!({}));
+    let failure = run.failure_message.unwrap();
+    assert!(failure.contains("do not fit"), "{failure}");
+    assert_eq!(world.steps(run.run_id), ["tool /do/0/pay completed"]);
+}
+
+#[test]
+fn a_dry_run_of_a_flow_asks_nobody_and_calls_nothing() {
+    let world = asking("tell");
+    world.flow("pays", json!([{"pay": pay()}]));
+    let process = world.process(1, true);
+    let run_id = world.start_dry(&process, "pays", json!({"city": "Rome"}));
+    let run = world.finished(&process, run_id);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    let opened = "select count(*) from approvals";
+    let opened: i64 = world.read(|session| Ok(session.query_one(opened, &[])?.get(0)));
+    assert_eq!((called(&world).len(), opened), (0, 0));
+}
+
+/// The turn inside the flow waits for itself; the flow waits for the turn.
+#[test]
+fn an_agent_inside_a_flow_asks_and_its_refusal_is_the_flows_to_catch() {
+    let world = asking("fail");
+    let ask =
+        json!({"call": "agent", "with": {"agent": "a", "version": "1.0.0", "message": "Pay."}});
+    let caught = json!([{"outer": {"try": [{"ask": ask}], "catch": {"errors": {"with": {"status": 403}},
+        "do": [{"tell": {"set": {"caught": "${ $error.title }"}}}]}}}]);
+    world.flow("asks", caught);
+    let process = world.process(2, true);
+    let turn = |decision: &Decision<'_>| {
+        let calls = vec![("pay".to_owned(), json!({"city": "Rome"}))];
+        world.provider.push(Step::new(Reply::ToolCalls(calls)));
+        world.provider.push(Step::text("Paid."));
+        let run_id = world.start(&process, "asks", json!({}));
+        world.until(&process, run_id, |run| {
+            run.waiting_for == Some(WaitingFor::Children)
+        });
+        let child = world.children(run_id)[0].run_id;
+        let asked = decided(&world, &process, child, decision);
+        assert_eq!(asked["rootRunId"], json!(run_id));
+        world.finished(&process, run_id);
+        world.output(run_id)
+    };
+    assert_eq!(turn(&YES)["text"], json!("Paid."));
+    assert_eq!(called(&world), [json!({"city": "Rome"})]);
+    assert_eq!(turn(&NO), json!({"caught": "The approval was rejected"}));
+    assert_eq!(called(&world).len(), 1);
+}
+
+#[test]
+fn a_cancel_of_a_flow_voids_what_an_agent_inside_it_asks() {
+    let world = asking("tell");
+    let ask =
+        json!({"call": "agent", "with": {"agent": "a", "version": "1.0.0", "message": "Pay."}});
+    world.flow("asks", json!([{"ask": ask}]));
+    let process = world.process(2, true);
+    let calls = vec![("pay".to_owned(), json!({"city": "Rome"}))];
+    world.provider.push(Step::new(Reply::ToolCalls(calls)));
+    let run_id = world.start(&process, "asks", json!({}));
+    world.until(&process, run_id, |run| {
+        run.waiting_for == Some(WaitingFor::Children)
+    });
+    let child = world.children(run_id)[0].run_id;
+    world.until(&process, child, |run| run.status == Status::Waiting);
+    let cancelled = process.runtime.cancel(&world.root(run_id), || Ok(()));
+    cancelled.unwrap();
+    world.finished(&process, run_id);
+    let voided = "select array_agg(status) from approvals where run_id = $1";
+    let voided: Vec<String> =
+        world.read(|session| Ok(session.query_one(voided, &[&child])?.get(0)));
+    assert_eq!(voided, ["voided"]);
+    assert_eq!(called(&world).len(), 0);
+}
