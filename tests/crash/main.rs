@@ -13,6 +13,7 @@
 )]
 
 mod access;
+mod approvals;
 mod check;
 mod clock;
 mod database;
