@@ -35,7 +35,7 @@ fn busy() -> Value {
 
 #[test]
 fn every_task_is_told_and_costs_no_commit_of_its_own() {
-    let mut world = World::new();
+    let world = World::new();
     let nap = json!({"wait": {"milliseconds": 1}});
     let tries = json!({
         "try": [{"fails": busy()}],
@@ -92,7 +92,7 @@ run.failed";
 
 #[test]
 fn a_time_that_is_over_cuts_tasks_and_says_so() {
-    let mut world = World::new();
+    let world = World::new();
     let nap = json!({"nap": {"wait": {"days": 300}}});
     let list = json!({"do": [{"inner": {"do": [nap]}}], "timeout": {"after": "PT10S"}});
     world.flow(
@@ -125,7 +125,7 @@ fn a_time_that_is_over_cuts_tasks_and_says_so() {
 
 #[test]
 fn a_movement_tells_of_so_many_tasks_and_counts_the_others() {
-    let mut world = World::new();
+    let world = World::new();
     let add = json!({"add": {"set": "${ {n: (.n + 1)} }"}});
     world.flow(
         "long",
@@ -143,7 +143,7 @@ fn a_movement_tells_of_so_many_tasks_and_counts_the_others() {
 
 #[test]
 fn runs_below_are_told_as_they_begin_and_end() {
-    let mut world = World::new();
+    let world = World::new();
     let fork = json!({"fork": {"branches": [
         {"a": {"set": {"n": 1}}},
         {"b": {"do": [{"nap": {"wait": {"milliseconds": 1}}}]}},
@@ -183,7 +183,7 @@ fn runs_below_are_told_as_they_begin_and_end() {
 
 #[test]
 fn a_dry_run_shows_what_it_would_have_sent_until_that_is_erased() {
-    let mut world = World::new();
+    let world = World::new();
     let server = Server::start(&[]);
     let post = json!({"method": "post", "endpoint": server.url("/pay"), "body": {"amount": "${ .amount }"}});
     world.flow(
