@@ -82,6 +82,9 @@ struct List {
     /// Those of this agent, by id or name
     #[arg(long)]
     agent: Option<String>,
+    /// Those of this flow: its `namespace.name`
+    #[arg(long, value_name = "ID", conflicts_with = "agent")]
+    flow: Option<String>,
     /// Those of this project, by id or name; a name of --agent is looked for there
     #[arg(long)]
     project: Option<String>,
@@ -174,6 +177,10 @@ fn list(world: &World, arguments: &List) -> Outcome {
     if let Some(agent) = &arguments.agent {
         path += &format!("&agentId={}", names::agent(&mut client, agent, project)?);
     }
+    if let Some(flow) = &arguments.flow {
+        path += "&flowId=";
+        path.extend(byte_serialize(flow.as_bytes()));
+    }
     if let Some(status) = &arguments.status {
         path += &format!("&status={status}");
     }
@@ -196,12 +203,14 @@ fn list(world: &World, arguments: &List) -> Outcome {
         .rows
         .iter()
         .map(|run| {
-            let agent = text(&run["agent"]["id"]);
+            let agent = run["agent"]["id"].as_str();
+            let name = agent.map(|agent| agents.get(agent).map_or(agent, String::as_str));
+            let flow = || run["flowId"].as_str().unwrap_or("-");
             [
                 text(&run["status"]),
                 table::time(&run["createdAt"]),
                 table::between(&run["createdAt"], &run["completedAt"]),
-                agents.get(&agent).cloned().unwrap_or(agent),
+                name.unwrap_or_else(flow).to_owned(),
                 cost(run),
                 text(&run["id"]),
                 run["failureMessage"]
@@ -212,11 +221,19 @@ fn list(world: &World, arguments: &List) -> Outcome {
         })
         .collect();
     let style = Style::of_stdout(&world.vars);
-    let head = ["STATUS", "CREATED", "TOOK", "AGENT", "COST", "ID", "WHY"];
+    let head = [
+        "STATUS",
+        "CREATED",
+        "TOOK",
+        "AGENT OR FLOW",
+        "COST",
+        "ID",
+        "WHY",
+    ];
     table::print(style, head, &rows, |status, cell| {
         painted(style, status, cell)
     })?;
-    found.say_what_is_left("runs", "--since, --status, --label or --agent");
+    found.say_what_is_left("runs", "--since, --status, --label, --agent or --flow");
     Ok(())
 }
 
@@ -241,15 +258,18 @@ fn show(world: &World, arguments: &One) -> Outcome {
     let style = Style::of_stdout(&world.vars);
     let text = |value: &Value| shortened(value.as_str().unwrap_or("-"));
     let agent = names::names_of(&mut client, "agents", [&run["agent"]["id"]]);
-    let agent = agent.into_values().next().unwrap_or_else(|| "-".to_owned());
     let status = text(&run["status"]);
     say(painted(style, &status, &status))?;
     let line = |name: &str, value: &str| say(format_args!("{} {value}", style.dim(name)));
     line("id       ", &text(&run["id"]))?;
-    line(
-        "agent    ",
-        &format!("{agent}, version {}", text(&run["agent"]["version"])),
-    )?;
+    let (what, name, version) = match run["agent"]["id"].as_str() {
+        Some(id) => {
+            let name = agent.get(id).map_or(id, String::as_str);
+            ("agent    ", name.to_owned(), &run["agent"]["version"])
+        }
+        None => ("flow     ", text(&run["flowId"]), &run["flowVersion"]),
+    };
+    line(what, &format!("{name}, version {}", text(version)))?;
     line("created  ", &table::time(&run["createdAt"]))?;
     line("ended    ", &table::time(&run["completedAt"]))?;
     line(

@@ -102,4 +102,12 @@ fn decides(variables: &Variables<'_>, input: &str, decide: &str, status: &str) {
     let put_out: Value = serde_json::from_str(&watching.line_with("decided")).unwrap();
     assert_eq!(watching.wait(), Some(0));
     assert_eq!(put_out, json!({"decided": status, "why": "So it is."}));
+    let listed = ["runs", "--flow", "billing.refund", "--limit", "1"];
+    let listed = run(&listed, variables).expect(0).out;
+    assert!(listed.contains("billing.refund"), "{listed}");
+    let run_id = waiting["runId"].as_str().unwrap();
+    let shown = run(&["runs", "show", run_id], variables).expect(0).out;
+    let is_named =
+        |line: &str| line.contains("flow") && line.contains("billing.refund, version 1.0.0");
+    assert!(shown.lines().any(is_named), "{shown}");
 }
