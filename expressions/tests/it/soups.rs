@@ -3,6 +3,8 @@
 use expressions::{Budget, Error, Expression, MAX_WEIGHT};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 
 const TOKENS: [&str; 64] = [
     ".",
@@ -115,5 +117,65 @@ proptest! {
     ) {
         let source = tokens.join(if is_spaced { " " } else { "" });
         goes_through(&source, &json!({"a": [1, "x", {"a": null}], "b": "1"}));
+    }
+}
+
+/// Programs of the comparison with `jq`, cut and joined anew.
+const CORPUS: &str = include_str!("programs.txt");
+
+/// The seconds that the next test takes: `make soak` gives it more.
+#[allow(clippy::disallowed_methods, reason = "tests have no settings")]
+fn seconds() -> u64 {
+    let given = std::env::var("EXPRESSIONS_FUZZ_SECONDS");
+    given.map_or(2, |given| given.parse().unwrap())
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap() % most
+    }
+
+    /// A part of a text, between any of its letters.
+    fn part<'t>(&mut self, text: &'t str) -> &'t str {
+        let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        let ends = [ends, vec![text.len()]].concat();
+        let (a, b) = (ends[self.below(ends.len())], ends[self.below(ends.len())]);
+        &text[a.min(b)..a.max(b)]
+    }
+}
+
+/// Every fault of this kind shows the text with it: it goes into `programs.txt` or `budgets.rs`.
+#[test]
+fn programs_that_are_cut_and_joined_are_taken_or_refused() {
+    let programs: Vec<&str> = CORPUS
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    let begin = std::time::Instant::now();
+    let mut random = Random(RandomState::new().build_hasher().finish());
+    let input = json!({"a": {"b": [1, 2, 3], "c": "x"}, "t": "text", "items": [{"n": 1, "s": "a"}], "n": null});
+    while begin.elapsed().as_secs() < seconds() {
+        let mut source = String::new();
+        for _ in 0..=random.below(4) {
+            let program = programs[random.below(programs.len())];
+            let is_whole = random.below(3) == 0;
+            source.push_str(if is_whole {
+                program
+            } else {
+                random.part(program)
+            });
+            source
+                .push_str([" ", "|", ",", "", TOKENS[random.below(TOKENS.len())]][random.below(5)]);
+        }
+        let again = source.clone();
+        let ended = std::panic::catch_unwind(|| goes_through(&again, &input));
+        assert!(ended.is_ok(), "{source}");
     }
 }

@@ -14,6 +14,8 @@ mod deadlines;
 mod definitions;
 mod evaluate;
 mod machine;
+#[cfg(test)]
+mod model;
 mod next;
 mod raised;
 mod shown;

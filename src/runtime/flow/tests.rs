@@ -49,7 +49,7 @@ impl Went {
     }
 }
 
-fn about(input: Value) -> About {
+pub(super) fn about(input: Value) -> About {
     About {
         run_id: Uuid::nil(),
         flow_id: "test.flow".to_owned(),
@@ -66,7 +66,7 @@ fn about(input: Value) -> About {
 }
 
 /// A step that has waited.
-fn waited() -> Step {
+pub(super) fn waited() -> Step {
     Step {
         step: 1,
         kind: StepKind::Wait,
