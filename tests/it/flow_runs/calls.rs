@@ -1,7 +1,7 @@
 //! Calls of tools and of HTTP servers.
 
-use super::world::{Flows, Server};
-use crate::runtime::world::World;
+use super::world::Flows;
+use crate::runtime::world::{HttpServer, World};
 use agent_runtime::store::runs::Status;
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ fn an_error_of_a_tool_is_an_error_of_the_flow() {
 #[test]
 fn a_tool_is_tried_again_when_its_status_says_so() {
     let world = World::new();
-    let server = Server::start(&[(503, "busy"), (503, "busy"), (200, "{\"paid\": true}")]);
+    let server = HttpServer::start(&[(503, "busy"), (503, "busy"), (200, "{\"paid\": true}")]);
     world.batch(&format!("update tools set url = '{}'", server.url("/pay")));
     let tasks = json!([{"outer": {
         "try": [{"pay": tool("pay", json!({"city": "Rome"}))}],
@@ -107,7 +107,7 @@ fn a_call_that_a_crash_hid_is_an_error_that_a_flow_may_handle() {
 #[test]
 fn an_http_server_is_asked() {
     let world = World::new();
-    let server = Server::start(&[(200, "{\"id\": 7}"), (201, "[1]"), (404, "no such thing")]);
+    let server = HttpServer::start(&[(200, "{\"id\": 7}"), (201, "[1]"), (404, "no such thing")]);
     let http = |more: Value| {
         let mut with = json!({"endpoint": server.url("/orders")});
         let fields = with.as_object_mut().unwrap();
@@ -159,7 +159,7 @@ fn a_request_ends_with_the_time_of_its_task() {
 #[test]
 fn a_dry_run_reads_and_changes_nothing() {
     let world = World::new();
-    let server = Server::start(&[(200, "{\"id\": 7}")]);
+    let server = HttpServer::start(&[(200, "{\"id\": 7}")]);
     let number =
         json!({"format": "json", "document": {"type": "object", "examples": [{"paid": 5}]}});
     let http = |method: &str| json!({"method": method, "endpoint": server.url("/x")});

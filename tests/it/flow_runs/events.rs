@@ -1,7 +1,7 @@
 //! What readers of a run are told of its tasks, and of runs below it.
 
-use super::world::{Flows, Server};
-use crate::runtime::world::World;
+use super::world::Flows;
+use crate::runtime::world::{HttpServer, World};
 use agent_runtime::store::Sql;
 use agent_runtime::store::runs::Status;
 use serde_json::{Value, json};
@@ -184,7 +184,7 @@ fn runs_below_are_told_as_they_begin_and_end() {
 #[test]
 fn a_dry_run_shows_what_it_would_have_sent_until_that_is_erased() {
     let world = World::new();
-    let server = Server::start(&[]);
+    let server = HttpServer::start(&[]);
     let post = json!({"method": "post", "endpoint": server.url("/pay"), "body": {"amount": "${ .amount }"}});
     world.flow(
         "pays",

@@ -1,9 +1,11 @@
 //! Flows, through the whole driver and a database. What a flow does next is in the unit tests of `runtime::flow`.
 
+mod bounds;
 mod calls;
 mod children;
 mod crashes;
 mod events;
+mod features;
 mod state;
 mod tool_approvals;
 mod world;

@@ -1,4 +1,4 @@
-//! Flows for tests: definitions, runs of them, and a server for their requests.
+//! Flows for tests: definitions and runs of them.
 
 use crate::runtime::world::{Process, Root, World, started_by};
 use agent_runtime::flows::definition::check;
@@ -6,7 +6,6 @@ use agent_runtime::flows::definition::references::ReferenceKind;
 use agent_runtime::store::Sql;
 use agent_runtime::store::runs::{self, NewRun, Run};
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
 /// Writes a flow with its version, and what of its names the project has.
@@ -181,82 +180,4 @@ fn start(world: &World, process: &Process, (name, dry_run): (&str, bool), input:
         .unwrap();
     process.runtime.wake();
     run.run_id
-}
-
-/// A request that a [`Server`] got.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Got {
-    pub(super) method: String,
-    pub(super) url: String,
-    pub(super) key: Option<String>,
-    pub(super) body: String,
-}
-
-/// An HTTP server that answers what it is told to, and `{}` afterwards.
-pub(super) struct Server {
-    server: Arc<tiny_http::Server>,
-    answers: Arc<Mutex<Vec<(u16, &'static str)>>>,
-    got: Arc<Mutex<Vec<Got>>>,
-}
-
-impl Server {
-    pub(super) fn start(answers: &[(u16, &'static str)]) -> Self {
-        let server = Arc::new(tiny_http::Server::http("127.0.0.1:0").unwrap());
-        let mut answers = answers.to_vec();
-        answers.reverse();
-        let (answers, got) = (
-            Arc::new(Mutex::new(answers)),
-            Arc::new(Mutex::new(Vec::new())),
-        );
-        let all = (server.clone(), answers.clone(), got.clone());
-        let answer = move || {
-            let (server, answers, got) = all;
-            while let Ok(mut request) = server.recv() {
-                let mut body = String::new();
-                request.as_reader().read_to_string(&mut body).unwrap();
-                let mut headers = request.headers().iter();
-                let key = headers.find(|header| header.field.equiv("Idempotency-Key"));
-                got.lock().unwrap().push(Got {
-                    method: request.method().to_string(),
-                    url: request.url().to_owned(),
-                    key: key.map(|header| header.value.to_string()),
-                    body,
-                });
-                let (status, text) = answers.lock().unwrap().pop().unwrap_or((200, "{}"));
-                let json = "content-type: application/json".parse::<tiny_http::Header>();
-                let response = tiny_http::Response::from_string(text)
-                    .with_status_code(status)
-                    .with_header(json.unwrap());
-                let _ = request.respond(response);
-            }
-        };
-        std::thread::Builder::new()
-            .name("http".to_owned())
-            .spawn(answer)
-            .unwrap();
-        Self {
-            server,
-            answers,
-            got,
-        }
-    }
-
-    pub(super) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.server.server_addr())
-    }
-
-    pub(super) fn got(&self) -> Vec<Got> {
-        self.got.lock().unwrap().clone()
-    }
-
-    /// Whether it has given all answers that it was told to.
-    pub(super) fn is_spent(&self) -> bool {
-        self.answers.lock().unwrap().is_empty()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.server.unblock();
-    }
 }

@@ -54,61 +54,119 @@ impl<A: Action, K: Kind> May<A, K> for Root {
     }
 }
 
+/// A request that an [`HttpServer`] got.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Got {
+    pub(crate) method: String,
+    pub(crate) url: String,
+    pub(crate) key: Option<String>,
+    pub(crate) body: String,
+}
+
 /// The idempotency key and the body of a request.
 pub(crate) type Asked = (Option<String>, Value);
 
-/// A tool that records what it was asked.
-pub(crate) struct ToolServer {
-    url: String,
-    pub(crate) asked: Arc<Mutex<Vec<Asked>>>,
+/// An HTTP server that answers what it is told to, afterwards always the same, and records what it was asked.
+pub(crate) struct HttpServer {
+    server: Arc<tiny_http::Server>,
+    answers: Arc<Mutex<Vec<(u16, String)>>>,
+    got: Arc<Mutex<Vec<Got>>>,
     /// Answers are held back while this is locked.
     pub(crate) gate: Arc<Mutex<()>>,
-    server: Arc<tiny_http::Server>,
 }
 
-impl ToolServer {
-    fn start() -> Self {
-        let server = Arc::new(tiny_http::Server::http("127.0.0.1:0").unwrap());
-        let url = format!("http://{}/tool", server.server_addr());
-        let (asked, gate) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(())));
-        for _ in 0..3 {
-            let (server, asked, gate) = (server.clone(), asked.clone(), gate.clone());
+impl HttpServer {
+    /// One that gives these answers, then `{}`.
+    pub(crate) fn start(answers: &[(u16, &str)]) -> Self {
+        let answers = answers.iter().rev();
+        let answers = answers.map(|(status, text)| (*status, (*text).to_owned()));
+        Self::serve(answers.collect(), "{}")
+    }
+
+    /// A tool that answers in text.
+    fn tool() -> Self {
+        Self::serve(Vec::new(), "sunny")
+    }
+
+    fn serve(answers: Vec<(u16, String)>, always: &'static str) -> Self {
+        let this = Self {
+            server: Arc::new(tiny_http::Server::http("127.0.0.1:0").unwrap()),
+            answers: Arc::new(Mutex::new(answers)),
+            got: Arc::default(),
+            gate: Arc::default(),
+        };
+        for _ in 0..SERVING {
+            let (server, answers) = (this.server.clone(), this.answers.clone());
+            let (got, gate) = (this.got.clone(), this.gate.clone());
             let answer = move || {
-                while let Ok(mut request) = server.recv() {
-                    let mut body = String::new();
-                    request.as_reader().read_to_string(&mut body).unwrap();
-                    let key = request
-                        .headers()
-                        .iter()
-                        .find(|header| header.field.equiv("Idempotency-Key"))
-                        .map(|header| header.value.to_string());
-                    let body: Value = serde_json::from_str(&body).unwrap();
-                    asked.lock().unwrap().push((key, body));
-                    drop(gate.lock());
-                    let _ = request.respond(tiny_http::Response::from_string("sunny"));
+                while let Ok(request) = server.recv() {
+                    answer_one(request, &got, &gate, &answers, always);
                 }
             };
             std::thread::Builder::new()
-                .name("tool".to_owned())
+                .name("http".to_owned())
                 .spawn(answer)
                 .unwrap();
         }
-        Self {
-            url,
-            asked,
-            gate,
-            server,
-        }
+        this
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.server.server_addr())
+    }
+
+    pub(crate) fn got(&self) -> Vec<Got> {
+        self.got.lock().unwrap().clone()
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+        let got = self.got().into_iter();
+        got.map(|got| (got.key, serde_json::from_str(&got.body).unwrap()))
+            .collect()
+    }
+
+    /// Whether it has given all answers that it was told to.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.answers.lock().unwrap().is_empty()
     }
 }
 
-impl Drop for ToolServer {
+/// Requests that a server answers at one time.
+const SERVING: usize = 3;
+
+fn answer_one(
+    mut request: tiny_http::Request,
+    got: &Mutex<Vec<Got>>,
+    gate: &Mutex<()>,
+    answers: &Mutex<Vec<(u16, String)>>,
+    always: &'static str,
+) {
+    let mut body = String::new();
+    request.as_reader().read_to_string(&mut body).unwrap();
+    let mut headers = request.headers().iter();
+    let key = headers.find(|header| header.field.equiv("Idempotency-Key"));
+    got.lock().unwrap().push(Got {
+        method: request.method().to_string(),
+        url: request.url().to_owned(),
+        key: key.map(|header| header.value.to_string()),
+        body,
+    });
+    drop(gate.lock());
+    let told = answers.lock().unwrap().pop();
+    let (status, text) = told.unwrap_or_else(|| (200, always.to_owned()));
+    let kind = match text.starts_with(['{', '[']) {
+        true => "content-type: application/json",
+        false => "content-type: text/plain",
+    };
+    let response = tiny_http::Response::from_string(text)
+        .with_status_code(status)
+        .with_header(kind.parse::<tiny_http::Header>().unwrap());
+    let _ = request.respond(response);
+}
+
+impl Drop for HttpServer {
     fn drop(&mut self) {
-        for _ in 0..3 {
+        for _ in 0..SERVING {
             self.server.unblock();
         }
     }
@@ -118,7 +176,7 @@ pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
     pub(crate) provider: Provider,
-    pub(crate) tool: ToolServer,
+    pub(crate) tool: HttpServer,
     pub(crate) tenant_id: Uuid,
     pub(crate) user_id: Uuid,
     pub(crate) project_id: Uuid,
@@ -158,7 +216,7 @@ impl World {
             store,
             clock: Clock::system(),
             provider: Provider::start(Script::default()).unwrap(),
-            tool: ToolServer::start(),
+            tool: HttpServer::tool(),
             tenant_id: id(),
             user_id: id(),
             project_id: id(),
@@ -183,7 +241,7 @@ impl World {
             ..
         } = self;
         let provider_id = self.clock.new_id();
-        let (url, tool) = (self.provider.base_url(), &self.tool.url);
+        let (url, tool) = (self.provider.base_url(), self.tool.url("/tool"));
         let tools: String = [("weather", true), ("pay", false)]
             .map(|(name, idempotent)| {
                 let tool_id = self.clock.new_id();

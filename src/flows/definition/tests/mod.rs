@@ -171,3 +171,17 @@ fn the_page_lists_what_is_refused() {
     }
     crate::config::generated::part("docs/flows.md", "refused", &table, "flows::");
 }
+
+/// The features of the language are data: the tests of running flows run what the page calls taken.
+#[test]
+fn the_page_lists_the_features_of_the_language() {
+    let mut table = String::from("| feature | case | |\n|---|---|---|\n");
+    for line in include_str!("../../../../tests/it/flow_runs/features.jsonl").lines() {
+        let feature: Value = serde_json::from_str(line).unwrap();
+        let text = |field: &str| feature[field].as_str();
+        let is_taken = text("refused").map_or("taken", |_| "refused");
+        let (name, case) = (text("feature").unwrap(), text("case").unwrap());
+        let _ = writeln!(table, "| {name} | {case} | {is_taken} |");
+    }
+    crate::config::generated::part("docs/flows.md", "features", &table, "flows::");
+}
