@@ -8,6 +8,7 @@ mod events;
 mod features;
 mod state;
 mod tool_approvals;
+mod waiting;
 mod world;
 
 use crate::runtime::world::World;
