@@ -84,9 +84,9 @@ def free_port():
             return port
 
 
-def eventually(what, look, process=None):
+def eventually(what, look, process=None, patience_s=PATIENCE_S):
     """Waits until `look` gives something."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         found = look()
         if found:
@@ -94,7 +94,7 @@ def eventually(what, look, process=None):
         if process is not None and process.poll() is not None:
             raise Failed(f"{what}: its process ended with {process.returncode}")
         time.sleep(0.02)
-    raise Failed(f"{what}: not within {PATIENCE_S} s")
+    raise Failed(f"{what}: not within {patience_s} s")
 
 
 def end(process, how=signal.SIGTERM):
