@@ -99,6 +99,8 @@ create table approval_log (
   at timestamp with time zone not null,
   constraint approval_log_pkey PRIMARY KEY (tenant_id, approval_id, "position")
 ) partition by RANGE (approval_id);
+CREATE INDEX approval_log_by_position ON ONLY public.approval_log USING btree ("position");
+CREATE INDEX approval_log_by_tenant ON ONLY public.approval_log USING btree (tenant_id, "position");
 
 create sequence approval_log_position;
 

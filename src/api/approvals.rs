@@ -1,20 +1,18 @@
-//! `/v1/approvals` and `/v1/inbox`: what runs ask reviewers, and what these answer.
+//! `/v1/approvals`: what runs ask reviewers, and what these answer.
 
 use super::page_query::page_query;
 use super::{SOME_ID, Whom, invalid_body};
-use crate::authz::{self, ApprovalReviewer, Decides, Hands, Reads, Reviewer};
+use crate::authz::{self, ApprovalReviewer, Decides, Hands, Reads, Reviewer, ReviewerFollower};
 use crate::error::{Code, Error, Result};
 use crate::http::context::Cx;
 use crate::http::faults::{FAULTS_MOST, both};
 use crate::http::input::{Body, Nothing, Query, Text};
-use crate::http::output::{Created, Found};
+use crate::http::output::{ApprovalEvents, Created, Found};
 use crate::http::route::{Method, Route, route};
 use crate::ids::{Id, Timestamp, rfc3339};
-use crate::store::approvals::for_reviewers::{
-    self, Approval, AssignedTo, Entry, Filters, INBOX_MOST, Subject, Waiting,
-};
+use crate::store::approvals::for_reviewers::{self, Approval, AssignedTo, Entry, Filters, Subject};
 use crate::store::approvals::{
-    self, ApprovalSource, ApprovalStatus, CONTEXT_BYTES, Decided, Decision, EscalatedTo,
+    self, ApprovalSource, ApprovalStatus, CONTEXT_BYTES, Decided, Decision, EscalatedTo, log,
 };
 use crate::store::page::Page;
 use crate::store::reviewers::is_role;
@@ -35,6 +33,18 @@ pub(super) fn routes() -> Vec<Route> {
             "approvals.list",
             "List the approvals of the caller's reviewer roles, those that wait unless asked otherwise",
             list,
+        ),
+        route(
+            Get,
+            "/v1/approvals/stream",
+            "approvals.follow",
+            "Follow what happens to the approvals of the caller's reviewer roles as server-sent events",
+            follow,
+        )
+        .reads(
+            "Last-Event-ID",
+            "The id of the last event that was received: the stream goes on after it.",
+            || json!({"type": "integer", "minimum": 0}),
         ),
         route(
             Get,
@@ -67,13 +77,6 @@ pub(super) fn routes() -> Vec<Route> {
             escalate,
         )
         .answers(closed),
-        route(
-            Get,
-            "/v1/inbox",
-            "inbox.list",
-            "List what waits for the caller: first what is assigned to the caller, then what is assigned to nobody, each by its end",
-            inbox,
-        ),
     ]
 }
 
@@ -255,54 +258,6 @@ page_query! {
     }
 }
 
-/// What waits for the caller.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Inbox {
-    /// At most 200.
-    data: Vec<InboxItem>,
-    /// More waits.
-    has_more: bool,
-}
-
-/// Something that waits for the caller.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct InboxItem {
-    /// What kind of thing `id` names.
-    kind: InboxKind,
-    id: Uuid,
-    project_id: Uuid,
-    title: String,
-    /// Since when it waits.
-    since: Timestamp,
-    expires_at: Timestamp,
-    /// It is assigned to the caller; otherwise to nobody.
-    is_assigned: bool,
-}
-
-/// What kinds of things wait.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum InboxKind {
-    /// An approval.
-    Approval,
-}
-
-impl From<Waiting> for InboxItem {
-    fn from(row: Waiting) -> Self {
-        Self {
-            kind: InboxKind::Approval,
-            id: row.approval_id,
-            project_id: row.project_id,
-            title: row.title,
-            since: row.created_at.into(),
-            expires_at: row.expires_at.into(),
-            is_assigned: row.is_assigned,
-        }
-    }
-}
-
 /// Yes or no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -383,13 +338,40 @@ fn list(
     Ok(Found(page.page(rows, |row| row.approval_id, View::from)))
 }
 
-fn inbox(cx: &Cx<'_>, reviewer: Reviewer, _: Nothing) -> Result<Found<Inbox>> {
-    let (mut session, user_id) = (cx.store().session()?, reviewer.user_id());
-    let mut rows = for_reviewers::inbox(&mut session, reviewer.sight(), user_id)?;
-    let has_more = rows.len() > INBOX_MOST;
-    rows.truncate(INBOX_MOST);
-    let data = rows.into_iter().map(InboxItem::from).collect();
-    Ok(Found(Inbox { data, has_more }))
+/// Where a stream begins.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FollowApprovals {
+    /// The stream goes on after the event of this number; left out: it begins now. `Last-Event-ID` takes its place.
+    #[schemars(range(min = 0))]
+    after: Option<i64>,
+}
+
+fn follow(
+    cx: &Cx<'_>,
+    reviewer: ReviewerFollower,
+    Query(query): Query<FollowApprovals>,
+) -> Result<ApprovalEvents> {
+    let named = match cx.header("last-event-id").map(str::trim) {
+        None | Some("") => query.after,
+        Some(text) => Some(text.parse().map_err(|_| {
+            Error::new(
+                Code::InvalidRequest,
+                "Header Last-Event-ID: expected the decimal number of an event.",
+            )
+        })?),
+    };
+    if let Some(after) = named {
+        let newest = log::newest(&mut cx.store().session()?)?.position;
+        if !(0..=newest).contains(&after) {
+            let message = format!(
+                "The newest event of approvals is {newest}; there is nothing after {after}. Begin again without a number."
+            );
+            return Err(Error::new(Code::InvalidRequest, message).detail("lastSeq", newest));
+        }
+    }
+    let following = cx.streams().follow_approvals(reviewer, named)?;
+    Ok(ApprovalEvents(following))
 }
 
 fn read(cx: &Cx<'_>, approval: ApprovalReviewer<Reads>, _: Nothing) -> Result<Found<WholeView>> {
@@ -477,7 +459,12 @@ fn decide(
     let decided = cx.transact(|tx| approvals::decide(tx, approval, by, &decision))?;
     let now = for_reviewers::find(&mut cx.store().session()?, tenant_id, approval_id)?;
     match decided {
-        Decided::Written { .. } => cx.runtime().wake(),
+        Decided::Written { .. } => {
+            let waited = now.closed_at.map(|closed_at| closed_at - now.created_at);
+            let waited = waited.and_then(|waited| waited.try_into().ok());
+            cx.runtime().count_approval(now.status, waited);
+            cx.runtime().wake();
+        }
         // The same again: an answer that was lost.
         Decided::Closed
             if now.decided_by == Some(actor.user_id)
@@ -613,6 +600,7 @@ fn escalate(
             approval_id,
         )?));
     }
+    cx.runtime().count_approval(ApprovalStatus::Escalated, None);
     let new = for_reviewers::find(&mut session, tenant_id, new_id)?;
     Ok(Created(new.into()))
 }

@@ -10,6 +10,7 @@ pub mod enrolments;
 mod flow_definitions;
 pub mod flows;
 pub mod grants;
+pub mod inbox;
 pub mod model_providers;
 pub mod orgs;
 mod page_query;
@@ -79,6 +80,7 @@ pub fn routes() -> Vec<Route> {
     routes.extend(run_state::routes());
     routes.extend(retries::routes());
     routes.extend(approvals::routes());
+    routes.extend(inbox::routes());
     routes.extend(webhook_endpoints::routes());
     routes.extend(webhook_deliveries::routes());
     routes.extend(audit::routes());

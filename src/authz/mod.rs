@@ -20,7 +20,8 @@ pub use check::{Checker, Facts, Tickets};
 pub use erasers::{ConversationEraser, conversation_eraser};
 pub use grants::{GrantsReader, grants_reader};
 pub use reviewers::{
-    Act, ApprovalReviewer, Decides, Hands, Reads, Reviewer, approval_reviewer, reviewer, role_lost,
+    Act, ApprovalReviewer, Decides, Hands, Reads, Reviewer, ReviewerFollower, approval_reviewer,
+    reviewer, reviewer_follower, role_lost,
 };
 pub use sync::{desired_tuples, health, permissions, report};
 

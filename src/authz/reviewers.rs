@@ -5,14 +5,17 @@
 //!
 //! The database alone says who is a reviewer, so the authorization model is not asked.
 
-use super::check::{Checker, Target};
+use super::admission::Admission;
+use super::check::{Checker, Facts, Target, Tickets};
 use crate::audit::Stage;
 use crate::error::{Code, Error, Result};
-use crate::proof::{Action, Kind, May, Read, Write};
+use crate::proof::{Action, Caller, Kind, May, Read, Write};
 use crate::store::approvals::Actor;
 use crate::store::approvals::for_reviewers::{Approval, Sight};
-use crate::store::{Find, reviewers};
+use crate::store::reviewers::OfTenant;
+use crate::store::{Find, Store, reviewers};
 use std::marker::PhantomData;
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// What a reviewer does with one approval.
@@ -63,6 +66,84 @@ impl Reviewer {
     pub fn user_id(&self) -> Uuid {
         self.user_id
     }
+}
+
+/// A reviewer who is told of approvals as long as the stream is open.
+#[derive(Debug)]
+pub struct ReviewerFollower {
+    reviewer: Reviewer,
+    ends_at: Option<OffsetDateTime>,
+    caller: Caller,
+    facts: Facts,
+}
+
+impl ReviewerFollower {
+    /// The person, and the tenant.
+    pub fn person(&self) -> OfTenant {
+        (self.caller.tenant_id, self.caller.user_id)
+    }
+
+    /// The bearer token.
+    pub fn token_id(&self) -> Uuid {
+        self.caller.token_id
+    }
+
+    /// When the credential ends: the stream ends with it.
+    pub fn ends_at(&self) -> Option<OffsetDateTime> {
+        self.ends_at
+    }
+
+    /// Takes the roles that the person has by now. With authorization off there are none.
+    pub fn has_now(&mut self, roles: Option<&Vec<String>>) {
+        if let Some(held) = &mut self.reviewer.sight.roles {
+            *held = roles.cloned().unwrap_or_default();
+        }
+    }
+
+    /// Whether this person is still a reviewer, by the roles taken last.
+    pub fn is_reviewer(&self) -> bool {
+        lacks(&self.reviewer, None, false).is_none()
+    }
+
+    /// Whether this person may see an approval of this project with this role.
+    pub fn sees(&self, tenant_id: Uuid, project_id: Uuid, required_role: &str) -> bool {
+        let sight = &self.reviewer.sight;
+        let of_role = |roles: &Vec<String>| roles.iter().any(|held| held == required_role);
+        sight.tenant_id == tenant_id
+            && sight.project_id.is_none_or(|own| own == project_id)
+            && sight.roles.as_ref().is_none_or(of_role)
+    }
+
+    /// Records that this person is no reviewer any more, and calls `then` once that is on disk. It does not wait for it.
+    pub fn refuse(
+        &self,
+        store: &Store,
+        admission: &Admission,
+        then: impl FnOnce(Result<()>) + Send + 'static,
+    ) {
+        let tickets = Tickets::default();
+        let (caller, facts) = (self.caller.clone(), &self.facts);
+        let checker = Checker::new(store, Some(admission), caller, facts, &tickets);
+        let tenant = Target::tenant(self.caller.tenant_id);
+        refuse(&checker, Read::NAME, &tenant, Lack::Standing);
+        tickets.then(then);
+    }
+}
+
+/// The caller is a reviewer, and is told of approvals until the credential ends.
+///
+/// # Errors
+/// As [`reviewer`].
+pub fn reviewer_follower(
+    checker: &Checker<'_>,
+    ends_at: Option<OffsetDateTime>,
+) -> Result<ReviewerFollower> {
+    Ok(ReviewerFollower {
+        reviewer: reviewer(checker, None)?,
+        ends_at,
+        caller: checker.caller().clone(),
+        facts: checker.facts().clone(),
+    })
 }
 
 /// Somebody may do `A` with one approval.

@@ -544,6 +544,24 @@ impl Access for authz::Reviewer {
     }
 }
 
+impl Access for authz::ReviewerFollower {
+    fn rule() -> Rule {
+        Rule::Reviewer
+    }
+    fn codes() -> Vec<Code> {
+        CHECK_CODES.to_vec()
+    }
+    fn check(cx: &Cx<'_>) -> Result<Self> {
+        match cx.credential()? {
+            Credential::Bearer(known) => {
+                let checker = cx.checker_of(cx.identify(known.caller));
+                authz::reviewer_follower(&checker, known.expires_at)
+            }
+            Credential::Public(_) => authz::reviewer_follower(&cx.checker()?, None),
+        }
+    }
+}
+
 impl<A: authz::Act> Access for authz::ApprovalReviewer<A> {
     fn rule() -> Rule {
         Rule::ApprovalReviewer {

@@ -1,10 +1,11 @@
 //! A handler's answer.
 
-use super::sse::{Following, StreamData};
+use super::sse::{ApprovalStreamData, Following, StreamData};
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 /// An answer on its way to the door.
 pub enum Answer {
@@ -114,6 +115,56 @@ impl<T: Serialize + JsonSchema> Output for Put<T> {
     }
 }
 
+/// 200 with what was asked for and its entity tag, or 304 if the request named that tag: a client that asks again and again
+/// gets the same bytes once (RFC 9110, sections 8.8.3 and 13.1.2).
+#[derive(Debug)]
+pub struct Tagged<T> {
+    /// What was asked for.
+    pub value: T,
+    /// The request's `If-None-Match`.
+    pub if_none_match: Option<String>,
+}
+
+/// The first half of a SHA-256 of the body.
+fn entity_tag(body: &[u8]) -> String {
+    let digest = Sha256::digest(body);
+    let hex = digest[..16].iter().map(|byte| format!("{byte:02x}"));
+    format!("\"{}\"", hex.collect::<String>())
+}
+
+/// Whether an `If-None-Match` names this tag. The comparison is weak: a proxy may have weakened it.
+fn names_tag(if_none_match: &str, tag: &str) -> bool {
+    let mut named = if_none_match.split(',').map(str::trim);
+    named.any(|named| named == "*" || named.strip_prefix("W/").unwrap_or(named) == tag)
+}
+
+impl<T: Serialize + JsonSchema> Output for Tagged<T> {
+    const STATUS: u16 = 200;
+    const OTHER_STATUS: Option<u16> = Some(304);
+    const CONTENT_TYPE: Option<&'static str> = Some("application/json");
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.subschema_for::<T>())
+    }
+    fn answer(self) -> Result<Answer> {
+        let body = serde_json::to_vec(&self.value).map_err(Error::internal)?;
+        let tag = entity_tag(&body);
+        let is_known = self
+            .if_none_match
+            .is_some_and(|named| names_tag(&named, &tag));
+        let headers = vec![("etag", tag)];
+        let (status, content_type, body) = match is_known {
+            true => (304, None, Vec::new()),
+            false => (200, Some("application/json"), body),
+        };
+        Ok(Answer::Full {
+            status,
+            content_type,
+            headers,
+            body,
+        })
+    }
+}
+
 /// 204.
 #[derive(Debug)]
 pub struct Gone;
@@ -148,6 +199,20 @@ impl Output for Events {
     }
 }
 
+/// 200 with a stream of what happens to approvals.
+pub struct ApprovalEvents(pub Following);
+
+impl Output for ApprovalEvents {
+    const STATUS: u16 = 200;
+    const CONTENT_TYPE: Option<&'static str> = Some("text/event-stream");
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.subschema_for::<ApprovalStreamData>())
+    }
+    fn answer(self) -> Result<Answer> {
+        Ok(Answer::Stream(self.0))
+    }
+}
+
 /// 200 with a file that is part of the program.
 #[derive(Debug)]
 pub struct Asset {
@@ -171,5 +236,25 @@ impl Output for Asset {
             headers: self.headers,
             body: self.body,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_named_alone_among_others_weakened_or_by_a_star() {
+        let tag = entity_tag(b"{}");
+        for named in [
+            tag.clone(),
+            format!("W/{tag}"),
+            format!("\"a\", {tag}"),
+            "*".to_owned(),
+        ] {
+            assert!(names_tag(&named, &tag), "{named}");
+        }
+        assert!(!names_tag(&entity_tag(b"[]"), &tag));
+        assert!(!names_tag(tag.trim_matches('"'), &tag));
     }
 }

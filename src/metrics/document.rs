@@ -40,6 +40,11 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
             ]
             .concat(),
         ),
+        (
+            "Approvals",
+            "",
+            runs::of_approvals(&runtime::ApprovalStats::default()),
+        ),
         ("The audit", "", of_audit(&decided)),
         (
             "Traces",
@@ -107,7 +112,7 @@ fn markdown() -> String {
         "Prometheus text. Each replica answers for itself, whatever else happens; a scrape asks \
          nobody. Counters begin at 0 with the process. Who may reach the port may read them: no \
          tenant, id or name of a tenant's choice is in any. A \
-         histogram has the buckets `le` of 0.1 s to 10 min."
+         histogram has the buckets `le` of 0.1 s to 10 min; that of approvals, of 1 min to 30 days."
             .to_owned(),
     ];
     for (title, when, metrics) in sections() {

@@ -120,7 +120,9 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     if let Some(stats) = shared.runtime.queue_stats() {
         metrics.extend(of_run_jobs(&stats));
     }
-    metrics.extend(runs::of_runs(&shared.runtime.stats()));
+    let runs = shared.runtime.stats();
+    metrics.extend(runs::of_runs(&runs));
+    metrics.extend(runs::of_approvals(&runs.approvals));
     metrics
 }
 

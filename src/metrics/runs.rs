@@ -1,8 +1,15 @@
 //! The metrics of runs, and of the calls of models and tools that they make.
 
-use super::{Metric, MetricKind::Counter, figure};
+use super::{
+    Metric,
+    MetricKind::{Counter, Gauge},
+    figure,
+};
 use crate::http::probes::{Distribution, Labels};
-use crate::runtime::{BOUNDS, Durations, ModelCalls, Stats, ToolOutcome};
+use crate::runtime::{
+    ApprovalStats, BOUNDS, Durations, ModelCalls, Stats, ToolOutcome, WAIT_BOUNDS,
+};
+use crate::store::approvals::ApprovalStatus;
 use crate::store::runs::{Status, Tokens};
 use crate::store::steps::{CallOutcome, StepKind};
 
@@ -65,6 +72,58 @@ pub(super) fn of_runs(stats: &Stats) -> Vec<Metric> {
                     (labels.concat(), figure(count))
                 })
                 .collect(),
+        ),
+    ]
+}
+
+/// Approvals. The roles are a tenant's words, so all but `standard` count together.
+pub(super) fn of_approvals(stats: &ApprovalStats) -> Vec<Metric> {
+    let figures = stats.figures;
+    let size = |count: i64| figure(u64::try_from(count).unwrap_or(0));
+    let waiting = [("standard", figures.standard), ("other", figures.other)];
+    let closed = ApprovalStatus::ALL.iter().zip(stats.closed);
+    let closed = closed
+        .filter(|(status, _)| !matches!(status, ApprovalStatus::Waiting | ApprovalStatus::Voided));
+    vec![
+        Metric::labelled(
+            "agent_runtime_approvals_waiting",
+            "Approvals that wait for a reviewer, in all tenants, as the database had them at most 15 s before. All roles but standard count together.",
+            Gauge,
+            waiting
+                .map(|(role, count)| (label("role", role), size(count)))
+                .to_vec(),
+        ),
+        Metric::single(
+            "agent_runtime_approvals_overdue",
+            "Approvals whose time is over and that were not closed yet, as above: their runs have not gone on.",
+            Gauge,
+            size(figures.overdue),
+        ),
+        Metric::single(
+            "agent_runtime_approvals_oldest_seconds",
+            "How long the oldest approval that waits has waited, as above.",
+            Gauge,
+            figures.oldest_seconds,
+        ),
+        Metric::labelled(
+            "agent_runtime_approvals_closed_total",
+            "Approvals that this process closed. Those that end with their run are not counted.",
+            Counter,
+            closed
+                .map(|(status, count)| (label("outcome", status.text()), figure(count)))
+                .collect(),
+        ),
+        Metric::histogram(
+            "agent_runtime_approval_decision_seconds",
+            "How long approvals waited that reviewers decided.",
+            vec![(
+                Labels::new(),
+                Distribution {
+                    buckets: WAIT_BOUNDS.into_iter().zip(stats.waits).collect(),
+                    beyond: stats.waits[WAIT_BOUNDS.len()],
+                    sum: stats.waited_seconds,
+                },
+            )],
         ),
     ]
 }

@@ -2,6 +2,7 @@
 //!
 //! Every series exists from the start. The labels are a fixed set: a tenant's choices make none.
 
+use crate::store::approvals::{ApprovalStatus, Figures};
 use crate::store::runs::{Status, Tokens};
 use crate::store::steps::{CallOutcome, ModelCall, StepKind};
 use crate::store::turns::Turn;
@@ -17,6 +18,20 @@ const NO_KEY: &str = "no-key";
 /// The upper bounds of the buckets, in seconds: a model answers within a tenth of a second to ten minutes.
 pub const BOUNDS: [f64; 12] = [
     0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0,
+];
+
+/// The upper bounds of the buckets of how long approvals waited, in seconds: a minute to 30 days, which is the longest.
+pub const WAIT_BOUNDS: [f64; 10] = [
+    60.0,
+    300.0,
+    900.0,
+    3600.0,
+    14_400.0,
+    28_800.0,
+    86_400.0,
+    259_200.0,
+    604_800.0,
+    2_592_000.0,
 ];
 
 texts! {
@@ -45,6 +60,19 @@ pub struct Durations {
     pub sum: f64,
 }
 
+/// Approvals.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ApprovalStats {
+    /// What waits in the database, as it was read last.
+    pub figures: Figures,
+    /// Closed by this process, as [`ApprovalStatus::ALL`]; those that end with their run are not counted.
+    pub closed: [u64; ApprovalStatus::ALL.len()],
+    /// Decided, by the first of [`WAIT_BOUNDS`] that is not exceeded, and the longer ones last.
+    pub waits: [u64; WAIT_BOUNDS.len() + 1],
+    /// All together, in seconds.
+    pub waited_seconds: f64,
+}
+
 /// The calls of models with one key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelCalls {
@@ -71,6 +99,8 @@ pub struct Stats {
     pub steps: [Durations; StepKind::ALL.len()],
     /// Attempts at calls of HTTP tools, as [`ToolOutcome::ALL`].
     pub tools: [u64; ToolOutcome::ALL.len()],
+    /// Approvals.
+    pub approvals: ApprovalStats,
 }
 
 impl Stats {
@@ -92,6 +122,7 @@ impl Stats {
             cost_usd: 0.0,
             steps: Default::default(),
             tools: Default::default(),
+            approvals: ApprovalStats::default(),
         }
     }
 }
@@ -176,6 +207,24 @@ impl Counts {
 
     pub(super) fn tool_call(&self, outcome: ToolOutcome) {
         self.with(|stats| count(&mut stats.tools, &ToolOutcome::ALL, outcome));
+    }
+
+    /// An approval was closed; `waited`: before somebody decided.
+    pub(super) fn approval(&self, status: ApprovalStatus, waited: Option<Duration>) {
+        self.with(|stats| {
+            let approvals = &mut stats.approvals;
+            count(&mut approvals.closed, &ApprovalStatus::ALL, status);
+            if let Some(waited) = waited {
+                let seconds = waited.as_secs_f64();
+                let bucket = WAIT_BOUNDS.iter().position(|bound| seconds <= *bound);
+                approvals.waits[bucket.unwrap_or(WAIT_BOUNDS.len())] += 1;
+                approvals.waited_seconds += seconds;
+            }
+        });
+    }
+
+    pub(super) fn approvals_waiting(&self, figures: Figures) {
+        self.with(|stats| stats.approvals.figures = figures);
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Stats) -> T) -> T {

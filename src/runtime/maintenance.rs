@@ -5,9 +5,10 @@ use super::erasure;
 use super::services::Services;
 use crate::error::Result;
 use crate::ids::Clock;
-use crate::store::{Store, authz, clock as database_clock, deltas, partitions, runs};
+use crate::store::{Store, approvals, authz, clock as database_clock, deltas, partitions, runs};
 use crossbeam_channel::{Receiver, TryRecvError};
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -17,11 +18,14 @@ const KEY_AGE: time::Duration = time::Duration::hours(24);
 const BATCH: u32 = 1000;
 /// Statements in one round.
 const BATCHES: usize = 1000;
+/// How often approvals that wait are counted, for the metrics.
+const FIGURES_EVERY: Duration = Duration::from_secs(15);
 /// Tenants looked at in one statement.
 const TENANTS: i64 = 1000;
 
 /// The thread `runs-upkeep`. Ends when `stop` disconnects.
 pub(super) fn repeat(services: &Services, stop: &Receiver<()>) {
+    let mut figures = ApprovalFigures::default();
     partitions::keep(
         &services.clock,
         stop,
@@ -29,9 +33,32 @@ pub(super) fn repeat(services: &Services, stop: &Receiver<()>) {
             round(&services.store, &services.clock)?;
             erase_old(services, stop)
         },
-        || {},
+        || figures.look(services),
         |error| crate::warn_unless!(services.store.is_away(), services.log, "Maintenance of the tables of runs failed; it will be tried again"; crate::log::ErrorValue(error)),
     );
+}
+
+/// Reads what the metrics say of approvals that wait.
+#[derive(Default)]
+struct ApprovalFigures {
+    read_at: Option<Instant>,
+}
+
+impl ApprovalFigures {
+    /// Reads it again if that is due. What cannot be read stays as it was.
+    fn look(&mut self, services: &Services) {
+        if self.read_at.is_some_and(|at| at.elapsed() < FIGURES_EVERY) {
+            return;
+        }
+        self.read_at = Some(Instant::now());
+        let read = services.store.session();
+        match read.and_then(|mut session| approvals::figures(&mut session)) {
+            Ok(figures) => services.counts.approvals_waiting(figures),
+            Err(error) => {
+                slog::debug!(services.log, "Approvals that wait were not counted"; crate::log::ErrorValue(&error));
+            }
+        }
+    }
 }
 
 /// One round.

@@ -47,7 +47,7 @@ mod steps;
 pub mod tool_approvals;
 pub mod turn;
 
-pub use counts::{BOUNDS, Durations, ModelCalls, Stats, ToolOutcome};
+pub use counts::{ApprovalStats, BOUNDS, Durations, ModelCalls, Stats, ToolOutcome, WAIT_BOUNDS};
 pub use flow::FlowPosition;
 pub use job::StartedBy;
 pub use model_keys::ModelKeys;
@@ -61,6 +61,7 @@ use crate::flows::definition::tree::Definition;
 use crate::ids::Clock;
 use crate::log::trace::TraceContext;
 use crate::proof::{Kind, May, Write};
+use crate::store::approvals::ApprovalStatus;
 use crate::store::conversations::Conversation;
 use crate::store::runs::{self, Cancelled, EndedRun, NewRun, RequestKey, Run};
 use crate::store::{Sql, Store, Tx};
@@ -235,6 +236,11 @@ impl Runtime {
     /// What the queue of runs has done in this process; none before it is started.
     pub fn queue_stats(&self) -> Option<jobs::Stats> {
         self.0.queue.get()?.stats(job::QUEUE)
+    }
+
+    /// Counts an approval that was closed for a reviewer; `waited`: before somebody decided.
+    pub fn count_approval(&self, status: ApprovalStatus, waited: Option<Duration>) {
+        self.0.counts.approval(status, waited);
     }
 
     /// What runs did in this process.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `door` | connections | `Door::stop`: no new ones; answers in flight within the deadline |
 //! | `request-N` | handlers | with the door |
-//! | `stream-N`, `stream-tail`, `stream-access` | open streams; rights of their readers | `Streams::stop`: each gets `stream.end` |
+//! | `stream-N`, `stream-tail`, `stream-reviewers`, `stream-access` | open streams; rights of their readers | `Streams::stop`: each gets `stream.end` |
 //! | `runs-N`, as many as needed at once, and the queue's own | runs | `jobs::Runner::stop`: leases handed back |
 //! | `authz-sync` | makes tenants' stores, synchronizes permissions | `Reconciler::stop`, before the next call |
 //! | `runs-…` | watch runs, write text, maintain tables | with the runs |

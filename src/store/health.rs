@@ -151,12 +151,33 @@ pub fn stranded_runs(client: &mut Client, grace: Duration) -> Result<Vec<(Uuid, 
         .collect()
 }
 
-/// Whether an operator holds all runs.
+/// Approvals, 20 at most, that wait beyond their time and that nothing will close, by tenant and id. `grace` as above, also
+/// for their time.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn are_runs_held(client: &mut Client) -> Result<bool> {
-    client.query_one(sql!("health/runs_held"), &[])?.only()
+pub fn overdue_approvals(client: &mut Client, grace: Duration) -> Result<Vec<(Uuid, Uuid)>> {
+    let grace_ms = i64::try_from(grace.as_millis()).unwrap_or(i64::MAX);
+    let rows = client.query(sql!("health/overdue_approvals"), &[&LISTED, &grace_ms])?;
+    rows.iter()
+        .map(|row| Ok((row.column("tenant_id")?, row.column("approval_id")?)))
+        .collect()
+}
+
+/// Reviewer roles, 20 at most, for which approvals wait that nobody may decide, by tenant and role, with how many wait.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn undecidable_approvals(client: &mut Client) -> Result<Vec<(Uuid, String, i64)>> {
+    let rows = client.query(sql!("health/undecidable_approvals"), &[&LISTED])?;
+    let each = rows.iter().map(|row| {
+        Ok((
+            row.column("tenant_id")?,
+            row.column("required_role")?,
+            row.column("waiting")?,
+        ))
+    });
+    each.collect()
 }
 
 /// How many webhook endpoints are registered.

@@ -10,6 +10,7 @@ use super::{Columns, Sql, Tx};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, May};
 use crate::{from_row, list_sql, sql};
+use std::collections::HashMap;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -76,6 +77,26 @@ from_row!(Reviewer {
 pub fn roles(sql: &mut impl Sql, tenant_id: Uuid, user_id: Uuid) -> Result<Vec<String>> {
     let rows = sql.query(sql!("reviewers/roles"), &[&tenant_id, &user_id])?;
     rows.iter().map(Columns::only).collect()
+}
+
+/// A person of a tenant.
+pub type OfTenant = (Uuid, Uuid);
+
+/// The reviewer roles of these people, of each without any none.
+///
+/// # Errors
+/// `database-unavailable`.
+pub fn roles_of_many(
+    sql: &mut impl Sql,
+    people: &[OfTenant],
+) -> Result<HashMap<OfTenant, Vec<String>>> {
+    let (tenants, users): (Vec<Uuid>, Vec<Uuid>) = people.iter().copied().unzip();
+    let mut found: HashMap<OfTenant, Vec<String>> = HashMap::new();
+    for row in sql.query(sql!("reviewers/roles_of_many"), &[&tenants, &users])? {
+        let person = (row.column("tenant_id")?, row.column("user_id")?);
+        found.entry(person).or_default().push(row.column("role")?);
+    }
+    Ok(found)
 }
 
 /// A page of the tenant's reviewers.

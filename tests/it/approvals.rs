@@ -2,21 +2,21 @@
 //! `access::approvals`, what becomes of the run in `waiting::approvals`.
 
 use crate::harness::approvals::NewApproval;
-use crate::harness::{App, made};
+use crate::harness::{App, eventually, made};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 const ALL: &str = "/v1/approvals";
 
-struct World {
-    app: App,
+pub(crate) struct World {
+    pub(crate) app: App,
     project_id: Uuid,
-    run_id: Uuid,
+    pub(crate) run_id: Uuid,
 }
 
 impl World {
     /// A run that has ended is enough for what is asked here.
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let app = App::start();
         let (project_id, run_id) = (app.maker().project(), app.clock.new_id());
         let run = format!(
@@ -34,7 +34,7 @@ impl World {
         }
     }
 
-    fn approval(&self, role: &'static str, seconds: i32) -> Uuid {
+    pub(crate) fn approval(&self, role: &'static str, seconds: i32) -> Uuid {
         let new = NewApproval {
             tenant_id: self.app.seeds.tenant_id,
             project_id: self.project_id,
@@ -234,4 +234,127 @@ fn the_inbox_shows_what_is_mine_before_what_is_nobodys() {
     assign(soon, &json!({"email": "ann@b"})).expect_error(409, "conflict");
     assign(late, &json!({})).expect(200);
     assert_eq!(world.listed("?assignedTo=none").len(), 2);
+}
+
+#[test]
+fn the_inbox_is_counted_and_paged_and_asked_for_again_for_nothing() {
+    let world = World::start();
+    let app = &world.app;
+    let ids: Vec<Uuid> = (1..=5)
+        .map(|hours| world.approval("standard", hours * 3600))
+        .collect();
+    let mine = format!("{ALL}/{}/assign", ids[4]);
+    app.post(&mine, &json!({"userId": app.seeds.user_id}))
+        .expect(200);
+    let order = [ids[4], ids[0], ids[1], ids[2], ids[3]];
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = app.get(&format!("/v1/inbox?limit=2{cursor}")).expect(200);
+        assert_eq!(page["counts"], json!({"assigned": 1, "unassigned": 4}));
+        found.extend(
+            page["data"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|item| item["id"].clone()),
+        );
+        assert_eq!(page["hasMore"], json!(page["nextCursor"].is_string()));
+        let Some(next) = page["nextCursor"].as_str() else {
+            break;
+        };
+        // What is decided meanwhile neither hides a row nor brings one twice.
+        if found.len() == 2 {
+            let decide = format!("{ALL}/{}/decide", ids[4]);
+            app.post(&decide, &json!({"decision": "approve"}))
+                .expect(200);
+            let again = world.approval("standard", 5 * 3600);
+            let mine = format!("{ALL}/{again}/assign");
+            app.post(&mine, &json!({"userId": app.seeds.user_id}))
+                .expect(200);
+        }
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(found, order.map(|id| json!(id)));
+    app.get("/v1/inbox?limit=0")
+        .expect_error(400, "invalid-request");
+    app.get("/v1/inbox?cursor=AQ")
+        .expect_error(400, "invalid-cursor");
+    let first = app.get("/v1/inbox");
+    let tag = first.header("etag").unwrap().to_owned();
+    let named = |tag: &str| app.send("GET", "/v1/inbox", None, &[("if-none-match", tag)]);
+    let again = named(&tag);
+    assert_eq!((again.status, again.header("etag")), (304, Some(&*tag)));
+    assert_eq!(again.text, "");
+    world.approval("standard", 3600);
+    let changed = named(&tag);
+    assert_eq!(changed.status, 200);
+    assert_ne!(changed.header("etag"), Some(&*tag));
+    // Nobody writes that a time is over, and the answer changes all the same.
+    let tag = changed.header("etag").unwrap();
+    app.sql(&format!(
+        "update approvals set expires_at = now() where approval_id = '{}'",
+        ids[0]
+    ));
+    assert_eq!(named(tag).status, 200);
+}
+
+#[test]
+fn metrics_tell_what_waits_how_it_was_closed_and_after_how_long() {
+    let world = World::start();
+    let decided = world.approval("finance", 3600);
+    world.approval("standard", 3600);
+    world.approval("finance", 3600);
+    world.approval("finance", 0);
+    let figure = |series: &str| {
+        let metrics = world.app.get("/metrics").text;
+        let line = metrics
+            .lines()
+            .find(|line| line.starts_with(&format!("{series} ")));
+        let line = line.unwrap_or_else(|| panic!("no {series} in {metrics}"));
+        line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    let decide = |id: Uuid, decision: &str| {
+        let path = format!("{ALL}/{id}/decide");
+        world
+            .app
+            .post(&path, &json!({"decision": decision}))
+            .expect(200);
+    };
+    let age = "update approvals set created_at = now() - interval '2 hours'";
+    world.app.sql(age);
+    decide(decided, "reject");
+    decide(decided, "reject");
+    assert_eq!(
+        figure("agent_runtime_approvals_closed_total{outcome=\"rejected\"}"),
+        1.0
+    );
+    assert_eq!(
+        figure("agent_runtime_approvals_closed_total{outcome=\"approved\"}"),
+        0.0
+    );
+    let bucket = |bound: &str| {
+        figure(&format!(
+            "agent_runtime_approval_decision_seconds_bucket{{le=\"{bound}\"}}"
+        ))
+    };
+    assert_eq!((bucket("3600"), bucket("14400")), (0.0, 1.0));
+    // What waits is read when a process starts, and again in a while.
+    let replica = world.app.replica(|_| {});
+    let figure = |series: &str| {
+        let metrics = replica.get("/metrics").text;
+        let found = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("{series} ")));
+        found.map(|text| text.parse::<f64>().unwrap())
+    };
+    eventually("what waits to be read", || {
+        (figure("agent_runtime_approvals_waiting{role=\"standard\"}") == Some(1.0)).then_some(())
+    });
+    assert_eq!(
+        figure("agent_runtime_approvals_waiting{role=\"other\"}"),
+        Some(1.0)
+    );
+    assert_eq!(figure("agent_runtime_approvals_overdue"), Some(1.0));
+    let oldest = figure("agent_runtime_approvals_oldest_seconds").unwrap();
+    assert!((7200.0..7400.0).contains(&oldest), "{oldest}");
 }

@@ -237,7 +237,7 @@ fn described_schema(app: &App, reference: &str) -> Value {
 }
 
 /// Answers without an `id` of their own, each with the reason.
-const WITHOUT_ID: [(&str, &str); 27] = [
+const WITHOUT_ID: [(&str, &str); 28] = [
     (
         "WebhookEndpoint",
         "its id is `endpointId`, as clients read it from `webhookEndpoints.create`",
@@ -276,6 +276,7 @@ const WITHOUT_ID: [(&str, &str); 27] = [
     ("RunEvent", "counted within its run: `seq`"),
     ("RunStep", "counted within its run: `step`"),
     ("RunStreamData", "the data of an event of a stream"),
+    ("ApprovalStreamData", "the same, of a reviewer's stream"),
     (
         "Secret",
         "named within its environment: `environment` and `name`",

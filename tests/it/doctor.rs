@@ -2,6 +2,7 @@
 //! same.
 
 use crate::authz_store::client;
+use crate::harness::approvals::NewApproval;
 use crate::harness::openfga::OpenFga;
 use crate::harness::secrets::Keys;
 use crate::harness::{App, Collector, Database, Deaf, authorization};
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 29] = [
+const CODES: [&str; 30] = [
     "settings",
     "license",
     "audit-key",
@@ -40,6 +41,7 @@ const CODES: [&str; 29] = [
     "secrets",
     "tool-secrets",
     "runs",
+    "approvals",
     "webhooks",
     "otlp",
     "payload-retention",
@@ -377,6 +379,65 @@ fn the_doctor_finds_a_run_that_nothing_wakes() {
         .says("runs", "fault", &run.to_string());
     sql.batch_execute("delete from runs").unwrap();
     patient.examined().says("runs", "ok", "carries it on");
+}
+
+#[test]
+fn the_doctor_finds_approvals_that_nothing_closes_and_that_nobody_may_decide() {
+    let database = Database::migrated();
+    let mut sql = database.client();
+    let clock = agent_runtime::ids::Clock::system();
+    let [tenant_id, project_id, run_id, person] = [7, 8, 9, 10].map(Uuid::from_u128);
+    let mut waiting = NewApproval {
+        tenant_id,
+        project_id,
+        run_id,
+        requested_by: person,
+        role: "finance",
+        seconds: 3600,
+    };
+    sql.batch_execute("select attach_run_partitions(today => current_date)")
+        .unwrap();
+    let patient = Patient::on(&database.url());
+    patient
+        .examined()
+        .says("approvals", "ok", "No approval waits");
+    waiting.insert(&mut sql, &clock);
+    // With authorization off everybody decides.
+    patient
+        .examined()
+        .says("approvals", "ok", "1 approvals wait");
+    waiting.seconds = -120;
+    let over = waiting.insert(&mut sql, &clock).to_string();
+    let report = patient.examined();
+    report
+        .has_faults(&["approvals"])
+        .says("approvals", "fault", &over);
+    sql.batch_execute("delete from approvals where expires_at < now()")
+        .unwrap();
+    let patient = patient.with("SVC_AUTHZ_API_URL", &OpenFga::shared().url());
+    let undecidable = format!("1 for finance in tenant {tenant_id}");
+    patient
+        .examined()
+        .says("approvals", "warning", &undecidable);
+    let tenant = "insert into tenants (tenant_id, name, created_at) values ($1, 'One', now())";
+    sql.execute(tenant, &[&tenant_id]).unwrap();
+    // Who started the run is nobody who may.
+    let reviewer = |sql: &mut Client, user_id: Uuid| {
+        let person =
+            "insert into users (tenant_id, user_id, kind, display_name, tenant_role, created_at)
+             values ($1, $2, 'person', 'Ann', 'member', now())";
+        sql.execute(person, &[&tenant_id, &user_id]).unwrap();
+        let role = "insert into reviewers (tenant_id, user_id, role, created_by, created_at) values ($1, $2, 'finance', $2, now())";
+        sql.execute(role, &[&tenant_id, &user_id]).unwrap();
+    };
+    reviewer(&mut sql, person);
+    patient
+        .examined()
+        .says("approvals", "warning", &undecidable);
+    reviewer(&mut sql, Uuid::from_u128(11));
+    patient
+        .examined()
+        .says("approvals", "ok", "1 approvals wait");
 }
 
 #[test]

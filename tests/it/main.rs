@@ -12,6 +12,7 @@ mod harness;
 mod access;
 mod agent_output;
 mod agents;
+mod approval_streams;
 mod approvals;
 mod archives;
 mod audit;

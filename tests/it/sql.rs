@@ -7,7 +7,7 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 33] = [
+const ACROSS_TENANTS: [(&str, &str); 38] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
@@ -31,6 +31,14 @@ const ACROSS_TENANTS: [(&str, &str); 33] = [
     (
         "deltas/insert",
         "pieces of many runs at once, each joined to its run by tenant and epoch",
+    ),
+    (
+        "approvals/log_since",
+        "as events/moved_since; what happened goes to the reviewers of its tenant",
+    ),
+    (
+        "reviewers/roles_of_many",
+        "the people whose streams are open here, each by tenant and user",
     ),
     (
         "tokens/revoked_among",
@@ -93,6 +101,18 @@ const ACROSS_TENANTS: [(&str, &str); 33] = [
     (
         "health/storeless",
         "how many tenants have no store, for the operator",
+    ),
+    (
+        "health/overdue_approvals",
+        "the approvals that nothing will close, for the operator",
+    ),
+    (
+        "health/undecidable_approvals",
+        "the roles that nobody has who may decide, for the operator",
+    ),
+    (
+        "approvals/figures",
+        "how many wait in all, for the operator",
     ),
     (
         "health/untold",

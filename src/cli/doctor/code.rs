@@ -32,6 +32,7 @@ pub(super) enum Code {
     Secrets,
     ToolSecrets,
     Runs,
+    Approvals,
     Webhooks,
     Otlp,
     PayloadRetention,
@@ -251,6 +252,13 @@ pub(super) static ALL: &[About] = &[
         "That every run that has not finished has a job that will carry it on, that a run whose children have ended was woken, and that runs are not held.",
         "Such a run stays as it is for ever. Runs that are held wait until they are released.",
         "Cancel the runs that are named. It is a fault of this program: report it with the output of `agent-runtime doctor --json`.",
+    ),
+    about(
+        Code::Approvals,
+        "approvals",
+        "How many approvals wait and since when, that each whose time is over has a job that closes it, and that somebody may decide each.",
+        "A fault: an approval waits for ever. A warning: nobody may decide, so its time will run out.",
+        "Cancel the runs of the approvals that are named. It is a fault of this program: report it with the output of `agent-runtime doctor --json`.",
     ),
     about(
         Code::Webhooks,

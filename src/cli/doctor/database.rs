@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::ids::Clock;
 use crate::server::options;
 use crate::store::connect::Manager;
-use crate::store::{self, health, migrations};
+use crate::store::{self, health, migrations, runs};
 use postgres::Client;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -28,6 +28,7 @@ pub(super) const CODES: &[Code] = &[
     Code::Permissions,
     Code::ToolSecrets,
     Code::Runs,
+    Code::Approvals,
     Code::Webhooks,
     Code::PayloadRetention,
 ];
@@ -104,6 +105,7 @@ pub(super) fn look(findings: &Findings, facts: &Facts) {
             Code::Permissions,
             Code::ToolSecrets,
             Code::Runs,
+            Code::Approvals,
             Code::Webhooks,
             Code::PayloadRetention,
         ] {
@@ -121,7 +123,9 @@ pub(super) fn look(findings: &Findings, facts: &Facts) {
         Code::ToolSecrets,
         tool_secrets::look(findings, client, &facts.settings),
     );
-    asked_of(findings, Code::Runs, runs(findings, client));
+    asked_of(findings, Code::Runs, runs_under_way(findings, client));
+    let asked = approvals(findings, client, facts);
+    asked_of(findings, Code::Approvals, asked);
     asked_of(findings, Code::Webhooks, webhooks(findings, client, facts));
     asked_of(
         findings,
@@ -263,8 +267,8 @@ fn permissions(findings: &Findings, client: &mut Client, facts: &Facts) -> Resul
     Ok(())
 }
 
-fn runs(findings: &Findings, client: &mut Client) -> Result<()> {
-    if health::are_runs_held(client)? {
+fn runs_under_way(findings: &Findings, client: &mut Client) -> Result<()> {
+    if runs::is_held(client)? {
         let sentence = "All runs are held: none goes on until they are released.";
         let remedy = "Check what was restored, then run: agent-runtime runs release".to_owned();
         findings.remedied(Code::Runs, Level::Warning, sentence.to_owned(), remedy);
@@ -282,6 +286,51 @@ fn runs(findings: &Findings, client: &mut Client) -> Result<()> {
         fault,
         "Every run under way has a job that carries it on.",
     );
+    Ok(())
+}
+
+fn approvals(findings: &Findings, client: &mut Client, facts: &Facts) -> Result<()> {
+    let overdue = health::overdue_approvals(client, JOB_GRACE)?;
+    if !overdue.is_empty() {
+        let named = overdue.iter();
+        let named: Vec<String> = named
+            .map(|(tenant_id, id)| format!("{id} of tenant {tenant_id}"))
+            .collect();
+        let sentence = format!(
+            "The time of these approvals is over, and nothing will close them: {}.",
+            named.join(", ")
+        );
+        findings.fault(Code::Approvals, sentence);
+        return Ok(());
+    }
+    let undecidable = match facts.settings.authorization {
+        // With authorization off whoever holds a token decides.
+        None => Vec::new(),
+        Some(_) => health::undecidable_approvals(client)?,
+    };
+    if !undecidable.is_empty() {
+        let each = undecidable.iter();
+        let each: Vec<String> = each
+            .map(|(tenant_id, role, count)| format!("{count} for {role} in tenant {tenant_id}"))
+            .collect();
+        let sentence = format!(
+            "Approvals wait for roles that nobody has who may decide: {}.",
+            each.join(", ")
+        );
+        let remedy = "Register a reviewer who did not start the run: POST /v1/reviewers.";
+        findings.remedied(Code::Approvals, Level::Warning, sentence, remedy.to_owned());
+        return Ok(());
+    }
+    let figures = store::approvals::figures(client)?;
+    let sentence = match figures.standard + figures.other {
+        0 => "No approval waits.".to_owned(),
+        count => {
+            let oldest = Duration::from_secs_f64(figures.oldest_seconds.max(0.0));
+            let hours = oldest.as_secs() / 3600;
+            format!("{count} approvals wait, the oldest for {hours} h.")
+        }
+    };
+    findings.ok(Code::Approvals, sentence);
     Ok(())
 }
 

@@ -46,7 +46,11 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
         success["content"] = json!({content_type: media});
     }
     for status in [Some(route.shape.status), route.shape.other_status] {
-        responses.extend(status.map(|status| (status.to_string(), success.clone())));
+        let described = match status {
+            Some(304) => json!({"description": "As the tag in If-None-Match says; without a body"}),
+            _ => success.clone(),
+        };
+        responses.extend(status.map(|status| (status.to_string(), described)));
     }
     for (status, codes) in errors::by_status(route.codes.iter().copied()) {
         let reference = format!("#/components/responses/{}", errors::name(status));

@@ -30,8 +30,8 @@ impl Followed {
         self.moved
             || self.readers.iter().any(|reader| {
                 reader.is_new()
-                    || reader.is_behind()
-                    || (reader.seq < self.newest && !reader.is_ending())
+                    || reader.out.is_behind()
+                    || (reader.seq < self.newest && !reader.out.is_ending())
             })
     }
 
@@ -40,14 +40,14 @@ impl Followed {
     pub(super) fn next(&self) -> Option<&Reader> {
         self.readers
             .iter()
-            .filter(|reader| !reader.is_behind() && !reader.is_ending())
+            .filter(|reader| !reader.out.is_behind() && !reader.out.is_ending())
             .min_by_key(|reader| reader.seq)
             .filter(|reader| self.moved || reader.seq < self.newest)
     }
 
     pub(super) fn flush(&mut self) {
         for reader in &mut self.readers {
-            reader.flush();
+            reader.out.flush();
         }
     }
 
@@ -58,9 +58,9 @@ impl Followed {
         for reader in &mut self.readers {
             reader.durable(event, &text);
             if last && reader.seq >= event.seq {
-                reader.end(End::Finished);
+                reader.out.end(End::Finished);
             }
-            reader.flush();
+            reader.out.flush();
         }
     }
 
@@ -91,8 +91,8 @@ impl Followed {
         for reader in &mut self.readers {
             let run = reader.may.run();
             if run.status.is_finished() && reader.seq >= run.last_seq {
-                reader.end(End::Finished);
-                reader.flush();
+                reader.out.end(End::Finished);
+                reader.out.flush();
             }
         }
     }
@@ -104,7 +104,7 @@ impl Followed {
         for (index, reader) in self.readers.iter_mut().enumerate() {
             match reader.text(delta) {
                 TextOutcome::Done => {
-                    reader.flush();
+                    reader.out.flush();
                 }
                 TextOutcome::NotBegun => unknown = true,
                 TextOutcome::Fill => missing.push(index),

@@ -81,7 +81,7 @@ pub(super) enum End {
 
 /// The stream ends here.
 #[derive(Debug, Serialize, JsonSchema)]
-struct StreamEnd {
+pub(super) struct StreamEnd {
     reason: End,
 }
 
@@ -102,7 +102,7 @@ enum Reset {
 
 /// The stream is cut here: read the run anew, or come back.
 #[derive(Debug, Serialize, JsonSchema)]
-struct StreamReset {
+pub(super) struct StreamReset {
     reason: Reset,
 }
 

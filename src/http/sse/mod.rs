@@ -1,4 +1,4 @@
-//! Server-sent events: a few threads serve all open streams of runs' progress.
+//! Server-sent events: a few threads serve all open streams of runs' progress, and one those of reviewers (`reviewers`).
 //!
 //! Guarantees: a reader gets every durable event after the one that it names, in order, each once.
 //! Then it gets an explicit last event: `stream.end` with the reason, or `stream.reset` if it
@@ -13,20 +13,25 @@
 //! `data` one line of JSON.
 
 mod access;
+mod approval_events;
 mod command;
 mod followed;
 mod format;
 mod options;
+mod outgoing;
 mod reader;
+mod reviewers;
 mod rights;
+mod settled;
 mod shard;
 mod tail;
 
+pub(in crate::http) use approval_events::ApprovalStreamData;
 pub(in crate::http) use format::StreamData;
 pub use options::Options;
 
 use super::door;
-use crate::authz::{Admission, RunReader};
+use crate::authz::{Admission, ReviewerFollower, RunReader};
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
 use crate::runtime::progress::feed::Feed;
@@ -58,16 +63,19 @@ impl Following {
 /// Every open stream.
 pub struct Streams {
     shards: Vec<Sender<Command>>,
+    reviewers: Sender<reviewers::Command>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Disconnected once every thread has ended.
     ended: Receiver<Infallible>,
     stopping: Arc<AtomicBool>,
     open: Arc<AtomicUsize>,
+    /// Of these, reviewers'.
+    open_to_reviewers: Arc<AtomicUsize>,
     options: Options,
 }
 
 impl Streams {
-    /// Starts the threads `stream-N` and `stream-tail`, and with an admission `stream-access`.
+    /// Starts the threads `stream-N`, `stream-tail` and `stream-reviewers`, and with an admission `stream-access`.
     ///
     /// # Errors
     /// The system gives no thread.
@@ -80,7 +88,7 @@ impl Streams {
         log: &slog::Logger,
     ) -> Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
-        let open = Arc::new(AtomicUsize::new(0));
+        let (open, open_to_reviewers) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
         let (mut shards, mut threads) = (Vec::new(), Vec::new());
         let (running, ended) = bounded::<Infallible>(0);
         let count = options.threads.max(1);
@@ -100,13 +108,23 @@ impl Streams {
                 shard: number,
                 pending: Arc::default(),
             });
-            let running = running.clone();
-            threads.push(spawn(format!("stream-{number}"), move || {
-                shard.run(&commands);
-                drop(running);
-            })?);
+            let name = format!("stream-{number}");
+            threads.push(spawn(&name, &running, move || shard.run(&commands))?);
             shards.push(sender);
         }
+        let (reviewers, commands) = bounded(JOINS);
+        let parts = reviewers::Parts {
+            options: &options,
+            store,
+            clock,
+            admission: admission.clone(),
+            open: Arc::clone(&open_to_reviewers),
+            own: reviewers.clone(),
+            log,
+        };
+        let thread = reviewers::Reviewers::new(parts);
+        let work = move || thread.run(&commands);
+        threads.push(spawn("stream-reviewers", &running, work)?);
         if let Some(admission) = admission {
             let access = access::Access {
                 admission,
@@ -115,11 +133,8 @@ impl Streams {
                 stopping: Arc::clone(&stopping),
                 log: log.clone(),
             };
-            let running = running.clone();
-            threads.push(spawn("stream-access".to_owned(), move || {
-                access.run(&given);
-                drop(running);
-            })?);
+            let work = move || access.run(&given);
+            threads.push(spawn("stream-access", &running, work)?);
         }
         let tail = tail::Tail {
             store: store.clone(),
@@ -130,16 +145,15 @@ impl Streams {
             stopping: Arc::clone(&stopping),
             log: log.clone(),
         };
-        threads.push(spawn("stream-tail".to_owned(), move || {
-            tail.run();
-            drop(running);
-        })?);
+        threads.push(spawn("stream-tail", &running, move || tail.run())?);
         Ok(Self {
             shards,
+            reviewers,
             threads: Mutex::new(threads),
             ended,
             stopping,
             open,
+            open_to_reviewers,
             options,
         })
     }
@@ -156,19 +170,26 @@ impl Streams {
         let run_id = may.run().run_id;
         let shard = &self.shards[shard_of(run_id, self.shards.len())];
         let reader = Reader::new(writer, may, after, self.options.buffer_bytes);
-        match shard.try_send(Command::Join(Box::new(reader))) {
-            Ok(()) => Ok(Following(body)),
-            Err(TrySendError::Full(_)) => Err(Error::new(
-                Code::Overloaded,
-                "Too many streams are being opened right now. Try again shortly.",
-            )),
-            Err(TrySendError::Disconnected(_)) => Err(stopping()),
+        joined(shard.try_send(Command::Join(Box::new(reader))), body)
+    }
+
+    /// Opens a stream of what happens to approvals that a reviewer may see: after a position, or from now on.
+    ///
+    /// # Errors
+    /// As [`Streams::follow`].
+    pub fn follow_approvals(&self, may: ReviewerFollower, after: Option<i64>) -> Result<Following> {
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err(stopping());
         }
+        let (writer, body) = door::stream(self.options.buffer_bytes);
+        let follower = reviewers::Follower::new(writer, may, after, self.options.buffer_bytes);
+        let join = reviewers::Command::Join(Box::new(follower));
+        joined(self.reviewers.try_send(join), body)
     }
 
     /// Streams that are served now.
     pub fn open(&self) -> usize {
-        self.open.load(Ordering::Relaxed)
+        self.open.load(Ordering::Relaxed) + self.open_to_reviewers.load(Ordering::Relaxed)
     }
 
     /// Ends every stream so that its client comes back elsewhere, and joins the threads. False: one
@@ -179,6 +200,9 @@ impl Streams {
             // A full queue is being read: there will be room.
             let _ = shard.send_deadline(Command::Stop, deadline);
         }
+        let _ = self
+            .reviewers
+            .send_deadline(reviewers::Command::Stop, deadline);
         // Nothing is ever sent: the last thread that ends disconnects it.
         let ended = self.ended.recv_deadline(deadline) == Err(RecvTimeoutError::Disconnected);
         let threads =
@@ -192,14 +216,34 @@ impl Streams {
     }
 }
 
+fn joined<C>(sent: Result<(), TrySendError<C>>, body: door::StreamBody) -> Result<Following> {
+    match sent {
+        Ok(()) => Ok(Following(body)),
+        Err(TrySendError::Full(_)) => Err(Error::new(
+            Code::Overloaded,
+            "Too many streams are being opened right now. Try again shortly.",
+        )),
+        Err(TrySendError::Disconnected(_)) => Err(stopping()),
+    }
+}
+
 fn stopping() -> Error {
     Error::new(Code::ShuttingDown, "The server is stopping. Connect again.")
 }
 
-fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+/// Starts a thread, which holds `running` until its work ends.
+fn spawn(
+    name: &str,
+    running: &Sender<Infallible>,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>> {
+    let running = running.clone();
     std::thread::Builder::new()
-        .name(name)
+        .name(name.to_owned())
         .stack_size(512 * 1024)
-        .spawn(work)
+        .spawn(move || {
+            work();
+            drop(running);
+        })
         .map_err(Error::internal)
 }

@@ -17,7 +17,7 @@ const TOKENS: usize = 1000;
 pub(super) fn to_check_again<'a>(runs: impl Iterator<Item = &'a Followed>) -> Vec<Again> {
     let mut seen = HashSet::new();
     runs.flat_map(|followed| &followed.readers)
-        .filter(|reader| !reader.is_ending())
+        .filter(|reader| !reader.out.is_ending())
         .filter_map(|reader| reader.may.again())
         .filter(|again| seen.insert((again.run_id(), again.token_id())))
         .collect()
@@ -27,7 +27,7 @@ pub(super) fn to_check_again<'a>(runs: impl Iterator<Item = &'a Followed>) -> Ve
 pub(super) fn end_refused(followed: &mut Followed, token_id: Uuid) {
     for reader in &mut followed.readers {
         if reader.may.token_id() == Some(token_id) {
-            reader.end(End::Access);
+            reader.out.end(End::Access);
         }
     }
 }
@@ -48,7 +48,7 @@ pub(super) fn end_revoked(store: &Store, runs: &mut HashMap<Uuid, Followed>) -> 
     for (run_id, followed) in runs {
         for reader in &mut followed.readers {
             if token_of(reader).is_some_and(|token| revoked.contains(&token)) {
-                reader.end(End::Credential);
+                reader.out.end(End::Credential);
                 ended.push(*run_id);
             }
         }

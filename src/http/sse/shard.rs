@@ -5,7 +5,8 @@ use super::command::Command;
 use super::followed::Followed;
 use super::format::End;
 use super::options::Options;
-use super::reader::{Reader, Standing};
+use super::outgoing::Standing;
+use super::reader::Reader;
 use super::rights;
 use crate::error::{Error, Result};
 use crate::ids::Clock;
@@ -103,8 +104,8 @@ impl Shard {
         }
         for followed in self.runs.values_mut() {
             for reader in &mut followed.readers {
-                reader.end(End::Stopping);
-                reader.flush();
+                reader.out.end(End::Stopping);
+                reader.out.flush();
             }
         }
     }
@@ -312,10 +313,10 @@ impl Shard {
             };
             reader.welcome();
             for piece in pieces {
-                reader.flush();
+                reader.out.flush();
                 reader.text(piece);
             }
-            reader.flush();
+            reader.out.flush();
         }
         Ok(())
     }
@@ -363,9 +364,9 @@ impl Shard {
             };
             for reader in &mut followed.readers {
                 if reader.may.ends_at().is_some_and(|end| end <= now) {
-                    reader.end(End::Credential);
-                } else if reader.took_at.elapsed() >= self.options.comment_every {
-                    reader.comment();
+                    reader.out.end(End::Credential);
+                } else {
+                    reader.out.comment(self.options.comment_every);
                 }
             }
             self.drop_over(run_id);
@@ -411,11 +412,11 @@ impl Shard {
         let before = followed.readers.len();
         let patience = self.options.patience;
         followed.readers.retain_mut(|reader| {
-            if reader.flush() == Standing::Over {
+            if reader.out.flush() == Standing::Over {
                 return false;
             }
-            if reader.is_behind() && reader.took_at.elapsed() >= patience {
-                reader.reset();
+            if reader.out.is_stalled(patience) {
+                reader.out.reset();
                 return false;
             }
             true

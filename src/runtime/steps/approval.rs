@@ -7,6 +7,7 @@ use super::attempt::{Attempt, Outcome, Performed};
 use crate::error::{Error, Result};
 use crate::runtime::journal::wait::{self, ApprovalResult};
 use crate::runtime::progress::events::{Event, StepAnswer};
+use crate::store::Tx;
 use crate::store::approvals::{self, ApprovalStatus, EscalatedTo, OfStep};
 use crate::store::steps::Begun;
 use serde_json::json;
@@ -56,8 +57,11 @@ fn time_to(attempt: &Attempt<'_>, one: &OfStep) -> Result<Option<i64>> {
     let role = one.escalate_role.as_deref();
     match role.zip(one.escalates_in_ms) {
         _ if one.expires_in_ms <= 0 => {
-            let store = &attempt.services.store;
-            store.transact(|tx| approvals::expire(tx, lease, id))?;
+            let services = attempt.services;
+            let expire = |tx: &mut Tx<'_>| approvals::expire(tx, lease, id);
+            if services.store.transact(expire)? {
+                services.counts.approval(ApprovalStatus::Expired, None);
+            }
             Ok(None)
         }
         Some((role, ..=0)) => {
@@ -73,18 +77,23 @@ fn time_to(attempt: &Attempt<'_>, one: &OfStep) -> Result<Option<i64>> {
 
 fn escalate(attempt: &Attempt<'_>, approval: (Uuid, Uuid), required_role: &str) -> Result<()> {
     let services = attempt.services;
-    services.store.transact(|tx| {
+    let is_escalated = services.store.transact(|tx| {
         let to = EscalatedTo {
             approval_id: services.clock.new_id(),
             required_role,
             user_id: None,
         };
-        if approvals::escalate(tx, approval, to, None, None)? {
+        let is_escalated = approvals::escalate(tx, approval, to, None, None)?;
+        if is_escalated {
             let webhooks = &services.webhooks;
             webhooks.approval_requested(tx, approval.0, to.approval_id)?;
         }
-        Ok(())
-    })
+        Ok(is_escalated)
+    })?;
+    if is_escalated {
+        services.counts.approval(ApprovalStatus::Escalated, None);
+    }
+    Ok(())
 }
 
 fn closed(begun: &Begun, found: OfStep) -> Performed {

@@ -8,7 +8,7 @@
 use super::{Actor, ApprovalSource, ApprovalStatus};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Kind, May, Read, Scope};
-use crate::store::page::Request;
+use crate::store::page::{Request, TextRequest};
 use crate::store::principals::{Named, person};
 use crate::store::reviewers;
 use crate::store::{Columns, Find, Finding, FromRow, Sql, Tx};
@@ -17,9 +17,6 @@ use postgres::Row;
 use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
-
-/// Rows of the inbox at most.
-pub const INBOX_MOST: usize = 200;
 
 /// An approval, without what it is about.
 #[derive(Debug, Clone)]
@@ -285,6 +282,8 @@ pub struct Waiting {
     pub expires_at: OffsetDateTime,
     /// It is assigned to this reviewer; otherwise to nobody.
     pub is_assigned: bool,
+    /// Where it stands in the inbox, before its id.
+    pub place: String,
 }
 
 from_row!(Waiting {
@@ -293,15 +292,21 @@ from_row!(Waiting {
     title,
     created_at,
     expires_at,
-    is_assigned
+    is_assigned,
+    place
 });
 
-/// What waits for a reviewer: at most [`INBOX_MOST`], and one more if there is more.
+/// A page of what waits for a reviewer.
 ///
 /// # Errors
 /// The database's.
-pub fn inbox(sql: &mut impl Sql, sight: &Sight, user_id: Uuid) -> Result<Vec<Waiting>> {
-    let most = i64::try_from(INBOX_MOST + 1).unwrap_or(i64::MAX);
+pub fn inbox(
+    sql: &mut impl Sql,
+    sight: &Sight,
+    user_id: Uuid,
+    page: &TextRequest,
+) -> Result<Vec<Waiting>> {
+    let after = page.after.as_ref();
     sql.fetch_all(
         sql!("approvals/inbox"),
         &[
@@ -309,8 +314,35 @@ pub fn inbox(sql: &mut impl Sql, sight: &Sight, user_id: Uuid) -> Result<Vec<Wai
             &sight.roles,
             &sight.project_id,
             &user_id,
-            &most,
+            &after.map(|(place, _)| place),
+            &after.map(|(_, approval_id)| approval_id),
+            &page.rows(),
         ],
+    )
+}
+
+/// How much waits for a reviewer.
+#[derive(Debug, Clone, Copy)]
+pub struct InboxCounts {
+    /// Assigned to this reviewer.
+    pub assigned: i64,
+    /// Assigned to nobody.
+    pub unassigned: i64,
+}
+
+from_row!(InboxCounts {
+    assigned,
+    unassigned
+});
+
+/// How much the whole inbox of a reviewer holds.
+///
+/// # Errors
+/// The database's.
+pub fn inbox_counts(sql: &mut impl Sql, sight: &Sight, user_id: Uuid) -> Result<InboxCounts> {
+    sql.fetch_one(
+        sql!("approvals/inbox_counts"),
+        &[&sight.tenant_id, &sight.roles, &sight.project_id, &user_id],
     )
 }
 

@@ -13,6 +13,7 @@
 //! What reviewers read and assign is in [`for_reviewers`]. Not here: who may decide, and what webhooks are told.
 
 pub mod for_reviewers;
+pub mod log;
 
 use super::reviewers::is_role;
 use super::runs::{Lease, storable};
@@ -320,16 +321,44 @@ pub fn asked_steps(sql: &mut impl Sql, lease: &Lease) -> Result<BTreeSet<i32>> {
     Ok(steps.into_iter().collect())
 }
 
-/// Closes an approval whose time is over, if it still waits.
+/// Closes an approval whose time is over. False: it does not wait any more.
 ///
 /// # Errors
 /// The database's.
-pub fn expire(sql: &mut impl Sql, lease: &Lease, approval_id: Uuid) -> Result<()> {
-    sql.execute(
+pub fn expire(sql: &mut impl Sql, lease: &Lease, approval_id: Uuid) -> Result<bool> {
+    let expired = sql.execute(
         sql!("approvals/expire"),
         &[&lease.tenant_id(), &approval_id],
     )?;
-    Ok(())
+    Ok(expired == 1)
+}
+
+/// What waits in all tenants.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Figures {
+    /// For the role `standard`.
+    pub standard: i64,
+    /// For other roles.
+    pub other: i64,
+    /// Beyond their time, and not closed yet. The others do not count these.
+    pub overdue: i64,
+    /// How long the oldest has waited.
+    pub oldest_seconds: f64,
+}
+
+from_row!(Figures {
+    standard,
+    other,
+    overdue,
+    oldest_seconds
+});
+
+/// What waits in all tenants, for the operator.
+///
+/// # Errors
+/// The database's.
+pub fn figures(sql: &mut impl Sql) -> Result<Figures> {
+    sql.fetch_one(sql!("approvals/figures"), &[])
 }
 
 /// Who acts on an approval: a user, by a key.

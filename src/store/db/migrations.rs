@@ -174,6 +174,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0015_tool_approvals.sql"
         )),
     ),
+    (
+        "0016_approval_log_positions",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0016_approval_log_positions.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.

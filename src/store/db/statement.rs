@@ -7,7 +7,7 @@ use super::row::FromRow;
 use crate::error::{Error, Result};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
-use postgres::{Row, Statement};
+use postgres::{Client, Row, Statement};
 
 /// The text of `sql/queries/NOUN/VERB.sql`.
 #[macro_export]
@@ -106,5 +106,20 @@ pub trait Sql {
         parameters: &[Parameter<'_>],
     ) -> Result<T> {
         T::from_row(&self.query_one(sql, parameters)?)
+    }
+}
+
+/// A connection outside the pool, such as the doctor's.
+impl Sql for Client {
+    fn prepared(&mut self, sql: &'static str) -> Result<Statement> {
+        Ok(self.prepare(sql)?)
+    }
+
+    fn query(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
+        Ok(Client::query(self, sql, parameters)?)
+    }
+
+    fn execute(&mut self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<u64> {
+        Ok(Client::execute(self, sql, parameters)?)
     }
 }

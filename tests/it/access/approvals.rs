@@ -25,7 +25,7 @@ fn of_one() -> [(&'static str, &'static str, Option<Value>, &'static str); 4] {
 }
 
 impl World {
-    fn reviewer(&self, roles: &[&str]) -> Person {
+    pub(super) fn reviewer(&self, roles: &[&str]) -> Person {
         let person = self.person("member");
         for role in roles {
             self.write(
@@ -36,7 +36,7 @@ impl World {
         person
     }
 
-    fn approval(&self, role: &'static str, requested_by: Uuid) -> Uuid {
+    pub(super) fn approval(&self, role: &'static str, requested_by: Uuid) -> Uuid {
         let new = NewApproval {
             tenant_id: self.tenant_id(),
             project_id: self.project,

@@ -1,6 +1,7 @@
 //! Who may do what, with a real OpenFGA: roles, keys, lists, the order of record and effect, open
 //! streams, changes that were not told yet, and an authorization server that is slow or away; and what `/metrics` says of it.
 
+mod approval_streams;
 mod approvals;
 mod away;
 mod checker;

@@ -1,0 +1,120 @@
+//! `/v1/inbox`: what waits for the caller.
+
+use crate::authz::Reviewer;
+use crate::error::Result;
+use crate::http::context::Cx;
+use crate::http::input::Query;
+use crate::http::output::Tagged;
+use crate::http::route::{Method, Route, route};
+use crate::ids::Timestamp;
+use crate::store::approvals::for_reviewers::{self, Waiting};
+use crate::store::page::{LIMIT_DEFAULT, LIMIT_MOST, Page, TextRequest};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use uuid::Uuid;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        route(
+            Method::Get,
+            "/v1/inbox",
+            "inbox.list",
+            "List what waits for the caller: first what is assigned to the caller, then what is assigned to nobody, each by its end",
+            list,
+        )
+        .reads(
+            "If-None-Match",
+            "The `ETag` of an earlier answer: if nothing has changed since, the answer is 304 without a body.",
+            || json!({"type": "string"}),
+        ),
+    ]
+}
+
+/// Which page of the inbox.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ReadInbox {
+    /// The `nextCursor` of the page before; left out for the first page.
+    cursor: Option<String>,
+    /// Rows at most.
+    #[schemars(range(min = 1, max = LIMIT_MOST), extend("default" = LIMIT_DEFAULT))]
+    limit: Option<u16>,
+}
+
+/// What waits for the caller.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Inbox {
+    #[serde(flatten)]
+    page: Page<InboxItem>,
+    counts: InboxCounts,
+}
+
+/// How much the whole inbox holds.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct InboxCounts {
+    /// Assigned to the caller.
+    assigned: i64,
+    /// Assigned to nobody.
+    unassigned: i64,
+}
+
+/// Something that waits for the caller.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct InboxItem {
+    /// What kind of thing `id` names.
+    kind: InboxKind,
+    id: Uuid,
+    project_id: Uuid,
+    title: String,
+    /// Since when it waits.
+    since: Timestamp,
+    expires_at: Timestamp,
+    /// It is assigned to the caller; otherwise to nobody.
+    is_assigned: bool,
+}
+
+/// What kinds of things wait.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum InboxKind {
+    /// An approval.
+    Approval,
+}
+
+impl From<Waiting> for InboxItem {
+    fn from(row: Waiting) -> Self {
+        Self {
+            kind: InboxKind::Approval,
+            id: row.approval_id,
+            project_id: row.project_id,
+            title: row.title,
+            since: row.created_at.into(),
+            expires_at: row.expires_at.into(),
+            is_assigned: row.is_assigned,
+        }
+    }
+}
+
+fn list(cx: &Cx<'_>, reviewer: Reviewer, Query(query): Query<ReadInbox>) -> Result<Tagged<Inbox>> {
+    let page = TextRequest::new(query.cursor.as_deref(), query.limit, &"inbox")?;
+    let (mut session, user_id) = (cx.store().session()?, reviewer.user_id());
+    let sight = reviewer.sight();
+    let counts = for_reviewers::inbox_counts(&mut session, sight, user_id)?;
+    let rows = for_reviewers::inbox(&mut session, sight, user_id, &page)?;
+    let value = Inbox {
+        page: page.page(rows, |row| (&row.place, row.approval_id), InboxItem::from),
+        counts: InboxCounts {
+            assigned: counts.assigned,
+            unassigned: counts.unassigned,
+        },
+    };
+    let if_none_match = cx.header("if-none-match").map(str::to_owned);
+    Ok(Tagged {
+        value,
+        if_none_match,
+    })
+}

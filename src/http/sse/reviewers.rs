@@ -1,0 +1,385 @@
+//! The thread of reviewers' streams: it tells each reviewer what happens to the approvals that the reviewer may see.
+//!
+//! Guarantees: events come in order and each once, and who comes back with the id of the last one misses none. The rights of a
+//! reviewer are read right before each delivery: who has lost a role gets nothing of it any more, and who has lost the last one
+//! is told that the stream ends. A slow reader costs its own bounded buffer.
+//!
+//! The truth is in the log of approvals, which is read by position (`wake-ups-are-hints`). So it does not matter on which
+//! replica something happens. While nobody follows, nothing is read.
+
+use super::approval_events;
+use super::format::End;
+use super::options::Options;
+use super::outgoing::{Outgoing, Standing};
+use super::settled::{Gap, Settled};
+use crate::authz::{Admission, ReviewerFollower};
+use crate::error::{Error, Result};
+use crate::http::door::StreamWriter;
+use crate::ids::Clock;
+use crate::store::approvals::log::{self, Logged};
+use crate::store::reviewers::roles_of_many;
+use crate::store::{Sql, Store, tokens};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// Rows read with one query.
+const PAGE: i64 = 500;
+
+/// People or tokens looked up with one query.
+const PEOPLE: usize = 1000;
+
+/// How soon a reader who is behind is served again.
+const RETRY: Duration = Duration::from_millis(25);
+
+/// How often every reader is looked at.
+const SWEEP: Duration = Duration::from_millis(500);
+
+/// Pause after a fault of the database.
+const PAUSE: Duration = Duration::from_millis(250);
+
+pub(super) enum Command {
+    /// A reader comes.
+    Join(Box<Follower>),
+    /// It is recorded that the holder of this token is no reviewer any more.
+    Refused(Uuid),
+    /// The thread is to end.
+    Stop,
+}
+
+/// One reader.
+pub(super) struct Follower {
+    out: Outgoing,
+    may: ReviewerFollower,
+    /// Up to where it was told. None: it begins where the thread is.
+    position: Option<i64>,
+}
+
+impl Follower {
+    pub(super) fn new(
+        writer: StreamWriter,
+        may: ReviewerFollower,
+        after: Option<i64>,
+        buffer_bytes: usize,
+    ) -> Self {
+        Self {
+            out: Outgoing::new(writer, buffer_bytes),
+            may,
+            position: after,
+        }
+    }
+
+    /// It is to be told of what happened up to here, and can be.
+    fn lags(&self, to: i64) -> bool {
+        self.position.is_some_and(|position| position < to)
+            && !self.out.is_behind()
+            && !self.out.is_ending()
+    }
+
+    /// Gives what follows its position, as far as there is room. `to`: where all of that ends, if these rows are all.
+    fn give(&mut self, rows: &[Logged], to: Option<i64>) {
+        let mut at = self.position.unwrap_or(0);
+        for row in rows {
+            if row.position <= at {
+                continue;
+            }
+            if !self.out.has_room() {
+                self.position = Some(at);
+                return;
+            }
+            if self
+                .may
+                .sees(row.tenant_id, row.project_id, &row.required_role)
+            {
+                self.out.push(approval_events::event(row));
+            }
+            at = row.position;
+        }
+        self.position = Some(at.max(to.unwrap_or(at)));
+    }
+}
+
+/// Up to where the log is known.
+enum Known {
+    /// Nobody follows.
+    Nothing,
+    /// What is under way since this thread began to look is waited for.
+    Beginning(Gap),
+    /// Everything up to a position.
+    To(Settled),
+}
+
+pub(super) struct Reviewers {
+    options: Options,
+    store: Store,
+    clock: Clock,
+    /// None while authorization is off.
+    admission: Option<Arc<Admission>>,
+    open: Arc<AtomicUsize>,
+    /// Its own commands, for what it has others do.
+    own: Sender<Command>,
+    log: slog::Logger,
+    followers: Vec<Follower>,
+    known: Known,
+    failed_at: Option<Instant>,
+}
+
+/// What a thread of reviewers' streams needs.
+pub(super) struct Parts<'a> {
+    pub(super) options: &'a Options,
+    pub(super) store: &'a Store,
+    pub(super) clock: &'a Clock,
+    pub(super) admission: Option<Arc<Admission>>,
+    pub(super) open: Arc<AtomicUsize>,
+    pub(super) own: Sender<Command>,
+    pub(super) log: &'a slog::Logger,
+}
+
+impl Reviewers {
+    pub(super) fn new(parts: Parts<'_>) -> Self {
+        Self {
+            options: parts.options.clone(),
+            store: parts.store.clone(),
+            clock: parts.clock.clone(),
+            admission: parts.admission,
+            open: parts.open,
+            own: parts.own,
+            log: parts.log.clone(),
+            followers: Vec::new(),
+            known: Known::Nothing,
+            failed_at: None,
+        }
+    }
+
+    pub(super) fn run(mut self, commands: &Receiver<Command>) {
+        let (mut swept_at, mut rechecked_at) = (Instant::now(), Instant::now());
+        while self.wait(commands) {
+            if self.followers.is_empty() {
+                self.known = Known::Nothing;
+                continue;
+            }
+            if let Err(error) = self.serve() {
+                self.note(&error);
+            }
+            if swept_at.elapsed() >= SWEEP {
+                swept_at = Instant::now();
+                self.sweep();
+            }
+            if rechecked_at.elapsed() >= self.options.recheck_every {
+                rechecked_at = Instant::now();
+                if let Err(error) = self.recheck() {
+                    self.note(&error);
+                }
+            }
+            self.drop_over();
+        }
+        for follower in &mut self.followers {
+            follower.out.end(End::Stopping);
+            follower.out.flush();
+        }
+    }
+
+    /// Handles what has arrived, waiting a while for it. False: the thread is to end.
+    fn wait(&mut self, commands: &Receiver<Command>) -> bool {
+        let settled = match &self.known {
+            Known::To(settled) => settled.position,
+            _ => 0,
+        };
+        let mut some = self.followers.iter();
+        let wait = if self.followers.is_empty() {
+            SWEEP
+        } else if some.any(|follower| follower.out.is_behind() || follower.lags(settled)) {
+            RETRY
+        } else {
+            self.options.tail_every
+        };
+        let first = match commands.recv_timeout(wait) {
+            Ok(command) => command,
+            Err(RecvTimeoutError::Timeout) => return true,
+            Err(RecvTimeoutError::Disconnected) => return false,
+        };
+        for command in std::iter::once(first).chain(commands.try_iter().take(256)) {
+            match command {
+                Command::Join(follower) => {
+                    self.open.fetch_add(1, Ordering::Relaxed);
+                    self.followers.push(*follower);
+                }
+                Command::Refused(token_id) => self.refused(token_id),
+                Command::Stop => return false,
+            }
+        }
+        true
+    }
+
+    /// Reads on, and tells everybody what is new.
+    fn serve(&mut self) -> Result<()> {
+        if self.failed_at.is_some_and(|at| at.elapsed() < PAUSE) {
+            return Ok(());
+        }
+        let store = self.store.clone();
+        let mut session = store.session()?;
+        let Some((from, rows, to)) = self.look(&mut session)? else {
+            return Ok(());
+        };
+        for follower in &mut self.followers {
+            if follower.position.is_none() {
+                follower.out.push(approval_events::start(to));
+                follower.position = Some(to);
+            }
+        }
+        let concerned = |follower: &Follower| {
+            let (tenant_id, _) = follower.may.person();
+            follower.lags(from) || rows.iter().any(|row| row.tenant_id == tenant_id)
+        };
+        self.take_roles(&mut session, concerned)?;
+        for follower in &mut self.followers {
+            if !follower.lags(to) {
+                continue;
+            }
+            if follower.lags(from) {
+                let (tenant_id, _) = follower.may.person();
+                let between = (follower.position.unwrap_or(to), to);
+                let page = log::of_tenant(&mut session, tenant_id, between, PAGE)?;
+                let is_all = i64::try_from(page.len()).is_ok_and(|found| found < PAGE);
+                follower.give(&page, is_all.then_some(to));
+            } else {
+                follower.give(&rows, Some(to));
+            }
+            follower.out.flush();
+        }
+        Ok(())
+    }
+
+    /// Reads what has happened since the last look: from where, what, and up to where it is known. None: not yet known.
+    fn look(&mut self, session: &mut impl Sql) -> Result<Option<(i64, Vec<Logged>, i64)>> {
+        if matches!(self.known, Known::Nothing) {
+            let to = log::newest(session)?.position;
+            self.known = Known::Beginning(gap(session, to)?);
+        }
+        if let Known::Beginning(gap) = &self.known
+            && gap.is_over(log::newest(session)?.oldest_transaction)
+        {
+            self.known = Known::To(Settled::at(gap.to));
+        }
+        let Known::To(settled) = &mut self.known else {
+            return Ok(None);
+        };
+        let from = settled.position;
+        let mut rows = log::since(session, from, PAGE)?;
+        let passed = settled.pass(&rows);
+        if settled.misses(&rows, passed) {
+            let to = rows.last().map_or(from, |last| last.position);
+            settled.wait_for(gap(session, to)?);
+        }
+        rows.truncate(passed);
+        Ok(Some((from, rows, settled.position)))
+    }
+
+    /// Reads the roles of some of the readers.
+    fn take_roles(&mut self, session: &mut impl Sql, of: impl Fn(&Follower) -> bool) -> Result<()> {
+        if self.admission.is_none() {
+            return Ok(());
+        }
+        let mut some: Vec<&mut Follower> =
+            self.followers.iter_mut().filter(|one| of(one)).collect();
+        for some in some.chunks_mut(PEOPLE) {
+            let people: HashSet<_> = some.iter().map(|one| one.may.person()).collect();
+            let people: Vec<_> = people.into_iter().collect();
+            let roles = roles_of_many(session, &people)?;
+            for follower in some {
+                follower.may.has_now(roles.get(&follower.may.person()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends streams whose credential has ended, and keeps the others open.
+    fn sweep(&mut self) {
+        let now = self.clock.now();
+        for follower in &mut self.followers {
+            if follower.may.ends_at().is_some_and(|end| end <= now) {
+                follower.out.end(End::Credential);
+            } else {
+                follower.out.comment(self.options.comment_every);
+            }
+        }
+    }
+
+    /// Ends the streams whose tokens were revoked, and has it recorded whose readers are no reviewers any more.
+    fn recheck(&mut self) -> Result<()> {
+        let store = self.store.clone();
+        let mut session = store.session()?;
+        let token = |follower: &Follower| (follower.may.person().0, follower.may.token_id());
+        let held: HashSet<_> = self.followers.iter().map(token).collect();
+        let held: Vec<_> = held.into_iter().collect();
+        for some in held.chunks(PEOPLE) {
+            let revoked = tokens::revoked_among(&mut session, some)?;
+            for follower in &mut self.followers {
+                if revoked.contains(&token(follower)) {
+                    follower.out.end(End::Credential);
+                }
+            }
+        }
+        self.take_roles(&mut session, |follower| !follower.out.is_ending())?;
+        drop(session);
+        let Some(admission) = &self.admission else {
+            return Ok(());
+        };
+        let left = self.followers.iter();
+        for follower in left.filter(|one| !one.may.is_reviewer() && !one.out.is_ending()) {
+            let (own, token_id) = (self.own.clone(), follower.may.token_id());
+            follower
+                .may
+                .refuse(&self.store, admission, move |recorded| {
+                    // What cannot be recorded or said now is tried again with the next round. Nothing is told meanwhile.
+                    let _ = recorded.map(|()| own.try_send(Command::Refused(token_id)));
+                });
+        }
+        Ok(())
+    }
+
+    fn refused(&mut self, token_id: Uuid) {
+        let of_token = |one: &&mut Follower| one.may.token_id() == token_id;
+        for follower in self.followers.iter_mut().filter(of_token) {
+            if !follower.may.is_reviewer() {
+                follower.out.end(End::Access);
+            }
+        }
+    }
+
+    /// Drops the readers that are over or take nothing.
+    fn drop_over(&mut self) {
+        let (before, patience) = (self.followers.len(), self.options.patience);
+        self.followers.retain_mut(|follower| {
+            if follower.out.flush() == Standing::Over {
+                return false;
+            }
+            if follower.out.is_stalled(patience) {
+                follower.out.reset();
+                return false;
+            }
+            true
+        });
+        self.open
+            .fetch_sub(before - self.followers.len(), Ordering::Relaxed);
+    }
+
+    /// The database failed: look again in a while, and begin anew then.
+    fn note(&mut self, error: &Error) {
+        self.failed_at = Some(Instant::now());
+        self.known = Known::Nothing;
+        crate::warn_unless!(self.store.is_away(), self.log, "What happened to approvals could not be read; trying again"; crate::log::ErrorValue(error));
+    }
+}
+
+/// What is missing up to a position, from now on.
+fn gap(session: &mut impl Sql, to: i64) -> Result<Gap> {
+    Ok(Gap {
+        to,
+        transaction: log::transaction(session)?,
+        since: Instant::now(),
+    })
+}
