@@ -30,7 +30,7 @@ create function run_write(
   spawns boolean, of_job_id bigint, of_lease_id bigint, is_announced boolean,
   flow_format smallint default null, flow_frames json default null, flow_data json default null,
   flow_context json default null, flow_tasks integer default null, flow_slots integer default null,
-  awaited_approval_id uuid default null
+  awaited_approval_id uuid default null, flow_error json default null
 ) returns text
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
@@ -170,6 +170,11 @@ begin
     on conflict (tenant_id, run_id) do update set
       format = excluded.format, frames = excluded.frames, data = excluded.data, context = excluded.context,
       tasks = excluded.tasks, slots = excluded.slots;
+  end if;
+  if flow_error is not null then
+    insert into flow_states (tenant_id, run_id, format, frames, data, context, tasks, slots, error)
+    values (of_tenant_id, of_run_id, 1, 'null', 'null', 'null', 0, 0, flow_error)
+    on conflict (tenant_id, run_id) do update set error = excluded.error;
   end if;
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)
   select of_tenant_id, of_run_id, events_stood + e.n, e.kind, e.data, at

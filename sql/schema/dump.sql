@@ -337,6 +337,7 @@ create table flow_states (
   context json not null,
   tasks integer not null,
   slots integer not null,
+  error json,
   constraint flow_states_pkey PRIMARY KEY (tenant_id, run_id)
 ) partition by RANGE (run_id);
 
@@ -1519,7 +1520,8 @@ create table webhook_events (
 --   flow_context json DEFAULT NULL::json,
 --   flow_tasks integer DEFAULT NULL::integer,
 --   flow_slots integer DEFAULT NULL::integer,
---   awaited_approval_id uuid DEFAULT NULL::uuid
+--   awaited_approval_id uuid DEFAULT NULL::uuid,
+--   flow_error json DEFAULT NULL::json
 -- ) returns text
 
 -- function tool_definition (

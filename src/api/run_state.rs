@@ -53,11 +53,7 @@ struct RunState {
 
 fn state(cx: &Cx<'_>, run: Authorized<Run, Read>, _: Nothing) -> Result<Found<RunState>> {
     let stands = flow_states::stands(&mut cx.store().session()?, &run)?;
-    // A run below another that failed has left its error in place of its state.
-    let flow = stands
-        .state
-        .as_ref()
-        .filter(|state| !state.frames.is_null());
+    let flow = stands.state.as_ref();
     let flow = flow.map(|state| FlowPosition::of(state, &stands.path));
     Ok(Found(RunState {
         status: stands.status,

@@ -76,7 +76,7 @@ impl Program {
             return Self::of_turn(turn, asked).map(Some);
         }
         let Some(program) = built_in.get(&run.flow_id) else {
-            let flow = Flow::load(sql, definitions, (run, held))?;
+            let flow = Flow::load(sql, definitions, (run, &held.lease, has_begun))?;
             return Ok(flow.map(|(flow, journal)| (Self::Flow(Box::new(flow)), journal)));
         };
         let input = runs::payload(sql, &held.lease)?.input;

@@ -5,7 +5,7 @@
 //!
 //! Not here: what stands in it (`runtime`).
 
-use super::runs::{Lease, Run, Status, WaitingFor};
+use super::runs::{Parent, Run, Status, WaitingFor};
 use super::{Columns, Sql};
 use crate::error::{Error, Result};
 use crate::proof::{May, Read};
@@ -35,29 +35,15 @@ pub struct FlowState {
     pub slots: i32,
 }
 
-impl FlowState {
-    /// In place of a state, of a run that failed: the error, for the run that began it.
-    pub fn of_error(error: &Value) -> Self {
-        Self {
-            format: FORMAT,
-            frames: Value::Null,
-            data: error.clone(),
-            context: Value::Null,
-            tasks: 0,
-            slots: 0,
-        }
-    }
-}
-
-/// The state of a run that is held; none before its first step.
+/// The state of a run; none before its first step.
 ///
 /// # Errors
 /// `newer-format`, when a later version of this program wrote it; the database's.
-pub fn find(sql: &mut impl Sql, lease: &Lease) -> Result<Option<FlowState>> {
-    find_of(sql, lease.tenant_id(), lease.run_id())
+pub fn find(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Option<FlowState>> {
+    find_of(sql, may.tenant_id(), may.object_id())
 }
 
-/// The flow that a held run below another is, or is a part of.
+/// The flow that a run below another is, or is a part of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scope {
     /// The branch of its parent's flow that the run is.
@@ -74,21 +60,23 @@ pub struct Scope {
     pub flows: i64,
 }
 
-/// The flow that a held run is a part of; none of a run that no other began.
+/// The flow that a run is a part of; none of a run that no other began.
 ///
 /// # Errors
 /// As [`find`].
-pub fn scope(sql: &mut impl Sql, lease: &Lease) -> Result<Option<Scope>> {
-    let Some(parent) = lease.parent() else {
+pub fn scope(
+    sql: &mut impl Sql,
+    may: &impl May<Read, Run>,
+    parent: Option<Parent>,
+) -> Result<Option<Scope>> {
+    let Some(parent) = parent else {
         return Ok(None);
     };
-    let row = sql.query_one(
-        sql!("flow_states/scope"),
-        &[&lease.tenant_id(), &lease.run_id()],
-    )?;
+    let (tenant_id, run_id) = (may.tenant_id(), may.object_id());
+    let row = sql.query_one(sql!("flow_states/scope"), &[&tenant_id, &run_id])?;
     let branch: Option<String> = row.column("branch")?;
     let parent = match branch {
-        Some(_) => find_of(sql, lease.tenant_id(), parent.run_id)?,
+        Some(_) => find_of(sql, tenant_id, parent.run_id)?,
         None => None,
     };
     Ok(Some(Scope {

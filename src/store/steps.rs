@@ -228,12 +228,12 @@ pub(super) fn of_held(sql: &mut impl Sql, lease: &Lease) -> Result<Vec<Step>> {
     journal(sql, lease.tenant_id(), lease.run_id())
 }
 
-/// The newest step of a run that is held, if it has one.
+/// The newest step of a run, if it has one.
 ///
 /// # Errors
 /// The database's.
-pub fn newest(sql: &mut impl Sql, lease: &Lease) -> Result<Option<Step>> {
-    let run: [Parameter<'_>; 2] = [&lease.tenant_id(), &lease.run_id()];
+pub fn newest(sql: &mut impl Sql, may: &impl May<Read, Run>) -> Result<Option<Step>> {
+    let run: [Parameter<'_>; 2] = [&may.tenant_id(), &may.object_id()];
     let row = sql.query_opt(sql!("steps/newest"), &run)?;
     row.as_ref().map(step_of).transpose()
 }

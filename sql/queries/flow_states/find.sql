@@ -1,1 +1,3 @@
-select format, frames, data, context, tasks, slots from flow_states where tenant_id = $1 and run_id = $2
+-- A run that failed before its first step has an error alone.
+select format, frames, data, context, tasks, slots from flow_states
+where tenant_id = $1 and run_id = $2 and frames::text <> 'null'

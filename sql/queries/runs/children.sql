@@ -4,10 +4,9 @@ select c.slot, c.child_run_id, c.path, c.state, c.seen, c.calls, c.cost_usd::flo
   case when $3 then
     (select p.output from run_payloads p where p.tenant_id = c.tenant_id and p.run_id = c.child_run_id)
   end as output,
-  -- A flow that failed leaves its error in place of its state.
+  r.payload_erased_at is not null as is_erased,
   case when $3 and c.state = 'failed' then
-    (select s.data from flow_states s
-     where s.tenant_id = c.tenant_id and s.run_id = c.child_run_id and s.frames::text = 'null')
+    (select s.error from flow_states s where s.tenant_id = c.tenant_id and s.run_id = c.child_run_id)
   end as error
 from run_children c
 join runs r on r.tenant_id = c.tenant_id and r.run_id = c.child_run_id

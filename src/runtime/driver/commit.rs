@@ -17,7 +17,6 @@ use crate::runtime::steps;
 use crate::runtime::steps::attempt::{Outcome, Performed};
 use crate::store::Tx;
 use crate::store::approvals::Opening;
-use crate::store::flow_states::FlowState;
 use crate::store::retry::retry_while_away;
 use crate::store::runs::{self, End, NewChild, Origin, Run, StepCommit, Wait, WaitingFor};
 use crate::store::steps::{Begun, Ended, StepStatus};
@@ -154,7 +153,7 @@ pub(super) fn add_end(run: &Run, mut commit: StepCommit, end: End) -> StepCommit
     } = &end
         && run.parent.is_some()
     {
-        commit.flow_state = Some(FlowState::of_error(error));
+        commit.flow_error = Some(error.clone());
     }
     commit.end = Some(end);
     commit

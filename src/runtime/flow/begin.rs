@@ -9,7 +9,7 @@ use crate::flows::definition::tree::{
 };
 use crate::runtime::journal::decision::Next;
 use crate::store::steps::{Step, StepKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 impl<'a> Machine<'a> {
     /// Begins what the innermost task does.
@@ -48,6 +48,22 @@ impl<'a> Machine<'a> {
             },
             TaskKind::Run(flow) => self.begin_subflow(task, flow),
         }
+    }
+
+    /// Begins the innermost task again.
+    pub(super) fn begin_again(&mut self) -> Moved<'a> {
+        let task = self.innermost()?;
+        let frame = self.state.frames.last_mut().ok_or_else(unreadable_state)?;
+        let At::Again { key } = std::mem::replace(&mut frame.at, At::Effect) else {
+            return Err(unreadable_state());
+        };
+        let mut moved = self.begin(task)?;
+        if let (Some(key), Move::Effect(_, Next::Begin(step))) = (key, &mut moved)
+            && step.request.get("idempotencyKey").is_none()
+        {
+            step.request["idempotencyKey"] = json!(key);
+        }
+        Ok(moved)
     }
 
     /// The step of a task has ended.

@@ -242,6 +242,7 @@ fn asked(
         url: with_query(url, &query, scope.path)?,
         headers: sent,
         body,
+        idempotency_key: None,
         is_raw: http.output == HttpOutput::Raw,
         until: None,
     })

@@ -18,6 +18,7 @@ mod machine;
 mod model;
 mod next;
 mod raised;
+pub(super) mod retry;
 mod shown;
 mod state;
 #[cfg(test)]
@@ -33,11 +34,12 @@ use self::about::{About, branch_of};
 use self::definitions::Known;
 use super::journal::decision::Decision;
 use crate::error::Result;
+use crate::proof::{May, Read};
 use crate::store::Sql;
 use crate::store::flow_parts;
 use crate::store::flow_states::{self, FlowState, Scope};
 use crate::store::flow_versions::UseKind;
-use crate::store::runs::{self, Held, Run};
+use crate::store::runs::{self, Run};
 use crate::store::steps::{self, Step};
 use crate::store::turns::Tool;
 use std::sync::Arc;
@@ -52,26 +54,22 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Loads where a held run stands, and its newest step. `None`: its project has no such version of a flow.
+    /// Loads where a run stands, and its newest step. `None`: its project has no such version of a flow.
     ///
     /// # Errors
     /// The database's; internal, when it holds what cannot be read.
     pub(super) fn load(
         sql: &mut impl Sql,
         definitions: &Definitions,
-        (run, held): (&Run, &Held),
+        (run, may, has_begun): (&Run, &impl May<Read, Run>, bool),
     ) -> Result<Option<(Self, Vec<Step>)>> {
         let project = (run.tenant_id, run.project_id);
         let version = (run.flow_id.as_str(), run.flow_version.as_str());
         let Some(known) = definitions.of(sql, project, version)? else {
             return Ok(None);
         };
-        let has_begun = held.events_written > 1;
         let (state, newest) = match has_begun {
-            true => (
-                flow_states::find(sql, &held.lease)?,
-                steps::newest(sql, &held.lease)?,
-            ),
+            true => (flow_states::find(sql, may)?, steps::newest(sql, may)?),
             false => (None, None),
         };
         let tenant_id = run.tenant_id;
@@ -87,14 +85,14 @@ impl Flow {
             [] => Vec::new(),
             uses => flow_parts::flows(sql, tenant_id, uses)?,
         };
-        let scope = match flow_states::scope(sql, &held.lease)? {
+        let scope = match flow_states::scope(sql, may, run.parent)? {
             Some(scope) => scope,
             None => Scope {
                 branch: None,
                 parent: None,
                 run_id: run.run_id,
                 started_at: run.started_at.unwrap_or(run.created_at),
-                input: runs::payload(sql, &held.lease)?.input,
+                input: runs::payload(sql, may)?.input,
                 flows: 1,
             },
         };

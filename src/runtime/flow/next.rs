@@ -40,9 +40,14 @@ pub(super) fn next(
         return raised.end().into();
     }
     let stands = state.map(State::of_row).transpose();
-    let (Ok(stands), true) = (stands, state.is_some() == ended.is_some()) else {
+    let Ok(stands) = stands else {
         return fail(unreadable()).into();
     };
+    // A run that takes up a failed one may stand before its first step.
+    let begins_again = stands.as_ref().is_some_and(State::begins_again);
+    if !begins_again && state.is_some() != ended.is_some() {
+        return fail(unreadable()).into();
+    }
     let machine = Machine::new(definition, about, stands.unwrap_or_default(), now);
     machine.run(ended)
 }
@@ -51,6 +56,7 @@ impl<'a> Machine<'a> {
     fn run(mut self, ended: Option<&Step>) -> Decision {
         let began = self.limit_time();
         let mut moved = began.and_then(|()| match ended {
+            _ if self.state.begins_again() => self.begin_again(),
             Some(step) => self.resume(step),
             None => self.start(),
         });
@@ -106,7 +112,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The step of the innermost task has ended.
-    fn resume(&mut self, ended: &Step) -> Moved<'a> {
+    pub(super) fn resume(&mut self, ended: &Step) -> Moved<'a> {
         self.check_deadlines()?;
         let task = self.innermost()?;
         let frame = self.state.frames.last().ok_or_else(unreadable_state)?;

@@ -137,7 +137,7 @@ fn paths<'p>(path: &'p str, frames: &'p [Frame]) -> impl Iterator<Item = &'p str
 fn under_way(path: &str, frame: &Frame) -> TaskUnderWay {
     let none = (None, None, None, None);
     let (position, (index, items, attempt, error)) = match &frame.at {
-        At::Effect => (Position::Effect, none),
+        At::Effect | At::Again { .. } => (Position::Effect, none),
         At::Do => (Position::Do, none),
         At::For { items, at } => (Position::For, (Some(*at), Some(items.len()), None, None)),
         At::Try(tries) => (Position::Try, (None, None, Some(tries.attempt), None)),

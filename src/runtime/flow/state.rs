@@ -61,6 +61,12 @@ pub(super) struct Frame {
 pub(super) enum At {
     /// In its effect, or at its begin.
     Effect,
+    /// To begin again, in a run that takes up a failed one. With the key of a call whose answer was never recorded: whoever
+    /// got that call knows it again.
+    Again {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+    },
     /// In its list.
     Do,
     /// In this iteration of a loop.
@@ -122,6 +128,23 @@ impl State {
             tasks: row.tasks,
             slots: row.slots,
         })
+    }
+
+    /// Moves the times that tasks have, so that what was left of them when the run failed is left now.
+    pub(super) fn move_deadlines(&mut self, by: time::Duration) {
+        for frame in &mut self.frames {
+            frame.until = frame.until.map(|until| until + by);
+            if let At::Try(tries) | At::Pause(tries) = &mut frame.at {
+                tries.first += by;
+                tries.until = tries.until.map(|until| until + by);
+            }
+        }
+    }
+
+    /// Whether the innermost task is to begin again.
+    pub(super) fn begins_again(&self) -> bool {
+        let innermost = self.frames.last();
+        innermost.is_some_and(|frame| matches!(frame.at, At::Again { .. }))
     }
 
     /// The row, within its bounds.

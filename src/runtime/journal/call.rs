@@ -39,6 +39,9 @@ pub(in crate::runtime) struct HttpRequest {
     /// Absent: none is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
+    /// What is sent instead of the key of the step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
     /// The answer is kept in base64.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_raw: bool,

@@ -112,6 +112,16 @@ fn read_children(
 }
 
 fn done(children: &[Child]) -> Outcome {
+    // A run that takes up another has children of that one among its own, which are kept no longer than that.
+    let mut completed = children
+        .iter()
+        .filter(|child| child.state == ChildState::Completed);
+    if let Some(erased) = completed.find(|child| child.is_erased) {
+        return Outcome::refused(format!(
+            "What the run {} answered was erased.",
+            erased.run_id
+        ));
+    }
     let results = children.iter().map(|child| ChildResult {
         run_id: child.run_id,
         status: child.state.text().to_owned(),

@@ -33,7 +33,9 @@ pub(super) fn perform(attempt: &mut Attempt<'_>, begun: &Begun) -> Outcome {
         Err(late) => return *late,
     };
     let origin = attempt.origin(begun);
-    let (key, trace) = (origin.idempotency_key(), origin.traceparent());
+    let key = request.idempotency_key.clone();
+    let key = key.unwrap_or_else(|| origin.idempotency_key());
+    let trace = origin.traceparent();
     let own = [("idempotency-key", &key), ("traceparent", &trace)];
     let own = own.map(|(name, value)| (name, value.as_str()));
     let given = request.headers.iter();

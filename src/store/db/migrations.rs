@@ -181,6 +181,13 @@ const OWN: &[(&str, &str)] = &[
             "/sql/migrations/0016_approval_log_positions.sql"
         )),
     ),
+    (
+        "0017_flow_errors",
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/sql/migrations/0017_flow_errors.sql"
+        )),
+    ),
 ];
 
 /// What migrating records about itself: run before every step.

@@ -95,6 +95,8 @@ pub struct Child {
     pub output: Option<Value>,
     /// Of a flow, the error that it failed with, where that is asked for.
     pub error: Option<Value>,
+    /// What it answered was erased.
+    pub is_erased: bool,
 }
 
 /// The children of a run, by slot.
@@ -124,6 +126,7 @@ fn child_of(row: &Row) -> Result<Child> {
         failure_message: row.column("failure_message")?,
         output: row.column("output")?,
         error: row.column("error")?,
+        is_erased: row.column("is_erased")?,
     })
 }
 

@@ -48,6 +48,8 @@ pub struct StepCommit {
     pub begun: Option<Begun>,
     /// Of a run of a flow: where it stands with the step that begins.
     pub flow_state: Option<FlowState>,
+    /// Of a run of a flow below another: the error that it fails with.
+    pub flow_error: Option<Value>,
     /// Slots of children that have ended, whose ends the run has seen with this: their usage is added to its own.
     pub taken: Vec<i32>,
     /// Child runs that begin.
@@ -367,7 +369,9 @@ fn write(
     with_call(commit.call.as_ref(), |call| {
         with_flow_state(commit.flow_state.as_ref(), |state| {
             let awaited = wait.and_then(|wait| wait.approval_id);
-            let last: [Parameter<'_>; 1] = [&awaited];
+            let error = commit.flow_error.as_ref().map(storable::value);
+            let error = error.as_deref();
+            let last: [Parameter<'_>; 2] = [&awaited, &error];
             let parameters = [&parameters[..], call, &more, state, &last].concat();
             stated_of(&sql.query_one(sql!("runs/write"), &parameters)?)
         })

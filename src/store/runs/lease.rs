@@ -84,11 +84,31 @@ impl May<Write, Run> for Lease {
     }
 }
 
-/// A run that the holder of its parent may end.
+/// A run that another began, whose holder, or whoever may change that one, may do with it what it may with that one.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnChild {
     tenant_id: Uuid,
     run_id: Uuid,
+}
+
+impl OwnChild {
+    /// A child of a run that the caller may change.
+    pub fn of(parent: &impl May<Write, Run>, run_id: Uuid) -> Self {
+        Self {
+            tenant_id: parent.tenant_id(),
+            run_id,
+        }
+    }
+}
+
+impl May<Read, Run> for OwnChild {
+    fn tenant_id(&self) -> Uuid {
+        self.tenant_id
+    }
+
+    fn object_id(&self) -> Uuid {
+        self.run_id
+    }
 }
 
 impl May<Write, Run> for OwnChild {

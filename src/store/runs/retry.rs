@@ -4,12 +4,14 @@
 
 use super::create::NewJob;
 use super::rows::{self, Origin, Run};
-use crate::error::Result;
+use super::storable;
+use crate::error::{Error, Result};
 use crate::proof::{May, Write};
 use crate::sql;
 use crate::store::Sql;
 use crate::store::agents::not_started;
 use crate::store::events::NewEvent;
+use crate::store::flow_states::FlowState;
 use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -27,6 +29,110 @@ pub struct NewRetry {
     pub created_at: OffsetDateTime,
     /// How many steps of the failed run it takes over, from the first.
     pub steps: i32,
+}
+
+/// A run below a failed one that is taken up with it.
+#[derive(Debug, Clone)]
+pub struct NewChildRetry {
+    /// Its id.
+    pub run_id: Uuid,
+    /// The new run that takes up its parent.
+    pub parent_run_id: Uuid,
+    /// The new run at the top.
+    pub root_run_id: Uuid,
+    /// The user that created that.
+    pub created_by: Uuid,
+    /// When.
+    pub created_at: OffsetDateTime,
+    /// How many of its steps are taken over, from the first.
+    pub steps: i32,
+}
+
+/// What a run of a flow takes over beside steps that are done.
+#[derive(Debug, Clone)]
+pub struct TakenOver {
+    /// Where it stands.
+    pub state: FlowState,
+    /// The step that waits for child runs, with what it asks, and the slots of its children. Of those the completed ones are
+    /// taken over.
+    pub waits: Option<(i32, Value, std::ops::Range<i32>)>,
+}
+
+/// Writes what the new run takes over of a failed run of a flow.
+///
+/// # Errors
+/// The database's.
+pub fn take_over(
+    sql: &mut impl Sql,
+    may: &impl May<Write, Run>,
+    (run_id, now): (Uuid, OffsetDateTime),
+    taken: &TakenOver,
+) -> Result<()> {
+    let TakenOver { state, waits } = taken;
+    let (frames, data, context) = (
+        storable::value(&state.frames),
+        storable::value(&state.data),
+        storable::value(&state.context),
+    );
+    let waits = waits.as_ref();
+    sql.execute(
+        sql!("runs/take_over"),
+        &[
+            &may.tenant_id(),
+            &may.object_id(),
+            &run_id,
+            &now,
+            &state.format,
+            &frames.as_ref(),
+            &data.as_ref(),
+            &context.as_ref(),
+            &state.tasks,
+            &state.slots,
+            &waits.map(|(step, ..)| step),
+            &waits.map(|(_, request, _)| request),
+            &waits.map(|(.., slots)| slots.start),
+            &waits.map(|(.., slots)| slots.end),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Takes up a run below a failed one, in the transaction that takes that up.
+///
+/// # Errors
+/// Internal, when the run is not one that can be taken up; the database's.
+pub fn insert_child_retry(
+    sql: &mut impl Sql,
+    may: &impl May<Write, Run>,
+    new: &NewChildRetry,
+    events: &[NewEvent],
+    job: &NewJob,
+) -> Result<()> {
+    let kinds: Vec<&str> = events.iter().map(|event| event.kind).collect();
+    let data: Vec<&Value> = events.iter().map(|event| &event.data).collect();
+    let inserted = sql.execute(
+        sql!("runs/insert_child_retry"),
+        &[
+            &may.tenant_id(),
+            &may.object_id(),
+            &new.run_id,
+            &new.parent_run_id,
+            &new.root_run_id,
+            &new.created_by,
+            &new.created_at,
+            &new.steps,
+            &kinds,
+            &data,
+            &job.queue,
+            &job.name,
+            &job.payload,
+            &job.max_attempts,
+        ],
+    )?;
+    match inserted {
+        1 => Ok(()),
+        _ => Err(Error::internal("a run below a failed one is not there")),
+    }
 }
 
 /// Creates it with its job, its first events and the steps that it takes over, in one statement.

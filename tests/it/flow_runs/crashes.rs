@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Writes of events, which every commit has, fail from a chosen one on, as those of a process that lost its connection. The
 /// count goes on whatever is rolled back.
-const FAILING: &str = "
+pub(super) const FAILING: &str = "
     create sequence commits;
     create table failing (from_commit bigint not null);
     insert into failing values (9223372036854775807);

@@ -6,6 +6,8 @@ mod children;
 mod crashes;
 mod events;
 mod features;
+mod parked;
+mod retries;
 mod state;
 mod tool_approvals;
 mod waiting;

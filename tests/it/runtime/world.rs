@@ -111,6 +111,13 @@ impl HttpServer {
         this
     }
 
+    /// What it answers next.
+    pub(crate) fn answer(&self, answers: &[(u16, &str)]) {
+        let answers = answers.iter().rev();
+        let answers = answers.map(|(status, text)| (*status, (*text).to_owned()));
+        self.answers.lock().unwrap().splice(..0, answers);
+    }
+
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.server.server_addr())
     }

@@ -406,7 +406,7 @@ pub enum StepAnswer {
         status_code: u16,
     },
     /// What a dry run did not perform.
-    #[schemars(title = "SimulatedStepAnswer")]
+    #[schemars(title = "SimulatedStepAnswer", transform = of_call)]
     Simulated {
         /// Always true.
         simulated: bool,
@@ -416,14 +416,21 @@ pub enum StepAnswer {
     Wait {},
 }
 
+/// Calls alone are left out in a dry run.
+fn of_call(answer: &mut Schema) {
+    let kinds = [StepKind::Tool, StepKind::Http].map(StepKind::text);
+    put_kind(answer, json!({"type": "string", "enum": kinds}));
+}
+
 /// The step's own `type` tells its answers apart, so each names the one that it belongs to.
 fn of_kind(kind: StepKind) -> impl FnMut(&mut Schema) {
-    move |answer| {
-        let kind = json!({"type": "string", "const": kind.text()});
-        let fields = answer.ensure_object().entry("properties");
-        let fields = fields.or_insert_with(|| json!({})).as_object_mut();
-        fields.and_then(|fields| fields.insert("type".to_owned(), kind));
-    }
+    move |answer| put_kind(answer, json!({"type": "string", "const": kind.text()}))
+}
+
+fn put_kind(answer: &mut Schema, kind: Value) {
+    let fields = answer.ensure_object().entry("properties");
+    let fields = fields.or_insert_with(|| json!({})).as_object_mut();
+    fields.and_then(|fields| fields.insert("type".to_owned(), kind));
 }
 
 /// How a child run ended.

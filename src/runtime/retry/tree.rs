@@ -1,0 +1,259 @@
+//! What a run that takes up a failed one takes over, with the runs below it.
+//!
+//! Guarantees: a run below that completed is not run again; the new run has it among its own. One that did not complete is
+//! taken up by a new run in its place.
+
+use super::turns::{outcome_unknown, refuse_unknown, taken_over};
+use crate::error::{Code, Error, Result};
+use crate::proof::{May, Read, Write};
+use crate::runtime::flow::Flow;
+use crate::runtime::flow::retry::{Stand, is_unknown};
+use crate::runtime::job::{Advance, StartedBy};
+use crate::runtime::journal::read;
+use crate::runtime::journal::wait::ChildrenRequest;
+use crate::runtime::program::Program;
+use crate::runtime::progress::events::Event;
+use crate::runtime::services::Services;
+use crate::runtime::steps::{self, Recovery};
+use crate::runtime::turn::definition::AGENT_TURN;
+use crate::store::Sql;
+use crate::store::events::NewEvent;
+use crate::store::runs::{
+    self, ChildState, NewChildRetry, NewRetry, Origin, OwnChild, Run, TakenOver,
+};
+use crate::store::steps::{Step, StepKind, of_run};
+use serde_json::json;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// Runs below that are taken up at once, at most.
+const RUNS_MOST: usize = 1_000;
+
+/// What a new run takes over.
+#[derive(Default)]
+pub(super) struct Taken {
+    /// Steps that are done, from the first.
+    pub(super) steps: i32,
+    /// Of a flow that has begun a step.
+    over: Option<TakenOver>,
+    below: Vec<Below>,
+}
+
+/// A run below that is taken up, too.
+struct Below {
+    run: Run,
+    own: OwnChild,
+    taken: Taken,
+}
+
+/// Reads a failed run and those below it.
+pub(super) struct Reading<'a> {
+    services: &'a Services,
+    now: OffsetDateTime,
+    repeats_unknown: bool,
+    runs: usize,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(services: &'a Services, now: OffsetDateTime, repeats_unknown: bool) -> Self {
+        Self {
+            services,
+            now,
+            repeats_unknown,
+            runs: 0,
+        }
+    }
+
+    /// What is taken over of a run.
+    pub(super) fn of<M: May<Write, Run> + May<Read, Run>>(
+        &mut self,
+        sql: &mut impl Sql,
+        may: &M,
+        run: &Run,
+    ) -> Result<Taken> {
+        let (built_in, definitions) = self.services.programs();
+        if run.flow_id == AGENT_TURN || built_in.contains_key(&run.flow_id) {
+            return self.of_turn(sql, may, run);
+        }
+        let has_begun = run.last_seq > 1;
+        let loaded = Flow::load(sql, definitions, (run, may, has_begun))?;
+        let unknown = || {
+            let flow_id = &run.flow_id;
+            let said = format!("This version of the service cannot run the flow {flow_id}.");
+            Error::new(Code::Conflict, said)
+        };
+        self.of_flow(sql, may, run, loaded.ok_or_else(unknown)?)
+    }
+
+    fn of_turn(
+        &self,
+        sql: &mut impl Sql,
+        may: &(impl May<Read, Run> + May<Write, Run>),
+        run: &Run,
+    ) -> Result<Taken> {
+        let journal = of_run(sql, may)?;
+        if !self.repeats_unknown {
+            refuse_unknown(sql, may, run, &journal)?;
+        }
+        let taken = taken_over(&journal).map_err(Error::internal)?;
+        Ok(Taken {
+            steps: taken.last().map_or(0, |step| step.step),
+            ..Taken::default()
+        })
+    }
+
+    fn of_flow<M: May<Write, Run> + May<Read, Run>>(
+        &mut self,
+        sql: &mut impl Sql,
+        may: &M,
+        run: &Run,
+        (flow, journal): (Flow, Vec<Step>),
+    ) -> Result<Taken> {
+        let Some(newest) = journal.last() else {
+            return Ok(Taken::default());
+        };
+        let stand = flow.stand(run.run_id, newest, self.now)?;
+        let is_made_twice = || {
+            let program = Program::Flow(Box::new(flow));
+            steps::recover(newest, &program) == Recovery::Unknown
+        };
+        if !self.repeats_unknown && !run.dry_run && is_unknown(newest) && is_made_twice() {
+            return Err(refusal(newest));
+        }
+        let steps = newest.step - 1;
+        let of = |steps, state| Taken {
+            steps,
+            over: Some(TakenOver { state, waits: None }),
+            below: Vec::new(),
+        };
+        Ok(match stand {
+            Stand::After(state) => of(newest.step, state),
+            Stand::Again(state) => of(steps, state),
+            Stand::Waits(state) => {
+                let mut request: ChildrenRequest =
+                    read(Some(&newest.request)).map_err(Error::internal)?;
+                let moved = self.now - newest.started_at;
+                request.until = request.until.map(|until| until + moved);
+                let slots = request.first_slot..request.first_slot.saturating_add(request.count);
+                let waits = (newest.step, json!(request), slots);
+                Taken {
+                    steps,
+                    over: Some(TakenOver {
+                        state,
+                        waits: Some(waits),
+                    }),
+                    below: self.below(sql, may, &request)?,
+                }
+            }
+        })
+    }
+
+    /// The runs of a step that did not complete.
+    fn below(
+        &mut self,
+        sql: &mut impl Sql,
+        may: &(impl May<Write, Run> + May<Read, Run>),
+        request: &ChildrenRequest,
+    ) -> Result<Vec<Below>> {
+        let mut below = Vec::new();
+        let tenant_id = May::<Write, Run>::tenant_id(may);
+        for child in runs::children(sql, may, false)? {
+            if !request.has(child.slot) || child.state == ChildState::Completed {
+                continue;
+            }
+            self.runs += 1;
+            let run = runs::find(sql, tenant_id, child.run_id)?;
+            if let Some(why) = refused(&run, self.runs) {
+                return Err(Error::new(Code::Conflict, why));
+            }
+            let own = OwnChild::of(may, child.run_id);
+            let taken = self.of(sql, &own, &run)?;
+            below.push(Below { run, own, taken });
+        }
+        Ok(below)
+    }
+}
+
+/// The first events of a run that takes up another.
+pub(super) fn events(failed: &Run, origin: Origin, steps: i32) -> [NewEvent; 2] {
+    let created = Event::RunCreated {
+        flow_id: failed.flow_id.clone(),
+        flow_version: failed.flow_version.clone(),
+        origin,
+        dry_run: failed.dry_run,
+        agent: failed.agent.clone(),
+        labels: failed.labels.clone(),
+    };
+    let retried = Event::RunRetried {
+        retry_of: failed.run_id,
+        steps,
+    };
+    [created.row(), retried.row()]
+}
+
+/// Why a run below cannot be taken up.
+fn refused(run: &Run, runs: usize) -> Option<String> {
+    if !run.status.is_finished() {
+        return Some(format!(
+            "The run {} below it has not ended yet. Try again in a moment.",
+            run.run_id
+        ));
+    }
+    if run.payload_erased_at.is_some() {
+        return Some("What runs below it were given was erased. Start a new run.".to_owned());
+    }
+    (runs > RUNS_MOST)
+        .then(|| format!("More than {RUNS_MOST} runs below it would be taken up. Start a new run."))
+}
+
+fn refusal(newest: &Step) -> Error {
+    match newest.kind {
+        StepKind::Http => outcome_unknown(
+            newest,
+            &format!("an HTTP request, {}, was being made", newest.name),
+            "such a request may do its work twice",
+        ),
+        _ => outcome_unknown(
+            newest,
+            &format!("the tool {} was being called", newest.name),
+            "the tool is not declared idempotent",
+        ),
+    }
+}
+
+impl Taken {
+    /// Writes it for a new run, with the runs below.
+    pub(super) fn write(
+        &self,
+        sql: &mut impl Sql,
+        may: &impl May<Write, Run>,
+        root: (&Services, &NewRetry, &StartedBy),
+        run_id: Uuid,
+    ) -> Result<()> {
+        let (services, new, started_by) = root;
+        if let Some(over) = &self.over {
+            runs::take_over(sql, may, (run_id, new.created_at), over)?;
+        }
+        for Below { run, own, taken } in &self.below {
+            let job = Advance {
+                tenant_id: run.tenant_id,
+                run_id: services.clock.new_id(),
+                project_id: run.project_id,
+                agent_id: run.agent.as_ref().map(|agent| agent.id),
+                started_by: started_by.clone(),
+            };
+            let child = NewChildRetry {
+                run_id: job.run_id,
+                parent_run_id: run_id,
+                root_run_id: new.run_id,
+                created_by: new.created_by,
+                created_at: new.created_at,
+                steps: taken.steps,
+            };
+            let events = events(run, run.origin, taken.steps);
+            runs::insert_child_retry(sql, own, &child, &events, &job.new_job()?)?;
+            taken.write(sql, own, root, job.run_id)?;
+        }
+        Ok(())
+    }
+}

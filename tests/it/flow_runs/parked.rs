@@ -1,0 +1,152 @@
+//! Runs that the earliest build parked which parks runs of flows: their rows are kept in `parked.json`, and go on.
+//!
+//! The file is never written again: it stands for rows in somebody's database. A further form gets a further file.
+
+use super::world::Flows;
+use crate::runtime::world::World;
+use agent_runtime::store::runs::Status;
+use postgres::Client;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// The tables, with the column that names the run.
+const TABLES: [(&str, &str); 7] = [
+    ("runs", "run_id"),
+    ("run_payloads", "run_id"),
+    ("run_events", "run_id"),
+    ("run_steps", "run_id"),
+    ("run_children", "parent_run_id"),
+    ("flow_states", "run_id"),
+    ("job_jobs", "(t.payload ->> 'runId')::uuid"),
+];
+const YEAR: u64 = 365 * 86_400;
+
+type Rows = BTreeMap<String, Vec<Value>>;
+
+/// A run with frames of each kind that waits, beside a branch that has ended.
+fn tasks() -> Value {
+    let slow = json!({"do": [
+        {"nap": {"wait": {"hours": 1}}},
+        {"tell": {"set": "${ [$x, .n, $context.kept] }"}},
+    ]});
+    let fork = json!({"fork": {"branches": [{"slow": slow}, {"quick": {"set": "${ $x }"}}]}});
+    let tries = json!({
+        "try": [{"split": fork}],
+        "catch": {"errors": {"with": {"status": 503}}, "retry": {"delay": {"seconds": 1}}},
+    });
+    json!([
+        {"keep": {"set": "${ . }", "export": {"as": "{ kept: .n }"}}},
+        {"each": {"for": {"each": "x", "in": "[7]"}, "do": [{"outer": tries}]}},
+        {"after": {"set": {"split": "${ . }"}}},
+    ])
+}
+
+/// What stands in the file for ids that each test has its own of.
+fn ids(world: &World, runs: &[Uuid]) -> Vec<(String, Uuid)> {
+    let runs = runs.iter().enumerate();
+    let runs = runs.map(|(at, run_id)| (format!("run-{at}"), *run_id));
+    let others = [
+        ("tenant", world.tenant_id),
+        ("project", world.project_id),
+        ("user", world.user_id),
+    ];
+    let others = others.map(|(name, id)| (name.to_owned(), id));
+    runs.chain(others).collect()
+}
+
+fn rows_of(client: &mut Client, runs: &[Uuid]) -> Rows {
+    let rows = TABLES.map(|(table, run)| {
+        let query =
+            format!("select coalesce(json_agg(t), '[]') from {table} t where {run} = any ($1)");
+        let rows: Value = client.query_one(&query, &[&runs]).unwrap().get(0);
+        (table.to_owned(), rows.as_array().unwrap().clone())
+    });
+    rows.into()
+}
+
+fn put_back(client: &mut Client, rows: &Rows) {
+    for (table, _) in TABLES {
+        for row in &rows[table] {
+            let columns: Vec<&str> = row
+                .as_object()
+                .unwrap()
+                .keys()
+                .map(String::as_str)
+                .collect();
+            // A null of JSON reads as one of SQL, which these columns do not take.
+            let values = columns.iter().map(|column| match *column {
+                "input" | "data" | "context" => format!("coalesce({column}, 'null')"),
+                column => column.to_owned(),
+            });
+            let values = values.collect::<Vec<_>>().join(", ");
+            let columns = columns.join(", ");
+            let insert = format!(
+                "insert into {table} ({columns}) select {values} from json_populate_record(null::{table}, $1)"
+            );
+            client.execute(&insert, &[row]).unwrap();
+        }
+    }
+    // Jobs that are enqueued from here on get other ids.
+    let next = "select setval('job_jobs_id_seq', 1000000)";
+    client.execute(next, &[]).unwrap();
+}
+
+/// Parks a run, and says its rows.
+fn parked(world: &World) -> String {
+    let process = world.process(2, true);
+    let run_id = world.start(&process, "parked", json!({"n": 5}));
+    world.eventually(|| {
+        let children = world.children(run_id);
+        let states: Vec<Status> = children.iter().map(|child| child.status).collect();
+        states == [Status::Waiting, Status::Completed]
+            && world.run(run_id).status == Status::Waiting
+            && world.number("select count(*) from run_children where seen") == 1
+    });
+    let children = world.children(run_id);
+    let runs = [run_id, children[0].run_id, children[1].run_id];
+    let rows = rows_of(&mut world.database.client(), &runs);
+    let mut text = serde_json::to_string_pretty(&rows).unwrap();
+    for (name, id) in ids(world, &runs) {
+        text = text.replace(&id.to_string(), &name);
+    }
+    text + "\n"
+}
+
+#[test]
+fn a_run_that_the_earliest_build_parked_goes_on() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/it/flow_runs/parked.json"
+    );
+    if !std::fs::exists(path).unwrap() && std::env::var_os("UPDATE_GENERATED").is_some() {
+        let world = World::new();
+        world.flow("parked", tasks());
+        std::fs::write(path, parked(&world)).unwrap();
+    }
+    let world = World::new();
+    world.flow("parked", tasks());
+    let runs = [(); 3].map(|()| world.clock.new_id());
+    let mut text = std::fs::read_to_string(path).unwrap();
+    for (name, id) in ids(&world, &runs) {
+        text = text.replace(&format!("\"{name}\""), &format!("\"{id}\""));
+    }
+    let rows: Rows = serde_json::from_str(&text).unwrap();
+    assert_eq!(rows["flow_states"][0]["format"], json!(1));
+    // A process makes the partitions of the month.
+    drop(world.process(0, false));
+    put_back(&mut world.database.client(), &rows);
+    world.clock.advance(Duration::from_secs(YEAR));
+    let process = world.process(2, true);
+    process.shard.follow(runs[0]);
+    world.pass(&process, 0);
+    let run = world.finished(&process, runs[0]);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    let split = json!({"split": [[7, 5, 5], 7]});
+    assert_eq!(world.output(runs[0]), split);
+    assert_eq!(
+        world.steps(runs[0]),
+        ["child /do/1/each/do/0/outer/try/0/split completed"]
+    );
+}

@@ -1,0 +1,284 @@
+//! Failed runs of flows that are taken up again.
+
+use super::crashes::FAILING;
+use super::world::Flows;
+use crate::runtime::world::{HttpServer, Process, World, started_by};
+use agent_runtime::dev::provider::Step;
+use agent_runtime::error::{Code, Result};
+use agent_runtime::runtime::{Created, Retry};
+use agent_runtime::store::runs::{Origin, Status};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+fn retry(world: &World, process: &Process, run_id: Uuid, repeats: bool) -> Result<Uuid> {
+    let failed = world.run(run_id);
+    let new = world.clock.new_id();
+    process.shard.follow(new);
+    let created = world.store.transact(|tx| {
+        let retry = Retry {
+            run_id: new,
+            origin: Origin::App,
+            created_by: world.user_id,
+            created_at: world.clock.now(),
+            started_by: started_by(),
+            repeats_unknown: repeats,
+        };
+        let root = world.root(run_id);
+        process.runtime.retry(tx, &root, &failed, retry, None)
+    })?;
+    assert!(matches!(created, Created::New(_)));
+    process.runtime.wake();
+    Ok(new)
+}
+
+/// Runs the flow, which fails, and takes it up, which completes.
+fn fails_and_completes(world: &World, process: &Process, flow: &str) -> (Uuid, Uuid) {
+    let run = world.ends(process, flow, json!({"n": 1}));
+    assert_eq!(run.status, Status::Failed);
+    let again = retry(world, process, run.run_id, false).unwrap();
+    let run_again = world.finished(process, again);
+    let said = &run_again.failure_message;
+    assert_eq!(run_again.status, Status::Completed, "{said:?}");
+    assert_eq!(run_again.retry_of, Some(run.run_id));
+    (run.run_id, again)
+}
+
+fn http(server: &HttpServer, method: &str, path: &str) -> Value {
+    let with = json!({"method": method, "endpoint": server.url(path), "body": {"n": "${ .n }"}});
+    json!({"call": "http", "with": with, "output": {"as": "$input"}})
+}
+
+fn urls(server: &HttpServer) -> Vec<String> {
+    server.got().into_iter().map(|got| got.url).collect()
+}
+
+#[test]
+fn a_flow_goes_on_at_the_step_that_failed() {
+    let world = World::new();
+    let server = HttpServer::start(&[(200, "{}"), (500, "broken")]);
+    let tasks = json!([
+        {"keep": {"set": "${ . }", "export": {"as": "{ kept: .n }"}}},
+        {"each": {"for": {"each": "x", "in": "[7]"}, "do": [
+            {"first": http(&server, "post", "/first")},
+            {"second": http(&server, "post", "/second")},
+            {"tell": {"set": "${ [.n, $x, $context.kept] }"}},
+        ]}},
+    ]);
+    world.flow("pays", tasks);
+    let process = world.process(1, true);
+    let (first, again) = fails_and_completes(&world, &process, "pays");
+    assert_eq!(world.output(again), json!([1, 7, 1]));
+    assert_eq!(urls(&server), ["/first", "/second", "/second"]);
+    let keys: Vec<String> = server.got().into_iter().filter_map(|got| got.key).collect();
+    assert_eq!(keys[1], format!("{first}-2"));
+    assert_eq!(
+        keys[2],
+        format!("{again}-2"),
+        "an answered call is another call"
+    );
+    let events = world.events(again);
+    assert_eq!(events[1].data, json!({"retryOf": first, "steps": 1}));
+    assert_eq!(world.steps(again).len(), 2);
+}
+
+#[test]
+fn a_step_that_is_done_is_not_done_again_when_what_follows_fails() {
+    let world = World::new();
+    let server = HttpServer::start(&[]);
+    let fails = json!({"raise": {"error": {"type": "https://example.com/no", "status": 400}}});
+    world.flow(
+        "fails",
+        json!([{"pay": http(&server, "post", "/pay")}, {"no": fails}]),
+    );
+    let process = world.process(1, true);
+    let run = world.ends(&process, "fails", json!({"n": 1}));
+    let again = retry(&world, &process, run.run_id, false).unwrap();
+    assert_eq!(world.finished(&process, again).status, Status::Failed);
+    assert_eq!(urls(&server), ["/pay"]);
+}
+
+#[test]
+fn a_call_without_a_recorded_answer_is_made_again_with_its_key_if_the_caller_says_so() {
+    let world = World::new();
+    let pay = json!({"call": "tool", "with": {"tool": "pay", "arguments": {"city": "Rome"}}});
+    world.flow("pays", json!([{"pay": pay}]));
+    let gate = world.tool.gate.clone();
+    let closed = gate.lock().unwrap();
+    let dying = world.process(1, false);
+    let run_id = world.start(&dying, "pays", json!({}));
+    world.eventually(|| world.tool.asked().len() == 1);
+    world.expire_leases();
+    let next = world.process(1, false);
+    next.shard.follow(run_id);
+    let run = world.until(&next, run_id, |run| run.status.is_finished());
+    assert_eq!(run.status, Status::Failed);
+    drop(closed);
+    drop(dying);
+    let refused = retry(&world, &next, run_id, false).unwrap_err();
+    assert_eq!(refused.code(), Code::OutcomeUnknown, "{refused:?}");
+    assert!(refused.message().contains("the tool pay"), "{refused:?}");
+    let again = retry(&world, &next, run_id, true).unwrap();
+    let run = world.finished(&next, again);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    let keys: Vec<Option<String>> = world
+        .tool
+        .asked()
+        .into_iter()
+        .map(|asked| asked.0)
+        .collect();
+    assert_eq!(keys, vec![Some(format!("{run_id}-1")); 2]);
+}
+
+/// Three branches: one is done, one fails at its second step, one is cancelled for that.
+fn branches(server: &HttpServer) -> Value {
+    json!([{"split": {"fork": {"branches": [
+        {"done": http(server, "post", "/done")},
+        {"fails": {"do": [
+            {"one": http(server, "post", "/one")},
+            {"wait": {"wait": {"milliseconds": 1}}},
+            {"two": {"call": "http", "with": {"method": "post", "endpoint": server.url("/two")}}},
+            {"tell": {"set": {"told": "${ $context.kept }"}}},
+        ]}},
+    ]}}}])
+}
+
+#[test]
+fn a_branch_that_failed_goes_on_and_the_others_are_taken_over() {
+    let world = World::new();
+    let server = HttpServer::start(&[(200, "{}"), (200, "{}"), (400, "no")]);
+    world.flow("forks", branches(&server));
+    // One at a time, so that the first branch is done before the other one fails.
+    let process = world.process(1, true);
+    let (first, again) = fails_and_completes(&world, &process, "forks");
+    let output = world.output(again);
+    assert_eq!(output[0], json!({"n": 1}));
+    let mut asked = urls(&server);
+    asked.sort();
+    assert_eq!(asked, ["/done", "/one", "/two", "/two"]);
+    let (before, after) = (world.children(first), world.children(again));
+    assert_eq!(
+        before[0].run_id, after[0].run_id,
+        "what is done is taken over"
+    );
+    assert_eq!(after[1].retry_of, Some(before[1].run_id));
+    assert_eq!(
+        (after[1].root_run_id, after[1].status),
+        (again, Status::Completed)
+    );
+}
+
+#[test]
+fn iterations_that_failed_are_taken_up_and_the_loop_goes_on() {
+    let world = World::new();
+    let server = HttpServer::start(&[(200, "{}"), (200, "{}"), (200, "{}"), (400, "no")]);
+    let ask = json!({"call": "http", "with": {"method": "post", "endpoint": server.url("/x"), "body": "${ $x }"},
+        "output": {"as": "$x"}});
+    world.flow(
+        "maps",
+        json!([{"each": {
+            "for": {"each": "x", "in": "[1, 2, 3, 4, 5]"},
+            "metadata": {"concurrency": 2},
+            "do": [{"ask": ask}, {"double": {"set": "${ . * 2 }"}}],
+        }}]),
+    );
+    let process = world.process(1, true);
+    let (_, again) = fails_and_completes(&world, &process, "maps");
+    assert_eq!(world.output(again), json!([2, 4, 6, 8, 10]));
+    let mut bodies: Vec<String> = server.got().into_iter().map(|got| got.body).collect();
+    bodies.sort();
+    assert_eq!(bodies, ["1", "2", "3", "4", "4", "5"]);
+}
+
+#[test]
+fn a_turn_that_failed_is_taken_up_inside_its_flow() {
+    let world = World::new();
+    let ask = json!({"call": "agent", "with": {"agent": "a", "version": "1.0.0", "message": "?"}});
+    world.flow("asks", json!([{"ask": ask}]));
+    let no = json!({"error": {"message": "No."}});
+    world.provider.push(Step::json(400, &no));
+    world.provider.push(Step::text("sunny"));
+    let process = world.process(2, true);
+    let (first, again) = fails_and_completes(&world, &process, "asks");
+    assert_eq!(world.output(again)["text"], "sunny");
+    assert_eq!(world.run(again).usage.calls, 1);
+    let turn = world.children(first)[0].run_id;
+    assert_eq!(world.children(again)[0].retry_of, Some(turn));
+}
+
+#[test]
+fn times_of_tasks_begin_again_with_the_step() {
+    let world = World::new();
+    let nap = json!({"nap": {"wait": {"seconds": 20}}});
+    world.flow(
+        "late",
+        json!([{"list": {"do": [nap], "timeout": {"after": "PT10S"}}}]),
+    );
+    let process = world.process(1, true);
+    let run_id = world.start(&process, "late", json!({}));
+    world.until(&process, run_id, |run| run.status == Status::Waiting);
+    world.pass(&process, 11);
+    assert_eq!(world.finished(&process, run_id).status, Status::Failed);
+    world.clock.advance(std::time::Duration::from_secs(86_400));
+    let again = retry(&world, &process, run_id, false).unwrap();
+    let run = world.until(&process, again, |run| run.status == Status::Waiting);
+    assert!(run.wake_at.unwrap() > world.clock.now());
+    world.pass(&process, 11);
+    assert_eq!(world.finished(&process, again).status, Status::Failed);
+}
+
+/// Takes the run up, by processes of which the first is dead from this commit on. Says how many commits it took.
+fn dies_before(world: &World, server: &HttpServer, commit: i64) -> i64 {
+    let creator = world.process(1, true);
+    let asked = server.got().len();
+    server.answer(&[(200, "{}"), (200, "{}"), (400, "no")]);
+    let failed = world.ends(&creator, "forks", json!({"n": 1}));
+    assert_eq!(failed.status, Status::Failed);
+    drop(creator);
+    world.batch(&format!(
+        "update failing set from_commit = {commit}; select setval('commits', 1, false)"
+    ));
+    let creator = world.process(0, false);
+    let run_id = retry(world, &creator, failed.run_id, false).unwrap();
+    let dying = world.process(1, true);
+    world.eventually(|| {
+        world.number("select last_value from commits") >= commit
+            || world.run(run_id).status.is_finished()
+    });
+    world.expire_leases();
+    world.batch("update failing set from_commit = 9223372036854775807");
+    let next = world.process(1, true);
+    next.shard.follow(run_id);
+    let run = world.until(&next, run_id, |run| run.status.is_finished());
+    drop(dying);
+    let done = urls(server)[asked..]
+        .iter()
+        .filter(|url| *url != "/two")
+        .count();
+    assert_eq!(
+        done, 2,
+        "what was done is done once, before commit {commit}"
+    );
+    // The request of the branch may be cut off: nobody knows then whether it was made, and it is not made again.
+    match run.status {
+        Status::Completed => assert_eq!(world.output(run_id)[0], json!({"n": 1})),
+        _ => assert!(
+            run.failure_message.unwrap().contains("Nobody knows"),
+            "before commit {commit}"
+        ),
+    }
+    world.number("select last_value from commits")
+}
+
+#[test]
+fn a_retry_whose_process_dies_before_any_commit_is_carried_on() {
+    let world = World::new();
+    world.batch(FAILING);
+    let server = HttpServer::start(&[]);
+    world.flow("forks", branches(&server));
+    let whole = dies_before(&world, &server, i64::MAX);
+    assert!(whole > 6, "{whole}");
+    // The first two are the retry's creation, with that of the run below, which are not the dying process's.
+    for commit in 3..=whole {
+        dies_before(&world, &server, commit);
+    }
+}
