@@ -1,8 +1,10 @@
 //! Runs that wait, through the whole driver: on a timer and on child runs. The program is built in for
-//! tests: a script in the run's input. Crashes are in `crashes`, races in `hunts`.
+//! tests: a script in the run's input. Crashes are in `crashes`, races in `hunts`, all at
+//! once in `deadlocks`.
 
 mod approvals;
 mod crashes;
+mod deadlocks;
 mod hunts;
 mod webhooks;
 mod world;
