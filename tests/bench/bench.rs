@@ -20,6 +20,7 @@ mod deployment;
 mod first_text;
 mod first_text_peer;
 mod fleet;
+mod flows;
 mod held;
 mod held_runs;
 mod hooks;
@@ -67,6 +68,9 @@ const BENCHES: &[(&str, Bench)] = &[
     ("first-text", first_text::run),
     ("first-text-langgraph", first_text_peer::run),
     ("turns", turns::run),
+    ("flows", flows::run),
+    ("approvals", flows::approvals::run),
+    ("waiting-flows", flows::waiting::run),
     ("jobs", queue::run),
     ("streams", streams::run),
     ("held-runs", held_runs::run),

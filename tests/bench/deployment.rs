@@ -120,6 +120,13 @@ impl Deployment {
         Ok(postgres::Client::connect(&url, postgres::NoTls)?)
     }
 
+    /// The URL of a database that is made on the service's cluster for another system.
+    pub(crate) fn further_database(&self, name: &str) -> Outcome<String> {
+        self.database()?
+            .batch_execute(&format!("create database {name}"))?;
+        Ok(self.cluster.url_of(name))
+    }
+
     /// The URL of the authorization server.
     pub(crate) fn authorization_url(&self) -> Outcome<String> {
         let openfga = self.openfga.as_ref().ok_or("authorization is off")?;

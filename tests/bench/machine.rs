@@ -142,10 +142,22 @@ pub(crate) fn raise_descriptors(wanted: u64) -> Outcome {
 
 /// Resident memory of a process, in KiB.
 pub(crate) fn resident_kib(id: u32) -> Outcome<f64> {
+    status(id, "VmRSS:")
+}
+
+/// Threads of a process.
+pub(crate) fn threads(id: u32) -> Outcome<f64> {
+    status(id, "Threads:")
+}
+
+/// A number that the kernel tells of a process.
+fn status(id: u32, name: &str) -> Outcome<f64> {
     let text = fs::read_to_string(format!("/proc/{id}/status"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
     let figure = line.and_then(|line| line.split_whitespace().next());
-    Ok(figure.ok_or("a process without memory")?.parse()?)
+    Ok(figure
+        .ok_or_else(|| format!("a process without {name}"))?
+        .parse()?)
 }
 
 /// What this machine is, for the page of figures.

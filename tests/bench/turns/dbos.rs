@@ -4,8 +4,8 @@
 use super::super::Outcome;
 use super::super::deployment::Deployment;
 use super::super::peer::{Peer, parts, source};
-use super::{CLIENTS_AT_ONCE, Calls, MESSAGE, Side, tool_schema};
-use serde_json::json;
+use super::{CLIENTS_AT_ONCE, Calls, Each, MESSAGE, Side, tool_schema};
+use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::process::Command;
 
@@ -14,54 +14,87 @@ const WAYS: [&str; 2] = ["threads", "loop"];
 /// Of each way, to find the faster.
 const TRIED: usize = 160;
 
-pub(super) struct Dbos {
-    peer: RefCell<Peer>,
-    way: &'static str,
+/// Where it keeps its tables, and what its steps call.
+pub(crate) struct Library {
     database_url: String,
+    provider_url: String,
+    tool_url: String,
 }
 
-impl Dbos {
-    /// Starts it, and keeps to the faster of its ways; in a fresh process, which knows that one alone.
-    pub(super) fn start(deployment: &Deployment, calls: &Calls<'_>) -> Outcome<Self> {
-        deployment
-            .database()?
-            .batch_execute("create database dbos")?;
-        let url = deployment.database_url();
-        let cluster = url.strip_suffix("/postgres").ok_or("another database")?;
-        let database_url = format!("{cluster}/dbos");
+impl Library {
+    /// Makes it a database on the service's cluster.
+    pub(crate) fn start(deployment: &Deployment, calls: &Calls<'_>) -> Outcome<Self> {
+        Ok(Self {
+            database_url: deployment.further_database("dbos")?,
+            provider_url: calls.provider.base_url(),
+            tool_url: calls.tool.url(),
+        })
+    }
+
+    /// A process that makes this workflow in the faster of its ways: a fresh one, which knows that way alone.
+    pub(crate) fn fastest(&self, workflow: &'static str, each: Each) -> Outcome<Dbos> {
         let mut fastest: Option<(f64, &'static str)> = None;
         for way in WAYS {
-            let tried = Self::of(way, &database_url, calls)?;
+            let tried = self.process(workflow, each, way)?;
             let rate = tried.load(CLIENTS_AT_ONCE, TRIED)?;
-            println!("  the library's way of {way}: {rate:.1} turns/s");
+            println!("  the library's way of {way}: {rate:.1} runs/s");
             if fastest.is_none_or(|(best, _)| rate > best) {
                 fastest = Some((rate, way));
             }
         }
         let (_, way) = fastest.ok_or("no way")?;
-        Self::of(way, &database_url, calls)
+        self.process(workflow, each, way)
     }
 
-    fn of(way: &'static str, database_url: &str, calls: &Calls<'_>) -> Outcome<Self> {
+    /// A process of it.
+    pub(crate) fn peer(&self) -> Outcome<Peer> {
         let mut command = Command::new(parts()?.join("peer-dbos/bin/python"));
-        command
-            .arg(source("tests/bench/peers/dbos_turns.py"))
-            .args([database_url, &calls.provider.base_url(), &calls.tool.url()]);
-        Ok(Self {
-            peer: RefCell::new(Peer::start(command)?),
+        command.arg(source("tests/bench/peers/dbos_runs.py")).args([
+            &self.database_url,
+            &self.provider_url,
+            &self.tool_url,
+        ]);
+        Peer::start(command)
+    }
+
+    fn process(&self, workflow: &'static str, each: Each, way: &'static str) -> Outcome<Dbos> {
+        Ok(Dbos {
+            peer: RefCell::new(self.peer()?),
+            workflow,
+            each,
             way,
-            database_url: database_url.to_owned(),
+            database_url: self.database_url.clone(),
         })
     }
+}
 
-    pub(super) fn versions(&self) -> Vec<String> {
+/// A process of it that makes one workflow in one way.
+pub(crate) struct Dbos {
+    peer: RefCell<Peer>,
+    workflow: &'static str,
+    each: Each,
+    way: &'static str,
+    database_url: String,
+}
+
+impl Dbos {
+    pub(crate) fn versions(&self) -> Vec<String> {
         self.peer.borrow().versions.clone()
+    }
+
+    /// Seconds that an order takes.
+    pub(crate) fn seconds(&self, order: &Value) -> Outcome<f64> {
+        self.peer.borrow_mut().number(order, "seconds")
     }
 }
 
 impl Side for Dbos {
     const NAME: &'static str = "DBOS";
     const STEPS: &'static str = "select count(*) from dbos.operation_outputs where error is null and completed_at_epoch_ms is not null";
+
+    fn each(&self) -> Each {
+        self.each
+    }
 
     fn process(&self) -> u32 {
         self.peer.borrow().id()
@@ -74,12 +107,13 @@ impl Side for Dbos {
         )?)
     }
 
-    fn load(&self, clients: usize, turns: usize) -> Outcome<f64> {
-        let each = turns.div_ceil(clients);
-        let order = json!({"way": self.way, "clients": clients, "each": each, "message": MESSAGE, "tools": [tool_schema()]});
-        let seconds = self.peer.borrow_mut().number(&order, "seconds")?;
+    fn load(&self, clients: usize, runs: usize) -> Outcome<f64> {
+        let each = runs.div_ceil(clients);
+        let order = json!({"workflow": self.workflow, "way": self.way, "clients": clients, "each": each,
+            "message": MESSAGE, "tools": [tool_schema()]});
+        let seconds = self.seconds(&order)?;
         #[allow(clippy::cast_precision_loss, reason = "some thousands")]
-        let turns = (clients * each) as f64;
-        Ok(turns / seconds)
+        let runs = (clients * each) as f64;
+        Ok(runs / seconds)
     }
 }

@@ -3,26 +3,25 @@
 //!
 //! The model provider and the tool are in this process, the same for both sides, and answer at once.
 
-mod commits;
-mod dbos;
-mod service;
-mod side;
-mod tool;
+pub(crate) mod commits;
+pub(crate) mod dbos;
+pub(crate) mod service;
+pub(crate) mod side;
+pub(crate) mod tool;
 
-use super::machine::Moment;
 use super::plan::Plan;
 use super::rounds::{CLIENTS, Figure, Measure, compare, grow};
 use super::row::{About, Growth, Row, Target};
 use super::{Done, Outcome};
 use agent_runtime::dev::provider::{Provider, Script};
-use dbos::Dbos;
+use dbos::{Dbos, Library};
 use serde_json::{Value, json};
-use service::Service;
-use side::{Side, growth, memory, turns};
+use service::{Clients, Service};
+use side::{Side, figure, growth, made, memory};
 use std::cell::Cell;
 use tool::Tool;
 
-const CLIENTS_AT_ONCE: usize = 16;
+pub(crate) const CLIENTS_AT_ONCE: usize = 16;
 
 /// Makes the scripted provider ask for the tool first, and answer once the tool has.
 const MESSAGE: &str = "What is the weather in Kyoto?";
@@ -34,27 +33,37 @@ fn tool_schema() -> Value {
 }
 
 /// What both sides call.
-struct Calls<'a> {
-    provider: &'a Provider,
-    tool: &'a Tool,
+pub(crate) struct Calls<'a> {
+    pub(crate) provider: &'a Provider,
+    pub(crate) tool: &'a Tool,
 }
+
+/// How often a run calls each of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Each {
+    pub(crate) model: u64,
+    pub(crate) tool: u64,
+}
+
+/// What a turn calls.
+pub(crate) const TURN: Each = Each { model: 2, tool: 1 };
 
 impl Calls<'_> {
     /// Calls of the model and of the tool.
-    fn count(&self) -> (u64, u64) {
+    pub(crate) fn count(&self) -> (u64, u64) {
         (self.provider.count(), self.tool.answers())
     }
 
-    /// Whether so many turns called the model twice each and the tool once.
-    fn check(&self, side: &str, before: (u64, u64), turns: usize) -> Outcome {
+    /// Whether so many runs made so many calls each.
+    pub(crate) fn check(&self, side: &str, each: Each, before: (u64, u64), runs: usize) -> Outcome {
         let now = self.count();
         let (model, tool) = (now.0 - before.0, now.1 - before.1);
-        let turns = u64::try_from(turns)?;
-        if (model, tool) == (2 * turns, turns) {
+        let wanted = u64::try_from(runs)?;
+        if (model, tool) == (each.model * wanted, each.tool * wanted) {
             Ok(())
         } else {
             Err(
-                format!("{turns} turns of {side} made {model} model calls and {tool} tool calls")
+                format!("{runs} runs of {side} made {model} model calls and {tool} tool calls")
                     .into(),
             )
         }
@@ -117,7 +126,9 @@ pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
         tool: &tool,
     };
     let service = Service::start(&provider, &tool)?;
-    let other = Dbos::start(&service.deployment, &calls)?;
+    let ours = service.turns();
+    let library = Library::start(&service.deployment, &calls)?;
+    let other = library.fastest("turn", TURN)?;
     let sizes = Sizes {
         ours: plan.pick(640, 4_800),
         other: plan.pick(320, 960),
@@ -129,16 +140,16 @@ pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
             ..row
         })
     };
-    let mut throughput = throughput(plan, &service, &other, &calls, &sizes)?;
+    let mut throughput = throughput(plan, &ours, &other, &calls, &sizes)?;
     let mut resident = compare(
         plan,
         &MEMORY,
-        || Figure::of(|| memory(&service, &calls, CLIENTS_AT_ONCE, sizes.more)),
+        || Figure::of(|| memory(&ours, &calls, CLIENTS_AT_ONCE, sizes.more)),
         || Figure::of(|| memory(&other, &calls, CLIENTS_AT_ONCE, sizes.more)),
     )?;
     if !plan.short {
         // After the memory of sixteen clients' turns, which sixty-four would add to.
-        let growths = grown(&service, &other, &calls, &sizes)?;
+        let growths = grown(&ours, &other, &calls, &sizes)?;
         throughput.growth.push(growths.0);
         resident.growth.push(growths.1);
     }
@@ -147,14 +158,14 @@ pub(crate) fn run(plan: Plan, done: Done<'_>) -> Outcome {
     done(compare(
         plan,
         &DATABASE,
-        || Figure::of(|| growth(&service, &calls, CLIENTS_AT_ONCE, sizes.more)),
+        || Figure::of(|| growth(&ours, &calls, CLIENTS_AT_ONCE, sizes.more)),
         || Figure::of(|| growth(&other, &calls, CLIENTS_AT_ONCE, sizes.more)),
     )?)
 }
 
 /// Turns a second of so many clients, and the memory after them: that first, because what many clients took stays a while.
 fn grown(
-    service: &Service,
+    ours: &Clients<'_>,
     other: &Dbos,
     calls: &Calls<'_>,
     sizes: &Sizes,
@@ -162,8 +173,8 @@ fn grown(
     // As long at each place, more or less.
     let of = |clients: usize, most: usize| most * clients.min(CLIENTS_AT_ONCE) / CLIENTS_AT_ONCE;
     let lines: [(_, Measure<'_>); 2] = [
-        (Service::NAME, &|clients| {
-            memory(service, calls, clients, of(clients, sizes.more))
+        (Clients::NAME, &|clients| {
+            memory(ours, calls, clients, of(clients, sizes.more))
         }),
         (Dbos::NAME, &|clients| {
             memory(other, calls, clients, of(clients, sizes.more))
@@ -171,37 +182,20 @@ fn grown(
     ];
     let resident = grow("clients", MEMORY.unit, &CLIENTS, &lines)?;
     let lines: [(_, Measure<'_>); 2] = [
-        (Service::NAME, &|clients| {
-            Ok(turns(service, calls, clients, of(clients, sizes.ours))?.rate)
+        (Clients::NAME, &|clients| {
+            Ok(made(ours, calls, clients, of(clients, sizes.ours))?.rate)
         }),
         (Dbos::NAME, &|clients| {
-            Ok(turns(other, calls, clients, of(clients, sizes.other))?.rate)
+            Ok(made(other, calls, clients, of(clients, sizes.other))?.rate)
         }),
     ];
     let rates = grow("clients", TURNS.unit, &CLIENTS, &lines)?;
     Ok((rates, resident))
 }
 
-/// A round's figure; keeps how many transactions a turn took.
-fn figure<S: Side>(
-    side: &S,
-    calls: &Calls<'_>,
-    count: usize,
-    transactions: &Cell<f64>,
-) -> Outcome<Figure> {
-    let before = Moment::now();
-    let made = turns(side, calls, CLIENTS_AT_ONCE, count)?;
-    transactions.set(made.transactions);
-    Ok(Figure {
-        value: made.rate,
-        used: before.until_now(),
-        note: made.note(),
-    })
-}
-
 fn throughput(
     plan: Plan,
-    service: &Service,
+    ours: &Clients<'_>,
     other: &Dbos,
     calls: &Calls<'_>,
     sizes: &Sizes,
@@ -210,10 +204,10 @@ fn throughput(
     let mut row = compare(
         plan,
         &TURNS,
-        || figure(service, calls, sizes.ours, &mine),
+        || figure(ours, calls, sizes.ours, &mine),
         || figure(other, calls, sizes.other, &theirs),
     )?;
-    let commits = commits::commits(&service.deployment, CLIENTS_AT_ONCE, plan.pick(100, 500))?;
+    let commits = commits::commits(ours.deployment(), CLIENTS_AT_ONCE, plan.pick(100, 500))?;
     row.limit = Some(format!(
         "One-row commits, 16 clients: {commits:.0}/s; a turn takes {:.1} transactions that write, one of the library's {:.1}.",
         mine.get(),

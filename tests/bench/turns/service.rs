@@ -1,23 +1,39 @@
-//! Our side: the program in a process of its own, an agent with one HTTP tool, and clients that start a run and read its
-//! stream to the end.
+//! Our side: the program in a process of its own, an agent and a flow with one HTTP tool, and clients that start a run of
+//! one of them and read its stream to the end.
 
 use super::super::Outcome;
 use super::super::client::agent;
 use super::super::deployment::{Deployment, Replica};
 use super::super::load::{Load, Work};
-use super::{MESSAGE, Side, Tool, tool_schema};
+use super::{Each, MESSAGE, Side, TURN, Tool, tool_schema};
 use agent_runtime::dev::provider::Provider;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// How long a run may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How often a run that nobody follows is looked at.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Fields end in this order: the program before what it stands on.
-pub(super) struct Service {
-    pub(super) replica: Replica,
-    pub(super) deployment: Deployment,
+pub(crate) struct Service {
+    pub(crate) replica: Replica,
+    pub(crate) deployment: Deployment,
+    pub(crate) project_id: String,
     agent_id: String,
 }
 
+/// Clients of it that all start the same.
+pub(crate) struct Clients<'a> {
+    service: &'a Service,
+    /// Of the request that starts a run.
+    body: String,
+    each: Each,
+}
+
 impl Service {
-    pub(super) fn start(provider: &Provider, tool: &Tool) -> Outcome<Self> {
+    pub(crate) fn start(provider: &Provider, tool: &Tool) -> Outcome<Self> {
         let deployment = Deployment::start(false, &[])?;
         let replica = deployment.replica()?;
         let post = |path: &str, body: Value| replica.client.post(path, &body);
@@ -41,24 +57,102 @@ impl Service {
             &format!("/v1/agents/{agent_id}/versions"),
             json!({"instructions": "Answer.", "modelProviderId": provider["id"], "model": "m", "toolIds": [tool["id"]]}),
         )?;
+        let project_id = project["id"].as_str().ok_or("a project has no id")?;
         Ok(Self {
             agent_id: agent_id.to_owned(),
+            project_id: project_id.to_owned(),
             replica,
             deployment,
         })
     }
 
-    /// Starts a turn and reads its stream to the end.
-    fn client(&self) -> Work<'_> {
+    /// Clients that start turns.
+    pub(crate) fn turns(&self) -> Clients<'_> {
+        Clients {
+            service: self,
+            body: json!({"agentId": self.agent_id, "message": MESSAGE}).to_string(),
+            each: TURN,
+        }
+    }
+
+    /// Clients that start runs of a flow, whose runs make these calls.
+    pub(crate) fn flows(&self, flow_id: &str, each: Each) -> Clients<'_> {
+        let start = json!({"flowId": flow_id, "projectId": self.project_id, "input": {}});
+        Clients {
+            service: self,
+            body: start.to_string(),
+            each,
+        }
+    }
+
+    /// Makes a flow of these tasks; its id.
+    pub(crate) fn flow(&self, name: &str, tasks: &Value) -> Outcome<String> {
+        let definition = json!({"document": {"dsl": "1.0.3", "namespace": "bench", "name": name, "version": "1.0.0"}, "do": tasks});
+        let body = json!({"projectId": self.project_id, "definition": definition});
+        self.replica.client.post("/v1/flows", &body)?;
+        Ok(format!("bench.{name}"))
+    }
+
+    /// Starts a run of a flow that nobody follows; its id.
+    pub(crate) fn start_flow(&self, flow_id: &str) -> Outcome<Uuid> {
+        let start = json!({"flowId": flow_id, "projectId": self.project_id, "input": {}});
+        let started = self.replica.client.post("/v1/runs", &start)?;
+        let run_id = started["run"]["id"].as_str().ok_or("a run has no id")?;
+        Ok(run_id.parse()?)
+    }
+
+    /// Waits until a run has this status.
+    pub(crate) fn await_status(
+        &self,
+        database: &mut postgres::Client,
+        run_id: Uuid,
+        wanted: &str,
+    ) -> Outcome {
+        let deadline = Instant::now() + PATIENCE;
+        let query = "select status from runs where tenant_id = $1 and run_id = $2";
+        let tenant_id = self.deployment.seeds.tenant_id;
+        loop {
+            let row = database.query_one(query, &[&tenant_id, &run_id])?;
+            let status: String = row.get(0);
+            if status == wanted {
+                return Ok(());
+            }
+            let over = ["completed", "failed", "cancelled"].contains(&status.as_str());
+            if over || Instant::now() > deadline {
+                return Err(format!("a run is {status}, not {wanted}").into());
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Puts a fresh process in the place of the one that runs.
+    pub(crate) fn restart(&mut self) -> Outcome {
+        let fresh = self.deployment.replica()?;
+        std::mem::replace(&mut self.replica, fresh).stop()
+    }
+}
+
+impl Clients<'_> {
+    pub(crate) fn deployment(&self) -> &Deployment {
+        &self.service.deployment
+    }
+
+    /// Starts a run and reads its stream to the end.
+    pub(crate) fn client(&self) -> Work<'_> {
         let agent = agent();
-        let runs = format!("http://{}/v1/runs", self.replica.address());
-        let bearer = format!("Bearer {}", self.deployment.seeds.token.expose());
-        let body = json!({"agentId": self.agent_id, "message": MESSAGE}).to_string();
+        let Service {
+            replica,
+            deployment,
+            ..
+        } = self.service;
+        let runs = format!("http://{}/v1/runs", replica.address());
+        let bearer = format!("Bearer {}", deployment.seeds.token.expose());
+        let body = self.body.as_str();
         Box::new(move || {
             let start = agent.post(&runs).header("authorization", &bearer);
             let start = start.header("content-type", "application/json");
             let start = start.config().http_status_as_error(false).build();
-            let started = text(start.send(body.as_str())?)?;
+            let started = text(start.send(body)?)?;
             let started: Value = serde_json::from_str(&started)?;
             let run_id = started["run"]["id"].as_str().ok_or("a run has no id")?;
             let follow = agent.get(format!("{runs}/{run_id}/progress/stream"));
@@ -84,20 +178,24 @@ fn text(mut response: ureq::http::Response<ureq::Body>) -> Outcome<String> {
     }
 }
 
-impl Side for Service {
+impl Side for Clients<'_> {
     const NAME: &'static str = "agent-runtime";
     const STEPS: &'static str = "select count(*) from run_steps where status = 'completed'";
 
+    fn each(&self) -> Each {
+        self.each
+    }
+
     fn process(&self) -> u32 {
-        self.replica.id()
+        self.service.replica.id()
     }
 
     fn database(&self) -> Outcome<postgres::Client> {
-        self.deployment.database()
+        self.service.deployment.database()
     }
 
-    fn load(&self, clients: usize, turns: usize) -> Outcome<f64> {
-        let load = Load::of(clients, turns.div_ceil(clients), &|_| Ok(self.client()))?;
+    fn load(&self, clients: usize, runs: usize) -> Outcome<f64> {
+        let load = Load::of(clients, runs.div_ceil(clients), &|_| Ok(self.client()))?;
         Ok(load.rate())
     }
 }
