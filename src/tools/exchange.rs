@@ -29,8 +29,13 @@ impl Origin {
 
     /// The key that a receiver can tell a repeated call by: the same for every attempt of the step.
     pub fn idempotency_key(&self) -> String {
-        format!("{}-{}", self.run_id, self.step)
+        idempotency_key(self.run_id, self.step)
     }
+}
+
+/// The key of the calls that a step of a run makes.
+pub fn idempotency_key(run_id: Uuid, step: i32) -> String {
+    format!("{run_id}-{step}")
 }
 
 /// What a tool is asked.

@@ -15,6 +15,7 @@ use crate::runtime::journal::call::StepFailure;
 use crate::runtime::journal::read;
 use crate::store::flow_states::FlowState;
 use crate::store::steps::{Step, StepKind, StepStatus};
+use crate::tools::idempotency_key;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -91,7 +92,7 @@ fn unanswered_key(run_id: Uuid, newest: &Step) -> Option<String> {
     let own = newest.request["idempotencyKey"].as_str();
     let key = || match own {
         Some(own) => own.to_owned(),
-        None => format!("{run_id}-{}", newest.step),
+        None => idempotency_key(run_id, newest.step),
     };
     (is_call && !is_answered).then(key)
 }

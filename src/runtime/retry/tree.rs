@@ -166,7 +166,7 @@ impl<'a> Reading<'a> {
             if let Some(why) = refused(&run, self.runs) {
                 return Err(Error::new(Code::Conflict, why));
             }
-            let own = OwnChild::of(may, child.run_id);
+            let own = OwnChild::of(may, &child);
             let taken = self.of(sql, &own, &run)?;
             below.push(Below { run, own, taken });
         }

@@ -1,5 +1,6 @@
 //! The lease on a run: who may write to it, and how far its holder has come.
 
+use super::children::Child;
 use super::rows::{Parent, Run};
 use crate::error::{Code, Error};
 use crate::proof::{May, Read, Write};
@@ -92,11 +93,11 @@ pub struct OwnChild {
 }
 
 impl OwnChild {
-    /// A child of a run that the caller may change.
-    pub fn of(parent: &impl May<Write, Run>, run_id: Uuid) -> Self {
+    /// A child of a run that the caller may change, as [`super::children`] has read it of that run.
+    pub fn of(parent: &impl May<Write, Run>, child: &Child) -> Self {
         Self {
             tenant_id: parent.tenant_id(),
-            run_id,
+            run_id: child.run_id,
         }
     }
 }

@@ -555,17 +555,16 @@ fn a_stop_lets_go_of_what_handlers_and_conditions_hold() {
     let schema = schema();
     // As in a service whose handlers enqueue, and wake the runner that calls them.
     let held = Arc::new(OnceLock::new());
-    let (seen, own, asked) = (Arc::downgrade(&held), Arc::clone(&held), Arc::clone(&held));
+    let (seen, own) = (Arc::downgrade(&held), Arc::clone(&held));
     let runner = builder(&schema)
         .handle::<Task>(move |_, _| {
             own.get()
                 .map_or(Outcome::dead("no handle"), |_| Outcome::Done)
         })
-        .hold_while("q", move || asked.get().is_none())
+        .hold_while("q", move || held.get().is_none())
         .start()
         .unwrap();
-    assert!(held.set(runner.handle()).is_ok());
-    drop(held);
+    assert!(seen.upgrade().unwrap().set(runner.handle()).is_ok());
     runner.stop(SOON);
     until("the end of what they hold", || seen.strong_count() == 0);
 }
