@@ -26,6 +26,7 @@ pub mod secret;
 pub mod secrets;
 pub mod server;
 pub mod store;
+pub mod text;
 pub mod tools;
 pub mod traces;
 pub mod uri;

@@ -3,6 +3,7 @@
 //! One pass over the bytes, without backtracking. Nothing is guessed from entropy, and ids stay
 //! (specification section 1.5). If a form is ambiguous, more is hidden rather than less.
 
+use crate::text::beginning;
 use std::ops::Range;
 
 /// Longer texts are cut before redaction.
@@ -95,11 +96,7 @@ pub(super) fn text(text: &str, whole: bool) -> String {
 
 /// The greatest character boundary up to `at`.
 pub(super) fn floor(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
+    beginning(text, at).len()
 }
 
 struct Scan<'a> {

@@ -12,6 +12,7 @@ use super::exchange::{Answer, Called, Input};
 use crate::outbound::{
     Client, Failure, HostAccess, Kind, Outbound, Peer, Policy, Switch, Timeouts,
 };
+use crate::text::beginning;
 use serde_json::json;
 use std::time::Duration;
 
@@ -125,15 +126,6 @@ fn failed(failure: &Failure, input: &Input<'_>) -> Called {
     Called::Answered(Answer::error(redact(said)))
 }
 
-/// As much of a text as has so many bytes at most.
-fn beginning(text: &str, bytes_most: usize) -> &str {
-    let mut end = text.len().min(bytes_most);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
-
 /// Text that Postgres takes.
 fn storable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
@@ -142,20 +134,6 @@ fn storable(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_text_is_cut_between_characters() {
-        for (most, cut) in [
-            (0, ""),
-            (1, "a"),
-            (2, "a"),
-            (3, "aé"),
-            (4, "aéb"),
-            (9, "aéb"),
-        ] {
-            assert_eq!(beginning("aéb", most), cut);
-        }
-    }
 
     #[test]
     fn text_is_made_fit_for_the_database() {

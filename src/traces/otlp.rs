@@ -2,6 +2,7 @@
 //! 64-bit numbers as text, field names in lower camel case.
 
 use super::{Kind, Span, Value};
+use crate::text::beginning;
 use serde_json::{Map, Value as Json, json};
 use time::OffsetDateTime;
 
@@ -97,10 +98,7 @@ fn string(text: &str) -> Json {
 }
 
 fn cut(text: &str) -> &str {
-    let end = (0..=text.len().min(MAX_TEXT_BYTES))
-        .rev()
-        .find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
+    beginning(text, MAX_TEXT_BYTES)
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ const LAYERS: [&[&str]; 23] = [
     &["config"],
     &["ids"],
     &["secret"],
-    &["uri"],
+    &["text", "uri"],
 ];
 
 /// Above every layer.

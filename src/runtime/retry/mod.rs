@@ -10,8 +10,8 @@
 mod tree;
 mod turns;
 
-use self::tree::{Reading, events};
-use super::job::{Advance, StartedBy};
+use self::tree::{Reading, events, job_of};
+use super::job::StartedBy;
 use super::{Created, Runtime};
 use crate::error::{Code, Error, Result};
 use crate::proof::{May, Read, Write};
@@ -68,13 +68,7 @@ impl Runtime {
             created_at: retry.created_at,
             steps: taken.steps,
         };
-        let job = Advance {
-            tenant_id,
-            run_id: new.run_id,
-            project_id: failed.project_id,
-            agent_id: failed.agent.as_ref().map(|agent| agent.id),
-            started_by: retry.started_by,
-        };
+        let job = job_of(failed, new.run_id, retry.started_by);
         let events = events(failed, new.origin, new.steps);
         let run = runs::insert_retry(sql, may, failed, &new, &events, &job.new_job()?)?;
         taken.write(sql, may, (&self.0, &new, &job.started_by), run.run_id)?;

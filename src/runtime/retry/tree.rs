@@ -166,11 +166,22 @@ impl<'a> Reading<'a> {
             if let Some(why) = refused(&run, self.runs) {
                 return Err(Error::new(Code::Conflict, why));
             }
-            let own = OwnChild::of(may, &child);
+            let own = child.own(may);
             let taken = self.of(sql, &own, &run)?;
             below.push(Below { run, own, taken });
         }
         Ok(below)
+    }
+}
+
+/// The job of the run that takes up a failed one.
+pub(super) fn job_of(failed: &Run, run_id: Uuid, started_by: StartedBy) -> Advance {
+    Advance {
+        tenant_id: failed.tenant_id,
+        run_id,
+        project_id: failed.project_id,
+        agent_id: failed.agent.as_ref().map(|agent| agent.id),
+        started_by,
     }
 }
 
@@ -235,13 +246,7 @@ impl Taken {
             runs::take_over(sql, may, (run_id, new.created_at), over)?;
         }
         for Below { run, own, taken } in &self.below {
-            let job = Advance {
-                tenant_id: run.tenant_id,
-                run_id: services.clock.new_id(),
-                project_id: run.project_id,
-                agent_id: run.agent.as_ref().map(|agent| agent.id),
-                started_by: started_by.clone(),
-            };
+            let job = job_of(run, services.clock.new_id(), started_by.clone());
             let child = NewChildRetry {
                 run_id: job.run_id,
                 parent_run_id: run_id,

@@ -11,6 +11,7 @@ use crate::runtime::program::Program;
 use crate::runtime::progress::events::{StepAnswer, ToolCall};
 use crate::store::steps::{Begun, Step};
 use crate::store::turns::Tool;
+use crate::text::beginning;
 use crate::tools::{self, Answer, Called, Credentials, Input, Refused, Target};
 use serde_json::json;
 use std::time::Duration;
@@ -210,15 +211,12 @@ fn unreachable(options: &Options, begun: &Begun, reason: String) -> Outcome {
 }
 
 fn answered(answer: Answer) -> Outcome {
-    let end = (0..=answer.output.len().min(SHOWN_BYTES))
-        .rev()
-        .find(|end| answer.output.is_char_boundary(*end))
-        .unwrap_or(0);
+    let shown = beginning(&answer.output, SHOWN_BYTES);
     Outcome::Done {
         answer: StepAnswer::Tool {
             is_error: answer.is_error,
-            output: answer.output[..end].to_owned(),
-            output_truncated: end < answer.output.len(),
+            output: shown.to_owned(),
+            output_truncated: shown.len() < answer.output.len(),
         },
         result: json!(answer),
     }

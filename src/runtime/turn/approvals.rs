@@ -15,6 +15,7 @@ use crate::store::approvals::{ApprovalStatus, NewApproval};
 use crate::store::runs::End;
 use crate::store::steps::{Step, StepKind};
 use crate::store::tool_approvals::OnReject;
+use crate::text::beginning;
 use serde_json::{Value, json};
 
 /// How often a model may ask for the same call that nobody approved.
@@ -42,10 +43,7 @@ pub(super) fn of_call(
     call: &ToolCall,
 ) -> Option<NewApproval> {
     let tool = tool_of(definition, &call.name)?;
-    let end = (0..=said.text.len().min(SAID_BYTES))
-        .rev()
-        .find(|end| said.text.is_char_boundary(*end));
-    let said = &said.text[..end.unwrap_or_default()];
+    let said = beginning(&said.text, SAID_BYTES);
     let context = (!said.is_empty()).then(|| json!({"said": said}));
     tool_approvals::of_call(tool, &call.arguments, context)
 }

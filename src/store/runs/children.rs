@@ -4,11 +4,11 @@
 //! lock on its parent's row. The parent marks it as seen and adds the usage to its own, in one
 //! commit. What a child uses after its parent has ended stays on the child alone.
 
-use super::lease::Lease;
+use super::lease::{Lease, OwnChild};
 use super::rows::{Agent, Parent, Run, Usage, WaitingFor, usage_of};
 use super::storable;
 use crate::error::{Error, Result};
-use crate::proof::{May, Read};
+use crate::proof::{May, Read, Write};
 use crate::sql;
 use crate::store::events::NewEvent;
 use crate::store::{Columns, Sql};
@@ -97,6 +97,13 @@ pub struct Child {
     pub error: Option<Value>,
     /// What it answered was erased.
     pub is_erased: bool,
+}
+
+impl Child {
+    /// As whoever may change its parent may change it. `parent`: the run that it was read of.
+    pub fn own(&self, parent: &impl May<Write, Run>) -> OwnChild {
+        OwnChild::new(parent, self.run_id)
+    }
 }
 
 /// The children of a run, by slot.

@@ -1,6 +1,5 @@
 //! The lease on a run: who may write to it, and how far its holder has come.
 
-use super::children::Child;
 use super::rows::{Parent, Run};
 use crate::error::{Code, Error};
 use crate::proof::{May, Read, Write};
@@ -48,10 +47,7 @@ impl Lease {
 
     /// A run that this one began, as its holder may end it.
     pub fn child(&self, run_id: Uuid) -> OwnChild {
-        OwnChild {
-            tenant_id: self.tenant_id,
-            run_id,
-        }
+        OwnChild::new(self, run_id)
     }
 
     /// The claim's number.
@@ -93,11 +89,11 @@ pub struct OwnChild {
 }
 
 impl OwnChild {
-    /// A child of a run that the caller may change, as [`super::children`] has read it of that run.
-    pub fn of(parent: &impl May<Write, Run>, child: &Child) -> Self {
+    /// A child of a run that the caller may change.
+    pub(super) fn new(parent: &impl May<Write, Run>, run_id: Uuid) -> Self {
         Self {
             tenant_id: parent.tenant_id(),
-            run_id: child.run_id,
+            run_id,
         }
     }
 }
