@@ -1,0 +1,1 @@
+"""Makes the nouns and types of both clients from the API description."""
