@@ -13,8 +13,8 @@ from .description import Call, Choice, Description, Field, Record, Type, Union, 
 
 TIME = "2026-11-25T09:30:12.043Z"
 DEEPEST = 8
-# What has to be escaped in a path stands where the description allows any text.
-TEXTS = {"environment": "prod", "name": "a key/of ü?", "role": "standard", "version": "1.2.3"}
+# Texts of a form. What has to be escaped in a path stands where any text may stand.
+TEXTS = {"environment": "prod", "name": "a key/of ü?", "role": "standard", "version": "1.2.3", "label": "channel:e & mail"}
 
 
 def table(description: Description, document: dict) -> str:
@@ -42,7 +42,10 @@ def _answer(sampler: "_Sampler", call: Call, query: dict, document: dict) -> dic
     if call.stream:
         return {"status": status, **sampler.stream(call, query.get("after", 0))}
     if call.page:
-        return {"status": status, "answer": sampler.record(call.page.record, last={"hasMore": False, "nextCursor": None})}
+        # The last page: it has no cursor.
+        page = sampler.record(call.page.record) | {"hasMore": False}
+        del page["nextCursor"]
+        return {"status": status, "answer": page}
     if call.answer:
         return {"status": status, "answer": sampler.value("answer", call.answer)}
     return {"status": status}
@@ -79,7 +82,7 @@ class _Sampler:
     def value(self, name: str, type: Type, depth: int = 0):
         match type.kind:
             case "text":
-                return f"{name} & ü"
+                return TEXTS.get(name, f"{name} & ü")
             case "id":
                 return _uuid(9)
             case "time":
@@ -118,12 +121,12 @@ class _Sampler:
             case Record():
                 return self.record(name, depth)
 
-    def record(self, name: str, depth: int = 0, last: dict | None = None) -> dict:
+    def record(self, name: str, depth: int = 0) -> dict:
         type = self.description.types[name]
         assert isinstance(type, Record)
         # Types that only clients send stay as they are: unknown fields are refused.
         later = {"laterField": {"ofALaterServer": True}} if type.received else {}
-        return {**self.fields(type.fields, depth), **(last or {}), **later}
+        return {**self.fields(type.fields, depth), **later}
 
     def fields(self, fields: tuple[Field, ...], depth: int) -> dict:
         # What has itself in it ends where it may.
@@ -145,8 +148,13 @@ class _Sampler:
         events.append({**events[0], "kind": "later.event", "data": {"of": "a later server"}})
         lines, kinds = ["retry: 2000\n\n"], []
         for kind, type in call.stream.passing:
-            begin = {"step": 1, "attempt": 1, "offset": 0} if kind == "text.delta" else {}
-            lines.append(f"event: {kind}\ndata: {_line({**self.named(type.name, 0), **begin})}\n\n")
+            # Text has no number; the place where a stream begins has one.
+            data, number = self.named(type.name, 0), ""
+            if kind == "text.delta":
+                data |= {"step": 1, "attempt": 1, "offset": 0}
+            else:
+                data, number = data | {"seq": after}, f"id: {after}\n"
+            lines.append(f"{number}event: {kind}\ndata: {_line(data)}\n\n")
             kinds.append(kind)
         for number, event in enumerate(events, after + 1):
             event["seq"] = number
