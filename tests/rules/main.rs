@@ -120,6 +120,19 @@ fn nothing_is_left_for_later() {
 }
 
 #[test]
+fn no_file_is_left_over() {
+    let files = [("src/a.rs.orig", ""), ("src/a.rs", ""), ("docs/b.md~", "")];
+    assert_eq!(
+        found(rules::left_over_files, &files),
+        ["src/a.rs.orig", "docs/b.md~"]
+    );
+    hold(
+        &rules::left_over_files(&source::repository()),
+        "A merge or an editor left these files behind. Remove them.",
+    );
+}
+
+#[test]
 fn every_test_runs() {
     let text = concat!("#[test]\n#[", "ignore = \"slow\"]\nfn a() {}");
     assert_eq!(

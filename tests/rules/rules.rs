@@ -76,6 +76,20 @@ pub(crate) fn marks_of_unfinished_work(files: &[Source]) -> Vec<String> {
         .collect()
 }
 
+/// Files that a merge or an editor leaves beside the one it changed.
+pub(crate) fn left_over_files(files: &[Source]) -> Vec<String> {
+    let is_left_over = |path: &str| {
+        [".orig", ".rej", ".bak", ".swp", "~"]
+            .iter()
+            .any(|ending| path.ends_with(ending))
+    };
+    files
+        .iter()
+        .filter(|file| is_left_over(&file.path))
+        .map(|file| file.path.clone())
+        .collect()
+}
+
 pub(crate) fn ignored_tests(files: &[Source]) -> Vec<String> {
     let mark = concat!("#[", "ignore");
     files
