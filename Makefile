@@ -43,10 +43,12 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --features bench -- -D warnings
-	@for script in .ci/run .ci/test tests/setup/* tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/description/check tests/show/authz tests/show/bench tests/show/contract tests/show/first-hour tests/show/flows tests/show/house tests/show/install tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/failover tests/soak/run tests/upgrade/earlier packaging/build packaging/check packaging/swagger-ui packaging/bundle/build packaging/bundle/install; do \
+	@for script in .ci/run .ci/test tests/setup/* tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/description/check tests/show/authz tests/show/bench tests/show/contract tests/show/first-hour tests/show/flows tests/show/house tests/show/install tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/failover tests/soak/run tests/upgrade/earlier packaging/build packaging/check packaging/swagger-ui packaging/bundle/build packaging/bundle/install clients/pack clients/typescript/pack; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done
+	@tests/setup/description >/dev/null
+	$(PARTS)/description/node_modules/.bin/tsc --project clients/typescript
 
 .PHONY: deny
 deny: ## Check licences, second versions, sources and known faults of the dependencies, browser files included
@@ -64,10 +66,17 @@ install-test: ## Install, use, upgrade and purge the packages on a booted Debian
 	@tests/setup/packages
 	@tests/install/run
 
+.PHONY: clients
+clients: ## Write what the clients have from the API description, and pack them into target/clients
+	@tests/setup/description
+	clients/generate
+	clients/pack $(TARGET)/clients
+
 .PHONY: packages
 packages: ## Build the packages into target/packages: deb, rpm, parts lists, offline bundle; check them
 	@tests/setup/packages
 	@tests/setup/openfga
+	@tests/setup/description
 	packaging/build
 
 # All but the figures, which want a release build and a machine for themselves, and the contract, whose tests `make test`

@@ -172,7 +172,9 @@ def _fields(fields: tuple[Field, ...], received: bool, indent: str) -> str:
     for field in fields:
         if field.doc:
             text += _comment([field.doc], indent)
-        text += f"{indent}{field.name}{'' if field.required else '?'}: {_type(field.type, received, indent)};\n"
+        # A tag stays closed: members of a union are told apart by it.
+        is_open = received and field.name not in ("kind", "type")
+        text += f"{indent}{field.name}{'' if field.required else '?'}: {_type(field.type, is_open, indent)};\n"
     return text
 
 

@@ -13,6 +13,7 @@ mod audit_pages;
 mod audit_rows;
 mod authorized_read;
 mod client;
+mod clients;
 mod constant;
 mod decisions;
 mod deliveries;
@@ -65,6 +66,7 @@ type Bench = fn(Plan, Done<'_>) -> Outcome;
 const BENCHES: &[(&str, Bench)] = &[
     ("constant", constant::run),
     ("read-run", read_run::run),
+    ("clients", clients::run),
     ("first-text", first_text::run),
     ("first-text-langgraph", first_text_peer::run),
     ("turns", turns::run),

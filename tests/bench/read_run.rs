@@ -87,7 +87,7 @@ fn baseline(world: &World) -> Outcome<Door> {
 }
 
 /// A run that has ended; its id.
-fn finished_run(world: &World) -> Outcome<String> {
+pub(crate) fn finished_run(world: &World) -> Outcome<String> {
     let agent_id = world.agent()?;
     let body = json!({"agentId": agent_id, "message": "hello"});
     let started = world.client.post("/v1/runs", &body)?;

@@ -21,6 +21,7 @@ mod authz_store;
 mod authz_sync;
 mod backups;
 mod cancel;
+mod clients;
 mod context_window;
 mod conversations;
 mod cors;

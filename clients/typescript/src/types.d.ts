@@ -2465,7 +2465,7 @@ export interface SimulatedStepAnswer {
   step: number;
   /** The attempt, from 1. */
   attempt: number;
-  type: "tool" | "http" | (string & {});
+  type: "tool" | "http";
   /** Of a model or a tool its name, else the kind or what it calls. */
   name: string;
   /** Of a flow's step the JSON pointer of its task; of an approval in a turn its call. */
