@@ -43,12 +43,15 @@ setup: ## Install what the tests need, outside the repository
 lint: ## Check the format, clippy's lints and the scripts' syntax
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --features bench -- -D warnings
-	@for script in .ci/run .ci/test tests/setup/* tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/description/check tests/show/authz tests/show/bench tests/show/contract tests/show/first-hour tests/show/flows tests/show/house tests/show/install tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/failover tests/soak/run tests/upgrade/earlier packaging/build packaging/check packaging/swagger-ui packaging/bundle/build packaging/bundle/install clients/pack clients/typescript/pack; do \
+	@for script in .ci/run .ci/test tests/setup/* tests/install/enter tests/install/lab tests/install/license tests/install/run tests/install/start.sh tests/description/check tests/show/authz tests/show/bench tests/show/contract tests/show/first-hour tests/show/flows tests/show/house tests/show/install tests/show/run tests/show/start.sh tests/show/webhooks tests/soak/failover tests/soak/run tests/upgrade/earlier packaging/build packaging/check packaging/swagger-ui packaging/bundle/build packaging/bundle/install clients/pack clients/python/pack clients/typescript/pack; do \
 		case "$$script" in *.txt) continue ;; esac; \
 		bash -n "$$script" || exit 1; \
 	done
 	@tests/setup/description >/dev/null
 	$(PARTS)/description/node_modules/.bin/tsc --project clients/typescript
+	@tests/setup/python-client >/dev/null
+	cd clients/python && $(PARTS)/python-client/bin/ruff check --no-cache . && $(PARTS)/python-client/bin/ruff format --no-cache --check --quiet .
+	cd clients/python && $(PARTS)/python-client/bin/mypy --cache-dir=/dev/null && $(PARTS)/pyright/node_modules/.bin/pyright --pythonpath $(PARTS)/python-client/bin/python
 
 .PHONY: deny
 deny: ## Check licences, second versions, sources and known faults of the dependencies, browser files included
@@ -69,6 +72,7 @@ install-test: ## Install, use, upgrade and purge the packages on a booted Debian
 .PHONY: clients
 clients: ## Write what the clients have from the API description, and pack them into target/clients
 	@tests/setup/description
+	@tests/setup/python-client
 	clients/generate
 	clients/pack $(TARGET)/clients
 
@@ -77,6 +81,7 @@ packages: ## Build the packages into target/packages: deb, rpm, parts lists, off
 	@tests/setup/packages
 	@tests/setup/openfga
 	@tests/setup/description
+	@tests/setup/python-client
 	packaging/build
 
 # All but the figures, which want a release build and a machine for themselves, and the contract, whose tests `make test`

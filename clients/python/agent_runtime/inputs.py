@@ -1,0 +1,119 @@
+# Written by clients/generate from the API description.
+"""Objects within bodies, as type checkers see them. Their fields have the names of the API. A record that the
+server sent does as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+from . import types
+
+
+class SecretRefInput(TypedDict):
+    """Which secret: specification section 2.6, ``secretRef``."""
+
+    #: The environment that it belongs to.
+    envName: str
+    #: Its name in the environment.
+    name: str
+
+
+class PricesInput(TypedDict):
+    """What a model costs, in US dollars per million tokens. Cache tokens are part of the prompt,
+    reasoning tokens part of the completion: a part without a price costs what its whole costs.
+    """
+
+    prompt: NotRequired[float | None]
+    completion: NotRequired[float | None]
+    cacheRead: NotRequired[float | None]
+    cacheWrite: NotRequired[float | None]
+    reasoning: NotRequired[float | None]
+
+
+class ModelInput(TypedDict):
+    """A model."""
+
+    #: The provider's name of it.
+    name: str
+    #: How many tokens it takes, prompt and answer together. With it, the oldest exchanges of a conversation are left
+    #: out of a prompt that would not fit.
+    contextWindow: NotRequired[int | None]
+    prices: NotRequired[PricesInput | types.Prices]
+
+
+class ToolHeaderInput(TypedDict):
+    """A header of each call whose value is a secret."""
+
+    #: Its name: not one that the service sends itself, such as ``Content-Type``, and none that a proxy takes for
+    #: itself.
+    name: str
+    #: The name of the secret, found under the environment that the server serves (``SVC_ENVIRONMENT``).
+    secret: str
+    #: What stands before the value, such as ``Bearer `` with its space.
+    prefix: NotRequired[str | None]
+
+
+class ToolEscalationInput(TypedDict):
+    """Who is asked if nobody has decided."""
+
+    #: When, counted from the opening, as an ISO 8601 duration shorter than ``expiresAfter``.
+    after: str
+    #: The reviewer role that may decide then.
+    requiredRole: str
+
+
+class ToolApprovalInput(TypedDict):
+    """What each call of a tool asks a reviewer before it is made."""
+
+    #: What a reviewer reads first. Webhooks are told it too, so it says nothing of a single call.
+    title: NotRequired[str]
+    #: The reviewer role that may decide.
+    requiredRole: NotRequired[str]
+    #: How long the call waits, as an ISO 8601 duration such as ``PT8H``: 30 days at most. Nobody's silence approves it.
+    expiresAfter: NotRequired[str]
+    #: Who is asked in the place of the role if nobody has decided: one at most.
+    escalation: NotRequired[Sequence[ToolEscalationInput | types.ToolEscalation]]
+    #: What becomes of a call that is rejected or that nobody decides in time.
+    onReject: NotRequired[types.OnReject]
+
+
+class ModelParametersInput(TypedDict):
+    """How a model is to answer. What is absent is left to the provider."""
+
+    #: Sampling temperature.
+    temperature: NotRequired[float | None]
+    #: Nucleus sampling.
+    topP: NotRequired[float | None]
+    #: The longest answer, in tokens. Sent as ``max_tokens``, which most servers know; put ``max_completion_tokens``
+    #: into ``extra`` for those that want it.
+    maxTokens: NotRequired[int | None]
+    #: Texts that end the answer.
+    stop: NotRequired[Sequence[str]]
+    #: A seed for repeatable sampling.
+    seed: NotRequired[int | None]
+    #: Further fields of the request, passed on as they are; a null takes a field out.
+    extra: NotRequired[Mapping[str, Any]]
+
+
+class LimitsInput(TypedDict):
+    """The limits of an agent's version."""
+
+    #: Steps of a turn at most, model and tool calls together.
+    maxSteps: NotRequired[int]
+    #: Milliseconds that a turn may take, waits included.
+    turnTimeoutMs: NotRequired[int]
+    #: Tokens that one model call may write; the provider's own limit if absent.
+    maxOutputTokens: NotRequired[int | None]
+
+
+class WebhookFilterInput(TypedDict):
+    """Which events of its kinds an endpoint takes. With a filter, dry runs are left out unless asked for."""
+
+    #: Of ``run.finished``: runs of these flows alone, any version of them.
+    flowIds: NotRequired[Sequence[str] | None]
+    #: Of this project alone.
+    projectId: NotRequired[str | None]
+    #: Of ``run.finished``: dry runs, too.
+    includeDryRuns: NotRequired[bool | None]

@@ -1,0 +1,344 @@
+# Written by clients/generate from the API description.
+"""The nouns of the clients. Each is loaded when it is first used."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .._transport import AsyncTransport, Transport
+    from .agents import Agents
+    from .approvals import Approvals
+    from .async_agents import AsyncAgents
+    from .async_approvals import AsyncApprovals
+    from .async_audit import AsyncAudit
+    from .async_conversations import AsyncConversations
+    from .async_enrolments import AsyncEnrolments
+    from .async_flows import AsyncFlows
+    from .async_inbox import AsyncInbox
+    from .async_me import AsyncMe
+    from .async_model_providers import AsyncModelProviders
+    from .async_orgs import AsyncOrgs
+    from .async_projects import AsyncProjects
+    from .async_reviewers import AsyncReviewers
+    from .async_runs import AsyncRuns
+    from .async_secrets import AsyncSecrets
+    from .async_service_accounts import AsyncServiceAccounts
+    from .async_teams import AsyncTeams
+    from .async_tokens import AsyncTokens
+    from .async_tools import AsyncTools
+    from .async_users import AsyncUsers
+    from .async_webhook_endpoints import AsyncWebhookEndpoints
+    from .audit import Audit
+    from .conversations import Conversations
+    from .enrolments import Enrolments
+    from .flows import Flows
+    from .inbox import Inbox
+    from .me import Me
+    from .model_providers import ModelProviders
+    from .orgs import Orgs
+    from .projects import Projects
+    from .reviewers import Reviewers
+    from .runs import Runs
+    from .secrets import Secrets
+    from .service_accounts import ServiceAccounts
+    from .teams import Teams
+    from .tokens import Tokens
+    from .tools import Tools
+    from .users import Users
+    from .webhook_endpoints import WebhookEndpoints
+
+
+class Nouns:
+    """The nouns of ``AgentRuntime``."""
+
+    _transport: Transport
+
+    @cached_property
+    def users(self) -> Users:
+        """The people of the tenant, their enrolment codes, and what the caller may do."""
+        from .users import Users
+
+        return Users(self._transport)
+
+    @cached_property
+    def enrolments(self) -> Enrolments:
+        """The people of the tenant, their enrolment codes, and what the caller may do."""
+        from .enrolments import Enrolments
+
+        return Enrolments(self._transport)
+
+    @cached_property
+    def me(self) -> Me:
+        """The people of the tenant, their enrolment codes, and what the caller may do."""
+        from .me import Me
+
+        return Me(self._transport)
+
+    @cached_property
+    def service_accounts(self) -> ServiceAccounts:
+        """Accounts of programs, and their bearer tokens."""
+        from .service_accounts import ServiceAccounts
+
+        return ServiceAccounts(self._transport)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The caller's own bearer tokens, and public run tokens for browsers."""
+        from .tokens import Tokens
+
+        return Tokens(self._transport)
+
+    @cached_property
+    def orgs(self) -> Orgs:
+        """Groups of projects with admins of their own."""
+        from .orgs import Orgs
+
+        return Orgs(self._transport)
+
+    @cached_property
+    def reviewers(self) -> Reviewers:
+        """Who may decide about approvals."""
+        from .reviewers import Reviewers
+
+        return Reviewers(self._transport)
+
+    @cached_property
+    def projects(self) -> Projects:
+        """Projects hold agents, tools, conversations and runs. Who may do what in them, directly and through teams."""
+        from .projects import Projects
+
+        return Projects(self._transport)
+
+    @cached_property
+    def teams(self) -> Teams:
+        """People and service accounts that get roles on projects together."""
+        from .teams import Teams
+
+        return Teams(self._transport)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """Values that model providers and webhooks use by name. They are never shown."""
+        from .secrets import Secrets
+
+        return Secrets(self._transport)
+
+    @cached_property
+    def model_providers(self) -> ModelProviders:
+        """Servers of models that agents use, with their models and prices."""
+        from .model_providers import ModelProviders
+
+        return ModelProviders(self._transport)
+
+    @cached_property
+    def tools(self) -> Tools:
+        """HTTP tools of a project, which its agents may call."""
+        from .tools import Tools
+
+        return Tools(self._transport)
+
+    @cached_property
+    def agents(self) -> Agents:
+        """Agents of a project: what each is told, in versions that never change, and which version is live."""
+        from .agents import Agents
+
+        return Agents(self._transport)
+
+    @cached_property
+    def flows(self) -> Flows:
+        """Flows of a project: what each does, step by step, in versions that never change, and which version is live.
+        """
+        from .flows import Flows
+
+        return Flows(self._transport)
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        """Conversations with an agent: runs that know what was said before."""
+        from .conversations import Conversations
+
+        return Conversations(self._transport)
+
+    @cached_property
+    def runs(self) -> Runs:
+        """A run is one turn of an agent. Start it, follow it while it goes on, read what came of it, cancel it."""
+        from .runs import Runs
+
+        return Runs(self._transport)
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """What runs ask reviewers, and what these decide."""
+        from .approvals import Approvals
+
+        return Approvals(self._transport)
+
+    @cached_property
+    def inbox(self) -> Inbox:
+        """What waits for the caller."""
+        from .inbox import Inbox
+
+        return Inbox(self._transport)
+
+    @cached_property
+    def webhook_endpoints(self) -> WebhookEndpoints:
+        """Receivers of events, and what became of each delivery."""
+        from .webhook_endpoints import WebhookEndpoints
+
+        return WebhookEndpoints(self._transport)
+
+    @cached_property
+    def audit(self) -> Audit:
+        """The recorded access decisions."""
+        from .audit import Audit
+
+        return Audit(self._transport)
+
+
+class AsyncNouns:
+    """The nouns of ``AsyncAgentRuntime``."""
+
+    _transport: AsyncTransport
+
+    @cached_property
+    def users(self) -> AsyncUsers:
+        """The people of the tenant, their enrolment codes, and what the caller may do."""
+        from .async_users import AsyncUsers
+
+        return AsyncUsers(self._transport)
+
+    @cached_property
+    def enrolments(self) -> AsyncEnrolments:
+        """The people of the tenant, their enrolment codes, and what the caller may do."""
+        from .async_enrolments import AsyncEnrolments
+
+        return AsyncEnrolments(self._transport)
+
+    @cached_property
+    def me(self) -> AsyncMe:
+        """The people of the tenant, their enrolment codes, and what the caller may do."""
+        from .async_me import AsyncMe
+
+        return AsyncMe(self._transport)
+
+    @cached_property
+    def service_accounts(self) -> AsyncServiceAccounts:
+        """Accounts of programs, and their bearer tokens."""
+        from .async_service_accounts import AsyncServiceAccounts
+
+        return AsyncServiceAccounts(self._transport)
+
+    @cached_property
+    def tokens(self) -> AsyncTokens:
+        """The caller's own bearer tokens, and public run tokens for browsers."""
+        from .async_tokens import AsyncTokens
+
+        return AsyncTokens(self._transport)
+
+    @cached_property
+    def orgs(self) -> AsyncOrgs:
+        """Groups of projects with admins of their own."""
+        from .async_orgs import AsyncOrgs
+
+        return AsyncOrgs(self._transport)
+
+    @cached_property
+    def reviewers(self) -> AsyncReviewers:
+        """Who may decide about approvals."""
+        from .async_reviewers import AsyncReviewers
+
+        return AsyncReviewers(self._transport)
+
+    @cached_property
+    def projects(self) -> AsyncProjects:
+        """Projects hold agents, tools, conversations and runs. Who may do what in them, directly and through teams."""
+        from .async_projects import AsyncProjects
+
+        return AsyncProjects(self._transport)
+
+    @cached_property
+    def teams(self) -> AsyncTeams:
+        """People and service accounts that get roles on projects together."""
+        from .async_teams import AsyncTeams
+
+        return AsyncTeams(self._transport)
+
+    @cached_property
+    def secrets(self) -> AsyncSecrets:
+        """Values that model providers and webhooks use by name. They are never shown."""
+        from .async_secrets import AsyncSecrets
+
+        return AsyncSecrets(self._transport)
+
+    @cached_property
+    def model_providers(self) -> AsyncModelProviders:
+        """Servers of models that agents use, with their models and prices."""
+        from .async_model_providers import AsyncModelProviders
+
+        return AsyncModelProviders(self._transport)
+
+    @cached_property
+    def tools(self) -> AsyncTools:
+        """HTTP tools of a project, which its agents may call."""
+        from .async_tools import AsyncTools
+
+        return AsyncTools(self._transport)
+
+    @cached_property
+    def agents(self) -> AsyncAgents:
+        """Agents of a project: what each is told, in versions that never change, and which version is live."""
+        from .async_agents import AsyncAgents
+
+        return AsyncAgents(self._transport)
+
+    @cached_property
+    def flows(self) -> AsyncFlows:
+        """Flows of a project: what each does, step by step, in versions that never change, and which version is live.
+        """
+        from .async_flows import AsyncFlows
+
+        return AsyncFlows(self._transport)
+
+    @cached_property
+    def conversations(self) -> AsyncConversations:
+        """Conversations with an agent: runs that know what was said before."""
+        from .async_conversations import AsyncConversations
+
+        return AsyncConversations(self._transport)
+
+    @cached_property
+    def runs(self) -> AsyncRuns:
+        """A run is one turn of an agent. Start it, follow it while it goes on, read what came of it, cancel it."""
+        from .async_runs import AsyncRuns
+
+        return AsyncRuns(self._transport)
+
+    @cached_property
+    def approvals(self) -> AsyncApprovals:
+        """What runs ask reviewers, and what these decide."""
+        from .async_approvals import AsyncApprovals
+
+        return AsyncApprovals(self._transport)
+
+    @cached_property
+    def inbox(self) -> AsyncInbox:
+        """What waits for the caller."""
+        from .async_inbox import AsyncInbox
+
+        return AsyncInbox(self._transport)
+
+    @cached_property
+    def webhook_endpoints(self) -> AsyncWebhookEndpoints:
+        """Receivers of events, and what became of each delivery."""
+        from .async_webhook_endpoints import AsyncWebhookEndpoints
+
+        return AsyncWebhookEndpoints(self._transport)
+
+    @cached_property
+    def audit(self) -> AsyncAudit:
+        """The recorded access decisions."""
+        from .async_audit import AsyncAudit
+
+        return AsyncAudit(self._transport)

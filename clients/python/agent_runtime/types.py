@@ -1,0 +1,2952 @@
+# Written by clients/generate from the API description.
+"""What the server sends, in the order of the API description.
+
+Texts of a closed set are open here: a later server may send others. So is each union: what this client does
+not know is a record of the class whose name begins with ``Other``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from ._record import Record, fitting, union_of
+
+#: A role in the tenant (section 5.2).
+#: ``member``: Reads what belongs to the tenant as a whole.
+#: ``admin``: Decides about everything in the tenant.
+TenantRole: TypeAlias = Literal["member", "admin"] | str
+
+
+class AddedPerson(Record):
+    """A person who was added."""
+
+    id: str
+    #: As it was given. The seed user has none.
+    email: str | None
+    display_name: str
+    tenant_role: TenantRole
+    #: Who added the person. The seed user was added by nobody.
+    created_by: str | None
+    created_at: datetime
+    deactivated_at: datetime | None
+    enrolment: Enrolment
+
+
+class Enrolment(Record):
+    """A code that its person turns into a first key."""
+
+    #: The code itself: shown here, and never again.
+    code: str
+    expires_at: datetime
+
+#: Whether a user may do anything.
+#: ``active``: They may.
+#: ``deactivated``: They were deactivated.
+UserStatus: TypeAlias = Literal["active", "deactivated"] | str
+
+#: The direction of a list.
+#: ``asc``: Oldest first.
+#: ``desc``: Newest first.
+Order: TypeAlias = Literal["asc", "desc"] | str
+
+
+class PersonPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Person, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Person(Record):
+    """A person."""
+
+    id: str
+    #: As it was given. The seed user has none.
+    email: str | None
+    display_name: str
+    tenant_role: TenantRole
+    #: Who added the person. The seed user was added by nobody.
+    created_by: str | None
+    created_at: datetime
+    deactivated_at: datetime | None
+
+
+class MintedToken(Record):
+    """A bearer token that was minted."""
+
+    id: str
+    name: str
+    #: The last four characters of the token.
+    last_four: str
+    #: The token came with the tenant.
+    seed: bool
+    created_at: datetime
+    expires_at: datetime | None
+    role: KeyRole
+    capabilities: tuple[Capability, ...]
+    #: The one project that the token is limited to.
+    project_id: str | None
+    #: The token itself: shown here, and never again.
+    token: str
+
+#: The role of a key.
+#: ``member``: What its owner may as a member of the tenant, and by roles in orgs, teams and projects.
+#: ``admin``: Whatever its owner may.
+KeyRole: TypeAlias = Literal["member", "admin"] | str
+
+#: A kind of write that a key takes part in only if it says so.
+#: ``access:write``: Change who may do what.
+#: ``env:write``: Change environments.
+#: ``keys:write``: Mint keys, and revoke others than itself.
+#: ``secrets:write``: Put and delete secrets.
+Capability: TypeAlias = Literal["access:write", "env:write", "keys:write", "secrets:write"] | str
+
+
+class Permissions(Record):
+    """Who the caller is, and what each role allows."""
+
+    tenant_id: str
+    user_id: str
+    kind: PrincipalKind
+    key: KeyLimits
+    tenant_role: TenantRole
+    reviewer_roles: tuple[str, ...]
+    roles: tuple[RolePermissions, ...]
+
+#: What kind of principal somebody is (section 2.4).
+#: ``user``: A person.
+#: ``service-account``: A service account.
+PrincipalKind: TypeAlias = Literal["user", "service-account"] | str
+
+
+class KeyLimits(Record):
+    """The key of the request."""
+
+    id: str
+    role: KeyRole
+    capabilities: tuple[Capability, ...]
+    #: The one project that the key is limited to.
+    project_id: str | None
+
+
+class RolePermissions(Record):
+    """What a role allows."""
+
+    #: What it is a role in: ``tenant``, ``org``, ``team`` or ``project``.
+    scope: str
+    role: str
+    #: The actions on each kind of object; what belongs to the tenant as a whole is of kind ``tenant``.
+    allows: dict[str, tuple[AccessAction, ...]]
+
+#: What one may do, each including the ones before it.
+#: ``read``: See it.
+#: ``write``: Work in it.
+#: ``admin``: Decide about it.
+AccessAction: TypeAlias = Literal["read", "write", "admin"] | str
+
+
+class Grants(Record):
+    """The roles of a user."""
+
+    user_id: str
+    kind: PrincipalKind
+    #: Absent for a user who was deactivated. An admin is an admin of every project, those that are not listed included.
+    tenant_role: TenantRole | None
+    #: Of more than 1,000, the first.
+    orgs: tuple[OrgGrant, ...]
+    orgs_has_more: bool
+    #: Of more than 1,000, the first.
+    teams: tuple[TeamRoleGrant, ...]
+    teams_has_more: bool
+    #: A page of them, each with every way in.
+    projects: tuple[ProjectGrant, ...]
+    reviewer_roles: tuple[str, ...]
+    #: More projects follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class OrgGrant(Record):
+    """An org that the user is an admin of."""
+
+    org_id: str
+    org_name: str
+
+
+class TeamRoleGrant(Record):
+    """A team that the user is in."""
+
+    team_id: str
+    team_name: str
+    role: TeamRole
+
+#: A role in a team (section 5.2).
+#: ``admin``: Decides who is in it.
+#: ``member``: Has the roles that the team has.
+TeamRole: TypeAlias = Literal["admin", "member"] | str
+
+
+class ProjectGrant(Record):
+    """A project that the user has ways into."""
+
+    project_id: str
+    project_name: str
+    #: The highest role that any way gives.
+    role: Role
+    via: tuple[Way, ...]
+
+#: A role on a project, the highest first (section 5.2).
+#: ``owner``: Also an admin. A person's role only.
+#: ``admin``: Changes the project and who works in it.
+#: ``editor``: Works in it.
+#: ``viewer``: Reads it.
+#: ``member``: What older rows hold. It grants what ``viewer`` grants, and is given no more.
+Role: TypeAlias = Literal["owner", "admin", "editor", "viewer", "member"] | str
+
+
+class OtherWay(Record):
+    """One that this client does not know: a later server sent it."""
+
+    kind: str
+
+
+class ServiceAccount(Record):
+    """A service account."""
+
+    id: str
+    name: str
+    created_by: str | None
+    created_at: datetime
+    deactivated_at: datetime | None
+
+
+class ServiceAccountPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[ServiceAccount, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class TokenPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Token, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Token(Record):
+    """A bearer token, without its secret part."""
+
+    id: str
+    name: str
+    #: The last four characters of the token.
+    last_four: str
+    #: The token came with the tenant.
+    seed: bool
+    created_at: datetime
+    expires_at: datetime | None
+    role: KeyRole
+    capabilities: tuple[Capability, ...]
+    #: The one project that the token is limited to.
+    project_id: str | None
+
+
+class MintedPublicToken(Record):
+    """A public run token that was minted."""
+
+    #: The token itself.
+    token: str
+    expires_at: datetime
+
+
+class Org(Record):
+    """An org."""
+
+    id: str
+    name: str
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class OrgPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Org, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class OrgAdmin(Record):
+    """An admin of an org."""
+
+    org_id: str
+    user_id: str
+    display_name: str
+    primary_email: str | None
+    joined_at: datetime
+
+
+class OrgAdminPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[OrgAdmin, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Project(Record):
+    """A project."""
+
+    id: str
+    name: str
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    #: Since when it is archived; null while it is not.
+    archived_at: datetime | None
+
+
+class Reviewer(Record):
+    """A person with reviewer roles."""
+
+    user_id: str
+    display_name: str
+    primary_email: str | None
+    #: In the order of their texts.
+    roles: tuple[str, ...]
+
+
+class ReviewerPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Reviewer, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class ProjectPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Project, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Membership(Record):
+    """Somebody's membership of a project."""
+
+    project_id: str
+    user_id: str
+    kind: PrincipalKind
+    display_name: str
+    #: A person's email; for the project's admins alone.
+    primary_email: str | None
+    role: Role
+    joined_at: datetime
+    #: Since when the user can do nothing any more, whatever their role.
+    deactivated_at: datetime | None
+
+
+class MembershipPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Membership, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class TeamGrant(Record):
+    """A team's role on a project."""
+
+    project_id: str
+    project_name: str
+    team_id: str
+    team_name: str
+    role: Literal["admin", "editor", "viewer"] | str
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class TeamGrantPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[TeamGrant, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class AccessEntryPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[AccessEntry, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class AccessEntry(Record):
+    """Somebody with access to a project."""
+
+    principal: Principal
+    display_name: str
+    #: A person's email; for the project's admins alone.
+    primary_email: str | None
+    #: The highest role that a way in gives.
+    role: Role
+    #: Every way in.
+    via: tuple[Way, ...]
+
+
+class Principal(Record):
+    """Who it is."""
+
+    kind: PrincipalKind
+    id: str
+
+
+class Team(Record):
+    """A team."""
+
+    id: str
+    name: str
+    slug: str
+    description: str | None
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class TeamPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Team, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class TeamMembership(Record):
+    """Somebody's membership of a team."""
+
+    team_id: str
+    user_id: str
+    kind: PrincipalKind
+    display_name: str
+    role: TeamRole
+    joined_at: datetime
+    #: Since when the user can do nothing any more, whatever their role.
+    deactivated_at: datetime | None
+
+
+class TeamMembershipPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[TeamMembership, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Secret(Record):
+    """A secret, without its value."""
+
+    environment: str
+    name: str
+    #: The version that stands.
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    #: Who put it first; null in env files, which do not say.
+    created_by: str | None
+    #: The versions that are kept, the newest first: the one that stands and the one before it.
+    versions: tuple[SecretVersion, ...]
+
+
+class SecretVersion(Record):
+    """A version of a secret."""
+
+    version: int
+    created_at: datetime
+    #: Until when it still signs webhooks, beside the version that stands.
+    expires_at: datetime | None
+
+
+class SecretPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Secret, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class SecretRef(Record):
+    """Which secret: specification section 2.6, ``secretRef``."""
+
+    #: The environment that it belongs to.
+    env_name: str
+    #: Its name in the environment.
+    name: str
+
+
+class Model(Record):
+    """A model."""
+
+    #: The provider's name of it.
+    name: str
+    #: How many tokens it takes, prompt and answer together. With it, the oldest exchanges of a conversation are left
+    #: out of a prompt that would not fit.
+    context_window: int | None
+    prices: Prices | None
+
+
+class Prices(Record):
+    """What a model costs, in US dollars per million tokens. Cache tokens are part of the prompt,
+    reasoning tokens part of the completion: a part without a price costs what its whole costs.
+    """
+
+    prompt: float | None
+    completion: float | None
+    cache_read: float | None
+    cache_write: float | None
+    reasoning: float | None
+
+
+class ModelProvider(Record):
+    """A model provider."""
+
+    id: str
+    name: str
+    base_url: str
+    api_key_name: str | None
+    api_key_secret_ref: SecretRef | None
+    #: By name.
+    models: tuple[Model, ...]
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class ModelProviderPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[ModelProvider, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class ToolHeader(Record):
+    """A header of each call whose value is a secret."""
+
+    #: Its name: not one that the service sends itself, such as ``Content-Type``, and none that a proxy takes for
+    #: itself.
+    name: str
+    #: The name of the secret, found under the environment that the server serves (``SVC_ENVIRONMENT``).
+    secret: str
+    #: What stands before the value, such as ``Bearer `` with its space.
+    prefix: str | None
+
+
+class ToolApproval(Record):
+    """What each call of a tool asks a reviewer before it is made."""
+
+    #: What a reviewer reads first. Webhooks are told it too, so it says nothing of a single call.
+    title: str | None
+    #: The reviewer role that may decide.
+    required_role: str | None
+    #: How long the call waits, as an ISO 8601 duration such as ``PT8H``: 30 days at most. Nobody's silence approves it.
+    expires_after: str | None
+    #: Who is asked in the place of the role if nobody has decided: one at most.
+    escalation: tuple[ToolEscalation, ...] | None
+    #: What becomes of a call that is rejected or that nobody decides in time.
+    on_reject: OnReject | None
+
+
+class ToolEscalation(Record):
+    """Who is asked if nobody has decided."""
+
+    #: When, counted from the opening, as an ISO 8601 duration shorter than ``expiresAfter``.
+    after: str
+    #: The reviewer role that may decide then.
+    required_role: str
+
+#: What becomes of a call that nobody approves.
+#: ``tell``: The model is told, with the reviewer's comment, and the turn goes on.
+#: ``fail``: The turn fails.
+OnReject: TypeAlias = Literal["tell", "fail"] | str
+
+
+class Tool(Record):
+    """An HTTP tool."""
+
+    id: str
+    project_id: str
+    name: str
+    description: str
+    arguments_schema: dict[str, Any]
+    url: str
+    timeout_ms: int
+    idempotent: bool
+    headers: tuple[ToolHeader, ...]
+    signing_secret: str | None
+    #: What each call asks a reviewer before it is made; null: nothing.
+    approval: ToolApproval | None
+    created_by: str
+    created_at: datetime
+
+
+class ToolPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Tool, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Agent(Record):
+    """An agent."""
+
+    id: str
+    project_id: str
+    name: str
+    description: str
+    #: The highest version; a release is above every pre-release. Null until one is made.
+    latest_version: str | None
+    #: The version that was promoted for the project; null while none is.
+    live_version: str | None
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    #: Since when the agent is archived; null while it is not. Its project may be archived, too.
+    archived_at: datetime | None
+
+
+class AgentPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Agent, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class ModelParameters(Record):
+    """How a model is to answer. What is absent is left to the provider."""
+
+    #: Sampling temperature.
+    temperature: float | None
+    #: Nucleus sampling.
+    top_p: float | None
+    #: The longest answer, in tokens. Sent as ``max_tokens``, which most servers know; put ``max_completion_tokens``
+    #: into ``extra`` for those that want it.
+    max_tokens: int | None
+    #: Texts that end the answer.
+    stop: tuple[str, ...] | None
+    #: A seed for repeatable sampling.
+    seed: int | None
+    #: Further fields of the request, passed on as they are; a null takes a field out.
+    extra: dict[str, Any] | None
+
+
+class Limits(Record):
+    """The limits of an agent's version."""
+
+    #: Steps of a turn at most, model and tool calls together.
+    max_steps: int | None
+    #: Milliseconds that a turn may take, waits included.
+    turn_timeout_ms: int | None
+    #: Tokens that one model call may write; the provider's own limit if absent.
+    max_output_tokens: int | None
+
+
+class AgentVersion(Record):
+    """A version of an agent."""
+
+    agent_id: str
+    version: str
+    instructions: str
+    model_provider_id: str
+    model: str
+    parameters: ModelParameters
+    tool_ids: tuple[str, ...]
+    limits: Limits
+    #: The JSON Schema that the answer of a turn fits; null: an answer is text.
+    output_schema: dict[str, Any] | None
+    created_by: str
+    created_at: datetime
+
+
+class ListedAgentVersionPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[ListedAgentVersion, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class ListedAgentVersion(Record):
+    """A version in a list: read it for what it says."""
+
+    agent_id: str
+    version: str
+    model_provider_id: str
+    model: str
+    created_by: str
+    created_at: datetime
+
+
+class CheckedFlow(Record):
+    """What was found in a definition."""
+
+    #: It has no faults.
+    valid: bool
+    #: Null where a fault hides it.
+    flow_id: str | None
+    #: Null where a fault hides it.
+    version: str | None
+    #: What is wrong, at most 20.
+    faults: tuple[FlowFault, ...]
+    #: What is probably not meant, at most 20.
+    warnings: tuple[FlowFault, ...]
+    #: Null where a fault hides it.
+    graph: FlowNode | None
+
+
+class FlowFault(Record):
+    """What is wrong with a definition, or probably not meant."""
+
+    #: Where in the definition, a JSON path: ``$.do[2].small.switch[0].yes.then``.
+    path: str
+    #: What kind of fault, such as ``unknown-field``.
+    code: str
+    #: One sentence.
+    message: str
+    #: Which characters of the text at ``path`` are wrong.
+    span: FlowFaultSpan | None
+    #: What to write instead.
+    hint: str | None
+
+
+class FlowFaultSpan(Record):
+    """A part of a text, in Unicode code points."""
+
+    #: The first one, from 0.
+    start: int
+    #: The first one after it.
+    end: int
+
+
+class FlowNode(Record):
+    """A flow, a list of tasks, or a task."""
+
+    #: Its place in the definition, a JSON pointer, such as ``/do/2/small``. A run's events and steps have the same
+    #: path.
+    path: str
+    #: The name of the task; of the flow its id; of a list the field that has it.
+    name: str
+    #: What it is.
+    type: FlowNodeType
+    #: The tool, the agent or the flow that it calls by name, the title of the approval.
+    target: str | None
+    #: What stands in it. The first one is where it begins, except in a ``fork``, whose branches begin together.
+    children: tuple[FlowNode, ...]
+    #: What leads from one of the children to another, in order.
+    edges: tuple[FlowEdge, ...]
+
+#: What a node is.
+#: ``flow``: The whole flow.
+#: ``list``: A list of a ``try``: what is tried, or what handles an error.
+#: ``do``: A list of tasks.
+#: ``set``: Answers a value.
+#: ``switch``: Chooses what follows.
+#: ``for``: A list for each item.
+#: ``fork``: Branches beside each other.
+#: ``try``: A list whose errors are handled.
+#: ``raise``: Raises an error.
+#: ``wait``: Waits.
+#: ``http``: An HTTP request.
+#: ``agent``: A turn of an agent.
+#: ``tool``: A call of a tool.
+#: ``approval``: A person's decision.
+#: ``run``: Another flow.
+FlowNodeType: TypeAlias = (
+    Literal[
+        "flow",
+        "list",
+        "do",
+        "set",
+        "switch",
+        "for",
+        "fork",
+        "try",
+        "raise",
+        "wait",
+        "http",
+        "agent",
+        "tool",
+        "approval",
+        "run",
+    ]
+    | str
+)
+
+
+class FlowEdge(Record):
+    """What leads from a node to one beside it, or out of the list."""
+
+    #: The name of the node from which it leads.
+    from_: str
+    #: The name of the node to which it leads; ``exit``: out of the list; ``end``: to the end of the run.
+    to: str
+    #: The case of a ``switch`` that leads there; ``catch``: an error that was handled does.
+    label: str | None
+
+
+class Flow(Record):
+    """A flow."""
+
+    id: str
+    project_id: str
+    #: ``namespace.name`` of its definitions; unique in the project.
+    flow_id: str
+    #: Begins as the title of the first definition, cut after 200 characters.
+    title: str
+    #: Begins as the summary of the first definition.
+    description: str
+    #: The highest version; a release is above every pre-release.
+    latest_version: str | None
+    #: The version that was promoted for the project; null while none is.
+    live_version: str | None
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    #: Since when the flow is archived; null while it is not. Its project may be archived, too.
+    archived_at: datetime | None
+
+
+class FlowPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Flow, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class FlowVersion(Record):
+    """A version of a flow."""
+
+    flow_id: str
+    version: str
+    #: As its author wrote it.
+    definition: dict[str, Any]
+    #: SHA-256 of the definition in hexadecimal digits, whatever the order of its keys.
+    digest: str
+    created_by: str
+    created_at: datetime
+
+
+class ListedFlowVersionPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[ListedFlowVersion, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class ListedFlowVersion(Record):
+    """A version in a list: read it for what it says."""
+
+    version: str
+    created_by: str
+    created_at: datetime
+
+
+class Conversation(Record):
+    """A conversation."""
+
+    id: str
+    project_id: str
+    agent_id: str
+    #: The version that its turns run, if it was begun with one.
+    version: str | None
+    title: str
+    #: The turn that is under way: there is one at a time.
+    active_run_id: str | None
+    created_by: str
+    created_at: datetime
+    #: When it was asked to be erased; null unless it was. No run starts in it since.
+    erasure_requested_at: datetime | None
+    #: When all of it was erased; null until then.
+    erased_at: datetime | None
+
+
+class ConversationPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Conversation, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class ConversationMessagePage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[ConversationMessage, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class ConversationMessage(Record):
+    """A message of a conversation."""
+
+    #: Its number in the conversation, from 1.
+    position: int
+    #: ``user`` or ``assistant``.
+    role: str
+    content: str
+    #: The turn in which it was said.
+    run_id: str
+    created_at: datetime
+
+
+class StartedRun(Record):
+    """A run that was started."""
+
+    run: Run
+    #: Lets a browser follow the run; null where public run tokens are off.
+    public_token: MintedPublicToken | None
+
+
+class Run(Record):
+    """A run."""
+
+    #: The run.
+    id: str
+    #: Its project.
+    project_id: str
+    #: ``agent.turn`` for an agent's turn.
+    flow_id: str
+    #: The version of the flow.
+    flow_version: str
+    #: Where it stands.
+    status: Status
+    #: As the caller said.
+    dry_run: bool
+    #: Why it failed; null unless it did.
+    failure_message: str | None
+    #: When it was created.
+    created_at: datetime
+    #: When it ended; null until it has.
+    completed_at: datetime | None
+    #: What its model calls used.
+    usage: Usage | None
+    #: Only on an agent's turn.
+    agent: RunAgent | None
+    started_at: datetime | None
+    #: Who began it: an app, the command line, or another run.
+    origin: Origin
+    parent_run_id: str | None
+    #: The failed run that it takes up.
+    retry_of: str | None
+    created_by: str
+    #: What it waits for; only while it waits.
+    waiting_for: WaitingFor | None
+    #: As the caller gave them at the start.
+    labels: dict[str, str]
+    #: Somebody asked it to end.
+    cancel_requested: bool
+    #: The number of its newest event.
+    last_seq: int
+    #: When what it was given, said and answered was erased; only then.
+    payload_erased_at: datetime | None
+
+#: Where a run stands. The last three are finished (specification section 3.1).
+#: ``queued``: Nobody has taken it yet.
+#: ``running``: Somebody carries it on, or did until a crash.
+#: ``waiting``: It will be taken up again at a time that is set.
+#: ``completed``: Finished with an output.
+#: ``failed``: Finished with a failure message.
+#: ``cancelled``: Finished because somebody asked.
+Status: TypeAlias = Literal["queued", "running", "waiting", "completed", "failed", "cancelled"] | str
+
+
+class Usage(Record):
+    """What a run's model calls used (specification section 2.7)."""
+
+    #: Model calls, failed and lost ones included.
+    calls: int
+    #: US dollars; a call without a price counts as 0.
+    cost_usd: float
+    #: Tokens by kind.
+    tokens: Tokens
+
+
+class Tokens(Record):
+    """Tokens by kind. Cache tokens are part of ``prompt``, reasoning tokens part of ``completion``."""
+
+    #: What the model read.
+    prompt: int
+    #: What it wrote.
+    completion: int
+    #: Of the prompt: read from a cache.
+    cache_read: int
+    #: Of the prompt: written to a cache.
+    cache_write: int
+    #: Of the completion: reasoning.
+    reasoning: int
+
+
+class RunAgent(Record):
+    """The agent of a turn (specification section 2.7)."""
+
+    #: The agent.
+    id: str
+    #: The version that runs.
+    version: str
+    #: The conversation that the turn belongs to.
+    conversation_id: str | None
+    #: How the version was chosen.
+    via: Via
+
+#: How a turn's version was chosen (specification section 2.7).
+#: ``latest``: No version is live for the run's scope.
+#: ``live``: The version live for its scope.
+#: ``explicit``: The caller named it.
+#: ``conversation``: The conversation's own.
+Via: TypeAlias = Literal["latest", "live", "explicit", "conversation"] | str
+
+#: Who began a run.
+#: ``app``: An app, through the API.
+#: ``command-line``: A person, through the command line.
+#: ``run``: Another run.
+Origin: TypeAlias = Literal["app", "command-line", "run"] | str
+
+#: What a run waits for.
+#: ``retry``: Another attempt of a step that failed.
+#: ``timer``: A time that its program named.
+#: ``approval``: A decision of a reviewer.
+#: ``children``: The end of a child run.
+WaitingFor: TypeAlias = Literal["retry", "timer", "approval", "children"] | str
+
+
+class RunPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Run, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Payload(Record):
+    """A run's input and output."""
+
+    #: What the run was given: a turn's ``message``; null once it was erased.
+    input: Any
+    #: What it answered: a turn's ``text``, and ``json``, the same as a value, if the agent's version has an output
+    #: schema; null until it is completed, and once it was erased.
+    output: Any
+    #: When both were erased; only then.
+    erased_at: datetime | None
+
+
+class RunStepPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[RunStep, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class RunStep(Record):
+    """A step of a run."""
+
+    #: Its number, from 1.
+    step: int
+    kind: StepKind
+    #: The model's or the tool's name.
+    name: str
+    #: Where it stands in the run's flow; left out in an agent's turn.
+    path: str
+    status: StepStatus
+    #: The newest attempt, from 1.
+    attempt: int
+    #: What it answered; null until it is completed, and once it was erased.
+    result: Any
+    #: When the newest attempt began.
+    started_at: datetime
+    #: When it ended.
+    completed_at: datetime | None
+
+#: What a step is.
+#: ``model``: A call of a model.
+#: ``tool``: A call of a tool.
+#: ``http``: An HTTP request.
+#: ``wait``: A wait for a time.
+#: ``child``: Child runs, until they have ended.
+#: ``approval``: An approval, until it is closed.
+StepKind: TypeAlias = Literal["model", "tool", "http", "wait", "child", "approval"] | str
+
+#: Where a step stands.
+#: ``running``: Under way, or was when its process died.
+#: ``completed``: Done; never done again.
+#: ``failed``: Its newest attempt failed.
+StepStatus: TypeAlias = Literal["running", "completed", "failed"] | str
+
+
+class Progress(Record):
+    """A run and a page of its events."""
+
+    run: Run
+    #: The events, in order.
+    data: tuple[RunEvent, ...]
+    #: More events stand already: ask again with ``after`` the last number.
+    has_more: bool
+
+
+class OtherRunEvent(Record):
+    """One that this client does not know: a later server sent it."""
+
+    seq: int | None
+    created_at: datetime
+    kind: str
+    data: Any
+
+
+class StepRef(Record):
+    """An attempt of a step."""
+
+    #: Its number in the run, from 1.
+    step: int
+    #: The attempt, from 1.
+    attempt: int
+    #: What the step does.
+    type: StepKind
+    #: Of a model or a tool its name, else the kind or what it calls.
+    name: str
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    path: str | None
+    #: For a tool that a model calls, and its approval: the model's id of the call.
+    call_id: str | None
+    #: True once what was said was erased: texts are empty then.
+    erased: bool | None
+
+
+class ToolCall(Record):
+    """A call that a model asks for."""
+
+    #: The model's id of the call.
+    id: str
+    #: The tool's name, as the model wrote it.
+    name: str
+    #: The arguments as the model wrote them: JSON text, if it did well.
+    arguments: str
+
+
+class TokenCounts(Record):
+    """What a provider counted in one call."""
+
+    #: What the model read.
+    prompt: int | None
+    #: What it wrote.
+    completion: int | None
+    #: Of the prompt: read from a cache.
+    cache_read: int | None
+    #: Of the prompt: written to a cache.
+    cache_write: int | None
+    #: Of the completion: reasoning.
+    reasoning: int | None
+
+
+class ChildEnd(Record):
+    """How a child run ended."""
+
+    #: The child.
+    run_id: str
+    #: ``completed``, ``failed`` or ``cancelled``.
+    status: str
+
+#: How an approval stands.
+#: ``waiting``: Nobody has decided.
+#: ``approved``: A reviewer agreed.
+#: ``rejected``: A reviewer refused.
+#: ``escalated``: Another approval took its place.
+#: ``expired``: Its time was over before anybody decided.
+#: ``voided``: Its run ended before.
+ApprovalStatus: TypeAlias = Literal["waiting", "approved", "rejected", "escalated", "expired", "voided"] | str
+
+
+class TaskRef(Record):
+    """A task of a flow."""
+
+    #: Its JSON pointer in the definition.
+    path: str
+    #: What it is.
+    type: FlowNodeType
+    #: In a loop: the iteration, from 0.
+    iteration: int | None
+
+
+class TextDelta(Record):
+    """Text that a model is writing."""
+
+    #: The step whose text it is.
+    step: int
+    #: The attempt of the step. Text of an earlier attempt is void.
+    attempt: int
+    #: How many characters of the attempt's text stand before it.
+    offset: int
+    #: The characters.
+    text: str
+
+#: Why a stream ends.
+#: ``run-finished``: The run is finished and its last event was sent.
+#: ``credential-ended``: The credential has ended or was revoked.
+#: ``permission-denied``: The reader may not read the run any more.
+#: ``server-stopping``: The server is stopping: come back.
+StreamEndReason: TypeAlias = Literal["run-finished", "credential-ended", "permission-denied", "server-stopping"] | str
+
+#: Why a stream is cut.
+#: ``reader-too-slow``: The reader cannot keep up.
+StreamResetReason: TypeAlias = Literal["reader-too-slow"] | str
+
+
+class RunState(Record):
+    """Where a run stands. For people who look into a run: a later version may keep, and show, something else."""
+
+    status: Status
+    #: What it waits for; only while it waits.
+    waiting_for: WaitingFor | None
+    #: Since when; only while it waits.
+    waiting_since: datetime | None
+    #: When it goes on at the latest; only while it waits.
+    wake_at: datetime | None
+    #: The newest step; null before the first one.
+    step: int | None
+    #: When the newest attempt of that began.
+    step_started_at: datetime | None
+    #: Where that stands in the run's flow, as a JSON pointer: the run's place in its program. Left out in an agent's
+    #: turn.
+    path: str
+    #: Of a flow, where it stood as that step began; null before the first step, and once it was erased.
+    flow: FlowPosition | None
+
+
+class FlowPosition(Record):
+    """Where a run of a flow stood as its newest step began."""
+
+    #: The version of the form in which it is kept.
+    format: int
+    #: The tasks under way, outermost first.
+    tasks: tuple[TaskUnderWay, ...]
+    #: What the last task answered, or what the innermost list was given.
+    data: ShownValue
+    #: What tasks have exported: ``$context``.
+    context: ShownValue
+    #: How many tasks were entered so far.
+    tasks_entered: int
+
+
+class TaskUnderWay(Record):
+    """A task under way."""
+
+    #: The JSON pointer of the task in the definition.
+    path: str
+    position: TaskPosition
+    #: When it began.
+    started_at: datetime
+    #: When its time is over.
+    until: datetime | None
+    #: The iteration or the branch, from 0.
+    index: int | None
+    #: Of a loop, how many items it goes over.
+    items: int | None
+    #: The try, from 1; between two tries the next one.
+    attempt: int | None
+    #: The error that is handled.
+    error: ShownValue | None
+    #: What the task was given, after ``input.from``.
+    input: ShownValue
+
+#: Where a task under way stands.
+#: ``effect``: In its effect.
+#: ``do``: In its list.
+#: ``for``: In an iteration of a loop.
+#: ``try``: In the list that is tried.
+#: ``pause``: Between two tries.
+#: ``catch``: In the list that handles the error.
+#: ``parallel``: In iterations that run beside each other, as runs of their own.
+#: ``branch``: In the branch that this run is.
+TaskPosition: TypeAlias = Literal["effect", "do", "for", "try", "pause", "catch", "parallel", "branch"] | str
+
+
+class ShownValue(Record):
+    """A value, if it is not too long."""
+
+    #: Its length as JSON.
+    bytes: int
+    #: Null if it has more than 16 KiB.
+    value: Any
+
+
+class ApprovalPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Approval, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Approval(Record):
+    """What a run asks a reviewer."""
+
+    id: str
+    project_id: str
+    #: The run that waits for it.
+    run_id: str
+    #: The run at the top of that run's tree.
+    root_run_id: str
+    source: ApprovalSource
+    #: Where the step that waits stands in the run's program.
+    path: str
+    title: str
+    #: The reviewer role that may decide.
+    required_role: str
+    status: ApprovalStatus
+    #: Who started the run; this person does not decide.
+    requested_by: str
+    assigned_to: str | None
+    created_at: datetime
+    #: Until when it waits. Nobody's silence approves it.
+    expires_at: datetime
+    #: When another role is asked in its place.
+    escalates_at: datetime | None
+    #: The approval whose place this one took.
+    escalated_from: str | None
+    #: The approval that took the place of this one.
+    escalated_to: str | None
+    closed_at: datetime | None
+    #: Who closed it; null while it waits, and where time or the end of the run did.
+    decided_by: str | None
+    comment: str | None
+
+#: What asks for an approval.
+#: ``flow``: A step of a flow.
+#: ``tool``: A tool call of an agent.
+ApprovalSource: TypeAlias = Literal["flow", "tool"] | str
+
+
+class ApprovalEvent(Record):
+    """Something that happened to an approval."""
+
+    #: The place among all events of approvals; later ones have higher numbers, with gaps.
+    seq: int
+    kind: ApprovalEventKind
+    created_at: datetime
+    data: ApprovalChange
+
+#: What happened to an approval.
+#: ``approval.waiting``: It was opened, and waits.
+#: ``approval.assigned``: It waits, and was assigned to somebody or taken from everybody.
+#: ``approval.closed``: It waits no more.
+ApprovalEventKind: TypeAlias = Literal["approval.waiting", "approval.assigned", "approval.closed"] | str
+
+
+class ApprovalChange(Record):
+    """An approval, as the event left it."""
+
+    approval_id: str
+    project_id: str
+    run_id: str
+    title: str
+    #: The reviewer role that may decide.
+    required_role: str
+    status: ApprovalStatus
+    #: Whom it is assigned to by now, if that has changed since.
+    assigned_to: str | None
+    #: Until when it waits, if it waits.
+    expires_at: datetime
+
+
+class StreamStart(Record):
+    """The stream begins here: an event with a higher number comes on it, whatever has a lower one shows in the lists.
+    """
+
+    #: The number.
+    seq: int
+
+
+class WholeApproval(Record):
+    """An approval with what it is about."""
+
+    id: str
+    project_id: str
+    #: The run that waits for it.
+    run_id: str
+    #: The run at the top of that run's tree.
+    root_run_id: str
+    source: ApprovalSource
+    #: Where the step that waits stands in the run's program.
+    path: str
+    title: str
+    #: The reviewer role that may decide.
+    required_role: str
+    status: ApprovalStatus
+    #: Who started the run; this person does not decide.
+    requested_by: str
+    assigned_to: str | None
+    created_at: datetime
+    #: Until when it waits. Nobody's silence approves it.
+    expires_at: datetime
+    #: When another role is asked in its place.
+    escalates_at: datetime | None
+    #: The approval whose place this one took.
+    escalated_from: str | None
+    #: The approval that took the place of this one.
+    escalated_to: str | None
+    closed_at: datetime | None
+    #: Who closed it; null while it waits, and where time or the end of the run did.
+    decided_by: str | None
+    comment: str | None
+    subject: ApprovalSubject
+    #: Whether the caller may decide about it now.
+    may_decide: bool
+    #: The code that a decision of the caller would be answered with.
+    may_not_because: str | None
+    #: What the caller may put in place of the subject's: ``arguments`` of a tool call.
+    may_edit: tuple[str, ...]
+    #: What happened to it, in order.
+    log: tuple[ApprovalLogEntry, ...]
+
+
+class ApprovalSubject(Record):
+    """What an approval is about, and what the reviewer gave."""
+
+    #: Of a tool call: the tool's name.
+    tool: str | None
+    #: Of a tool call: what the tool is to be called with.
+    arguments: Any
+    #: What the run shows beside.
+    context: Any
+    #: Names what is asked: a decision that carries it is refused if it is not about that.
+    digest: str
+    #: What the reviewer put in place of the arguments.
+    edited_arguments: Any
+    #: What the reviewer answered.
+    answer: Any
+
+
+class ApprovalLogEntry(Record):
+    """Something that happened to an approval."""
+
+    #: ``opened``, ``assigned``, or as it was closed.
+    kind: str
+    #: Who did it; null where the run, time or the end of the run did.
+    user_id: str | None
+    #: By which key.
+    key_id: str | None
+    at: datetime
+
+#: Yes or no.
+#: ``approve``: The run goes on with it.
+#: ``reject``: The run is told that it may not.
+Verdict: TypeAlias = Literal["approve", "reject"] | str
+
+
+class Inbox(Record):
+    """What waits for the caller."""
+
+    #: The rows.
+    data: tuple[InboxItem, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+    counts: InboxCounts
+
+
+class InboxItem(Record):
+    """Something that waits for the caller."""
+
+    #: What kind of thing ``id`` names.
+    kind: InboxKind
+    id: str
+    project_id: str
+    title: str
+    #: Since when it waits.
+    since: datetime
+    expires_at: datetime
+    #: It is assigned to the caller; otherwise to nobody.
+    is_assigned: bool
+
+#: What kinds of things wait.
+#: ``approval``: An approval.
+InboxKind: TypeAlias = Literal["approval"] | str
+
+
+class InboxCounts(Record):
+    """How much the whole inbox holds."""
+
+    #: Assigned to the caller.
+    assigned: int
+    #: Assigned to nobody.
+    unassigned: int
+
+#: The kinds that an endpoint can be registered for.
+#: ``run.finished``: A run that an app or the command line started has ended.
+#: ``improvement-pass.finished``: An improvement pass has ended, whoever started it.
+#: ``approval.requested``: An approval has begun to wait for a reviewer.
+WebhookEventKind: TypeAlias = Literal["run.finished", "improvement-pass.finished", "approval.requested"] | str
+
+
+class WebhookEndpoint(Record):
+    """A receiver of webhooks."""
+
+    endpoint_id: str
+    url: str
+    events: tuple[WebhookEventKind, ...]
+    #: The secret that signs, by name only.
+    secret_ref: SecretRef
+    #: For 24 hours after another secret was named.
+    previous_secret: PreviousWebhookSecret | None
+    filter: WebhookFilterView | None
+    state: WebhookEndpointState
+    deliveries: WebhookDeliveryCounts
+    #: When an attempt last succeeded.
+    last_delivered_at: datetime | None
+    #: When an attempt last failed.
+    last_failed_at: datetime | None
+    #: Why that attempt failed.
+    last_error: WebhookFailure | None
+    #: The HTTP status that it failed with.
+    last_status: int | None
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class PreviousWebhookSecret(Record):
+    """A secret that signs beside the one that is named now."""
+
+    secret_ref: SecretRef
+    signs_until: datetime
+
+
+class WebhookFilterView(Record):
+    """The filter as it stands."""
+
+    flow_ids: tuple[str, ...] | None
+    project_id: str | None
+    include_dry_runs: bool | None
+
+#: How deliveries to an endpoint go.
+#: ``healthy``: The newest attempt succeeded, or there was none.
+#: ``failing``: The newest attempt failed.
+WebhookEndpointState: TypeAlias = Literal["healthy", "failing"] | str
+
+
+class WebhookDeliveryCounts(Record):
+    """How many deliveries an endpoint has."""
+
+    delivered: int
+    failed: int
+    #: 1000 stands for 1000 or more.
+    being_sent: int
+
+#: Why an attempt failed.
+#: ``no-answer``: No answer in time.
+#: ``host-not-resolved``: The host name does not resolve.
+#: ``nothing-listening``: Nothing is listening.
+#: ``url-refused``: The address is one that webhooks may not go to.
+#: ``tls-refused``: The TLS certificate was not accepted.
+#: ``connection-failed``: The connection failed; so too an attempt whose outcome a crash hid.
+#: ``http-status``: The receiver answered with a status other than 2xx.
+#: ``secret-unavailable``: The signing secret cannot be read or cannot sign.
+#: ``endpoint-unregistered``: The endpoint was unregistered before the delivery went out.
+WebhookFailure: TypeAlias = (
+    Literal[
+        "no-answer",
+        "host-not-resolved",
+        "nothing-listening",
+        "url-refused",
+        "tls-refused",
+        "connection-failed",
+        "http-status",
+        "secret-unavailable",
+        "endpoint-unregistered",
+    ]
+    | str
+)
+
+
+class WebhookEndpointPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[WebhookEndpoint, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class CheckedUrl(Record):
+    """What is said of a URL."""
+
+    #: As it would be stored; where it is none, as it was given, 2048 characters of it.
+    url: str
+    #: An endpoint with this URL would be registered.
+    allowed: bool
+    #: What its host is or resolves to, refused ones included.
+    addresses: tuple[str, ...]
+    #: Why it is refused.
+    refusal: UrlRefusal | None
+    #: Why no address is known: it is allowed, and each attempt looks its host up again.
+    unresolved: str | None
+
+
+class UrlRefusal(Record):
+    """Why a URL is refused."""
+
+    #: The rule that refuses.
+    rule: str
+    #: The address that it refuses; absent where it refuses the URL itself or its host's name.
+    address: str | None
+    message: str
+
+
+class WebhookDelivery(Record):
+    """An event on its way to an endpoint."""
+
+    id: str
+    endpoint_id: str
+    #: The event: the header ``webhook-id`` of every attempt.
+    event_id: str
+    #: The event's kind.
+    type: str
+    #: A person sent it as a test.
+    is_test: bool
+    #: The run that it tells of; only of ``run.finished``.
+    run_id: str | None
+    #: How that run ended.
+    run_status: str | None
+    #: The delivery that this one sends again.
+    resends: str | None
+    #: The newest delivery that sends this one again.
+    resent_as: str | None
+    state: WebhookDeliveryState
+    #: Its story in a sentence.
+    summary: str
+    #: Attempts that have ended.
+    attempt_count: int
+    next_attempt_at: datetime | None
+    #: Why the newest attempt failed.
+    last_error: WebhookFailure | None
+    #: The HTTP status that the newest attempt was answered with, once delivered a 2xx. Null before the first attempt,
+    #: without an answer, and if unregistering the endpoint ended the delivery.
+    last_status: int | None
+    created_at: datetime
+    #: When it was delivered, or failed for good.
+    ended_at: datetime | None
+
+#: The states of a delivery (specification section 3.4).
+#: ``being-sent``: It waits for an attempt, or one is under way.
+#: ``delivered``: The receiver answered with a 2xx status.
+#: ``failed``: Nothing more is sent.
+WebhookDeliveryState: TypeAlias = Literal["being-sent", "delivered", "failed"] | str
+
+
+class Resent(Record):
+    """What is sent again."""
+
+    #: Deliveries that are sent again.
+    count: int
+    #: More failed since then: ask again.
+    has_more: bool
+
+
+class WebhookDeliveryPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[WebhookDelivery, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class WebhookDeliveryWithAttempts(Record):
+    """A delivery with all that is known of it."""
+
+    id: str
+    endpoint_id: str
+    #: The event: the header ``webhook-id`` of every attempt.
+    event_id: str
+    #: The event's kind.
+    type: str
+    #: A person sent it as a test.
+    is_test: bool
+    #: The run that it tells of; only of ``run.finished``.
+    run_id: str | None
+    #: How that run ended.
+    run_status: str | None
+    #: The delivery that this one sends again.
+    resends: str | None
+    #: The newest delivery that sends this one again.
+    resent_as: str | None
+    state: WebhookDeliveryState
+    #: Its story in a sentence.
+    summary: str
+    #: Attempts that have ended.
+    attempt_count: int
+    next_attempt_at: datetime | None
+    #: Why the newest attempt failed.
+    last_error: WebhookFailure | None
+    #: The HTTP status that the newest attempt was answered with, once delivered a 2xx. Null before the first attempt,
+    #: without an answer, and if unregistering the endpoint ended the delivery.
+    last_status: int | None
+    created_at: datetime
+    #: When it was delivered, or failed for good.
+    ended_at: datetime | None
+    #: Those that have ended, the first one first.
+    attempts: tuple[WebhookAttempt, ...]
+    #: The body that is sent; null once it was dropped, with what was sent before.
+    event: Any
+
+
+class WebhookAttempt(Record):
+    """One attempt of a delivery."""
+
+    #: From 1.
+    attempt: int
+    begun_at: datetime
+    #: Null where the version before began it, and it is under way.
+    ended_at: datetime | None
+    duration_ms: int | None
+    #: Why it failed; null unless it did.
+    reason: WebhookFailure | None
+    #: What went wrong, in words; it names the rule and the address that refuse the receiver.
+    message: str | None
+    #: The HTTP status of the answer.
+    status: int | None
+    #: The address that was connected to, or tried.
+    address: str | None
+    #: The first 16 KiB of the answer's body; what is no UTF-8 is replaced.
+    answer: str | None
+
+#: Whether the caller may. Specification section 2.5.
+#: ``allowed``: The caller may.
+#: ``denied``: The caller may not.
+DecisionOutcome: TypeAlias = Literal["allowed", "denied"] | str
+
+
+class AccessDecisionPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[AccessDecision, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class AccessDecision(Record):
+    """An access decision."""
+
+    #: Its id.
+    id: str
+    #: When it was decided.
+    timestamp: datetime
+    #: Who, as ``user:<user id>``.
+    actor_subject: str
+    #: What was asked for: ``read``, ``write`` or ``admin``.
+    action: str
+    #: On what, as ``<kind>:<id>``.
+    resource: str
+    #: Whether the actor may.
+    outcome: DecisionOutcome
+    #: Why, or which check refused.
+    reason: str
+    #: Which check decided: ``model``, or the name of a check before it.
+    stage: str
+    #: The part of the check that refused.
+    failing_part: str | None
+    #: What was asked of the authorization server; null if it was not asked.
+    check: AccessCheck | None
+    #: How long the decision took, in milliseconds.
+    duration_ms: float
+    #: The request, as its answer named it.
+    request_id: str | None
+    #: The request's trace (W3C Trace Context).
+    trace_id: str | None
+    #: The key that the request came with.
+    key_id: str | None
+    #: The route, as ``METHOD /path/{parameter}``.
+    route: str | None
+    #: The run that it is about.
+    run_id: str | None
+    #: The address that the request came from.
+    client_address: str | None
+
+
+class AccessCheck(Record):
+    """What was asked of the authorization server."""
+
+    #: Who, as ``user:<user id>``.
+    user: str
+    #: What, such as ``can_read``.
+    relation: str
+    #: On what, as ``<kind>:<id>``.
+    object: str
+    #: The authorization server's store.
+    store_id: str
+    #: The authorization model.
+    model_id: str
+
+
+class OtherWebhookEvent(Record):
+    """One that this client does not know: a later server sent it."""
+
+    id: str
+    created_at: datetime
+    type: str
+    data: Any
+
+
+class WebhookRun(Record):
+    """A run's fields in a ``run.finished`` event: those of specification section 2.7."""
+
+    #: The run.
+    id: str
+    #: Its project.
+    project_id: str
+    #: ``agent.turn`` for an agent's turn.
+    flow_id: str
+    #: The version of the flow.
+    flow_version: str
+    #: Where it stands.
+    status: Status
+    #: As the caller said.
+    dry_run: bool
+    #: Why it failed; null unless it did.
+    failure_message: str | None
+    #: When it was created.
+    created_at: datetime
+    #: When it ended; null until it has.
+    completed_at: datetime | None
+    #: What its model calls used.
+    usage: Usage | None
+    #: Only on an agent's turn.
+    agent: RunAgent | None
+
+
+class WebhookImprovementPass(Record):
+    """An improvement pass that has ended."""
+
+    #: The pass.
+    id: str
+    #: Its project.
+    project_id: str
+    #: How it ended.
+    status: WebhookPassStatus
+    #: What came of it; null where it did not come so far.
+    outcome: WebhookPassOutcome | None
+    #: When it began.
+    created_at: datetime
+    #: When it ended.
+    completed_at: datetime
+
+#: How an improvement pass ends (specification section 3.3).
+#: ``completed``: It came to an end of its own.
+#: ``failed``: It could not.
+#: ``cancelled``: Somebody asked it to end.
+WebhookPassStatus: TypeAlias = Literal["completed", "failed", "cancelled"] | str
+
+
+class WebhookPassOutcome(Record):
+    """What came of an improvement pass."""
+
+    #: The proposal that it wrote; null where it wrote none.
+    proposal_id: str | None
+
+
+class WebhookApproval(Record):
+    """An approval that waits for a reviewer (specification section 2.8)."""
+
+    #: The approval; the event has the same id.
+    approval_id: str
+    #: Its project.
+    project_id: str
+    #: The role that a reviewer needs.
+    required_role: str
+    #: What a reviewer reads first.
+    title: str
+    #: The user that it is assigned to; absent where it is nobody's.
+    assigned_to: str | None
+    #: When it began to wait.
+    created_at: datetime
+    #: Until when it waits.
+    expires_at: datetime
+    #: Its page in the console; absent where the runtime does not know its own public address.
+    url: str | None
+
+
+class Error(Record):
+    """The error body (section 7)."""
+
+    error: ErrorContent
+
+
+class ErrorContent(Record):
+    """What went wrong."""
+
+    #: A code that programs can rely on.
+    code: str
+    #: A sentence that says what is wrong and what to do.
+    message: str
+    #: Code-specific details.
+    details: dict[str, Any]
+    #: ``req-<uuid>``: the log has the cause under it.
+    request_id: str
+
+
+class DirectWay(Record):
+    """A role of one's own."""
+
+    kind: Literal["direct"]
+    role: Role
+    #: Since when; absent where no membership stands behind the role.
+    joined_at: datetime | None
+
+
+class TenantAdminWay(Record):
+    """Admin of the tenant."""
+
+    kind: Literal["tenant-admin"]
+
+
+class OrgAdminWay(Record):
+    """Admin of the project's org."""
+
+    kind: Literal["org-admin"]
+
+
+class TeamWay(Record):
+    """A role of a team."""
+
+    kind: Literal["team"]
+    team_id: str
+    team_name: str
+    role: Role
+
+
+class ModelStepAnswer(Record):
+    """What a model answered."""
+
+    #: Its number in the run, from 1.
+    step: int
+    #: The attempt, from 1.
+    attempt: int
+    type: Literal["model"]
+    #: Of a model or a tool its name, else the kind or what it calls.
+    name: str
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    path: str | None
+    #: For a tool that a model calls, and its approval: the model's id of the call.
+    call_id: str | None
+    #: True once what was said was erased: texts are empty then.
+    erased: bool | None
+    #: The whole text; it replaces what was streamed.
+    text: str
+    #: The tools that it wants called.
+    tool_calls: tuple[ToolCall, ...]
+    #: Why it stopped, in the provider's word.
+    finish_reason: str | None
+    #: What the provider counted; null where it counted nothing.
+    tokens: TokenCounts
+
+
+class ToolStepAnswer(Record):
+    """What a tool answered."""
+
+    #: Its number in the run, from 1.
+    step: int
+    #: The attempt, from 1.
+    attempt: int
+    type: Literal["tool"]
+    #: Of a model or a tool its name, else the kind or what it calls.
+    name: str
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    path: str | None
+    #: For a tool that a model calls, and its approval: the model's id of the call.
+    call_id: str | None
+    #: True once what was said was erased: texts are empty then.
+    erased: bool | None
+    #: Whether the model was told of an error.
+    is_error: bool
+    #: What the model was told, cut after 16 KiB.
+    output: str
+    #: Whether it was cut.
+    output_truncated: bool
+
+
+class ChildStepAnswer(Record):
+    """How child runs ended."""
+
+    #: Its number in the run, from 1.
+    step: int
+    #: The attempt, from 1.
+    attempt: int
+    type: Literal["child"]
+    #: Of a model or a tool its name, else the kind or what it calls.
+    name: str
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    path: str | None
+    #: For a tool that a model calls, and its approval: the model's id of the call.
+    call_id: str | None
+    #: True once what was said was erased: texts are empty then.
+    erased: bool | None
+    #: In the order in which they were begun.
+    children: tuple[ChildEnd, ...]
+
+
+class ApprovalStepAnswer(Record):
+    """How an approval was closed."""
+
+    #: Its number in the run, from 1.
+    step: int
+    #: The attempt, from 1.
+    attempt: int
+    type: Literal["approval"]
+    #: Of a model or a tool its name, else the kind or what it calls.
+    name: str
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    path: str | None
+    #: For a tool that a model calls, and its approval: the model's id of the call.
+    call_id: str | None
+    #: True once what was said was erased: texts are empty then.
+    erased: bool | None
+    #: Null in a dry run, which opens none.
+    approval_id: str | None
+    #: How it was closed.
+    decision: ApprovalStatus
+
+
+class HttpStepAnswer(Record):
+    """What a server answered to an HTTP request."""
+
+    #: Its number in the run, from 1.
+    step: int
+    #: The attempt, from 1.
+    attempt: int
+    type: Literal["http"]
+    #: Of a model or a tool its name, else the kind or what it calls.
+    name: str
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    path: str | None
+    #: For a tool that a model calls, and its approval: the model's id of the call.
+    call_id: str | None
+    #: True once what was said was erased: texts are empty then.
+    erased: bool | None
+    #: The status that the server answered with.
+    status_code: int
+
+
+class SimulatedStepAnswer(Record):
+    """What a dry run did not perform."""
+
+    #: Its number in the run, from 1.
+    step: int
+    #: The attempt, from 1.
+    attempt: int
+    type: Literal["tool", "http"] | str
+    #: Of a model or a tool its name, else the kind or what it calls.
+    name: str
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    path: str | None
+    #: For a tool that a model calls, and its approval: the model's id of the call.
+    call_id: str | None
+    #: True once what was said was erased: texts are empty then.
+    erased: bool | None
+    #: Always true.
+    simulated: bool
+
+
+class WaitStepAnswer(Record):
+    """A wait is over. Last, since it reads from anything."""
+
+    #: Its number in the run, from 1.
+    step: int
+    #: The attempt, from 1.
+    attempt: int
+    type: Literal["wait"]
+    #: Of a model or a tool its name, else the kind or what it calls.
+    name: str
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    path: str | None
+    #: For a tool that a model calls, and its approval: the model's id of the call.
+    call_id: str | None
+    #: True once what was said was erased: texts are empty then.
+    erased: bool | None
+
+
+class RunCreatedData(Record):
+    #: What runs.
+    flow_id: str
+    #: Its version.
+    flow_version: str
+    #: Who began it.
+    origin: Origin
+    #: As the caller said.
+    dry_run: bool
+    #: For an agent's turn.
+    agent: RunAgent | None
+    #: As the caller gave them; absent without any.
+    labels: dict[str, str] | None
+
+
+class RunCreatedEvent(Record):
+    """The run exists; it waits for a thread."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["run.created"]
+    data: RunCreatedData
+
+
+class RunRetriedData(Record):
+    #: The run that failed.
+    retry_of: str
+    #: How many of its steps are taken over, from the first.
+    steps: int
+
+
+class RunRetriedEvent(Record):
+    """The run takes up one that failed. Steps that were done there are taken over and not done again; what they answered
+    is in that run's events.
+    """
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["run.retried"]
+    data: RunRetriedData
+
+
+class RunStartedEvent(Record):
+    """Somebody carries it on, for the first time."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["run.started"]
+    data: dict[str, Any]
+
+
+class RunWaitingData(Record):
+    #: What it waits for.
+    waiting_for: WaitingFor | None
+    #: Of a wait for a retry: why, in a sentence.
+    reason: str | None
+    #: Of a wait for a retry: about when it goes on.
+    retry_at: str | None
+    #: Of a wait for a time: when it is over.
+    wake_at: str | None
+    #: The step that goes on, or will be tried again.
+    step: int | None
+    #: The attempt that waits, or that failed.
+    attempt: int | None
+
+
+class RunWaitingEvent(Record):
+    """It waits, and holds nothing meanwhile. After a wait for a retry a ``step.started`` with a higher attempt follows.
+    """
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["run.waiting"]
+    data: RunWaitingData
+
+
+class StepStartedEvent(Record):
+    """An attempt of a step begins. Text of an earlier attempt of the step is void."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["step.started"]
+    data: StepRef
+
+
+class ContextTrimmedData(Record):
+    #: The model's step.
+    step: int
+    #: The attempt.
+    attempt: int
+    #: How many exchanges were left out: a message of the user with all that followed it.
+    exchanges: int
+    #: The model's context window, in tokens.
+    context_window: int
+
+
+class ContextTrimmedEvent(Record):
+    """The conversation was longer than the model's context window, so its oldest exchanges were left out of what the
+    model was asked. Comes before the end of the step.
+    """
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["context.trimmed"]
+    data: ContextTrimmedData
+
+
+class OtherStepCompletedData(Record):
+    """One that this client does not know: a later server sent it."""
+
+    step: int
+    attempt: int
+    type: str
+    name: str
+    path: str | None
+    call_id: str | None
+    erased: bool | None
+
+
+class StepCompletedEvent(Record):
+    """A step is done, and is never done again."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["step.completed"]
+    #: An attempt of a step.
+    data: StepCompletedData
+
+
+class StepRestartedData(Record):
+    """An attempt of a step."""
+
+    #: Its number in the run, from 1.
+    step: int
+    #: The attempt, from 1.
+    attempt: int
+    #: What the step does.
+    type: StepKind
+    #: Of a model or a tool its name, else the kind or what it calls.
+    name: str
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    path: str | None
+    #: For a tool that a model calls, and its approval: the model's id of the call.
+    call_id: str | None
+    #: True once what was said was erased: texts are empty then.
+    erased: bool | None
+    #: The attempt whose call was lost: nobody knows what it used.
+    lost_attempt: int
+
+
+class StepRestartedEvent(Record):
+    """The process that carried the run on died during a step, which is about to be done again."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["step.restarted"]
+    #: An attempt of a step.
+    data: StepRestartedData
+
+
+class StepFailedData(Record):
+    """An attempt of a step."""
+
+    #: Its number in the run, from 1.
+    step: int
+    #: The attempt, from 1.
+    attempt: int
+    #: What the step does.
+    type: StepKind
+    #: Of a model or a tool its name, else the kind or what it calls.
+    name: str
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    path: str | None
+    #: For a tool that a model calls, and its approval: the model's id of the call.
+    call_id: str | None
+    #: True once what was said was erased: texts are empty then.
+    erased: bool | None
+    #: Why, in a sentence.
+    reason: str
+    #: Whether it will be tried again.
+    will_retry: bool
+
+
+class StepFailedEvent(Record):
+    """An attempt of a step failed."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["step.failed"]
+    #: An attempt of a step.
+    data: StepFailedData
+
+
+class StepSimulatedData(Record):
+    """An attempt of a step."""
+
+    #: Its number in the run, from 1.
+    step: int
+    #: The attempt, from 1.
+    attempt: int
+    #: What the step does.
+    type: StepKind
+    #: Of a model or a tool its name, else the kind or what it calls.
+    name: str
+    #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
+    path: str | None
+    #: For a tool that a model calls, and its approval: the model's id of the call.
+    call_id: str | None
+    #: True once what was said was erased: texts are empty then.
+    erased: bool | None
+    #: What it would have sent, as the flow computed it; null if that has more than 16 KiB.
+    request: Any
+    #: Whether it was left out.
+    request_omitted: bool
+
+
+class StepSimulatedEvent(Record):
+    """A dry run does not perform a step, which is completed with this."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["step.simulated"]
+    #: An attempt of a step.
+    data: StepSimulatedData
+
+
+class TaskStartedEvent(Record):
+    """A task of a flow begins. Of tasks that only compute, as of all, the events are written with the next step."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["task.started"]
+    data: TaskRef
+
+
+class TaskCompletedEvent(Record):
+    """A task of a flow is done."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["task.completed"]
+    data: TaskRef
+
+
+class TaskSkippedEvent(Record):
+    """A task of a flow is left out: its ``if`` does not hold."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["task.skipped"]
+    data: TaskRef
+
+
+class TaskFaultedData(Record):
+    """A task of a flow."""
+
+    #: Its JSON pointer in the definition.
+    path: str
+    #: What it is.
+    type: FlowNodeType
+    #: In a loop: the iteration, from 0.
+    iteration: int | None
+    #: Its status, as those of HTTP.
+    status: int
+    #: What went wrong, cut after 200 characters.
+    title: str
+    #: True once what was said was erased.
+    erased: bool | None
+    #: It is a ``try`` whose list will be tried again.
+    will_retry: bool
+
+
+class TaskFaultedEvent(Record):
+    """A task of a flow ends with an error, or is cut by its time."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["task.faulted"]
+    #: A task of a flow.
+    data: TaskFaultedData
+
+
+class TaskCaughtData(Record):
+    """A task of a flow."""
+
+    #: Its JSON pointer in the definition.
+    path: str
+    #: What it is.
+    type: FlowNodeType
+    #: In a loop: the iteration, from 0.
+    iteration: int | None
+    #: Its status, as those of HTTP.
+    status: int
+    #: What went wrong, cut after 200 characters.
+    title: str
+    #: True once what was said was erased.
+    erased: bool | None
+
+
+class TaskCaughtEvent(Record):
+    """A ``try`` of a flow handles an error of its list, and does not try it again."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["task.caught"]
+    #: A task of a flow.
+    data: TaskCaughtData
+
+
+class EventsOmittedData(Record):
+    #: How many.
+    count: int
+
+
+class EventsOmittedEvent(Record):
+    """So many events of tasks were left out here: a run tells of 5,000 tasks at most, and of 200 between two steps."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["events.omitted"]
+    data: EventsOmittedData
+
+
+class ChildStartedData(Record):
+    #: The step that began it.
+    step: int
+    #: The task.
+    path: str
+    #: Which branch or iteration of the task, from 0.
+    index: int
+    #: The run that began.
+    run_id: str
+    #: What runs.
+    flow_id: str
+
+
+class ChildStartedEvent(Record):
+    """A step of a flow began a run."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["child.started"]
+    data: ChildStartedData
+
+
+class ChildCompletedData(Record):
+    #: The step that began it.
+    step: int
+    #: The task.
+    path: str
+    #: Which branch or iteration of the task, from 0.
+    index: int
+    #: The run that ended.
+    run_id: str
+    #: ``completed``, ``failed`` or ``cancelled``.
+    status: str
+    #: What it used, runs below it included.
+    usage: Usage
+
+
+class ChildCompletedEvent(Record):
+    """A run that a step of a flow began has ended."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["child.completed"]
+    data: ChildCompletedData
+
+
+class ApprovalRequestedData(Record):
+    #: The step that waits for it.
+    step: int
+    #: Where that stands in the run's program.
+    path: str | None
+    #: Of a call of a tool by a model: the model's id of the call.
+    call_id: str | None
+    #: The approval.
+    approval_id: str
+    #: What a reviewer reads first.
+    title: str
+    #: The role that may decide it.
+    required_role: str
+    #: How long it waits, from its opening.
+    expires_after_ms: int
+
+
+class ApprovalRequestedEvent(Record):
+    """An approval was opened, and the run waits for it."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["approval.requested"]
+    data: ApprovalRequestedData
+
+
+class ApprovalDecidedData(Record):
+    #: The step that waited for it.
+    step: int
+    #: The approval.
+    approval_id: str
+    #: How it was closed.
+    status: ApprovalStatus
+
+
+class ApprovalDecidedEvent(Record):
+    """An approval was closed. Who decided it, and why, is for reviewers."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["approval.decided"]
+    data: ApprovalDecidedData
+
+
+class RunCancelRequestedEvent(Record):
+    """Somebody asked the run to end while it was carried on."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["run.cancelRequested"]
+    data: dict[str, Any]
+
+
+class RunCompletedData(Record):
+    #: Those of the run; absent without any.
+    labels: dict[str, str] | None
+
+
+class RunCompletedEvent(Record):
+    """The last event: the run has an output."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["run.completed"]
+    data: RunCompletedData
+
+
+class RunFailedData(Record):
+    #: Why, in a sentence.
+    failure_message: str
+    #: Those of the run; absent without any.
+    labels: dict[str, str] | None
+
+
+class RunFailedEvent(Record):
+    """The last event: the run failed."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["run.failed"]
+    data: RunFailedData
+
+
+class RunCancelledData(Record):
+    #: Those of the run; absent without any.
+    labels: dict[str, str] | None
+
+
+class RunCancelledEvent(Record):
+    """The last event: the run was cancelled."""
+
+    #: Its number in the run, from 1 without gaps.
+    seq: int
+    #: When it was written.
+    created_at: datetime
+    kind: Literal["run.cancelled"]
+    data: RunCancelledData
+
+
+class RunFinishedWebhookData(Record):
+    #: The run, as it is read at ``/v1/runs/{runId}``.
+    run: WebhookRun
+
+
+class RunFinishedWebhookEvent(Record):
+    """A run has ended."""
+
+    #: The event: equal to the header ``webhook-id``, and the same however often it is sent.
+    id: str
+    #: When it was emitted.
+    created_at: datetime
+    type: Literal["run.finished"]
+    data: RunFinishedWebhookData
+
+
+class ImprovementPassFinishedWebhookData(Record):
+    #: The pass.
+    pass_: WebhookImprovementPass
+
+
+class ImprovementPassFinishedWebhookEvent(Record):
+    """An improvement pass has ended."""
+
+    #: The event: equal to the header ``webhook-id``, and the same however often it is sent.
+    id: str
+    #: When it was emitted.
+    created_at: datetime
+    type: Literal["improvement-pass.finished"]
+    data: ImprovementPassFinishedWebhookData
+
+
+class ApprovalRequestedWebhookData(Record):
+    #: The approval, without what it is about.
+    approval: WebhookApproval
+
+
+class ApprovalRequestedWebhookEvent(Record):
+    """An approval waits for a reviewer."""
+
+    #: The event: equal to the header ``webhook-id``, and the same however often it is sent.
+    id: str
+    #: When it was emitted.
+    created_at: datetime
+    type: Literal["approval.requested"]
+    data: ApprovalRequestedWebhookData
+
+
+class TestWebhookData(Record):
+    #: The endpoint that it was sent to.
+    endpoint_id: str
+    #: Says that it is a test.
+    message: str
+
+
+class TestWebhookEvent(Record):
+    """A person sent a test."""
+
+    #: The event: equal to the header ``webhook-id``, and the same however often it is sent.
+    id: str
+    #: When it was emitted.
+    created_at: datetime
+    type: Literal["webhook.test"]
+    data: TestWebhookData
+
+
+class TextDeltaEvent(Record):
+    """Text that a model is writing."""
+
+    kind: Literal["text.delta"]
+    data: TextDelta
+
+
+class StreamStartEvent(Record):
+    """The stream begins here: an event with a higher number comes on it, whatever has a lower one shows in the lists.
+    """
+
+    kind: Literal["stream.start"]
+    data: StreamStart
+
+
+#: A way into a project.
+Way: TypeAlias = DirectWay | TenantAdminWay | OrgAdminWay | TeamWay | OtherWay
+
+#: An event of a run, as clients read it.
+RunEvent: TypeAlias = (
+    RunCreatedEvent
+    | RunRetriedEvent
+    | RunStartedEvent
+    | RunWaitingEvent
+    | StepStartedEvent
+    | ContextTrimmedEvent
+    | StepCompletedEvent
+    | StepRestartedEvent
+    | StepFailedEvent
+    | StepSimulatedEvent
+    | TaskStartedEvent
+    | TaskCompletedEvent
+    | TaskSkippedEvent
+    | TaskFaultedEvent
+    | TaskCaughtEvent
+    | EventsOmittedEvent
+    | ChildStartedEvent
+    | ChildCompletedEvent
+    | ApprovalRequestedEvent
+    | ApprovalDecidedEvent
+    | RunCancelRequestedEvent
+    | RunCompletedEvent
+    | RunFailedEvent
+    | RunCancelledEvent
+    | OtherRunEvent
+)
+
+#: The body of an event, the same at every attempt (section 6.2).
+WebhookEvent: TypeAlias = (
+    RunFinishedWebhookEvent
+    | ImprovementPassFinishedWebhookEvent
+    | ApprovalRequestedWebhookEvent
+    | TestWebhookEvent
+    | OtherWebhookEvent
+)
+
+StepCompletedData: TypeAlias = (
+    ModelStepAnswer
+    | ToolStepAnswer
+    | ChildStepAnswer
+    | ApprovalStepAnswer
+    | HttpStepAnswer
+    | SimulatedStepAnswer
+    | WaitStepAnswer
+    | OtherStepCompletedData
+)
+
+#: What a caller of ``runs.follow`` gets.
+RunStreamEvent: TypeAlias = (
+    RunCreatedEvent
+    | RunRetriedEvent
+    | RunStartedEvent
+    | RunWaitingEvent
+    | StepStartedEvent
+    | ContextTrimmedEvent
+    | StepCompletedEvent
+    | StepRestartedEvent
+    | StepFailedEvent
+    | StepSimulatedEvent
+    | TaskStartedEvent
+    | TaskCompletedEvent
+    | TaskSkippedEvent
+    | TaskFaultedEvent
+    | TaskCaughtEvent
+    | EventsOmittedEvent
+    | ChildStartedEvent
+    | ChildCompletedEvent
+    | ApprovalRequestedEvent
+    | ApprovalDecidedEvent
+    | RunCancelRequestedEvent
+    | RunCompletedEvent
+    | RunFailedEvent
+    | RunCancelledEvent
+    | TextDeltaEvent
+    | OtherRunEvent
+)
+
+#: What a caller of ``approvals.follow`` gets.
+ApprovalStreamEvent: TypeAlias = ApprovalEvent | StreamStartEvent
+
+#: Makes a record of one of several classes, by the name of what it is one of.
+MAKERS: Mapping[str, Callable[[Any], Any]] = {
+    "Way": union_of(
+        "kind",
+        {
+            "direct": DirectWay,
+            "tenant-admin": TenantAdminWay,
+            "org-admin": OrgAdminWay,
+            "team": TeamWay,
+        },
+        OtherWay,
+    ),
+    "RunEvent": union_of(
+        "kind",
+        {
+            "run.created": RunCreatedEvent,
+            "run.retried": RunRetriedEvent,
+            "run.started": RunStartedEvent,
+            "run.waiting": RunWaitingEvent,
+            "step.started": StepStartedEvent,
+            "context.trimmed": ContextTrimmedEvent,
+            "step.completed": StepCompletedEvent,
+            "step.restarted": StepRestartedEvent,
+            "step.failed": StepFailedEvent,
+            "step.simulated": StepSimulatedEvent,
+            "task.started": TaskStartedEvent,
+            "task.completed": TaskCompletedEvent,
+            "task.skipped": TaskSkippedEvent,
+            "task.faulted": TaskFaultedEvent,
+            "task.caught": TaskCaughtEvent,
+            "events.omitted": EventsOmittedEvent,
+            "child.started": ChildStartedEvent,
+            "child.completed": ChildCompletedEvent,
+            "approval.requested": ApprovalRequestedEvent,
+            "approval.decided": ApprovalDecidedEvent,
+            "run.cancelRequested": RunCancelRequestedEvent,
+            "run.completed": RunCompletedEvent,
+            "run.failed": RunFailedEvent,
+            "run.cancelled": RunCancelledEvent,
+        },
+        OtherRunEvent,
+    ),
+    "WebhookEvent": union_of(
+        "type",
+        {
+            "run.finished": RunFinishedWebhookEvent,
+            "improvement-pass.finished": ImprovementPassFinishedWebhookEvent,
+            "approval.requested": ApprovalRequestedWebhookEvent,
+            "webhook.test": TestWebhookEvent,
+        },
+        OtherWebhookEvent,
+    ),
+    "StepCompletedData": fitting(
+        OtherStepCompletedData,
+        (ModelStepAnswer, {"type": ("model",)}),
+        (ToolStepAnswer, {"type": ("tool",)}),
+        (ChildStepAnswer, {"type": ("child",)}),
+        (ApprovalStepAnswer, {"type": ("approval",)}),
+        (HttpStepAnswer, {"type": ("http",)}),
+        (SimulatedStepAnswer, {"type": ("tool", "http",)}),
+        (WaitStepAnswer, {"type": ("wait",)}),
+    ),
+    "RunStreamEvent": union_of(
+        "kind",
+        {
+            "run.created": RunCreatedEvent,
+            "run.retried": RunRetriedEvent,
+            "run.started": RunStartedEvent,
+            "run.waiting": RunWaitingEvent,
+            "step.started": StepStartedEvent,
+            "context.trimmed": ContextTrimmedEvent,
+            "step.completed": StepCompletedEvent,
+            "step.restarted": StepRestartedEvent,
+            "step.failed": StepFailedEvent,
+            "step.simulated": StepSimulatedEvent,
+            "task.started": TaskStartedEvent,
+            "task.completed": TaskCompletedEvent,
+            "task.skipped": TaskSkippedEvent,
+            "task.faulted": TaskFaultedEvent,
+            "task.caught": TaskCaughtEvent,
+            "events.omitted": EventsOmittedEvent,
+            "child.started": ChildStartedEvent,
+            "child.completed": ChildCompletedEvent,
+            "approval.requested": ApprovalRequestedEvent,
+            "approval.decided": ApprovalDecidedEvent,
+            "run.cancelRequested": RunCancelRequestedEvent,
+            "run.completed": RunCompletedEvent,
+            "run.failed": RunFailedEvent,
+            "run.cancelled": RunCancelledEvent,
+            "text.delta": TextDeltaEvent,
+        },
+        OtherRunEvent,
+    ),
+    "ApprovalStreamEvent": union_of(
+        "kind",
+        {
+            "stream.start": StreamStartEvent,
+            "approval.waiting": ApprovalEvent,
+            "approval.assigned": ApprovalEvent,
+            "approval.closed": ApprovalEvent,
+        },
+        ApprovalEvent,
+    ),
+}

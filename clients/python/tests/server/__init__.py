@@ -1,0 +1,1 @@
+"""Tests on a real server, which `tests/it/clients` starts and names in the environment."""
