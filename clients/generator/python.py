@@ -23,6 +23,8 @@ COMMON_CODES = {
     "deadline-exceeded", "unsupported-media-type", "unauthenticated", "permission-denied", "authorization-unavailable",
     "public-run-token-not-allowed",
 }
+# What type checkers take for a tag that this client does not know.
+LATER = "of a later server"
 # Attributes of every record.
 OF_RECORDS = {"raw"}
 SCALARS = {
@@ -96,6 +98,18 @@ class _Types:
         self.unions: list[str] = []
         self.makers: list[str] = []
         self.names = set(description.types)
+        # Fields that tell members of unions without a tag apart, by the name that a type of theirs would have.
+        self.tags = {
+            f"{member.name}{_class(tag.name)}"
+            for type in description.types.values()
+            if isinstance(type, Record)
+            for field in type.fields
+            if field.type.kind == "union"
+            for member in field.type.of
+            if member.kind == "named"
+            for tag in description.fields(member)
+            if _constants(tag.type)
+        }
 
     def text(self) -> str:
         types = self.description.types
@@ -182,9 +196,10 @@ class _Types:
         return f"{written} | None" if type.nullable and type.kind != "any" else written
 
     def union(self, type: Type, name: str, doc: str) -> str:
-        constants = [one.value for one in type.of if one.kind == "constant"]
-        if len(constants) == len(type.of):
-            return f"Literal[{', '.join(map(_quoted, constants))}] | str"
+        if constants := _constants(type):
+            # What tells one of several apart is closed: the class of what is not known has a text of its own.
+            is_tag = name in self.tags
+            return f"Literal[{', '.join(map(_quoted, constants))}]{'' if is_tag else ' | str'}"
         if any(one.kind != "named" for one in type.of) or type.tag:
             raise Fault(f"{name} is a union that the Python client cannot tell apart")
         names = [one.name for one in type.of]
@@ -211,8 +226,10 @@ class _Types:
             types = {fields_of.type for record in records for fields_of in record.fields if fields_of.name == field.name}
             is_absent = any(not one.required for record in records for one in record.fields if one.name == field.name)
             if all(_constants(one) for one in types):
-                written = "str"
-            elif len(types) == 1 and field.type.kind not in ("object", "union"):
+                lines.append("    #: Any other text. It has a type of its own, so that those that are known tell the rest apart.\n")
+                lines.append(f"    {_snake(field.name)}: Literal[{_quoted(LATER)}]\n")
+                continue
+            if len(types) == 1 and field.type.kind not in ("object", "union"):
                 written = self.written(field.type, "", "")
             else:
                 written = "Any"

@@ -214,7 +214,8 @@ Role: TypeAlias = Literal["owner", "admin", "editor", "viewer", "member"] | str
 class OtherWay(Record):
     """One that this client does not know: a later server sent it."""
 
-    kind: str
+    #: Any other text. It has a type of its own, so that those that are known tell the rest apart.
+    kind: Literal["of a later server"]
 
 
 class ServiceAccount(Record):
@@ -1180,7 +1181,8 @@ class OtherRunEvent(Record):
 
     seq: int | None
     created_at: datetime
-    kind: str
+    #: Any other text. It has a type of its own, so that those that are known tell the rest apart.
+    kind: Literal["of a later server"]
     data: Any
 
 
@@ -1885,7 +1887,8 @@ class OtherWebhookEvent(Record):
 
     id: str
     created_at: datetime
-    type: str
+    #: Any other text. It has a type of its own, so that those that are known tell the rest apart.
+    type: Literal["of a later server"]
     data: Any
 
 
@@ -2135,7 +2138,7 @@ class SimulatedStepAnswer(Record):
     step: int
     #: The attempt, from 1.
     attempt: int
-    type: Literal["tool", "http"] | str
+    type: Literal["tool", "http"]
     #: Of a model or a tool its name, else the kind or what it calls.
     name: str
     #: Of a flow's step the JSON pointer of its task; of an approval in a turn its call.
@@ -2290,7 +2293,8 @@ class OtherStepCompletedData(Record):
 
     step: int
     attempt: int
-    type: str
+    #: Any other text. It has a type of its own, so that those that are known tell the rest apart.
+    type: Literal["of a later server"]
     name: str
     path: str | None
     call_id: str | None

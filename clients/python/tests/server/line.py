@@ -43,13 +43,17 @@ class Line:
     def _join(self, near: socket.socket, number: int) -> None:
         pass_on = self._begin(number)
         with near, socket.create_connection(("127.0.0.1", self._port)) as far:
-            threading.Thread(target=_copy, args=(near, far), name="line-far", daemon=True).start()
+            back = threading.Thread(target=_copy, args=(near, far), name="line-far", daemon=True)
+            back.start()
             with contextlib.suppress(OSError):
                 while part := far.recv(65536):
                     given, goes_on = pass_on(part.replace(b"retry: 2000", b"retry: 0001"))
                     near.sendall(given)
                     if not goes_on:
                         if self._is_cut_by_reset():
+                            # A thread that reads holds the connection open.
+                            near.shutdown(socket.SHUT_RD)
+                            back.join(timeout=10)
                             reset(near)
                         break
             # The copy in the other direction waits for the client otherwise.
