@@ -57,6 +57,8 @@ export class AgentRuntime extends Nouns {
    * @param {Omit<ClientOptions, "token"> & { publicToken: Token }} options
    */
   static forRun({ publicToken, ...options }) {
+    // In Node, a token of the environment would take its place.
+    if (!publicToken) throw new AgentRuntimeError("invalid", "forRun takes the public token of a run.");
     return new RunReader(new Transport({ ...options, token: publicToken }));
   }
 }

@@ -45,11 +45,11 @@ export class Guard {
     clearTimeout(this.#timer);
   }
 
-  /** Ends what is still open. */
-  end() {
+  /** Ends what is still open, unless all of it was read. */
+  end(isRead = false) {
     clearTimeout(this.#timer);
     this.#caller?.removeEventListener("abort", this.#leave);
-    this.#controller.abort();
+    if (!isRead) this.#controller.abort();
   }
 
   /**

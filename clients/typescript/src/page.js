@@ -16,8 +16,8 @@ export class Page {
    * @param {(cursor: string) => Promise<Page<T>>} read
    */
   constructor(answer, read) {
-    // What a list says beside its rows, such as the counts of the inbox.
-    Object.assign(this, answer);
+    // What a list says beside its rows, such as the counts of the inbox. Nothing of it takes the place of a method.
+    for (const [name, value] of Object.entries(answer)) if (!(name in this)) Object.assign(this, { [name]: value });
     /** The rows of this page. */
     this.data = answer.data;
     /** More rows follow. */

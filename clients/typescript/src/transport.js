@@ -15,9 +15,9 @@ import { VERSION } from "./version.js";
 /**
  * @typedef {string | (() => string | Promise<string>)} Token
  * @typedef {object} ClientOptions
- * @property {string} [baseUrl] the server; in Node, left out: `AGENT_RUNTIME_URL`
- * @property {Token} [token] a bearer token, or what gives one for each try; in Node, left out: `AGENT_RUNTIME_TOKEN`.
- *   Without one, a browser sends its cookies for the server.
+ * @property {string} [baseUrl] the server; in Node, left out: `AGENT_RUNTIME_URL`, else `http://127.0.0.1:4000`
+ * @property {Token} [token] a bearer token, or what gives one for each try; in Node, left out: that of the file
+ *   `AGENT_RUNTIME_TOKEN_FILE`, else `AGENT_RUNTIME_TOKEN`. Without one, a browser sends its cookies for the server.
  * @property {typeof globalThis.fetch} [fetch] in place of the platform's
  * @property {number} [timeoutMs] how long a try may take with its whole answer; 60,000
  * @property {number} [retries] how often a request is sent again, where that does no harm; 2
@@ -49,13 +49,22 @@ import { VERSION } from "./version.js";
 
 const environment = /** @type {any} */ (globalThis).process?.env ?? {};
 const isNode = Boolean(/** @type {any} */ (globalThis).process?.versions?.node);
+const LOCAL = isNode ? "http://127.0.0.1:4000" : undefined;
+/** Named apart, so that nothing that packs programs for browsers looks for it. */
+const FILES = "node:fs/promises";
+
+/** What the command line takes, too. A file is read for each try. @returns {Token | undefined} */
+function tokenOfEnvironment() {
+  const file = environment.AGENT_RUNTIME_TOKEN_FILE;
+  return file ? async () => (await import(FILES)).readFile(file, "utf8") : environment.AGENT_RUNTIME_TOKEN;
+}
 
 export class Transport {
   #token;
   #options;
 
   /** @param {ClientOptions} options */
-  constructor({ token = environment.AGENT_RUNTIME_TOKEN, baseUrl = environment.AGENT_RUNTIME_URL, ...options }) {
+  constructor({ token = tokenOfEnvironment(), baseUrl = environment.AGENT_RUNTIME_URL ?? LOCAL, ...options }) {
     const url = URL.canParse(baseUrl ?? "") ? new URL(baseUrl) : undefined;
     if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
       throw new AgentRuntimeError("invalid", "baseUrl must be the server's address, such as https://runtime.example, without a password, query or fragment.");
@@ -128,9 +137,11 @@ export class Transport {
    */
   async #once(method, path, request, { signal, timeoutMs = this.#options.timeoutMs ?? 60_000 }) {
     const guard = new Guard(signal, timeoutMs);
+    let isRead = false;
     try {
       const answer = await this.send(method, path, { ...request, signal: guard.signal });
       const text = await answer.text();
+      isRead = true;
       if (!answer.ok) throw errorOf(answer.status, answer.headers, text);
       if (text === "") return undefined;
       try {
@@ -141,7 +152,7 @@ export class Transport {
     } catch (cause) {
       throw guard.errorOf(cause, `${method} ${path}`, `within ${timeoutMs} ms`);
     } finally {
-      guard.end();
+      guard.end(isRead);
     }
   }
 

@@ -46,8 +46,9 @@ test("one page is one request, and the next one another", async (t) => {
 });
 
 test("what a list says beside its rows is on its pages", async (t) => {
-  const { url } = await serve(t, list(1, { counts: { approvals: 1 }, later: true }));
+  const { url } = await serve(t, list(1, { counts: { approvals: 1 }, later: true, next: "x", constructor: "x" }));
   const inbox = await client(url).inbox.list();
+  assert.equal(await inbox.next(), undefined);
   assert.deepEqual([inbox.counts, inbox.later], [{ approvals: 1 }, true]);
 });
 

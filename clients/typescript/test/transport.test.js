@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { AgentRuntime, VERSION } from "../src/index.js";
@@ -28,12 +31,17 @@ test("a token that changes is asked for at each try", async (t) => {
   assert.deepEqual(requests.map(({ headers }) => headers.authorization), ["Bearer svc_bt_1", "Bearer svc_bt_2", "Bearer svc_bt_3"]);
 });
 
-test("the environment says what is not given", async (t) => {
+test("the environment says what is not given, and a file of it goes first", async (t) => {
   const { url, requests } = await serve(t, () => json({}));
   const program = `import { AgentRuntime } from ${JSON.stringify(new URL("../src/index.js", import.meta.url))}; await new AgentRuntime().runs.get("1");`;
-  const env = { ...process.env, AGENT_RUNTIME_URL: url, AGENT_RUNTIME_TOKEN: "svc_bt_of_the_environment" };
-  await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { env });
-  assert.equal(requests[0].headers.authorization, "Bearer svc_bt_of_the_environment");
+  const run = (env) => promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { env: { ...process.env, ...env } });
+  const env = { AGENT_RUNTIME_URL: url, AGENT_RUNTIME_TOKEN: "svc_bt_of_the_environment" };
+  await run(env);
+  const file = join(mkdtempSync(join(tmpdir(), "agent-runtime-token-")), "token");
+  writeFileSync(file, "svc_bt_of_a_file\n");
+  t.after(() => rmSync(dirname(file), { recursive: true }));
+  await run({ ...env, AGENT_RUNTIME_TOKEN_FILE: file });
+  assert.deepEqual(requests.map(({ headers }) => headers.authorization), ["Bearer svc_bt_of_the_environment", "Bearer svc_bt_of_a_file"]);
 });
 
 test("ids are escaped, and one that is missing is refused", async (t) => {
