@@ -30,11 +30,13 @@ export class EventParser {
     if (text === "") return [];
     if (this.#endedWithReturn && text[0] === "\n") text = text.slice(1);
     if ((this.#endedWithReturn = text.endsWith("\r")) || text.includes("\r")) text = text.replace(/\r\n?/g, "\n");
+    // What was kept has no end of a line.
+    let at = this.#rest.length;
+    let from = 0;
     text = this.#rest + text;
     /** @type {ServerSentEvent[]} */
     const events = [];
-    let from = 0;
-    for (let to; (to = text.indexOf("\n", from)) >= 0; from = to + 1) {
+    for (let to; (to = text.indexOf("\n", at)) >= 0; at = from = to + 1) {
       if (to > from) this.#line(text.slice(from, to));
       else this.#end(events);
     }

@@ -34,6 +34,8 @@ export class Guard {
   /** Begins the time again. */
   renew() {
     clearTimeout(this.#timer);
+    // What is more than the platform's longest time would be over at once.
+    if (this.#mostMs >= 2 ** 31) return;
     this.#timer = setTimeout(() => {
       this.#isLate = true;
       this.#controller.abort();

@@ -154,6 +154,11 @@ test("silence and slow bodies end at the deadline, and leave no connection", asy
   }
 });
 
+test("no deadline is none", async (t) => {
+  const { url } = await serve(t, () => json({ id: 1 }));
+  for (const timeoutMs of [Infinity, 2 ** 31, Number.MAX_SAFE_INTEGER]) assert.deepEqual(await client(url, { timeoutMs }).runs.get("1"), { id: 1 });
+});
+
 test("a caller that leaves gets its own reason, at once", async (t) => {
   const server = await connections(t, () => {});
   const runtime = client(server.url);
