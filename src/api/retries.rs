@@ -34,6 +34,7 @@ pub(super) fn routes() -> Vec<Route> {
             Code::IdempotencyInFlight,
             Code::ProjectArchived,
             Code::AgentArchived,
+            Code::FlowArchived,
         ]),
     ]
 }

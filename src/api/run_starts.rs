@@ -187,9 +187,6 @@ fn start_flow(
     request: Option<&RequestKey>,
 ) -> Result<Run> {
     let flow = on.row();
-    if flow.archived_at.is_some() {
-        return Err(flows::archived(flow));
-    }
     let named = body.flow_version.map(|version| version.0.to_string());
     let version = named.as_deref().or(flow.current_version());
     let version = version.ok_or_else(|| Error::internal("a flow without a version"))?;

@@ -4,6 +4,7 @@
 //!
 //! Not here: their versions (`agent_versions`).
 
+use super::flows;
 use super::page::Request;
 use super::projects::{self, Project};
 use super::readable::{Readable, readable};
@@ -16,8 +17,8 @@ use postgres::error::SqlState;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// Said of what found its agent or project archived, and is told so too late.
-pub(super) const BACK_AGAIN: &str = "The agent or its project was archived, and was brought back meanwhile. Send the request again.";
+/// Said of what found its agent, its flow or its project archived, and is told so too late.
+pub(super) const BACK_AGAIN: &str = "The agent, the flow or its project was archived, and was brought back meanwhile. Send the request again.";
 
 /// An agent.
 #[derive(Debug, Clone)]
@@ -174,22 +175,26 @@ pub fn set_archived(
     )
 }
 
-/// Why nothing started with this agent in this project: one of the two is archived, or else what `otherwise` says.
+/// Why nothing started in this project with this agent, or with the flow of this id: one of them is archived, or else what
+/// `otherwise` says.
 pub(super) fn not_started(
     sql: &mut impl Sql,
     tenant_id: Uuid,
-    (project_id, agent_id): (Uuid, Option<Uuid>),
+    (project_id, agent_id, flow_id): (Uuid, Option<Uuid>, Option<&str>),
     otherwise: &str,
 ) -> Result<Error> {
     let row = sql.query_one(
         sql!("agents/archived"),
-        &[&tenant_id, &project_id, &agent_id],
+        &[&tenant_id, &project_id, &agent_id, &flow_id],
     )?;
     if row.column("is_project_archived")? {
         return Ok(projects::archived(project_id));
     }
-    Ok(match (row.column("is_agent_archived")?, agent_id) {
-        (true, Some(agent_id)) => archived(agent_id),
+    let is_agent_archived: bool = row.column("is_agent_archived")?;
+    let archived_flow: Option<Uuid> = row.column("archived_flow")?;
+    Ok(match (agent_id, flow_id, archived_flow) {
+        (Some(agent_id), ..) if is_agent_archived => archived(agent_id),
+        (_, Some(flow_id), Some(id)) => flows::archived(flow_id, id),
         _ => Error::new(Code::Conflict, otherwise),
     })
 }

@@ -149,7 +149,7 @@ pub fn insert(
     match row {
         Some(row) => Conversation::from_row(&row),
         None => {
-            let of = (new.project_id, Some(may.object_id()));
+            let of = (new.project_id, Some(may.object_id()), None);
             Err(not_started(tx, may.tenant_id(), of, BACK_AGAIN)?)
         }
     }

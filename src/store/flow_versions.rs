@@ -229,7 +229,7 @@ fn put(
 ) -> Result<FlowVersion> {
     let locked: Flow = tx.fetch_one(sql!("flows/lock"), &[&tenant_id, &id])?;
     if locked.archived_at.is_some() {
-        return Err(flows::archived(&locked));
+        return Err(flows::archived(&locked.flow_id, locked.id));
     }
     let version = new.version.to_string();
     if let Some(stands) = find(tx, tenant_id, id, &version)? {

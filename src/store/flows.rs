@@ -194,12 +194,11 @@ pub fn set_archived(
 }
 
 /// Why nothing starts with the flow.
-pub fn archived(flow: &Flow) -> Error {
+pub(super) fn archived(flow_id: &str, id: Uuid) -> Error {
     Error::new(
         Code::FlowArchived,
         format!(
-            "The flow {} is archived: it starts nothing and gets no versions. Bring it back first: POST /v1/flows/{}/unarchive.",
-            flow.flow_id, flow.id
+            "The flow {flow_id} is archived: it starts nothing and gets no versions. Bring it back first: POST /v1/flows/{id}/unarchive."
         ),
     )
 }

@@ -1,12 +1,20 @@
 //! Failed runs that are taken up again.
 
-use crate::harness::{App, NewTool, ToolAnswer, ToolServer, kinds};
+use crate::harness::{App, NewTool, ToolAnswer, ToolServer, eventually, kinds, made};
 use agent_runtime::dev::provider::{Provider, Reply, Script, Step};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
 fn call_of_tool() -> Step {
-    Step::new(Reply::ToolCalls(vec![("pay".to_owned(), json!({}))]))
+    calls_of_tool(1)
+}
+
+fn calls_of_tool(count: usize) -> Step {
+    let call = ("pay".to_owned(), json!({}));
+    Step::new(Reply::ToolCalls(vec![call; count]))
 }
 
 fn refusal() -> Step {
@@ -21,11 +29,24 @@ fn model(queue: Vec<Step>) -> Provider {
 /// An agent with a tool that may not be called twice.
 #[track_caller]
 fn agent(app: &App, model: &Provider, tool: &ToolServer, limits: &Value) -> Uuid {
+    agent_that_asks(app, model, tool, limits, Value::Null)
+}
+
+/// The same, where calls of the tool ask this first.
+#[track_caller]
+fn agent_that_asks(
+    app: &App,
+    model: &Provider,
+    tool: &ToolServer,
+    limits: &Value,
+    approval: Value,
+) -> Uuid {
     let maker = app.maker();
     let project = maker.project();
     let url = tool.url();
     let mut pay = NewTool::new("pay", &url);
     pay.idempotent = false;
+    pay.approval = approval;
     let pay = maker.tool(project, &pay);
     maker.agent_of(project, &model.base_url(), |version| {
         version.tools = vec![pay];
@@ -173,6 +194,58 @@ fn a_turn_of_a_conversation_is_taken_up_while_its_message_is_the_newest() {
 }
 
 #[test]
+fn a_run_of_what_is_archived_is_not_taken_up() {
+    let app = App::start();
+    let tool = ToolServer::start(|_, _| ToolAnswer::ok("paid"));
+    let model = model(vec![refusal()]);
+    let agent = agent(&app, &model, &tool, &json!({}));
+    let turn = app.start_turn(agent, "Hello");
+    failed(&app, &turn);
+    let found = app.get(&format!("/v1/agents/{agent}")).expect(200);
+    let project = found["projectId"].as_str().unwrap();
+    let fails = json!({"raise": {"error": {"type": "https://example.com/no", "status": 400}}});
+    let (flow, run) = failed_flow(&app, project, json!([{"no": fails}]));
+    let act = |what: &str, act: &str| {
+        let path = format!("/v1/{what}/{act}");
+        app.send("POST", &path, None, &[]).expect(200);
+    };
+    let refused = |run: &str, code: &str| {
+        let refused = app.post(&path(run), &json!({})).expect_error(409, code);
+        let said = refused["message"].as_str().unwrap();
+        assert!(said.contains("/unarchive"), "{said}");
+    };
+    for (run, what, code) in [
+        (&turn, format!("agents/{agent}"), "agent-archived"),
+        (&run, format!("flows/{flow}"), "flow-archived"),
+    ] {
+        act(&what, "archive");
+        refused(run, code);
+        act(&format!("projects/{project}"), "archive");
+        refused(run, "project-archived");
+        act(&what, "unarchive");
+        refused(run, "project-archived");
+        act(&format!("projects/{project}"), "unarchive");
+        app.finished(&retry(&app, run, &json!({})));
+    }
+}
+
+/// A new flow, and a run of it that failed.
+#[track_caller]
+fn failed_flow(app: &App, project: &str, tasks: Value) -> (String, String) {
+    let definition = json!({
+        "document": {"dsl": "1.0.3", "namespace": "billing", "name": "refund", "version": "1.0.0"},
+        "do": tasks,
+    });
+    let flow = json!({"projectId": project, "definition": definition});
+    let flow = app.post("/v1/flows", &flow).expect(201);
+    let start = json!({"flowId": "billing.refund", "input": {}});
+    let run = app.post("/v1/runs", &start).expect(202);
+    let run = made::id(&run["run"]);
+    failed(app, &run);
+    (made::id(&flow), run)
+}
+
+#[test]
 fn answers_that_did_not_fit_are_not_taken_over() {
     let app = App::start();
     let model = model((0..3).map(|_| Step::text("No.")).collect());
@@ -187,4 +260,141 @@ fn answers_that_did_not_fit_are_not_taken_over() {
     assert_eq!(requests.len(), 6, "it was asked three times again");
     let asked = |n: usize| requests[n].body["messages"].as_array().unwrap().len();
     assert_eq!((asked(0), asked(3), asked(5)), (2, 2, 6));
+}
+
+/// A receiver that pays once a key, as its documentation says to, and whose answers to these calls are lost.
+struct Ledger {
+    tool: ToolServer,
+    receipts: Arc<Mutex<BTreeMap<String, String>>>,
+}
+
+impl Ledger {
+    fn start(lost: Range<usize>) -> Self {
+        let receipts = Arc::<Mutex<BTreeMap<String, String>>>::default();
+        let kept = Arc::clone(&receipts);
+        let tool = ToolServer::start(move |asked, before| {
+            let mut paid = kept.lock().unwrap();
+            let next = format!("receipt {}", paid.len() + 1);
+            let key = asked.header("idempotency-key").to_owned();
+            let receipt = paid.entry(key).or_insert(next);
+            match lost.contains(&before) {
+                true => ToolAnswer::Hang,
+                false => ToolAnswer::ok(receipt.clone()),
+            }
+        });
+        Self { tool, receipts }
+    }
+
+    fn payments(&self) -> usize {
+        self.receipts.lock().unwrap().len()
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let asked = self.tool.asked().into_iter();
+        asked
+            .map(|call| call.header("idempotency-key").to_owned())
+            .collect()
+    }
+}
+
+/// What becomes of a run whose call hangs, soon.
+fn soon() -> Value {
+    json!({"turnTimeoutMs": 2000})
+}
+
+fn repeats() -> Value {
+    json!({"repeatUnknownCall": true})
+}
+
+/// What the model was told of its calls before its last answer.
+fn told(model: &Provider) -> Vec<String> {
+    let requests = model.requests();
+    let messages = requests.last().unwrap().body["messages"].clone();
+    let messages = messages.as_array().unwrap().clone();
+    let told = messages.iter().filter(|message| message["role"] == "tool");
+    told.map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_call_whose_answer_was_lost_keeps_its_key_over_retries_so_it_is_paid_once() {
+    let app = App::start();
+    let ledger = Ledger::start(1..3);
+    let model = model(vec![calls_of_tool(3)]);
+    let agent = agent(&app, &model, &ledger.tool, &soon());
+    let first = app.start_turn(agent, "Pay three times.");
+    failed(&app, &first);
+    let second = retry(&app, &first, &repeats());
+    failed(&app, &second);
+    let third = retry(&app, &second, &repeats());
+    assert_eq!(app.finished(&third)["status"], json!("completed"));
+    let (answered, lost) = (format!("{first}-2"), format!("{first}-3"));
+    let own = format!("{third}-4");
+    assert_eq!(
+        ledger.keys(),
+        [&*answered, &lost, &lost, &lost, &own],
+        "a call that was not made before has a key of its own"
+    );
+    assert_eq!(ledger.payments(), 3);
+    assert_eq!(told(&model), ["receipt 1", "receipt 2", "receipt 3"]);
+    let call = ledger.tool.asked().pop().unwrap();
+    assert_eq!(call.body["runId"], json!(third));
+}
+
+#[test]
+fn a_call_that_a_reviewer_approves_again_keeps_its_key() {
+    let app = App::start();
+    let ledger = Ledger::start(0..1);
+    let model = model(vec![call_of_tool()]);
+    let approval = json!({"title": "Pay", "onReject": "fail"});
+    let agent = agent_that_asks(&app, &model, &ledger.tool, &soon(), approval);
+    let decide = |run: &str, decision: &str| {
+        let path = format!("/v1/approvals?runId={run}");
+        let waiting = eventually("the approval", || {
+            app.get(&path).expect(200)["data"]
+                .as_array()?
+                .first()
+                .cloned()
+        });
+        let path = format!("/v1/approvals/{}/decide", waiting["id"].as_str().unwrap());
+        app.post(&path, &json!({"decision": decision})).expect(200);
+    };
+    let first = app.start_turn(agent, "Pay.");
+    decide(&first, "approve");
+    failed(&app, &first);
+    // The approval was for the first run's call. The second run's is rejected, so nobody knows yet what became of that call.
+    let second = retry(&app, &first, &repeats());
+    decide(&second, "reject");
+    failed(&app, &second);
+    let refused = app
+        .post(&path(&second), &json!({}))
+        .expect_error(409, "outcome-unknown");
+    assert_eq!(refused["details"]["tool"], json!("pay"), "{refused}");
+    let third = retry(&app, &second, &repeats());
+    decide(&third, "approve");
+    assert_eq!(app.finished(&third)["status"], json!("completed"));
+    assert_eq!(ledger.keys(), vec![format!("{first}-3"); 2]);
+    assert_eq!(ledger.payments(), 1);
+    assert_eq!(told(&model), ["receipt 1"]);
+}
+
+#[test]
+fn a_turn_inside_a_flow_makes_the_call_whose_answer_was_lost_with_its_key() {
+    let app = App::start();
+    let ledger = Ledger::start(0..1);
+    let model = model(vec![call_of_tool()]);
+    let agent = agent(&app, &model, &ledger.tool, &soon());
+    let agent = app.get(&format!("/v1/agents/{agent}")).expect(200);
+    let with = json!({"agent": agent["name"], "version": "1.0.0", "message": "Pay."});
+    let tasks = json!([{"ask": {"call": "agent", "with": with}}]);
+    let project = agent["projectId"].as_str().unwrap();
+    let (_, first) = failed_flow(&app, project, tasks);
+    app.post(&path(&first), &json!({}))
+        .expect_error(409, "outcome-unknown");
+    let again = retry(&app, &first, &repeats());
+    let ended = app.finished(&again);
+    assert_eq!(ended["status"], json!("completed"), "{ended}");
+    let keys = ledger.keys();
+    assert_eq!((keys.len(), &keys[0]), (2, &keys[1]));
+    assert_eq!(ledger.payments(), 1);
 }

@@ -14,8 +14,8 @@ with failed as (
 ), step as (
   insert into run_steps (tenant_id, run_id, step, kind, name, path, status, attempt, failures, request, result, started_at,
     completed_at, format)
-  select $1, $3, s.step, s.kind, s.name, s.path, s.status, s.attempt, s.failures, s.request, s.result, s.started_at,
-    s.completed_at, s.format
+  select $1, $3, s.step, s.kind, s.name, s.path, s.status, s.attempt, s.failures,
+    case s.step when $15 then $16 else s.request end, s.result, s.started_at, s.completed_at, s.format
   from failed join run_steps s on s.tenant_id = $1 and s.run_id = $2
   where s.step <= $8
 ), event as (

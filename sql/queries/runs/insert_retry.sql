@@ -1,12 +1,16 @@
--- Takes up a failed run: a run with its input, its labels, and its first steps, which are done. In a conversation it answers
--- the message that stands there already. No row where the project or the agent is archived, where another run that takes it
--- up has not ended or has completed, or where its conversation has gone on.
+-- Takes up a failed run: a run with its input, its labels, and its first steps, which are done; one of them may be asked
+-- something else. In a conversation it answers the message that stands there already. No row where the project, the agent or
+-- the flow is archived, where another run that takes it up has not ended or has completed, or where its conversation has gone
+-- on.
 with open as (
   select f.*
   from runs f
   where f.tenant_id = $1 and f.run_id = $2 and f.status = 'failed' and f.payload_erased_at is null
     and not exists (select from projects p where p.tenant_id = $1 and p.project_id = f.project_id and p.archived_at is not null)
     and not exists (select from agents a where a.tenant_id = $1 and a.agent_id = f.agent_id and a.archived_at is not null)
+    and not exists (
+      select from flows w
+      where w.tenant_id = $1 and w.project_id = f.project_id and w.flow_id = f.flow_id and w.archived_at is not null)
 ), taken_up as (
   insert into run_retries (tenant_id, run_id, retried_by) select $1, $2, $3 from open
   on conflict (tenant_id, run_id) do update set retried_by = excluded.retried_by
@@ -34,8 +38,8 @@ with open as (
 ), step as (
   insert into run_steps (tenant_id, run_id, step, kind, name, path, status, attempt, failures, request, result, started_at,
     completed_at, format)
-  select $1, $3, s.step, s.kind, s.name, s.path, s.status, s.attempt, s.failures, s.request, s.result, s.started_at,
-    s.completed_at, s.format
+  select $1, $3, s.step, s.kind, s.name, s.path, s.status, s.attempt, s.failures,
+    case s.step when $14 then $15 else s.request end, s.result, s.started_at, s.completed_at, s.format
   from retry join run_steps s on s.tenant_id = $1 and s.run_id = $2
   where s.step <= $7
 ), event as (

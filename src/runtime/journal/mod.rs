@@ -55,6 +55,20 @@ pub(super) struct ToolRequest {
     /// What became of the approval of a call that asks a reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<CallDecision>,
+    /// What the tool is sent instead of the key of the step: see [`Unanswered`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// A call of the failed run that this run takes up, whose answer nobody got. It is made again with its key, so that whoever got
+/// it before knows it again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Unanswered {
+    /// Which call of the model step, from 0.
+    pub call: usize,
+    /// Its key.
+    pub idempotency_key: String,
 }
 
 /// What became of the approval of a call.

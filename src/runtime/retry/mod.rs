@@ -67,6 +67,7 @@ impl Runtime {
             created_by: retry.created_by,
             created_at: retry.created_at,
             steps: taken.steps,
+            request: taken.request.clone(),
         };
         let job = job_of(failed, new.run_id, retry.started_by);
         let events = events(failed, new.origin, new.steps);

@@ -3,7 +3,7 @@
 //! Guarantees: a run below that completed is not run again; the new run has it among its own. One that did not complete is
 //! taken up by a new run in its place.
 
-use super::turns::{outcome_unknown, refuse_unknown, taken_over};
+use super::turns::{Lost, outcome_unknown, taken_over};
 use crate::error::{Code, Error, Result};
 use crate::proof::{May, Read, Write};
 use crate::runtime::flow::Flow;
@@ -22,7 +22,7 @@ use crate::store::runs::{
     self, ChildState, NewChildRetry, NewRetry, Origin, OwnChild, Run, TakenOver,
 };
 use crate::store::steps::{Step, StepKind, of_run};
-use serde_json::json;
+use serde_json::{Value, json};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -34,6 +34,8 @@ const RUNS_MOST: usize = 1_000;
 pub(super) struct Taken {
     /// Steps that are done, from the first.
     pub(super) steps: i32,
+    /// Of a turn: see [`NewRetry::request`].
+    pub(super) request: Option<(i32, Value)>,
     /// Of a flow that has begun a step.
     over: Option<TakenOver>,
     below: Vec<Below>,
@@ -92,12 +94,15 @@ impl<'a> Reading<'a> {
         run: &Run,
     ) -> Result<Taken> {
         let journal = of_run(sql, may)?;
-        if !self.repeats_unknown {
-            refuse_unknown(sql, may, run, &journal)?;
+        let lost = Lost::of(run, &journal).map_err(Error::internal)?;
+        if let Some(lost) = lost.as_ref().filter(|_| !self.repeats_unknown) {
+            lost.refuse(sql, may, run)?;
         }
         let taken = taken_over(&journal).map_err(Error::internal)?;
+        let request = lost.map(Lost::request).transpose();
         Ok(Taken {
             steps: taken.last().map_or(0, |step| step.step),
+            request: request.map_err(Error::internal)?,
             ..Taken::default()
         })
     }
@@ -124,7 +129,7 @@ impl<'a> Reading<'a> {
         let of = |steps, state| Taken {
             steps,
             over: Some(TakenOver { state, waits: None }),
-            below: Vec::new(),
+            ..Taken::default()
         };
         Ok(match stand {
             Stand::After(state) => of(newest.step, state),
@@ -143,6 +148,7 @@ impl<'a> Reading<'a> {
                         waits: Some(waits),
                     }),
                     below: self.below(sql, may, &request)?,
+                    ..Taken::default()
                 }
             }
         })
@@ -218,18 +224,18 @@ fn refused(run: &Run, runs: usize) -> Option<String> {
 }
 
 fn refusal(newest: &Step) -> Error {
-    match newest.kind {
-        StepKind::Http => outcome_unknown(
-            newest,
-            &format!("an HTTP request, {}, was being made", newest.name),
+    let name = &newest.name;
+    let (during, why) = match newest.kind {
+        StepKind::Http => (
+            format!("an HTTP request, {name}, was being made"),
             "such a request may do its work twice",
         ),
-        _ => outcome_unknown(
-            newest,
-            &format!("the tool {} was being called", newest.name),
+        _ => (
+            format!("the tool {name} was being called"),
             "the tool is not declared idempotent",
         ),
-    }
+    };
+    outcome_unknown(Some(newest.step), name, &during, why)
 }
 
 impl Taken {
@@ -254,6 +260,7 @@ impl Taken {
                 created_by: new.created_by,
                 created_at: new.created_at,
                 steps: taken.steps,
+                request: taken.request.clone(),
             };
             let events = events(run, run.origin, taken.steps);
             runs::insert_child_retry(sql, own, &child, &events, &job.new_job()?)?;

@@ -1,13 +1,18 @@
 //! What is taken over of the journal of an agent's turn, or of a built-in program, and what is refused.
 //!
+//! Guarantees: a call without a recorded answer is made again with the key that it had.
+//!
 //! Not here: flows (`tree`).
 
 use crate::error::{Code, Error, Result};
 use crate::proof::{May, Read};
-use crate::runtime::turn::answer;
+use crate::runtime::journal::{ModelResult, ToolRequest, Unanswered, read, unreadable};
+use crate::runtime::turn::answer::{self, ModelRequest};
 use crate::store::runs::Run;
 use crate::store::steps::{Step, StepKind, StepStatus};
 use crate::store::{Sql, turns};
+use crate::tools::idempotency_key;
+use serde_json::{Value, json};
 
 /// The steps that a new run takes over.
 pub(super) fn taken_over(journal: &[Step]) -> Result<&[Step], String> {
@@ -20,38 +25,117 @@ pub(super) fn taken_over(journal: &[Step]) -> Result<&[Step], String> {
     Ok(&done[..done.len() - answers])
 }
 
-/// Refuses where the run was cut off during a call that may have taken effect and may not be made twice.
-pub(super) fn refuse_unknown(
-    sql: &mut impl Sql,
-    may: &impl May<Read, Run>,
-    failed: &Run,
-    journal: &[Step],
-) -> Result<()> {
-    let open = journal
-        .last()
-        .filter(|last| last.kind == StepKind::Tool && last.status != StepStatus::Completed);
-    let (Some(step), Some(agent)) = (open, failed.agent.as_ref()) else {
-        return Ok(());
-    };
-    if turns::is_idempotent(sql, may, agent, &step.name)? != Some(false) {
-        return Ok(());
-    }
-    Err(outcome_unknown(
-        step,
-        &format!("the tool {} was being called", step.name),
-        "the tool is not declared idempotent",
-    ))
+/// A call that was made, and whose answer nobody got.
+pub(super) struct Lost<'a> {
+    /// The model step that asked for it.
+    asked: &'a Step,
+    call: Unanswered,
+    tool: String,
+    /// The step that made it, unless an earlier run did, which this one took up.
+    step: Option<i32>,
 }
 
-pub(super) fn outcome_unknown(step: &Step, what: &str, why: &str) -> Error {
-    Error::new(
+impl<'a> Lost<'a> {
+    /// The one of a journal: a turn makes one call at a time.
+    ///
+    /// # Errors
+    /// A sentence, when another version of this program wrote the journal.
+    pub(super) fn of(failed: &Run, journal: &'a [Step]) -> Result<Option<Self>, String> {
+        // Built-in programs call no tools.
+        if failed.agent.is_none() {
+            return Ok(None);
+        }
+        let last = journal.last();
+        let open =
+            last.filter(|last| last.kind == StepKind::Tool && last.status != StepStatus::Completed);
+        let Some(open) = open else {
+            return Self::before(journal);
+        };
+        let made: ToolRequest = read(Some(&open.request))?;
+        let asked = journal.iter().find(|step| step.step == made.model_step);
+        let key = made.idempotency_key;
+        Ok(Some(Self {
+            asked: asked.ok_or_else(unreadable)?,
+            call: Unanswered {
+                call: made.call,
+                idempotency_key: key.unwrap_or_else(|| idempotency_key(failed.run_id, open.step)),
+            },
+            tool: open.name.clone(),
+            step: Some(open.step),
+        }))
+    }
+
+    /// The call of an earlier run that this one did not come to make.
+    fn before(journal: &'a [Step]) -> Result<Option<Self>, String> {
+        let is_model = |step: &Step| step.kind == StepKind::Model;
+        let Some(at) = journal.iter().rposition(is_model) else {
+            return Ok(None);
+        };
+        let asked = &journal[at];
+        let request: ModelRequest = read(Some(&asked.request))?;
+        let calls = journal[at + 1..].iter();
+        let made = calls.filter(|step| step.kind == StepKind::Tool).count();
+        let Some(call) = request.unanswered.filter(|one| made <= one.call) else {
+            return Ok(None);
+        };
+        let said: ModelResult = read(asked.result.as_ref())?;
+        let tool = said.tool_calls.into_iter().nth(call.call);
+        Ok(Some(Self {
+            asked,
+            call,
+            tool: tool.ok_or_else(unreadable)?.name,
+            step: None,
+        }))
+    }
+
+    /// The model step that asked for it, and what stands there as asked in the new run: that names the call with its key.
+    ///
+    /// # Errors
+    /// As [`Lost::of`].
+    pub(super) fn request(self) -> Result<(i32, Value), String> {
+        let mut request: ModelRequest = read(Some(&self.asked.request))?;
+        request.unanswered = Some(self.call);
+        Ok((self.asked.step, json!(request)))
+    }
+
+    /// Refuses to make it again if it may have taken effect and may not be made twice.
+    ///
+    /// # Errors
+    /// `outcome-unknown`; the database's.
+    pub(super) fn refuse(
+        &self,
+        sql: &mut impl Sql,
+        may: &impl May<Read, Run>,
+        failed: &Run,
+    ) -> Result<()> {
+        let Some(agent) = failed.agent.as_ref() else {
+            return Ok(());
+        };
+        if turns::is_idempotent(sql, may, agent, &self.tool)? != Some(false) {
+            return Ok(());
+        }
+        let during = format!("the tool {} was being called", self.tool);
+        let why = "the tool is not declared idempotent";
+        Err(outcome_unknown(self.step, &self.tool, &during, why))
+    }
+}
+
+/// Why a call is not made again unless the caller says so. Without a step: an earlier run made it.
+pub(super) fn outcome_unknown(step: Option<i32>, tool: &str, during: &str, why: &str) -> Error {
+    let ended = match step {
+        Some(step) => format!("The run ended while {during} in step {step}."),
+        None => format!("The run that this one took up ended while {during}."),
+    };
+    let error = Error::new(
         Code::OutcomeUnknown,
         format!(
-            "The run ended while {what} in step {}. Nobody knows whether the call took effect, and {why}. Look there first; \
-             then say repeatUnknownCall to have it called again.",
-            step.step
+            "{ended} Nobody knows whether the call took effect, and {why}. Look there first; then say repeatUnknownCall to have \
+             it called again."
         ),
-    )
-    .detail("step", step.step)
-    .detail("tool", step.name.clone())
+    );
+    let error = error.detail("tool", tool);
+    match step {
+        Some(step) => error.detail("step", step),
+        None => error,
+    }
 }

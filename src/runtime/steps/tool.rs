@@ -5,7 +5,7 @@ use super::http;
 use crate::log::{Subsystem, subsystem};
 use crate::runtime::counts::ToolOutcome;
 use crate::runtime::journal::call::FlowToolRequest;
-use crate::runtime::journal::{self, CallDecision, read};
+use crate::runtime::journal::{self, CallDecision, ToolRequest, read};
 use crate::runtime::options::Options;
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{StepAnswer, ToolCall};
@@ -133,9 +133,9 @@ fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked
     let refused = |reason| Box::new(Outcome::refused(reason));
     if !attempt.program.is_flow() {
         let mut call = journal::call_of(journal, &begun.request).map_err(refused)?;
-        let decided = CallDecision::of(&begun.request);
-        let is_approved = decided.is_some();
-        match decided {
+        let request: ToolRequest = read(Some(&begun.request)).map_err(refused)?;
+        let is_approved = request.decided.is_some();
+        match request.decided {
             Some(CallDecision::Refused { said }) => {
                 attempt.services.counts.tool_call(ToolOutcome::Refused);
                 return Err(Box::new(answered(Answer::error(said))));
@@ -148,7 +148,7 @@ fn asked(attempt: &Attempt<'_>, journal: &[Step], begun: &Begun) -> Result<Asked
         }
         return Ok(Asked {
             call,
-            key: None,
+            key: request.idempotency_key,
             until: None,
             is_approved,
         });

@@ -4,7 +4,7 @@
 //! told. After [`TRIES`] answers in a row that do not fit the turn fails. What it says then names a place in the schema and
 //! nothing of the answer, because webhooks tell it.
 
-use crate::runtime::journal::{self, ModelResult};
+use crate::runtime::journal::{self, ModelResult, Unanswered};
 use crate::store::steps::{Step, StepKind};
 use crate::tools::schema;
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,13 @@ pub(super) const TRIES: usize = 3;
 /// What a model step is asked beside what was said before it.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct ModelRequest {
+pub(in crate::runtime) struct ModelRequest {
     /// Why the answer before it did not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) correction: Option<String>,
+    /// Of a step that was taken over: which of the calls that it asked for is made again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::runtime) unanswered: Option<Unanswered>,
 }
 
 /// An answer that does not fit.

@@ -52,6 +52,7 @@ fn corrected(journal: &[Step], definition: &Definition, misfit: Misfit) -> Next 
         Ok(answers) if answers < TRIES => {
             let request = ModelRequest {
                 correction: Some(misfit.correction),
+                ..ModelRequest::default()
             };
             let name = definition.turn.model.clone();
             begin(journal, definition, (StepKind::Model, name, json!(request)))
@@ -122,6 +123,7 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
         model_step,
         call: index,
         decided: None,
+        idempotency_key: key_of(&journal[at], index)?,
     };
     let asks = match approval {
         None => approvals::of_call(definition, &said, call),
@@ -162,6 +164,13 @@ fn following(journal: &[Step], definition: &Definition) -> Result<Following, Str
         asked,
         ..next.into()
     })))
+}
+
+/// The key of a call that the failed run made before, if nobody got its answer.
+fn key_of(asked: &Step, call: usize) -> Result<Option<String>, String> {
+    let asked: ModelRequest = read(Some(&asked.request))?;
+    let unanswered = asked.unanswered.filter(|one| one.call == call);
+    Ok(unanswered.map(|one| one.idempotency_key))
 }
 
 fn begin_call(

@@ -94,7 +94,7 @@ pub struct NewJob {
 /// that the caller may start runs in the project or with the agent.
 ///
 /// # Errors
-/// `project-archived`, `agent-archived`; `conflict` while another turn of the conversation is under way, or where it was erased:
+/// `project-archived`, `agent-archived`, `flow-archived`; `conflict` while another turn of the conversation is under way, or where it was erased:
 /// nothing is to be committed then.
 pub fn insert<K: Kind>(
     sql: &mut impl Sql,
@@ -156,7 +156,7 @@ pub fn insert<K: Kind>(
                 }
             }
         };
-        let of = (run.project_id, agent_id);
+        let of = (run.project_id, agent_id, Some(&*run.flow_id));
         return Err(not_started(sql, tenant_id, of, otherwise)?);
     }
     Ok(run.created(tenant_id))

@@ -29,6 +29,8 @@ pub struct NewRetry {
     pub created_at: OffsetDateTime,
     /// How many steps of the failed run it takes over, from the first.
     pub steps: i32,
+    /// One of these steps, and what stands there as asked of it in the new run.
+    pub request: Option<(i32, Value)>,
 }
 
 /// A run below a failed one that is taken up with it.
@@ -46,6 +48,8 @@ pub struct NewChildRetry {
     pub created_at: OffsetDateTime,
     /// How many of its steps are taken over, from the first.
     pub steps: i32,
+    /// See [`NewRetry::request`].
+    pub request: Option<(i32, Value)>,
 }
 
 /// What a run of a flow takes over beside steps that are done.
@@ -110,6 +114,7 @@ pub fn insert_child_retry(
 ) -> Result<()> {
     let kinds: Vec<&str> = events.iter().map(|event| event.kind).collect();
     let data: Vec<&Value> = events.iter().map(|event| &event.data).collect();
+    let request = new.request.as_ref();
     let inserted = sql.execute(
         sql!("runs/insert_child_retry"),
         &[
@@ -127,6 +132,8 @@ pub fn insert_child_retry(
             &job.name,
             &job.payload,
             &job.max_attempts,
+            &request.map(|(step, _)| step),
+            &request.map(|(_, request)| request),
         ],
     )?;
     match inserted {
@@ -138,7 +145,7 @@ pub fn insert_child_retry(
 /// Creates it with its job, its first events and the steps that it takes over, in one statement.
 ///
 /// # Errors
-/// `project-archived`, `agent-archived`; `conflict` where another retry is under way or has completed, or the conversation has
+/// `project-archived`, `agent-archived`, `flow-archived`; `conflict` where another retry is under way or has completed, or the conversation has
 /// gone on: nothing is to be committed then.
 pub fn insert_retry(
     sql: &mut impl Sql,
@@ -151,6 +158,7 @@ pub fn insert_retry(
     let (tenant_id, origin) = (may.tenant_id(), new.origin.text());
     let kinds: Vec<&str> = events.iter().map(|event| event.kind).collect();
     let data: Vec<&Value> = events.iter().map(|event| &event.data).collect();
+    let request = new.request.as_ref();
     let inserted = sql.execute(
         sql!("runs/insert_retry"),
         &[
@@ -167,6 +175,8 @@ pub fn insert_retry(
             &job.name,
             &job.payload,
             &job.max_attempts,
+            &request.map(|(step, _)| step),
+            &request.map(|(_, request)| request),
         ],
     )?;
     if inserted == 0 {
@@ -179,7 +189,8 @@ pub fn insert_retry(
                 "Another run takes this one up already, or its conversation has gone on since, or was erased. Start a new run."
             }
         };
-        let of = (failed.project_id, agent.map(|agent| agent.id));
+        let agent_id = agent.map(|agent| agent.id);
+        let of = (failed.project_id, agent_id, Some(&*failed.flow_id));
         return Err(not_started(sql, tenant_id, of, otherwise)?);
     }
     rows::find(sql, tenant_id, new.run_id)

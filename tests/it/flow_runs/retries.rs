@@ -3,7 +3,7 @@
 use super::crashes::FAILING;
 use super::world::Flows;
 use crate::runtime::world::{HttpServer, Process, World, started_by};
-use agent_runtime::dev::provider::Step;
+use agent_runtime::dev::provider::{Reply, Step};
 use agent_runtime::error::{Code, Result};
 use agent_runtime::runtime::{Created, Retry};
 use agent_runtime::store::runs::{Origin, Status};
@@ -127,6 +127,36 @@ fn a_call_without_a_recorded_answer_is_made_again_with_its_key_if_the_caller_say
         .map(|asked| asked.0)
         .collect();
     assert_eq!(keys, vec![Some(format!("{run_id}-1")); 2]);
+}
+
+#[test]
+fn a_call_of_a_turn_that_died_with_its_process_is_made_again_with_its_key() {
+    let world = World::new();
+    let ask = json!({"call": "agent", "with": {"agent": "a", "version": "1.0.0", "message": "?"}});
+    world.flow("asks", json!([{"ask": ask}]));
+    let pay = ("pay".to_owned(), json!({"city": "Rome"}));
+    world.provider.push(Step::new(Reply::ToolCalls(vec![pay])));
+    let gate = world.tool.gate.clone();
+    let closed = gate.lock().unwrap();
+    let dying = world.process(1, false);
+    let run_id = world.start(&dying, "asks", json!({}));
+    world.eventually(|| world.tool.asked().len() == 1);
+    let turn = world.children(run_id)[0].run_id;
+    world.expire_leases();
+    let next = world.process(1, false);
+    next.shard.follow(run_id);
+    let run = world.until(&next, run_id, |run| run.status.is_finished());
+    assert_eq!(run.status, Status::Failed);
+    drop(closed);
+    drop(dying);
+    let refused = retry(&world, &next, run_id, false).unwrap_err();
+    assert_eq!(refused.code(), Code::OutcomeUnknown, "{refused:?}");
+    let again = retry(&world, &next, run_id, true).unwrap();
+    let run = world.finished(&next, again);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    let asked = world.tool.asked().into_iter();
+    let keys: Vec<Option<String>> = asked.map(|asked| asked.0).collect();
+    assert_eq!(keys, vec![Some(format!("{turn}-2")); 2]);
 }
 
 /// Three branches: one is done, one fails at its second step, one is cancelled for that.

@@ -272,8 +272,8 @@ class AsyncRuns(AsyncRunsHelpers):
         """Take a failed run up again: a new run, which goes on after the last step that was done.
 
         Access: write on run in path. May also be refused with ``not-found``, ``project-archived``, ``agent-archived``,
-        ``outcome-unknown``, ``conflict``, ``idempotency-in-flight``, ``idempotency-mismatch``. Is sent again after a
-        cut under one idempotency key, so it happens once.
+        ``flow-archived``, ``outcome-unknown``, ``conflict``, ``idempotency-in-flight``, ``idempotency-mismatch``. Is
+        sent again after a cut under one idempotency key, so it happens once.
 
         - ``repeat_unknown_call``: Have a tool that is not idempotent called again, although it may have done its work:
           the run ended during the call.
