@@ -1,4 +1,5 @@
--- Whoever holds an older epoch can write nothing from here on. A wait ends; how long the run was parked is kept.
+-- Whoever holds an older epoch can write nothing from here on. A wait ends; how long the run was parked is kept. Says the time
+-- of this clock, too, by which waits are due.
 with claimed as (
   update run_rows set lease_epoch = lease_epoch + 1, status = 'running', started_at = coalesce(started_at, $3),
     waiting_for = null, wake_at = null, parked_at = null,
@@ -8,5 +9,5 @@ with claimed as (
 )
 select c.*, exists (
     select from run_children h where h.tenant_id = c.tenant_id and h.parent_run_id = c.run_id
-  ) as has_children
+  ) as has_children, clock_timestamp() as database_now
 from claimed c

@@ -122,6 +122,7 @@ fn step_by_step(
             log,
             run: &state.run,
             lease: state.held.lease,
+            database_ahead: state.held.database_ahead,
             trace: &state.trace,
             program: &state.program,
             interrupt: &active.interrupt,

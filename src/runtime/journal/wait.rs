@@ -9,18 +9,28 @@ use crate::store::approvals::ApprovalStatus;
 use crate::store::runs::{Usage, Wait, WaitingFor};
 use crate::store::steps::{Step, StepKind};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// When a run that waits for its children is taken up at the latest, although none has ended.
 const CHILDREN_LOOK: time::Duration = time::Duration::days(400);
 
-/// What a step `wait` is asked.
+/// What a step `wait` is asked. It is over once either clock says so. The run is not taken up before PostgreSQL's does, so a
+/// server's clock that is set forward ends no wait early, and one that is set back makes none longer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(in crate::runtime) struct TimerRequest {
-    /// When it is over.
+    /// When it is over by the clock of the server that began it.
     #[serde(with = "rfc3339")]
-    pub until: OffsetDateTime,
+    until: OffsetDateTime,
+    /// When it is over by PostgreSQL's clock. Unknown where an older program began it.
+    #[serde(
+        default,
+        with = "rfc3339::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    database_until: Option<OffsetDateTime>,
 }
 
 /// What a step `child` is asked. The children stand beside the run, by slot.
@@ -92,6 +102,32 @@ pub struct ApprovalResult {
 
 fn is_zero(number: &i32) -> bool {
     *number == 0
+}
+
+impl TimerRequest {
+    /// A wait that begins now. PostgreSQL's clock is so far ahead of this server's.
+    pub(in crate::runtime) fn new(
+        (now, database_ahead): (OffsetDateTime, time::Duration),
+        duration: Duration,
+    ) -> Self {
+        Self {
+            until: now + duration,
+            database_until: Some(now + database_ahead + duration),
+        }
+    }
+
+    /// How long it lasts yet. None: it is over.
+    pub(in crate::runtime) fn left(
+        &self,
+        (now, database_ahead): (OffsetDateTime, time::Duration),
+    ) -> Option<time::Duration> {
+        let here = self.until - now;
+        let there = self
+            .database_until
+            .map(|until| until - (now + database_ahead));
+        let left = there.map_or(here, |there| there.min(here));
+        left.is_positive().then_some(left)
+    }
 }
 
 impl ChildrenRequest {

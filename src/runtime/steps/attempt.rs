@@ -20,6 +20,8 @@ pub(in crate::runtime) struct Attempt<'a> {
     pub(in crate::runtime) log: &'a slog::Logger,
     pub(in crate::runtime) run: &'a Run,
     pub(in crate::runtime) lease: Lease,
+    /// See [`Held`](crate::store::runs::Held).
+    pub(in crate::runtime) database_ahead: time::Duration,
     /// The run's span.
     pub(in crate::runtime) trace: &'a TraceContext,
     pub(in crate::runtime) program: &'a Program,

@@ -13,8 +13,9 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Outcome {
         Ok(request) => request,
         Err(reason) => return Outcome::refused(reason),
     };
-    if attempt.services.clock.now() < request.until {
-        return Outcome::Waits(timer(request.until));
+    let now = attempt.services.clock.now();
+    if let Some(left) = request.left((now, attempt.database_ahead)) {
+        return Outcome::Waits(timer(now + left));
     }
     Outcome::Done {
         result: json!({}),

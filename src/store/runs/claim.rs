@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::sql;
 use crate::store::{Columns, Sql};
 use postgres::Row;
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
 /// Claims a run for the job that carries it on. `None` when it has finished. A claim ends a wait and adds its time to the
@@ -25,11 +25,13 @@ pub fn claim(
     let row = sql.query_opt(sql!("runs/claim"), &[&tenant_id, &run_id, &now])?;
     let Some(row) = row else { return Ok(None) };
     let run = run_of(&row)?;
+    let database_now: OffsetDateTime = row.column("database_now")?;
     let held = Held {
         lease: Lease::new(&run, row.column("lease_epoch")?),
         job,
         events_written: run.events_written(),
         has_children: row.column("has_children")?,
+        database_ahead: database_now - now,
     };
     Ok(Some((run, held)))
 }
@@ -74,6 +76,8 @@ pub(in crate::store) fn begun_of(
         job,
         events_written: run.events_written(),
         has_children: false,
+        // A turn waits for no time until it is claimed again.
+        database_ahead: Duration::ZERO,
     };
     Ok((run, held))
 }

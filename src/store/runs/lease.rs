@@ -3,6 +3,7 @@
 use super::rows::{Parent, Run};
 use crate::error::{Code, Error};
 use crate::proof::{May, Read, Write};
+use time::Duration;
 use uuid::Uuid;
 
 /// The hold on a run, since one claim: what every write of its holder carries. Only a claim makes one.
@@ -143,4 +144,6 @@ pub struct Held {
     pub events_written: i64,
     /// Whether the run has begun child runs.
     pub has_children: bool,
+    /// How far PostgreSQL's clock was ahead of this process's at the claim.
+    pub database_ahead: Duration,
 }

@@ -3,6 +3,7 @@
 mod bounds;
 mod calls;
 mod children;
+mod clocks;
 mod crashes;
 mod events;
 mod features;

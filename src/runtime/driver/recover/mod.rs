@@ -66,7 +66,8 @@ impl From<Plan> for Planned {
 /// What comes next, within the run's limits.
 pub(super) fn plan(state: &State, now: OffsetDateTime) -> Planned {
     let program = &state.program;
-    let planned = next(&state.journal, program, now);
+    let clocks = (now, state.held.database_ahead);
+    let planned = next(&state.journal, program, clocks);
     match planned.plan {
         Plan::Begin { .. } if state.time_left().is_zero() => fail(program.out_of_time()).into(),
         Plan::Begin { .. } if state.answer_bytes > ANSWER_BYTES => {
@@ -81,8 +82,13 @@ pub(super) fn plan(state: &State, now: OffsetDateTime) -> Planned {
     }
 }
 
-/// What comes next, of a run without limits.
-pub(super) fn next(journal: &[Step], program: &Program, now: OffsetDateTime) -> Planned {
+/// What comes next, of a run without limits. `clocks`: the time here, and how far PostgreSQL's clock is ahead of it.
+pub(super) fn next(
+    journal: &[Step],
+    program: &Program,
+    clocks: (OffsetDateTime, time::Duration),
+) -> Planned {
+    let (now, _) = clocks;
     match journal.last() {
         Some(last) if last.status == StepStatus::Running => match steps::recover(last, program) {
             Recovery::Unknown if program.is_flow() => {
@@ -91,7 +97,7 @@ pub(super) fn next(journal: &[Step], program: &Program, now: OffsetDateTime) -> 
                     result: Some(json!(unknown(last))),
                     ..last.clone()
                 }];
-                decided(&journal, program.next(&journal, now), now)
+                decided(&journal, program.next(&journal, now), clocks)
             }
             recovery => go_on(last, recovery).into(),
         },
@@ -99,18 +105,20 @@ pub(super) fn next(journal: &[Step], program: &Program, now: OffsetDateTime) -> 
         Some(last) if last.status == StepStatus::Failed && last.result.is_none() => {
             again(last, None).into()
         }
-        _ => decided(journal, program.next(journal, now), now),
+        _ => decided(journal, program.next(journal, now), clocks),
     }
 }
 
 /// What a program's decision comes to.
-fn decided(journal: &[Step], decision: Decision, now: OffsetDateTime) -> Planned {
+fn decided(
+    journal: &[Step],
+    decision: Decision,
+    clocks: (OffsetDateTime, time::Duration),
+) -> Planned {
     let mut plan = match decision.next {
         Next::Begin(step) => begin(journal, step, Vec::new()),
         Next::Wait { path, duration } => {
-            let request = TimerRequest {
-                until: now + duration,
-            };
+            let request = TimerRequest::new(clocks, duration);
             let step = step_of(StepKind::Wait, path, json!(request));
             begin(journal, step, Vec::new())
         }

@@ -55,7 +55,8 @@ fn program(max_steps: u16) -> Program {
 
 /// What comes next, which does not depend on the moment.
 fn decide(journal: &[Step], program: &Program) -> Plan {
-    next(journal, program, OffsetDateTime::UNIX_EPOCH).plan
+    let clocks = (OffsetDateTime::UNIX_EPOCH, time::Duration::ZERO);
+    next(journal, program, clocks).plan
 }
 
 /// The journal as the database would hold it, and what was done outside.
