@@ -1,6 +1,6 @@
 //! A request that each route takes, so that nothing but access decides how it is answered.
 
-use super::table::Table;
+use super::table::{Line, Table};
 use super::world::World;
 use crate::harness::{Answer, eventually};
 use agent_runtime::http::route::Route;
@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 static TABLE: LazyLock<Table> = LazyLock::new(Table::read);
 
-/// Sends the route's request as this caller.
-pub(super) fn send(world: &World, route: &Route, caller: &str) -> Answer {
+/// Sends the request of a line as this caller.
+pub(super) fn send(world: &World, line: &Line, route: &Route, caller: &str) -> Answer {
     let path = path(world, route);
-    let body = body(world, route).map(|body| body.to_string());
+    let body = line.body(world).map(|body| body.to_string());
     world
         .client(caller)
         .send(route.method.text(), &path, body, &[])

@@ -164,7 +164,7 @@ fn fill(value: &mut Value, world: &World) {
 }
 
 impl Table {
-    /// The line of a route.
+    /// The first line of a route.
     pub(super) fn line(&self, route: &Route) -> &Line {
         let line = self.lines.iter().find(|line| line.is_of(route));
         line.expect("every route has its line")

@@ -123,6 +123,10 @@ impl Verdict<'_> {
             Some(check) => *check,
             None => self.line.named.expect("what a refusal names"),
         };
+        let kind = match self.expected {
+            Cell::Key("key-project-mismatch") => "project",
+            _ => kind,
+        };
         let resource = match (kind, self.caller) {
             ("tenant", "other") if *self.expected != Cell::Enrolled => self.world.other_tenant_id,
             ("tenant", _) => self.world.tenant_id,
