@@ -76,7 +76,10 @@ class Reader:
     def _events(self, lines: list[bytes]) -> list[ServerSentEvent]:
         events: list[ServerSentEvent] = []
         for line in lines:
-            if line:
+            # The most frequent line comes first.
+            if line.startswith(b"data: "):
+                self._data.append(line[6:])
+            elif line:
                 self._line(line)
             else:
                 if self._data:

@@ -153,16 +153,26 @@ def fitting(
     other: type[Record], *members: tuple[type[Record], Mapping[str, tuple[Any, ...]]]
 ) -> Callable[[Any], Record]:
     """Makes a record of the first class that has these values in these fields, and whose fields are all there."""
+    known: tuple[tuple[type[Record], Mapping[str, tuple[Any, ...]], frozenset[str]], ...] = ()
 
     def make(raw: Any) -> Record:
-        for kind, fixed in members:
-            if any(raw.get(name) not in values for name, values in fixed.items()):
-                continue
-            if all(key in raw for key, _, may_be_absent in _plan_of(kind).values() if not may_be_absent):
-                return kind(raw)
+        nonlocal known
+        if not known:
+            known = tuple((kind, fixed, _required(kind)) for kind, fixed in members)
+        for kind, fixed, required in known:
+            for name, values in fixed.items():
+                if raw.get(name) not in values:
+                    break
+            else:
+                if required <= raw.keys():
+                    return kind(raw)
         return other(raw)
 
     return make
+
+
+def _required(kind: type[Record]) -> frozenset[str]:
+    return frozenset(key for key, _, may_be_absent in _plan_of(kind).values() if not may_be_absent)
 
 
 def _plan_of(kind: type[Record]) -> dict[str, _Field]:

@@ -31,7 +31,7 @@ from .scripted import (
 )
 
 # How often the streams of the longest test are cut: 500 in the soak.
-CUTS = int(os.environ.get("AGENT_RUNTIME_TEST_CUTS", "50"))
+CUTS = int(os.environ.get("AGENT_RUNTIME_CUTS", "50"))
 QUICK = b"retry: 1\n\n"
 
 
