@@ -22,8 +22,9 @@ use uuid::Uuid;
 /// Failures in a row that open the circuit breaker.
 const FAILURES: u32 = 5;
 
-/// How long it stays open; then one request probes.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How long it stays open; then one request probes. Until a probe is answered nobody is, so this is what an
+/// authorization server that comes back is noticed late by.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// Credentials whose denials are counted at once. One that was forgotten begins anew.
 const COUNTED: usize = 10_000;

@@ -290,6 +290,8 @@ class Load:
         # Who knows one of these was answered by the new primary: when each run was accepted.
         self.accepted_at = {}
         self.answers = collections.defaultdict(list)
+        # Every request: its kind, when it was sent and was over, and what it came to.
+        self.requests = []
         self.streams = {}
         self.threads = []
         for work in (self.read, self.write, self.write, self.start_runs, self.start_runs):
@@ -314,9 +316,13 @@ class Load:
         headers = {"idempotency-key": key} if key else {}
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
-            with contextlib.suppress(httpx.TransportError):
-                sent = time.time()
+            sent = time.time()
+            try:
                 answer = client.request(method, path, json=body, headers=headers)
+            except httpx.TransportError as fault:
+                self.requests.append((kind, sent, time.time(), type(fault).__name__))
+            else:
+                self.requests.append((kind, sent, time.time(), said_of(answer)))
                 if answer.is_success:
                     said = answer.json()
                     # One that was sent before the promotion may have been answered by the old primary.
@@ -486,6 +492,21 @@ def heal(case, node):
         node.start()
 
 
+def said_of(answer):
+    """A status, and the code and sentence of an error."""
+    if answer.is_success:
+        return str(answer.status_code)
+    error = answer.json().get("error", {})
+    return f"{answer.status_code} {error.get('code')}: {error.get('message')}"
+
+
+def timeline(load, promoted_at):
+    """The requests from just before the promotion to a second after the wanted answer, in seconds from the promotion."""
+    for kind, sent, ended, said in sorted(load.requests, key=lambda one: one[2]):
+        if -1 < ended - promoted_at < LONGEST_S + 1:
+            say(f"{sent - promoted_at:+.2f} to {ended - promoted_at:+.2f}: {kind}: {said}")
+
+
 def first_answers(load, promoted_at):
     """The seconds from the promotion to the first answer of the new primary, by what was asked."""
     # An old primary that nobody fenced goes on to answer reads, and a commit on it is never confirmed: a read is one of
@@ -533,6 +554,7 @@ def show(case, world):
     if figures["lost"] or figures["twice"] or figures["failed"]:
         faults.append("something was lost, failed or was done twice")
     if longest > LONGEST_S:
+        timeline(load, promoted_at)
         faults.append(f"answers were back {longest:.1f} s after the promotion, {LONGEST_S} s at most")
     return [f"{case}: {fault}" for fault in faults]
 

@@ -25,10 +25,8 @@ use uuid::Uuid;
 
 /// Between looks when all is well.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The first wait after a failure, doubled each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// The longest: until then no check is answered, although OpenFGA may be back.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// After a failure. Until it is over no check is answered, although OpenFGA or PostgreSQL may be back.
+const PAUSE: Duration = Duration::from_millis(250);
 /// Between looks at every tenant.
 const EVERYONE: Duration = Duration::from_secs(60);
 /// Between two comparisons of a store that a suspicion asks for.
@@ -111,7 +109,6 @@ impl Reconciler {
 
 impl<S: Fn(Result<(), String>)> Worker<S> {
     fn run(&mut self) {
-        let mut pause = FIRST_PAUSE;
         let mut was_well = true;
         while !self.inner.is_stopped() {
             let outcome = self.round();
@@ -126,7 +123,7 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
                             "The authorization server's answers are as they should be again"
                         );
                     }
-                    (was_well, pause) = (true, FIRST_PAUSE);
+                    was_well = true;
                     let nobody = self.inner.status.nobody();
                     (self.say)(nobody.map_or(Ok(()), |why| {
                         Err(error::unavailable(why).message().to_owned())
@@ -139,8 +136,7 @@ impl<S: Fn(Result<(), String>)> Worker<S> {
                     }
                     was_well &= self.inner.is_outage_known();
                     (self.say)(Err(error.message().to_owned()));
-                    self.inner.status.rest(pause, false);
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    self.inner.status.rest(PAUSE, false);
                 }
             }
         }
