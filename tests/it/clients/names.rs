@@ -72,6 +72,42 @@ fn in_typescript(text: &str) -> BTreeSet<String> {
     calls
 }
 
+/// The calls in the generated nouns of a Python client, as `in_typescript`; a `prefix` of classes is left out.
+fn in_python(text: &str, prefix: &str) -> BTreeSet<String> {
+    let mut calls = BTreeSet::new();
+    let mut noun = String::new();
+    for line in text.lines() {
+        if let Some((class, _)) = line
+            .strip_prefix("class ")
+            .and_then(|rest| rest.split_once('('))
+        {
+            class
+                .strip_prefix(prefix)
+                .unwrap_or(class)
+                .clone_into(&mut noun);
+        }
+        let method = line
+            .strip_prefix("    async def ")
+            .or(line.strip_prefix("    def "));
+        if let Some((verb, _)) = method.and_then(|rest| rest.split_once('('))
+            && !verb.starts_with('_')
+        {
+            calls.insert(format!("{noun}.{}", camel(verb)));
+        }
+    }
+    calls
+}
+
+/// `update_role` is `updateRole`.
+fn camel(verb: &str) -> String {
+    let mut words = verb.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |all, word| {
+        let (letter, rest) = word.split_at(1);
+        all + &letter.to_ascii_uppercase() + rest
+    })
+}
+
 /// `projects.teamGrants.list` is `ProjectsTeamGrants.list`, as the classes have it.
 fn by_class(name: &str) -> String {
     let (noun, verb) = name.rsplit_once('.').unwrap();
@@ -96,14 +132,39 @@ fn routes() -> BTreeSet<String> {
 #[test]
 fn every_route_with_a_name_is_a_call_of_the_typescript_client_and_nothing_else_is() {
     let text = std::fs::read_to_string(file("typescript/src/resources.js")).unwrap();
-    let found = in_typescript(&text);
+    are_the_routes("the TypeScript client", &in_typescript(&text));
+}
+
+#[test]
+fn every_route_with_a_name_is_a_call_of_both_python_clients_and_nothing_else_is() {
+    let listed = std::fs::read_dir(file("python/agent_runtime/resources")).unwrap();
+    let (mut found, mut found_async) = (BTreeSet::new(), BTreeSet::new());
+    for entry in listed {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if !name.ends_with(".py") || name == "__init__.py" {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        if name.starts_with("async_") {
+            found_async.extend(in_python(&text, "Async"));
+        } else {
+            found.extend(in_python(&text, ""));
+        }
+    }
+    are_the_routes("the Python client", &found);
+    are_the_routes("the asynchronous Python client", &found_async);
+}
+
+/// The calls of a client, by class and method.
+fn are_the_routes(client: &str, found: &BTreeSet<String>) {
     let routes = routes();
     let of_class = |class: &String| {
         let name = routes.iter().find(|name| by_class(name) == *class);
         name.cloned().unwrap_or_else(|| class.clone())
     };
     let calls = found.iter().map(of_class).collect();
-    let faults = faults("the TypeScript client", &calls, &routes);
+    let faults = faults(client, &calls, &routes);
     assert!(
         faults.is_empty(),
         "\n\nRun clients/generate after a change of the routes; see clients/README.md.\n\n  {}\n",
@@ -141,6 +202,13 @@ fn what_is_wrong_is_found() {
     let found = in_typescript(text);
     assert_eq!(found, some(&["ProjectsAccess.add", "ProjectsAccess.list"]));
     assert_eq!(by_class("projects.access.list"), "ProjectsAccess.list");
+    let text = "class AsyncProjectsTeamGrants(AsyncResource):\n    def __init__(self) -> None:\n    def list(self):\n    async def \
+                update_role(\n        self,\n";
+    let found = in_python(text, "Async");
+    assert_eq!(
+        found,
+        some(&["ProjectsTeamGrants.list", "ProjectsTeamGrants.updateRole"])
+    );
 }
 
 #[test]
