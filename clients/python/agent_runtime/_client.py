@@ -115,7 +115,7 @@ class AgentRuntime(Nouns, _Closing):
 
 
 class AsyncAgentRuntime(AsyncNouns, _AsyncClosing):
-    """A client of one server, for asyncio and trio. Its arguments are those of :class:`AgentRuntime`; ``token`` may be an
+    """A client of one server, for asyncio. Its arguments are those of :class:`AgentRuntime`; ``token`` may be an
     asynchronous function as well."""
 
     def __init__(

@@ -17,7 +17,7 @@ from typing import Any
 from ._errors import AgentRuntimeError, DeadlineError, NetworkError, ProtocolError
 from ._events import Reader, ServerSentEvent, TooLong
 from ._json import json_object
-from ._options import Answer, CallOptions, Settings, authorization
+from ._options import Answer, CallOptions, Settings, authorization, known
 from ._protocol import USER_AGENT, Outgoing, error_of, may_repeat, network_error, query_text, retry_after
 from ._record import Record
 
@@ -82,7 +82,7 @@ class Following:
     ) -> None:
         if max_silence <= 0:
             raise ValueError(f"max_silence is {max_silence}: give seconds above 0.")
-        options = options or {}
+        options = known(options, ("headers", "on_answer"))
         self._settings = settings
         self._path = path
         self._make = make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
@@ -57,6 +57,14 @@ class CallOptions(TypedDict, total=False):
     headers: Mapping[str, str]
     #: Is told of each answer, in place of the client's own.
     on_answer: OnAnswer
+
+
+def known(options: CallOptions | None, names: Iterable[str] = CallOptions.__annotations__) -> CallOptions:
+    """The options of a call, if it takes them all."""
+    others = ", ".join(sorted(set(options or ()) - set(names)))
+    if others:
+        raise ValueError(f"This call has no options {others}. It has {', '.join(names)}.")
+    return options or {}
 
 
 class Credential:

@@ -19,7 +19,7 @@ from typing import Any, cast
 from urllib.parse import quote, urlencode
 
 from ._errors import AgentRuntimeError, DeadlineError, NetworkError, ProtocolError, of_answer
-from ._options import Answer, CallOptions, Settings, authorization
+from ._options import Answer, CallOptions, Settings, authorization, known
 from ._record import Record
 from ._version import __version__
 
@@ -134,7 +134,7 @@ class Exchange:
         is_idempotent: bool = False,
         options: CallOptions | None = None,
     ) -> None:
-        options = options or {}
+        options = known(options)
         self._settings = settings
         self._method = method
         self._path = path

@@ -127,6 +127,14 @@ class Protocol(unittest.TestCase):
             make("http://127.0.0.1:1").do(lambda one: one.runs.cancel("r", options={"idempotency_key": "k"}))
 
     @of_both
+    def test_an_option_that_a_call_does_not_have_is_refused(self, make: Any) -> None:
+        client = make("http://127.0.0.1:1")
+        with self.assertRaisesRegex(ValueError, "no options timeouts. It has timeout, retries"):
+            client.do(lambda one: one.runs.get("r", options={"timeouts": 1}))
+        with self.assertRaisesRegex(ValueError, "no options retries. It has headers, on_answer"):
+            client.do(lambda one: one.runs.follow("r", options={"retries": 1}))
+
+    @of_both
     def test_a_server_that_is_not_there_is_said(self, make: Any) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             url = f"http://127.0.0.1:{taken.getsockname()[1]}"
