@@ -2,8 +2,9 @@
 //! `access::approvals`, what becomes of the run in `waiting::approvals`.
 
 use crate::harness::approvals::NewApproval;
-use crate::harness::{App, eventually, made};
+use crate::harness::{App, Client, eventually, made};
 use serde_json::{Value, json};
+use std::sync::Barrier;
 use uuid::Uuid;
 
 const ALL: &str = "/v1/approvals";
@@ -112,6 +113,39 @@ fn an_approval_is_read_decided_once_and_told_with_its_log() {
     other_tenant
         .post(&decide, &body)
         .expect_error(404, "not-found");
+}
+
+#[test]
+fn an_approval_that_another_replica_closed_is_closed_here() {
+    let world = World::start();
+    let (here, there) = (&world.app, world.app.replica(|_| {}));
+    let decide = |client: &Client, id: Uuid, decision: &str| {
+        let body = json!({"decision": decision});
+        client.post(&format!("{ALL}/{id}/decide"), &body)
+    };
+    let id = world.approval("finance", 3600);
+    decide(&there, id, "reject").expect(200);
+    let refused = decide(here, id, "approve").expect_error(409, "approval-closed");
+    let details = &refused["details"];
+    assert_eq!(details["status"], json!("rejected"));
+    assert_eq!(details["decidedBy"], json!(here.seeds.user_id));
+    assert!(details["decidedAt"].is_string(), "{refused}");
+    decide(here, id, "reject").expect(200);
+    // At the same moment.
+    for _ in 0..8 {
+        let id = world.approval("finance", 3600);
+        let start = Barrier::new(2);
+        let mut statuses = std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                start.wait();
+                decide(&there, id, "reject").status
+            });
+            start.wait();
+            [decide(here, id, "approve").status, other.join().unwrap()]
+        });
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 409]);
+    }
 }
 
 #[test]

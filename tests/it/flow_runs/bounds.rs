@@ -39,3 +39,42 @@ fn a_tool_may_answer_a_mebibyte_of_which_the_data_takes_a_part() {
     assert!(said.contains("1048576"), "{said}");
     assert!(server.is_spent());
 }
+
+#[test]
+fn a_loop_is_bounded_by_its_items_and_by_the_tasks_of_its_run() {
+    let world = World::new();
+    let add = json!({"add": {"set": "${ {sum: (.sum + 1)} }"}});
+    world.flow(
+        "counts",
+        json!([{"each": {"for": {"each": "x", "in": "[range(.items)]"}, "do": [add]}}]),
+    );
+    world.flow("spins", json!([{"again": {"set": {}, "then": "again"}}]));
+    let process = world.process(1, true);
+    let input = |items: u32| json!({"items": items, "sum": 0});
+    let sum = world.answers(&process, "counts", input(9_999));
+    assert_eq!(sum, json!({"sum": 9_999}));
+    for (flow, input, told) in [
+        // The loop is a task, too.
+        ("counts", input(10_000), "more than 10000 tasks"),
+        (
+            "counts",
+            input(10_001),
+            "has 10001 items, and may have at most 10000",
+        ),
+        ("spins", json!({}), "more than 10000 tasks"),
+    ] {
+        let run = world.ends(&process, flow, input);
+        let said = run.failure_message.unwrap();
+        assert!(said.contains(told), "{said}");
+    }
+}
+
+#[test]
+fn the_longest_definition_runs() {
+    let world = World::new();
+    let tasks = (0..500).map(|n| json!({format!("task{n}"): {"set": "${ {n: (.n + 1)} }"}}));
+    world.flow("long", tasks.collect());
+    let process = world.process(1, true);
+    let n = world.answers(&process, "long", json!({"n": 0}));
+    assert_eq!(n, json!({"n": 500}));
+}

@@ -1,10 +1,12 @@
 //! Calls that wait, and what ends that: time, a cancel, several reviewers at once, a crash of the turn.
 
 use super::{World, calls, pay, steps};
-use crate::harness::eventually;
+use crate::harness::{eventually, let_time_pass};
 use agent_runtime::dev::provider::Step;
 use serde_json::{Value, json};
 use std::sync::Barrier;
+use std::time::Duration;
+use time::OffsetDateTime;
 
 fn statuses(world: &World, run: &str) -> Vec<String> {
     let query =
@@ -138,6 +140,79 @@ fn of_two_reviewers_at_once_one_decides() {
             paid,
             "what was decided is what happened"
         );
+    }
+}
+
+/// The approval of a new run, whatever has become of it, and when it expires.
+fn asks(world: &World) -> (String, String, OffsetDateTime) {
+    let run = world.app.start_turn(world.agent, "Pay.");
+    let asked = "select approval_id::text, expires_at from approvals where run_id = $1::text::uuid";
+    let mut database = world.app.database.client();
+    let row = eventually("the approval", || {
+        database.query_opt(asked, &[&run]).unwrap()
+    });
+    (run, row.get(0), row.get(1))
+}
+
+#[test]
+fn a_decision_while_its_time_runs_out_leaves_one_end() {
+    let rounds: i32 = 8;
+    let answers = (0..rounds).flat_map(|_| [pay(5), Step::text("Well.")]);
+    let world = World::start(json!({"expiresAfter": "PT0.5S"}), answers.collect());
+    let (mut approved, mut expired) = (0, 0);
+    for round in 0..rounds {
+        let (run, approval, expires_at) = asks(&world);
+        // From a bit before its time to a bit after.
+        let at = expires_at + time::Duration::milliseconds(i64::from(4 * round - 14));
+        let left = Duration::try_from(at - world.app.clock.now()).unwrap_or_default();
+        let_time_pass(left);
+        let decided = world.decide(&approval, &json!({"decision": "approve"}));
+        world.completed(&run);
+        let status = match decided.status {
+            200 => "approved",
+            _ => {
+                let refused = decided.expect_error(409, "approval-closed");
+                assert_eq!(refused["details"]["status"], json!("expired"), "{refused}");
+                "expired"
+            }
+        };
+        assert_eq!(statuses(&world, &run), [status]);
+        approved += usize::from(status == "approved");
+        expired += usize::from(status == "expired");
+        assert_eq!(world.paid().len(), approved, "no silence approves");
+    }
+    assert!(expired > 0, "{approved} were approved");
+}
+
+#[test]
+fn a_decision_and_an_escalation_at_once_leave_one_end() {
+    let rounds = 8;
+    let answers = (0..rounds).flat_map(|_| [pay(5), Step::text("Well.")]);
+    let world = World::start(json!({}), answers.collect());
+    let yes = json!({"decision": "approve"});
+    for round in 1..=rounds {
+        let (run, approvals) = world.asked(1);
+        let path = format!("/v1/approvals/{}/escalate", approvals[0]);
+        let board = json!({"requiredRole": "board"});
+        let (decided, escalated) = at_once(
+            || world.decide(&approvals[0], &yes).status,
+            || world.app.post(&path, &board).status,
+        );
+        let expected = match decided {
+            200 => {
+                assert_eq!(escalated, 409);
+                vec!["approved"]
+            }
+            _ => {
+                assert_eq!((decided, escalated), (409, 201));
+                let second = world.waiting(&run);
+                world.decide(&second[0], &yes).expect(200);
+                vec!["escalated", "approved"]
+            }
+        };
+        world.completed(&run);
+        assert_eq!(statuses(&world, &run), expected);
+        assert_eq!(world.paid().len(), round, "it is paid once");
     }
 }
 
