@@ -51,6 +51,10 @@ enum Command {
     /// Check the definition of a flow, or give it to a server
     #[command(subcommand)]
     Flow(cli::flow::Command),
+    /// Keep a key for a server
+    Login(cli::login::Login),
+    /// Forget the key for a server
+    Logout(cli::login::Logout),
     /// Create what an installed service needs: database, keys, settings
     Setup(cli::setup::Arguments),
     /// Migrate the database's schema to this version
@@ -68,6 +72,8 @@ enum Command {
     /// Create a further tenant
     #[command(subcommand)]
     Tenant(cli::tenant::Command),
+    /// Print a code with which a person signs in, once
+    SignInCode(cli::sign_in_code::Arguments),
     /// Compare the authorization server with the database, or repair it
     #[command(subcommand)]
     Authz(cli::authz::Command),
@@ -106,6 +112,8 @@ fn main() -> ExitCode {
         Command::Reject(arguments) => cli::approvals::reject(&world, &arguments),
         Command::Flows(arguments) => cli::flows::run(&world, &arguments),
         Command::Flow(command) => cli::flow::run(&world, &command),
+        Command::Login(arguments) => cli::login::login(&world, &arguments),
+        Command::Logout(arguments) => cli::login::logout(&world, &arguments),
         Command::Setup(arguments) => cli::setup::run(&world, &arguments),
         Command::Migrate(arguments) => cli::migrate::run(&world, &arguments),
         Command::Backup(arguments) => cli::backup::run(&world, &arguments),
@@ -114,6 +122,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => cli::doctor::run(&world, &arguments),
         Command::Settings(arguments) => cli::settings::print(&arguments),
         Command::Tenant(command) => cli::tenant::run(&world, &command),
+        Command::SignInCode(arguments) => cli::sign_in_code::run(&world, &arguments),
         Command::Authz(command) => cli::authz::run(&world, &command),
         Command::Secrets(command) => cli::secrets::run(&world, &command),
         Command::License(command) => cli::license::run(&world, &command),

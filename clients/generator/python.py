@@ -21,7 +21,7 @@ COMMON_CODES = {
     "invalid-request", "invalid-body", "invalid-cursor", "request-timeout", "body-too-large", "too-many-requests",
     "headers-too-large", "internal", "overloaded", "database-unavailable", "audit-unavailable", "shutting-down",
     "deadline-exceeded", "unsupported-media-type", "unauthenticated", "permission-denied", "authorization-unavailable",
-    "public-run-token-not-allowed",
+    "public-run-token-not-allowed", "csrf-origin-mismatch",
 }
 # What type checkers take for a tag that this client does not know.
 LATER = "of a later server"

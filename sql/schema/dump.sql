@@ -307,8 +307,8 @@ create table enrolments (
   enrolment_id uuid not null,
   user_id uuid not null,
   digest bytea not null,
-  created_by uuid not null,
-  created_with uuid not null,
+  created_by uuid,
+  created_with uuid,
   created_at timestamp with time zone not null,
   expires_at timestamp with time zone not null,
   ended_at timestamp with time zone,
@@ -318,6 +318,7 @@ create table enrolments (
   key_expires_at timestamp with time zone,
   constraint enrolments_pkey PRIMARY KEY (tenant_id, enrolment_id),
   constraint enrolments_check CHECK (key_expires_at >= expires_at),
+  constraint enrolments_check1 CHECK ((created_by IS NULL) = (created_with IS NULL)),
   constraint enrolments_digest_check CHECK (octet_length(digest) = 32),
   constraint enrolments_key_capabilities_check CHECK (key_capabilities <@ '{access:write,env:write,keys:write,secrets:write}'::text[]),
   constraint enrolments_key_role_check CHECK (key_role = ANY (ARRAY['admin'::text, 'member'::text])),
@@ -920,6 +921,36 @@ create table secrets (
   constraint secrets_tenant_id_created_by_fkey FOREIGN KEY (tenant_id, created_by) REFERENCES users(tenant_id, user_id),
   constraint secrets_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
 );
+
+create table sessions (
+  tenant_id uuid not null,
+  session_id uuid not null,
+  user_id uuid not null,
+  digest bytea not null,
+  method text not null,
+  token_id uuid,
+  role text not null,
+  capabilities text[] not null,
+  project_id uuid,
+  keys_expire_at timestamp with time zone,
+  client_address inet not null,
+  user_agent text,
+  created_at timestamp with time zone not null,
+  active_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  constraint sessions_pkey PRIMARY KEY (tenant_id, session_id),
+  constraint sessions_capabilities_check CHECK (capabilities <@ '{access:write,env:write,keys:write,secrets:write}'::text[]),
+  constraint sessions_digest_check CHECK (octet_length(digest) = 32),
+  constraint sessions_method_check CHECK (method = ANY (ARRAY['token'::text, 'enrolment'::text, 'development'::text, 'provider'::text])),
+  constraint sessions_role_check CHECK (role = ANY (ARRAY['admin'::text, 'member'::text])),
+  constraint sessions_user_agent_check CHECK (char_length(user_agent) <= 300),
+  constraint sessions_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id),
+  constraint sessions_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, user_id)
+) with (fillfactor=70);
+CREATE UNIQUE INDEX sessions_digest ON sessions USING btree (digest);
+CREATE INDEX sessions_expired ON sessions USING btree (expires_at);
+CREATE INDEX sessions_user ON sessions USING btree (tenant_id, user_id, session_id) WHERE (ended_at IS NULL);
 
 create table team_grants (
   tenant_id uuid not null,

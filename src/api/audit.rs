@@ -35,7 +35,7 @@ struct ListDecisions {
     /// Of this actor, as `user:<user id>`.
     #[schemars(length(max = TEXT_MOST))]
     actor_subject: Option<String>,
-    /// Of this action: `read`, `write` or `admin`.
+    /// Of this action: `read`, `write`, `admin` or `sign-in`.
     #[schemars(length(max = TEXT_MOST))]
     action: Option<String>,
     /// On this resource, as `<kind>:<id>`.

@@ -165,10 +165,7 @@ fn record(cx: &Cx<'_>, enrolled: &Enrolled, token_id: Uuid, key: Key) -> Result<
     };
     let (resource, reason) = (
         format!("tenant:{}", enrolled.tenant_id),
-        format!(
-            "user:{} took enrolment {}",
-            enrolled.user_id, enrolled.enrolment_id
-        ),
+        format!("user:{} took {}", enrolled.user_id, enrolled.named()),
     );
     let checker = cx.checker_of(caller);
     checker.allow(Stage::Enrolment, "write", &resource, reason)

@@ -217,10 +217,10 @@ fn end_of(
     }
 }
 
-/// When the key of the request ends by itself.
+/// When the keys end at the latest that the request mints: with its own key, or with the one that its session came from.
 pub(super) fn maker_ends(cx: &Cx<'_>) -> Result<Option<OffsetDateTime>> {
     Ok(match cx.credential()? {
-        Credential::Bearer(known) => known.expires_at,
+        Credential::Bearer(known) | Credential::Session(known) => known.keys_expire_at(),
         Credential::Public(_) => None,
     })
 }

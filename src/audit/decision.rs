@@ -41,11 +41,13 @@ pub enum Stage {
     DenialLimit,
     /// An enrolment code was accepted. A refused code belongs to no user and is not recorded.
     Enrolment,
+    /// Somebody signed in. A refused code or token belongs to no user and is not recorded.
+    SignIn,
 }
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Model,
         Self::KeyRole,
         Self::KeyProject,
@@ -61,6 +63,7 @@ impl Stage {
         Self::HostAccessDenied,
         Self::DenialLimit,
         Self::Enrolment,
+        Self::SignIn,
     ];
 
     /// As it is recorded.
@@ -81,6 +84,7 @@ impl Stage {
             Self::HostAccessDenied => "host-access-denied",
             Self::DenialLimit => "denial-limit",
             Self::Enrolment => "enrolment",
+            Self::SignIn => "sign-in",
         }
     }
 }
@@ -107,7 +111,7 @@ pub struct Decision {
     pub tenant_id: Uuid,
     /// The actor, as `user:<id>`.
     pub actor_subject: String,
-    /// The action: `read`, `write` or `admin`.
+    /// The action: `read`, `write`, `admin` or `sign-in`.
     pub action: String,
     /// The object, as `<kind>:<id>`.
     pub resource: String,

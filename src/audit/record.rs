@@ -21,7 +21,7 @@ pub struct Record {
     pub timestamp: OffsetDateTime,
     /// Who, as `user:<user id>`.
     pub actor_subject: String,
-    /// What was asked for: `read`, `write` or `admin`.
+    /// What was asked for: `read`, `write`, `admin` or `sign-in`.
     pub action: String,
     /// On what, as `<kind>:<id>`.
     pub resource: String,

@@ -14,6 +14,9 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 /// The prefix of enrolment codes; the rest has the form of a bearer token.
 pub const ENROLMENT_PREFIX: &str = "svc_en_";
 
+/// The prefix of sessions; the rest has the form of a bearer token.
+pub const SESSION_PREFIX: &str = "svc_ss_";
+
 /// A new token.
 ///
 /// # Errors
@@ -28,6 +31,14 @@ pub fn mint() -> Result<Secret> {
 /// The system gives no random bytes.
 pub fn mint_enrolment() -> Result<Secret> {
     mint_as(ENROLMENT_PREFIX)
+}
+
+/// A new value of a session, which its browser keeps in a cookie.
+///
+/// # Errors
+/// The system gives no random bytes.
+pub fn mint_session() -> Result<Secret> {
+    mint_as(SESSION_PREFIX)
 }
 
 fn mint_as(prefix: &str) -> Result<Secret> {

@@ -3,18 +3,20 @@
 //!
 //! Bearer tokens are looked up by digest. A result is cached for [`KNOWN_FOR`], so a busy token
 //! costs one look-up a second. A replica that revokes a token drops it from its cache; the others
-//! refuse it within that second. Public run tokens are verified without the database.
+//! refuse it within that second. Sessions are looked up and cached likewise; the look-up also notes that the person is
+//! there ([`session`]). Public run tokens are verified without the database.
 //!
 //! Not here: what the caller may do (`authz`).
 
 pub mod bearer;
 pub mod public;
+pub mod session;
 
 pub use public::PublicToken;
 
 use crate::error::{Code, Error, Result};
 use crate::ids::Clock;
-use crate::store::{Store, tokens, tokens::Known};
+use crate::store::{Store, sessions, tokens, tokens::Known};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -32,6 +34,8 @@ const REMEMBERED: usize = 65_536;
 pub enum Credential {
     /// A bearer token.
     Bearer(Known),
+    /// A session, by the cookie of a browser.
+    Session(Known),
     /// A public run token.
     Public(PublicToken),
 }
@@ -41,6 +45,8 @@ pub struct Authn {
     store: Store,
     clock: Clock,
     signer: Option<public::Signer>,
+    sign_in: session::Options,
+    sign_ins: session::SignIns,
     remembered: Mutex<HashMap<[u8; 32], (Instant, Known)>>,
     /// Counts the revocations here. A look-up that began before one is not cached.
     forgotten: AtomicU64,
@@ -52,11 +58,18 @@ fn refused(why: &str) -> Error {
 
 impl Authn {
     /// `signer` is absent if public run tokens are off.
-    pub fn new(store: Store, clock: Clock, signer: Option<public::Signer>) -> Self {
+    pub fn new(
+        store: Store,
+        clock: Clock,
+        signer: Option<public::Signer>,
+        sign_in: session::Options,
+    ) -> Self {
         Self {
             store,
             clock,
             signer,
+            sign_in,
+            sign_ins: session::SignIns::default(),
             remembered: Mutex::default(),
             forgotten: AtomicU64::new(0),
         }
@@ -67,13 +80,23 @@ impl Authn {
         self.signer.as_ref()
     }
 
+    /// How people sign in.
+    pub fn sign_in(&self) -> &session::Options {
+        &self.sign_in
+    }
+
+    /// How often people signed in, and were refused.
+    pub fn sign_ins(&self) -> &session::SignIns {
+        &self.sign_ins
+    }
+
     /// Parses an `Authorization` header and looks its credential up.
     ///
     /// # Errors
     /// `unauthenticated`; `database-unavailable` if the token could not be looked up.
     pub fn credential(&self, header: Option<&str>) -> Result<Credential> {
         let header = header.ok_or_else(|| {
-            refused("This route needs a token. Send Authorization: Bearer <token>.")
+            refused("This route needs a token. Send Authorization: Bearer <token>, or sign in.")
         })?;
         let token = header
             .split_once(' ')
@@ -95,18 +118,19 @@ impl Authn {
         self.bearer(token).map(Credential::Bearer)
     }
 
-    fn bearer(&self, token: &str) -> Result<Known> {
+    /// The caller behind a bearer token, for whom it is looked up.
+    ///
+    /// # Errors
+    /// `unauthenticated`, `database-unavailable`.
+    pub fn bearer(&self, token: &str) -> Result<Known> {
         let unknown =
             || refused("The token is not known here. It may have been revoked, or have ended.");
         let digest = bearer::digest(token);
-        let remembered = self
-            .remembered()
-            .get(&digest)
-            .filter(|(at, _)| at.elapsed() < KNOWN_FOR)
-            .map(|(_, known)| known.clone());
-        let known = match remembered {
+        let known = match self.cached(&digest, |known| known.session.is_none()) {
             Some(known) => known,
-            None => self.look_up(&digest)?.ok_or_else(unknown)?,
+            None => self
+                .look_up(&digest, |session| tokens::by_digest(session, &digest))?
+                .ok_or_else(unknown)?,
         };
         if known.expires_at.is_some_and(|end| end <= self.clock.now()) {
             return Err(unknown());
@@ -114,10 +138,55 @@ impl Authn {
         Ok(known)
     }
 
-    fn look_up(&self, digest: &[u8; 32]) -> Result<Option<Known>> {
+    /// Looks a session up by the value that its browser keeps. `is_used`: by its person, which keeps it open, not by a page
+    /// that asks by itself.
+    ///
+    /// # Errors
+    /// `unauthenticated`; `database-unavailable` if it could not be looked up.
+    pub fn session(&self, value: &str, is_used: bool) -> Result<Credential> {
+        let unknown = || refused("The session has ended. Sign in again.");
+        let digest = bearer::digest(value);
+        let moment = self.sign_in.moment(self.clock.now());
+        // Of a use, the first in a minute is written.
+        let is_noted = |known: &Known| {
+            let session = known.session.as_ref();
+            session.is_some_and(|session| {
+                !is_used || session.active_at + session::NOTED_EVERY > moment.now
+            })
+        };
+        let known = match self.cached(&digest, is_noted) {
+            Some(known) => known,
+            None => self
+                .look_up(&digest, |database| {
+                    sessions::by_digest(database, &digest, is_used, moment)
+                })?
+                .ok_or_else(unknown)?,
+        };
+        let is_over = known.expires_at.is_none_or(|end| end <= moment.now);
+        let is_idle = known
+            .session
+            .as_ref()
+            .is_none_or(|session| session.active_at <= moment.active_after);
+        match is_over || is_idle {
+            true => Err(unknown()),
+            false => Ok(Credential::Session(known)),
+        }
+    }
+
+    fn cached(&self, digest: &[u8; 32], serves: impl Fn(&Known) -> bool) -> Option<Known> {
+        let remembered = self.remembered();
+        let (at, known) = remembered.get(digest)?;
+        (at.elapsed() < KNOWN_FOR && serves(known)).then(|| known.clone())
+    }
+
+    fn look_up(
+        &self,
+        digest: &[u8; 32],
+        find: impl FnOnce(&mut crate::store::Session) -> Result<Option<Known>>,
+    ) -> Result<Option<Known>> {
         let asked_at = Instant::now();
         let forgotten = self.forgotten.load(Ordering::Relaxed);
-        let known = tokens::by_digest(&mut self.store.session()?, digest)?;
+        let known = find(&mut self.store.session()?)?;
         let mut remembered = self.remembered();
         match &known {
             Some(known) if forgotten == self.forgotten.load(Ordering::Relaxed) => {
@@ -133,14 +202,19 @@ impl Authn {
         Ok(known)
     }
 
-    /// Drops a token that was revoked here.
+    /// Drops a token that was revoked here with the sessions that came from it, or a session that was ended here.
     pub fn forget(&self, token_id: Uuid) {
         let mut remembered = self.remembered();
         self.forgotten.fetch_add(1, Ordering::Relaxed);
-        remembered.retain(|_, (_, known)| known.caller.token_id != token_id);
+        remembered.retain(|_, (_, known)| {
+            let session = known.session.as_ref();
+            let came_from = session.and_then(|session| session.token_id);
+            known.caller.token_id != token_id && came_from != Some(token_id)
+        });
     }
 
-    /// Drops every token of a user who was deactivated here.
+    /// Drops every token and session of a user who was deactivated or signed out here: what is theirs still is looked up
+    /// again.
     pub fn forget_user(&self, tenant_id: Uuid, user_id: Uuid) {
         let mut remembered = self.remembered();
         self.forgotten.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! A client of the service's API, for the commands that talk to a running server: its URL, the
 //! token, and its errors. It knows no route.
 
+use super::kept_keys::KeptKeys;
 use super::{Failure, Outcome, World, dev, private_file, terminal};
 use crate::outbound::{self, Method, Outbound, Outgoing, Policy, Timeouts};
 use crate::secret::Secret;
@@ -32,10 +33,10 @@ const REQUEST: Timeouts = Timeouts {
 /// The options for server and token.
 #[derive(Args)]
 pub(super) struct Which {
-    /// The server's URL [default: AGENT_RUNTIME_URL, else a running `dev`, else http://127.0.0.1:4000]
+    /// The server's URL [default: AGENT_RUNTIME_URL, else a running `dev`, else that of `login`, else http://127.0.0.1:4000]
     #[arg(long)]
     url: Option<String>,
-    /// The file of the bearer token, `-` for standard input [default: AGENT_RUNTIME_TOKEN_FILE, AGENT_RUNTIME_TOKEN, else that of `dev`]
+    /// The file of the bearer token, `-` for standard input [default: AGENT_RUNTIME_TOKEN_FILE, AGENT_RUNTIME_TOKEN, else that of `login` or `dev`]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// The server and the token of the `dev` that was started with this directory
@@ -59,8 +60,15 @@ impl Which {
         let home = dev::Home::find(&world.vars);
         let dev_url = home.as_ref().and_then(dev::Home::url);
         let given = self.url.as_deref().or(world.vars.text("AGENT_RUNTIME_URL"));
-        let url = given.or(dev_url.as_deref()).unwrap_or(DEFAULT_URL);
+        let kept = KeptKeys::find(&world.vars);
+        let kept_url = kept.as_ref().and_then(KeptKeys::only_server);
+        let known = given.or(dev_url.as_deref()).or(kept_url.as_deref());
+        let url = known.unwrap_or(DEFAULT_URL);
         if let Some(token) = self.token(world)? {
+            return Server::new(url, token);
+        }
+        let kept = kept.map(|keys| keys.read(&base_of(url)?)).transpose()?;
+        if let Some(token) = kept.flatten() {
             return Server::new(url, token);
         }
         // The token of `dev` is only for the server of `dev`.
@@ -95,8 +103,8 @@ impl Which {
 
 fn no_token() -> Failure {
     Failure::usage(
-        "There is no token. Put it into a file that only you can read, and name the file with \
-         --token-file or AGENT_RUNTIME_TOKEN_FILE, or set AGENT_RUNTIME_TOKEN.",
+        "There is no token. Keep one with agent-runtime login. Or put it into a file that only you can read, and name the \
+         file with --token-file or AGENT_RUNTIME_TOKEN_FILE, or set AGENT_RUNTIME_TOKEN.",
     )
 }
 
@@ -105,7 +113,8 @@ fn no_token() -> Failure {
 pub(super) struct Server {
     outbound: Outbound,
     base: String,
-    authorization: Arc<Mutex<Secret>>,
+    /// The value of the authorization header.
+    authorization: Arc<Mutex<Option<Secret>>>,
     /// Where `dev` put the token, if it is that of `dev`.
     home: Option<Arc<dev::Home>>,
 }
@@ -115,20 +124,42 @@ fn header(token: &Secret) -> Secret {
     Secret::new(format!("Bearer {}", token.expose()))
 }
 
+fn way_out() -> Outcome<Outbound> {
+    Ok(Outbound::new(outbound::Options {
+        resolver_threads: 1,
+        resolver_queue: 8,
+        ..outbound::Options::default()
+    })?)
+}
+
+/// A server's URL in the one form in which commands know it, without a final slash.
+pub(super) fn base_of(url: &str) -> Outcome<String> {
+    checked(&way_out()?, url)
+}
+
+fn checked(outbound: &Outbound, url: &str) -> Outcome<String> {
+    let base = outbound
+        .check_url(Policy::Operator, url)
+        .map_err(|error| Failure::usage(format!("{url}: {}", error.message())))?;
+    Ok(base.as_str().trim_end_matches('/').to_owned())
+}
+
 impl Server {
     pub(super) fn new(url: &str, token: Secret) -> Outcome<Self> {
-        let outbound = Outbound::new(outbound::Options {
-            resolver_threads: 1,
-            resolver_queue: 8,
-            ..outbound::Options::default()
-        })?;
-        let base = outbound
-            .check_url(Policy::Operator, url)
-            .map_err(|error| Failure::usage(format!("{url}: {}", error.message())))?;
+        Self::with(url, Some(header(&token)))
+    }
+
+    /// For what takes no token.
+    pub(super) fn anonymous(url: &str) -> Outcome<Self> {
+        Self::with(url, None)
+    }
+
+    fn with(url: &str, authorization: Option<Secret>) -> Outcome<Self> {
+        let outbound = way_out()?;
         Ok(Self {
+            base: checked(&outbound, url)?,
             outbound,
-            base: base.as_str().trim_end_matches('/').to_owned(),
-            authorization: Arc::new(Mutex::new(header(&token))),
+            authorization: Arc::new(Mutex::new(authorization)),
             home: None,
         })
     }
@@ -151,12 +182,12 @@ impl Server {
             return Ok(false);
         };
         if let Some(token) = home.token()? {
-            *self.lock() = header(&token);
+            *self.lock() = Some(header(&token));
         }
         Ok(true)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Secret> {
+    fn lock(&self) -> MutexGuard<'_, Option<Secret>> {
         self.authorization
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -173,7 +204,7 @@ impl Server {
     }
 
     /// The value of the authorization header.
-    pub(super) fn authorization(&self) -> Secret {
+    pub(super) fn authorization(&self) -> Option<Secret> {
         self.lock().clone()
     }
 
@@ -324,7 +355,11 @@ impl Client {
         let url = format!("{}{path}", self.server.base);
         let body = body.map(Value::to_string);
         let authorization = self.server.authorization();
-        let mut all = vec![("authorization", authorization.expose())];
+        let authorization = authorization.as_ref().map(Secret::expose);
+        let mut all: Vec<_> = authorization
+            .map(|value| ("authorization", value))
+            .into_iter()
+            .collect();
         if body.is_some() {
             all.push(("content-type", "application/json"));
         }

@@ -271,14 +271,16 @@ impl Follower {
         let last = self.seq.to_string();
         let authorization = self.server.authorization();
         let url = format!("{}{}", self.server.url(), self.path);
+        let mut headers = vec![("accept", "text/event-stream"), ("last-event-id", &*last)];
+        headers.extend(
+            authorization
+                .as_ref()
+                .map(|value| ("authorization", value.expose())),
+        );
         let opened = self.http.open(&Outgoing {
             method: Method::GET,
             url: &url,
-            headers: &[
-                ("authorization", authorization.expose()),
-                ("accept", "text/event-stream"),
-                ("last-event-id", &last),
-            ],
+            headers: &headers,
             body: &[],
             cap: STREAM_BYTES,
         });

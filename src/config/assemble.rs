@@ -7,9 +7,9 @@ use super::parse::{self, Value};
 use super::read::{Reading, Row, value};
 use super::settings::{
     Audit, Authorization, Database, ForwardProxy, Http, Kms, Log, Model, Outbound, PublicTokenKey,
-    Runs, Secrets, Settings, Tenant, Traces, Webhooks,
+    Runs, Secrets, Settings, SignIn, Tenant, Traces, Webhooks,
 };
-use super::types::{HostAccess, LogFormat, LogLevel, Origin};
+use super::types::{HostAccess, LogFormat, LogLevel, Origin, TokenSignIn};
 use crate::secret::Secret;
 use ed25519_dalek::SigningKey;
 use rustls_pki_types::CertificateDer;
@@ -84,6 +84,7 @@ pub(super) fn assemble(reading: Reading) -> Settings {
             signing_key: take.signing_key("SVC_AUDIT_SIGNING_KEY_PATH"),
             queue_length: take.number("SVC_AUDIT_QUEUE_LENGTH"),
         },
+        sign_in: sign_in(&take),
         secrets: secrets(&take, reading.kms_credentials),
         environment: take.text("SVC_ENVIRONMENT"),
         // SVC_LICENSE_KEY: the reading has checked it.
@@ -97,6 +98,22 @@ fn tenant(take: &Take<'_>) -> Tenant {
         id: take.uuid("SVC_TENANT_ID"),
         seed_user_id: take.uuid("SVC_SEED_USER_ID"),
         seed_token: take.secret("SVC_SEED_TOKEN"),
+    }
+}
+
+fn sign_in(take: &Take<'_>) -> SignIn {
+    let minutes = |name| Duration::from_secs(60 * take.number::<u64>(name));
+    let public_url = take.text("SVC_PUBLIC_URL");
+    SignIn {
+        public_url: public_url.and_then(|text| Origin::of(&Url::parse(&text).ok()?)),
+        token_sign_in: match take.word("SVC_TOKEN_SIGN_IN") {
+            "off" => TokenSignIn::Off,
+            "admins" => TokenSignIn::Admins,
+            _ => TokenSignIn::On,
+        },
+        session_idle: minutes("SVC_SESSION_IDLE_MINUTES"),
+        session_life: 60 * minutes("SVC_SESSION_HOURS"),
+        console_login: take.boolean("SVC_DEV_CONSOLE_LOGIN"),
     }
 }
 

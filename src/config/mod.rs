@@ -34,9 +34,9 @@ pub(crate) use parse::is_environment_name;
 pub use report::{Report, ReportRow};
 pub use settings::{
     Audit, Database, Http, Kms, Log, Model, ModelKey, Outbound, PublicTokenKey, Runs, Secrets,
-    Settings, Tenant, Webhooks,
+    Settings, SignIn, Tenant, Webhooks,
 };
-pub use types::{HostAccess, LogFormat, LogLevel, Origin};
+pub use types::{HostAccess, LogFormat, LogLevel, Origin, TokenSignIn, loopback_name};
 pub use vars::Vars;
 
 /// The content of a key file that is for development only: the settings of a server outside

@@ -2,7 +2,7 @@
 //! them (`assemble`).
 
 use super::license::Claims;
-use super::types::{HostAccess, LogFormat, LogLevel, Origin};
+use super::types::{HostAccess, LogFormat, LogLevel, Origin, TokenSignIn};
 use crate::secret::Secret;
 use ed25519_dalek::SigningKey;
 use rustls_pki_types::CertificateDer;
@@ -45,6 +45,8 @@ pub struct Settings {
     pub traces: Option<Traces>,
     /// The record of access decisions.
     pub audit: Audit,
+    /// How people sign in with a browser.
+    pub sign_in: SignIn,
     /// Where secrets live.
     pub secrets: Secrets,
     /// The environment that this server serves: whose secrets tools get.
@@ -138,6 +140,21 @@ pub enum PublicTokenKey {
     MakeAtStart,
     /// None, so there are no public run tokens.
     Off,
+}
+
+/// How people sign in with a browser.
+#[derive(Debug, Clone)]
+pub struct SignIn {
+    /// The server's origin as browsers see it.
+    pub public_url: Option<Origin>,
+    /// Who may sign in with a bearer token.
+    pub token_sign_in: TokenSignIn,
+    /// How long a session lasts that is not used.
+    pub session_idle: Duration,
+    /// How long a session lasts.
+    pub session_life: Duration,
+    /// Whether `/__dev/bearer` is mounted.
+    pub console_login: bool,
 }
 
 /// The log (section 1.5).

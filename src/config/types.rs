@@ -21,10 +21,37 @@ impl Origin {
         matches!(url.scheme(), "http" | "https").then(|| Self(url.origin().ascii_serialization()))
     }
 
+    /// Whether a browser keeps a cookie of this origin that is for secure ones: https, or http on a loopback host.
+    pub fn keeps_secure_cookies(&self) -> bool {
+        let host = self.0.strip_prefix("http://");
+        host.is_none_or(|host| loopback_name(host).is_some())
+    }
+
     /// The origin as a text.
     pub fn text(&self) -> &str {
         &self.0
     }
+}
+
+/// The name in a `host[:port]`, if it is one of the three that mean this host (section 1.3).
+pub fn loopback_name(host: &str) -> Option<&'static str> {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let mut names = ["localhost", "127.0.0.1", "[::1]"].into_iter();
+    names.find(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Who may sign in with a bearer token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenSignIn {
+    /// Everybody.
+    On,
+    /// Tenant admins.
+    Admins,
+    /// Nobody.
+    Off,
 }
 
 /// The levels of section 1.5 of the specification, the most severe first.
@@ -121,6 +148,44 @@ impl HostAccess {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn three_names_mean_this_host_whatever_their_port() {
+        for host in [
+            "localhost",
+            "LOCALHOST:4000",
+            "127.0.0.1:1",
+            "[::1]",
+            "[::1]:4000",
+        ] {
+            assert!(loopback_name(host).is_some(), "{host}");
+        }
+        for host in [
+            "",
+            ":4000",
+            "localhost.",
+            "localhost:x",
+            "a.localhost",
+            "127.1",
+            "127.0.0.2",
+            "0.0.0.0",
+            "::1",
+            "[::]",
+            "localhost:4000.example.com",
+            "localhost:4000:1",
+            "[::1",
+            "[::ffff:127.0.0.1]",
+        ] {
+            assert_eq!(loopback_name(host), None, "{host}");
+        }
+        for (origin, keeps) in [
+            ("https://a.example", true),
+            ("http://localhost:4000", true),
+            ("http://a.example", false),
+        ] {
+            assert_eq!(Origin::parse(origin).unwrap().keeps_secure_cookies(), keeps);
+        }
+    }
 
     #[test]
     fn an_origin_is_exact() {

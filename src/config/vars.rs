@@ -96,6 +96,12 @@ impl Vars {
             .or_else(|| self.absolute("HOME").map(|home| home.join(".local/share")))
     }
 
+    /// Where this user's programs keep their configuration: `$XDG_CONFIG_HOME`, else `~/.config`.
+    pub fn user_config_directory(&self) -> Option<PathBuf> {
+        self.absolute("XDG_CONFIG_HOME")
+            .or_else(|| self.absolute("HOME").map(|home| home.join(".config")))
+    }
+
     /// Where this user's programs keep what can be made again: `$XDG_CACHE_HOME`, else `~/.cache`.
     pub fn user_cache_directory(&self) -> Option<PathBuf> {
         self.absolute("XDG_CACHE_HOME")

@@ -46,6 +46,12 @@ pub enum Code {
     KeyProjectMismatch,
     /// 403: a public run token was used for something else than the progress of its runs (section 4.1).
     PublicRunTokenNotAllowed,
+    /// 403: a request with a session, or one to sign in, did not come from a page of this server (section 5.6).
+    CsrfOriginMismatch,
+    /// 403: signing in with a token is off (section 5.6).
+    TokenSignInOff,
+    /// 403: this token does not sign in (section 5.6).
+    TokenSignInNotAllowed,
     /// 403: the deployment does not let a tenant reach this host (section 1.4).
     HostAccessDenied,
     /// 404: no route has this path.
@@ -118,7 +124,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for the documentation and the tests.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 52] = [
         Self::InvalidRequest,
         Self::InvalidBody,
         Self::InvalidCursor,
@@ -168,6 +174,9 @@ impl Code {
         Self::WebhookSecretNotFound,
         Self::WebhookSecretWeak,
         Self::SecretsUnavailable,
+        Self::CsrfOriginMismatch,
+        Self::TokenSignInOff,
+        Self::TokenSignInNotAllowed,
     ];
 
     /// The HTTP status and the text of each code: the only table of them.
@@ -222,6 +231,9 @@ impl Code {
             Self::WebhookSecretNotFound => (400, "webhook-secret-not-found"),
             Self::WebhookSecretWeak => (400, "webhook-secret-weak"),
             Self::SecretsUnavailable => (503, "secrets-unavailable"),
+            Self::CsrfOriginMismatch => (403, "csrf-origin-mismatch"),
+            Self::TokenSignInOff => (403, "token-sign-in-off"),
+            Self::TokenSignInNotAllowed => (403, "token-sign-in-not-allowed"),
         }
     }
 

@@ -3,6 +3,8 @@
 
 use super::context::Cx;
 use super::input::{Described, read_body};
+pub use super::rule::Rule;
+use super::rule::parameter_of;
 use crate::authn::Credential;
 use crate::authz;
 use crate::error::{Code, Error, Result};
@@ -21,133 +23,10 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 use uuid::Uuid;
 
-/// Who may call a route, for the API description, the route snapshot and the sweep.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rule {
-    /// Anybody; the reason says why.
-    Open(&'static str),
-    /// The holder of an enrolment code, which the body has.
-    Enrolling,
-    /// The user in the path, or who decides about the tenant.
-    GrantsReader,
-    /// Any bearer token.
-    Authenticated,
-    /// A bearer token or a public token of the run in the path.
-    RunReader,
-    /// Who began the conversation in the path and may write there, or who may decide about it.
-    ConversationEraser,
-    /// A reviewer.
-    Reviewer,
-    /// A reviewer with the role of the approval in the path.
-    ApprovalReviewer {
-        /// Not the one who started the run.
-        decides: bool,
-    },
-    /// The caller may do this to the tenant.
-    OnTenant(&'static str),
-    /// The caller may do this to the object whose id is in the path.
-    OnPath {
-        /// What kind of object.
-        kind: &'static str,
-        /// What is done.
-        action: &'static str,
-    },
-    /// The caller may do this to the object that the body names.
-    OnBody {
-        /// What kind of object.
-        kind: &'static str,
-        /// What is done.
-        action: &'static str,
-    },
-    /// A list: it holds what the caller may read.
-    List(&'static str),
-    /// Both, the first one first.
-    Both(Box<Rule>, Box<Rule>),
-    /// One of them: the body has one of two forms.
-    Either(Box<Rule>, Box<Rule>),
-}
-
-impl Rule {
-    /// The path parameters that the rule needs.
-    pub fn parameters(&self) -> Vec<String> {
-        match self {
-            Self::OnPath { kind, .. } => vec![parameter_of(kind)],
-            Self::RunReader => vec![parameter_of("run")],
-            Self::GrantsReader => vec![parameter_of("user")],
-            Self::ConversationEraser => vec![parameter_of("conversation")],
-            Self::ApprovalReviewer { .. } => vec![parameter_of("approval")],
-            Self::Both(first, second) | Self::Either(first, second) => {
-                [first.parameters(), second.parameters()].concat()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// A bearer token is needed.
-    pub fn needs_bearer(&self) -> bool {
-        match self {
-            Self::Open(_) | Self::Enrolling | Self::RunReader => false,
-            Self::Both(first, second) | Self::Either(first, second) => {
-                first.needs_bearer() || second.needs_bearer()
-            }
-            _ => true,
-        }
-    }
-}
-
-impl std::fmt::Display for Rule {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Open(why) => write!(f, "open: {why}"),
-            Self::Enrolling => f.write_str("an enrolment code in the body"),
-            Self::GrantsReader => f.write_str("the user in path, or admin on tenant"),
-            Self::ConversationEraser => {
-                f.write_str("admin on conversation in path, or write on it by who began it")
-            }
-            Self::Reviewer => f.write_str("a reviewer"),
-            Self::ApprovalReviewer { decides: false } => {
-                f.write_str("a reviewer with the role of approval in path")
-            }
-            Self::ApprovalReviewer { decides: true } => f.write_str(
-                "a reviewer with the role of approval in path who did not start the run",
-            ),
-            Self::Authenticated => f.write_str("any bearer token"),
-            Self::RunReader => f.write_str("read on run, or a public token of the run"),
-            Self::OnTenant(action) => write!(f, "{action} on tenant"),
-            Self::OnPath { kind, action } => write!(f, "{action} on {kind} in path"),
-            Self::OnBody { kind, action } => write!(f, "{action} on {kind} in body"),
-            Self::List(kind) => write!(f, "readable {kind}s"),
-            Self::Both(first, second) => write!(f, "{first}, and {second}"),
-            Self::Either(first, second) => write!(f, "{first}, or {second}"),
-        }
-    }
-}
-
-/// The path parameter of a kind: `model-provider` is `modelProviderId`. That of a flow is `id`: `flowId` is `namespace.name`
-/// everywhere.
-pub(super) fn parameter_of(kind: &str) -> String {
-    if kind == "flow" {
-        return "id".to_owned();
-    }
-    let mut name = String::with_capacity(kind.len() + 2);
-    let mut upper = false;
-    for letter in kind.chars() {
-        if letter == '-' {
-            upper = true;
-        } else if upper {
-            name.extend(letter.to_uppercase());
-            upper = false;
-        } else {
-            name.push(letter);
-        }
-    }
-    name.push_str("Id");
-    name
-}
-
 /// What every check can answer beside what it is about.
-const CHECK_CODES: [Code; 4] = [
+const CHECK_CODES: [Code; 5] = [
     Code::Unauthenticated,
+    Code::CsrfOriginMismatch,
     Code::PermissionDenied,
     Code::PublicRunTokenNotAllowed,
     Code::AuthorizationUnavailable,
@@ -497,7 +376,7 @@ impl Access for authz::RunReader {
         let credential = cx.credential()?;
         let run_id = path_id::<Run>(cx)?;
         match credential {
-            Credential::Bearer(known) => {
+            Credential::Bearer(known) | Credential::Session(known) => {
                 let checker = cx.checker_of(cx.identify(known.caller));
                 authz::run_reader(&checker, known.expires_at, run_id)
             }
@@ -553,7 +432,7 @@ impl Access for authz::ReviewerFollower {
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         match cx.credential()? {
-            Credential::Bearer(known) => {
+            Credential::Bearer(known) | Credential::Session(known) => {
                 let checker = cx.checker_of(cx.identify(known.caller));
                 authz::reviewer_follower(&checker, known.expires_at)
             }
@@ -592,17 +471,5 @@ impl<A: Access, B: Access> Access for (A, B) {
     }
     fn check(cx: &Cx<'_>) -> Result<Self> {
         Ok((A::check(cx)?, B::check(cx)?))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_are_lower_camel_case() {
-        assert_eq!(parameter_of("run"), "runId");
-        assert_eq!(parameter_of("flow"), "id");
-        assert_eq!(parameter_of("model-provider"), "modelProviderId");
     }
 }

@@ -1,6 +1,7 @@
 //! What a handler can use: the request, the caller, and the service.
 
 use super::door;
+use super::origin::{self, Own};
 use super::sse::Streams;
 use crate::audit::Audit;
 use crate::authn::{Authn, Credential};
@@ -72,6 +73,7 @@ pub(super) struct Matched {
     pub(super) path: &'static str,
     pub(super) capability: Option<Capability>,
     pub(super) body_bytes: u64,
+    pub(super) is_stream: bool,
 }
 
 /// Parameters of paths that records carry.
@@ -305,18 +307,49 @@ impl Cx<'_> {
     /// The credential, of whichever kind.
     ///
     /// # Errors
-    /// `unauthenticated`, `database-unavailable`.
+    /// `unauthenticated`, `csrf-origin-mismatch`, `database-unavailable`.
     pub fn credential(&self) -> Result<Credential> {
-        self.authn().credential(self.header("authorization"))
+        origin::credential(self.authn(), self.context, self.matched.is_stream)
     }
 
-    /// The caller behind a bearer token. A public run token has none.
+    /// The server's own origin, from a page of which the request signs somebody in.
     ///
     /// # Errors
-    /// `unauthenticated`, `public-run-token-not-allowed`, `database-unavailable`.
+    /// `csrf-origin-mismatch`, `not-configured`.
+    pub(super) fn signing_in(&self) -> Result<Own> {
+        origin::signing_in(self.shared.authn.sign_in(), self.context)
+    }
+
+    /// The server's own origin, as the request names it.
+    pub(crate) fn own_origin(&self) -> Option<Own> {
+        Own::of(self.shared.authn.sign_in(), self.context)
+    }
+
+    /// The value of the session that the browser keeps at this address.
+    pub(crate) fn session_value(&self, own: &Own) -> Option<&str> {
+        own.session(self.context)
+    }
+
+    /// The request is addressed to this very host, by one of the three names that mean it (section 1.3), and comes from a
+    /// page that was, or from none.
+    pub(super) fn is_loopback_page(&self) -> bool {
+        origin::is_loopback_page(self.context)
+    }
+
+    /// The other end of the connection.
+    pub fn client_address(&self) -> std::net::IpAddr {
+        self.context.peer().ip()
+    }
+
+    /// The caller behind a bearer token or a session. A public run token has none.
+    ///
+    /// # Errors
+    /// `unauthenticated`, `csrf-origin-mismatch`, `public-run-token-not-allowed`, `database-unavailable`.
     pub fn caller(&self) -> Result<Caller> {
         match self.credential()? {
-            Credential::Bearer(known) => Ok(self.identify(known.caller)),
+            Credential::Bearer(known) | Credential::Session(known) => {
+                Ok(self.identify(known.caller))
+            }
             Credential::Public(_) => Err(Error::new(
                 Code::PublicRunTokenNotAllowed,
                 "A public run token opens the progress of its runs alone. Use a bearer token here.",
@@ -333,7 +366,7 @@ impl Cx<'_> {
         self.shared.admission.is_some()
     }
 
-    /// Asks for the caller behind a bearer token.
+    /// Asks for the caller behind a bearer token or a session.
     ///
     /// # Errors
     /// As [`Cx::caller`].
@@ -341,7 +374,7 @@ impl Cx<'_> {
         Ok(self.checker_of(self.caller()?))
     }
 
-    /// Asks for somebody whom the request made known: by a credential, or by an enrolment code.
+    /// Asks for somebody whom the request made known: by a credential, or by an enrolment code or a token in its body.
     pub fn checker_of(&self, caller: Caller) -> Checker<'_> {
         let facts = self.facts.get_or_init(|| Facts {
             request_id: self.context.request_id(),

@@ -3,6 +3,7 @@
 //! rouille's types stay in this folder, and async code stays in `door`.
 
 pub mod access;
+pub mod browser_access;
 pub mod context;
 mod cors;
 pub mod docs;
@@ -10,10 +11,14 @@ pub mod door;
 pub mod faults;
 pub mod input;
 pub(crate) mod openapi;
+pub(crate) mod origin;
 pub mod output;
 pub mod pipeline;
 pub mod probes;
 mod reply;
 pub mod route;
+mod rule;
 mod span;
 pub mod sse;
+
+pub(crate) use pipeline::nothing_here;

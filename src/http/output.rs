@@ -185,6 +185,47 @@ impl Output for Gone {
     }
 }
 
+/// 200 with what pages of other origins may not read in any way (Fetch, section 3.7).
+#[derive(Debug)]
+pub struct ForThisOrigin<T>(pub T);
+
+impl<T: Serialize + JsonSchema> Output for ForThisOrigin<T> {
+    const STATUS: u16 = 200;
+    const CONTENT_TYPE: Option<&'static str> = Some("application/json");
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.subschema_for::<T>())
+    }
+    fn answer(self) -> Result<Answer> {
+        let body = serde_json::to_vec(&self.0).map_err(Error::internal)?;
+        Ok(Answer::Full {
+            status: 200,
+            content_type: Some("application/json"),
+            headers: vec![("cross-origin-resource-policy", "same-origin".to_owned())],
+            body,
+        })
+    }
+}
+
+/// 204 with what a browser is to do with its session.
+#[derive(Debug)]
+pub struct Session(pub Vec<(&'static str, String)>);
+
+impl Output for Session {
+    const STATUS: u16 = 204;
+    const CONTENT_TYPE: Option<&'static str> = None;
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
+    fn answer(self) -> Result<Answer> {
+        Ok(Answer::Full {
+            status: 204,
+            content_type: None,
+            headers: self.0,
+            body: Vec::new(),
+        })
+    }
+}
+
 /// 200 with a stream of server-sent events.
 pub struct Events(pub Following);
 

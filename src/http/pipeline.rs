@@ -7,7 +7,7 @@ use super::door::{App, Context, Reply, Responder};
 use super::probes::Probes;
 use super::route::{Found, Route, Table};
 use super::span::RequestSpan;
-use super::{cors, reply};
+use super::{cors, origin, reply};
 use crate::authz::Tickets;
 use crate::error::{Code, Error, Result};
 use crate::outbound::Peer;
@@ -70,6 +70,7 @@ impl Pipeline {
                 path: route.path,
                 capability: route.capability,
                 body_bytes: route.body_bytes,
+                is_stream: route.is_stream(),
             },
             facts: OnceLock::new(),
             tickets,
@@ -83,8 +84,31 @@ impl Pipeline {
             Ok(answer) => reply::answer(answer, context),
             Err(error) => {
                 note(&cx.known_log(), &self.shared, route, &error);
-                Reply::Full(reply::error(&error, context))
+                Reply::Full(self.refusal(route, &error, context))
             }
+        }
+    }
+
+    /// The answer to a refused request. A browser forgets a session that does not hold any more.
+    fn refusal(&self, route: &Route, error: &Error, context: &Context) -> Response {
+        let mut response = reply::error(error, context);
+        if error.code() == Code::Unauthenticated
+            && route.rule.reads_credential()
+            && let Some(forget) = origin::forget(self.shared.authn.sign_in(), context)
+        {
+            response.headers.push(("set-cookie".into(), forget.into()));
+        }
+        response
+    }
+
+    /// What is looked at before more of a body is read: who asks, and from where.
+    fn known(&self, route: &Route, context: &Context) -> Result<()> {
+        match route.rule {
+            Rule::SigningIn => origin::signing_in(self.shared.authn.sign_in(), context).map(drop),
+            _ if route.rule.needs_bearer() => {
+                origin::credential(&self.shared.authn, context, route.is_stream()).map(drop)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -165,7 +189,7 @@ fn not_taken(allow: &str, context: &Context) -> Response {
     response
 }
 
-fn nothing_here() -> Error {
+pub(crate) fn nothing_here() -> Error {
     Error::new(
         Code::RouteNotFound,
         "No route has this path. The routes are listed at /openapi.json.",
@@ -229,21 +253,14 @@ impl App for Pipeline {
 
     fn admit(&self, _: &rouille::Request, context: &Context) -> Result<u64, Response> {
         let admitted = self.locate(context).and_then(|(route, parameters)| {
-            let known = |()| {
-                if !route.rule.needs_bearer() {
-                    return Ok(());
-                }
-                let header = context.header("authorization");
-                self.shared.authn.credential(header).map(drop)
-            };
             self.ready_for(route)
-                .and_then(known)
+                .and_then(|()| self.known(route, context))
                 .map(|()| route.body_bytes)
                 .map_err(|error| {
                     let known = Known::new(None, &parameters);
                     let log = context.log(&self.log).new(slog::o!(known));
                     note(&log, &self.shared, route, &error);
-                    reply::error(&error, context)
+                    self.refusal(route, &error, context)
                 })
         });
         admitted.map_err(|mut refusal| {

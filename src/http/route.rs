@@ -28,6 +28,8 @@ pub enum Mount {
     Docs,
     /// With a backend of secrets (`SVC_SECRETS_BACKEND`).
     Secrets,
+    /// With `SVC_DEV_CONSOLE_LOGIN`.
+    ConsoleLogin,
 }
 
 /// The methods in use.
@@ -294,6 +296,11 @@ impl Route {
     pub fn cross_origin(mut self) -> Self {
         self.cross_origin = true;
         self
+    }
+
+    /// It answers with events that do not end by themselves.
+    pub fn is_stream(&self) -> bool {
+        self.shape.content_type == Some("text/event-stream")
     }
 
     /// Runs the check, reads the input, calls the handler.

@@ -32,9 +32,10 @@ const KEYS: [&str; 11] = [
 
 /// Prefixes of credentials that this service issues, with the characters that may follow besides
 /// `A-Za-z0-9_-`. The specification lists the first one.
-const TOKENS: [(&str, &[u8]); 5] = [
+const TOKENS: [(&str, &[u8]); 6] = [
     ("svc_bt_", b""),
     ("svc_en_", b""),
+    ("svc_ss_", b""),
     ("svc_pt_", b"."),
     ("svc_lk_", b"."),
     ("whsec_", b"+/="),
@@ -322,6 +323,7 @@ mod tests {
             ("(svc_bt_abcdefghijklmnop1234).", "(svc_bt_***1234)."),
             ("svc_bt_short", "svc_bt_***"),
             ("code=svc_en_abcdefghijklmnop1234", "code=svc_en_***1234"),
+            ("a=svc_ss_abcdefghijklmnop1234; b", "a=svc_ss_***1234; b"),
             ("the prefix svc_bt_ alone", "the prefix svc_bt_ alone"),
             ("svc_pt_eyJhIjoxfQ.c2lnbmF0dXJl.", "svc_pt_***dXJl."),
             ("svc_lk_eyJhIjoxfQ.c2lnbmF0dXJl", "svc_lk_***dXJl"),

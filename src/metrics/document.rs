@@ -15,6 +15,7 @@ fn sections() -> Vec<(&'static str, &'static str, Vec<Metric>)> {
     let mut behind = of_database(0, 0);
     behind.push(of_streams(0));
     behind.push(of_outages(0, |_| 0));
+    behind.push(of_sign_ins(&SignIns::default()));
     behind.push(of_erasures(0));
     behind.push(of_hold(false));
     vec![

@@ -5,11 +5,13 @@
 mod document;
 mod runs;
 
+use crate::authn::session::SignIns;
 use crate::http::context::Shared;
 use crate::http::door;
 use crate::http::probes::{Metric, MetricKind};
 use crate::outbound::Peer;
 use crate::store::primary::Standing;
+use crate::store::sessions::Method;
 use crate::{audit, authz, traces, webhooks};
 use MetricKind::{Counter, Gauge};
 
@@ -115,6 +117,7 @@ pub fn of_shared(shared: &Shared) -> Vec<Metric> {
     if let Some(permissions) = &shared.permissions {
         metrics.extend(of_permissions(permissions.standings()));
     }
+    metrics.push(of_sign_ins(shared.authn.sign_ins()));
     metrics.push(of_erasures(shared.runtime.payloads_erased()));
     metrics.push(of_hold(shared.runtime.is_held()));
     if let Some(stats) = shared.runtime.queue_stats() {
@@ -185,6 +188,21 @@ fn of_streams(open: usize) -> Metric {
         "agent_runtime_streams_served",
         "Streams that a stream thread serves.",
         open,
+    )
+}
+
+fn of_sign_ins(sign_ins: &SignIns) -> Metric {
+    let labelled = |(method, is_opened, count): (Method, bool, u64)| {
+        let outcome = if is_opened { "opened" } else { "refused" };
+        let labels = [("method", method.text()), ("outcome", outcome)];
+        let labels = labels.map(|(name, text)| (name, text.to_owned()));
+        (labels.to_vec(), figure(count))
+    };
+    Metric::labelled(
+        "agent_runtime_sign_ins_total",
+        "Sign-ins with a browser, by how and what came of them.",
+        Counter,
+        sign_ins.figures().into_iter().map(labelled).collect(),
     )
 }
 

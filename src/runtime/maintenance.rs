@@ -1,11 +1,13 @@
 //! Maintenance of the tables of runs: makes partitions ahead, deletes old idempotency keys and
-//! left-over text, and erases what runs have said that ended long ago. Safe on every replica at once.
+//! left-over text, old sessions, and erases what runs have said that ended long ago. Safe on every replica at once.
 
 use super::erasure;
 use super::services::Services;
 use crate::error::Result;
 use crate::ids::Clock;
-use crate::store::{Store, approvals, authz, clock as database_clock, deltas, partitions, runs};
+use crate::store::{
+    Store, approvals, authz, clock as database_clock, deltas, partitions, runs, sessions,
+};
 use crossbeam_channel::{Receiver, TryRecvError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -14,6 +16,8 @@ use uuid::Uuid;
 
 /// How long a request's key is kept.
 const KEY_AGE: time::Duration = time::Duration::hours(24);
+/// How long a session is kept after its latest end.
+const SESSION_AGE: time::Duration = time::Duration::days(30);
 /// Rows deleted in one statement.
 const BATCH: u32 = 1000;
 /// Statements in one round.
@@ -69,6 +73,12 @@ pub(super) fn round(store: &Store, clock: &Clock) -> Result<()> {
     let now = database_clock::earlier(&mut session, clock)?;
     for _ in 0..BATCHES {
         if runs::forget_keys(&mut session, now - KEY_AGE, i64::from(BATCH))? < u64::from(BATCH) {
+            break;
+        }
+    }
+    for _ in 0..BATCHES {
+        let deleted = sessions::delete_expired(&mut session, now - SESSION_AGE, i64::from(BATCH))?;
+        if deleted < u64::from(BATCH) {
             break;
         }
     }

@@ -3,7 +3,7 @@
 use super::options::Options;
 use super::watchdog::Watchdog;
 use crate::audit;
-use crate::authn::Authn;
+use crate::authn::{Authn, public, session};
 use crate::authz::permissions::Permissions;
 use crate::authz::{self, Admission};
 use crate::concurrency_limit::Limiter;
@@ -98,7 +98,7 @@ pub(super) fn share(
         external_calls: Limiter::new((options.limits.request_threads / 2).max(1)),
         secrets,
         webhooks,
-        authn: Authn::new(store.clone(), clock.clone(), options.signer),
+        authn: authn(&store, clock, options.signer, options.sign_in),
         store,
         clock: clock.clone(),
         audit,
@@ -113,6 +113,16 @@ pub(super) fn share(
         traces,
     };
     Ok((Arc::new(shared), exporter))
+}
+
+/// Who is it.
+fn authn(
+    store: &Store,
+    clock: &Clock,
+    signer: Option<public::Signer>,
+    sign_in: session::Options,
+) -> Authn {
+    Authn::new(store.clone(), clock.clone(), signer, sign_in)
 }
 
 /// Who may do what, where authorization is on.
@@ -156,11 +166,22 @@ pub(super) fn measure(
     probes.add(move || metrics::of_shared(&shared));
 }
 
-/// The mounted routes.
+/// The routes that are mounted outside development.
 pub fn table(docs: bool, secrets: bool) -> Table {
+    table_with(docs, secrets, false)
+}
+
+/// The mounted routes of a server.
+pub(super) fn mounted(docs: bool, shared: &Shared) -> Table {
+    let console_login = shared.authn.sign_in().console_token.is_some();
+    table_with(docs, shared.secrets.is_on(), console_login)
+}
+
+fn table_with(docs: bool, secrets: bool, console_login: bool) -> Table {
     Table::new(crate::api::routes(), |mount| match mount {
         Mount::Always => true,
         Mount::Docs => docs,
         Mount::Secrets => secrets,
+        Mount::ConsoleLogin => console_login,
     })
 }

@@ -74,7 +74,7 @@ impl Server {
         let probes = Arc::new(Probes::new());
         let pipeline = Pipeline::new(
             Arc::clone(&shared),
-            table(docs, shared.secrets.is_on()),
+            build::mounted(docs, &shared),
             Arc::clone(&probes),
             sub(Subsystem::Http),
         );

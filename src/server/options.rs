@@ -3,6 +3,7 @@
 
 use crate::audit;
 use crate::authn::public::{self, Signer};
+use crate::authn::session;
 use crate::authz::permissions;
 use crate::config::{self, HostAccess, Http, Model, PublicTokenKey, Runs, Settings, Webhooks};
 use crate::error::{Error, Result};
@@ -59,6 +60,8 @@ pub struct Options {
     pub docs: bool,
     /// Origins of browsers that may follow a run.
     pub allowed_origins: Vec<String>,
+    /// How people sign in with a browser.
+    pub sign_in: session::Options,
     /// Signs public run tokens, where they are on.
     pub signer: Option<public::Signer>,
     /// The way out.
@@ -107,6 +110,7 @@ impl Options {
             listen: http.address,
             limits: limits(http),
             store: store(settings),
+            sign_in: sign_in(settings, &seeds.token),
             seeds,
             docs: http.docs,
             allowed_origins: http
@@ -127,6 +131,7 @@ impl Options {
             streams: sse::Options {
                 threads: http.stream_threads,
                 buffer_bytes: http.stream_buffer_bytes,
+                session_idle: settings.sign_in.session_idle,
                 ..sse::Options::default()
             },
             audit: audit::Options {
@@ -141,6 +146,18 @@ impl Options {
             webhooks: webhooks(settings),
             traces: traces(settings),
         })
+    }
+}
+
+fn sign_in(settings: &Settings, seed_token: &Secret) -> session::Options {
+    let sign_in = &settings.sign_in;
+    session::Options {
+        public_url: sign_in.public_url.clone(),
+        development: settings.development,
+        token_sign_in: sign_in.token_sign_in,
+        idle: sign_in.session_idle,
+        life: sign_in.session_life,
+        console_token: sign_in.console_login.then(|| seed_token.clone()),
     }
 }
 

@@ -8,7 +8,7 @@ use super::tokens::{self, Owner};
 use super::users::{Person, TenantRole, lock};
 use super::{Columns, Sql, Tx};
 use crate::error::{Error, Result};
-use crate::proof::{Admin, Authorized, Caller, Key, Kind};
+use crate::proof::{Admin, Authorized, Caller, Capabilities, Key, KeyRole, Kind};
 use crate::sql;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -37,7 +37,14 @@ pub fn insert(
     new: &New,
     now: OffsetDateTime,
 ) -> Result<()> {
-    keep(tx, person.row(), person.caller(), new, now)
+    keep(
+        tx,
+        person.caller().tenant_id,
+        person.row(),
+        Some(person.caller()),
+        new,
+        now,
+    )
 }
 
 /// As [`insert`], for a person who is added in this transaction.
@@ -51,17 +58,40 @@ pub fn insert_first(
     new: &New,
     now: OffsetDateTime,
 ) -> Result<()> {
-    keep(tx, person, maker, new, now)
+    keep(tx, maker.tenant_id, person, Some(maker), new, now)
+}
+
+/// As [`insert`], by the operator of the host: without a maker to end with, and without limits.
+///
+/// # Errors
+/// `conflict`: the person was deactivated; `database-unavailable`.
+pub fn insert_by_operator(
+    tx: &mut Tx<'_>,
+    tenant_id: Uuid,
+    person: &Person,
+    new: &New,
+    now: OffsetDateTime,
+) -> Result<()> {
+    keep(tx, tenant_id, person, None, new, now)
 }
 
 fn keep(
     tx: &mut Tx<'_>,
+    tenant_id: Uuid,
     person: &Person,
-    maker: &Caller,
+    maker: Option<&Caller>,
     new: &New,
     now: OffsetDateTime,
 ) -> Result<()> {
-    let (tenant_id, user_id) = (maker.tenant_id, person.id());
+    let user_id = person.id();
+    let key = maker.map_or(
+        Key {
+            role: KeyRole::Admin,
+            capabilities: Capabilities::all(),
+            project_id: None,
+        },
+        |maker| maker.key,
+    );
     // Of two that are made at once, one comes first.
     lock(tx, tenant_id, user_id)?
         .ok_or_else(|| Error::not_found(Person::NAME, user_id))?
@@ -74,13 +104,13 @@ fn keep(
             &new.enrolment_id,
             &user_id,
             &new.digest.as_slice(),
-            &maker.user_id,
-            &maker.token_id,
+            &maker.map(|maker| maker.user_id),
+            &maker.map(|maker| maker.token_id),
             &now,
             &new.expires_at,
-            &maker.key.role.text(),
-            &maker.key.capabilities.texts(),
-            &maker.key.project_id,
+            &key.role.text(),
+            &key.capabilities.texts(),
+            &key.project_id,
             &new.key_expires_at,
         ],
     )?;
@@ -134,9 +164,20 @@ pub struct Enrolled {
     pub key: Key,
     /// When that key ends by itself.
     pub key_expires_at: Option<OffsetDateTime>,
+    /// The operator made it on the host.
+    pub is_operator_made: bool,
 }
 
 impl Enrolled {
+    /// The code, as the record of who took it names it.
+    pub fn named(&self) -> String {
+        let maker = match self.is_operator_made {
+            true => ", which the operator made on the host",
+            false => "",
+        };
+        format!("enrolment {}{maker}", self.enrolment_id)
+    }
+
     /// The person, as the owner of tokens.
     pub fn owner(&self) -> Owner {
         Owner::user(self.tenant_id, self.user_id)
@@ -179,5 +220,6 @@ pub fn take(
         enrolment_id: row.column("enrolment_id")?,
         key: tokens::key(&row)?,
         key_expires_at: row.column("key_expires_at")?,
+        is_operator_made: row.column("is_operator_made")?,
     }))
 }

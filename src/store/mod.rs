@@ -37,6 +37,7 @@ pub mod reviewers;
 pub mod runs;
 pub mod secrets;
 mod semantic_versions;
+pub mod sessions;
 pub mod steps;
 pub mod team_grants;
 pub mod team_memberships;

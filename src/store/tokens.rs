@@ -2,7 +2,7 @@
 
 use super::page::Request;
 use super::readable::has_way;
-use super::users::{self, ServiceAccount};
+use super::users::{self, Person, ServiceAccount};
 use super::{Columns, FromRow, Sql, Tx, on_violation};
 use crate::error::{Code, Error, Result};
 use crate::proof::{Admin, Caller, Capabilities, Key, KeyRole, May};
@@ -38,6 +38,29 @@ pub struct Known {
     pub caller: Caller,
     /// When it ends by itself.
     pub expires_at: Option<OffsetDateTime>,
+    /// It is a session, and no token.
+    pub session: Option<OfSession>,
+}
+
+/// What a credential says of its session, where it is one.
+#[derive(Debug, Clone, Copy)]
+pub struct OfSession {
+    /// The token that it came from.
+    pub token_id: Option<Uuid>,
+    /// When it was used last, to the minute.
+    pub active_at: OffsetDateTime,
+    /// When the keys end that are minted with it, if they have to.
+    pub keys_expire_at: Option<OffsetDateTime>,
+}
+
+impl Known {
+    /// When the keys end by themselves that are minted with it, if they have to: with a token, not with a session.
+    pub fn keys_expire_at(&self) -> Option<OffsetDateTime> {
+        match &self.session {
+            Some(session) => session.keys_expire_at,
+            None => self.expires_at,
+        }
+    }
 }
 
 /// A token to keep.
@@ -79,6 +102,7 @@ impl FromRow for Known {
                 key: key(row)?,
             },
             expires_at: row.column("expires_at")?,
+            session: None,
         })
     }
 }
@@ -145,6 +169,16 @@ impl Owner {
             user_id,
             project_id: None,
         }
+    }
+
+    /// A person's, by who decides about them.
+    pub fn person(may: &impl May<Admin, Person>) -> Self {
+        Self::user(may.tenant_id(), may.object_id())
+    }
+
+    /// The tenant.
+    pub(super) fn tenant_id(&self) -> Uuid {
+        self.tenant_id
     }
 
     /// The user.
@@ -320,13 +354,21 @@ pub(super) fn revoke_all(
     Ok(())
 }
 
-/// Which of these tokens, each of its tenant, were revoked, or belong to a user who was deactivated.
+/// Which of these tokens, each of its tenant, were revoked, or belong to a user who was deactivated; sessions among them are
+/// those that ended, or were not used after `active_after`.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub fn revoked_among(sql: &mut impl Sql, tokens: &[(Uuid, Uuid)]) -> Result<Vec<(Uuid, Uuid)>> {
+pub fn revoked_among(
+    sql: &mut impl Sql,
+    tokens: &[(Uuid, Uuid)],
+    active_after: OffsetDateTime,
+) -> Result<Vec<(Uuid, Uuid)>> {
     let (tenant_ids, token_ids): (Vec<Uuid>, Vec<Uuid>) = tokens.iter().copied().unzip();
-    let rows = sql.query(sql!("tokens/revoked_among"), &[&tenant_ids, &token_ids])?;
+    let rows = sql.query(
+        sql!("tokens/revoked_among"),
+        &[&tenant_ids, &token_ids, &active_after],
+    )?;
     rows.iter()
         .map(|row| Ok((row.column("tenant_id")?, row.column("token_id")?)))
         .collect()

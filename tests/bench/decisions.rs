@@ -51,7 +51,7 @@ fn side(world: &World, audit: Audit) -> Outcome<Side> {
     let (store, clock) = (shared.store.clone(), world.clock.clone());
     let own = Shared {
         external_calls: Limiter::new((limits.request_threads / 2).max(1)),
-        authn: Authn::new(store.clone(), clock.clone(), None),
+        authn: Authn::new(store.clone(), clock.clone(), None, Default::default()),
         clock: clock.clone(),
         audit,
         runtime: shared.runtime.clone(),

@@ -54,6 +54,7 @@ fn options(database_url: &str, seeds: &Seeds) -> Outcome<Options> {
         seeds: seeds.clone(),
         docs: false,
         allowed_origins: Vec::new(),
+        sign_in: agent_runtime::authn::session::Options::default(),
         signer: Some(public::Signer::ephemeral()?),
         outbound: Outbound::new(outbound::Options::default())?,
         model_keys: runtime::ModelKeys::default(),

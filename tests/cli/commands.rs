@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) const COMMANDS: [&str; 27] = [
+pub(crate) const COMMANDS: [&str; 30] = [
     "serve",
     "dev",
     "run",
@@ -23,6 +23,8 @@ pub(crate) const COMMANDS: [&str; 27] = [
     "reject",
     "flows",
     "flow",
+    "login",
+    "logout",
     "setup",
     "migrate",
     "backup",
@@ -31,6 +33,7 @@ pub(crate) const COMMANDS: [&str; 27] = [
     "doctor",
     "settings",
     "tenant",
+    "sign-in-code",
     "authz",
     "secrets",
     "license",
@@ -76,6 +79,9 @@ fn every_command_has_help_with_examples() {
         &["flow", "validate"],
         &["flow", "push"],
         &["flows"],
+        &["login"],
+        &["logout"],
+        &["sign-in-code"],
         &["setup"],
         &["migrate"],
         &["backup"],

@@ -17,6 +17,7 @@ mod flow_runs;
 mod flows;
 mod harness;
 mod lists;
+mod login;
 mod page;
 mod quickstart;
 mod readme;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Every code there is: a report has each of them.
-const CODES: [&str; 30] = [
+const CODES: [&str; 31] = [
     "settings",
     "license",
     "audit-key",
@@ -43,6 +43,7 @@ const CODES: [&str; 30] = [
     "runs",
     "approvals",
     "webhooks",
+    "sign-in",
     "otlp",
     "payload-retention",
     "forward-proxy",
@@ -326,6 +327,40 @@ fn the_doctor_tries_the_collector_of_traces() {
         .examined()
         .has_faults(&[])
         .says("otlp", "warning", "answered 401");
+}
+
+#[test]
+fn the_doctor_opens_the_public_address_as_a_browser_does() {
+    let database = Database::migrated();
+    let patient = Patient::on(&database.url());
+    let said = |address: &str, level: &str, told: &str| {
+        Patient::on(&database.url())
+            .with("SVC_PUBLIC_URL", address)
+            .examined()
+            .has_faults(&[])
+            .says("sign-in", level, told);
+    };
+    patient
+        .examined()
+        .says("sign-in", "skipped", "SVC_PUBLIC_URL");
+    // A server that is told its address once it is known, as behind a proxy.
+    let address = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|free| free.local_addr())
+        .unwrap();
+    let url = format!("http://localhost:{}", address.port());
+    said(&url, "warning", "does not answer");
+    let app = App::start_with(|options| {
+        options.listen = address;
+        options.sign_in.development = false;
+        options.sign_in.public_url = agent_runtime::config::Origin::parse(&url);
+    });
+    said(&url, "ok", &url);
+    let renamed = format!("http://127.0.0.1:{}", address.port());
+    said(&renamed, "warning", "Host is changed");
+    drop(app);
+    let other = Collector::at(address, |_| (200, Vec::new(), "{}"));
+    said(&url, "warning", "as no agent-runtime does");
+    drop(other);
 }
 
 #[test]

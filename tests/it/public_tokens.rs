@@ -66,6 +66,9 @@ fn it_opens_the_progress_of_its_runs_and_no_other_route() {
         };
         match route.rule {
             Rule::Open(_) => assert_eq!(answer.status, 200, "{path}"),
+            // It is asked by no page of the server.
+            Rule::SigningIn => drop(answer.expect_error(403, "csrf-origin-mismatch")),
+            Rule::Session => drop(answer.expect_error(401, "unauthenticated")),
             // It takes no token, but a code.
             Rule::Enrolling => drop(answer.expect_error(400, "invalid-body")),
             _ if answer.status == 200 => opened.push(route.path),

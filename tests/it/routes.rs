@@ -117,6 +117,8 @@ fn no_route_but_the_open_ones_answers_without_a_token() {
             assert_eq!(answer.status, 200, "{path}");
         } else if route.rule == Rule::Enrolling {
             answer.expect_error(400, "invalid-body");
+        } else if route.rule == Rule::SigningIn {
+            answer.expect_error(403, "csrf-origin-mismatch");
         } else {
             answer.expect_error(401, "unauthenticated");
         }

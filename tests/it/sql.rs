@@ -7,11 +7,20 @@ use agent_runtime::store::page::Order;
 use std::path::{Path, PathBuf};
 
 /// Statements that look across tenants, each with its reason.
-const ACROSS_TENANTS: [(&str, &str); 38] = [
+const ACROSS_TENANTS: [(&str, &str); 41] = [
     (
         "tokens/by_digest",
         "a credential is looked up before its tenant is known",
     ),
+    (
+        "sessions/by_digest",
+        "a credential is looked up before its tenant is known",
+    ),
+    (
+        "sessions/end_by_digest",
+        "whoever has the value of a session may end it",
+    ),
+    ("sessions/delete_expired", "upkeep of the whole table"),
     (
         "tokens/end_seed",
         "the token that a start made before, perhaps for another tenant",

@@ -14,6 +14,13 @@ struct Objects(Value);
 
 const SIGNING: &str = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz";
 
+/// The id of a session that this client's key opens.
+fn session_of(client: &Client) -> Value {
+    let page = client.post_from_page("/v1/sign-in/token", &json!({"token": client.token()}));
+    let me = client.browser(&page.session()).get("/v1/identity/me");
+    me.expect(200)["credential"]["id"].clone()
+}
+
 impl Objects {
     fn of(client: &Client, provider: &Provider) -> Self {
         let maker = client.maker();
@@ -83,6 +90,7 @@ impl Objects {
             "conversationId": conversation,
             "runId": run,
             "tokenId": token["id"],
+            "sessionId": session_of(client),
             "version": "1.0.0",
             "teamId": team,
         }))
@@ -246,7 +254,11 @@ fn send(client: &Client, route: &Route, path: &str, body: Option<Value>) -> Answ
 fn trespass(other: &Client, route: &Route, victim: &Objects, own: &Objects) -> Option<Answer> {
     let takes_body = route.body_bytes > 0;
     let body = match &route.rule {
-        Rule::Open(_) | Rule::Enrolling => return None,
+        Rule::Open(_)
+        | Rule::Enrolling
+        | Rule::SigningIn
+        | Rule::DevelopmentLoopback
+        | Rule::Session => return None,
         Rule::OnPath { .. }
         | Rule::RunReader
         | Rule::GrantsReader
@@ -258,7 +270,12 @@ fn trespass(other: &Client, route: &Route, victim: &Objects, own: &Objects) -> O
         // Of the tenant or the user of the credential: an id in it may be another's.
         Rule::Authenticated | Rule::OnTenant(_) => match (route.method.text(), route.path) {
             ("POST", "/v1/tokens/public") => Some(victim.body(route)),
-            ("DELETE", "/v1/tokens/{tokenId}" | "/v1/reviewers/{userId}/{role}") => None,
+            (
+                "DELETE",
+                "/v1/tokens/{tokenId}"
+                | "/v1/identity/me/sessions/{sessionId}"
+                | "/v1/reviewers/{userId}/{role}",
+            ) => None,
             ("POST", "/v1/reviewers") => Some(victim.body(route)),
             // Names, which each tenant has for itself: see tests/it/secrets.
             (_, "/v1/secrets/{environment}/{name}") => return None,

@@ -108,6 +108,74 @@ KeyRole: TypeAlias = Literal["member", "admin"] | str
 Capability: TypeAlias = Literal["access:write", "env:write", "keys:write", "secrets:write"] | str
 
 
+class Me(Record):
+    """Who the caller is."""
+
+    id: str
+    tenant_id: str
+    kind: PrincipalKind
+    #: As it was given. The seed user and service accounts have none.
+    email: str | None
+    display_name: str
+    tenant_role: TenantRole
+    credential: RequestCredential
+
+#: What kind of principal somebody is (section 2.4).
+#: ``user``: A person.
+#: ``service-account``: A service account.
+PrincipalKind: TypeAlias = Literal["user", "service-account"] | str
+
+
+class RequestCredential(Record):
+    """The credential of the request."""
+
+    kind: CredentialKind
+    id: str
+    #: When it ends at the latest.
+    expires_at: datetime | None
+
+#: What a request's credential is.
+#: ``token``: A bearer token.
+#: ``session``: The session of a browser.
+CredentialKind: TypeAlias = Literal["token", "session"] | str
+
+
+class SessionPage(Record):
+    """A page of a list."""
+
+    #: The rows.
+    data: tuple[Session, ...]
+    #: More rows follow.
+    has_more: bool
+    #: Give it as ``cursor`` to read on; absent on the last page.
+    next_cursor: str | None
+
+
+class Session(Record):
+    """A session."""
+
+    id: str
+    #: How the person signed in.
+    method: Method
+    #: It is the session of the request.
+    current: bool
+    #: The address from which the person signed in: behind a proxy, the proxy's.
+    client_address: str
+    #: What the browser called itself then.
+    user_agent: str | None
+    created_at: datetime
+    #: When it was used last, to the minute.
+    active_at: datetime
+    #: When it ends at the latest.
+    expires_at: datetime
+
+#: How a person signed in.
+#: ``token``: With a bearer token.
+#: ``enrolment``: With an enrolment code.
+#: ``development``: With the token that the server hands to the console in development.
+Method: TypeAlias = Literal["token", "enrolment", "development"] | str
+
+
 class Permissions(Record):
     """Who the caller is, and what each role allows."""
 
@@ -118,11 +186,6 @@ class Permissions(Record):
     tenant_role: TenantRole
     reviewer_roles: tuple[str, ...]
     roles: tuple[RolePermissions, ...]
-
-#: What kind of principal somebody is (section 2.4).
-#: ``user``: A person.
-#: ``service-account``: A service account.
-PrincipalKind: TypeAlias = Literal["user", "service-account"] | str
 
 
 class KeyLimits(Record):
@@ -1837,7 +1900,7 @@ class AccessDecision(Record):
     timestamp: datetime
     #: Who, as ``user:<user id>``.
     actor_subject: str
-    #: What was asked for: ``read``, ``write`` or ``admin``.
+    #: What was asked for: ``read``, ``write``, ``admin`` or ``sign-in``.
     action: str
     #: On what, as ``<kind>:<id>``.
     resource: str

@@ -26,7 +26,28 @@ export class UsersEnrolments {
   }
 }
 
-/** The people of the tenant, their enrolment codes, and what the caller may do. */
+export class UsersSessions {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * List a person's sessions that are open.
+   * Access: admin on user in path.
+   * @param {string} userId
+   * @param {types.ListQuery} [query]
+   * @param {CallOptions} [options]
+   * @returns {Pages<Page<types.Session>>}
+   */
+  list(userId, query, options) {
+    return this.#transport.list(path`/v1/identity/users/${userId}/sessions`, query, options);
+  }
+}
+
+/** The people of the tenant, their enrolment codes and sessions, and what the caller may do. */
 export class Users {
   #transport;
 
@@ -34,6 +55,7 @@ export class Users {
   constructor(transport) {
     this.#transport = transport;
     this.enrolments = new UsersEnrolments(transport);
+    this.sessions = new UsersSessions(transport);
   }
 
   /**
@@ -93,6 +115,17 @@ export class Users {
   }
 
   /**
+   * End every session of a person; their keys go on.
+   * Access: admin on user in path.
+   * @param {string} userId
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async signOut(userId, options) {
+    return this.#transport.call("POST", path`/v1/identity/users/${userId}/sign-out`, {}, options);
+  }
+
+  /**
    * List the roles that a user has; the projects page.
    * Access: the user in path, or admin on tenant.
    * @param {string} userId
@@ -105,7 +138,7 @@ export class Users {
   }
 }
 
-/** The people of the tenant, their enrolment codes, and what the caller may do. */
+/** The people of the tenant, their enrolment codes and sessions, and what the caller may do. */
 export class Enrolments {
   #transport;
 
@@ -126,8 +159,7 @@ export class Enrolments {
   }
 }
 
-/** The people of the tenant, their enrolment codes, and what the caller may do. */
-export class Me {
+export class MeSessions {
   #transport;
 
   /** @param {Transport} transport */
@@ -136,8 +168,51 @@ export class Me {
   }
 
   /**
+   * List the caller's own sessions that are open.
+   * Access: any bearer token or session.
+   * @param {types.ListQuery} [query]
+   * @param {CallOptions} [options]
+   * @returns {Pages<Page<types.Session>>}
+   */
+  list(query, options) {
+    return this.#transport.list("/v1/identity/me/sessions", query, options);
+  }
+
+  /**
+   * End one of the caller's own sessions; any but the request's takes keys:write.
+   * Access: any bearer token or session.
+   * @param {string} sessionId
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async end(sessionId, options) {
+    return this.#transport.call("DELETE", path`/v1/identity/me/sessions/${sessionId}`, {}, options);
+  }
+}
+
+/** The people of the tenant, their enrolment codes and sessions, and what the caller may do. */
+export class Me {
+  #transport;
+
+  /** @param {Transport} transport */
+  constructor(transport) {
+    this.#transport = transport;
+    this.sessions = new MeSessions(transport);
+  }
+
+  /**
+   * Read who the caller is, and by which credential.
+   * Access: any bearer token or session.
+   * @param {CallOptions} [options]
+   * @returns {Promise<types.Me>}
+   */
+  async get(options) {
+    return this.#transport.call("GET", "/v1/identity/me", {}, options);
+  }
+
+  /**
    * Who the caller is, and what each role allows.
-   * Access: any bearer token.
+   * Access: any bearer token or session.
    * @param {CallOptions} [options]
    * @returns {Promise<types.Permissions>}
    */
@@ -269,7 +344,7 @@ export class Tokens {
 
   /**
    * Mint a bearer token, which may do no more than the one that mints it; it is shown once.
-   * Access: any bearer token.
+   * Access: any bearer token or session.
    * @param {types.NewToken} body
    * @param {CallOptions} [options]
    * @returns {Promise<types.MintedToken>}
@@ -280,7 +355,7 @@ export class Tokens {
 
   /**
    * List the caller's own bearer tokens; with one that is limited to a project, that project's.
-   * Access: any bearer token.
+   * Access: any bearer token or session.
    * @param {types.ListQuery} [query]
    * @param {CallOptions} [options]
    * @returns {Pages<Page<types.Token>>}
@@ -291,7 +366,7 @@ export class Tokens {
 
   /**
    * Revoke one of the caller's own bearer tokens; any but the request's takes keys:write.
-   * Access: any bearer token.
+   * Access: any bearer token or session.
    * @param {string} tokenId
    * @param {CallOptions} [options]
    * @returns {Promise<void>}
@@ -302,7 +377,7 @@ export class Tokens {
 
   /**
    * Mint a short-lived, read-only token for following named runs in a browser.
-   * Access: any bearer token.
+   * Access: any bearer token or session.
    * @param {types.NewPublicToken} body
    * @param {CallOptions} [options]
    * @returns {Promise<types.MintedPublicToken>}
@@ -1793,11 +1868,11 @@ export class Audit {
 export class Nouns {
   /** @param {Transport} transport */
   constructor(transport) {
-    /** The people of the tenant, their enrolment codes, and what the caller may do. */
+    /** The people of the tenant, their enrolment codes and sessions, and what the caller may do. */
     this.users = new Users(transport);
-    /** The people of the tenant, their enrolment codes, and what the caller may do. */
+    /** The people of the tenant, their enrolment codes and sessions, and what the caller may do. */
     this.enrolments = new Enrolments(transport);
-    /** The people of the tenant, their enrolment codes, and what the caller may do. */
+    /** The people of the tenant, their enrolment codes and sessions, and what the caller may do. */
     this.me = new Me(transport);
     /** Accounts of programs, and their bearer tokens. */
     this.serviceAccounts = new ServiceAccounts(transport);

@@ -126,6 +126,79 @@ export type KeyRole = "member" | "admin" | (string & {});
  */
 export type Capability = "access:write" | "env:write" | "keys:write" | "secrets:write" | (string & {});
 
+/** Who the caller is. */
+export interface Me {
+  id: string;
+  tenantId: string;
+  kind: PrincipalKind;
+  /** As it was given. The seed user and service accounts have none. */
+  email?: string | null;
+  displayName: string;
+  tenantRole: TenantRole;
+  credential: RequestCredential;
+}
+
+/**
+ * What kind of principal somebody is (section 2.4).
+ *
+ * - `user`: A person.
+ * - `service-account`: A service account.
+ */
+export type PrincipalKind = "user" | "service-account" | (string & {});
+
+/** The credential of the request. */
+export interface RequestCredential {
+  kind: CredentialKind;
+  id: string;
+  /** When it ends at the latest. */
+  expiresAt?: string | null;
+}
+
+/**
+ * What a request's credential is.
+ *
+ * - `token`: A bearer token.
+ * - `session`: The session of a browser.
+ */
+export type CredentialKind = "token" | "session" | (string & {});
+
+/** A page of a list. */
+export interface SessionPage {
+  /** The rows. */
+  data: Session[];
+  /** More rows follow. */
+  hasMore: boolean;
+  /** Give it as `cursor` to read on; absent on the last page. */
+  nextCursor?: string | null;
+}
+
+/** A session. */
+export interface Session {
+  id: string;
+  /** How the person signed in. */
+  method: Method;
+  /** It is the session of the request. */
+  current: boolean;
+  /** The address from which the person signed in: behind a proxy, the proxy's. */
+  clientAddress: string;
+  /** What the browser called itself then. */
+  userAgent?: string | null;
+  createdAt: string;
+  /** When it was used last, to the minute. */
+  activeAt: string;
+  /** When it ends at the latest. */
+  expiresAt: string;
+}
+
+/**
+ * How a person signed in.
+ *
+ * - `token`: With a bearer token.
+ * - `enrolment`: With an enrolment code.
+ * - `development`: With the token that the server hands to the console in development.
+ */
+export type Method = "token" | "enrolment" | "development" | (string & {});
+
 /** Who the caller is, and what each role allows. */
 export interface Permissions {
   tenantId: string;
@@ -136,14 +209,6 @@ export interface Permissions {
   reviewerRoles: string[];
   roles: RolePermissions[];
 }
-
-/**
- * What kind of principal somebody is (section 2.4).
- *
- * - `user`: A person.
- * - `service-account`: A service account.
- */
-export type PrincipalKind = "user" | "service-account" | (string & {});
 
 /** The key of the request. */
 export interface KeyLimits {
@@ -2181,7 +2246,7 @@ export interface AccessDecision {
   timestamp: string;
   /** Who, as `user:<user id>`. */
   actorSubject: string;
-  /** What was asked for: `read`, `write` or `admin`. */
+  /** What was asked for: `read`, `write`, `admin` or `sign-in`. */
   action: string;
   /** On what, as `<kind>:<id>`. */
   resource: string;
@@ -3208,7 +3273,7 @@ export interface WebhookEndpointsDeliveriesListQuery {
 export interface AuditAuthzQuery {
   /** Of this actor, as `user:<user id>`. */
   actorSubject?: string;
-  /** Of this action: `read`, `write` or `admin`. */
+  /** Of this action: `read`, `write`, `admin` or `sign-in`. */
   action?: string;
   /** On this resource, as `<kind>:<id>`. */
   resource?: string;

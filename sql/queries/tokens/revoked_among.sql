@@ -1,3 +1,4 @@
+-- A session counts as one of the tokens that it stands in for.
 select wanted.tenant_id, wanted.token_id
 from unnest($1::uuid[], $2::uuid[]) wanted (tenant_id, token_id)
 where not exists (
@@ -7,4 +8,15 @@ where not exists (
     and t.token_id = wanted.token_id
     and t.revoked_at is null
     and u.deactivated_at is null
+)
+and not exists (
+  select from sessions s
+  join users u on u.tenant_id = s.tenant_id and u.user_id = s.user_id
+  left join tokens t on t.tenant_id = s.tenant_id and t.token_id = s.token_id
+  where s.tenant_id = wanted.tenant_id
+    and s.session_id = wanted.token_id
+    and s.ended_at is null
+    and s.active_at > $3
+    and u.deactivated_at is null
+    and (s.token_id is null or (t.token_id is not null and t.revoked_at is null))
 )

@@ -34,6 +34,7 @@ pub(super) enum Code {
     Runs,
     Approvals,
     Webhooks,
+    SignIn,
     Otlp,
     PayloadRetention,
     ForwardProxy,
@@ -266,6 +267,13 @@ pub(super) static ALL: &[About] = &[
         "That there is a secrets backend to sign for the registered webhook endpoints.",
         "Deliveries fail until there is one.",
         "Set SVC_SECRETS_BACKEND, or unregister the endpoints.",
+    ),
+    about(
+        Code::SignIn,
+        "sign-in",
+        "That SVC_PUBLIC_URL leads to this server, and that the server there knows it for its own address.",
+        "Nobody signs in with a browser: a proxy changes the header Host, or the address is another server's.",
+        "Let the proxy pass the header Host on as it came (`docs/proxy.md`), and set SVC_PUBLIC_URL to the address that people open: `docs/sign-in.md`.",
     ),
     about(
         Code::Otlp,

@@ -82,6 +82,7 @@ pub(super) fn read(vars: &Vars, clock: &Clock, trusted: &TrustedKeys) -> Reading
     reader.body_limits(&rows);
     reader.traces(&rows);
     reader.forward_proxy(&rows);
+    reader.public_url(&rows);
     reader.secrets(&rows);
     let kms_credentials = secrets::kms_credentials(vars, &rows);
     let model_keys = reader.model_keys(&rows);

@@ -3,6 +3,7 @@
 use super::{Origination, Reader, Row, value};
 use crate::config::parse::Value;
 use crate::config::table;
+use crate::config::types::Origin;
 
 impl Reader<'_> {
     /// Two forms of one value, both given.
@@ -38,6 +39,30 @@ impl Reader<'_> {
                 "SVC_MAX_BODY_BYTES_IN_FLIGHT",
                 "is less than SVC_MAX_BODY_BYTES, so the longest body could never be taken",
                 "Raise it, or lower SVC_MAX_BODY_BYTES",
+            );
+        }
+    }
+
+    /// What browsers take for an origin, and keep the cookie of a session for.
+    pub(super) fn public_url(&mut self, rows: &[Row]) {
+        let Some(Value::Text(text)) = value(rows, "SVC_PUBLIC_URL") else {
+            return;
+        };
+        let url = url::Url::parse(text).ok();
+        if url.as_ref().is_some_and(|url| url.path() != "/") {
+            self.fault(
+                "SVC_PUBLIC_URL",
+                "has a path, and browsers are told apart by scheme, host and port alone",
+                "Give it as in https://agents.example.com",
+            );
+            return;
+        }
+        let origin = url.as_ref().and_then(Origin::of);
+        if origin.is_some_and(|origin| !origin.keeps_secure_cookies()) {
+            self.fault(
+                "SVC_PUBLIC_URL",
+                "is plain http, and browsers do not keep the sign-in cookie over plain http but on this very host",
+                "Put a proxy with TLS in front (docs/proxy.md), and give its https address",
             );
         }
     }

@@ -10,6 +10,7 @@
 mod limits;
 mod secrets;
 mod server;
+mod sign_in;
 mod traces;
 mod unbuilt;
 mod webhooks;
@@ -208,6 +209,10 @@ pub(super) static TABLE: &[Section] = &[
     Section {
         title: "Authorization and audit",
         settings: unbuilt::AUTHORIZATION,
+    },
+    Section {
+        title: "Sign-in and sessions",
+        settings: sign_in::SIGN_IN,
     },
     Section {
         title: "Secrets",

@@ -8,7 +8,6 @@ const MEANT: Source = Source::Meant;
 
 const PACKS_FEATURE: &str = "packs";
 const IMAGES: &str = "packs from an image registry";
-const CONSOLE: &str = "the console";
 
 const WITH_AUTHZ: &str = "server, with SVC_AUTHZ_API_URL";
 const WITH_PACK_SERVICE: &str = "server, with SVC_PACK_SERVICE_URL";
@@ -83,16 +82,6 @@ pub(super) static AUTHORIZATION: &[Setting] = &[
         "Access decisions that wait to be written at most; beyond it requests are answered 503.",
     )
     .default_value("10000"),
-    Setting::new(
-        "SVC_DEV_CONSOLE_LOGIN",
-        Kind::Boolean,
-        SPEC,
-        "true lets the console log in by itself: GET /__dev/bearer hands it the API token, to \
-         requests addressed to a loopback host only.",
-    )
-    .default_value("false")
-    .development_only()
-    .not_built(CONSOLE),
 ];
 
 pub(super) static PACKS: &[Setting] = &[

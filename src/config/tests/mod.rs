@@ -469,3 +469,53 @@ fn a_forward_proxy_is_one_with_its_origins() {
         faulty(&development(&[proxy, origins]), &["SVC_FORWARD_PROXY"]);
     }
 }
+
+#[test]
+fn a_public_url_is_an_origin_of_which_browsers_keep_cookies() {
+    for (text, origin) in [
+        ("https://agents.example.com", "https://agents.example.com"),
+        ("https://agents.example.com/", "https://agents.example.com"),
+        (
+            "https://agents.example.com:8443",
+            "https://agents.example.com:8443",
+        ),
+        ("http://localhost:4000", "http://localhost:4000"),
+        ("http://[::1]:4000", "http://[::1]:4000"),
+    ] {
+        let settings = load(&development(&[("SVC_PUBLIC_URL", text)]), &clock()).unwrap();
+        assert_eq!(settings.sign_in.public_url.unwrap().text(), origin);
+    }
+    for (text, problem) in [
+        ("http://agents.example.com", "plain http"),
+        ("http://10.0.0.5:4000", "plain http"),
+        ("https://agents.example.com/console", "a path"),
+        ("https://agents.example.com?a", "query"),
+        ("agents.example.com", "URL"),
+    ] {
+        let faults = faulty(
+            &development(&[("SVC_PUBLIC_URL", text)]),
+            &["SVC_PUBLIC_URL"],
+        );
+        assert!(faults[0].problem.contains(problem), "{}", faults[0]);
+    }
+}
+
+#[test]
+fn sessions_last_a_day_and_four_hours_unused_unless_settings_say_otherwise() {
+    let of = |pairs: &[(&str, &str)]| load(&development(pairs), &clock()).unwrap().sign_in;
+    let sign_in = of(&[]);
+    assert_eq!(sign_in.session_idle, Duration::from_secs(4 * 3600));
+    assert_eq!(sign_in.session_life, Duration::from_secs(24 * 3600));
+    assert_eq!(sign_in.token_sign_in, TokenSignIn::On);
+    assert!(!sign_in.console_login && sign_in.public_url.is_none());
+    let sign_in = of(&[
+        ("SVC_SESSION_IDLE_MINUTES", "30"),
+        ("SVC_SESSION_HOURS", "12"),
+        ("SVC_TOKEN_SIGN_IN", "admins"),
+        ("SVC_DEV_CONSOLE_LOGIN", "1"),
+    ]);
+    assert_eq!(sign_in.session_idle, Duration::from_secs(1800));
+    assert_eq!(sign_in.session_life, Duration::from_secs(12 * 3600));
+    assert_eq!(sign_in.token_sign_in, TokenSignIn::Admins);
+    assert!(sign_in.console_login);
+}

@@ -23,6 +23,18 @@ const WRONG: &[(&str, &[&str])] = &[
         &["short", "with a space in it!!", "tabs\tare\tno\tgood\t"],
     ),
     ("SVC_HOST_ACCESS", &["open", "Local", "local,deployed"]),
+    (
+        "SVC_PUBLIC_URL",
+        &[
+            "agents.example.com",
+            "http://agents.example.com",
+            "https://agents.example.com/console",
+            "*",
+        ],
+    ),
+    ("SVC_TOKEN_SIGN_IN", &["true", "admin", "Off"]),
+    ("SVC_SESSION_IDLE_MINUTES", &["0", "43201", "4h"]),
+    ("SVC_SESSION_HOURS", &["0", "721", "1d"]),
     ("SVC_LOG_LEVEL", &["warning", "INFO", "5"]),
     ("SVC_LOG_FORMAT", &["text", "JSON"]),
     (

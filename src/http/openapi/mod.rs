@@ -62,6 +62,12 @@ pub(crate) fn document(table: &Table) -> Value {
                     "scheme": "bearer",
                     "description": "A bearer token (svc_bt_).",
                 },
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": crate::authn::session::COOKIE,
+                    "description": "The session of a browser, from the server's own pages alone. Where the server's address has a port, the name ends with it, as in -8443.",
+                },
                 "publicRunToken": {
                     "type": "http",
                     "scheme": "bearer",

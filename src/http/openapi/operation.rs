@@ -29,9 +29,10 @@ pub(super) fn describe(route: &Route, generator: &mut SchemaGenerator) -> Value 
 
 fn security(rule: &Rule) -> Value {
     match rule {
-        Rule::Open(_) | Rule::Enrolling => json!([]),
-        Rule::RunReader => json!([{"bearer": []}, {"publicRunToken": []}]),
-        _ => json!([{"bearer": []}]),
+        Rule::Session => json!([{"session": []}]),
+        Rule::RunReader => json!([{"bearer": []}, {"session": []}, {"publicRunToken": []}]),
+        _ if rule.reads_credential() => json!([{"bearer": []}, {"session": []}]),
+        _ => json!([]),
     }
 }
 
@@ -138,6 +139,8 @@ mod tests {
     fn a_route_without_a_token_asks_for_none() {
         assert_eq!(security(&Rule::Enrolling), json!([]));
         assert_eq!(security(&Rule::Open("a reason")), json!([]));
-        assert_eq!(security(&Rule::Authenticated), json!([{"bearer": []}]));
+        assert_eq!(security(&Rule::SigningIn), json!([]));
+        let either = json!([{"bearer": []}, {"session": []}]);
+        assert_eq!(security(&Rule::Authenticated), either);
     }
 }

@@ -47,7 +47,7 @@ const TAGS: [(&str, &str); 18] = [
     ),
     (
         "identity",
-        "The people of the tenant, their enrolment codes, and what the caller may do.",
+        "The people of the tenant, their enrolment codes and sessions, and what the caller may do.",
     ),
     (
         "service-accounts",

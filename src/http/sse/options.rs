@@ -17,6 +17,8 @@ pub struct Options {
     pub recheck_every: Duration,
     /// How long a reader may take nothing before it is reset.
     pub patience: Duration,
+    /// How long a session lasts that is not used.
+    pub session_idle: Duration,
 }
 
 impl Default for Options {
@@ -28,6 +30,7 @@ impl Default for Options {
             comment_every: Duration::from_secs(15),
             recheck_every: Duration::from_secs(30),
             patience: Duration::from_secs(10),
+            session_idle: Duration::from_secs(4 * 3600),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::proof::{May, Read};
 use crate::store::{Store, tokens};
 use std::collections::{HashMap, HashSet};
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Tokens looked up at once.
@@ -32,17 +33,26 @@ pub(super) fn end_refused(followed: &mut Followed, token_id: Uuid) {
     }
 }
 
-/// Ends the streams whose tokens were revoked since, and gives their runs.
+/// Ends the streams whose tokens were revoked since, and whose sessions ended or were not used after `active_after`, and gives
+/// their runs.
 ///
 /// # Errors
 /// `database-unavailable`.
-pub(super) fn end_revoked(store: &Store, runs: &mut HashMap<Uuid, Followed>) -> Result<Vec<Uuid>> {
+pub(super) fn end_revoked(
+    store: &Store,
+    runs: &mut HashMap<Uuid, Followed>,
+    active_after: OffsetDateTime,
+) -> Result<Vec<Uuid>> {
     let readers = runs.values().flat_map(|followed| &followed.readers);
     let held: HashSet<(Uuid, Uuid)> = readers.filter_map(token_of).collect();
     let held: Vec<(Uuid, Uuid)> = held.into_iter().collect();
     let mut revoked = HashSet::new();
     for some in held.chunks(TOKENS) {
-        revoked.extend(tokens::revoked_among(&mut store.session()?, some)?);
+        revoked.extend(tokens::revoked_among(
+            &mut store.session()?,
+            some,
+            active_after,
+        )?);
     }
     let mut ended = Vec::new();
     for (run_id, followed) in runs {

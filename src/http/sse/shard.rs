@@ -93,7 +93,8 @@ impl Shard {
             if rechecked_at.elapsed() >= self.options.recheck_every {
                 rechecked_at = Instant::now();
                 self.ask_again();
-                let ended = rights::end_revoked(&self.store, &mut self.runs);
+                let active_after = self.clock.now() - self.options.session_idle;
+                let ended = rights::end_revoked(&self.store, &mut self.runs, active_after);
                 match ended {
                     Ok(runs) => self.restless.extend(runs),
                     Err(error) => {

@@ -67,127 +67,38 @@ const BASELINE: &str = "0001_baseline";
 /// The name, among what is pending or was applied, of the set of functions.
 pub const FUNCTIONS: &str = "functions";
 
+macro_rules! changes {
+    ($($name:literal,)*) => {
+        &[
+            (BASELINE, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/schema/0001_baseline.sql"))),
+            $((
+                $name,
+                include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/migrations/", $name, ".sql")),
+            )),*
+        ]
+    };
+}
+
 /// The migrations of this program, in order: the baseline, then changes of tables.
-const OWN: &[(&str, &str)] = &[
-    (
-        BASELINE,
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/schema/0001_baseline.sql"
-        )),
-    ),
-    (
-        "0002_context_window",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0002_context_window.sql"
-        )),
-    ),
-    (
-        "0003_erasure",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0003_erasure.sql"
-        )),
-    ),
-    (
-        "0004_tool_secrets",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0004_tool_secrets.sql"
-        )),
-    ),
-    (
-        "0005_run_labels",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0005_run_labels.sql"
-        )),
-    ),
-    (
-        "0006_archived_at",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0006_archived_at.sql"
-        )),
-    ),
-    (
-        "0007_flow_states",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0007_flow_states.sql"
-        )),
-    ),
-    (
-        "0008_no_run_after_erasure",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0008_no_run_after_erasure.sql"
-        )),
-    ),
-    (
-        "0009_approvals",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0009_approvals.sql"
-        )),
-    ),
-    (
-        "0010_output_schema",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0010_output_schema.sql"
-        )),
-    ),
-    (
-        "0011_failures_in_webhooks",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0011_failures_in_webhooks.sql"
-        )),
-    ),
-    (
-        "0012_flows",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0012_flows.sql"
-        )),
-    ),
-    (
-        "0013_run_retries",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0013_run_retries.sql"
-        )),
-    ),
-    (
-        "0014_run_hold",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0014_run_hold.sql"
-        )),
-    ),
-    (
-        "0015_tool_approvals",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0015_tool_approvals.sql"
-        )),
-    ),
-    (
-        "0016_approval_log_positions",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0016_approval_log_positions.sql"
-        )),
-    ),
-    (
-        "0017_flow_errors",
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/sql/migrations/0017_flow_errors.sql"
-        )),
-    ),
+const OWN: &[(&str, &str)] = changes![
+    "0002_context_window",
+    "0003_erasure",
+    "0004_tool_secrets",
+    "0005_run_labels",
+    "0006_archived_at",
+    "0007_flow_states",
+    "0008_no_run_after_erasure",
+    "0009_approvals",
+    "0010_output_schema",
+    "0011_failures_in_webhooks",
+    "0012_flows",
+    "0013_run_retries",
+    "0014_run_hold",
+    "0015_tool_approvals",
+    "0016_approval_log_positions",
+    "0017_flow_errors",
+    "0021_sessions",
+    "0022_operator_codes",
 ];
 
 /// What migrating records about itself: run before every step.

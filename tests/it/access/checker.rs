@@ -25,7 +25,7 @@ fn facts(app: &App, capability: Option<Capability>) -> Facts {
 fn caller_of(world: &World, header: &str) -> Caller {
     let authn = &world.app.server().shared().authn;
     match authn.credential(Some(header)).unwrap() {
-        Credential::Bearer(known) => known.caller,
+        Credential::Bearer(known) | Credential::Session(known) => known.caller,
         Credential::Public(_) => panic!("it is a bearer token"),
     }
 }

@@ -9,7 +9,9 @@ use std::net::SocketAddr;
 pub(crate) struct Client {
     agent: ureq::Agent,
     address: SocketAddr,
-    token: Option<String>,
+    pub(super) token: Option<String>,
+    /// What it sends with each request.
+    pub(super) standing: Vec<(String, String)>,
 }
 
 /// What came back.
@@ -30,6 +32,7 @@ impl Client {
             agent: config.into(),
             address,
             token: token.map(str::to_owned),
+            standing: Vec::new(),
         }
     }
 
@@ -85,6 +88,12 @@ impl Client {
         }
         for (name, value) in headers {
             request = request.header(*name, *value);
+        }
+        let is_given = |name: &str| headers.iter().any(|(given, _)| *given == name);
+        for (name, value) in &self.standing {
+            if !is_given(name) {
+                request = request.header(name, value);
+            }
         }
         let response = match body {
             Some(body) => self.agent.run(request.body(body).unwrap()),

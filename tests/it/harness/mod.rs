@@ -3,6 +3,7 @@
 
 pub(crate) mod approvals;
 mod authorized;
+mod browser;
 mod client;
 mod collector;
 mod database;
@@ -23,6 +24,7 @@ mod turns;
 pub(crate) mod webhooks;
 
 pub(crate) use authorized::{LogLines, World, authorization};
+pub(crate) use browser::OWN_PAGE;
 pub(crate) use client::{Answer, Client};
 pub(crate) use collector::{Collector, Span, WELL};
 pub(crate) use database::Database;
@@ -35,7 +37,7 @@ pub(crate) use tool_server::{ToolAnswer, ToolServer};
 pub(crate) use turns::{is_finished, kinds};
 
 use agent_runtime::audit;
-use agent_runtime::authn::{bearer, public};
+use agent_runtime::authn::{bearer, public, session};
 use agent_runtime::http::{door, sse};
 use agent_runtime::ids::Clock;
 use agent_runtime::outbound::{self, HostAccess, Outbound};
@@ -105,6 +107,10 @@ pub(crate) fn options(database_url: &str, seeds: &Seeds) -> Options {
         seeds: seeds.clone(),
         docs: true,
         allowed_origins: Vec::new(),
+        sign_in: session::Options {
+            development: true,
+            ..Default::default()
+        },
         signer: Some(public::Signer::ephemeral().unwrap()),
         outbound: Outbound::new(outbound::Options::default()).unwrap(),
         model_keys: runtime::ModelKeys::default(),

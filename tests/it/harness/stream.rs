@@ -111,6 +111,9 @@ impl Client {
         for (name, value) in headers {
             request += &format!("{name}: {value}\r\n");
         }
+        for (name, value) in &self.standing {
+            request += &format!("{name}: {value}\r\n");
+        }
         connection
             .write_all(format!("{request}\r\n").as_bytes())
             .unwrap();

@@ -4,15 +4,18 @@
 mod examples;
 pub(crate) mod requests;
 pub(crate) mod rows;
+mod sessions;
 mod table;
 mod verdict;
 pub(crate) mod world;
 
-use crate::harness::Answer;
+use crate::harness::{Answer, Client};
+use agent_runtime::http::access::Rule;
 use agent_runtime::http::route::Route;
 use agent_runtime::server;
 use rows::Rows;
 use table::{Cell, Line, Table};
+use uuid::Uuid;
 use verdict::Verdict;
 use world::World;
 
@@ -37,16 +40,16 @@ fn the_table_has_every_mounted_route_and_no_other() {
 
 #[test]
 fn every_caller_meets_every_route_with_authorization_on() {
-    sweep(true);
+    sweep(true, Sweep::line);
 }
 
 #[test]
 fn every_caller_meets_every_route_with_authorization_off() {
-    sweep(false);
+    sweep(false, Sweep::line);
 }
 
 /// Two worlds share the routes, so that a machine with few cores is busy and no more.
-fn sweep(enforced: bool) {
+fn sweep(enforced: bool, each: fn(&mut Sweep, &Table, &Line, &Route)) {
     let table = Table::read();
     let mounted = server::table(true, true);
     let (table, routes) = (&table, mounted.routes());
@@ -58,7 +61,7 @@ fn sweep(enforced: bool) {
                     for line in table.lines.iter().skip(half).step_by(2) {
                         // A line of no route is the first test's.
                         if let Some(route) = routes.iter().find(|route| line.is_of(route)) {
-                            sweep.line(table, line, route);
+                            each(&mut sweep, table, line, route);
                         }
                     }
                     sweep.end()
@@ -76,6 +79,13 @@ fn sweep(enforced: bool) {
         faults.len(),
         faults.join("\n")
     );
+}
+
+/// Who asks, and by which credential.
+struct Asked<'a> {
+    caller: &'a str,
+    client: Client,
+    key: Option<Uuid>,
 }
 
 struct Sweep {
@@ -104,10 +114,20 @@ impl Sweep {
     fn line(&mut self, table: &Table, line: &Line, route: &Route) {
         for (caller, cell) in table.callers.iter().zip(&line.cells) {
             let expected = self.expected(table, line, caller, cell);
-            if let Err(fault) = self.cell(line, route, caller, &expected) {
-                self.faults
-                    .push(format!("{:7} {}: {fault}", caller, line.route()));
-            }
+            let asked = Asked {
+                caller,
+                client: self.world.client(caller).clone(),
+                key: self.world.key(caller),
+            };
+            self.ask(line, route, &asked, &expected);
+        }
+    }
+
+    fn ask(&mut self, line: &Line, route: &Route, asked: &Asked<'_>, expected: &Cell) {
+        if let Err(fault) = self.cell(line, route, asked, expected) {
+            let caller = asked.caller;
+            self.faults
+                .push(format!("{:7} {}: {fault}", caller, line.route()));
         }
     }
 
@@ -130,15 +150,15 @@ impl Sweep {
         &mut self,
         line: &Line,
         route: &Route,
-        caller: &str,
+        asked: &Asked<'_>,
         expected: &Cell,
     ) -> Result<(), String> {
         if !route.path.ends_with("/unarchive") {
-            return self.sent(line, route, caller, expected);
+            return self.sent(line, route, asked, expected);
         }
         // What is brought back has to be archived.
         self.archive(route, "now()");
-        let outcome = self.sent(line, route, caller, expected);
+        let outcome = self.sent(line, route, asked, expected);
         self.archive(route, "null");
         outcome
     }
@@ -160,16 +180,17 @@ impl Sweep {
         &mut self,
         line: &Line,
         route: &Route,
-        caller: &str,
+        asked: &Asked<'_>,
         expected: &Cell,
     ) -> Result<(), String> {
-        let world = &self.world;
-        let answer = requests::send(world, line, route, caller);
+        let (world, caller) = (&self.world, asked.caller);
+        let answer = requests::send(world, line, route, &asked.client);
         let request_id = answer.header("x-request-id").unwrap_or_default().to_owned();
         let verdict = Verdict {
             world,
             line,
             caller,
+            key: asked.key,
             expected,
         };
         let said = verdict.answer(&answer);
@@ -201,8 +222,9 @@ impl Sweep {
         }
         self.rows.restore(&mut database, &after);
         let ours = difference.of_tenant(world.tenant_id);
-        // Whoever brings an enrolment code is the person it was made for.
-        let is_own = caller != "other" || route.path == "/v1/identity/enrolments";
+        // Whoever brings a code or a token in the body is the person it was made for.
+        let is_by_body = matches!(route.rule, Rule::Enrolling | Rule::SigningIn);
+        let is_own = caller != "other" || is_by_body;
         if !expected.is_allowed() || route.method.text() == "GET" || (!is_own && !ours.is_empty()) {
             return Err(format!("it changed {difference:?}"));
         }

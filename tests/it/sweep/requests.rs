@@ -2,7 +2,8 @@
 
 use super::table::{Line, Table};
 use super::world::World;
-use crate::harness::{Answer, eventually};
+use crate::harness::{Answer, Client, OWN_PAGE, eventually};
+use agent_runtime::http::access::Rule;
 use agent_runtime::http::route::Route;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -10,13 +11,15 @@ use uuid::Uuid;
 
 static TABLE: LazyLock<Table> = LazyLock::new(Table::read);
 
-/// Sends the request of a line as this caller.
-pub(super) fn send(world: &World, line: &Line, route: &Route, caller: &str) -> Answer {
+/// Sends the request of a line by this client, from a page of the server where the route is for one alone.
+pub(super) fn send(world: &World, line: &Line, route: &Route, client: &Client) -> Answer {
     let path = path(world, route);
     let body = line.body(world).map(|body| body.to_string());
-    world
-        .client(caller)
-        .send(route.method.text(), &path, body, &[])
+    let headers: &[_] = match route.rule {
+        Rule::SigningIn => &[OWN_PAGE],
+        _ => &[],
+    };
+    client.send(route.method.text(), &path, body, headers)
 }
 
 /// The parameters of a path, in order.

@@ -40,8 +40,8 @@ pub(super) enum Cell {
     Denied(usize),
     /// A rule of the key refuses, at this stage.
     Key(&'static str),
-    /// Allowed by an enrolment code, whoever brings it.
-    Enrolled,
+    /// Allowed by what the body has, whoever brings it: the status, and the stage that is recorded.
+    ByBody(u16, &'static str),
 }
 
 impl Cell {
@@ -52,7 +52,8 @@ impl Cell {
             "cap" => Self::Key("key-capability"),
             "rev" => Self::Key("not-reviewer"),
             "mism" => Self::Key("key-project-mismatch"),
-            "code" => Self::Enrolled,
+            "code" => Self::ByBody(201, "enrolment"),
+            "sign" => Self::ByBody(204, "sign-in"),
             "403" => Self::Denied(0),
             "403/2" => Self::Denied(1),
             "401" => Self::Unrecorded(401),
@@ -70,9 +71,8 @@ impl Cell {
 
     pub(super) fn status(&self) -> u16 {
         match self {
-            Self::Allowed(status) | Self::Unrecorded(status) => *status,
+            Self::Allowed(status) | Self::Unrecorded(status) | Self::ByBody(status, _) => *status,
             Self::Denied(_) | Self::Key(_) => 403,
-            Self::Enrolled => 201,
         }
     }
 
@@ -86,7 +86,7 @@ impl Cell {
             Self::Allowed(_) => checks,
             Self::Unrecorded(_) => 0,
             Self::Denied(check) => check + 1,
-            Self::Key(_) | Self::Enrolled => 1,
+            Self::Key(_) | Self::ByBody(..) => 1,
         }
     }
 }
@@ -154,6 +154,7 @@ fn fill(value: &mut Value, world: &World) {
     match value {
         Value::String(text) => match text.strip_prefix('$') {
             Some("code") => world.code().clone_into(text),
+            Some("token") => world.client("admin").token().clone_into(text),
             Some(name) => *text = world.id(name).to_string(),
             None => {}
         },

@@ -18,6 +18,8 @@ pub(super) struct Verdict<'a> {
     pub(super) world: &'a World,
     pub(super) line: &'a Line,
     pub(super) caller: &'a str,
+    /// The id of the credential.
+    pub(super) key: Option<Uuid>,
     pub(super) expected: &'a Cell,
 }
 
@@ -128,7 +130,9 @@ impl Verdict<'_> {
             _ => kind,
         };
         let resource = match (kind, self.caller) {
-            ("tenant", "other") if *self.expected != Cell::Enrolled => self.world.other_tenant_id,
+            ("tenant", "other") if !matches!(self.expected, Cell::ByBody(..)) => {
+                self.world.other_tenant_id
+            }
             ("tenant", _) => self.world.tenant_id,
             ("team", _) if at == 1 => self.world.id("grantedTeamId"),
             _ => {
@@ -148,7 +152,7 @@ impl Verdict<'_> {
                 .map(|at| self.record(at, "allowed", "model"))
                 .collect(),
             Cell::Key(stage) => vec![self.record(0, "denied", stage)],
-            Cell::Enrolled => vec![self.record(0, "allowed", "enrolment")],
+            Cell::ByBody(_, stage) => vec![self.record(0, "allowed", stage)],
             Cell::Denied(last) => (0..=*last)
                 .map(|at| {
                     let outcome = if at == *last { "denied" } else { "allowed" };
@@ -174,7 +178,8 @@ impl Verdict<'_> {
 
     fn actor(&self) -> Uuid {
         match self.expected {
-            Cell::Enrolled => self.world.id("newcomer"),
+            Cell::ByBody(..) if self.line.route().ends_with("/token") => self.world.user("admin"),
+            Cell::ByBody(..) => self.world.id("newcomer"),
             _ => self.world.user(self.caller),
         }
     }
@@ -208,9 +213,8 @@ impl Verdict<'_> {
     fn explains(&self, row: &Value) {
         assert_eq!(row["route"], json!(self.line.route()), "{row}");
         assert_eq!(row["client_address"], json!("127.0.0.1"), "{row}");
-        let key = self.world.key(self.caller);
-        if *self.expected != Cell::Enrolled {
-            assert_eq!(row["key_id"], json!(key), "{row}");
+        if !matches!(self.expected, Cell::ByBody(..)) {
+            assert_eq!(row["key_id"], json!(self.key), "{row}");
         }
         assert!(
             row["trace_id"].is_string() && row["reason"] != json!(""),

@@ -21,6 +21,11 @@ const CODE: &str = "svc_en_of-the-sweep";
 /// Callers who may not read the project.
 const BLIND: [&str; 4] = ["other", "member", "review", "keyelse"];
 
+/// Callers whose keys sign in, each with a session of it.
+pub(super) const SIGNED_IN: [&str; 9] = [
+    "admin", "member", "owner", "padmin", "editor", "viewer", "review", "nocap", "memkey",
+];
+
 /// The callers who are somebody with nothing more than a key that may do whatever they may.
 const PEOPLE: [&str; 14] = [
     "member", "org", "owner", "padmin", "editor", "viewer", "tadmin", "tedit", "tview", "lead",
@@ -37,6 +42,8 @@ pub(crate) struct World {
     /// By caller: who, and by which key.
     callers: HashMap<&'static str, (Uuid, Uuid)>,
     clients: HashMap<&'static str, Client>,
+    /// By caller: the value, and the id.
+    sessions: HashMap<&'static str, (String, Uuid)>,
     database: std::cell::RefCell<Option<postgres::Client>>,
     _provider: Provider,
 }
@@ -49,6 +56,7 @@ struct Writer {
     ids: HashMap<&'static str, Uuid>,
     callers: HashMap<&'static str, (Uuid, Uuid)>,
     tokens: HashMap<&'static str, String>,
+    sessions: HashMap<&'static str, (String, Uuid)>,
 }
 
 /// How the server reaches the OpenFGA of the test run.
@@ -108,6 +116,7 @@ impl World {
             ids: writer.ids,
             callers: writer.callers,
             clients,
+            sessions: writer.sessions,
             database: std::cell::RefCell::new(Some(client)),
             _provider: provider,
         }
@@ -135,6 +144,17 @@ impl World {
     /// The key of a caller who has one that lasts.
     pub(crate) fn key(&self, caller: &str) -> Option<Uuid> {
         self.callers.get(caller).map(|(_, key)| *key)
+    }
+
+    /// The session of a caller, and its id.
+    #[track_caller]
+    pub(super) fn session(&self, caller: &str) -> (String, Uuid) {
+        self.sessions[caller].clone()
+    }
+
+    /// One that its person ended.
+    pub(super) fn ended_session(&self) -> &str {
+        &self.sessions["ended"].0
     }
 
     pub(crate) fn code(&self) -> &'static str {
@@ -183,6 +203,7 @@ impl Writer {
             ids: HashMap::new(),
             callers: HashMap::new(),
             tokens: HashMap::new(),
+            sessions: HashMap::new(),
         }
     }
 
@@ -225,6 +246,43 @@ impl Writer {
         }
         self.callers.insert(caller, (user_id, id));
         self.tokens.insert(caller, token.expose().to_owned());
+    }
+
+    /// A session of a caller's key. It counts as used a day ahead, so that no use of it is written.
+    fn session(&mut self, name: &'static str, caller: &str) {
+        let (user_id, key) = self.callers[caller];
+        let (tenant, id) = (self.tenant_id, self.clock.new_id());
+        let value = bearer::mint_session().unwrap();
+        let digest: String = bearer::digest(value.expose())
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        self.say(&format!(
+            "insert into sessions (tenant_id, session_id, user_id, digest, method, token_id, role, capabilities,
+               client_address, created_at, active_at, expires_at)
+             select '{tenant}', '{id}', '{user_id}', '\\x{digest}', 'token', token_id, role, capabilities,
+               '127.0.0.1', now(), now() + interval '1 day', now() + interval '2 days'
+             from tokens where token_id = '{key}'"
+        ));
+        self.sessions.insert(name, (value.expose().to_owned(), id));
+    }
+
+    /// Those who signed in; one who signed out, and one of the person whom paths name.
+    fn all_sessions(&mut self) {
+        for caller in SIGNED_IN {
+            self.session(caller, caller);
+        }
+        self.session("other of admin", "spare");
+        self.ids
+            .insert("sessionId", self.sessions["other of admin"].1);
+        self.session("ended", "admin");
+        let ended = self.sessions["ended"].1;
+        self.say(&format!(
+            "update sessions set ended_at = now() where session_id = '{ended}'"
+        ));
+        let subject = self.ids["userId"];
+        self.key("userId", subject, "");
+        self.session("of the person", "userId");
     }
 
     /// A row whose first column is the tenant.
@@ -281,6 +339,7 @@ impl Writer {
         self.key("keyelse", padmin, &format!("project_id = '{elsewhere}'"));
         self.key("nocap", seed, "capabilities = '{}'");
         self.key("memkey", seed, "role = 'member'");
+        self.all_sessions();
     }
 
     /// Roles on the project, direct and through teams.

@@ -57,21 +57,21 @@ class Nouns:
 
     @cached_property
     def users(self) -> Users:
-        """The people of the tenant, their enrolment codes, and what the caller may do."""
+        """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
         from .users import Users
 
         return Users(self._transport)
 
     @cached_property
     def enrolments(self) -> Enrolments:
-        """The people of the tenant, their enrolment codes, and what the caller may do."""
+        """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
         from .enrolments import Enrolments
 
         return Enrolments(self._transport)
 
     @cached_property
     def me(self) -> Me:
-        """The people of the tenant, their enrolment codes, and what the caller may do."""
+        """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
         from .me import Me
 
         return Me(self._transport)
@@ -204,21 +204,21 @@ class AsyncNouns:
 
     @cached_property
     def users(self) -> AsyncUsers:
-        """The people of the tenant, their enrolment codes, and what the caller may do."""
+        """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
         from .async_users import AsyncUsers
 
         return AsyncUsers(self._transport)
 
     @cached_property
     def enrolments(self) -> AsyncEnrolments:
-        """The people of the tenant, their enrolment codes, and what the caller may do."""
+        """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
         from .async_enrolments import AsyncEnrolments
 
         return AsyncEnrolments(self._transport)
 
     @cached_property
     def me(self) -> AsyncMe:
-        """The people of the tenant, their enrolment codes, and what the caller may do."""
+        """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
         from .async_me import AsyncMe
 
         return AsyncMe(self._transport)

@@ -34,7 +34,7 @@ class AsyncAudit(AsyncResource):
         Access: admin on tenant.
 
         - ``actor_subject``: Of this actor, as ``user:<user id>``.
-        - ``action``: Of this action: ``read``, ``write`` or ``admin``.
+        - ``action``: Of this action: ``read``, ``write``, ``admin`` or ``sign-in``.
         - ``resource``: On this resource, as ``<kind>:<id>``.
         - ``outcome``: With this outcome.
         - ``from_``: Decided then or later (RFC 3339).

@@ -1,5 +1,5 @@
 # Written by clients/generate from the API description.
-"""The people of the tenant, their enrolment codes, and what the caller may do."""
+"""The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
 
 from __future__ import annotations
 
@@ -27,12 +27,41 @@ class AsyncUsersEnrolments(AsyncResource):
         )
 
 
+class AsyncUsersSessions(AsyncResource):
+    """Calls of ``users.sessions``."""
+
+    def list(
+        self,
+        user_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        order: types.Order | None = None,
+        options: CallOptions | None = None,
+    ) -> AsyncPages[types.Session]:
+        """List a person's sessions that are open.
+
+        Access: admin on user in path. May also be refused with ``not-found``.
+
+        - ``cursor``: The ``nextCursor`` of the page before; left out for the first page.
+        - ``limit``: Rows at most.
+        - ``order``: The direction.
+        """
+        return self._list(
+            types.Session,
+            f"/v1/identity/users/{segment(user_id)}/sessions",
+            query={"cursor": cursor, "limit": limit, "order": order},
+            options=options,
+        )
+
+
 class AsyncUsers(AsyncResource):
-    """The people of the tenant, their enrolment codes, and what the caller may do."""
+    """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         super().__init__(transport)
         self.enrolments = AsyncUsersEnrolments(transport)
+        self.sessions = AsyncUsersSessions(transport)
 
     async def add(
         self,
@@ -130,6 +159,13 @@ class AsyncUsers(AsyncResource):
             f"/v1/identity/users/{segment(user_id)}/deactivate",
             options=options,
         )
+
+    async def sign_out(self, user_id: str, *, options: CallOptions | None = None) -> None:
+        """End every session of a person; their keys go on.
+
+        Access: admin on user in path. May also be refused with ``not-found``.
+        """
+        await self._do("POST", f"/v1/identity/users/{segment(user_id)}/sign-out", options=options)
 
     async def grants(
         self,

@@ -1,5 +1,5 @@
 # Written by clients/generate from the API description.
-"""The people of the tenant, their enrolment codes, and what the caller may do."""
+"""The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .._resource import Resource
 
 
 class Enrolments(Resource):
-    """The people of the tenant, their enrolment codes, and what the caller may do."""
+    """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
 
     def redeem(
         self,

@@ -28,8 +28,8 @@ class Tokens(Resource):
     ) -> types.MintedToken:
         """Mint a bearer token, which may do no more than the one that mints it; it is shown once.
 
-        Access: any bearer token. May also be refused with ``role-exceeds-principal``, ``key-project-mismatch``,
-        ``not-found``, ``conflict``.
+        Access: any bearer token or session. May also be refused with ``role-exceeds-principal``,
+        ``key-project-mismatch``, ``not-found``, ``conflict``.
 
         - ``role``: Not above the owner's role in the tenant.
         - ``project_id``: The one project that the token is limited to.
@@ -59,7 +59,7 @@ class Tokens(Resource):
     ) -> Page[types.Token]:
         """List the caller's own bearer tokens; with one that is limited to a project, that project's.
 
-        Access: any bearer token.
+        Access: any bearer token or session.
 
         - ``cursor``: The ``nextCursor`` of the page before; left out for the first page.
         - ``limit``: Rows at most.
@@ -75,7 +75,7 @@ class Tokens(Resource):
     def revoke(self, token_id: str, *, options: CallOptions | None = None) -> None:
         """Revoke one of the caller's own bearer tokens; any but the request's takes keys:write.
 
-        Access: any bearer token. May also be refused with ``not-found``.
+        Access: any bearer token or session. May also be refused with ``not-found``.
         """
         self._do("DELETE", f"/v1/tokens/{segment(token_id)}", options=options)
 
@@ -88,7 +88,7 @@ class Tokens(Resource):
     ) -> types.MintedPublicToken:
         """Mint a short-lived, read-only token for following named runs in a browser.
 
-        Access: any bearer token. May also be refused with ``not-found``, ``not-configured``.
+        Access: any bearer token or session. May also be refused with ``not-found``, ``not-configured``.
 
         - ``run_ids``: The runs that it opens.
         - ``expires_in_seconds``: How long it lives, in seconds.

@@ -1,5 +1,5 @@
 # Written by clients/generate from the API description.
-"""The people of the tenant, their enrolment codes, and what the caller may do."""
+"""The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
 
 from __future__ import annotations
 
@@ -22,12 +22,41 @@ class UsersEnrolments(Resource):
         return self._call(types.Enrolment, "POST", f"/v1/identity/users/{segment(user_id)}/enrolments", options=options)
 
 
+class UsersSessions(Resource):
+    """Calls of ``users.sessions``."""
+
+    def list(
+        self,
+        user_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        order: types.Order | None = None,
+        options: CallOptions | None = None,
+    ) -> Page[types.Session]:
+        """List a person's sessions that are open.
+
+        Access: admin on user in path. May also be refused with ``not-found``.
+
+        - ``cursor``: The ``nextCursor`` of the page before; left out for the first page.
+        - ``limit``: Rows at most.
+        - ``order``: The direction.
+        """
+        return self._list(
+            types.Session,
+            f"/v1/identity/users/{segment(user_id)}/sessions",
+            query={"cursor": cursor, "limit": limit, "order": order},
+            options=options,
+        )
+
+
 class Users(Resource):
-    """The people of the tenant, their enrolment codes, and what the caller may do."""
+    """The people of the tenant, their enrolment codes and sessions, and what the caller may do."""
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
         self.enrolments = UsersEnrolments(transport)
+        self.sessions = UsersSessions(transport)
 
     def add(
         self,
@@ -120,6 +149,13 @@ class Users(Resource):
         Access: admin on user in path. May also be refused with ``not-found``, ``last-admin``.
         """
         return self._call(types.Person, "POST", f"/v1/identity/users/{segment(user_id)}/deactivate", options=options)
+
+    def sign_out(self, user_id: str, *, options: CallOptions | None = None) -> None:
+        """End every session of a person; their keys go on.
+
+        Access: admin on user in path. May also be refused with ``not-found``.
+        """
+        self._do("POST", f"/v1/identity/users/{segment(user_id)}/sign-out", options=options)
 
     def grants(
         self,

@@ -1,0 +1,41 @@
+//! `/__dev/bearer`: in development the console logs in by itself (section 1.3).
+//!
+//! Whoever can send a request to this host may have the token, so the route is mounted with `SVC_DEV_CONSOLE_LOGIN` alone,
+//! which is refused outside development. It answers requests that are addressed to this host by one of three names, whatever
+//! their port, since a container's port may be mapped; and no page of another origin. To anything else it is not there.
+
+use crate::error::Result;
+use crate::http::browser_access::DevelopmentLoopback;
+use crate::http::context::Cx;
+use crate::http::input::Nothing;
+use crate::http::output::ForThisOrigin;
+use crate::http::route::{Method, Mount, Operation, Route, route};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        route(
+            Method::Get,
+            "/__dev/bearer",
+            Operation::Unnamed("for the console in development, no call of a client"),
+            "The API token, in development",
+            bearer,
+        )
+        .mounted(Mount::ConsoleLogin),
+    ]
+}
+
+/// The API token.
+#[derive(Serialize, JsonSchema)]
+struct ApiToken {
+    token: String,
+}
+
+fn bearer(cx: &Cx<'_>, _: DevelopmentLoopback, _: Nothing) -> Result<ForThisOrigin<ApiToken>> {
+    let token = cx.authn().sign_in().console_token.as_ref();
+    let token = token.ok_or_else(crate::http::nothing_here)?;
+    Ok(ForThisOrigin(ApiToken {
+        token: token.expose().to_owned(),
+    }))
+}

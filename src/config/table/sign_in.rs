@@ -1,0 +1,59 @@
+//! How people sign in with a browser.
+
+use super::{Kind, Setting, Source, Word};
+
+const fn integer(
+    name: &'static str,
+    most: u64,
+    unit: &'static str,
+    meaning: &'static str,
+) -> Setting {
+    let kind = Kind::Integer {
+        min: 1,
+        max: most,
+        unit,
+    };
+    Setting::new(name, kind, Source::Ours, meaning)
+}
+
+pub(super) static SIGN_IN: &[Setting] = &[
+    Setting::new(
+        "SVC_PUBLIC_URL",
+        Kind::HttpUrl,
+        Source::Ours,
+        "The server's address as browsers see it, as in https://agents.example.com: an https origin, \
+         or http on a loopback host. Sign-in is taken at this address alone. Unset: in development \
+         at any loopback address; otherwise nobody signs in with a browser.",
+    ),
+    Setting::new(
+        "SVC_TOKEN_SIGN_IN",
+        Kind::Choice(&[Word::built("on"), Word::built("admins"), Word::built("off")]),
+        Source::Ours,
+        "Who may sign in with a bearer token of their own: everybody, tenant admins, or nobody. \
+         Enrolment codes are taken whatever it says.",
+    )
+    .default_value("on"),
+    integer(
+        "SVC_SESSION_IDLE_MINUTES",
+        43_200,
+        "minutes",
+        "After this time without a request by its person a session ends.",
+    )
+    .default_value("240"),
+    integer(
+        "SVC_SESSION_HOURS",
+        720,
+        "hours",
+        "After this time a session ends, however much it is used.",
+    )
+    .default_value("24"),
+    Setting::new(
+        "SVC_DEV_CONSOLE_LOGIN",
+        Kind::Boolean,
+        Source::Named,
+        "true lets the console log in by itself: GET /__dev/bearer hands it the API token, to \
+         requests addressed to a loopback host only.",
+    )
+    .default_value("false")
+    .development_only(),
+];

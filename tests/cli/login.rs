@@ -1,0 +1,103 @@
+//! `sign-in-code`, `login` and `logout`: from a code that the operator makes to a key that commands use.
+
+use crate::harness::{Running, Said, command, directory, run};
+use rustix::process::Signal;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+/// Runs a command to its end with a text on its standard input.
+fn fed(arguments: &[&str], variables: &[(&str, &str)], input: &str) -> Said {
+    let mut command = command(arguments, variables);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    Said {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn a_code_of_the_operator_becomes_a_key_that_commands_use_until_it_is_revoked() {
+    let dir = directory();
+    let home = dir.path().to_str().unwrap();
+    let operator = [("XDG_DATA_HOME", home), ("HOME", "/nonexistent")];
+    let mut dev = Running::start(command(&["dev", "--port", "0"], &operator));
+    dev.line_with("Ctrl-C stops everything.");
+    let kept = fs::read_to_string(dir.path().join("agent-runtime/dev.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    let url = kept["url"].as_str().unwrap();
+    let person = tempfile::tempdir().unwrap();
+    // Somebody on a host where no `dev` is.
+    let variables = [("HOME", person.path().to_str().unwrap())];
+
+    // The first admin has no email.
+    let (user, tenant) = whose(dir.path(), url);
+    let unknown = run(
+        &["sign-in-code", "--email", "nobody@example.com"],
+        &operator,
+    )
+    .expect(1);
+    assert!(
+        unknown.err.contains("There is no such person"),
+        "{}",
+        unknown.err
+    );
+    run(&["sign-in-code"], &operator).expect(2);
+    let code = run(&["sign-in-code", "--user-id", &user, "--json"], &operator);
+    let code = code.expect(0).json();
+    assert_eq!(code["tenantId"].as_str(), Some(tenant.as_str()));
+    let code = code["code"].as_str().unwrap().to_owned();
+    assert!(code.starts_with("svc_en_"));
+
+    let login = ["login", "--url", url, "--enrol", "--json"];
+    fed(&login, &variables, "svc_en_other").expect(1);
+    fed(&login, &variables, " ").expect(2);
+    let said = fed(&login, &variables, &format!("{code}\n")).expect(0);
+    assert!(
+        !said.out.contains("svc_") && !said.err.contains("svc_"),
+        "{said:?}"
+    );
+    let said = said.json();
+    assert_eq!(said["userId"].as_str(), Some(user.as_str()));
+    let file = said["keyFile"].as_str().unwrap().to_owned();
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o600);
+    assert!(fs::read_to_string(&file).unwrap().starts_with("svc_bt_"));
+    fed(&login, &variables, &code).expect(1);
+
+    // The one server with a key is asked without --url; a wrong key takes no place.
+    run(&["agents", "--json"], &variables).expect(0);
+    let refused = fed(&["login", "--url", url], &variables, "svc_bt_wrong").expect(1);
+    assert!(refused.err.contains("unauthenticated"), "{}", refused.err);
+    run(&["agents", "--json"], &variables).expect(0);
+    let elsewhere = ["agents", "--url", "http://127.0.0.1:1"];
+    let none = run(&elsewhere, &variables).expect(2);
+    assert!(none.err.contains("agent-runtime login"), "{}", none.err);
+
+    let kept = fs::read_to_string(&file).unwrap();
+    run(&["logout", "--revoke"], &variables).expect(0);
+    run(&["logout"], &variables).expect(2);
+    let gone = fed(&["login", "--url", url], &variables, &kept).expect(1);
+    assert!(gone.err.contains("unauthenticated"), "{}", gone.err);
+    dev.signal(Signal::INT);
+    assert_eq!(dev.wait(), Some(0));
+}
+
+/// The user of `dev`, and the tenant.
+fn whose(dev: &std::path::Path, url: &str) -> (String, String) {
+    let token = fs::read_to_string(dev.join("agent-runtime/token")).unwrap();
+    let mut answer = ureq::get(&format!("{url}/v1/identity/me"))
+        .header("authorization", format!("Bearer {}", token.trim()))
+        .call()
+        .unwrap();
+    let me: serde_json::Value =
+        serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+    let text = |name: &str| me[name].as_str().unwrap().to_owned();
+    (text("id"), text("tenantId"))
+}

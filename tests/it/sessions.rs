@@ -1,0 +1,336 @@
+//! Sessions: how they are listed and ended, how long they last, and what they cost.
+
+use crate::harness::{App, Client, OWN_PAGE, Puppet, end_of, let_time_pass, made};
+use agent_runtime::authn::{KNOWN_FOR, session};
+use agent_runtime::store::Sql;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use uuid::Uuid;
+
+const OWN: &str = "/v1/identity/me/sessions";
+
+fn open(client: &Client, path: &str) -> Vec<Value> {
+    let page = client.get(path).expect(200);
+    page["data"].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn is_refused(browser: &Client) {
+    browser
+        .get("/v1/identity/me")
+        .expect_error(401, "unauthenticated");
+}
+
+#[test]
+fn a_person_lists_and_ends_their_own_sessions() {
+    let app = App::start_authorized();
+    let person = made::person(&app, "ann@b", "member");
+    let ann = made::enrolled(&app, &person);
+    let here = app.sign_in(ann.token());
+    let here = app.browser(&here);
+    let elsewhere = app.with_token(None).send(
+        "POST",
+        "/v1/sign-in/token",
+        Some(json!({"token": ann.token()}).to_string()),
+        &[OWN_PAGE, ("user-agent", &"é".repeat(400))],
+    );
+    let elsewhere = app.browser(&elsewhere.session());
+    let sessions = open(&here, &format!("{OWN}?order=asc"));
+    let current: Vec<_> = sessions.iter().map(|one| one["current"] == true).collect();
+    assert_eq!(current, [true, false]);
+    let other = &sessions[1];
+    assert_eq!(other["method"], json!("token"));
+    assert_eq!(other["clientAddress"], json!("127.0.0.1"));
+    let agent = other["userAgent"].as_str().unwrap();
+    assert!(agent.len() <= 300 && agent.starts_with('é'), "{agent}");
+    let listed = open(&ann, OWN);
+    assert!(listed.iter().all(|one| one["current"] == false));
+    // Nobody else sees or ends them.
+    let path = format!("{OWN}/{}", made::id(other));
+    assert_eq!(open(&app, OWN), [] as [Value; 0]);
+    app.delete(&path).expect_error(404, "not-found");
+    app.other_tenant()
+        .delete(&path)
+        .expect_error(404, "not-found");
+    here.delete(&path).expect(204);
+    here.delete(&path).expect(204);
+    is_refused(&elsewhere);
+    assert_eq!(open(&here, OWN).len(), 1);
+    let own = format!("{OWN}/{}", made::id(&sessions[0]));
+    here.delete(&own).expect(204);
+    is_refused(&here);
+    // A key without the capability ends itself alone, and a session of it likewise.
+    let weak = ann.post("/v1/tokens", &json!({"name": "weak", "capabilities": []}));
+    let weak = weak.expect(201);
+    let (one, two) = (
+        app.signed_in(weak["token"].as_str().unwrap()),
+        app.signed_in(ann.token()),
+    );
+    let sessions = open(&two, &format!("{OWN}?order=asc"));
+    let [first, second] = [0, 1].map(|at| format!("{OWN}/{}", made::id(&sessions[at])));
+    one.delete(&second).expect_error(403, "permission-denied");
+    one.delete(&first).expect(204);
+    is_refused(&one);
+    two.get("/v1/identity/me").expect(200);
+}
+
+#[test]
+fn an_admin_sees_a_persons_sessions_and_signs_the_person_out() {
+    let app = App::start_authorized();
+    let person = made::person(&app, "ann@b", "member");
+    let ann = made::enrolled(&app, &person);
+    let browsers = [app.signed_in(ann.token()), app.signed_in(ann.token())];
+    let path = format!("/v1/identity/users/{}", made::id(&person));
+    let sessions = format!("{path}/sessions");
+    assert_eq!(open(&app, &sessions).len(), 2);
+    ann.get(&sessions).expect_error(403, "permission-denied");
+    let out = |client: &Client| client.send("POST", &format!("{path}/sign-out"), None, &[]);
+    out(&ann).expect_error(403, "permission-denied");
+    out(&app.other_tenant()).expect_error(404, "not-found");
+    out(&app).expect(204);
+    browsers.iter().for_each(is_refused);
+    assert_eq!(open(&app, &sessions), [] as [Value; 0]);
+    ann.get("/v1/identity/me").expect(200);
+    app.signed_in(ann.token())
+        .get("/v1/identity/me")
+        .expect(200);
+}
+
+#[test]
+fn a_person_has_fifty_sessions_and_the_oldest_ends() {
+    let app = App::start();
+    let first = app.signed_in(app.token());
+    let second = app.signed_in(app.token());
+    for _ in 2..50 {
+        app.sign_in(app.token());
+    }
+    first.get("/v1/identity/me").expect(200);
+    let last = app.signed_in(app.token());
+    is_refused(&first);
+    second.get("/v1/identity/me").expect(200);
+    let all = open(&last, &format!("{OWN}?limit=200"));
+    assert_eq!(all.len(), 50);
+    let page = last.get(&format!("{OWN}?limit=30&order=desc")).expect(200);
+    assert_eq!(page["data"][0]["current"], json!(true));
+    let cursor = page["nextCursor"].as_str().unwrap();
+    let rest = open(&last, &format!("{OWN}?limit=30&order=desc&cursor={cursor}"));
+    assert_eq!(rest.len(), 20);
+}
+
+#[test]
+fn a_session_ends_unused_and_at_its_latest_end() {
+    let app = App::start_with(|options| {
+        options.sign_in.idle = Duration::from_secs(30 * 60);
+        options.sign_in.life = Duration::from_secs(2 * 3600);
+    });
+    let token = app.token();
+    let ask = |browser: &Client| browser.get("/v1/identity/me").status;
+    let minutes = |count: u64| app.clock.advance(Duration::from_secs(60 * count));
+    let unused = app.signed_in(token);
+    minutes(29);
+    assert_eq!(ask(&unused), 200);
+    // That was a use: half an hour begins again.
+    minutes(29);
+    assert_eq!(ask(&unused), 200);
+    minutes(31);
+    assert_eq!(ask(&unused), 401);
+    // What a page asks by itself is none.
+    let watched = app.signed_in(token);
+    for _ in 0..3 {
+        minutes(9);
+        let asked = watched.send("GET", "/v1/identity/me", None, &[("svc-background", "1")]);
+        asked.expect(200);
+    }
+    minutes(4);
+    let asked = watched.send("GET", "/v1/identity/me", None, &[("svc-background", "1")]);
+    asked.expect_error(401, "unauthenticated");
+    let used = app.signed_in(token);
+    for _ in 0..11 {
+        minutes(10);
+        assert_eq!(ask(&used), 200);
+    }
+    minutes(10);
+    assert_eq!(ask(&used), 401, "it is two hours old");
+    assert_eq!(open(&app, OWN), [] as [Value; 0]);
+}
+
+#[test]
+fn a_use_is_written_once_a_minute() {
+    let app = App::start();
+    let browser = app.signed_in(app.token());
+    let active = |app: &App| open(app, OWN)[0]["activeAt"].clone();
+    let before = active(&app);
+    app.clock
+        .advance(session::NOTED_EVERY - Duration::from_secs(1));
+    browser.get("/v1/identity/me").expect(200);
+    assert_eq!(active(&app), before);
+    app.clock.advance(Duration::from_secs(2));
+    browser.get("/v1/identity/me").expect(200);
+    let noted = active(&app);
+    assert_ne!(noted, before);
+    browser.get("/v1/identity/me").expect(200);
+    assert_eq!(active(&app), noted);
+}
+
+/// A way in which a session ends: by the admin, who knows the person and the key it came from.
+type End = fn(&App, &Value, &Value, &Client);
+
+#[test]
+fn a_session_ends_here_at_once_and_on_another_replica_within_a_second() {
+    let sign_out: End = |_, _, _, browser| {
+        let out = browser.send("POST", "/v1/sign-out", None, &[]);
+        assert_eq!(out.status, 204, "{out:?}");
+    };
+    let revoke: End = |_, _, key, browser| {
+        let path = format!("/v1/tokens/{}", made::id(key));
+        browser.delete(&path).expect(204);
+    };
+    let deactivate: End = |app, person, _, _| {
+        let path = format!("/v1/identity/users/{}/deactivate", made::id(person));
+        app.send("POST", &path, None, &[]).expect(200);
+    };
+    let by_admin: End = |app, person, _, _| {
+        let path = format!("/v1/identity/users/{}/sign-out", made::id(person));
+        app.send("POST", &path, None, &[]).expect(204);
+    };
+    let app = App::start();
+    let replica = app.replica(|_| {});
+    for (at, end) in [sign_out, revoke, deactivate, by_admin]
+        .into_iter()
+        .enumerate()
+    {
+        let person = made::person(&app, &format!("p{at}@b"), "member");
+        let client = made::enrolled(&app, &person);
+        let key = client.post("/v1/tokens", &json!({"name": "a"})).expect(201);
+        let session = app.sign_in(key["token"].as_str().unwrap());
+        let (here, there) = (app.browser(&session), replica.browser(&session));
+        here.get("/v1/identity/me").expect(200);
+        there.get("/v1/identity/me").expect(200);
+        end(&app, &person, &key, &here);
+        is_refused(&here);
+        let_time_pass(KNOWN_FOR);
+        is_refused(&there);
+    }
+}
+
+#[test]
+fn a_session_of_a_seed_token_ends_when_that_is_replaced() {
+    let app = App::start();
+    let browser = app.signed_in(app.token());
+    browser.get("/v1/identity/me").expect(200);
+    let (database, clock, mut seeds) = app.stop();
+    seeds.token = agent_runtime::authn::bearer::mint().unwrap();
+    let again = App::start_on(database, clock, seeds, |_| {});
+    let session = browser.cookie_value();
+    is_refused(&again.browser(&session));
+}
+
+#[test]
+fn a_stream_ends_when_its_session_has_ended() {
+    let app = App::start_with(|options| {
+        options.streams.recheck_every = Duration::from_millis(100);
+        options.streams.session_idle = options.sign_in.idle;
+    });
+    let puppet = Puppet::start();
+    let agent = app.agent(&puppet.base_url());
+    let run = app.start_turn(agent, "a");
+    let _call = puppet.call();
+    // By signing out, and for want of use.
+    let signed_out = app.signed_in(app.token());
+    let mut stream = signed_out.follow(&run);
+    signed_out.send("POST", "/v1/sign-out", None, &[]);
+    assert_eq!(end_of(&stream.rest()), "credential-ended");
+    let unused = app.signed_in(app.token());
+    let mut stream = unused.follow(&run);
+    app.clock.advance(Duration::from_secs(4 * 3600 + 1));
+    assert_eq!(end_of(&stream.rest()), "credential-ended");
+}
+
+#[test]
+fn sessions_are_deleted_thirty_days_after_their_latest_end() {
+    let app = App::start();
+    let browser = app.signed_in(app.token());
+    let mut database = app.database.client();
+    let mut count = || -> i64 {
+        let row = database.query_one("select count(*) from sessions", &[]);
+        row.unwrap().get(0)
+    };
+    let store = &app.server().shared().store;
+    let delete = |days: i64| {
+        let before = app.clock.now() + time::Duration::days(days);
+        agent_runtime::store::sessions::delete_expired(&mut store.session().unwrap(), before, 100)
+            .unwrap()
+    };
+    browser.send("POST", "/v1/sign-out", None, &[]);
+    assert_eq!((delete(0), count()), (0, 1));
+    assert_eq!((delete(2), count()), (1, 0));
+}
+
+/// How often each statement was executed on the connections of this server.
+fn executed(app: &App) -> BTreeMap<String, i64> {
+    let store = &app.server().shared().store;
+    // Every connection of the pool, each with what it has prepared.
+    let mut all: Vec<_> = (0..8).map(|_| store.session().unwrap()).collect();
+    let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+    for session in &mut all {
+        let rows = session.query(
+            "select statement, sum(generic_plans + custom_plans)::bigint from pg_prepared_statements group by 1",
+            &[],
+        );
+        for row in rows.unwrap() {
+            *counts.entry(row.get(0)).or_default() += row.get::<_, i64>(1);
+        }
+    }
+    counts.retain(|statement, _| !statement.contains("pg_prepared_statements"));
+    counts
+}
+
+/// What was executed in between, the server's own work aside.
+fn difference(
+    before: &BTreeMap<String, i64>,
+    after: &BTreeMap<String, i64>,
+    idle: &[String],
+) -> i64 {
+    let own = after
+        .iter()
+        .filter(|(statement, _)| !idle.contains(statement));
+    own.map(|(statement, count)| count - before.get(statement).copied().unwrap_or(0))
+        .sum()
+}
+
+#[test]
+fn a_request_with_a_session_costs_no_statement_more_than_one_with_a_token() {
+    let app = App::start();
+    let token = app.get("/v1/identity/me").expect(200)["credential"]["id"].clone();
+    let browser = app.signed_in(app.token());
+    let session = browser.get("/v1/identity/me").expect(200)["credential"]["id"].clone();
+    let authn = &app.server().shared().authn;
+    let id = |value: &Value| -> Uuid { value.as_str().unwrap().parse().unwrap() };
+    // What the server does by itself, meanwhile.
+    let start = executed(&app);
+    let_time_pass(Duration::from_secs(3));
+    let idle: Vec<String> = executed(&app)
+        .into_iter()
+        .filter(|(statement, count)| start.get(statement) != Some(count))
+        .map(|(statement, _)| statement)
+        .collect();
+    let cost = |client: &Client, credential: &Value, path: &str| {
+        let before = executed(&app);
+        for _ in 0..10 {
+            // As if a second had passed: each looks its credential up.
+            authn.forget(id(credential));
+            client.get(path).expect(200);
+        }
+        difference(&before, &executed(&app), &idle)
+    };
+    for path in ["/v1/identity/me", "/v1/projects", "/v1/tokens"] {
+        let (by_token, by_session) = (cost(&app, &token, path), cost(&browser, &session, path));
+        assert!(by_token >= 10, "{path}: each is looked up: {by_token}");
+        assert_eq!(by_session, by_token, "{path}");
+        // The use of a minute is written with its look-up.
+        app.clock
+            .advance(session::NOTED_EVERY + Duration::from_secs(1));
+        assert_eq!(cost(&browser, &session, path), by_token, "{path}");
+    }
+}
