@@ -3,6 +3,7 @@
 //! Not here: that no event is lost when a server is killed (`tests/show/clients`).
 
 mod names;
+mod python;
 mod typescript;
 
 use std::path::{Path, PathBuf};
