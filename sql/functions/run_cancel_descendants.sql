@@ -22,7 +22,7 @@ begin
   loop
     level := array(
       select c.child_run_id from run_children c
-      where c.tenant_id = of_tenant_id and c.parent_run_id = any (level) and c.state = 'started'
+      where c.tenant_id = of_tenant_id and c.parent_run_id = any (level) and c.state = 'started' and not c.seen
     );
     exit when cardinality(level) = 0;
     locked := array(

@@ -71,7 +71,7 @@ begin
       end if;
       if not spawns and not exists (
         select from run_children c
-        where c.tenant_id = of_tenant_id and c.parent_run_id = of_run_id and c.state = 'started'
+        where c.tenant_id = of_tenant_id and c.parent_run_id = of_run_id and c.state = 'started' and not c.seen
       ) then
         raise exception 'a run was to wait for children and has none under way';
       end if;
@@ -172,8 +172,7 @@ begin
       tasks = excluded.tasks, slots = excluded.slots;
   end if;
   if flow_error is not null then
-    insert into flow_states (tenant_id, run_id, format, frames, data, context, tasks, slots, error)
-    values (of_tenant_id, of_run_id, 1, 'null', 'null', 'null', 0, 0, flow_error)
+    insert into flow_states (tenant_id, run_id, error) values (of_tenant_id, of_run_id, flow_error)
     on conflict (tenant_id, run_id) do update set error = excluded.error;
   end if;
   insert into run_events (tenant_id, run_id, seq, kind, data, created_at)

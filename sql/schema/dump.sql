@@ -332,14 +332,15 @@ CREATE UNIQUE INDEX enrolments_open ON enrolments USING btree (tenant_id, user_i
 create table flow_states (
   tenant_id uuid not null,
   run_id uuid not null,
-  format smallint not null,
-  frames json not null,
-  data json not null,
-  context json not null,
-  tasks integer not null,
-  slots integer not null,
+  format smallint,
+  frames json,
+  data json,
+  context json,
+  tasks integer,
+  slots integer,
   error json,
-  constraint flow_states_pkey PRIMARY KEY (tenant_id, run_id)
+  constraint flow_states_pkey PRIMARY KEY (tenant_id, run_id),
+  constraint flow_states_state_is_whole CHECK (num_nonnulls(format, frames, data, context, tasks, slots) = ANY (ARRAY[0, 6]))
 ) partition by RANGE (run_id);
 
 create table flow_version_uses (
@@ -690,6 +691,8 @@ create table run_children (
   reasoning_tokens bigint not null default 0,
   constraint run_children_pkey PRIMARY KEY (tenant_id, parent_run_id, slot)
 ) partition by RANGE (parent_run_id);
+CREATE INDEX run_children_failed ON ONLY public.run_children USING btree (tenant_id, parent_run_id, slot) WHERE (state = 'failed'::text);
+CREATE INDEX run_children_unseen ON ONLY public.run_children USING btree (tenant_id, parent_run_id, slot) WHERE (NOT seen);
 
 create sequence run_delta_position;
 

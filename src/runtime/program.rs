@@ -7,7 +7,8 @@
 //! Not here: performing steps (`steps`), and the limits of a run (`driver::recover`).
 
 use super::flow::{Definitions, Flow};
-use super::journal::decision::{Decision, Next};
+use super::journal::decision::{ChildRun, Decision, Next};
+use super::journal::unreadable;
 use super::progress::text::Publication;
 use super::turn::definition::{AGENT_TURN, Definition, tool_of};
 use super::turn::next;
@@ -22,6 +23,7 @@ use crate::store::{Session, Sql};
 use crate::tools::Origin;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -121,6 +123,21 @@ impl Program {
             Self::Turn(definition) => next::next(journal, definition),
             Self::BuiltIn(program, input) => (program.next)(input, journal).into(),
             Self::Flow(flow) => flow.next(journal.last(), now),
+        }
+    }
+
+    /// The children with these indices of the step at `path`, which begins them as places come free.
+    ///
+    /// # Errors
+    /// A sentence, when another version of this program wrote where the run stands.
+    pub(super) fn later_children(
+        &self,
+        path: &str,
+        indices: Range<usize>,
+    ) -> Result<Vec<ChildRun>, String> {
+        match self {
+            Self::Flow(flow) => flow.iterations(path, indices),
+            Self::Turn(_) | Self::BuiltIn(..) => Err(unreadable()),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Where runs of flows stand: one row a run.
 //!
 //! A row is written in the transaction that begins a step ([`super::runs::commit`]), so it is always the state in
-//! which the journal's newest step began. A row that a later version of this program wrote is not read.
+//! which the journal's newest step began. A row that a later version of this program wrote is not read. A run that failed before
+//! its first step has a row with its error alone, which the run that began it reads ([`super::runs::children`]).
 //!
 //! Not here: what stands in it (`runtime`).
 
@@ -16,7 +17,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// The newest form of [`FlowState::frames`] that this program reads.
-pub const FORMAT: i16 = 1;
+pub const FORMAT: i16 = 2;
 
 /// Where a run of a flow stands.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,6 +2,7 @@
 
 use crate::harness::App;
 use agent_runtime::dev::provider::{Provider, Script, Step};
+use agent_runtime::store::flow_states::FORMAT;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -53,8 +54,8 @@ fn where_a_run_stands_is_shown_within_a_bound_and_a_later_form_is_refused() {
     app.other_tenant().get(&path).expect_error(404, "not-found");
     client
         .execute(
-            "update flow_states set format = 2 where run_id = $1",
-            &[&run_id],
+            "update flow_states set format = $2 where run_id = $1",
+            &[&run_id, &(FORMAT + 1)],
         )
         .unwrap();
     app.get(&path).expect_error(503, "newer-format");

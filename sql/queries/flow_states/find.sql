@@ -1,3 +1,3 @@
 -- A run that failed before its first step has an error alone.
 select format, frames, data, context, tasks, slots from flow_states
-where tenant_id = $1 and run_id = $2 and frames::text <> 'null'
+where tenant_id = $1 and run_id = $2 and format is not null

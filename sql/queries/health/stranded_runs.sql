@@ -16,6 +16,6 @@ where r.completed_at is null and (
         where c.tenant_id = r.tenant_id and c.parent_run_id = r.run_id and c.state <> 'started' and not c.seen
       ) or not exists (
         select from run_children c
-        where c.tenant_id = r.tenant_id and c.parent_run_id = r.run_id and c.state = 'started'
+        where c.tenant_id = r.tenant_id and c.parent_run_id = r.run_id and c.state = 'started' and not c.seen
       ))))
 limit $1

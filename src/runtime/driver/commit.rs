@@ -79,7 +79,7 @@ pub(super) fn commit(
                 .filter(|_| retryable);
             writer.failed(commit, reason, wait)
         }
-        Outcome::Waits(wait) => writer.park(commit, wait),
+        Outcome::Waits(wait) => writer.park(commit, wait, performed.begins),
         Outcome::Interrupted => {
             let end = match interrupted {
                 Some(Reason::TimedOut) => failed(writer.state.program.out_of_time()),
@@ -131,12 +131,7 @@ pub(super) fn add_plan(
             commit.begun = Some(begun.clone());
             commit.flow_state = flow_state.as_deref().cloned();
             if !children.is_empty() {
-                let children = new_children(services, state, begun, children)?;
-                if state.program.is_flow() {
-                    let started = children_started(begun, &children)?;
-                    commit.events.extend(started.iter().map(Event::row));
-                }
-                commit.children = Some((children, CHILD_JOB));
+                add_children(services, state, begun, &mut commit, (None, children))?;
             }
             Ok(commit)
         }
@@ -176,17 +171,30 @@ pub(super) fn announce(
         .try_for_each(|opening| webhooks.approval_requested(tx, run.tenant_id, opening.approval_id))
 }
 
-fn children_started(begun: &Begun, children: &[NewChild]) -> Result<Vec<Event>> {
+/// Adds child runs that begin: from a slot on, or from the first one of their step.
+fn add_children(
+    services: &Services,
+    state: &State,
+    begun: &Begun,
+    commit: &mut StepCommit,
+    (first_slot, children): (Option<i32>, &[ChildRun]),
+) -> Result<()> {
     let request: ChildrenRequest =
         serde_json::from_value(begun.request.clone()).map_err(Error::internal)?;
-    let started = children.iter().map(|child| Event::ChildStarted {
-        step: begun.step,
-        path: begun.path.clone(),
-        index: request.index(child.slot),
-        run_id: child.run_id,
-        flow_id: child.flow_id.clone(),
-    });
-    Ok(started.collect())
+    let first_slot = first_slot.unwrap_or(request.first_slot);
+    let children = new_children(services, state, begun, (first_slot, children))?;
+    if state.program.is_flow() {
+        let started = children.iter().map(|child| Event::ChildStarted {
+            step: begun.step,
+            path: begun.path.clone(),
+            index: request.index(child.slot),
+            run_id: child.run_id,
+            flow_id: child.flow_id.clone(),
+        });
+        commit.events.extend(started.map(|event| event.row()));
+    }
+    commit.children = Some((children, CHILD_JOB));
+    Ok(())
 }
 
 /// The rows of child runs. Whoever created the parent created them.
@@ -194,13 +202,11 @@ fn new_children(
     services: &Services,
     state: &State,
     begun: &Begun,
-    children: &[ChildRun],
+    (first_slot, children): (i32, &[ChildRun]),
 ) -> Result<Vec<NewChild>> {
     let parent = &state.run;
-    let request: ChildrenRequest =
-        serde_json::from_value(begun.request.clone()).map_err(Error::internal)?;
     let attempt = state.trace.of_attempt(begun.step, begun.attempt);
-    (request.first_slot..)
+    (first_slot..)
         .zip(children)
         .map(|(slot, child)| {
             let job = Advance {
@@ -360,8 +366,14 @@ impl Writer<'_> {
         self.write(&whole, commit, now, Committed::Done(JobEnd::Committed))
     }
 
-    /// The attempt is not done: the run is parked with it. If what it waits for has come meanwhile, it goes on.
-    fn park(&mut self, commit: StepCommit, wait: Wait) -> Result<Committed> {
+    /// The attempt is not done: the run is parked with it, and children of its step begin from a slot on. If what it waits for
+    /// has come meanwhile, it goes on.
+    fn park(
+        &mut self,
+        commit: StepCommit,
+        wait: Wait,
+        (first_slot, children): (i32, Vec<ChildRun>),
+    ) -> Result<Committed> {
         let is_timer = wait.on == WaitingFor::Timer;
         let waiting = Event::RunWaiting {
             waiting_for: Some(wait.on),
@@ -371,14 +383,16 @@ impl Writer<'_> {
             step: Some(self.begun.step),
             attempt: Some(self.begun.attempt),
         };
-        let mut events = commit.events.clone();
-        events.push(waiting.row());
-        let whole = StepCommit {
-            events,
+        let mut whole = StepCommit {
             ended: None,
             wait: Some(wait),
             ..commit.clone()
         };
+        if !children.is_empty() {
+            let next = (Some(first_slot), children.as_slice());
+            add_children(self.services, self.state, self.begun, &mut whole, next)?;
+        }
+        whole.events.push(waiting.row());
         let now = self.services.clock.now();
         self.write(&whole, commit, now, Committed::Done(JobEnd::Committed))
     }

@@ -3,18 +3,22 @@
 //! A branch is a run of the same flow that begins at a place of its parent's stack. Its parent waits meanwhile, so the branch
 //! reads where that stands. What it exports ends with it.
 
+use super::Flow;
+use super::about::About;
 use super::machine::{Machine, Move, Moved, unreadable_state};
 use super::raised::Raised;
-use super::state::At;
+use super::state::{At, State};
 use crate::flows::definition::tree::{
-    AgentCall, For, OnError, PARALLEL_ITEMS_MOST, Parallel, Subflow, Task, TaskKind,
+    AgentCall, For, OnError, PARALLEL_ITEMS_MOST, Subflow, Task, TaskKind,
 };
 use crate::runtime::journal::decision::{ChildRun, Family, Next};
-use crate::runtime::journal::wait::ChildResult;
+use crate::runtime::journal::wait::{ChildResult, ChildrenRequest};
+use crate::runtime::journal::{read, unreadable};
 use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION};
 use crate::store::runs::{Agent, ChildState};
 use crate::store::steps::Step;
 use serde_json::{Value, json};
+use std::ops::Range;
 
 impl<'a> Machine<'a> {
     pub(super) fn begin_agent(&mut self, task: &'a Task, agent: &'a AgentCall) -> Moved<'a> {
@@ -48,7 +52,7 @@ impl<'a> Machine<'a> {
             input: json!({"message": message}),
             branch: None,
         };
-        Ok(self.spawn(task, vec![child], (0, false)))
+        Ok(self.spawn(task, one(child)))
     }
 
     pub(super) fn begin_subflow(&mut self, task: &'a Task, flow: &'a Subflow) -> Moved<'a> {
@@ -71,37 +75,54 @@ impl<'a> Machine<'a> {
             input,
             branch: None,
         };
-        Ok(self.spawn(task, vec![child], (0, false)))
+        Ok(self.spawn(task, one(child)))
     }
 
     pub(super) fn begin_fork(&mut self, task: &'a Task, branches: &'a [Task]) -> Move<'a> {
-        let children = (0..branches.len()).map(|at| self.branch(task, at, Value::Null));
-        let children = children.collect();
-        self.spawn(task, children, (0, true))
+        let children = (0..branches.len())
+            .map(|at| branch(self.about, &task.path, at, Value::Null))
+            .collect();
+        let family = Family {
+            children,
+            is_fail_fast: true,
+            ..Family::default()
+        };
+        self.spawn(task, family)
     }
 
     pub(super) fn begin_parallel(&mut self, task: &'a Task, of: &'a For) -> Moved<'a> {
         let items = self.items(task, of, PARALLEL_ITEMS_MOST)?;
-        self.spawn_part(task, of, (items, 0, Vec::new()))
+        self.begin_iterations(task, of, (items, Vec::new()))
     }
 
-    /// Begins as many iterations of a parallel loop as may run at once, or ends it.
-    fn spawn_part(
+    /// Begins the iterations of a parallel loop after those that have answered, or ends it.
+    fn begin_iterations(
         &mut self,
         task: &'a Task,
         of: &'a For,
-        (items, first, outputs): (Vec<Value>, usize, Vec<Value>),
+        (items, outputs): (Vec<Value>, Vec<Value>),
     ) -> Moved<'a> {
         let Some(parallel) = of.parallel else {
             return Err(unreadable_state());
         };
+        let first = outputs.len();
         if first >= items.len() {
             let output = Value::Array(outputs);
             return Ok(Move::Leave { output, then: None });
         }
-        let part = items.iter().enumerate().skip(first).take(at_once(parallel));
-        let children = part.map(|(at, item)| self.branch(task, at, item.clone()));
-        let children = children.collect();
+        let places = usize::try_from(parallel.concurrency).unwrap_or(1).max(1);
+        let at_once = items.iter().enumerate().skip(first).take(places);
+        let children: Vec<ChildRun> = at_once
+            .map(|(at, item)| branch(self.about, &task.path, at, item.clone()))
+            .collect();
+        let family = Family {
+            later: items.len() - first - children.len(),
+            children,
+            places: Some(i32::try_from(places).unwrap_or(i32::MAX)),
+            first_index: i32::try_from(first).unwrap_or(i32::MAX),
+            is_fail_fast: parallel.on_error == OnError::FailFast,
+            ..Family::default()
+        };
         if let Some(frame) = self.state.frames.last_mut() {
             frame.at = At::Parallel {
                 items,
@@ -109,36 +130,39 @@ impl<'a> Machine<'a> {
                 outputs,
             };
         }
-        let is_fail_fast = parallel.on_error == OnError::FailFast;
-        Ok(self.spawn(task, children, (first, is_fail_fast)))
+        Ok(self.spawn(task, family))
     }
 
-    /// A part of a parallel loop has ended.
+    /// The iterations of a step of a parallel loop have ended.
     pub(super) fn gathered(&mut self, task: &'a Task, of: &'a For, ended: &Step) -> Moved<'a> {
         let results = results(task, ended)?;
+        let request: ChildrenRequest =
+            read(Some(&ended.request)).map_err(|_| unreadable_state())?;
+        let is_cut = i32::try_from(results.len()) != Ok(request.count);
         let Some(frame) = self.state.frames.last_mut() else {
             return Err(unreadable_state());
         };
         let (
             At::Parallel {
-                items,
-                first,
-                outputs,
+                items, mut outputs, ..
             },
             Some(parallel),
         ) = (std::mem::replace(&mut frame.at, At::Effect), of.parallel)
         else {
             return Err(unreadable_state());
         };
-        let first = first + at_once(parallel);
-        let mut outputs = outputs;
         match parallel.on_error {
             OnError::FailFast => outputs.extend(all_outputs(task, results)?),
             OnError::Collect => outputs.extend(results.into_iter().map(|result| {
                 output_of(task, result).unwrap_or_else(|raised| json!({"error": raised.value()}))
             })),
         }
-        self.spawn_part(task, of, (items, first, outputs))
+        if is_cut {
+            // By the clock of another process.
+            let said = "It took longer than its timeout";
+            return Err(Raised::timeout(said, &task.path));
+        }
+        self.begin_iterations(task, of, (items, outputs))
     }
 
     /// All branches of a `fork` have ended.
@@ -196,37 +220,58 @@ impl<'a> Machine<'a> {
         Ok(Move::Enter(first))
     }
 
-    fn branch(&self, task: &Task, at: usize, input: Value) -> ChildRun {
-        ChildRun {
-            flow_id: self.about.flow_id.clone(),
-            flow_version: self.about.flow_version.clone(),
-            agent: None,
-            input,
-            branch: Some(format!("{}/{at}", task.path)),
-        }
-    }
-
-    fn spawn(
-        &mut self,
-        task: &'a Task,
-        children: Vec<ChildRun>,
-        (first, is_fail_fast): (usize, bool),
-    ) -> Move<'a> {
-        let count = i32::try_from(children.len()).unwrap_or(i32::MAX);
+    fn spawn(&mut self, task: &'a Task, family: Family) -> Move<'a> {
+        let count = family.children.len() + family.later;
+        let count = i32::try_from(count).unwrap_or(i32::MAX);
         self.state.slots = self.state.slots.saturating_add(count);
         let family = Family {
             path: task.path.clone(),
-            children,
-            first_index: i32::try_from(first).unwrap_or(i32::MAX),
             until: self.nearest_deadline(),
-            is_fail_fast,
+            ..family
         };
         Move::Effect(task, Next::Spawn(family))
     }
 }
 
-fn at_once(parallel: Parallel) -> usize {
-    usize::try_from(parallel.concurrency).unwrap_or(1).max(1)
+/// A single run, whose failure is the task's own.
+fn one(child: ChildRun) -> Family {
+    Family {
+        children: vec![child],
+        ..Family::default()
+    }
+}
+
+/// A branch or an iteration of the task at `path`.
+fn branch(about: &About, path: &str, at: usize, input: Value) -> ChildRun {
+    ChildRun {
+        flow_id: about.flow_id.clone(),
+        flow_version: about.flow_version.clone(),
+        agent: None,
+        input,
+        branch: Some(format!("{path}/{at}")),
+    }
+}
+
+impl Flow {
+    /// The iterations with these indices of the parallel loop at `path`, which is under way.
+    ///
+    /// # Errors
+    /// A sentence, when another version of this program wrote where the run stands.
+    pub(in crate::runtime) fn iterations(
+        &self,
+        path: &str,
+        indices: Range<usize>,
+    ) -> Result<Vec<ChildRun>, String> {
+        let state = self.state.as_ref().map(State::of_row).transpose();
+        let state = state.map_err(|_| unreadable())?.unwrap_or_default();
+        let innermost = state.frames.last().map(|frame| &frame.at);
+        let Some(At::Parallel { items, .. }) = innermost else {
+            return Err(unreadable());
+        };
+        let items = items.get(indices.clone()).ok_or_else(unreadable)?;
+        let of_item = |(at, item): (usize, &Value)| branch(&self.about, path, at, item.clone());
+        Ok(indices.zip(items).map(of_item).collect())
+    }
 }
 
 fn results(task: &Task, ended: &Step) -> Result<Vec<ChildResult>, Raised> {

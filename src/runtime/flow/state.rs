@@ -1,7 +1,10 @@
 //! Where a run of a flow stands: a stack of the tasks under way, what the innermost was given, and what tasks have exported.
 //!
 //! This is a persisted program counter. Nothing is replayed: whoever takes the run up reads it and the newest step. Its form
-//! has a version ([`FORMAT`]).
+//! has a version, which is the oldest one that says all of it, so that earlier builds go on with what they understand:
+//!
+//! 1. All but the following.
+//! 2. In a parallel loop whose iterations begin as places come free. An earlier build would miss those that have not begun.
 //!
 //! A task is named by its index in its list. A version of a flow never changes, so an index means the same for ever.
 //!
@@ -81,10 +84,10 @@ pub(super) enum At {
     Pause(Tries),
     /// In the list that handles the error.
     Catch { error: Value },
-    /// Between parts of a parallel loop, whose iterations are runs of their own.
+    /// In a parallel loop, whose iterations are runs of their own.
     Parallel {
         items: Vec<Value>,
-        /// The first item of the part under way.
+        /// The first item of the step under way: not the first of all where a build before form 2 began the loop, part by part.
         first: usize,
         /// What the iterations before it answered.
         outputs: Vec<Value>,
@@ -147,6 +150,13 @@ impl State {
         innermost.is_some_and(|frame| matches!(frame.at, At::Again { .. }))
     }
 
+    fn format(&self) -> i16 {
+        match self.frames.last().map(|frame| &frame.at) {
+            Some(At::Parallel { .. }) => FORMAT,
+            _ => 1,
+        }
+    }
+
     /// The row, within its bounds.
     ///
     /// # Errors
@@ -167,7 +177,7 @@ impl State {
             }
         }
         Ok(FlowState {
-            format: FORMAT,
+            format: self.format(),
             frames,
             data: self.data.clone(),
             context: self.context.clone(),

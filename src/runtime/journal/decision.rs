@@ -57,7 +57,7 @@ pub enum Next {
         /// How long, from its beginning.
         duration: Duration,
     },
-    /// A step that begins child runs and waits until all have ended. The run holds no thread and no lease
+    /// A step that begins child runs, all or as many as have places, and waits until all have ended. The run holds no thread and no lease
     /// meanwhile.
     Spawn(Family),
     /// A step that asks a reviewer, and waits until the approval is closed. The run holds no thread and no lease
@@ -90,8 +90,12 @@ pub struct NewStep {
 pub struct Family {
     /// Where the step stands in the program.
     pub path: String,
-    /// 1 to [`CHILDREN_AT_ONCE`](crate::store::runs::CHILDREN_AT_ONCE).
+    /// Those that begin with the step; together with `later` 1 to [`CHILDREN_AT_ONCE`](crate::store::runs::CHILDREN_AT_ONCE).
     pub children: Vec<ChildRun>,
+    /// Of a flow: how many begin after them, each when a place comes free.
+    pub later: usize,
+    /// How many run at once, where that is bounded.
+    pub places: Option<i32>,
     /// Which branch or iteration of the task the first one is.
     pub first_index: i32,
     /// When those that have not ended are cancelled.

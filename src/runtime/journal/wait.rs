@@ -9,6 +9,7 @@ use crate::store::approvals::ApprovalStatus;
 use crate::store::runs::{Usage, Wait, WaitingFor};
 use crate::store::steps::{Step, StepKind};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::time::Duration;
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -33,7 +34,7 @@ pub(in crate::runtime) struct TimerRequest {
     database_until: Option<OffsetDateTime>,
 }
 
-/// What a step `child` is asked. The children stand beside the run, by slot.
+/// What a step `child` is asked. The children stand beside the run, by slot, once they have begun.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::runtime) struct ChildrenRequest {
@@ -51,9 +52,12 @@ pub(in crate::runtime) struct ChildrenRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub until: Option<OffsetDateTime>,
-    /// Those that have not ended are cancelled once one has failed.
+    /// Those that have not ended are cancelled once one has failed, and no other begins.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_fail_fast: bool,
+    /// Of a parallel loop: how many run at once. The others begin as places come free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<i32>,
 }
 
 /// How one child run ended, in the result of its step: an array in the order of the slots.
@@ -137,9 +141,14 @@ impl ChildrenRequest {
             .saturating_add(self.first_index)
     }
 
-    /// Whether the child of this slot is the step's.
-    pub(in crate::runtime) fn has(&self, slot: i32) -> bool {
-        (self.first_slot..self.first_slot.saturating_add(self.count)).contains(&slot)
+    /// The slots of the step's children.
+    pub(in crate::runtime) fn slots(&self) -> Range<i32> {
+        self.first_slot..self.first_slot.saturating_add(self.count)
+    }
+
+    /// Whether the error of a child is an answer, as that of an iteration of a loop that collects them.
+    pub(in crate::runtime) fn takes_failed(&self) -> bool {
+        self.places.is_some() && !self.is_fail_fast
     }
 }
 

@@ -19,7 +19,7 @@ use crate::runtime::turn::definition::AGENT_TURN;
 use crate::store::Sql;
 use crate::store::events::NewEvent;
 use crate::store::runs::{
-    self, ChildState, NewChildRetry, NewRetry, Origin, OwnChild, Run, TakenOver,
+    self, ChildState, NewChildRetry, NewRetry, Origin, OwnChild, Run, TakenOver, Waits,
 };
 use crate::store::steps::{Step, StepKind, of_run};
 use serde_json::{Value, json};
@@ -139,8 +139,12 @@ impl<'a> Reading<'a> {
                     read(Some(&newest.request)).map_err(Error::internal)?;
                 let moved = self.now - newest.started_at;
                 request.until = request.until.map(|until| until + moved);
-                let slots = request.first_slot..request.first_slot.saturating_add(request.count);
-                let waits = (newest.step, json!(request), slots);
+                let waits = Waits {
+                    step: newest.step,
+                    request: json!(request),
+                    slots: request.slots(),
+                    takes_failed: request.takes_failed(),
+                };
                 Taken {
                     steps,
                     over: Some(TakenOver {
@@ -154,7 +158,7 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// The runs of a step that did not complete.
+    /// The runs of a step that have begun and gave no answer.
     fn below(
         &mut self,
         sql: &mut impl Sql,
@@ -163,8 +167,10 @@ impl<'a> Reading<'a> {
     ) -> Result<Vec<Below>> {
         let mut below = Vec::new();
         let tenant_id = May::<Write, Run>::tenant_id(may);
-        for child in runs::children(sql, may, false)? {
-            if !request.has(child.slot) || child.state == ChildState::Completed {
+        for child in runs::children(sql, may, request.slots(), false)? {
+            let is_answer = child.state == ChildState::Completed
+                || child.state == ChildState::Failed && request.takes_failed();
+            if is_answer {
                 continue;
             }
             self.runs += 1;

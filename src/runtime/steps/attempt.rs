@@ -4,6 +4,7 @@ use crate::log::trace::TraceContext;
 use crate::log::{Subsystem, subsystem};
 use crate::runtime::active_runs::Interrupt;
 use crate::runtime::clients::Clients;
+use crate::runtime::journal::decision::ChildRun;
 use crate::runtime::program::Program;
 use crate::runtime::progress::events::{Event, StepAnswer};
 use crate::runtime::services::Services;
@@ -40,6 +41,8 @@ pub(in crate::runtime) struct Performed {
     pub(in crate::runtime) told: Vec<Event>,
     /// Slots of children whose ends it has read.
     pub(in crate::runtime) taken: Vec<i32>,
+    /// Children that begin in places that have come free, if it waits: from this slot on.
+    pub(in crate::runtime) begins: (i32, Vec<ChildRun>),
     /// How it ended.
     pub(in crate::runtime) outcome: Outcome,
 }
@@ -126,6 +129,7 @@ impl From<Outcome> for Performed {
             has_text: false,
             told: Vec::new(),
             taken: Vec::new(),
+            begins: (0, Vec::new()),
             outcome,
         }
     }

@@ -1,16 +1,20 @@
 //! A step that waits for the child runs that it started.
 //!
-//! Each time it is performed it takes the children that have ended since. The next commit adds
-//! their usage to the run, each child once.
+//! Each time it is performed it takes the children that have ended since, and begins others in their places where the step
+//! has more of them. The next commit adds their usage to the run, each child once.
+//!
+//! Guarantees: how many children have ended before changes nothing in what this reads, but for the last time, when it reads
+//! what all of them answered.
 
 use super::attempt::{Attempt, Outcome, Performed};
 use crate::error::{Error, Result};
 use crate::runtime::ends;
+use crate::runtime::journal::decision::ChildRun;
 use crate::runtime::journal::read;
 use crate::runtime::journal::wait::{self, ChildResult, ChildrenRequest};
 use crate::runtime::progress::events::{ChildEnd, Event, StepAnswer};
 use crate::store::Session;
-use crate::store::runs::{self, Cancelled, Child, ChildState, Lease};
+use crate::store::runs::{self, Cancelled, Child, ChildState, OUTPUTS_BYTES, Unseen, UnseenChild};
 use crate::store::steps::Begun;
 use serde_json::json;
 
@@ -22,40 +26,79 @@ pub(super) fn perform(attempt: &Attempt<'_>, begun: &Begun) -> Result<Performed>
     };
     let (services, now) = (attempt.services, attempt.services.clock.now());
     let mut session = services.store.session()?;
-    let mut children = read_children(&mut session, &attempt.lease, &request, false)?;
-    let ended = |child: &&Child| child.state != ChildState::Started;
+    let mut unseen = read_unseen(&mut session, attempt, &request)?;
     let is_over = request.until.is_some_and(|until| until <= now);
-    let has_failed = |child: &Child| child.state == ChildState::Failed;
-    if is_over || request.is_fail_fast && children.iter().any(has_failed) {
-        let left = children.iter().filter(|child| !ended(child));
-        cancel(attempt, &left.collect::<Vec<_>>())?;
-        children = read_children(&mut session, &attempt.lease, &request, false)?;
+    let is_cut = is_over || request.is_fail_fast && unseen.has_failed;
+    if is_cut {
+        cancel(attempt, &unseen.children)?;
+        unseen = read_unseen(&mut session, attempt, &request)?;
     }
-    let unseen = children.iter().filter(ended).filter(|child| !child.is_seen);
-    let unseen: Vec<&Child> = unseen.collect();
-    let taken = unseen.iter().map(|child| child.slot).collect();
+    let (under_way, ended): (Vec<UnseenChild>, Vec<UnseenChild>) = unseen
+        .children
+        .into_iter()
+        .partition(|child| child.state == ChildState::Started);
+    let next = match is_cut {
+        true => Vec::new(),
+        false => {
+            let stands = (unseen.next_slot, under_way.len());
+            next_children(attempt, begun, &request, stands)?
+        }
+    };
     let told = match attempt.program.is_flow() {
-        true => completed(begun, &request, &unseen),
+        true => completed(begun, &request, &ended),
         false => Vec::new(),
     };
-    let outcome = match children.iter().all(|child| ended(&child)) {
-        true => done(&read_children(
-            &mut session,
-            &attempt.lease,
-            &request,
-            true,
-        )?),
+    let outcome = match under_way.is_empty() && next.is_empty() {
+        true => done(&mut session, attempt, &request)?,
         false => Outcome::Waits(wait::children(now, request.until)),
     };
     Ok(Performed {
-        taken,
+        taken: ended.iter().map(|child| child.slot).collect(),
+        begins: (unseen.next_slot, next),
         told,
         ..Performed::from(outcome)
     })
 }
 
-fn completed(begun: &Begun, request: &ChildrenRequest, unseen: &[&Child]) -> Vec<Event> {
-    let completed = unseen.iter().map(|child| Event::ChildCompleted {
+fn read_unseen(
+    session: &mut Session,
+    attempt: &Attempt<'_>,
+    request: &ChildrenRequest,
+) -> Result<Unseen> {
+    let unseen = runs::unseen_children(session, &attempt.lease, request.slots())?;
+    let begun_with_it = match request.places {
+        Some(_) => request.first_slot.saturating_add(1),
+        None => request.slots().end,
+    };
+    match unseen.next_slot < begun_with_it {
+        true => Err(Error::internal("a step's children are not all there")),
+        false => Ok(unseen),
+    }
+}
+
+/// The children that have a place now, from a slot on, beside so many that are under way.
+fn next_children(
+    attempt: &Attempt<'_>,
+    begun: &Begun,
+    request: &ChildrenRequest,
+    (next_slot, under_way): (i32, usize),
+) -> Result<Vec<ChildRun>> {
+    let left = usize::try_from(request.slots().end - next_slot).unwrap_or_default();
+    let places = request
+        .places
+        .map_or(0, |places| usize::try_from(places).unwrap_or_default());
+    let count = left.min(places.saturating_sub(under_way));
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let first = usize::try_from(request.index(next_slot)).map_err(Error::internal)?;
+    let program = attempt.program;
+    let children = program.later_children(&begun.path, first..first + count);
+    children.map_err(Error::internal)
+}
+
+fn completed(begun: &Begun, request: &ChildrenRequest, ended: &[UnseenChild]) -> Vec<Event> {
+    let completed = ended.iter().map(|child| Event::ChildCompleted {
         step: begun.step,
         path: begun.path.clone(),
         index: request.index(child.slot),
@@ -66,10 +109,11 @@ fn completed(begun: &Begun, request: &ChildrenRequest, unseen: &[&Child]) -> Vec
     completed.collect()
 }
 
-/// Asks children to end.
-fn cancel(attempt: &Attempt<'_>, children: &[&Child]) -> Result<()> {
+/// Asks those to end that have not ended.
+fn cancel(attempt: &Attempt<'_>, children: &[UnseenChild]) -> Result<()> {
     let (services, now) = (attempt.services, attempt.services.clock.now());
-    for child in children {
+    let is_under_way = |child: &&UnseenChild| child.state == ChildState::Started;
+    for child in children.iter().filter(is_under_way) {
         let own = attempt.lease.child(child.run_id);
         loop {
             let (cancelled, ended) = services.store.transact(|tx| {
@@ -90,38 +134,36 @@ fn cancel(attempt: &Attempt<'_>, children: &[&Child]) -> Result<()> {
         services.feed.changed(child.run_id);
         services.active.interrupt(child.run_id);
     }
-    if !children.is_empty() {
+    if children.iter().any(|child| is_under_way(&child)) {
         services.wake_queue();
     }
     Ok(())
 }
 
-/// The step's children, all of them.
-fn read_children(
+/// The end of the step: what all children answered.
+fn done(
     session: &mut Session,
-    lease: &Lease,
+    attempt: &Attempt<'_>,
     request: &ChildrenRequest,
-    with_outputs: bool,
-) -> Result<Vec<Child>> {
-    let mut children = runs::children(session, lease, with_outputs)?;
-    children.retain(|child| request.has(child.slot));
-    match i32::try_from(children.len()) {
-        Ok(count) if count == request.count => Ok(children),
-        _ => Err(Error::internal("a step's children are not all there")),
+) -> Result<Outcome> {
+    let children = runs::children(session, &attempt.lease, request.slots(), true)?;
+    if children.iter().any(|child| child.is_left_out) {
+        return Ok(Outcome::refused(format!(
+            "What the runs answered has more than {} MiB of JSON together.",
+            OUTPUTS_BYTES >> 20
+        )));
     }
-}
-
-fn done(children: &[Child]) -> Outcome {
     // A run that takes up another has children of that one among its own, which are kept no longer than that.
-    let mut completed = children
-        .iter()
-        .filter(|child| child.state == ChildState::Completed);
-    if let Some(erased) = completed.find(|child| child.is_erased) {
-        return Outcome::refused(format!(
+    if let Some(erased) = children.iter().find(|child| child.is_erased) {
+        return Ok(Outcome::refused(format!(
             "What the run {} answered was erased.",
             erased.run_id
-        ));
+        )));
     }
+    Ok(answer(&children))
+}
+
+fn answer(children: &[Child]) -> Outcome {
     let results = children.iter().map(|child| ChildResult {
         run_id: child.run_id,
         status: child.state.text().to_owned(),

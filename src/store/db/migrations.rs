@@ -97,6 +97,7 @@ const OWN: &[(&str, &str)] = changes![
     "0015_tool_approvals",
     "0016_approval_log_positions",
     "0017_flow_errors",
+    "0019_child_runs",
     "0021_sessions",
     "0022_operator_codes",
 ];

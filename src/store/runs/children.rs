@@ -16,11 +16,15 @@ use crate::texts;
 use postgres::Row;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::ops::Range;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 /// Children that one commit begins, at most.
 pub const CHILDREN_AT_ONCE: usize = 1000;
+
+/// What children that are read together answered, at most, in bytes of JSON.
+pub const OUTPUTS_BYTES: i64 = 8 * 1024 * 1024;
 
 /// A child run to be begun. Project, creator, root, `dry_run` and labels are its parent's; its origin is `run`.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,6 +101,32 @@ pub struct Child {
     pub error: Option<Value>,
     /// What it answered was erased.
     pub is_erased: bool,
+    /// What it answered is not read: it and those before it have more than [`OUTPUTS_BYTES`].
+    pub is_left_out: bool,
+}
+
+/// How the children of a step stand, but for those that its run has seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unseen {
+    /// Those that have not ended, and those whose end the run has not taken.
+    pub children: Vec<UnseenChild>,
+    /// The slot after the last one that has begun.
+    pub next_slot: i32,
+    /// Whether one has failed, seen or not.
+    pub has_failed: bool,
+}
+
+/// A child whose end its parent has not taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UnseenChild {
+    /// Its place among its parent's children.
+    pub slot: i32,
+    /// The run.
+    pub run_id: Uuid,
+    /// How it stands.
+    pub state: ChildState,
+    /// What it used, runs below it included, once it has ended.
+    pub usage: Usage,
 }
 
 impl Child {
@@ -106,20 +136,65 @@ impl Child {
     }
 }
 
-/// The children of a run, by slot.
+/// The children of a run in these slots, by slot.
 ///
 /// # Errors
 /// The database's.
 pub fn children(
     sql: &mut impl Sql,
     may: &impl May<Read, Run>,
+    slots: Range<i32>,
     with_outputs: bool,
 ) -> Result<Vec<Child>> {
     let rows = sql.query(
         sql!("runs/children"),
-        &[&may.tenant_id(), &may.object_id(), &with_outputs],
+        &[
+            &may.tenant_id(),
+            &may.object_id(),
+            &slots.start,
+            &slots.end,
+            &with_outputs,
+            &OUTPUTS_BYTES,
+        ],
     )?;
     rows.iter().map(child_of).collect()
+}
+
+/// How the children of a run in these slots stand. It takes as long however many of them the run has seen.
+///
+/// # Errors
+/// The database's.
+pub fn unseen_children(
+    sql: &mut impl Sql,
+    may: &impl May<Read, Run>,
+    slots: Range<i32>,
+) -> Result<Unseen> {
+    let rows = sql.query(
+        sql!("runs/unseen_children"),
+        &[&may.tenant_id(), &may.object_id(), &slots.start, &slots.end],
+    )?;
+    let first = rows.first();
+    let first = first.ok_or_else(|| Error::internal("a step's children cannot be counted"))?;
+    let (next_slot, has_failed) = (first.column("next_slot")?, first.column("has_failed")?);
+    let children = rows.iter().map(unseen_of).collect::<Result<Vec<_>>>()?;
+    Ok(Unseen {
+        children: children.into_iter().flatten().collect(),
+        next_slot,
+        has_failed,
+    })
+}
+
+/// None: there is no such child, and the row says the rest alone.
+fn unseen_of(row: &Row) -> Result<Option<UnseenChild>> {
+    let Some(slot) = row.column("slot")? else {
+        return Ok(None);
+    };
+    Ok(Some(UnseenChild {
+        slot,
+        run_id: row.column("child_run_id")?,
+        state: row.column("state")?,
+        usage: usage_of(row)?,
+    }))
 }
 
 fn child_of(row: &Row) -> Result<Child> {
@@ -134,6 +209,7 @@ fn child_of(row: &Row) -> Result<Child> {
         output: row.column("output")?,
         error: row.column("error")?,
         is_erased: row.column("is_erased")?,
+        is_left_out: row.column("is_left_out")?,
     })
 }
 

@@ -47,7 +47,10 @@ mod rows;
 pub(super) mod storable;
 
 pub use cancel::{Cancelled, cancel, job_payload};
-pub use children::{CHILDREN_AT_ONCE, Child, ChildJob, ChildState, NewChild, children};
+pub use children::{
+    CHILDREN_AT_ONCE, Child, ChildJob, ChildState, NewChild, OUTPUTS_BYTES, Unseen, UnseenChild,
+    children, unseen_children,
+};
 pub(super) use claim::begun_of;
 pub use claim::{claim, interrupted};
 pub use commit::{Announce, End, Outcome, StepCommit, Wait, Written, commit, commit_in};
@@ -61,5 +64,7 @@ pub use lists::{Filters, list};
 pub use partitions::attach_partitions;
 pub use payload::{Payload, payload};
 pub use request_key::{RequestKey, forget_keys, remember_key};
-pub use retry::{NewChildRetry, NewRetry, TakenOver, insert_child_retry, insert_retry, take_over};
+pub use retry::{
+    NewChildRetry, NewRetry, TakenOver, Waits, insert_child_retry, insert_retry, take_over,
+};
 pub use rows::{Agent, Origin, Parent, Run, Status, Tokens, Usage, Via, WaitingFor, find};

@@ -13,6 +13,7 @@ use crate::store::agents::not_started;
 use crate::store::events::NewEvent;
 use crate::store::flow_states::FlowState;
 use serde_json::Value;
+use std::ops::Range;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -57,9 +58,21 @@ pub struct NewChildRetry {
 pub struct TakenOver {
     /// Where it stands.
     pub state: FlowState,
-    /// The step that waits for child runs, with what it asks, and the slots of its children. Of those the completed ones are
-    /// taken over.
-    pub waits: Option<(i32, Value, std::ops::Range<i32>)>,
+    /// The step that waits for child runs, if one does.
+    pub waits: Option<Waits>,
+}
+
+/// A step that waits for child runs.
+#[derive(Debug, Clone)]
+pub struct Waits {
+    /// Its number.
+    pub step: i32,
+    /// What it asks.
+    pub request: Value,
+    /// The slots of its children. Of those the completed ones are taken over.
+    pub slots: Range<i32>,
+    /// And those that failed: their errors are answers.
+    pub takes_failed: bool,
 }
 
 /// Writes what the new run takes over of a failed run of a flow.
@@ -92,10 +105,11 @@ pub fn take_over(
             &context.as_ref(),
             &state.tasks,
             &state.slots,
-            &waits.map(|(step, ..)| step),
-            &waits.map(|(_, request, _)| request),
-            &waits.map(|(.., slots)| slots.start),
-            &waits.map(|(.., slots)| slots.end),
+            &waits.map(|waits| waits.step),
+            &waits.map(|waits| &waits.request),
+            &waits.map(|waits| waits.slots.start),
+            &waits.map(|waits| waits.slots.end),
+            &waits.is_some_and(|waits| waits.takes_failed),
         ],
     )?;
     Ok(())

@@ -1,9 +1,10 @@
 //! A flow whose process dies before each of its commits, and is carried on by another.
 
 use super::world::Flows;
-use crate::runtime::world::World;
-use agent_runtime::store::runs::Status;
+use crate::runtime::world::{Process, World};
+use agent_runtime::store::runs::{Run, Status};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 /// Writes of events, which every commit has, fail from a chosen one on, as those of a process that lost its connection. The
 /// count goes on whatever is rolled back.
@@ -39,27 +40,35 @@ fn tasks() -> Value {
     ])
 }
 
-/// Runs the flow, by processes of which the first is dead from this commit on. Says how many commits it took.
-fn dies_before(world: &World, commit: i64) -> i64 {
+/// A run that `start` creates, carried on by processes of which the first is dead from this commit on. Says how it ended.
+pub(super) fn carried_on(world: &World, commit: i64, start: impl FnOnce(&Process) -> Uuid) -> Run {
     world.batch(&format!(
         "update failing set from_commit = {commit}; select setval('commits', 1, false)"
     ));
-    let creator = world.process(0, false);
-    let run_id = world.start(&creator, "dies", json!({}));
+    let run_id = start(&world.process(0, false));
     let dying = world.process(1, true);
-    world.eventually(|| {
-        world.number("select last_value from commits") >= commit
-            || world.run(run_id).status.is_finished()
-    });
+    world.eventually(|| commits(world) >= commit || world.run(run_id).status.is_finished());
     world.expire_leases();
     world.batch("update failing set from_commit = 9223372036854775807");
     let next = world.process(1, true);
     next.shard.follow(run_id);
     let run = world.until(&next, run_id, |run| run.status.is_finished());
-    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
     drop(dying);
+    run
+}
+
+/// How many commits there were.
+pub(super) fn commits(world: &World) -> i64 {
+    world.number("select last_value from commits")
+}
+
+/// Says how many commits the flow took.
+fn dies_before(world: &World, commit: i64) -> i64 {
+    let start = |creator: &Process| world.start(creator, "dies", json!({}));
+    let run = carried_on(world, commit, start);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
     assert_eq!(
-        world.output(run_id),
+        world.output(run.run_id),
         json!({"n": 2, "seen": ["a", "b"]}),
         "before commit {commit}"
     );
@@ -72,8 +81,8 @@ fn dies_before(world: &World, commit: i64) -> i64 {
         "/do/2/outer/catch/do/0/rest",
     ];
     let steps = steps.map(|path| format!("wait {path} completed"));
-    assert_eq!(world.steps(run_id), steps, "no step is begun twice");
-    world.number("select last_value from commits")
+    assert_eq!(world.steps(run.run_id), steps, "no step is begun twice");
+    commits(world)
 }
 
 #[test]

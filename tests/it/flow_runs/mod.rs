@@ -7,6 +7,7 @@ mod clocks;
 mod crashes;
 mod events;
 mod features;
+mod iterations;
 mod parked;
 mod retries;
 mod state;

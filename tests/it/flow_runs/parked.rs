@@ -25,8 +25,21 @@ const YEAR: u64 = 365 * 86_400;
 
 type Rows = BTreeMap<String, Vec<Value>>;
 
+/// A run that was parked, and how it goes on.
+struct Parked {
+    /// The file of its rows.
+    file: &'static str,
+    tasks: Value,
+    /// How its children stand when it is parked, and how many of them it has seen.
+    children: &'static [Status],
+    seen: i64,
+    /// What it answers, and the steps that it takes.
+    output: Value,
+    steps: &'static [&'static str],
+}
+
 /// A run with frames of each kind that waits, beside a branch that has ended.
-fn tasks() -> Value {
+fn of_each_kind() -> Parked {
     let slow = json!({"do": [
         {"nap": {"wait": {"hours": 1}}},
         {"tell": {"set": "${ [$x, .n, $context.kept] }"}},
@@ -36,11 +49,42 @@ fn tasks() -> Value {
         "try": [{"split": fork}],
         "catch": {"errors": {"with": {"status": 503}}, "retry": {"delay": {"seconds": 1}}},
     });
-    json!([
-        {"keep": {"set": "${ . }", "export": {"as": "{ kept: .n }"}}},
-        {"each": {"for": {"each": "x", "in": "[7]"}, "do": [{"outer": tries}]}},
-        {"after": {"set": {"split": "${ . }"}}},
-    ])
+    Parked {
+        file: "parked.json",
+        tasks: json!([
+            {"keep": {"set": "${ . }", "export": {"as": "{ kept: .n }"}}},
+            {"each": {"for": {"each": "x", "in": "[7]"}, "do": [{"outer": tries}]}},
+            {"after": {"set": {"split": "${ . }"}}},
+        ]),
+        children: &[Status::Waiting, Status::Completed],
+        seen: 1,
+        output: json!({"split": [[7, 5, 5], 7]}),
+        steps: &["child /do/1/each/do/0/outer/try/0/split completed"],
+    }
+}
+
+/// A parallel loop whose third and fourth iterations wait.
+fn of_iterations(file: &'static str, steps: &'static [&'static str]) -> Parked {
+    let slow =
+        json!({"slow": {"if": "$x == 3 or $x == 4", "do": [{"nap": {"wait": {"hours": 1}}}]}});
+    let tell = json!({"tell": {"set": "${ [$index, $x, .n] }"}});
+    Parked {
+        file,
+        tasks: json!([{"each": {
+            "for": {"each": "x", "in": "[1, 2, 3, 4, 5]"},
+            "metadata": {"concurrency": 2},
+            "do": [slow, tell],
+        }}]),
+        children: &[
+            Status::Completed,
+            Status::Completed,
+            Status::Waiting,
+            Status::Waiting,
+        ],
+        seen: 2,
+        output: json!([[0, 1, 5], [1, 2, 5], [2, 3, 5], [3, 4, 5], [4, 5, 5]]),
+        steps,
+    }
 }
 
 /// What stands in the file for ids that each test has its own of.
@@ -94,18 +138,19 @@ fn put_back(client: &mut Client, rows: &Rows) {
 }
 
 /// Parks a run, and says its rows.
-fn parked(world: &World) -> String {
+fn park(world: &World, parked: &Parked) -> String {
     let process = world.process(2, true);
     let run_id = world.start(&process, "parked", json!({"n": 5}));
     world.eventually(|| {
         let children = world.children(run_id);
         let states: Vec<Status> = children.iter().map(|child| child.status).collect();
-        states == [Status::Waiting, Status::Completed]
+        states == parked.children
             && world.run(run_id).status == Status::Waiting
-            && world.number("select count(*) from run_children where seen") == 1
+            && world.number("select count(*) from run_children where seen") == parked.seen
     });
     let children = world.children(run_id);
-    let runs = [run_id, children[0].run_id, children[1].run_id];
+    let children = children.iter().map(|child| child.run_id);
+    let runs: Vec<Uuid> = [run_id].into_iter().chain(children).collect();
     let rows = rows_of(&mut world.database.client(), &runs);
     let mut text = serde_json::to_string_pretty(&rows).unwrap();
     for (name, id) in ids(world, &runs) {
@@ -114,26 +159,31 @@ fn parked(world: &World) -> String {
     text + "\n"
 }
 
-#[test]
-fn a_run_that_the_earliest_build_parked_goes_on() {
-    let path = concat!(
+fn goes_on(parked: &Parked, format: i32) {
+    let path = format!(
+        "{}/tests/it/flow_runs/{}",
         env!("CARGO_MANIFEST_DIR"),
-        "/tests/it/flow_runs/parked.json"
+        parked.file
     );
-    if !std::fs::exists(path).unwrap() && std::env::var_os("UPDATE_GENERATED").is_some() {
+    if !std::fs::exists(&path).unwrap() && std::env::var_os("UPDATE_GENERATED").is_some() {
         let world = World::new();
-        world.flow("parked", tasks());
-        std::fs::write(path, parked(&world)).unwrap();
+        world.flow("parked", parked.tasks.clone());
+        std::fs::write(&path, park(&world, parked)).unwrap();
     }
     let world = World::new();
-    world.flow("parked", tasks());
-    let runs = [(); 3].map(|()| world.clock.new_id());
+    world.flow("parked", parked.tasks.clone());
+    let runs: Vec<Uuid> = (0..=parked.children.len())
+        .map(|_| world.clock.new_id())
+        .collect();
     let mut text = std::fs::read_to_string(path).unwrap();
     for (name, id) in ids(&world, &runs) {
         text = text.replace(&format!("\"{name}\""), &format!("\"{id}\""));
     }
     let rows: Rows = serde_json::from_str(&text).unwrap();
-    assert_eq!(rows["flow_states"][0]["format"], json!(1));
+    let states = rows["flow_states"].iter();
+    let own = states.filter(|state| state["run_id"] == json!(runs[0]));
+    let formats: Vec<&Value> = own.map(|state| &state["format"]).collect();
+    assert_eq!(formats, [&json!(format)]);
     // A process makes the partitions of the month.
     drop(world.process(0, false));
     put_back(&mut world.database.client(), &rows);
@@ -143,10 +193,24 @@ fn a_run_that_the_earliest_build_parked_goes_on() {
     world.pass(&process, 0);
     let run = world.finished(&process, runs[0]);
     assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
-    let split = json!({"split": [[7, 5, 5], 7]});
-    assert_eq!(world.output(runs[0]), split);
-    assert_eq!(
-        world.steps(runs[0]),
-        ["child /do/1/each/do/0/outer/try/0/split completed"]
-    );
+    assert_eq!(world.output(runs[0]), parked.output);
+    assert_eq!(world.steps(runs[0]), parked.steps);
+}
+
+#[test]
+fn a_run_that_the_earliest_build_parked_goes_on() {
+    goes_on(&of_each_kind(), 1);
+}
+
+/// Such a build began as many iterations as may run at once as a step of its own, and the next ones once all of these had ended.
+#[test]
+fn a_loop_that_an_earlier_build_parked_in_its_second_part_goes_on() {
+    let steps = &["child /do/0/each completed"; 3];
+    goes_on(&of_iterations("parked-part.json", steps), 1);
+}
+
+#[test]
+fn a_loop_that_was_parked_before_all_of_it_had_begun_goes_on() {
+    let steps = &["child /do/0/each completed"];
+    goes_on(&of_iterations("parked-places.json", steps), 2);
 }

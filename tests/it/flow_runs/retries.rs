@@ -1,6 +1,6 @@
 //! Failed runs of flows that are taken up again.
 
-use super::crashes::FAILING;
+use super::crashes::{FAILING, carried_on, commits};
 use super::world::Flows;
 use crate::runtime::world::{HttpServer, Process, World, started_by};
 use agent_runtime::dev::provider::{Reply, Step};
@@ -219,6 +219,46 @@ fn iterations_that_failed_are_taken_up_and_the_loop_goes_on() {
     assert_eq!(bodies, ["1", "2", "3", "4", "4", "5"]);
 }
 
+/// Errors that were collected are answers, of a loop whose time was over before all had begun too.
+#[test]
+fn iterations_whose_errors_are_collected_are_not_taken_up() {
+    let world = World::new();
+    let fails = json!({"raise": {"error": {"type": "https://example.com/no", "status": 409}}});
+    world.flow(
+        "maps",
+        json!([{"each": {
+            "for": {"each": "x", "in": "[1, 2, 3, 4, 5]"},
+            "metadata": {"concurrency": 2, "onError": "collect"},
+            "timeout": {"after": "PT10S"},
+            "do": [
+                {"first": {"if": "$x == 1", "do": [{"fails": fails}]}},
+                {"slow": {"if": "$x == 3 or $x == 4", "call": "tool", "with": {"tool": "weather", "arguments": {"city": "Rome"}}}},
+                {"double": {"set": "${ $x * 2 }"}},
+            ],
+        }}]),
+    );
+    let gate = world.tool.gate.clone();
+    let closed = gate.lock().unwrap();
+    let process = world.process(3, true);
+    let run_id = world.start(&process, "maps", json!({}));
+    world.eventually(|| {
+        world.tool.asked().len() == 2 && world.run(run_id).status == Status::Waiting
+    });
+    world.pass(&process, 11);
+    assert_eq!(world.finished(&process, run_id).status, Status::Failed);
+    drop(closed);
+    let again = retry(&world, &process, run_id, false).unwrap();
+    let run = world.finished(&process, again);
+    assert_eq!(run.status, Status::Completed, "{:?}", run.failure_message);
+    let output = world.output(again);
+    assert_eq!(output[0]["error"]["status"], 409);
+    assert_eq!(output.as_array().unwrap()[1..], [4, 6, 8, 10]);
+    let (before, after) = (world.children(run_id), world.children(again));
+    assert_eq!(before.len(), 4, "the fifth had no place");
+    assert_eq!(before[0].run_id, after[0].run_id);
+    assert_eq!(after.len(), 5);
+}
+
 #[test]
 fn a_turn_that_failed_is_taken_up_inside_its_flow() {
     let world = World::new();
@@ -264,22 +304,8 @@ fn dies_before(world: &World, server: &HttpServer, commit: i64) -> i64 {
     let failed = world.ends(&creator, "forks", json!({"n": 1}));
     assert_eq!(failed.status, Status::Failed);
     drop(creator);
-    world.batch(&format!(
-        "update failing set from_commit = {commit}; select setval('commits', 1, false)"
-    ));
-    let creator = world.process(0, false);
-    let run_id = retry(world, &creator, failed.run_id, false).unwrap();
-    let dying = world.process(1, true);
-    world.eventually(|| {
-        world.number("select last_value from commits") >= commit
-            || world.run(run_id).status.is_finished()
-    });
-    world.expire_leases();
-    world.batch("update failing set from_commit = 9223372036854775807");
-    let next = world.process(1, true);
-    next.shard.follow(run_id);
-    let run = world.until(&next, run_id, |run| run.status.is_finished());
-    drop(dying);
+    let start = |creator: &Process| retry(world, creator, failed.run_id, false).unwrap();
+    let run = carried_on(world, commit, start);
     let done = urls(server)[asked..]
         .iter()
         .filter(|url| *url != "/two")
@@ -290,13 +316,13 @@ fn dies_before(world: &World, server: &HttpServer, commit: i64) -> i64 {
     );
     // The request of the branch may be cut off: nobody knows then whether it was made, and it is not made again.
     match run.status {
-        Status::Completed => assert_eq!(world.output(run_id)[0], json!({"n": 1})),
+        Status::Completed => assert_eq!(world.output(run.run_id)[0], json!({"n": 1})),
         _ => assert!(
             run.failure_message.unwrap().contains("Nobody knows"),
             "before commit {commit}"
         ),
     }
-    world.number("select last_value from commits")
+    commits(world)
 }
 
 #[test]

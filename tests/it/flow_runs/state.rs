@@ -75,7 +75,10 @@ fn a_run_whose_state_a_later_version_wrote_is_left_to_that() {
     let process = world.process(1, true);
     let run_id = world.start(&process, "waits", json!({"n": 1}));
     world.until(&process, run_id, |run| run.status == Status::Waiting);
-    world.batch("update flow_states set format = 2");
+    world.batch(&format!(
+        "update flow_states set format = {}",
+        flow_states::FORMAT + 1
+    ));
     let put_off = "select count(*) from job_jobs where lease_id is null and run_at > now() + interval '1 second'";
     world.pass(&process, 3600);
     world.eventually(|| world.number(put_off) == 1);

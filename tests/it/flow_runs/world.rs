@@ -141,7 +141,8 @@ impl Flows for World {
     }
 
     fn children(&self, run_id: Uuid) -> Vec<Run> {
-        let children = self.read(|session| runs::children(session, &self.root(run_id), false));
+        let children =
+            self.read(|session| runs::children(session, &self.root(run_id), 0..i32::MAX, false));
         children
             .iter()
             .map(|child| self.run(child.run_id))

@@ -179,7 +179,8 @@ fn children_that_are_begun_while_their_root_is_cancelled_end_with_it() {
         world.check(&mut client, root);
         assert_eq!(world.run(&mut client, root).status, Status::Cancelled);
         let lease = held.lease;
-        let all = super::stepped::whole(&mut client, |sql| children(sql, &lease, false));
+        let all =
+            super::stepped::whole(&mut client, |sql| children(sql, &lease, 0..i32::MAX, false));
         assert!(all.iter().all(|child| child.state == ChildState::Cancelled));
     }
 }

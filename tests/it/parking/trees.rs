@@ -32,7 +32,7 @@ fn a_child_inherits_and_its_parent_reads_what_it_answered() {
     }
     let lease = held.lease;
     let seen = super::stepped::whole(&mut client, |sql| {
-        agent_runtime::store::runs::children(sql, &lease, true)
+        agent_runtime::store::runs::children(sql, &lease, 0..i32::MAX, true)
     });
     let answers: Vec<_> = seen.iter().map(|child| child.output.clone()).collect();
     assert_eq!(answers, vec![Some(serde_json::json!({"ok": true})); 2]);

@@ -271,7 +271,9 @@ impl World {
     ) -> Result<Outcome> {
         loop {
             let lease = held.lease;
-            let children = transact(client, before, |sql| runs::children(sql, &lease, false))?;
+            let children = transact(client, before, |sql| {
+                runs::children(sql, &lease, 0..i32::MAX, false)
+            })?;
             let is_open = |child: &&runs::Child| child.state == ChildState::Started;
             let is_new = |child: &&runs::Child| !is_open(child) && !child.is_seen;
             let taken = children.iter().filter(is_new).map(|child| child.slot);

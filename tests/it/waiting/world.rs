@@ -183,7 +183,8 @@ impl Scripts for World {
     }
 
     fn children(&self, run_id: Uuid) -> Vec<Uuid> {
-        let children = self.read(|session| runs::children(session, &self.root(run_id), false));
+        let children =
+            self.read(|session| runs::children(session, &self.root(run_id), 0..i32::MAX, false));
         children.iter().map(|child| child.run_id).collect()
     }
 

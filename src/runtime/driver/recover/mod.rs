@@ -123,7 +123,7 @@ fn decided(
             begin(journal, step, Vec::new())
         }
         Next::Spawn(family) => {
-            let children = family.children.len();
+            let children = family.children.len() + family.later;
             let first_slot = first_slot(journal, decision.flow_state.as_ref(), children);
             spawn(journal, family, first_slot)
         }
@@ -167,8 +167,9 @@ fn first_slot(
 
 fn spawn(journal: &[Step], family: Family, first_slot: Result<i32, String>) -> Plan {
     let Family { path, children, .. } = family;
-    let count = i32::try_from(children.len()).unwrap_or(i32::MAX);
-    if children.is_empty() || children.len() > CHILDREN_AT_ONCE {
+    let all = children.len() + family.later;
+    let count = i32::try_from(all).unwrap_or(i32::MAX);
+    if children.is_empty() || all > CHILDREN_AT_ONCE {
         return fail(format!(
             "The program began {count} child runs at once. A step begins 1 to {CHILDREN_AT_ONCE}."
         ));
@@ -183,6 +184,7 @@ fn spawn(journal: &[Step], family: Family, first_slot: Result<i32, String>) -> P
         first_index: family.first_index,
         until: family.until,
         is_fail_fast: family.is_fail_fast,
+        places: family.places,
     });
     begin(journal, step_of(StepKind::Child, path, request), children)
 }
