@@ -1481,6 +1481,18 @@ create table webhook_events (
 --   of_run_id uuid
 -- ) returns void
 
+-- function run_refuse_child (
+--   of_tenant_id uuid,
+--   of_parent_run_id uuid,
+--   of_slot integer,
+--   of_run_id uuid,
+--   at timestamp with time zone,
+--   failure_said text,
+--   failed_with json,
+--   kind text,
+--   data json
+-- ) returns void
+
 -- function run_take_children (
 --   of_tenant_id uuid,
 --   of_run_id uuid,

@@ -16,7 +16,7 @@ use crate::http::route::{Method, Route, route};
 use crate::ids::Id;
 use crate::proof::{Authorized, Kind, Write};
 use crate::runtime::Created;
-use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION};
+use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION, MESSAGE_BYTES};
 use crate::store::agents::Agent;
 use crate::store::conversations::Conversation;
 use crate::store::flows::{self, Flow};
@@ -27,9 +27,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
-
-/// The longest message of a turn, in bytes.
-const MESSAGE_BYTES: usize = 1024 * 1024;
 
 /// JSON writes some characters as several bytes, so the body may be longer than its message.
 const BODY_BYTES: u64 = 2 * 1024 * 1024;

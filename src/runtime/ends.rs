@@ -11,7 +11,7 @@ use crate::store::runs::{EndedRun, Run, Status, StepCommit, Written};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// The runs that a commit of this run's holder ended: the run itself, and those that were cancelled with it.
+/// The runs that a commit of this run's holder ended: the run itself, and runs below it.
 pub(super) fn of_commit(
     run: &Run,
     commit: &StepCommit,
@@ -29,7 +29,7 @@ pub(super) fn of_commit(
         },
         steps: totals.steps,
     });
-    own.into_iter().chain(written.cancelled).collect()
+    own.into_iter().chain(written.ended_below).collect()
 }
 
 /// Writes a record of each, and counts it. `log`: of the run that was carried on or cancelled, whose request the

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::ids::rfc3339;
 use crate::runtime::active_runs::Reason;
 use crate::runtime::ends;
+use crate::runtime::flow;
 use crate::runtime::job::{Advance, CHILD_JOB, StartedBy};
 use crate::runtime::journal::call::StepFailure;
 use crate::runtime::journal::decision::ChildRun;
@@ -18,7 +19,9 @@ use crate::runtime::steps::attempt::{Outcome, Performed};
 use crate::store::Tx;
 use crate::store::approvals::Opening;
 use crate::store::retry::retry_while_away;
-use crate::store::runs::{self, End, NewChild, Origin, Run, StepCommit, Wait, WaitingFor};
+use crate::store::runs::{
+    self, ConversationTurn, End, NewChild, Origin, Refusal, Run, StepCommit, Wait, WaitingFor,
+};
 use crate::store::steps::{Begun, Ended, StepStatus};
 use jobs::Claimed;
 use serde_json::{Value, json};
@@ -228,12 +231,27 @@ fn new_children(
                 flow_id: child.flow_id.clone(),
                 flow_version: child.flow_version.clone(),
                 agent: child.agent.clone(),
+                turn: turn_of(parent, child),
                 input: child.input.clone(),
                 first: created(parent, child).row(),
                 job_payload: job.payload()?,
             })
         })
         .collect()
+}
+
+/// Of a child that is a turn in a conversation: what it says there, and how it fails if it cannot.
+fn turn_of(parent: &Run, child: &ChildRun) -> Option<ConversationTurn> {
+    let conversation_id = child.agent.as_ref()?.conversation_id?;
+    let [busy, gone] = flow::refusals(conversation_id).map(|end| Refusal {
+        event: Event::ended(&end, &parent.labels).row(),
+        end,
+    });
+    Some(ConversationTurn {
+        message: child.input["message"].as_str()?.to_owned(),
+        busy,
+        gone,
+    })
 }
 
 fn created(parent: &Run, child: &ChildRun) -> Event {

@@ -14,17 +14,16 @@ use crate::flows::definition::tree::{
 use crate::runtime::journal::decision::{ChildRun, Family, Next};
 use crate::runtime::journal::wait::{ChildResult, ChildrenRequest};
 use crate::runtime::journal::{read, unreadable};
-use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION};
-use crate::store::runs::{Agent, ChildState};
+use crate::runtime::turn::definition::{AGENT_TURN, AGENT_TURN_VERSION, MESSAGE_BYTES};
+use crate::store::runs::{Agent, ChildState, End};
 use crate::store::steps::Step;
+use crate::text::beginning;
 use serde_json::{Value, json};
 use std::ops::Range;
+use uuid::Uuid;
 
 impl<'a> Machine<'a> {
     pub(super) fn begin_agent(&mut self, task: &'a Task, agent: &'a AgentCall) -> Moved<'a> {
-        if agent.conversation.is_some() {
-            return Err(Raised::not_yet(&task.path));
-        }
         let Some(found) = self.about.agent(&agent.agent, agent.version.as_deref()) else {
             let said = match &agent.version {
                 Some(version) => format!("The agent {} has no version {version}", agent.agent),
@@ -33,20 +32,33 @@ impl<'a> Machine<'a> {
             let kind = ("runtime", 404, "The agent cannot run");
             return Err(Raised::of(kind, said, &task.path));
         };
-        let message = self.of_innermost(task, |scope, input, budget| {
-            scope.fill(&agent.message, input, budget)
+        let (message, conversation) = self.of_innermost(task, |scope, input, budget| {
+            let message = scope.fill(&agent.message, input, budget)?;
+            let conversation = scope.fill_some(agent.conversation.as_ref(), input, budget)?;
+            Ok((message, conversation))
         })?;
         let message = match message {
             Value::String(text) => text,
             value => value.to_string(),
         };
+        if message.len() > MESSAGE_BYTES {
+            let bytes = message.len();
+            let said = format!("The message has {bytes} bytes, and a turn takes {MESSAGE_BYTES}");
+            return Err(Raised::too_large(said, &task.path));
+        }
+        if message.trim().is_empty() {
+            let said = "The message to the agent is blank";
+            return Err(Raised::validation(said, &task.path));
+        }
+        let conversation_id = conversation_of(&conversation, &task.path)?;
         let child = ChildRun {
             flow_id: AGENT_TURN.to_owned(),
             flow_version: AGENT_TURN_VERSION.to_owned(),
             agent: Some(Agent {
                 id: found.agent_id,
                 version: found.version.clone(),
-                conversation_id: None,
+                // A dry run changes nothing.
+                conversation_id: conversation_id.filter(|_| !self.about.is_dry_run),
                 via: found.via,
             }),
             input: json!({"message": message}),
@@ -231,6 +243,39 @@ impl<'a> Machine<'a> {
         };
         Move::Effect(task, Next::Spawn(family))
     }
+}
+
+/// The conversation of a turn; none where null is named.
+fn conversation_of(named: &Value, path: &str) -> Result<Option<Uuid>, Raised> {
+    match named {
+        Value::Null => Ok(None),
+        Value::String(id) => id.parse().map(Some).map_err(|_| {
+            let said = format!("The conversation id {} is no UUID", beginning(id, 64));
+            Raised::validation(said, path)
+        }),
+        _ => {
+            let said = "The conversation id is no text";
+            Err(Raised::validation(said, path))
+        }
+    }
+}
+
+/// How a turn ends that its conversation does not take: while another turn is under way there, and where there is none.
+pub(in crate::runtime) fn refusals(conversation_id: Uuid) -> [End; 2] {
+    let of = |kind, said: String| End::Failed {
+        failure_message: format!("{said}."),
+        error: Some(Raised::of(kind, said, "").value()),
+    };
+    [
+        of(
+            ("runtime", 409, "The conversation is busy"),
+            format!("A turn of the conversation {conversation_id} is under way"),
+        ),
+        of(
+            ("runtime", 404, "There is no such conversation"),
+            format!("The agent has no conversation {conversation_id}, or it was erased"),
+        ),
+    ]
 }
 
 /// A single run, whose failure is the task's own.

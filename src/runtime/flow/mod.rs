@@ -27,6 +27,7 @@ mod told;
 mod unwind;
 
 pub(super) use self::approvals::error_of_refusal;
+pub(super) use self::children::refusals;
 pub(super) use self::definitions::Definitions;
 pub use self::shown::FlowPosition;
 

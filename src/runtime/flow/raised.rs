@@ -66,12 +66,6 @@ impl Raised {
         Self::of(("communication", status, "The call failed"), detail, path)
     }
 
-    /// A task that this version of the service cannot run.
-    pub(super) fn not_yet(path: &str) -> Self {
-        let said = "This version of the service does not run tasks of this kind";
-        Self::of(("runtime", 501, "Not implemented"), said, path)
-    }
-
     /// A bound of the service is reached.
     pub(super) fn too_large(detail: impl Into<String>, path: &str) -> Self {
         let kind = ("runtime", 413, "The flow holds too much");

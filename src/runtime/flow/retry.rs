@@ -31,11 +31,12 @@ pub(in crate::runtime) enum Stand {
 }
 
 impl Flow {
-    /// Where the run stands, and its newest step; nothing before its first one.
+    /// Where the run stands with its newest step. `waits`: that waits for runs which can be taken up.
     pub(in crate::runtime) fn stand(
         &self,
         run_id: Uuid,
         newest: &Step,
+        waits: bool,
         now: OffsetDateTime,
     ) -> Result<Stand> {
         let Some(row) = &self.state else {
@@ -45,7 +46,6 @@ impl Flow {
         let is_done = self.is_done(state.clone(), newest);
         let ended = newest.completed_at.filter(|_| is_done);
         state.move_deadlines(now - ended.unwrap_or(newest.started_at));
-        let waits = newest.kind == StepKind::Child;
         if !is_done && !waits {
             let innermost = state.frames.last_mut();
             let innermost = innermost.ok_or_else(|| Error::internal("a flow has no task"))?;

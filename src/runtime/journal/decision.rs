@@ -111,7 +111,7 @@ pub struct ChildRun {
     pub flow_id: String,
     /// Its version.
     pub flow_version: String,
-    /// For an agent's turn: without a conversation.
+    /// For an agent's turn. One in a conversation fails unless that takes it.
     pub agent: Option<Agent>,
     /// What it is given.
     pub input: Value,

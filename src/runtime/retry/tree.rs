@@ -19,7 +19,7 @@ use crate::runtime::turn::definition::AGENT_TURN;
 use crate::store::Sql;
 use crate::store::events::NewEvent;
 use crate::store::runs::{
-    self, ChildState, NewChildRetry, NewRetry, Origin, OwnChild, Run, TakenOver, Waits,
+    self, ChildState, NewChildRetry, NewRetry, Origin, OwnChild, Run, Status, TakenOver, Waits,
 };
 use crate::store::steps::{Step, StepKind, of_run};
 use serde_json::{Value, json};
@@ -117,7 +117,8 @@ impl<'a> Reading<'a> {
         let Some(newest) = journal.last() else {
             return Ok(Taken::default());
         };
-        let stand = flow.stand(run.run_id, newest, self.now)?;
+        let waits = newest.kind == StepKind::Child && !is_refused(sql, may, newest)?;
+        let stand = flow.stand(run.run_id, newest, waits, self.now)?;
         let is_made_twice = || {
             let program = Program::Flow(Box::new(flow));
             steps::recover(newest, &program) == Recovery::Unknown
@@ -184,6 +185,21 @@ impl<'a> Reading<'a> {
         }
         Ok(below)
     }
+}
+
+/// Whether a step began a turn whose conversation did not take it. There is nothing of that to take up: the step begins again.
+fn is_refused(
+    sql: &mut impl Sql,
+    may: &(impl May<Write, Run> + May<Read, Run>),
+    newest: &Step,
+) -> Result<bool> {
+    let request: ChildrenRequest = read(Some(&newest.request)).map_err(Error::internal)?;
+    let children = runs::children(sql, may, request.slots(), false)?;
+    let [child] = children.as_slice() else {
+        return Ok(false);
+    };
+    let run = runs::find(sql, May::<Write, Run>::tenant_id(may), child.run_id)?;
+    Ok(run.status == Status::Failed && run.started_at.is_none())
 }
 
 /// The job of the run that takes up a failed one.
@@ -269,7 +285,7 @@ impl Taken {
                 request: taken.request.clone(),
             };
             let events = events(run, run.origin, taken.steps);
-            runs::insert_child_retry(sql, own, &child, &events, &job.new_job()?)?;
+            runs::insert_child_retry(sql, own, run, &child, &events, &job.new_job()?)?;
             taken.write(sql, own, root, job.run_id)?;
         }
         Ok(())

@@ -12,6 +12,9 @@ pub const AGENT_TURN: &str = "agent.turn";
 /// The `flowVersion` of an agent's turn: raised when what a turn does changes.
 pub const AGENT_TURN_VERSION: &str = "1.0.0";
 
+/// The longest message of a turn, in bytes.
+pub const MESSAGE_BYTES: usize = 1024 * 1024;
+
 /// The limits of an agent's version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]

@@ -46,6 +46,7 @@ const OWN: &[(&str, &str)] = functions![
     "run_erase_payloads",
     "run_events_after",
     "run_record_end",
+    "run_refuse_child",
     "run_take_children",
     "run_totals",
     "run_update_jobs",

@@ -4,6 +4,8 @@
 //! lock on its parent's row. The parent marks it as seen and adds the usage to its own, in one
 //! commit. What a child uses after its parent has ended stays on the child alone.
 
+use super::child_turns::{self, ConversationTurn};
+use super::ended::EndedRun;
 use super::lease::{Lease, OwnChild};
 use super::rows::{Agent, Parent, Run, Usage, WaitingFor, usage_of};
 use super::storable;
@@ -43,8 +45,10 @@ pub struct NewChild {
     pub flow_id: String,
     /// Its version.
     pub flow_version: String,
-    /// For an agent's turn: without a conversation.
+    /// For an agent's turn.
     pub agent: Option<Agent>,
+    /// For an agent's turn in a conversation.
+    pub turn: Option<ConversationTurn>,
     /// What it is given.
     pub input: Value,
     /// Its first event.
@@ -213,24 +217,40 @@ fn child_of(row: &Row) -> Result<Child> {
     })
 }
 
-/// Begins child runs, in the transaction of their parent's commit and after it.
+/// Begins child runs, in the transaction of their parent's commit and after it. Says which of them ended so: turns whose
+/// conversations do not take them.
 pub(super) fn insert(
     sql: &mut impl Sql,
     lease: &Lease,
     (children, job): (&[NewChild], ChildJob),
     now: OffsetDateTime,
-) -> Result<()> {
+) -> Result<Vec<EndedRun>> {
     if children.len() > CHILDREN_AT_ONCE {
         return Err(Error::internal("a commit begins too many child runs"));
     }
-    let agents: Vec<Option<&Agent>> = children.iter().map(|child| child.agent.as_ref()).collect();
-    if agents
-        .iter()
-        .flatten()
-        .any(|agent| agent.conversation_id.is_some())
-    {
-        return Err(Error::internal("a child run has no conversation"));
+    let mut rows: Vec<Cow<'_, NewChild>> = children.iter().map(Cow::Borrowed).collect();
+    let mut turns = Vec::new();
+    for (child, row) in children.iter().zip(&mut rows) {
+        if let Some(turn) = &child.turn {
+            let taken = child_turns::take(sql, lease, row.to_mut(), turn)?;
+            turns.push((child, turn, taken));
+        }
     }
+    insert_rows(sql, lease, (&rows, job), now)?;
+    let ended = turns
+        .iter()
+        .map(|(child, turn, taken)| child_turns::finish(sql, lease, (child, turn), taken, now));
+    let ended: Result<Vec<_>> = ended.collect();
+    Ok(ended?.into_iter().flatten().collect())
+}
+
+fn insert_rows(
+    sql: &mut impl Sql,
+    lease: &Lease,
+    (children, job): (&[Cow<'_, NewChild>], ChildJob),
+    now: OffsetDateTime,
+) -> Result<()> {
+    let agents: Vec<Option<&Agent>> = each(children, |child| child.agent.as_ref());
     let inputs: Vec<Cow<'_, Value>> = each(children, |child| storable::value(&child.input));
     let events: Vec<Cow<'_, Value>> = each(children, |child| storable::value(&child.first.data));
     sql.execute(
@@ -256,6 +276,9 @@ pub(super) fn insert(
             &job.queue,
             &job.name,
             &job.max_attempts,
+            &each(&agents, |agent| {
+                agent.and_then(|agent| agent.conversation_id)
+            }),
         ],
     )?;
     Ok(())

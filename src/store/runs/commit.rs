@@ -97,8 +97,9 @@ pub struct Written {
     pub cost_usd: Option<f64>,
     /// Of a run that ended with it.
     pub totals: Option<Totals>,
-    /// Runs below one that ended with it, which nobody held and which were cancelled for that.
-    pub cancelled: Vec<EndedRun>,
+    /// Runs below that ended with it: those that nobody held, where the run itself ended and they were cancelled for that; and
+    /// those that could not begin.
+    pub ended_below: Vec<EndedRun>,
 }
 
 /// What the statement says.
@@ -118,7 +119,7 @@ struct Stated {
     answer: Answer,
     cost_usd: Option<f64>,
     totals: Option<Totals>,
-    cancelled: Vec<EndedRun>,
+    ended: Vec<EndedRun>,
 }
 
 impl Stated {
@@ -135,7 +136,7 @@ impl Stated {
             outcome,
             cost_usd: self.cost_usd,
             totals: self.totals,
-            cancelled: self.cancelled,
+            ended_below: self.ended,
         })
     }
 }
@@ -210,7 +211,7 @@ pub fn commit_in<S: Sql>(
     let mut stated = write(sql, held, commit, now, None)?;
     let is_new = stated.answer == Answer::Written;
     if is_new && let Some((children, job)) = &commit.children {
-        children::insert(sql, lease, (children, *job), now)?;
+        stated.ended = children::insert(sql, lease, (children, *job), now)?;
     }
     if is_new {
         for opening in &commit.approvals {
@@ -221,9 +222,9 @@ pub fn commit_in<S: Sql>(
         put_off(sql, held, wait, now)?;
     }
     if stated.totals.is_some() && held.has_children {
-        stated.cancelled = cancelled_at(sql, lease, now)?;
+        stated.ended = cancelled_at(sql, lease, now)?;
         stated
-            .cancelled
+            .ended
             .retain(|ended| ended.run.run_id != lease.run_id());
     }
     if is_new && commit.end.is_some() {
@@ -391,7 +392,7 @@ fn stated_of(row: &Row) -> Result<Stated> {
         answer,
         cost_usd: row.column("cost_usd")?,
         totals: totals_of(row)?,
-        cancelled: Vec::new(),
+        ended: Vec::new(),
     })
 }
 

@@ -12,7 +12,7 @@
 //!
 //! | who | locks |
 //! |---|---|
-//! | a holder's commit | the run's row; rows of children that it takes; approvals that wait, if the run ends; its job, if the run waits or ends |
+//! | a holder's commit | the run's row; rows of children that it takes; approvals that wait, if the run ends; its job, if the run waits or ends; the conversation of a turn that ends, or that it begins |
 //! | a child's end | a share of the parent's row; the child's row; its row among the parent's children; the parent's job, if the parent waits for children, and the child's |
 //! | a decision about an approval | the run's row; the approval; the run's job, if the run waits for an approval |
 //! | a cancel | a share of the parent's row; the run's row; rows of the runs below it, level by level; the jobs of all |
@@ -29,6 +29,7 @@
 //! Not here: what a run does (`runtime`), and the queue of jobs (`jobs`).
 
 mod cancel;
+mod child_turns;
 mod children;
 mod claim;
 mod commit;
@@ -47,6 +48,7 @@ mod rows;
 pub(super) mod storable;
 
 pub use cancel::{Cancelled, cancel, job_payload};
+pub use child_turns::{ConversationTurn, Refusal};
 pub use children::{
     CHILDREN_AT_ONCE, Child, ChildJob, ChildState, NewChild, OUTPUTS_BYTES, Unseen, UnseenChild,
     children, unseen_children,

@@ -5,7 +5,7 @@
 use super::create::NewJob;
 use super::rows::{self, Origin, Run};
 use super::storable;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::proof::{May, Write};
 use crate::sql;
 use crate::store::Sql;
@@ -118,10 +118,11 @@ pub fn take_over(
 /// Takes up a run below a failed one, in the transaction that takes that up.
 ///
 /// # Errors
-/// Internal, when the run is not one that can be taken up; the database's.
+/// `conflict`, when its conversation has gone on; internal, when the run is not one that can be taken up; the database's.
 pub fn insert_child_retry(
     sql: &mut impl Sql,
     may: &impl May<Write, Run>,
+    failed: &Run,
     new: &NewChildRetry,
     events: &[NewEvent],
     job: &NewJob,
@@ -150,9 +151,17 @@ pub fn insert_child_retry(
             &request.map(|(_, request)| request),
         ],
     )?;
-    match inserted {
-        1 => Ok(()),
-        _ => Err(Error::internal("a run below a failed one is not there")),
+    let agent = failed.agent.as_ref();
+    match (inserted, agent.and_then(|agent| agent.conversation_id)) {
+        (1, _) => Ok(()),
+        (_, Some(_)) => {
+            let said = format!(
+                "The conversation of the run {} below it has gone on since, or was erased. Start a new run.",
+                failed.run_id
+            );
+            Err(Error::new(Code::Conflict, said))
+        }
+        (_, None) => Err(Error::internal("a run below a failed one is not there")),
     }
 }
 

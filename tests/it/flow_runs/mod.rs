@@ -4,6 +4,7 @@ mod bounds;
 mod calls;
 mod children;
 mod clocks;
+mod conversations;
 mod crashes;
 mod events;
 mod features;

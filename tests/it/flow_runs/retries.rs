@@ -10,7 +10,7 @@ use agent_runtime::store::runs::{Origin, Status};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-fn retry(world: &World, process: &Process, run_id: Uuid, repeats: bool) -> Result<Uuid> {
+pub(super) fn retry(world: &World, process: &Process, run_id: Uuid, repeats: bool) -> Result<Uuid> {
     let failed = world.run(run_id);
     let new = world.clock.new_id();
     process.shard.follow(new);

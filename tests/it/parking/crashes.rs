@@ -185,7 +185,7 @@ fn an_end_that_cannot_be_announced_ends_no_child() {
     assert!(runs::commit(&store, &held, &end, now, Some(&refuse)).is_err());
     assert_eq!(rows(&mut looker, root), as_before);
     let written = runs::commit(&store, &held, &end, now, None).unwrap();
-    assert_eq!(written.cancelled.len(), 1, "the one that nobody held");
+    assert_eq!(written.ended_below.len(), 1, "the one that nobody held");
     let mut child = children[0].1.unwrap();
     let outcome = world.end(&mut looker, &mut || Ok(()), &mut child, completed());
     assert_eq!(outcome.unwrap(), Outcome::Written);
@@ -267,7 +267,7 @@ fn a_parents_end_says_which_runs_were_cancelled_with_it() {
     };
     let written = end();
     assert_eq!(written.totals.unwrap().steps, 0);
-    let cancelled = written.cancelled.iter().map(|ended| ended.run.run_id);
+    let cancelled = written.ended_below.iter().map(|ended| ended.run.run_id);
     assert_eq!(cancelled.collect::<Vec<_>>(), [children[1].0]);
     assert_eq!(end(), written);
     let mut child = children[0].1.unwrap();

@@ -137,6 +137,7 @@ impl World {
             flow_id: "test.child".to_owned(),
             flow_version: "1.0.0".to_owned(),
             agent: None,
+            turn: None,
             input: json!({"slot": slot}),
             first: event("run.created"),
             job_payload: "{}".to_owned(),
